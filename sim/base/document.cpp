@@ -1,0 +1,184 @@
+#include "base/document.hpp"
+
+#include <fmt/format.h>
+
+#include "base/errors.hpp"
+#include "base/files.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr std::size_t max_depth = 64;
+
+/// Builds a Json value from parser events; unlike the library's own builder it refuses duplicate keys.
+class StrictBuilder : public nlohmann::json_sax<Json> {
+ public:
+  explicit StrictBuilder(const std::string& name) : name_(name) {}
+
+  Json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t& /*value*/) override { return false; }
+  bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
+  bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& value) override {
+    if (stack_.back()->contains(value)) {
+      throw InputError(fmt::format("{}: {}: the key \"{}\" appears twice; remove one of them", name_, place(), value));
+    }
+    key_ = value;
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& error) override {
+    std::string reason = error.what();
+    if (const std::size_t dash = reason.find(" - "); dash != std::string::npos) {
+      reason = reason.substr(dash + 3);
+    } else if (const std::size_t bracket = reason.find("] "); bracket != std::string::npos) {
+      reason = reason.substr(bracket + 2);
+    }
+    if (position == 0 || reason.find("attempting to parse an empty input") != std::string::npos) reason = "the file is empty";
+    const std::string_view literal = std::string_view(token).substr(token.starts_with('-') ? 1 : 0);
+    if (literal.starts_with('N') || literal.starts_with('n') || literal.starts_with('I') || literal.starts_with('i')) {
+      reason = "NaN and Infinity are not JSON; give a finite number";
+    }
+    throw InputError(fmt::format("{}: not valid JSON {}: {}", name_, line_and_column(position), reason));
+  }
+
+  void set_text(std::string_view text) { text_ = text; }
+
+ private:
+  bool add(Json value) {
+    insert(std::move(value));
+    return true;
+  }
+
+  bool open(Json container) {
+    if (stack_.size() == max_depth) throw InputError(fmt::format("{}: {}: nested deeper than {} levels", name_, place(), max_depth));
+    stack_.push_back(insert(std::move(container)));
+    return true;
+  }
+
+  bool close() {
+    stack_.pop_back();
+    return true;
+  }
+
+  Json* insert(Json value) {
+    if (stack_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    Json& parent = *stack_.back();
+    if (parent.is_array()) {
+      parent.push_back(std::move(value));
+      return &parent.back();
+    }
+    auto& members = parent.get_ref<Json::object_t&>();
+    members.std::vector<std::pair<const std::string, Json>>::emplace_back(key_, std::move(value));
+    return &members.back().second;
+  }
+
+  /// The pointer of the innermost open container: each level is the newest child of the one above.
+  std::string place() const {
+    std::string pointer;
+    for (std::size_t level = 0; level + 1 < stack_.size(); ++level) {
+      const Json& parent = *stack_[level];
+      pointer += '/';
+      pointer += parent.is_array() ? std::to_string(parent.size() - 1) : parent.get_ref<const Json::object_t&>().back().first;
+    }
+    return pointer.empty() ? "/" : pointer;
+  }
+
+  std::string line_and_column(std::size_t position) const {
+    const std::string_view before = text_.substr(0, position == 0 ? 0 : position - 1);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const std::size_t newline = before.rfind('\n');
+    const std::size_t column = newline == std::string_view::npos ? before.size() + 1 : before.size() - newline;
+    return fmt::format("at line {}, column {}", line, column);
+  }
+
+  const std::string& name_;
+  std::string_view text_;
+  Json root_;
+  std::vector<Json*> stack_;
+  std::string key_;
+};
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& name) {
+  StrictBuilder builder(name);
+  builder.set_text(text);
+  Json::sax_parse(text, &builder);
+  return builder.take();
+}
+
+Document Document::read(const std::filesystem::path& path) { return {parse_json(read_file(path), path.string()), path.string()}; }
+
+void Document::mount(const JsonPointer& pointer, const Document& part) {
+  root_[pointer] = part.root_;
+  parts_.push_back({pointer.to_string(), part.file_});
+}
+
+void Document::set(const JsonPointer& pointer, const Json& value, const std::string& origin) {
+  for (JsonPointer above = pointer; !above.empty();) {
+    above.pop_back();
+    if (!root_.contains(above)) continue;
+    const Json& parent = root_[above];
+    // An array's elements may be replaced but not added: a pointer past its end is most likely a mistake.
+    if (parent.is_object() || (parent.is_array() && root_.contains(pointer))) break;
+    throw InputError(fmt::format("{}: cannot set {} of {}: there is no such place{}", where(above.to_string()), pointer.to_string(),
+                                 excerpt(parent), origin));
+  }
+  root_[pointer] = value;
+  std::erase_if(parts_, [&](const Part& part) { return is_at_or_above(pointer.to_string(), part.pointer); });
+  patches_.push_back({pointer.to_string(), origin});
+}
+
+const Document::Patch* Document::patch_at(const std::string& pointer) const {
+  const Patch* found = nullptr;
+  for (const Patch& patch : patches_) {
+    if (is_at_or_above(patch.pointer, pointer)) found = &patch;
+  }
+  return found;
+}
+
+std::string Document::where(const std::string& pointer) const {
+  const auto show = [](const std::string& file, const std::string& place) {
+    return fmt::format("{}: {}", file, place.empty() ? "/" : place);
+  };
+  const Part* part = nullptr;
+  for (const Part& candidate : parts_) {
+    if (is_at_or_above(candidate.pointer, pointer)) part = &candidate;
+  }
+  const Patch* patch = patch_at(pointer);
+  if (part == nullptr || (patch != nullptr && patch->pointer.size() > part->pointer.size())) return show(file_, pointer);
+  return show(part->file, pointer.substr(part->pointer.size()));
+}
+
+std::string Document::origin(const std::string& pointer) const {
+  const Patch* patch = patch_at(pointer);
+  return patch == nullptr ? std::string() : patch->origin;
+}
+
+std::string excerpt(const Json& value) {
+  constexpr std::size_t longest = 60;
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
+  return text;
+}
+
+bool is_at_or_above(const std::string& ancestor, const std::string& pointer) {
+  return pointer.starts_with(ancestor) && (pointer.size() == ancestor.size() || pointer[ancestor.size()] == '/');
+}
+
+}  // namespace syncopate

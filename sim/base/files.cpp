@@ -1,0 +1,66 @@
+#include "base/files.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "base/errors.hpp"
+
+namespace syncopate {
+
+namespace fs = std::filesystem;
+
+std::string read_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) throw InputError(fmt::format("{}: no such file", path.string()));
+  if (fs::is_directory(status)) throw InputError(fmt::format("{}: expected a file, got a folder", path.string()));
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw InputError(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in.bad()) throw InputError(fmt::format("{}: reading failed: {}", path.string(), std::strerror(errno)));
+  return std::move(text).str();
+}
+
+void write_file(const fs::path& path, std::string_view text) {
+  const fs::path temporary = path.parent_path() / fmt::format(".{}.{}.tmp", path.filename().string(), getpid());
+  errno = 0;
+  {
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    out.close();
+    if (!out) {
+      const std::string reason = std::strerror(errno != 0 ? errno : EIO);
+      std::error_code ignored;
+      fs::remove(temporary, ignored);
+      throw OutputError(fmt::format("{}: cannot be written: {}; choose a folder that you may write to with -o", path.string(), reason));
+    }
+  }
+  std::error_code error;
+  fs::rename(temporary, path, error);
+  if (error) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw OutputError(fmt::format("{}: cannot be written: {}", path.string(), error.message()));
+  }
+}
+
+void make_writable_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder)) {
+    const std::string reason = error ? error.message() : "it is a file";
+    throw OutputError(fmt::format("{}: cannot be made an output folder: {}; choose another with -o", folder.string(), reason));
+  }
+  const fs::path probe = folder / ".writable";
+  write_file(probe, "");
+  fs::remove(probe, error);
+}
+
+}  // namespace syncopate

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace syncopate {
+
+/// The whole content of a file. Throws InputError that names the file and why it cannot be read.
+std::string read_file(const std::filesystem::path& path);
+
+/// Writes `text` to `path` so that the file appears whole or not at all: a temporary file beside it, then a rename.
+/// Throws OutputError, and leaves nothing behind.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
+/// Creates `folder` (and its parents) and proves that files can be written in it. Throws OutputError.
+void make_writable_folder(const std::filesystem::path& folder);
+
+}  // namespace syncopate

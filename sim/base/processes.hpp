@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/errors.hpp"
+
+namespace syncopate {
+
+/// What became of one task.
+struct Outcome {
+  bool ok = false;
+  std::string result;  ///< what the task returned
+  std::string error;   ///< why it failed
+  ExitCode code = ExitCode::done;
+};
+
+/// Runs task(0) ... task(count - 1), each in a process of its own (forked from this one), at most `parallel` at a time.
+/// Calls done(index, outcome) here as they end, in any order. A task that throws or crashes gives a failed outcome.
+///
+/// When `interrupted` becomes true (a signal handler may set it) no more tasks are started and the running ones are
+/// killed without a call of done. Children ignore SIGINT and die with this process.
+void run_forked(int count, int parallel, const std::function<std::string(int)>& task, const std::function<void(int, const Outcome&)>& done,
+                const std::function<bool()>& interrupted = {});
+
+}  // namespace syncopate

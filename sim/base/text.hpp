@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace syncopate {
+
+/// The candidate that `word` most likely misspells (few edits, relative to its length), if any.
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// `; did you mean "x"?` for the nearest candidate, else an empty string: the tail of an error message.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+/// Parses a list of numbers such as "0-3,7": ascending, without repeats, each <= `last`.
+/// Nullopt when the text is anything else.
+std::optional<std::vector<int>> parse_ranges(std::string_view text, int last);
+
+/// The inverse of parse_ranges, for messages: {0,1,2,7} -> "0-2,7". `numbers` are ascending.
+std::string format_ranges(const std::vector<int>& numbers);
+
+}  // namespace syncopate

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <compare>
+
+namespace syncopate {
+
+/// A physical quantity as a type: quantities of different units neither mix nor convert by accident.
+/// The value is in the unit's base: seconds, bytes, bytes per second, seconds per byte.
+template <class Unit>
+struct Quantity {
+  double value = 0.0;
+
+  constexpr Quantity() = default;
+  constexpr explicit Quantity(double base_units) : value(base_units) {}
+
+  constexpr auto operator<=>(const Quantity&) const = default;
+  constexpr Quantity& operator+=(Quantity other) { return value += other.value, *this; }
+  constexpr Quantity& operator-=(Quantity other) { return value -= other.value, *this; }
+
+  friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.value + b.value); }
+  friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value - b.value); }
+  friend constexpr Quantity operator*(double k, Quantity a) { return Quantity(k * a.value); }
+  friend constexpr Quantity operator*(Quantity a, double k) { return Quantity(k * a.value); }
+  friend constexpr Quantity operator/(Quantity a, double k) { return Quantity(a.value / k); }
+  friend constexpr double operator/(Quantity a, Quantity b) { return a.value / b.value; }
+};
+
+using Seconds = Quantity<struct SecondsUnit>;
+using Bytes = Quantity<struct BytesUnit>;
+using Rate = Quantity<struct BytesPerSecondUnit>;
+using SecondsPerByte = Quantity<struct SecondsPerByteUnit>;
+
+constexpr Seconds operator/(Bytes bytes, Rate rate) { return Seconds(bytes.value / rate.value); }
+constexpr Seconds operator*(SecondsPerByte cost, Bytes bytes) { return Seconds(cost.value * bytes.value); }
+constexpr SecondsPerByte inverse(Rate rate) { return SecondsPerByte(1.0 / rate.value); }
+
+}  // namespace syncopate

@@ -1,0 +1,57 @@
+#include "collective/collectives.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "base/choice.hpp"
+#include "collective/collective.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// log2 N, rounded up: the rounds of a tree or hypercube over N ranks.
+double lg(int ranks) { return std::bit_width(static_cast<unsigned>(ranks) - 1U); }
+double one(int /*ranks*/) { return 1.0; }
+double twice_lg(int ranks) { return 2.0 * lg(ranks); }
+double all_but_one(int ranks) { return (ranks - 1.0) / ranks; }
+
+constexpr std::array table = {
+    Collective{"ring",
+               "reduce-scatter, then all-gather, round a ring: the least bytes, 2(N-1) latencies",
+               {[](int ranks) { return 2.0 * (ranks - 1); }, all_but_one, 2.0}},
+    Collective{"binary-tree", "reduce to a root, then broadcast, along a binomial tree", {twice_lg, lg, 2.0}},
+    Collective{"recursive-doubling", "exchange everything with partners 1, 2, 4, ... ranks away: the fewest latencies", {lg, lg, 1.0}},
+    Collective{"halving-doubling", "reduce-scatter by recursive halving, then all-gather by doubling", {twice_lg, all_but_one, 2.0}},
+    Collective{"double-binary-tree",
+               "two trees, half the bytes each; the MG-WFBP paper's figure, optimistic: its bandwidth term is below the "
+               "all-reduce bound 2(N-1)/N beta",
+               {twice_lg, one, 1.0}},
+};
+
+const std::vector<std::string> not_built_yet = {"two-level"};
+
+}  // namespace
+
+std::string_view to_string(Operation operation) {
+  switch (operation) {
+    case Operation::all_reduce: return "all-reduce";
+    case Operation::reduce_scatter: return "reduce-scatter";
+    case Operation::all_gather: return "all-gather";
+    case Operation::broadcast: return "broadcast";
+  }
+  return "?";
+}
+
+std::span<const Collective> collectives() { return table; }
+
+const Collective& read_collective(const Field& field) {
+  if (!field.json().is_object()) return choose(field, collectives(), not_built_yet);
+  Object fields(field);
+  const Collective& collective = choose(fields.at("name"), collectives(), not_built_yet);
+  fields.finish();
+  return collective;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fields.hpp"
+#include "collective/cost.hpp"
+
+namespace syncopate {
+
+/// One row of the table of all-reduce algorithms.
+struct Collective {
+  std::string_view name;
+  std::string_view meaning;
+  CostShape cost;
+};
+
+/// The table: to add an algorithm, add a row (and its closed form's test).
+std::span<const Collective> collectives();
+
+/// Reads an algorithm's name (or an object with its `name`). Throws InputError with the nearest name.
+const Collective& read_collective(const Field& field);
+
+}  // namespace syncopate

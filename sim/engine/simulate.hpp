@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "cluster/cluster.hpp"
+#include "engine/speed.hpp"
+#include "engine/worker.hpp"
+#include "timeline/timeline.hpp"
+#include "trace/step_profile.hpp"
+
+namespace syncopate {
+
+/// One training job on the cluster.
+struct Job {
+  Program program;
+  StepProfile profile;
+  Speed speed;
+  CostLine all_reduce;  ///< time of an all-reduce over all its ranks
+  int ranks = 1;
+  int warmup = 0;         ///< steps before a worker has left its warm-up
+  int measured = 1;       ///< >= 1, steps that the first worker has to do in the measured window
+  bool lockstep = false;  ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
+                          ///< for a collective of all of them
+  bool run_ahead = true;  ///< workers may run ahead of SimGrid's clock within a step
+  int shown_workers = 0;  ///< the first workers, for which per-layer spans are kept
+};
+
+/// Runs the jobs on the cluster until every worker has finished the step in which the measured window closed; what is in
+/// flight then is cancelled. Throws SimulationError, with who waits for what, when a program deadlocks, ends early, posts
+/// what others do not, or makes no progress; never returns a Timeline of a run that did not finish.
+///
+/// SimGrid's clock is global to the process: call at most once per process (see run_forked).
+Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs);
+
+}  // namespace syncopate

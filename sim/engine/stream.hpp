@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <simgrid/s4u/Actor.hpp>
+#include <string>
+#include <vector>
+
+#include "collective/collective.hpp"
+#include "timeline/timeline.hpp"
+
+namespace syncopate {
+
+/// What a worker hands to its Stream.
+struct Post {
+  Operation operation = Operation::all_reduce;
+  Group group;
+  int round = 0;  ///< the step or round that it belongs to; all ranks must agree
+  SharedPayload payload;
+  double priority = 0.0;  ///< lower first among those that wait for the channel; equal ones in the order of posting
+};
+
+/// Names one posted collective: its position in the Stream.
+using Handle = std::size_t;
+
+/// The communication channel of a job's workers: a queue of collectives of which one moves at a time. Each rank posts
+/// the same collectives in the same order; one starts moving when its last rank has posted it and the channel is free.
+///
+/// A Stream is data: the last poster completes a collective's registration, and timers of SimGrid's clock start and end
+/// it. Posts may carry times ahead of the clock, because a worker knows when its next gradients will be ready.
+class Stream {
+ public:
+  using Cost = std::function<Seconds(const Post&)>;
+
+  Stream(int index, int posters, Cost cost) : index_(index), next_(static_cast<std::size_t>(posters)), cost_(std::move(cost)) {}
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  /// `poster` (index of a simulated worker) posts its next collective at time `at` >= the clock.
+  /// Throws SimulationError when it disagrees with what others posted at the same position.
+  Handle post(int poster, const Post& post, Seconds at);
+
+  /// The end of a collective, when it is already known to have ended.
+  std::optional<Seconds> end(Handle handle) const;
+
+  /// Blocks the calling actor until the collective has ended; returns its end.
+  Seconds wait(int poster, Handle handle);
+
+  /// Somebody is blocked on a collective that `poster` has not posted.
+  bool is_awaited_from(int poster) const;
+
+  /// For a diagnosis: every collective that somebody waits for, who has posted it, who has not and who waits.
+  std::string describe_waits() const;
+
+  std::vector<CollectiveSpan> spans() const;
+
+ private:
+  struct Waiter {
+    int poster;
+    simgrid::s4u::ActorPtr actor;
+  };
+  struct Entry {
+    Post post;
+    int first_poster = 0;
+    int posts = 0;
+    Seconds ready{};  ///< when the last rank posts
+    Seconds start{};
+    Seconds end{};
+    bool ended = false;
+    std::vector<Waiter> waiters{};
+  };
+
+  void check_agreement(int poster, const Post& post, const Entry& entry, Handle handle) const;
+  std::string name(Handle handle) const;
+  void dispatch(Seconds now);
+  void start(Handle handle, Seconds now);
+  void finish(Handle handle);
+
+  int index_;
+  std::vector<Handle> next_;  ///< per poster
+  Cost cost_;
+  std::vector<Entry> entries_;
+  std::vector<Handle> queue_;  ///< posted by all, not started
+  bool busy_ = false;
+  Handle ended_ = 0;  ///< every entry before this one has ended
+};
+
+}  // namespace syncopate

@@ -1,0 +1,121 @@
+#include "engine/worker.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u/Engine.hpp>
+
+#include "engine/job_run.hpp"
+
+namespace syncopate {
+
+int Worker::ranks() const { return job_.job().ranks; }
+
+bool Worker::next_step() {
+  meet_clock();
+  if (!job_.begin_step(*this, now_)) return false;
+  factor_ = job_.job().speed.compute_factor(rank_, step_);
+  forward_done_ = Seconds(0);
+  next_layer_ = 0;
+  in_backward_ = false;
+  return true;
+}
+
+void Worker::forward() {
+  const Seconds start = now_;
+  const StepProfile& profile = job_.job().profile;
+  advance_to(now_ + factor_ * (profile.forward - forward_done_));
+  forward_done_ = profile.forward;
+  if (next_layer_ == 0) record_layers(Phase::forward, start, factor_);
+  record(Phase::forward);
+}
+
+void Worker::forward(std::size_t layer) {
+  assert(layer == next_layer_);
+  const StepProfile& profile = job_.job().profile;
+  const Seconds start = now_;
+  const Seconds length = profile.layers[layer].forward;
+  advance_to(now_ + factor_ * length);
+  forward_done_ += length;
+  ++next_layer_;
+  if (rank_ < job_.job().shown_workers) {
+    job_.timeline().layers.push_back({start, now_, rank_, step_, static_cast<std::int32_t>(layer), Phase::forward});
+  }
+  record(Phase::forward);
+}
+
+void Worker::backward_until(Seconds ready) {
+  if (!in_backward_) {
+    in_backward_ = true;
+    backward_start_ = now_;
+    record_layers(Phase::backward, now_, factor_);
+  }
+  advance_to(std::max(now_, backward_start_ + factor_ * ready));
+}
+
+void Worker::backward() {
+  backward_until(job_.job().profile.backward);
+  record(Phase::backward);
+}
+
+Handle Worker::post(const SharedPayload& payload, int round, double priority) {
+  Step& step = job_.timeline().steps[static_cast<std::size_t>(rank_)].back();
+  ++step.posts;
+  step.bytes += payload->bytes;
+  steps_since_post_ = 0;
+  return job_.stream().post(rank_, {Operation::all_reduce, {0, ranks(), 1}, round, payload, priority}, now_);
+}
+
+void Worker::wait(Handle handle) {
+  const std::optional<Seconds> known = job_.stream().end(handle);
+  const Seconds end = known ? *known : job_.stream().wait(rank_, handle);
+  if (end <= now_) return;
+  now_ = end;
+  record(Phase::blocked);
+}
+
+void Worker::wait(std::span<const Handle> handles) {
+  // Backwards: the newest most often ends last, and then the others cost nothing.
+  for (auto handle = handles.rbegin(); handle != handles.rend(); ++handle) wait(*handle);
+}
+
+void Worker::update(int gradient_step) {
+  Step& step = job_.timeline().steps[static_cast<std::size_t>(rank_)].back();
+  const int staleness = step_ - gradient_step;
+  ++step.updates;
+  step.staleness += staleness;
+  step.staleness_max = std::max(step.staleness_max, staleness);
+  advance_to(now_ + job_.job().speed.slowness(rank_) * job_.job().profile.update);
+  record(Phase::update);
+}
+
+void Worker::record(Phase phase) {
+  if (now_ > recorded_) job_.timeline().spans.push_back({recorded_, now_, rank_, step_, phase});
+  recorded_ = now_;
+}
+
+void Worker::record_layers(Phase phase, Seconds start, double factor) {
+  if (rank_ >= job_.job().shown_workers) return;
+  const auto& layers = job_.job().profile.layers;
+  Seconds elapsed;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::size_t layer = phase == Phase::forward ? i : layers.size() - 1 - i;
+    const Seconds begin = elapsed;
+    elapsed += phase == Phase::forward ? layers[layer].forward : layers[layer].backward;
+    job_.timeline().layers.push_back(
+        {start + factor * begin, start + factor * elapsed, rank_, step_, static_cast<std::int32_t>(layer), phase});
+  }
+}
+
+void Worker::advance_to(Seconds time) {
+  now_ = time;
+  if (!job_.job().run_ahead) meet_clock();
+}
+
+void Worker::meet_clock() {
+  if (now_.value <= simgrid::s4u::Engine::get_clock()) return;
+  simgrid::kernel::timer::Timer::set(now_.value, [actor = simgrid::s4u::ActorPtr(simgrid::s4u::Actor::self())] { actor->resume(); });
+  simgrid::s4u::this_actor::suspend();
+}
+
+}  // namespace syncopate

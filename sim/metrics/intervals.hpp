@@ -1,0 +1,30 @@
+#pragma once
+
+#include <vector>
+
+#include "base/units.hpp"
+
+namespace syncopate {
+
+struct Interval {
+  Seconds start;
+  Seconds end;
+};
+
+/// A union of intervals, for asking how much of a stretch of time it covers in O(log n).
+class IntervalUnion {
+ public:
+  /// `intervals` in any order; they may touch, overlap or be empty.
+  explicit IntervalUnion(std::vector<Interval> intervals);
+
+  /// The part of [from, to] that is covered; 0 when to <= from.
+  Seconds covered(Seconds from, Seconds to) const;
+
+ private:
+  Seconds covered_before(Seconds time) const;
+
+  std::vector<Interval> merged_;
+  std::vector<Seconds> length_before_;  ///< per merged interval, the total length of those before it
+};
+
+}  // namespace syncopate

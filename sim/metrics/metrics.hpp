@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.hpp"
+#include "timeline/timeline.hpp"
+
+namespace syncopate {
+
+/// The figures of one job, per gradient step of one worker, over its measured window.
+struct Metrics {
+  Seconds iteration;              ///< window x workers / gradient steps done in it
+  Seconds iteration_p50;          ///< median over the pooled steps of all workers
+  Seconds iteration_p95;          ///< 95th percentile likewise
+  Seconds compute;                ///< undisturbed forward + backward + update
+  Seconds wait;                   ///< for a rank that has not posted, or lost to slowness
+  Seconds exposed_communication;  ///< blocked while bytes move
+  Seconds communication;          ///< the Stream is busy
+  double throughput = 0.0;        ///< samples/s of all workers
+  double speedup = 0.0;           ///< throughput over that of one worker that only computes
+  double efficiency = 0.0;        ///< speedup / workers
+  double communications_per_iteration = 0.0;
+  Bytes bytes_per_worker_per_iteration;
+  double staleness_mean = 0.0;
+  double staleness_max = 0.0;
+};
+
+/// Derives the metrics from what happened. `batch`: samples per worker and step. Steps that the window's edges cut count
+/// pro rata. wait + compute + exposed_communication = iteration.
+Metrics measure(const JobTimeline& timeline, std::int64_t batch);
+
+}  // namespace syncopate

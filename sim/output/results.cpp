@@ -1,0 +1,85 @@
+#include "output/results.hpp"
+
+#include <fmt/format.h>
+#include <simgrid/version.h>
+
+#include <set>
+
+namespace syncopate {
+
+namespace {
+
+/// RFC 4180: quotes round a cell that needs them, doubled inside.
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+/// Numbers in the shortest form that reads back to the same double; strings bare; anything else as JSON.
+std::string csv_value(const Json& value) {
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());
+  return csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+Json trace_summary(const Trace& trace) {
+  const Provenance& provenance = trace.provenance;
+  Json origin = {{"kind", provenance.kind}};
+  const auto add = [&origin](const char* key, const std::string& text) {
+    if (!text.empty()) origin[key] = text;
+  };
+  add("source", provenance.source);
+  add("utc", provenance.utc);
+  add("command", provenance.command);
+  add("note", provenance.note);
+  return {{"path", trace.file}, {"model", trace.model}, {"batch", trace.batch}, {"device", trace.device}, {"provenance", origin}};
+}
+
+}  // namespace
+
+std::string version() { return SYNCOPATE_VERSION; }
+
+std::string results_csv(const Results& results) {
+  std::string text;
+  const auto line = [&text](const std::vector<std::string>& cells) { text += fmt::format("{}\n", fmt::join(cells, ",")); };
+  std::vector<std::string> header;
+  for (const Column& column : columns()) {
+    header.emplace_back(column.name);
+    if (column.name != "point" || results.rows.empty()) continue;
+    for (const auto& [pointer, value] : results.rows.front().sweep) header.push_back(csv_cell(pointer));
+  }
+  line(header);
+  for (const Row& row : results.rows) {
+    std::vector<std::string> cells;
+    for (const Column& column : columns()) {
+      cells.push_back(csv_value(column.value(row)));
+      if (column.name != "point") continue;
+      for (const auto& [pointer, value] : row.sweep) cells.push_back(csv_value(value));
+    }
+    line(cells);
+  }
+  return text;
+}
+
+Json results_json(const Results& results, const Study& study) {
+  Json json = {{"format", "results/1"},
+               {"scenario_file", study.file},
+               {"scenario", study.document},
+               {"versions", {{"syncopate", version()}, {"simgrid", fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR)}}},
+               {"seed", study.seed},
+               {"traces", Json::array()},
+               {"wall_s", results.wall_s},
+               {"points_total", study.points.size()},
+               {"failed", Json::array()},
+               {"points", Json::array()}};
+  std::set<const Trace*> seen;
+  for (const Point& point : study.points) {
+    if (seen.insert(point.scenario.trace.get()).second) json["traces"].push_back(trace_summary(*point.scenario.trace));
+  }
+  for (const FailedPoint& failed : results.failed) json["failed"].push_back({{"point", failed.point}, {"error", failed.error}});
+  for (const Row& row : results.rows) json["points"].push_back(to_json(row));
+  return json;
+}
+
+}  // namespace syncopate

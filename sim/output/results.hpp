@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/document.hpp"
+#include "output/row.hpp"
+#include "scenario/scenario.hpp"
+
+namespace syncopate {
+
+/// A point that gave no result, and why.
+struct FailedPoint {
+  int point = 0;
+  std::string error;
+};
+
+/// All that a run leaves behind.
+struct Results {
+  std::vector<Row> rows;  ///< finished points, in the order of their numbers
+  std::vector<FailedPoint> failed;
+  double wall_s = 0.0;
+};
+
+/// results.csv: a header, then a row per finished point. Byte-identical for the same scenario and seed.
+std::string results_csv(const Results& results);
+
+/// results.json: the same with nesting, plus the scenario, versions, seed, the traces' provenance and wall seconds.
+Json results_json(const Results& results, const Study& study);
+
+/// Syncopate's own version.
+std::string version();
+
+}  // namespace syncopate

@@ -1,0 +1,52 @@
+#include "output/row.hpp"
+
+#include <array>
+
+namespace syncopate {
+
+namespace {
+
+constexpr std::array table = {
+    Column{"point", [](const Row& row) -> Json { return row.point; }},
+    Column{"model", [](const Row& row) -> Json { return row.model; }},
+    Column{"cluster", [](const Row& row) -> Json { return row.cluster; }},
+    Column{"schedule", [](const Row& row) -> Json { return row.schedule; }},
+    Column{"all_reduce", [](const Row& row) -> Json { return row.all_reduce; }},
+    Column{"fidelity", [](const Row& row) -> Json { return row.fidelity; }},
+    Column{"nodes", [](const Row& row) -> Json { return row.nodes; }},
+    Column{"workers", [](const Row& row) -> Json { return row.workers; }},
+    Column{"batch", [](const Row& row) -> Json { return row.batch; }},
+    Column{"iteration_s", [](const Row& row) -> Json { return row.metrics.iteration.value; }},
+    Column{"iteration_p50_s", [](const Row& row) -> Json { return row.metrics.iteration_p50.value; }},
+    Column{"iteration_p95_s", [](const Row& row) -> Json { return row.metrics.iteration_p95.value; }},
+    Column{"compute_s", [](const Row& row) -> Json { return row.metrics.compute.value; }},
+    Column{"wait_s", [](const Row& row) -> Json { return row.metrics.wait.value; }},
+    Column{"exposed_communication_s", [](const Row& row) -> Json { return row.metrics.exposed_communication.value; }},
+    Column{"communication_s", [](const Row& row) -> Json { return row.metrics.communication.value; }},
+    Column{"throughput_samples_per_s", [](const Row& row) -> Json { return row.metrics.throughput; }},
+    Column{"speedup", [](const Row& row) -> Json { return row.metrics.speedup; }},
+    Column{"efficiency", [](const Row& row) -> Json { return row.metrics.efficiency; }},
+    Column{"communications_per_iteration", [](const Row& row) -> Json { return row.metrics.communications_per_iteration; }},
+    Column{"bytes_per_worker_per_iteration", [](const Row& row) -> Json { return row.metrics.bytes_per_worker_per_iteration.value; }},
+    Column{"staleness_mean", [](const Row& row) -> Json { return row.metrics.staleness_mean; }},
+    Column{"staleness_max", [](const Row& row) -> Json { return row.metrics.staleness_max; }},
+    Column{"measured_iterations", [](const Row& row) -> Json { return row.measured_iterations; }},
+    Column{"workers_simulated", [](const Row& row) -> Json { return row.workers_simulated; }},
+};
+
+}  // namespace
+
+std::span<const Column> columns() { return table; }
+
+Json to_json(const Row& row) {
+  Json json = Json::object();
+  for (const Column& column : table) {
+    json[std::string(column.name)] = column.value(row);
+    if (column.name != "point") continue;
+    Json& sweep = json["sweep"] = Json::object();
+    for (const auto& [pointer, value] : row.sweep) sweep[pointer] = value;
+  }
+  return json;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/document.hpp"
+#include "metrics/metrics.hpp"
+
+namespace syncopate {
+
+/// One finished point: what was simulated and what came out.
+struct Row {
+  int point = 0;
+  std::vector<std::pair<std::string, Json>> sweep;  ///< pointer and value
+  std::string model;
+  std::string cluster;
+  std::string schedule;
+  std::string all_reduce;
+  std::string fidelity;
+  int nodes = 0;
+  int workers = 0;
+  std::int64_t batch = 0;
+  Metrics metrics;
+  int measured_iterations = 0;
+  int workers_simulated = 0;
+};
+
+/// One column of the results; RESULTS.md beside this file documents each, and a test compares the two.
+struct Column {
+  std::string_view name;
+  Json (*value)(const Row& row);
+};
+
+/// All columns but those of the swept pointers, which stand after `point`.
+std::span<const Column> columns();
+
+/// The row as an object of results.json: every column by its name, and the swept values in `sweep`.
+Json to_json(const Row& row);
+
+}  // namespace syncopate

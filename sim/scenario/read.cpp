@@ -1,0 +1,142 @@
+#include "scenario/read.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "base/choice.hpp"
+#include "base/errors.hpp"
+#include "base/fields.hpp"
+#include "base/text.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr std::int64_t most_iterations = 10'000'000;
+
+struct GranularityRow {
+  std::string_view name;
+  Granularity value;
+};
+constexpr std::array granularities = {GranularityRow{"tensor", Granularity::tensor}, GranularityRow{"layer", Granularity::layer}};
+
+struct DistributionRow {
+  std::string_view name;
+  Jitter::Distribution value;
+};
+constexpr std::array distributions = {DistributionRow{"lognormal", Jitter::Distribution::lognormal},
+                                      DistributionRow{"uniform", Jitter::Distribution::uniform}};
+
+struct FidelityRow {
+  std::string_view name;
+};
+constexpr std::array fidelities = {FidelityRow{"auto"}, FidelityRow{"alpha-beta"}};
+
+Jitter read_jitter(const Field& field) {
+  Object fields(field);
+  Jitter jitter;
+  jitter.distribution = choose<DistributionRow>(fields.at("distribution"), distributions, {"empirical"}).value;
+  const Field cv = fields.at("cv");
+  constexpr double widest = 100.0;
+  jitter.cv = cv.number(0.0, widest);
+  if (jitter.distribution == Jitter::Distribution::uniform && jitter.cv * std::numbers::sqrt3 >= 1.0) {
+    cv.fail("a coefficient of variation < 0.577 (1/sqrt 3) for a uniform factor, which must stay positive");
+  }
+  fields.finish();
+  return jitter;
+}
+
+/// The factors of permanently slow ranks.
+std::vector<double> read_slow(const Field& field, int ranks) {
+  std::vector<double> factors(static_cast<std::size_t>(ranks), 1.0);
+  std::vector<bool> named(static_cast<std::size_t>(ranks));
+  for (const Field& entry : field.list()) {
+    Object fields(entry);
+    const Field list = fields.at("ranks");
+    const auto chosen = parse_ranges(list.text(), ranks - 1);
+    if (!chosen) list.fail(fmt::format("ascending ranks from 0 to {} such as \"0-3,7\"", ranks - 1));
+    constexpr double largest = 1e6;
+    const double factor = fields.at("factor").positive(largest);
+    for (const int rank : *chosen) {
+      const auto index = static_cast<std::size_t>(rank);
+      if (named[index]) list.fail_because(fmt::format("rank {} is named twice; give it one factor", rank));
+      named[index] = true;
+      factors[index] = factor;
+    }
+    fields.finish();
+  }
+  return factors;
+}
+
+Speed read_workers(const Field& field, int ranks) {
+  Object fields(field);
+  Speed speed;
+  if (const auto jitter = fields.find("jitter")) speed.jitter = read_jitter(*jitter);
+  const auto slow = fields.find("slow");
+  if (slow && slow->json() != Json::array()) speed.slow = read_slow(*slow, ranks);
+  fields.not_built_yet("events", "events of workers are", Json::array());
+  fields.not_built_yet("overlap_slowdown", "compute slowed by communication is", 0.0);
+  fields.finish();
+  return speed;
+}
+
+int whole_cycles(std::int64_t steps, int cycle) { return static_cast<int>((steps + cycle - 1) / cycle * cycle); }
+
+void read_iterations(const Field& field, Scenario& scenario) {
+  Object fields(field);
+  std::int64_t warmup = scenario.warmup;
+  std::int64_t measured = scenario.measured;
+  if (const auto value = fields.find("warmup")) warmup = value->integer(0, most_iterations);
+  if (const auto value = fields.find("measured")) measured = value->integer(1, most_iterations);
+  fields.finish();
+  scenario.warmup = whole_cycles(warmup, scenario.schedule.cycle);
+  scenario.measured = whole_cycles(measured, scenario.schedule.cycle);
+}
+
+}  // namespace
+
+const Document& Library::document(const Field& field) {
+  const std::string path = (folder_ / field.text()).lexically_normal().string();
+  const auto found = documents_.find(path);
+  if (found != documents_.end()) return found->second;
+  try {
+    return documents_.emplace(path, Document::read(path)).first->second;
+  } catch (const InputError& error) {
+    if (std::filesystem::exists(path)) throw;
+    field.fail_because(fmt::format("{} (paths are relative to the scenario file)", error.what()));
+  }
+}
+
+std::shared_ptr<const Trace> Library::trace(const Field& field) {
+  if (!field.json().is_string()) return std::make_shared<const Trace>(read_trace(field.document(), field.pointer()));
+  auto& trace = traces_[field.text()];
+  if (!trace) trace = std::make_shared<const Trace>(read_trace(document(field)));
+  return trace;
+}
+
+Scenario read_scenario(const Document& document, Library& library) {
+  Object fields{Field(document)};
+  Scenario scenario;
+  fields.format("scenario/1", true);
+  scenario.name = fields.at("name").text();
+  scenario.trace = library.trace(fields.at("trace"));
+  fields.at("cluster");
+  scenario.cluster = read_cluster(document, "/cluster");
+  if (const auto granularity = fields.find("granularity")) scenario.granularity = choose<GranularityRow>(*granularity, granularities).value;
+  if (const auto fidelity = fields.find("fidelity")) choose<FidelityRow>(*fidelity, fidelities, {"per-message", "flow"});
+  const auto all_reduce = fields.find("all_reduce");
+  scenario.all_reduce = all_reduce ? &read_collective(*all_reduce) : &collectives().front();
+  scenario.all_reduce_cost = all_reduce_cost(scenario.cluster, *scenario.all_reduce, scenario.cluster.workers());
+  scenario.schedule = read_schedule(fields.at("schedule"));
+  if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
+  if (const auto iterations = fields.find("iterations")) read_iterations(*iterations, scenario);
+  constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
+  if (const auto seed = fields.find("seed")) scenario.speed.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));
+  fields.find("sweep");
+  fields.finish();
+  return scenario;
+}
+
+}  // namespace syncopate

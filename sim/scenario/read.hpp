@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/document.hpp"
+#include "scenario/scenario.hpp"
+
+namespace syncopate {
+
+/// Reads the files that a study's points name, each once.
+class Library {
+ public:
+  explicit Library(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// The document of the file at `path`, relative to the scenario's folder. `field` is who names it.
+  const Document& document(const Field& field);
+  /// The trace in that file.
+  std::shared_ptr<const Trace> trace(const Field& field);
+
+ private:
+  std::filesystem::path folder_;
+  std::map<std::string, Document> documents_;
+  std::map<std::string, std::shared_ptr<const Trace>> traces_;
+};
+
+/// Reads a scenario from a document without a sweep in which `/cluster` (and `/trace`, when something below it was set)
+/// has been replaced by its file's content. Throws InputError.
+Scenario read_scenario(const Document& document, Library& library);
+
+}  // namespace syncopate

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/document.hpp"
+#include "cluster/cluster.hpp"
+#include "collective/collectives.hpp"
+#include "engine/speed.hpp"
+#include "schedule/schedules.hpp"
+#include "trace/step_profile.hpp"
+#include "trace/trace.hpp"
+
+namespace syncopate {
+
+/// One simulation, all of whose inputs have been read and validated.
+struct Scenario {
+  std::string name;
+  std::shared_ptr<const Trace> trace;
+  Granularity granularity = Granularity::tensor;
+  Cluster cluster;
+  const Collective* all_reduce = nullptr;
+  CostLine all_reduce_cost;  ///< over all workers
+  Schedule schedule;
+  Speed speed;
+  int warmup = 2;     ///< whole cycles of the schedule
+  int measured = 10;  ///< likewise
+};
+
+/// One point of a sweep: the values put at the swept pointers and the scenario that results.
+struct Point {
+  int index = 0;
+  std::vector<std::pair<std::string, Json>> sweep;  ///< pointer and value, in file order
+  Scenario scenario;
+};
+
+/// A value for a JSON pointer of the scenario, from the command line.
+struct Setting {
+  std::string pointer;
+  Json value;
+};
+
+/// Parses `POINTER=JSON`, as `--set` takes it. Throws UsageError.
+Setting parse_setting(const std::string& text);
+
+/// A scenario file with its sweep expanded.
+struct Study {
+  std::string file;
+  std::string name;
+  std::uint64_t seed = 1;
+  Json document;  ///< the scenario as read, after --set
+  std::vector<Point> points;
+};
+
+/// Reads a scenario/1 file, the traces and clusters that it names (relative to it), applies `settings` and expands the
+/// sweep: the product of its lists, the last pointer varying fastest. Every point is validated.
+/// A setting at a swept pointer pins it to that one value. Throws InputError, or UsageError for a setting that cannot be.
+Study read_study(const std::filesystem::path& file, const std::vector<Setting>& settings = {});
+
+}  // namespace syncopate

@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/errors.hpp"
+#include "base/fields.hpp"
+#include "scenario/read.hpp"
+#include "scenario/scenario.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr std::size_t most_points = 100'000;
+
+using Sweep = std::vector<std::pair<std::string, std::vector<Json>>>;
+
+/// The sweep's pointers and lists, in file order.
+Sweep read_sweep(const Document& document) {
+  Sweep sweep;
+  if (!document.root().is_object() || !document.root().contains("sweep")) return sweep;
+  const Field field(document, "/sweep", document.root()["sweep"]);
+  if (!field.json().is_object() || field.json().empty()) field.fail("an object that maps JSON pointers to lists");
+  std::size_t points = 1;
+  for (const auto& [pointer, values] : field.json().items()) {
+    const Field entry(document, "/sweep" + (JsonPointer() / pointer).to_string(), values);
+    if (!pointer.starts_with('/')) entry.fail_because(fmt::format("\"{}\" is not a JSON pointer; write \"/{}\"", pointer, pointer));
+    if (is_at_or_above("/sweep", pointer) || is_at_or_above("/format", pointer)) entry.fail_because("this key cannot be swept");
+    std::vector<Json> list;
+    for (const Field& value : entry.list()) list.push_back(value.json());
+    points *= list.size();
+    if (points > most_points) entry.fail_because(fmt::format("the sweep has more than {} points; sweep fewer values", most_points));
+    sweep.emplace_back(pointer, std::move(list));
+  }
+  return sweep;
+}
+
+JsonPointer parse_pointer(const std::string& text, const Document& document) {
+  try {
+    return JsonPointer(text);
+  } catch (const Json::exception&) {
+    const Field field(document, "/sweep" + (JsonPointer() / text).to_string(), document.root());
+    field.fail_because(fmt::format("\"{}\" is not a JSON pointer: after ~ comes 0 or 1", text));
+  }
+}
+
+/// Replaces a path at `pointer` by the content of the file, so that values can be set in it.
+void load_file_at(const std::string& pointer, Document& document, Library& library) {
+  const JsonPointer place(pointer);
+  if (!document.root().is_object() || !document.root().contains(place)) return;
+  const Field field(document, pointer, document.root().at(place));
+  if (field.json().is_string()) document.mount(place, library.document(field));
+}
+
+/// Sets values by pointer, outer ones before those inside them; files on the way are loaded.
+void set_values(Document& document, std::vector<std::pair<std::string, Json>> values, Library& library, const std::string& origin) {
+  std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.first.size() < b.first.size(); });
+  for (const auto& [pointer, value] : values) {
+    for (const char* file : {"/trace", "/cluster"}) {
+      if (pointer != file && is_at_or_above(file, pointer)) load_file_at(file, document, library);
+    }
+    document.set(parse_pointer(pointer, document), value, origin);
+  }
+}
+
+std::string describe(int index, const std::vector<std::pair<std::string, Json>>& values) {
+  if (values.empty()) return {};
+  std::string text = fmt::format(" (in point {}:", index);
+  for (const auto& [pointer, value] : values) text += fmt::format(" {}={}", pointer, excerpt(value));
+  return text + ")";
+}
+
+void apply(const Setting& setting, Document& document, Library& library) {
+  const auto sweep = document.root().is_object() ? document.root().value("sweep", Json::object()) : Json::object();
+  if (sweep.is_object()) {
+    if (sweep.contains(setting.pointer)) {
+      document.set(JsonPointer("/sweep") / setting.pointer, Json::array({setting.value}), " (from --set)");
+      return;
+    }
+    for (const auto& [pointer, values] : sweep.items()) {
+      if (!is_at_or_above(pointer, setting.pointer)) continue;
+      throw UsageError(
+          fmt::format("--set {}: the scenario sweeps {}, which would overwrite it; set {} instead", setting.pointer, pointer, pointer));
+    }
+  }
+  set_values(document, {{setting.pointer, setting.value}}, library, " (from --set)");
+}
+
+}  // namespace
+
+Setting parse_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || !text.starts_with('/')) {
+    throw UsageError(fmt::format("--set {}: expected POINTER=JSON, such as /cluster/nodes=64 or /schedule/name='\"wfbp\"'", text));
+  }
+  Setting setting = {text.substr(0, equals), {}};
+  try {
+    (void)JsonPointer(setting.pointer);
+  } catch (const Json::exception&) {
+    throw UsageError(fmt::format("--set {}: \"{}\" is not a JSON pointer: after ~ comes 0 or 1", text, setting.pointer));
+  }
+  try {
+    setting.value = parse_json(text.substr(equals + 1), "value");
+  } catch (const InputError& error) {
+    throw UsageError(fmt::format("--set {}: {}; a string needs double quotes: {}='\"{}\"'", text, error.what(), setting.pointer,
+                                 text.substr(equals + 1)));
+  }
+  return setting;
+}
+
+Study read_study(const std::filesystem::path& file, const std::vector<Setting>& settings) {
+  Document base = Document::read(file);
+  Library library(file.parent_path());
+  for (const Setting& setting : settings) apply(setting, base, library);
+  const Sweep sweep = read_sweep(base);
+
+  Study study;
+  study.file = file.string();
+  study.document = base.root();
+  std::size_t count = 1;
+  for (const auto& [pointer, values] : sweep) count *= values.size();
+  for (std::size_t index = 0; index < count; ++index) {
+    Point point;
+    point.index = static_cast<int>(index);
+    std::size_t stride = count;
+    for (const auto& [pointer, values] : sweep) {
+      stride /= values.size();
+      point.sweep.emplace_back(pointer, values[index / stride % values.size()]);
+    }
+    const std::string origin = describe(point.index, point.sweep);
+    try {
+      Document document = base;
+      set_values(document, point.sweep, library, origin);
+      load_file_at("/cluster", document, library);
+      point.scenario = read_scenario(document, library);
+    } catch (const InputError& error) {
+      // What the first point passed and a later one does not, its values brought about.
+      if (index == 0 || std::string_view(error.what()).ends_with(origin)) throw;
+      throw InputError(error.what() + origin);
+    }
+    study.points.push_back(std::move(point));
+  }
+  study.name = study.points.front().scenario.name;
+  study.seed = study.points.front().scenario.speed.seed;
+  return study;
+}
+
+}  // namespace syncopate

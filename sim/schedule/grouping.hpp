@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "collective/cost.hpp"
+#include "trace/step_profile.hpp"
+
+namespace syncopate {
+
+/// Gradients that one all-reduce carries: [first, last] in the order in which they become ready.
+struct GradientGroup {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  Seconds post_at;  ///< since backward began, on an undisturbed worker
+
+  bool operator==(const GradientGroup&) const = default;
+};
+
+/// Consecutive groups that cover all gradients once.
+using Grouping = std::vector<GradientGroup>;
+
+/// A pure function from the undisturbed step and the cost of an all-reduce to groups; the same on every rank.
+using GroupingFunction = std::function<Grouping(const StepProfile&, const CostLine&)>;
+
+/// S-SGD, MG-WFBP Eq. 3: one group per gradient, all posted when backward has ended.
+Grouping group_s_sgd(const StepProfile& profile, const CostLine& cost);
+
+/// Wait-free backpropagation, H. Zhang et al., "Poseidon", ATC'17; MG-WFBP Eqs. 7-9: one group per gradient, posted as
+/// soon as it is ready.
+Grouping group_wfbp(const StepProfile& profile, const CostLine& cost);
+
+/// SyncEASGD, MG-WFBP Sec. 3.2: one group for everything, posted when backward has ended.
+Grouping group_sync_easgd(const StepProfile& profile, const CostLine& cost);
+
+/// S. Shi et al., "MG-WFBP: merging gradients wisely for efficient communication in distributed deep learning",
+/// Algorithm 1.
+Grouping group_mg_wfbp(const StepProfile& profile, const CostLine& cost);
+
+/// The grouping into consecutive groups whose last all-reduce ends first; exact, O(L^2).
+Grouping group_mg_wfbp_optimal(const StepProfile& profile, const CostLine& cost);
+
+/// PyTorch DistributedDataParallel's buckets, S. Li et al., VLDB 2020, Sec. 4.2: in ready order, a bucket is closed by the
+/// gradient that reaches its size.
+Grouping group_fusion(const StepProfile& profile, Bytes first_bucket, Bytes bucket);
+
+/// When the last all-reduce of a grouping ends, since backward began, on an undisturbed worker whose channel is free.
+Seconds communication_end(const Grouping& grouping, const StepProfile& profile, const CostLine& cost);
+
+}  // namespace syncopate

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "engine/worker.hpp"
+#include "schedule/grouping.hpp"
+
+namespace syncopate {
+
+/// Synchronous data parallelism: in every step each group of gradients is all-reduced when its time has come, and the next
+/// step waits for the last one. A single worker has nothing to communicate.
+Program synchronous(const GroupingFunction& group, const StepProfile& profile, const CostLine& all_reduce, int ranks);
+
+}  // namespace syncopate

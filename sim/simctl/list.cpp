@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "cluster/cluster.hpp"
+#include "cluster/topologies.hpp"
+#include "collective/collectives.hpp"
+#include "schedule/schedules.hpp"
+#include "simctl/commands.hpp"
+#include "simctl/table.hpp"
+#include "trace/trace.hpp"
+
+namespace syncopate {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Cells = std::vector<std::string>;
+
+void print_schedules() {
+  std::vector<Cells> table = {{"schedule", "meaning", "parameters (default)"}};
+  for (const ScheduleRow& row : schedules())
+    table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.parameters)});
+  fmt::print("{}", format_table(table));
+}
+
+void print_collectives() {
+  std::vector<Cells> table = {{"all_reduce", "meaning"}};
+  for (const Collective& row : collectives()) table.push_back({std::string(row.name), std::string(row.meaning)});
+  fmt::print("{}", format_table(table));
+}
+
+void print_topologies() {
+  std::vector<Cells> table = {{"topology", "meaning", "parameters"}};
+  for (const Topology& row : topologies()) table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.parameters)});
+  fmt::print("{}", format_table(table));
+}
+
+/// A folder of the project: below the current folder or one around it, else around the program.
+fs::path find_folder(const fs::path& wanted) {
+  std::error_code ignored;
+  for (const fs::path& start : {fs::current_path(), fs::read_symlink("/proc/self/exe", ignored).parent_path()}) {
+    for (fs::path folder = start; !folder.empty(); folder = folder.parent_path()) {
+      if (fs::is_directory(folder / wanted)) return folder / wanted;
+      if (folder == folder.root_path()) break;
+    }
+  }
+  throw InputError(fmt::format("{}: no such folder here or above; run simctl inside the project", wanted.string()));
+}
+
+std::vector<fs::path> json_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path().lexically_proximate(fs::current_path()));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void print_clusters() {
+  std::vector<Cells> table = {{"file", "name", "bandwidth", "latency", "source"}};
+  for (const fs::path& file : json_files(find_folder("scenarios/clusters"))) {
+    const Cluster cluster = read_cluster(Document::read(file));
+    table.push_back({file.string(), cluster.name, fmt::format("{:.4g} Gb/s", cluster.link.bandwidth.value * 8 / 1e9),
+                     format_seconds(cluster.link.latency), cluster.source});
+  }
+  fmt::print("{}", format_table(table));
+}
+
+void print_traces() {
+  std::vector<Cells> table = {{"file", "model", "batch", "device", "provenance", "gradients", "bytes"}};
+  for (const fs::path& file : json_files(find_folder("traces"))) {
+    const Trace trace = read_trace(Document::read(file));
+    Bytes bytes;
+    for (const Gradient& gradient : trace.gradients) bytes += gradient.bytes;
+    table.push_back({file.string(), trace.model, fmt::format("{}", trace.batch), trace.device, trace.provenance.kind,
+                     fmt::format("{}", trace.gradients.size()), format_bytes(bytes)});
+  }
+  fmt::print("{}", format_table(table));
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& app) {
+  const auto what = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("list", "List what a scenario can name");
+  command->add_option("WHAT", *what, "schedules, collectives, topologies, clusters or traces")
+      ->required()
+      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "clusters", "traces"}));
+  command->footer("Example: simctl list schedules");
+  command->callback([what] {
+    if (*what == "schedules") print_schedules();
+    if (*what == "collectives") print_collectives();
+    if (*what == "topologies") print_topologies();
+    if (*what == "clusters") print_clusters();
+    if (*what == "traces") print_traces();
+  });
+}
+
+}  // namespace syncopate

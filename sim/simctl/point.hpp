@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "output/row.hpp"
+#include "scenario/scenario.hpp"
+
+namespace syncopate {
+
+/// How to simulate a point.
+struct PointOptions {
+  bool shortcuts = true;  ///< off: every worker is simulated and meets SimGrid's clock after every bit of compute
+  int shown_workers = 0;  ///< > 0: a timeline of the first workers is wanted
+};
+
+/// What a point's simulation gives.
+struct PointResult {
+  Metrics metrics;
+  int workers_simulated = 0;
+  std::string timeline;  ///< Chrome trace-event JSON, when wanted
+
+  /// As bytes for another process of this program, and back.
+  std::string pack() const;
+  static PointResult unpack(const std::string& bytes);
+};
+
+/// Simulates one point in this process: once per process only (see simulate). Throws SimulationError.
+PointResult simulate_point(const Point& point, const PointOptions& options);
+
+/// The row of results that a point and its result make.
+Row make_row(const Point& point, const PointResult& result);
+
+}  // namespace syncopate

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+
+namespace syncopate {
+
+/// A progress bar on stderr; silent where stderr is no terminal. Erased when it goes out of scope.
+class ProgressBar {
+ public:
+  ProgressBar(std::size_t total, bool wanted);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void advance();
+
+ private:
+  void draw() const;
+
+  std::size_t total_;
+  std::size_t done_ = 0;
+  bool shown_;
+};
+
+}  // namespace syncopate

@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/files.hpp"
+#include "base/processes.hpp"
+#include "base/text.hpp"
+#include "output/results.hpp"
+#include "simctl/commands.hpp"
+#include "simctl/point.hpp"
+#include "simctl/progress.hpp"
+#include "simctl/summary.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr int shown_workers = 8;
+
+struct Options {
+  std::string scenario;
+  std::string folder;
+  int jobs = 0;
+  std::vector<std::string> settings;
+  bool timeline = false;
+  std::string timeline_points;
+  bool no_symmetry = false;
+  bool quiet = false;
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// Runs a study's points and keeps what finishes.
+class StudyRun {
+ public:
+  StudyRun(const Options& options, const Study& study) : options_(options), study_(study), timeline_points_(points_with_timeline()) {}
+
+  void run() {
+    const auto start = std::chrono::steady_clock::now();
+    ProgressBar progress(study_.points.size(), !options_.quiet);
+    const auto task = [this](int index) {
+      return simulate_point(study_.points[static_cast<std::size_t>(index)], point_options(index)).pack();
+    };
+    const auto done = [this, &progress](int index, const Outcome& outcome) {
+      keep(index, outcome);
+      progress.advance();
+    };
+    interrupted = 0;
+    std::signal(SIGINT, [](int) { interrupted = 1; });
+    std::signal(SIGTERM, [](int) { interrupted = 1; });
+    run_forked(static_cast<int>(study_.points.size()), jobs(), task, done, [] { return interrupted != 0; });
+    results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
+    std::sort(results_.failed.begin(), results_.failed.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
+  }
+
+  /// Writes and prints what there is; returns how the run ended.
+  ExitCode report() {
+    if (!options_.folder.empty()) {
+      const std::filesystem::path folder(options_.folder);
+      write_file(folder / "results.csv", results_csv(results_));
+      write_file(folder / "results.json", results_json(results_, study_).dump(1) + '\n');
+    }
+    if (!options_.quiet) {
+      fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows));
+      if (!options_.folder.empty()) fmt::print("results: {}\n", (std::filesystem::path(options_.folder) / "results.csv").string());
+    }
+    for (const FailedPoint& failed : results_.failed)
+      fmt::print(stderr, "simctl: {}: point {}: {}\n", study_.file, failed.point, failed.error);
+    if (interrupted != 0) {
+      fmt::print(stderr, "simctl: interrupted: {} of {} points finished{}\n", results_.rows.size(), study_.points.size(),
+                 options_.folder.empty() ? "" : fmt::format("; their rows are in {}", options_.folder));
+      return ExitCode::interrupted;
+    }
+    if (write_error_) throw OutputError(*write_error_);
+    return results_.failed.empty() ? ExitCode::done : ExitCode::simulation_failed;
+  }
+
+ private:
+  int jobs() const {
+    const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+    return options_.jobs > 0 ? options_.jobs : std::max(1, cores);
+  }
+
+  std::vector<bool> points_with_timeline() const {
+    std::vector<bool> wanted(study_.points.size(), options_.timeline && options_.timeline_points.empty());
+    if (options_.timeline_points.empty()) return wanted;
+    const int last = static_cast<int>(study_.points.size()) - 1;
+    const auto points = parse_ranges(options_.timeline_points, last);
+    if (!points) {
+      throw UsageError(fmt::format("--timeline {}: expected points from 0 to {} such as \"0-3,7\"; put the scenario before --timeline",
+                                   options_.timeline_points, last));
+    }
+    for (const int point : *points) wanted[static_cast<std::size_t>(point)] = true;
+    return wanted;
+  }
+
+  PointOptions point_options(int index) const {
+    return {!options_.no_symmetry, timeline_points_[static_cast<std::size_t>(index)] ? shown_workers : 0};
+  }
+
+  void keep(int index, const Outcome& outcome) {
+    if (!outcome.ok) {
+      results_.failed.push_back({index, outcome.error});
+      return;
+    }
+    const PointResult result = PointResult::unpack(outcome.result);
+    results_.rows.push_back(make_row(study_.points[static_cast<std::size_t>(index)], result));
+    if (result.timeline.empty()) return;
+    try {
+      write_file(std::filesystem::path(options_.folder) / fmt::format("timeline-{}.json", index), result.timeline);
+    } catch (const OutputError& error) {
+      if (!write_error_) write_error_ = error.what();  // the other points still count
+    }
+  }
+
+  const Options& options_;
+  const Study& study_;
+  std::vector<bool> timeline_points_;
+  Results results_;
+  std::optional<std::string> write_error_;
+};
+
+ExitCode run(const Options& options) {
+  if (options.timeline && options.folder.empty()) throw UsageError("--timeline writes files; say where with -o DIR");
+  std::vector<Setting> settings;
+  for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
+  const Study study = read_study(options.scenario, settings);
+  StudyRun study_run(options, study);
+  if (!options.folder.empty()) make_writable_folder(options.folder);
+  study_run.run();
+  return study_run.report();
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, ExitCode& code) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("run", "Simulate every point of a scenario and report iteration times and scalability");
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file")->required();
+  command->add_option("-o,--output", options->folder, "folder for results.csv, results.json and timelines; made when missing");
+  command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
+  command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
+      ->allow_extra_args(false);
+  CLI::Option* timeline = command->add_option("--timeline", options->timeline_points,
+                                              "write DIR/timeline-<point>.json for Perfetto, for these points (\"0-3,7\") or all");
+  timeline->expected(0, 1);
+  command->add_flag("--no-symmetry", options->no_symmetry, "simulate every worker and every step in full; the results must not change");
+  command->add_flag("--quiet", options->quiet, "print nothing but errors");
+  command->footer("Example: simctl run scenarios/scalability.json -o results --set /cluster/nodes=64");
+  command->callback([options, timeline, &code] {
+    options->timeline = timeline->count() > 0;
+    code = run(*options);
+  });
+}
+
+}  // namespace syncopate

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+
+#include "base/fields.hpp"
+#include "cluster/cluster.hpp"
+#include "simctl/commands.hpp"
+#include "simctl/table.hpp"
+#include "trace/step_profile.hpp"
+#include "trace/trace.hpp"
+
+namespace syncopate {
+
+namespace {
+
+using Cells = std::vector<std::string>;
+
+void show_trace(const Document& document) {
+  const Trace trace = read_trace(document);
+  const StepProfile profile = step_profile(trace, Granularity::tensor);
+  fmt::print("trace {}: {}, batch {}{}{}\n", trace.file, trace.model, trace.batch, trace.dtype.empty() ? "" : ", " + trace.dtype,
+             trace.device.empty() ? "" : ", " + trace.device);
+  fmt::print("provenance: {}{}{}\n", trace.provenance.synthetic() ? "SYNTHETIC" : trace.provenance.kind,
+             trace.provenance.source.empty() ? "" : ", " + trace.provenance.source,
+             trace.provenance.note.empty() ? "" : "; " + trace.provenance.note);
+  std::vector<std::size_t> tensors(trace.layers.size());
+  std::vector<Bytes> bytes(trace.layers.size());
+  for (const Gradient& gradient : trace.gradients) {
+    ++tensors[gradient.layer];
+    bytes[gradient.layer] += gradient.bytes;
+  }
+  std::vector<Cells> table = {{"layer", "type", "forward", "backward", "gradients", "bytes"}};
+  for (std::size_t i = 0; i < trace.layers.size(); ++i) {
+    const Layer& layer = trace.layers[i];
+    table.push_back({layer.name, layer.type, format_seconds(layer.forward), format_seconds(layer.backward), fmt::format("{}", tensors[i]),
+                     format_bytes(bytes[i])});
+  }
+  fmt::print("\n{}\n", format_table(table));
+  fmt::print("{} layers, {} gradients, {}\n", trace.layers.size(), trace.gradients.size(), format_bytes(profile.bytes()));
+  fmt::print("iteration: forward {}, backward {}, update {}; {} in all, {:.4g} samples/s on one worker\n", format_seconds(profile.forward),
+             format_seconds(profile.backward), format_seconds(profile.update), format_seconds(profile.compute()),
+             static_cast<double>(trace.batch) / profile.compute().value);
+}
+
+void show_cluster(const Document& document) {
+  const Cluster cluster = read_cluster(document);
+  fmt::print("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name);
+  fmt::print("link: {:.4g} Gb/s, {} end to end; reduction {:.4g} s/B\n", cluster.link.bandwidth.value * 8 / 1e9,
+             format_seconds(cluster.link.latency), cluster.reduce.value);
+  if (cluster.fit) {
+    fmt::print("fit: {:.4g} s + {:.4g} s/B over {} ranks, {}\n", cluster.fit->line.a.value, cluster.fit->line.b.value, cluster.fit->ranks,
+               cluster.fit->algorithm->name);
+  }
+  if (!cluster.source.empty()) fmt::print("source: {}\n", cluster.source);
+  constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
+  Cells header = {"all-reduce", "a", "b (s/B)"};
+  for (const Bytes size : sizes) header.push_back(format_bytes(size));
+  std::vector<Cells> table = {header};
+  for (const Collective& collective : collectives()) {
+    const CostLine cost = all_reduce_cost(cluster, collective, cluster.workers());
+    Cells row = {std::string(collective.name), format_seconds(cost.a), fmt::format("{:.4g}", cost.b.value)};
+    for (const Bytes size : sizes) row.push_back(format_seconds(cost(size)));
+    table.push_back(row);
+  }
+  fmt::print("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app) {
+  const auto file = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("show", "Show a trace or a cluster as a table");
+  command->add_option("FILE", *file, "trace/1 or cluster/1 file")->required();
+  command->footer("Example: simctl show traces/cpu-resnet50-b8.json");
+  command->callback([file] {
+    const Document document = Document::read(*file);
+    Object fields{Field(document)};
+    const Field format = fields.at("format");
+    if (format.json() == "trace/1") return show_trace(document);
+    if (format.json() == "cluster/1") return show_cluster(document);
+    if (format.json() == "scenario/1") format.fail_because("this is a scenario; use \"simctl check\" or \"simctl run\"");
+    format.fail("\"trace/1\" or \"cluster/1\"");
+  });
+}
+
+}  // namespace syncopate

@@ -1,0 +1,37 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "output/results.hpp"
+#include "simctl/commands.hpp"
+
+namespace syncopate {
+
+int run_simctl(int argc, char** argv) {
+  ExitCode code = ExitCode::done;
+  CLI::App app("Simulates data-parallel training: which communication schedule trains fastest, how far it scales, what holds it back.",
+               "simctl");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", version());
+  app.footer(
+      "Exit codes: 0 done, 2 usage, 3 bad input, 4 simulation failed, 5 cannot write, 130 interrupted.\n"
+      "Example: simctl run scenarios/quickstart.json");
+  add_run_command(app, code);
+  add_check_command(app);
+  add_list_command(app);
+  add_show_command(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+  } catch (const Error& error) {
+    fmt::print(stderr, "simctl: {}\n", error.what());
+    code = error.code();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "simctl: internal error: {}\n", error.what());
+    code = ExitCode::simulation_failed;
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace syncopate

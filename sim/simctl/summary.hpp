@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "output/row.hpp"
+#include "scenario/scenario.hpp"
+
+namespace syncopate {
+
+/// What was simulated, in a few lines: the scenario, its traces with a mark for synthetic ones, the iterations.
+std::string describe_study(const Study& study);
+
+/// The finished rows for people. Without a sweep a list of figures; a sweep of one key gives a line per value; of
+/// several, tables of iteration time and efficiency with a column per value of the last key, the best marked *.
+std::string summarise(const std::vector<Row>& rows);
+
+}  // namespace syncopate
