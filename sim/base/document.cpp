@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/errors.hpp"
 #include "base/files.hpp"
 
@@ -14,7 +17,7 @@ constexpr std::size_t max_depth = 64;
 /// Builds a Json value from parser events; unlike the library's own builder it refuses duplicate keys.
 class StrictBuilder : public nlohmann::json_sax<Json> {
  public:
-  explicit StrictBuilder(const std::string& name) : name_(name) {}
+  StrictBuilder(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
   Json take() { return std::move(root_); }
 
@@ -38,22 +41,18 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& error) override {
+  bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& error) override {
     std::string reason = error.what();
     if (const std::size_t dash = reason.find(" - "); dash != std::string::npos) {
       reason = reason.substr(dash + 3);
     } else if (const std::size_t bracket = reason.find("] "); bracket != std::string::npos) {
       reason = reason.substr(bracket + 2);
     }
-    if (position == 0 || reason.find("attempting to parse an empty input") != std::string::npos) reason = "the file is empty";
-    const std::string_view literal = std::string_view(token).substr(token.starts_with('-') ? 1 : 0);
-    if (literal.starts_with('N') || literal.starts_with('n') || literal.starts_with('I') || literal.starts_with('i')) {
-      reason = "NaN and Infinity are not JSON; give a finite number";
-    }
+    if (text_.find_first_not_of(" \t\r\n") == std::string_view::npos) reason = "the file is empty";
+    const std::string word = word_at(position);
+    if (word == "nan" || word == "inf" || word == "infinity") reason = "NaN and Infinity are not JSON; give a finite number";
     throw InputError(fmt::format("{}: not valid JSON {}: {}", name_, line_and_column(position), reason));
   }
-
-  void set_text(std::string_view text) { text_ = text; }
 
  private:
   bool add(Json value) {
@@ -98,6 +97,16 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
     return pointer.empty() ? "/" : pointer;
   }
 
+  /// The letters round a position (counted from 1), in lower case.
+  std::string word_at(std::size_t position) const {
+    const auto is_letter = [this](std::size_t i) { return i < text_.size() && std::isalpha(static_cast<unsigned char>(text_[i])) != 0; };
+    std::size_t begin = position == 0 ? 0 : position - 1;
+    while (begin > 0 && is_letter(begin - 1)) --begin;
+    std::string word;
+    for (std::size_t i = begin; is_letter(i); ++i) word += static_cast<char>(std::tolower(static_cast<unsigned char>(text_[i])));
+    return word;
+  }
+
   std::string line_and_column(std::size_t position) const {
     const std::string_view before = text_.substr(0, position == 0 ? 0 : position - 1);
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
@@ -106,8 +115,8 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
     return fmt::format("at line {}, column {}", line, column);
   }
 
-  const std::string& name_;
   std::string_view text_;
+  const std::string& name_;
   Json root_;
   std::vector<Json*> stack_;
   std::string key_;
@@ -116,8 +125,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& name) {
-  StrictBuilder builder(name);
-  builder.set_text(text);
+  StrictBuilder builder(text, name);
   Json::sax_parse(text, &builder);
   return builder.take();
 }

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -54,6 +55,7 @@ void write_all(int pipe, const std::string& text) {
 Child start(int index, const std::function<std::string(int)>& task) {
   std::array<int, 2> ends = {};
   if (pipe(ends.data()) != 0) throw SimulationError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  std::fflush(nullptr);  // what is buffered must not be written twice
   const pid_t process = fork();
   if (process < 0) throw SimulationError(fmt::format("cannot start a process: {}", std::strerror(errno)));
   if (process == 0) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <simgrid/s4u/Actor.hpp>
 
 #include "base/errors.hpp"
@@ -69,8 +70,15 @@ void JobRun::update_window(const Worker& worker, Seconds now) {
 }
 
 void JobRun::check_progress(const Worker& worker) const {
+  const int patience = job_.warmup + job_.measured + 1;
+  const std::vector<Step>& steps = timeline_.steps[static_cast<std::size_t>(worker.rank_)];
+  const std::size_t before = steps.size() - 1 - std::min<std::size_t>(steps.size() - 1, static_cast<std::size_t>(patience));
+  if (worker.step_ >= patience && steps[before].start == steps.back().start) {
+    throw SimulationError(fmt::format("rank {} made {} steps in no time, at {:.9g} s: a step must take some time", worker.rank_, patience,
+                                      steps.back().start.value));
+  }
   // Whole cycles of every schedule fit into the measured steps, so a rank that others wait for posts within them.
-  if (worker.steps_since_post_ <= job_.warmup + job_.measured + 1 || !stream_.is_awaited_from(worker.rank_)) return;
+  if (worker.steps_since_post_ <= patience || !stream_.is_awaited_from(worker.rank_)) return;
   throw SimulationError(fmt::format("no progress: rank {} made {} steps without a post: {}", worker.rank_, worker.steps_since_post_ - 1,
                                     stream_.describe_waits()));
 }

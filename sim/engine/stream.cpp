@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <simgrid/kernel/Timer.hpp>
-#include <simgrid/s4u/Engine.hpp>
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
@@ -24,7 +23,7 @@ Handle Stream::post(int poster, const Post& post, Seconds at) {
   entry.ready = std::max(entry.ready, at);
   if (++entry.posts == static_cast<int>(next_.size())) {
     queue_.push_back(handle);
-    dispatch(Seconds(simgrid::s4u::Engine::get_clock()));
+    dispatch_at(entry.ready);
   }
   return handle;
 }
@@ -33,24 +32,27 @@ void Stream::check_agreement(int poster, const Post& post, const Entry& entry, H
   const Post& first = entry.post;
   const bool same_payload = first.payload == post.payload || first.payload->slices == post.payload->slices;
   if (same_payload && first.round == post.round && first.operation == post.operation && first.group == post.group) return;
-  throw SimulationError(fmt::format(
-      "ranks disagree on {} of stream {}: rank {} posted {} of \"{}\" in round {}, rank {} posted {} of \"{}\" in round {}; every rank "
-      "must post the same collectives in the same order",
-      handle, index_, entry.first_poster, to_string(first.operation), first.payload->label, first.round, poster, to_string(post.operation),
-      post.payload->label, post.round));
-}
-
-std::optional<Seconds> Stream::end(Handle handle) const {
-  const Entry& entry = entries_[handle];
-  return entry.ended ? std::optional(entry.end) : std::nullopt;
+  throw SimulationError(
+      fmt::format("ranks disagree on collective {} of stream {}: rank {} posted {} of \"{}\" in round {}, rank {} posted {} of \"{}\" in "
+                  "round {}; every rank "
+                  "must post the same collectives in the same order",
+                  handle, index_, entry.first_poster, to_string(first.operation), first.payload->label, first.round, poster,
+                  to_string(post.operation), post.payload->label, post.round));
 }
 
 Seconds Stream::wait(int poster, Handle handle) {
+  if (handle >= next_[static_cast<std::size_t>(poster)]) {
+    throw SimulationError(fmt::format("rank {} waits for collective {} of stream {}, which it has not posted", poster, handle, index_));
+  }
   if (!entries_[handle].ended) {
     entries_[handle].waiters.push_back({poster, simgrid::s4u::Actor::self()});
     simgrid::s4u::this_actor::suspend();
   }
   return entries_[handle].end;
+}
+
+void Stream::dispatch_at(Seconds time) {
+  if (!busy_) Timer::set(time.value, [this, time] { dispatch(time); });
 }
 
 void Stream::dispatch(Seconds now) {
@@ -67,7 +69,7 @@ void Stream::dispatch(Seconds now) {
     if (entries_[*candidate].ready <= now && (best == queue_.end() || before(*candidate, *best))) best = candidate;
   }
   if (best == queue_.end()) {
-    Timer::set(soonest.value, [this, soonest] { dispatch(soonest); });
+    dispatch_at(soonest);
     return;
   }
   const Handle handle = *best;

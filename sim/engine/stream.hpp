@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <simgrid/s4u/Actor.hpp>
 #include <string>
 #include <vector>
@@ -40,10 +39,8 @@ class Stream {
   /// Throws SimulationError when it disagrees with what others posted at the same position.
   Handle post(int poster, const Post& post, Seconds at);
 
-  /// The end of a collective, when it is already known to have ended.
-  std::optional<Seconds> end(Handle handle) const;
-
-  /// Blocks the calling actor until the collective has ended; returns its end.
+  /// Blocks the calling actor until the collective has ended; returns its end, which may lie in the past.
+  /// Throws SimulationError when `poster` has not posted it.
   Seconds wait(int poster, Handle handle);
 
   /// Somebody is blocked on a collective that `poster` has not posted.
@@ -72,6 +69,8 @@ class Stream {
 
   void check_agreement(int poster, const Post& post, const Entry& entry, Handle handle) const;
   std::string name(Handle handle) const;
+  /// Starts a collective at `time`, once everything of that instant has been posted.
+  void dispatch_at(Seconds time);
   void dispatch(Seconds now);
   void start(Handle handle, Seconds now);
   void finish(Handle handle);

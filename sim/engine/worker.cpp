@@ -67,8 +67,7 @@ Handle Worker::post(const SharedPayload& payload, int round, double priority) {
 }
 
 void Worker::wait(Handle handle) {
-  const std::optional<Seconds> known = job_.stream().end(handle);
-  const Seconds end = known ? *known : job_.stream().wait(rank_, handle);
+  const Seconds end = job_.stream().wait(rank_, handle);
   if (end <= now_) return;
   now_ = end;
   record(Phase::blocked);
@@ -96,12 +95,14 @@ void Worker::record(Phase phase) {
 
 void Worker::record_layers(Phase phase, Seconds start, double factor) {
   if (rank_ >= job_.job().shown_workers) return;
-  const auto& layers = job_.job().profile.layers;
+  const StepProfile& profile = job_.job().profile;
+  const bool forward = phase == Phase::forward;
+  const Seconds span = forward ? profile.forward : profile.backward;
   Seconds elapsed;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    const std::size_t layer = phase == Phase::forward ? i : layers.size() - 1 - i;
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    const std::size_t layer = forward ? i : profile.layers.size() - 1 - i;
     const Seconds begin = elapsed;
-    elapsed += phase == Phase::forward ? layers[layer].forward : layers[layer].backward;
+    elapsed = std::min(span, elapsed + (forward ? profile.layers[layer].forward : profile.layers[layer].backward));
     job_.timeline().layers.push_back(
         {start + factor * begin, start + factor * elapsed, rank_, step_, static_cast<std::int32_t>(layer), phase});
   }

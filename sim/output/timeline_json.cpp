@@ -98,7 +98,9 @@ std::string timeline_json(const JobTimeline& timeline, const StepProfile& profil
     for (const CollectiveSpan& span : timeline.collectives) {
       if (span.end > end) continue;
       events.slice(title(span.payload->label, span.round), "collective", worker, communication_track, span.start, span.end,
-                   {{"iteration", span.round}, {"bytes", span.payload->bytes.value}, {"gradients", span.payload->slices.size()}});
+                   {{"iteration", span.round},
+                    {"bytes", static_cast<std::int64_t>(span.payload->bytes.value)},
+                    {"gradients", span.payload->slices.size()}});
     }
     for (const Span& span : timeline.spans) {
       if (span.worker != worker || span.end > end) continue;

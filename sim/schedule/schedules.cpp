@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "base/choice.hpp"
 #include "schedule/synchronous.hpp"
 
 namespace syncopate {
@@ -42,20 +41,12 @@ constexpr std::array table = {
                 read_fusion},
 };
 
-const std::vector<std::string> not_built_yet = {"ps-sgd", "asgd",  "ssd-sgd",   "downpour", "eamsgd",
-                                                "dts",    "sasgd", "local-sgd", "lasgd",    "sgp"};
-
 }  // namespace
 
 std::span<const ScheduleRow> schedules() { return table; }
 
-Schedule read_schedule(const Field& field) {
-  Object fields(field);
-  const ScheduleRow& row = choose(fields.at("name"), schedules(), not_built_yet);
-  Schedule schedule = row.read(fields);
-  schedule.name = row.name;
-  fields.finish();
-  return schedule;
+std::vector<std::string> schedules_not_built_yet() {
+  return {"ps-sgd", "asgd", "ssd-sgd", "downpour", "eamsgd", "dts", "sasgd", "local-sgd", "lasgd", "sgp"};
 }
 
 }  // namespace syncopate

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fields.hpp"
 #include "collective/cost.hpp"
@@ -37,6 +38,9 @@ struct ScheduleRow {
 
 /// The table: to add a schedule, write its file and add a row.
 std::span<const ScheduleRow> schedules();
+
+/// Names that the design gives to schedules which do not exist yet; a scenario that asks for one is told so.
+std::vector<std::string> schedules_not_built_yet();
 
 /// Reads a scenario's `schedule` object. Throws InputError.
 Schedule read_schedule(const Field& field);

@@ -3,8 +3,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/choice.hpp"
 #include "base/fields.hpp"
 #include "base/text.hpp"
+#include "trace/step_profile.hpp"
 #include "trace/trace.hpp"
 
 namespace syncopate {
@@ -21,19 +23,10 @@ std::optional<Seconds> optional_seconds(Object& fields, const std::string& key) 
   return field ? std::optional(field->seconds()) : std::nullopt;
 }
 
-/// A name out of a fixed list.
-std::string one_of(const Field& field, const std::vector<std::string>& names) {
-  const std::string name = field.text();
-  for (const std::string& known : names) {
-    if (name == known) return name;
-  }
-  field.fail(fmt::format("one of \"{}\"", fmt::join(names, "\", \"")) + did_you_mean(name, names));
-}
-
 Provenance read_provenance(const Field& field) {
   Object fields(field);
   Provenance provenance;
-  provenance.kind = one_of(fields.at("kind"), {"measured", "imported", "synthetic"});
+  provenance.kind = choose_name(fields.at("kind"), {"measured", "imported", "synthetic"});
   provenance.source = optional_text(fields, "source");
   provenance.utc = optional_text(fields, "utc");
   provenance.command = optional_text(fields, "command");
@@ -155,7 +148,7 @@ Trace read_trace(const Document& document, const std::string& pointer) {
 
   if (const auto field = fields.find("device")) {
     Object device(*field);
-    trace.device_kind = one_of(device.at("kind"), {"gpu", "cpu"});
+    trace.device_kind = choose_name(device.at("kind"), {"gpu", "cpu"});
     trace.device = optional_text(device, "name");
     device.finish();
   }
@@ -177,9 +170,7 @@ Trace read_trace(const Document& document, const std::string& pointer) {
   if (const auto iteration = fields.find("iteration")) read_iteration(*iteration, trace);
   fields.finish();
 
-  Seconds total;
-  for (const Layer& layer : trace.layers) total += layer.forward + layer.backward;
-  if (total <= Seconds(0)) layers.fail_because("all layer times are 0; an iteration must take some time");
+  if (step_profile(trace, Granularity::tensor).compute() <= Seconds(0)) layers.fail_because("an iteration must take some time");
   return trace;
 }
 

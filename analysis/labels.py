@@ -1,0 +1,146 @@
+"""Naming rows: what was given (the setting) and what was chosen (the schedule and its parameters).
+
+A report asks which choice is fastest in each setting. Pointers below /schedule and /all_reduce are choices; a cluster,
+a model and every other swept key belong to the setting.
+"""
+
+import json
+import re
+from pathlib import PurePath
+
+import pandas
+
+SHOWN_BY_COLUMNS = {"/cluster", "/cluster/name", "/cluster/nodes", "/trace", "/schedule", "/schedule/name"}
+ADDED = ["run", "place", "setting", "choice", "panel", "series"]
+
+
+def label(runs):
+    """All rows of all runs, with the columns of ADDED in front.
+
+    `place` is model and cluster; `setting` adds the swept keys that are no choice; `choice` is the schedule with what
+    tells it apart. Figures have one panel per `panel` and one line or bar per `series`: setting and choice, or, where
+    there is but one choice, place and the swept values.
+    """
+    frame = pandas.concat([run.rows.assign(run=number) for number, run in enumerate(runs)], ignore_index=True)
+    pointers = [name for name in frame.columns if name.startswith("/")]
+    values = [{name: parse(row[name]) for name in pointers if isinstance(row[name], str)}
+              for row in frame.to_dict("records")]
+    others = [name for name in pointers if name not in SHOWN_BY_COLUMNS and not is_choice(name)]
+    frame["place"] = places(frame)
+    swept = [", ".join(name_value(name, row[name], pointers) for name in others if name in row) for row in values]
+    frame["choice"] = choices(frame, runs, values)
+    frame["setting"] = join(frame["place"], swept)
+    tell_apart(frame, runs, values)
+    if frame["choice"].nunique() > 1:
+        frame["panel"], frame["series"] = frame["setting"], frame["choice"]
+    else:
+        extra = [setting[len(place):].lstrip(", ") for setting, place in zip(frame["setting"], frame["place"])]
+        frame["panel"] = frame["place"]
+        frame["series"] = [text or choice for text, choice in zip(extra, frame["choice"])]
+    return frame[ADDED + [name for name in frame.columns if name not in ADDED]]
+
+
+def is_choice(pointer):
+    return bool(re.match(r"/(schedule|all_reduce)(/|$)", pointer))
+
+
+def parse(cell):
+    """A swept cell: JSON where it is JSON, else the text itself."""
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
+
+
+def places(frame):
+    """The cluster's name, with the model and the batch where these differ between rows."""
+    models = frame["model"].nunique() > 1
+    batches = frame.groupby("model")["batch"].transform("nunique") > 1
+    return [", ".join(([model] if models else []) + ([f"batch {batch}"] if several else []) + [cluster])
+            for model, batch, cluster, several
+            in zip(frame["model"], frame["batch"], frame["cluster"], batches)]
+
+
+def choices(frame, runs, values):
+    """The schedule's name, its parameters where they were swept or differ, its all-reduce where that differs."""
+    schedules = [schedule_of(runs[run].about["scenario"], row) for run, row in zip(frame["run"], values)]
+    differing = {name: differing_keys([one for other, one in zip(frame["schedule"], schedules) if other == name])
+                 for name in set(frame["schedule"])}
+    several = frame.groupby("schedule")["all_reduce"].transform("nunique") > 1
+    labels = []
+    for name, schedule, row, reduce, differs in zip(frame["schedule"], schedules, values, frame["all_reduce"], several):
+        keys = [key for key in schedule if key in differing[name]]
+        if isinstance(row.get("/schedule"), dict) and not keys:
+            keys = list(schedule)[:3]
+        text = " ".join([name] + [f"{key}={short(schedule[key])}" for key in keys])
+        labels.append(f"{text}, {reduce}" if differs else text)
+    return labels
+
+
+def differing_keys(schedules):
+    """The parameters that are not the same in all of these schedules."""
+    distinct = {json.dumps(one, sort_keys=True): one for one in schedules}.values()
+    return {key for schedule in distinct for key in schedule
+            if len({json.dumps(other.get(key), sort_keys=True) for other in distinct}) > 1}
+
+
+def schedule_of(scenario, row):
+    """The parameters of the row's schedule, without its name: the scenario's, overlaid with the swept ones."""
+    schedule = row.get("/schedule", scenario.get("schedule"))
+    schedule = dict(schedule) if isinstance(schedule, dict) else {}
+    if "/schedule/name" in row and "/schedule" not in row:
+        schedule = {}
+    for pointer, value in row.items():
+        if pointer.startswith("/schedule/"):
+            schedule[pointer[len("/schedule/"):]] = value
+    schedule.pop("name", None)
+    return schedule
+
+
+def name_value(pointer, value, pointers):
+    """A swept value with its key, short: the last word of the pointer, or all of it where two end alike."""
+    def last(path):
+        words = [word for word in path.split("/") if word and not word.isdigit()]
+        return (words[-1] if words else path).replace("~1", "/").replace("~0", "~")
+    alike = [other for other in pointers if last(other) == last(pointer)]
+    return f"{last(pointer) if len(alike) == 1 else pointer[1:]}={short(value)}"
+
+
+def short(value):
+    """A swept value as part of a label."""
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if isinstance(value, (int, float)):
+        return f"{value:g}" if abs(value) < 1e5 or isinstance(value, float) else str(value)
+    if isinstance(value, str):
+        return PurePath(value).stem if value.endswith(".json") else value
+    if isinstance(value, dict) and "name" in value:
+        return " ".join([str(value["name"])] + [f"{key}={short(part)}" for key, part in value.items()
+                                                if key != "name"])
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def join(left, right):
+    return [f"{one}, {two}" if two else one for one, two in zip(left, right)]
+
+
+def tell_apart(frame, runs, values):
+    """Adds to `setting` what distinguishes rows that would otherwise carry the same name at the same size."""
+    key = ["setting", "choice", "nodes"]
+    candidates = [
+        [short(row.get("/cluster", "")) for row in values],
+        [short(row.get("/trace", "")) for row in values],
+        [runs[run].name for run in frame["run"]],
+        [runs[run].folder.name for run in frame["run"]],
+        [f"folder {run + 1}" for run in frame["run"]],
+        [f"point {point}" for point in frame["point"]],
+    ]
+    for extra in candidates:
+        twins = frame.duplicated(key, keep=False)
+        if not twins.any():
+            return
+        settings = set(frame["setting"][twins])
+        trial = [text if setting in settings else "" for text, setting in zip(extra, frame["setting"])]
+        if len({(setting, text) for setting, text in zip(frame["setting"], trial) if text}) > len(settings):
+            frame["setting"] = join(frame["setting"], trial)

@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+"""Turns result folders into a report (one HTML page) or into figures for a paper.
+
+Reads only what `simctl run SCENARIO -o DIR` writes: results.csv, results.json and timeline-<point>.json.
+Exit codes: 0 done, 2 usage, 3 bad input, 5 cannot write.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import figures  # noqa: E402
+import labels  # noqa: E402
+import notes  # noqa: E402
+import page  # noqa: E402
+import picture  # noqa: E402
+import style  # noqa: E402
+import timeline  # noqa: E402
+from answer import winners  # noqa: E402
+from errors import InputError, OutputError  # noqa: E402
+from results import read_runs  # noqa: E402
+
+TITLES = {
+    "iteration-time": ("Iteration time", "Where an iteration's time goes: computing, waiting for other workers, and "
+                                         "communication that no computing hides. The number is the sum."),
+    "speedup": ("Speedup", "Throughput relative to one worker that never communicates. The grey line is linear "
+                           "scaling."),
+    "efficiency": ("Efficiency", "Speedup divided by the number of workers; the grey line at 1 is linear scaling."),
+    "timeline": ("One iteration", "The first whole iteration of median length in the measured window, on the first "
+                                  "worker shown. Upper lane: computing and waiting. Lower lane: its communication "
+                                  "channel; alternating shades are successive messages."),
+}
+
+MEETING = " Where lines meet, the later one is thinner and lies on top."
+
+EXAMPLE = """example:
+  simctl run SCENARIO -o out --timeline
+  analysis/report.py out -o report.html
+  analysis/report.py out --format pdf -o figures/ --picture overview.png
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"report.py: {message}; see report.py --help\n")
+
+
+def arguments(argv):
+    parser = Parser(prog="report.py", description="Turn result folders into a report or into figures.", epilog=EXAMPLE,
+                    formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    parser.add_argument("folders", nargs="+", metavar="DIR", help="a folder that simctl run wrote")
+    parser.add_argument("-o", dest="output", metavar="PATH",
+                        help="the page to write; for figures, a folder (existing, or ending in /) or a prefix")
+    parser.add_argument("--format", choices=["html", "png", "svg", "pdf"], default="html",
+                        help="html: one page (default); others: one file per figure")
+    parser.add_argument("--picture", metavar="FILE.png", help="also write speedup, efficiency and one iteration as "
+                                                              "one wide png, for a web page 900 pixels wide")
+    parser.add_argument("--cluster", metavar="NAME", help="only the rows of this cluster")
+    options = parser.parse_args(argv)
+    if not options.output and not options.picture:
+        parser.error("nothing to write: give -o PATH, --picture FILE.png or both")
+    if options.output == "":
+        parser.error('-o: expected a path, got ""')
+    if options.picture and not options.picture.endswith(".png"):
+        parser.error(f'--picture: expected a name that ends in .png, got "{options.picture}"')
+    return options
+
+
+def main(argv=None):
+    options = arguments(argv)
+    warnings.filterwarnings("ignore", message="Glyph")      # a name in a script that the figures' font lacks
+    try:
+        for path, content in make(options):
+            write(path, content)
+            print(path)
+    except InputError as error:
+        print(f"report.py: {error}", file=sys.stderr)
+        return 3
+    except OutputError as error:
+        print(f"report.py: {error}", file=sys.stderr)
+        return 5
+    return 0
+
+
+def make(options):
+    """Everything that is to be written, as (path, bytes), before anything is."""
+    runs = read_runs(options.folders)
+    frame = labels.label(runs)
+    styles = style.styles(frame)
+    lanes, remarks = timeline.read_all(runs, frame)
+    if options.cluster:
+        known = notes.distinct(frame["cluster"])
+        frame = frame[frame["cluster"] == options.cluster]
+        if frame.empty:
+            raise InputError(f'--cluster: expected one of {", ".join(known)}, got "{options.cluster}"')
+        lanes = [one for one in lanes if one.panel in set(frame["panel"])]
+    about = notes.subject(runs, frame), notes.warnings(runs)
+    drawn = {"iteration-time": figures.iteration_time, "speedup": figures.speedup, "efficiency": figures.efficiency}
+    files = []
+    if options.output:
+        made = {name: draw(frame, styles, about) for name, draw in drawn.items()}
+        if lanes:
+            made["timeline"] = timeline.figure(lanes, styles, about)
+        if options.format == "html":
+            drawings = [(*caption(name, frame), style.to_bytes(figure, "svg").decode())
+                        for name, figure in made.items()]
+            text = page.page(runs, frame, styles, winners(frame), drawings, remarks)
+            files.append((Path(options.output), text.encode()))
+        else:
+            files += [(place(options.output, f"{name}.{options.format}"), style.to_bytes(figure, options.format))
+                      for name, figure in made.items()]
+    if options.picture:
+        files.append((Path(options.picture),
+                      style.to_bytes(picture.picture(frame, styles, about, lanes), "png", dpi=200)))
+    return files
+
+
+def caption(name, frame):
+    """(title, caption) of a figure. A sweep of one size is drawn as bars, where no lines meet."""
+    title, text = TITLES[name]
+    lines = frame.groupby("panel")["nodes"].nunique().max() > 1
+    return title, text + MEETING if lines and name in ("speedup", "efficiency") else text
+
+
+def place(output, name):
+    """FOLDER/name for a folder, PREFIX-name otherwise."""
+    if output.endswith("/") or Path(output).is_dir():
+        return Path(output) / name
+    return Path(f"{output}-{name}")
+
+
+def write(path, content):
+    """The whole file or none: written beside its place, then renamed."""
+    temporary = None
+    try:
+        if path.parent.exists() and not path.parent.is_dir():
+            raise OutputError(f"{path}: cannot be written: {path.parent} is not a folder; name another one")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise OutputError(f"{path}: cannot be written: it is a folder; name a file")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}; choose another place with -o or --picture") \
+            from None
+    finally:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

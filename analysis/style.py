@@ -1,0 +1,219 @@
+"""How figures look: one colour, marker and dash per schedule for ever, fonts, layout in inches, deterministic files.
+
+Colours are those of Okabe and Ito, which stay apart for colour-blind readers; the yellow is left out, for it
+vanishes on white. Schedules that are often compared differ in colour; the rest also differ in marker and dash.
+"""
+
+import io
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+
+import matplotlib
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILLION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+WAITING, REFERENCE, QUIET, INK = "#CCCCCC", "#A6A6A6", "#5F6368", "#202124"
+
+SOLID, DASHED, DOTTED, MIXED = "-", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.4, 1.2, 1.4))
+DASHES, MARKERS = [SOLID, DASHED, MIXED, DOTTED], "osD^vP*X<>ph"
+MARKER_SCALE = {"*": 1.6, "P": 1.2, "X": 1.2, "p": 1.15, "h": 1.1, "D": 0.9}   # to look equally large
+HUES = [BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, BLACK, GREY]
+
+SCHEDULES = {
+    "s-sgd": (BLACK, "o", SOLID),
+    "wfbp": (BLUE, "s", SOLID),
+    "sync-easgd": (ORANGE, "^", SOLID),
+    "fusion": (GREEN, "v", MIXED),
+    "mg-wfbp": (VERMILLION, "D", SOLID),
+    "mg-wfbp-optimal": (SKY, "o", DASHED),
+    "ps-sgd": (GREY, "s", DASHED),
+    "asgd": (PURPLE, "X", SOLID),
+    "ssd-sgd": (GREEN, "P", SOLID),
+    "downpour": (BLUE, "v", DOTTED),
+    "eamsgd": (ORANGE, "<", DASHED),
+    "dts": (PURPLE, "D", DASHED),
+    "sasgd": (SKY, "p", DOTTED),
+    "local-sgd": (GREY, "h", MIXED),
+    "lasgd": (VERMILLION, "*", DASHED),
+    "sgp": (BLACK, ">", DOTTED),
+}
+
+PARTS = {"compute_s": ("compute", BLUE), "wait_s": ("waiting for other workers", WAITING),
+         "exposed_communication_s": ("exposed communication", ORANGE)}
+
+
+@dataclass(frozen=True)
+class Style:
+    color: str
+    marker: str
+    dash: object
+
+
+def styles(frame):
+    """{series: Style}, in the order of the legend: that of SCHEDULES, then of appearance.
+
+    Series of one schedule among others (that differ in parameters) keep its hue, get lighter, and change marker and
+    dash.
+    """
+    pairs = list(dict.fromkeys(zip(frame["series"], frame["schedule"])))
+    rank = {name: place for place, name in enumerate(SCHEDULES)}
+    pairs.sort(key=lambda pair: rank.get(pair[1], len(rank)))
+    alone = len({schedule for _, schedule in pairs}) == 1
+    found, seen = {}, {}
+    for series, schedule in pairs:
+        if series not in found:
+            number = seen.get(schedule, 0)
+            found[series] = (other_hue if alone else variant)(schedule, number)
+            seen[schedule] = number + 1
+    return found
+
+
+def other_hue(schedule, number):
+    """The look of the series of a sweep over something else than schedules: no hue is anybody else's there."""
+    first = variant(schedule, 0)
+    hues = [first.color] + [color for color in HUES if color != first.color]
+    return Style(hues[number % len(hues)], MARKERS[(MARKERS.index(first.marker) + number) % len(MARKERS)],
+                 DASHES[number // len(hues) % len(DASHES)])
+
+
+def variant(schedule, number):
+    color, marker, dash = SCHEDULES.get(schedule) or unknown(schedule)
+    if number:
+        light = (0, 0.42, 0.22, 0.5)[number % 4]
+        color = to_hex([part + (1 - part) * light for part in to_rgb(color)])
+        marker = MARKERS[(MARKERS.index(marker) + number) % len(MARKERS)]
+        dash = DASHES[(DASHES.index(dash) + number) % len(DASHES)]
+    return Style(color, marker, dash)
+
+
+def unknown(schedule):
+    """The look of a schedule that has no row above: a function of its name alone."""
+    code = zlib.crc32(schedule.encode())
+    return HUES[code % 8], MARKERS[code // 8 % len(MARKERS)], DASHES[code // 128 % 4]
+
+
+@contextmanager
+def look():
+    """Matplotlib's own defaults plus ours, whatever the user's matplotlibrc says."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({
+            "font.family": "DejaVu Sans", "font.size": 7.5, "text.color": INK, "text.parse_math": False,
+            "axes.titlesize": 8.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 5,
+            "axes.labelsize": 8, "axes.labelcolor": INK, "axes.edgecolor": "#80868B", "axes.linewidth": 0.7,
+            "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
+            "xtick.color": INK, "ytick.color": INK, "xtick.labelsize": 7, "ytick.labelsize": 7,
+            "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.major.size": 3, "ytick.major.size": 3,
+            "grid.color": "#E8EAED", "grid.linewidth": 0.7, "legend.frameon": False, "legend.fontsize": 7.5,
+            "pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "syncopate", "figure.dpi": 100,
+        })
+        yield
+
+
+def to_bytes(figure, kind, dpi=300):
+    """The figure as a png, svg or pdf file: the same bytes for the same figure."""
+    quiet = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None},
+             "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
+    dpi = min(dpi, 60000 / max(figure.get_size_inches()))    # a png has at most 65535 pixels a side
+    stream = io.BytesIO()
+    with look():
+        figure.savefig(stream, format=kind, dpi=dpi, metadata=quiet[kind], facecolor="white")
+    return stream.getvalue()
+
+
+class Sheet:
+    """A figure laid out in inches, from its top left corner."""
+
+    def __init__(self, width, height):
+        self.width, self.height = width, height
+        self.figure = Figure(figsize=(width, height))
+
+    def axes(self, left, top, width, height):
+        return self.figure.add_axes([left / self.width, 1 - (top + height) / self.height,
+                                     width / self.width, height / self.height])
+
+    def text(self, left, top, text, **how):
+        how.setdefault("va", "top")
+        return self.figure.text(left / self.width, 1 - top / self.height, text, **how)
+
+    def legend(self, handles, top, size=7.5):
+        """A legend centred at `top`, in as few rows as fit."""
+        self.figure.legend(
+            handles=handles, ncol=legend_columns(handles, self.width - 0.3, size), loc="upper center", fontsize=size,
+            bbox_to_anchor=(0.5, 1 - top / self.height), borderaxespad=0, borderpad=0, handlelength=2.6,
+            columnspacing=1.6, labelspacing=0.5)
+
+
+def legend_columns(handles, width, size=7.5):
+    """The most columns that fit; matplotlib fills them from top to bottom, each as wide as its widest entry."""
+    cells = [text_width(handle.get_label(), size) + 0.074 * size for handle in handles]
+    for rows in range(1, len(cells) + 1):
+        columns = -(-len(cells) // rows)
+        long = len(cells) - columns * (rows - 1)      # so many columns have all the rows, the others one less
+        ends = [rows * min(place, long) + (rows - 1) * max(0, place - long) for place in range(columns + 1)]
+        if sum(max(cells[start:end]) for start, end in zip(ends, ends[1:]) if end > start) <= width:
+            return columns
+    return 1
+
+
+def legend_height(handles, width, size=7.5):
+    """Inches that Sheet.legend takes on a sheet of that width."""
+    return 0.022 * size * -(-len(handles) // legend_columns(handles, width - 0.3, size))
+
+
+@lru_cache(maxsize=None)
+def text_width(text, size, weight="normal"):
+    """Inches."""
+    font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
+    vertices = TextPath((0, 0), text, prop=font).vertices if text.strip() else []
+    return float(vertices[:, 0].max()) / 72 if len(vertices) else 0.0
+
+
+def wrap(text, size, width, weight="normal"):
+    """The text as lines that are at most `width` inches wide, broken between words."""
+    lines = [""]
+    for word in text.split():
+        trial = f"{lines[-1]} {word}".strip()
+        if lines[-1] and text_width(trial, size, weight) > width:
+            lines.append(word)
+        else:
+            lines[-1] = trial
+    return lines
+
+
+def clip(text, size, width):
+    """The text, cut with an ellipsis where it is wider than `width` inches."""
+    if text_width(text, size) <= width:
+        return text
+    while len(text) > 1 and text_width(text + "…", size) > width:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def significant(value, digits=3):
+    """A number to some significant digits, never in exponent notation where it can be read without."""
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.{digits - 1}e}"
+    exponent = int(f"{abs(value):.{digits - 1}e}".split("e")[1])
+    return f"{value:.{max(0, digits - 1 - exponent)}f}"
+
+
+def duration(seconds):
+    """Seconds with the unit that reads best, to three digits: 213 ms, 1.20 s."""
+    for limit, scale, unit in ((1e-3, 1e6, "µs"), (1, 1e3, "ms"), (float("inf"), 1, "s")):
+        if seconds < limit and float(significant(seconds * scale)) < limit * scale:
+            return f"{significant(seconds * scale)} {unit}"
+    return f"{significant(seconds)} s"
+
+
+def time_axis(seconds):
+    """(factor, unit) for an axis that reaches so many seconds."""
+    return (1e3, "ms") if seconds < 2 else (1.0, "s")

@@ -1,0 +1,199 @@
+"""One iteration as lanes: reading timeline-<point>.json, and the figure that compares schedules on one time axis."""
+
+import statistics
+from dataclasses import dataclass
+
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+import style
+from errors import InputError
+from figures import WIDTH, heading, heading_height, name_rows
+from results import read_json, shown
+from style import Sheet, clip, legend_height, look, text_width, time_axis
+
+COMPUTE, COMMUNICATION = 1, 2
+PHASES = {"forward": ("forward", style.SKY), "backward": ("backward", style.BLUE), "update": ("update", style.GREEN),
+          "wait": ("waiting for other workers", style.WAITING), "exposed": ("exposed communication", style.ORANGE)}
+CHANNEL = (style.PURPLE, "#94497A")   # successive messages alternate
+OTHER = "#E3DCE1"                     # a message of another iteration
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A stretch of a lane, in seconds from the start of the iteration."""
+
+    kind: str
+    start: float
+    end: float
+    own: bool = True      # False: belongs to another iteration
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """One worker's iteration: what it computed and what its communication channel carried."""
+
+    panel: str
+    series: str
+    nodes: int
+    rank: int
+    iteration: int
+    length: float
+    compute: tuple
+    channel: tuple
+
+
+def read_all(runs, frame):
+    """(lanes of every timeline file, sentences about files that hold no whole measured iteration)."""
+    lanes, skipped = [], []
+    for number, run in enumerate(runs):
+        for path in run.timelines:
+            point = int(path.stem.split("-")[1])
+            rows = frame[(frame["run"] == number) & (frame["point"] == point)]
+            found = read(path, rows, run.folder)
+            if found:
+                lanes.append(found)
+            else:
+                skipped.append(f"{path.name}: no whole iteration inside the measured window; not drawn.")
+    return lanes, skipped
+
+
+def read(path, rows, folder):
+    """The first whole iteration of median length inside the measured window of the first worker, or None."""
+    again = f"write it again: simctl run SCENARIO -o {folder} --timeline"
+    trace = read_json(path, again)
+    about, events = trace.get("otherData"), trace.get("traceEvents")
+    if not isinstance(about, dict):
+        raise InputError(f"{path}: /otherData: expected an object, got {shown(about)}; {again}")
+    if not isinstance(events, list):
+        raise InputError(f"{path}: /traceEvents: expected a list, got {shown(events)}; {again}")
+    if rows.empty:
+        raise InputError(f"{path}: expected a point of results.csv, which has no such row; delete the file or {again}")
+    row = rows.iloc[0]
+    for key in ("cluster", "schedule", "nodes"):
+        expected = int(row[key]) if key == "nodes" else row[key]
+        if about.get(key) != expected:
+            raise InputError(f"{path}: /otherData/{key}: expected {shown(expected)} as in results.csv, "
+                             f"got {shown(about.get(key))}; {again}")
+    window = [number_at(path, f"/otherData/{key}", about.get(key), again)
+              for key in ("window_open_s", "window_close_s")]
+    slices = slices_of(path, events, again)
+    steps = [one for one in slices if one["cat"] == "step"]
+    rank = min((one["pid"] for one in steps), default=None)
+    mine = [one for one in slices if one["pid"] == rank]
+    step = typical([one for one in steps if one["pid"] == rank], window)
+    return None if step is None else lanes_of(mine, step, row, rank)
+
+
+def slices_of(path, events, again):
+    found = []
+    for place, event in enumerate(events):
+        if not isinstance(event, dict) or event.get("ph") != "X":
+            continue
+        start, length = (number_at(path, f"/traceEvents/{place}/{key}", event.get(key), again) for key in ("ts", "dur"))
+        for key in ("pid", "tid"):
+            if not isinstance(event.get(key), int):
+                raise InputError(f"{path}: /traceEvents/{place}/{key}: expected an integer, "
+                                 f"got {shown(event.get(key))}; {again}")
+        arguments = event.get("args")
+        found.append({"pid": event["pid"], "tid": event["tid"], "cat": str(event.get("cat")),
+                      "start": start * 1e-6, "end": (start + length) * 1e-6,
+                      "iteration": arguments.get("iteration") if isinstance(arguments, dict) else None})
+    return sorted(found, key=lambda one: (one["start"], one["end"]))
+
+
+def number_at(path, place, value, again):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e15:
+        raise InputError(f"{path}: {place}: expected a number, got {shown(value)}; {again}")
+    return float(value)
+
+
+def typical(steps, window):
+    """The first step of median length among those that lie in the window as a whole; None if there is none."""
+    slack = 1e-6 * max(abs(edge) for edge in window) + 1e-9
+    whole = [one for one in steps if one["start"] >= window[0] - slack and one["end"] <= window[1] + slack
+             and one["end"] > one["start"]]
+    if not whole:
+        return None
+    lengths = [one["end"] - one["start"] for one in whole]
+    median = statistics.median_low(lengths)
+    return next(one for one, length in zip(whole, lengths) if length >= median - slack and length <= median + slack)
+
+
+def lanes_of(slices, step, row, rank):
+    begin, end = step["start"], step["end"]
+
+    def inside(tid, keep):
+        return tuple(Slice(one["cat"], max(one["start"], begin) - begin, min(one["end"], end) - begin,
+                           one["iteration"] == step["iteration"])
+                     for one in slices
+                     if one["tid"] == tid and keep(one["cat"]) and one["end"] > begin and one["start"] < end)
+
+    return Lanes(row["panel"], row["series"], int(row["nodes"]), rank, step["iteration"], end - begin,
+                 inside(COMPUTE, PHASES.__contains__), inside(COMMUNICATION, lambda _: True))
+
+
+def figure(lanes, styles, notes):
+    """A panel per setting and size; in it, per schedule, a compute lane above a communication lane."""
+    with look():
+        groups = grouped(lanes, styles)
+        names = [one.series for one in lanes]
+        left = min(1.9, max(text_width(name, 7) for name in names)) + 0.38
+        handles = legend_handles(lanes)
+        head = heading_height(notes, WIDTH)
+        heights = [0.34 * len(group) + 0.08 for group in groups.values()]
+        sheet = Sheet(WIDTH, head + sum(heights) + 0.66 * len(groups) + legend_height(handles, WIDTH) + 0.1)
+        heading(sheet, notes, 0.1)
+        top = head
+        for (panel, nodes), height in zip(groups, heights):
+            axes = sheet.axes(left, top + 0.22, WIDTH - left - 0.62, height)
+            draw(axes, groups[panel, nodes], styles)
+            axes.set_title(clip(f"{panel}, {nodes} node{'s' if nodes > 1 else ''}", 9, WIDTH - left))
+            top += height + 0.66
+        sheet.legend(handles, top)
+        return sheet.figure
+
+
+def grouped(lanes, styles):
+    """{(panel, nodes): lanes in the order of the legend}."""
+    order = {name: place for place, name in enumerate(styles)}
+    groups = {}
+    for one in lanes:
+        groups.setdefault((one.panel, one.nodes), []).append(one)
+    return {key: sorted(group, key=lambda one: order[one.series]) for key, group in groups.items()}
+
+
+def legend_handles(lanes):
+    used = {part.kind for one in lanes for part in one.compute}
+    handles = [Patch(facecolor=color, label=text) for kind, (text, color) in PHASES.items() if kind in used]
+    if any(part.own for one in lanes for part in one.channel):
+        handles.append(Patch(facecolor=CHANNEL[0], label="messages (lower lane)"))
+    if any(not part.own for one in lanes for part in one.channel):
+        handles.append(Patch(facecolor=OTHER, label="messages of another iteration"))
+    return handles
+
+
+def draw(axes, lanes, styles, size=7):
+    """Lanes from top to bottom on one time axis that starts with the iteration."""
+    longest = max(one.length for one in lanes)
+    factor, unit = time_axis(longest)
+    for place, one in enumerate(lanes):
+        spans = [(part.start * factor, (part.end - part.start) * factor) for part in one.compute]
+        axes.broken_barh(spans, (place - 0.4, 0.46), facecolors=[PHASES[part.kind][1] for part in one.compute],
+                         linewidth=0)
+        spans = [(part.start * factor, (part.end - part.start) * factor) for part in one.channel]
+        colors = [CHANNEL[index % 2] if part.own else OTHER for index, part in enumerate(one.channel)]
+        axes.broken_barh(spans, (place + 0.1, 0.24), facecolors=colors, linewidth=0)
+        axes.plot([one.length * factor] * 2, [place - 0.43, place + 0.38], color=style.INK, linewidth=0.9,
+                  label="_end", solid_capstyle="butt", clip_on=False)
+        axes.annotate(style.duration(one.length), (one.length * factor, place - 0.03), (4, 0), fontsize=size,
+                      textcoords="offset points", va="center", annotation_clip=False)
+    axes.set_xlim(0, longest * factor)
+    axes.set_ylim(len(lanes) - 0.5, -0.55)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel(f"time since the start of the iteration ({unit})")
+    axes.grid(axis="x")
+    name_rows(axes, [one.series for one in lanes], styles, size=size)

@@ -1,0 +1,15 @@
+#include "base/choice.hpp"
+#include "schedule/schedules.hpp"
+
+namespace syncopate {
+
+Schedule read_schedule(const Field& field) {
+  Object fields(field);
+  const ScheduleRow& row = choose(fields.at("name"), schedules(), schedules_not_built_yet());
+  Schedule schedule = row.read(fields);
+  schedule.name = row.name;
+  fields.finish();
+  return schedule;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,81 @@
+"""Small result folders with consistent numbers, for the tests of the reports."""
+
+import csv
+import json
+
+COLUMNS = ("model cluster schedule all_reduce fidelity nodes workers batch iteration_s iteration_p50_s "
+           "iteration_p95_s compute_s wait_s exposed_communication_s communication_s throughput_samples_per_s "
+           "speedup efficiency communications_per_iteration bytes_per_worker_per_iteration staleness_mean "
+           "staleness_max measured_iterations workers_simulated").split()
+COMPUTE, WAIT, BATCH = 0.100, 0.005, 32
+# exposed seconds = fixed + slope * log2(nodes): sync-easgd overtakes wfbp at 16 nodes
+COST = {"wfbp": (0.010, 0.010), "sync-easgd": (0.040, 0.002), "s-sgd": (0.060, 0.012), "mg-wfbp": (0.008, 0.002)}
+
+
+def row(point, sweep, cluster, schedule, nodes, exposed):
+    """One row whose columns agree with each other."""
+    iteration = COMPUTE + WAIT + exposed
+    speedup = nodes * COMPUTE / iteration
+    values = ["resnet50", cluster, schedule, "ring", "alpha-beta", nodes, nodes, BATCH, iteration, iteration, iteration,
+              COMPUTE, WAIT, exposed, exposed + 0.02, nodes * BATCH / iteration, speedup, speedup / nodes, 5, 1e8, 0, 0,
+              10, 1]
+    return {"point": point, "sweep": sweep, **dict(zip(COLUMNS, values))}
+
+
+def exposed(schedule, nodes, factor=1.0):
+    fixed, slope = COST[schedule]
+    return factor * (fixed + slope * (nodes.bit_length() - 1))
+
+
+def grid(clusters=("10gbe", "100gbib"), sizes=(4, 8, 16, 32), schedules=("wfbp", "sync-easgd", "s-sgd")):
+    """The product of clusters, sizes and schedules; every further cluster is ten times as fast."""
+    cells = [(cluster, nodes, schedule) for cluster in clusters for nodes in sizes for schedule in schedules]
+    return [row(point, {"/cluster": f"clusters/{cluster}.json", "/cluster/nodes": nodes, "/schedule/name": schedule},
+                cluster, schedule, nodes, exposed(schedule, nodes, 0.1 ** clusters.index(cluster)))
+            for point, (cluster, nodes, schedule) in enumerate(cells)]
+
+
+def write(folder, rows, kind="measured", total=None, failed=(), name="small sweep", scenario=()):
+    """results.csv and results.json of these rows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    swept = list(rows[0]["sweep"])
+    with open(folder / "results.csv", "w", newline="", encoding="utf-8") as stream:
+        table = csv.writer(stream, lineterminator="\n")
+        table.writerow(["point", *swept, *COLUMNS])
+        for one in rows:
+            cells = [value if isinstance(value, str) else json.dumps(value) for value in one["sweep"].values()]
+            table.writerow([one["point"], *cells, *(one[column] for column in COLUMNS)])
+    about = {
+        "format": "results/1", "scenario_file": "scenarios/small.json", "scenario": {"name": name, **dict(scenario)},
+        "versions": {"syncopate": "0.1.0", "simgrid": "4.1"}, "seed": 7,
+        "traces": [{"path": "traces/r50.json", "model": "resnet50", "batch": BATCH, "device": "Tesla V100",
+                    "provenance": {"kind": kind, "source": "bench <1>", "note": ""}}],
+        "wall_s": 1.25, "points_total": total or len(rows), "failed": list(failed), "points": rows,
+    }
+    (folder / "results.json").write_text(json.dumps(about), encoding="utf-8")
+    return folder
+
+
+def timeline(folder, one, iterations=4):
+    """timeline-<point>.json of a row: iterations of equal length, of which the first lies before the window."""
+    length = one["iteration_s"]
+    events = [{"ph": "M", "pid": 0, "name": "process_name", "args": {"name": "rank 0"}}]
+
+    def add(tid, cat, start, end, iteration):
+        events.append({"ph": "X", "pid": 0, "tid": tid, "cat": cat, "name": cat, "ts": start * 1e6,
+                       "dur": (end - start) * 1e6, "args": {"iteration": iteration}})
+
+    for iteration in range(iterations):
+        begin = iteration * length
+        marks = [0, 0.04, COMPUTE, COMPUTE + WAIT, length]
+        add(1, "step", begin, begin + length, iteration)
+        for kind, start, end in zip(("forward", "backward", "wait", "exposed"), marks, marks[1:]):
+            add(1, kind, begin + start, begin + end, iteration)
+        add(1, "layer", begin, begin + 0.01, iteration)
+        add(2, "collective", begin + 0.06, begin + COMPUTE + WAIT, iteration)
+        add(2, "collective", begin + COMPUTE + WAIT, begin + length, iteration)
+    about = {key: one[key] for key in ("point", "model", "cluster", "schedule", "nodes")}
+    about.update(window_open_s=length, window_close_s=iterations * length)
+    path = folder / f"timeline-{one['point']}.json"
+    path.write_text(json.dumps({"displayTimeUnit": "ms", "otherData": about, "traceEvents": events}), encoding="utf-8")
+    return path

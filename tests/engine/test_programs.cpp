@@ -1,0 +1,258 @@
+#include <doctest/doctest.h>
+
+#include "base/errors.hpp"
+#include "base/processes.hpp"
+#include "engine/simulate.hpp"
+#include "metrics/metrics.hpp"
+
+using namespace syncopate;
+
+namespace {
+
+/// Forward 1 s, backward 2 s, one gradient; an all-reduce takes 0.5 s.
+Job small_job(int ranks, Program program) {
+  Job job;
+  job.program = std::move(program);
+  job.profile.layers = {{"a", Seconds(0.4), Seconds(1.5)}, {"b", Seconds(0.6), Seconds(0.5)}};
+  job.profile.gradients = {{"b.weight", Bytes(100), Seconds(0.5), 1}, {"a.weight", Bytes(300), Seconds(2), 0}};
+  job.profile.forward = Seconds(1);
+  job.profile.backward = Seconds(2);
+  job.all_reduce = {Seconds(0.5), SecondsPerByte(0)};
+  job.ranks = ranks;
+  job.warmup = 1;
+  job.measured = 4;
+  return job;
+}
+
+SharedPayload payload(const std::string& label, int tensor, double bytes) {
+  return std::make_shared<Payload>(Payload{label, {{tensor, Bytes(0), Bytes(bytes)}}, Bytes(bytes)});
+}
+
+Cluster star(int nodes) {
+  Cluster cluster;
+  cluster.name = "star";
+  cluster.nodes = nodes;
+  cluster.link = {Rate(1e9), Seconds(1e-5)};
+  cluster.topology = &topologies().front();
+  return cluster;
+}
+
+/// Simulates in a process of its own; `look` turns the timelines into text there.
+std::string simulate_apart(const std::vector<Job>& jobs, const std::function<std::string(const Timeline&)>& look) {
+  std::string result;
+  int nodes = 0;
+  for (const Job& job : jobs) nodes += job.ranks;
+  run_forked(
+      1, 1, [&](int) { return look(simulate(star(nodes), jobs)); },
+      [&](int, const Outcome& outcome) {
+        result = outcome.ok ? outcome.result : "error: " + outcome.error;
+        CHECK((outcome.ok || outcome.code == ExitCode::simulation_failed));
+      });
+  return result;
+}
+
+std::string iteration_time(const Job& job) {
+  return simulate_apart({job}, [](const Timeline& timeline) { return std::to_string(measure(timeline.front(), 1).iteration.value); });
+}
+
+const SharedPayload first = payload("b.weight", 0, 100);
+const SharedPayload second = payload("a.weight", 1, 300);
+
+}  // namespace
+
+TEST_SUITE("Does the engine run a program as sequential text says?") {
+  TEST_CASE("compute alone") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+      }
+    };
+    CHECK(iteration_time(small_job(1, program)) == "3.000000");
+  }
+
+  TEST_CASE("a blocking all-reduce after backward") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        worker.wait(worker.post(second, worker.step()));
+      }
+    };
+    CHECK(iteration_time(small_job(4, program)) == "3.500000");
+  }
+
+  TEST_CASE("collectives queue on the Stream, and forward can go layer by layer") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward(0);
+        worker.forward(1);
+        worker.backward();
+        const std::vector<Handle> handles = {worker.post(first, worker.step()), worker.post(second, worker.step())};
+        worker.wait(handles);
+      }
+    };
+    CHECK(iteration_time(small_job(3, program)) == "4.000000");
+  }
+
+  TEST_CASE("a priority overtakes what waits for the channel, not what already moves") {
+    const SharedPayload third = payload("urgent", 0, 1);
+    const Program program = [third](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward_until(Seconds(1.8));
+        const Handle moving = worker.post(first, worker.step());
+        worker.backward();
+        const Handle ordinary = worker.post(second, worker.step());
+        const Handle urgent = worker.post(third, worker.step(), -1.0);
+        worker.wait(moving);
+        worker.wait(urgent);
+        worker.wait(ordinary);
+      }
+    };
+    const std::string order = simulate_apart({small_job(2, program)}, [](const Timeline& timeline) {
+      std::string labels;
+      for (std::size_t i = 0; i < 3; ++i) labels += timeline.front().collectives[i].payload->label + ' ';
+      return labels;
+    });
+    CHECK(order == "b.weight urgent a.weight ");
+  }
+
+  TEST_CASE("a blocked worker is shown as blocked, and every second of a worker is accounted for") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        worker.wait(worker.post(second, worker.step()));
+        worker.update(worker.step());
+      }
+    };
+    Job job = small_job(2, program);
+    job.profile.update = Seconds(0.25);
+    job.speed.slow = {1.0, 2.0};
+    const std::string text = simulate_apart({job}, [](const Timeline& timeline) {
+      std::string problems;
+      Seconds blocked;
+      for (int worker = 0; worker < 2; ++worker) {
+        Seconds at;
+        for (const Span& span : timeline.front().spans) {
+          if (span.worker != worker) continue;
+          if (span.start != at) problems += "gap ";
+          at = span.end;
+          if (worker == 0 && span.step == 2 && span.phase == Phase::blocked) blocked += span.end - span.start;
+        }
+      }
+      return problems + std::to_string(blocked.value);
+    });
+    // Rank 1 computes for 6 s and updates for 0.5 s; rank 0 starts 0.25 s earlier, computes 3 s, and blocks until 6.5 + 0.25 s.
+    CHECK(text == "3.750000");
+  }
+
+  TEST_CASE("two jobs share the clock and nothing else") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        worker.wait(worker.post(second, worker.step()));
+      }
+    };
+    Job slow = small_job(2, program);
+    slow.all_reduce = {Seconds(7), SecondsPerByte(0)};
+    const std::string text = simulate_apart({small_job(3, program), slow}, [](const Timeline& timeline) {
+      return std::to_string(measure(timeline[0], 1).iteration.value) + ' ' + std::to_string(measure(timeline[1], 1).iteration.value);
+    });
+    CHECK(text == "3.500000 10.000000");
+  }
+}
+
+TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a number?") {
+  const auto nothing = [](const Timeline&) { return std::string("a number"); };
+
+  TEST_CASE("rank 0 posts one collective too many") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        worker.wait(worker.post(second, worker.step()));
+        if (worker.rank() == 0 && worker.step() == 1) worker.wait(worker.post(first, worker.step()));
+      }
+    };
+    CHECK(
+        simulate_apart({small_job(4, program)}, nothing) ==
+        "error: ranks disagree on collective 2 of stream 0: rank 0 posted all-reduce of \"b.weight\" in round 1, rank 1 posted all-reduce "
+        "of \"a.weight\" in round 2; every rank must post the same collectives in the same order");
+  }
+
+  TEST_CASE("rank 2 ends early") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        worker.wait(worker.post(second, worker.step()));
+        if (worker.rank() == 2 && worker.step() == 2) return;
+      }
+    };
+    CHECK(simulate_apart({small_job(4, program)}, nothing) ==
+          "error: rank 2 ended its program after 3 steps, at 10.5 s, before the measured window had closed; a program must run until "
+          "next_step() returns false");
+  }
+
+  TEST_CASE("rank 3 never posts and runs on") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        if (worker.rank() != 3) worker.wait(worker.post(second, worker.step()));
+      }
+    };
+    CHECK(simulate_apart({small_job(4, program)}, nothing) ==
+          "error: no progress: rank 3 made 6 steps without a post: rank 0-2 waits for all-reduce 0 of stream 0 (\"a.weight\", 300 B, round "
+          "0), which rank 0-2 posted and rank 3 did not");
+  }
+
+  TEST_CASE("ranks that wait for each other deadlock") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        const Handle handle = worker.post(second, worker.step());
+        if (worker.rank() == 0) worker.wait(handle + 1);
+        worker.wait(handle);
+      }
+    };
+    const std::string text = simulate_apart({small_job(3, program)}, nothing);
+    CHECK(text == "error: rank 0 waits for collective 1 of stream 0, which it has not posted");
+  }
+
+  TEST_CASE("a rank that stops for ever leaves the others in a deadlock that names them all") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        if (worker.rank() == 1 && worker.step() == 2) simgrid::s4u::this_actor::suspend();
+        worker.wait(worker.post(second, worker.step()));
+      }
+    };
+    CHECK(simulate_apart({small_job(3, program)}, nothing) ==
+          "error: deadlock at 7 s: rank 0,2 waits for all-reduce 2 of stream 0 (\"a.weight\", 300 B, round 2), which rank 0,2 posted and "
+          "rank 1 did not");
+  }
+
+  TEST_CASE("a program's own exception is the point's error") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        if (worker.step() == 1) throw SimulationError("the program's own words");
+      }
+    };
+    CHECK(simulate_apart({small_job(2, program)}, nothing) == "error: the program's own words");
+  }
+
+  TEST_CASE("steps that take no time") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+      }
+    };
+    CHECK(simulate_apart({small_job(2, program)}, nothing) == "error: rank 0 made 6 steps in no time, at 0 s: a step must take some time");
+  }
+}

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <random>
+
+#include "scenario/scenario.hpp"
+#include "simctl/point.hpp"
+
+namespace syncopate::testing {
+
+/// A trace of 1 to `most_layers` layers with random times and bytes, sometimes zero times, several gradients per layer,
+/// recorded ready times, measured spans and an update.
+Trace random_trace(std::mt19937& random, int most_layers);
+
+/// A cluster of equal links with random latency, bandwidth and reduction cost.
+Cluster random_cluster(std::mt19937& random, int nodes);
+
+/// A point that simulates `schedule` on that cluster.
+Point make_point(const Trace& trace, const Cluster& cluster, const std::string& schedule, const std::string& all_reduce = "ring");
+
+/// Simulates in a process of its own. Throws SimulationError as simulate does.
+PointResult run(const Point& point, const PointOptions& options = {});
+
+}  // namespace syncopate::testing

@@ -1,0 +1,142 @@
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "schedule/grouping.hpp"
+#include "support/random_point.hpp"
+
+using namespace syncopate;
+using syncopate::testing::random_trace;
+
+namespace {
+
+StepProfile profile_of(const std::vector<double>& ready, const std::vector<double>& bytes) {
+  StepProfile profile;
+  for (std::size_t i = 0; i < ready.size(); ++i) profile.gradients.push_back({"g", Bytes(bytes[i]), Seconds(ready[i]), i});
+  profile.backward = Seconds(ready.back());
+  return profile;
+}
+
+CostLine line(double a, double b) { return {Seconds(a), SecondsPerByte(b)}; }
+
+/// The best end over all 2^(L-1) ways to cut the gradients into consecutive groups.
+Seconds brute_force(const StepProfile& profile, const CostLine& cost) {
+  const std::size_t count = profile.gradients.size();
+  Seconds best(std::numeric_limits<double>::infinity());
+  for (std::size_t cuts = 0; cuts < std::size_t{1} << (count - 1); ++cuts) {
+    Seconds end;
+    Bytes bytes;
+    for (std::size_t i = 0; i < count; ++i) {
+      bytes += profile.gradients[i].bytes;
+      if (i + 1 < count && (cuts >> i & 1U) == 0) continue;
+      end = std::max(end, profile.gradients[i].ready) + cost(bytes);
+      bytes = Bytes(0);
+    }
+    best = std::min(best, end);
+  }
+  return best;
+}
+
+struct RandomCase {
+  StepProfile profile;
+  CostLine cost;
+};
+
+RandomCase random_case(std::mt19937& random, int most_layers) {
+  const auto granularity = random() % 2 == 0 ? Granularity::tensor : Granularity::layer;
+  std::uniform_real_distribution<double> exponent(-7.0, -2.0);
+  return {step_profile(random_trace(random, most_layers), granularity),
+          line(std::pow(10.0, exponent(random)), std::pow(10.0, exponent(random) - 6.0))};
+}
+
+constexpr double slack = 1.0 + 1e-12;
+
+}  // namespace
+
+TEST_SUITE("Do the groupings do what their papers say?") {
+  TEST_CASE("a hand-made example") {
+    const StepProfile profile = profile_of({1.0, 1.9, 2.8}, {1, 1, 1});
+    const CostLine cost = line(1, 1);
+    CHECK(group_s_sgd(profile, cost) == Grouping{{0, 0, Seconds(2.8)}, {1, 1, Seconds(2.8)}, {2, 2, Seconds(2.8)}});
+    CHECK(group_wfbp(profile, cost) == Grouping{{0, 0, Seconds(1.0)}, {1, 1, Seconds(1.9)}, {2, 2, Seconds(2.8)}});
+    CHECK(group_sync_easgd(profile, cost) == Grouping{{0, 2, Seconds(2.8)}});
+    CHECK(group_mg_wfbp(profile, cost) == Grouping{{0, 2, Seconds(2.8)}});
+    CHECK(communication_end(group_mg_wfbp(profile, cost), profile, cost).value == doctest::Approx(6.8));
+    CHECK(communication_end(group_mg_wfbp_optimal(profile, cost), profile, cost).value == doctest::Approx(6.0));
+  }
+
+  TEST_CASE("buckets are closed by the tensor that reaches their size") {
+    const StepProfile profile = profile_of({1, 2, 3, 4, 5, 6}, {5, 5, 8, 8, 8, 1});
+    const Grouping groups = group_fusion(profile, Bytes(10), Bytes(20));
+    CHECK(groups == Grouping{{0, 1, Seconds(2)}, {2, 4, Seconds(5)}, {5, 5, Seconds(6)}});
+    CHECK(group_fusion(profile, Bytes(1), Bytes(1)) == group_wfbp(profile, line(1, 1)));
+    CHECK(group_fusion(profile, Bytes(1e9), Bytes(1e9)) == Grouping{{0, 5, Seconds(6)}});
+  }
+
+  TEST_CASE("without a start-up cost nothing is worth merging; with nothing else all of it is") {
+    const StepProfile profile = profile_of({1, 2, 3}, {1, 1, 1});
+    CHECK(group_mg_wfbp(profile, line(0, 1)) == group_wfbp(profile, line(0, 1)));
+    CHECK(group_mg_wfbp(profile, line(10, 0)).size() == 1);
+    CHECK(group_mg_wfbp_optimal(profile, line(10, 0)).size() == 1);
+  }
+}
+
+TEST_SUITE("Do the invariants of the groupings hold on random traces?") {
+  TEST_CASE("optimal <= greedy <= min(wfbp, sync-easgd), and s-sgd is never faster than those two") {
+    std::mt19937 random(1);
+    for (int i = 0; i < 1000; ++i) {
+      CAPTURE(i);
+      const auto [profile, cost] = random_case(random, 60);
+      const auto end = [&profile = profile, &cost = cost](const Grouping& grouping) {
+        return communication_end(grouping, profile, cost).value;
+      };
+      const double wfbp = end(group_wfbp(profile, cost));
+      const double sync_easgd = end(group_sync_easgd(profile, cost));
+      const double s_sgd = end(group_s_sgd(profile, cost));
+      const double greedy = end(group_mg_wfbp(profile, cost));
+      const double optimal = end(group_mg_wfbp_optimal(profile, cost));
+      CHECK(optimal <= greedy * slack);
+      CHECK(greedy <= wfbp * slack);
+      CHECK(greedy <= sync_easgd * slack);
+      CHECK(wfbp <= s_sgd * slack);
+      CHECK(sync_easgd <= s_sgd * slack);
+      CHECK(optimal <= end(group_fusion(profile, Bytes(1 << 20), Bytes(25 << 20))) * slack);
+    }
+  }
+
+  TEST_CASE("optimal equals brute force for up to 12 gradients") {
+    std::mt19937 random(2);
+    int compared = 0;
+    while (compared < 300) {
+      const auto [profile, cost] = random_case(random, 9);
+      if (profile.gradients.size() > 12) continue;
+      ++compared;
+      CAPTURE(compared);
+      const double optimal = communication_end(group_mg_wfbp_optimal(profile, cost), profile, cost).value;
+      CHECK(optimal == doctest::Approx(brute_force(profile, cost).value).epsilon(1e-12));
+    }
+  }
+
+  TEST_CASE("every grouping covers each gradient once, in order, and posts none before it is ready") {
+    std::mt19937 random(3);
+    for (int i = 0; i < 300; ++i) {
+      CAPTURE(i);
+      const auto [profile, cost] = random_case(random, 40);
+      const std::vector<Grouping> groupings = {
+          group_s_sgd(profile, cost),           group_wfbp(profile, cost),
+          group_sync_easgd(profile, cost),      group_mg_wfbp(profile, cost),
+          group_mg_wfbp_optimal(profile, cost), group_fusion(profile, Bytes(1 << 20), Bytes(25 << 20))};
+      for (const Grouping& grouping : groupings) {
+        std::size_t next = 0;
+        for (const GradientGroup& group : grouping) {
+          CHECK(group.first == next);
+          CHECK(group.last >= group.first);
+          CHECK(group.post_at >= profile.gradients[group.last].ready);
+          CHECK(group.post_at <= profile.backward);
+          next = group.last + 1;
+        }
+        CHECK(next == profile.gradients.size());
+      }
+    }
+  }
+}

@@ -1,0 +1,29 @@
+#include <doctest/doctest.h>
+
+#include "base/text.hpp"
+
+using namespace syncopate;
+
+TEST_SUITE("Are misspelt words and rank lists understood?") {
+  TEST_CASE("the nearest name is a likely misspelling, not just any name") {
+    const std::vector<std::string> names = {"wfbp", "mg-wfbp", "s-sgd", "sync-easgd"};
+    CHECK(nearest("wbfp", names) == "wfbp");
+    CHECK(nearest("mgwfbp", names) == "mg-wfbp");
+    CHECK(nearest("synceasgd", names) == "sync-easgd");
+    CHECK_FALSE(nearest("something-else", names));
+    CHECK_FALSE(nearest("xy", names));
+    CHECK(did_you_mean("wbfp", names) == "; did you mean \"wfbp\"?");
+    CHECK(did_you_mean("something-else", names).empty());
+  }
+
+  TEST_CASE("ranges") {
+    CHECK(parse_ranges("0-3,7", 7) == std::vector{0, 1, 2, 3, 7});
+    CHECK(parse_ranges("5", 7) == std::vector{5});
+    for (const char* bad : {"", ",", "1,", "3-1", "0-8", "8", "2,1", "1,1", "a", "-1", "1-", "1.5", " 1", "99999999999"}) {
+      CAPTURE(bad);
+      CHECK_FALSE(parse_ranges(bad, 7));
+    }
+    CHECK(format_ranges({0, 1, 2, 3, 7, 9, 10}) == "0-3,7,9-10");
+    CHECK(format_ranges({}).empty());
+  }
+}
