@@ -7,7 +7,7 @@
 namespace syncopate {
 
 std::string choose_name(const Field& field, const std::vector<std::string>& names, const std::vector<std::string>& not_built_yet) {
-  const std::string name = field.text();
+  std::string name = field.text();
   if (std::find(names.begin(), names.end(), name) != names.end()) return name;
   const std::string list = fmt::format("{}", fmt::join(names, ", "));
   if (std::find(not_built_yet.begin(), not_built_yet.end(), name) != not_built_yet.end()) {

@@ -74,14 +74,14 @@ Outcome outcome_of(const Child& child, int status) {
         false, {}, fmt::format("its process was killed by signal {} ({}){}", signal, strsignal(signal), hint), ExitCode::simulation_failed};
   }
   const std::string& message = child.received;
-  if (message.size() >= 1 && message[0] == result_tag) return {true, message.substr(1), {}, ExitCode::done};
+  if (!message.empty() && message[0] == result_tag) return {true, message.substr(1), {}, ExitCode::done};
   if (message.size() >= 2 && message[0] == error_tag) return {false, {}, message.substr(2), static_cast<ExitCode>(message[1])};
   return {false, {}, fmt::format("its process ended with status {} and no result", WEXITSTATUS(status)), ExitCode::simulation_failed};
 }
 
 /// Reads what has arrived; true at the end of the child's message.
 bool receive(Child& child) {
-  std::array<char, 65536> buffer;
+  std::array<char, 65536> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): read() fills it
   const ssize_t count = read(child.pipe, buffer.data(), buffer.size());
   if (count > 0) child.received.append(buffer.data(), static_cast<std::size_t>(count));
   return count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN);
@@ -105,6 +105,7 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
   while (!stop() && (next < count || !running.empty())) {
     while (next < count && static_cast<int>(running.size()) < parallel) running.push_back(start(next++, task));
     std::vector<pollfd> polled;
+    polled.reserve(running.size());
     for (const Child& child : running) polled.push_back({child.pipe, POLLIN, 0});
     constexpr int patience_ms = 200;  // a signal may arrive between the test and the poll
     if (poll(polled.data(), polled.size(), patience_ms) <= 0) continue;

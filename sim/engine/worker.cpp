@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <ranges>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u/Engine.hpp>
 
@@ -75,7 +76,7 @@ void Worker::wait(Handle handle) {
 
 void Worker::wait(std::span<const Handle> handles) {
   // Backwards: the newest most often ends last, and then the others cost nothing.
-  for (auto handle = handles.rbegin(); handle != handles.rend(); ++handle) wait(*handle);
+  for (const Handle handle : handles | std::views::reverse) wait(handle);
 }
 
 void Worker::update(int gradient_step) {
@@ -113,7 +114,7 @@ void Worker::advance_to(Seconds time) {
   if (!job_.job().run_ahead) meet_clock();
 }
 
-void Worker::meet_clock() {
+void Worker::meet_clock() const {
   if (now_.value <= simgrid::s4u::Engine::get_clock()) return;
   simgrid::kernel::timer::Timer::set(now_.value, [actor = simgrid::s4u::ActorPtr(simgrid::s4u::Actor::self())] { actor->resume(); });
   simgrid::s4u::this_actor::suspend();

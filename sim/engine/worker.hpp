@@ -61,7 +61,7 @@ class Worker {
   void record(Phase phase);
   void record_layers(Phase phase, Seconds start, double factor);
   void advance_to(Seconds time);
-  void meet_clock();
+  void meet_clock() const;
 
   JobRun& job_;
   int rank_;

@@ -49,7 +49,10 @@ void load_file_at(const std::string& pointer, Document& document, Library& libra
   const JsonPointer place(pointer);
   if (!document.root().is_object() || !document.root().contains(place)) return;
   const Field field(document, pointer, document.root().at(place));
-  if (field.json().is_string()) document.mount(place, library.document(field));
+  if (!field.json().is_string()) return;
+  const Document& file = library.document(field);
+  Object{Field(file)}.format(pointer == "/trace" ? "trace/1" : "cluster/1", true);
+  document.mount(place, file);
 }
 
 /// Sets values by pointer, outer ones before those inside them; files on the way are loaded.

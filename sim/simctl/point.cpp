@@ -13,7 +13,7 @@ namespace {
 
 struct Head {
   Metrics metrics;
-  int workers_simulated;
+  int workers_simulated = 0;
 };
 static_assert(std::is_trivially_copyable_v<Head>);
 

@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+"""Measures the figures of the README's performance table. usage: bench.py BUILD_FOLDER
+
+Each figure is the median of several runs of a whole process; peak memory is that of its largest process.
+"""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NODES = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]
+
+
+def run(*command):
+    """Runs a command; returns its wall seconds and the peak memory in MB of it or of its largest child."""
+    start = time.perf_counter()
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    if status != 0:
+        sys.exit(f"bench: failed: {command}")
+    return wall, usage.ru_maxrss / 1024
+
+
+def measure(repeats, *command):
+    results = [run(*command) for _ in range(repeats)]
+    return statistics.median(wall for wall, _ in results), max(memory for _, memory in results)
+
+
+def write(folder, name, content):
+    path = pathlib.Path(folder) / name
+    path.write_text(json.dumps(content))
+    return path
+
+
+def scenario(trace, nodes, **changes):
+    content = {
+        "format": "scenario/1",
+        "name": "bench",
+        "trace": str(trace),
+        "cluster": {"name": "10gbe", "nodes": nodes, "link": {"bandwidth": "10Gbps", "latency": "50us"}},
+        "schedule": {"name": "wfbp"},
+    }
+    return content | changes
+
+
+def many_layers(folder, layers):
+    """A large trace, for the parser: two gradients per layer."""
+    return write(folder, "large.json", {
+        "format": "trace/1", "provenance": {"kind": "synthetic"}, "model": {"name": "large", "batch": 1},
+        "layers": [{"name": f"layer{i}", "type": "conv2d", "forward_s": 1e-4, "forward_quartiles_s": [9e-5, 1.1e-4],
+                    "backward_s": 2e-4, "backward_quartiles_s": [1.9e-4, 2.1e-4]} for i in range(layers)],
+        "gradients": [{"name": f"layer{i}.{p}", "layer": f"layer{i}", "bytes": 40000, "shape": [100, 100]}
+                      for i in reversed(range(layers)) for p in ("weight", "bias")],
+    })
+
+
+def main():
+    simctl = pathlib.Path(sys.argv[1]).resolve() / "simctl"
+    resnet50 = ROOT / "traces" / "cpu-resnet50-b8.json"
+    k80 = ROOT.parent / "shared" / "data" / "traces" / "k80-googlenet-b64.json"
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        if k80.exists():
+            path = write(folder, "googlenet.json", scenario(k80, 4, granularity="layer", iterations={"warmup": 1, "measured": 3}, sweep={
+                "/cluster/nodes": NODES, "/schedule/name": ["wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal"]}))
+            wall, memory = measure(7, simctl, "run", path, "--quiet")
+            rows.append(("K80 GoogLeNet, 4 schedules x 4..2048 nodes, 40 points, whole process", f"{wall:.3f} s", f"{memory:.0f} MB"))
+        wall, memory = measure(7, simctl, "run", ROOT / "scenarios" / "scalability.json", "--quiet")
+        rows.append(("the demo, 120 points, whole process", f"{wall:.3f} s", f"{memory:.0f} MB"))
+
+        # Per iteration: the difference of two lengths leaves start-up out.
+        for nodes in (256, 2048):
+            walls = []
+            for measured in (10, 110):
+                path = write(folder, f"jitter-{measured}.json", scenario(resnet50, nodes, iterations={"warmup": 0, "measured": measured},
+                             workers={"jitter": {"distribution": "lognormal", "cv": 0.05}}))
+                walls.append(measure(5, simctl, "run", path, "--quiet"))
+            per_iteration = (walls[1][0] - walls[0][0]) / 100
+            rows.append((f"{nodes} jittered workers x 161 gradients, wfbp, per iteration", f"{per_iteration * 1e3:.2f} ms", f"{walls[0][1]:.0f} MB (10 iterations)"))
+
+        path = write(folder, "full.json", scenario(resnet50, 2048, iterations={"warmup": 0, "measured": 10},
+                     workers={"jitter": {"distribution": "lognormal", "cv": 0.05}}))
+        wall, memory = measure(1, simctl, "run", path, "--quiet", "--no-symmetry")
+        rows.append(("the same 2048 workers, 10 iterations, --no-symmetry (every shortcut off)", f"{wall:.2f} s", f"{memory:.0f} MB"))
+
+        size = resnet50.stat().st_size
+        path = write(folder, "one.json", scenario(resnet50, 4))
+        wall, memory = measure(15, simctl, "check", path)
+        rows.append((f"parse and check a scenario and its {size / 1e3:.0f} kB trace, whole process", f"{wall * 1e3:.1f} ms", f"{memory:.0f} MB"))
+        large = many_layers(folder, 20000)
+        path = write(folder, "large-scenario.json", scenario(large, 4))
+        wall, memory = measure(5, simctl, "check", path)
+        rows.append((f"the same with a trace of 40,000 gradients ({large.stat().st_size / 1e6:.1f} MB)", f"{wall * 1e3:.0f} ms", f"{memory:.0f} MB"))
+        path = write(folder, "points.json", scenario(resnet50, 4, sweep={"/cluster/nodes": list(range(2, 1002)), "/seed": list(range(10))}))
+        wall, memory = measure(3, simctl, "check", path)
+        rows.append(("expand and check a sweep of 10,000 points", f"{wall:.2f} s", f"{memory:.0f} MB"))
+    print("| what | time | peak memory |\n|---|---|---|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""A second implementation of Syncopate's synchronous schedules, written from the design alone, to compare simctl with.
+
+No event queue: a step of N workers is a max-plus recurrence over one FIFO channel. Fidelity alpha-beta, star of equal links,
+one GPU per node; `workers.slow` is the only disturbance. "Design" is the project's design document, by section.
+"""
+
+import copy
+import itertools
+import json
+import math
+import re
+from pathlib import Path
+
+BITS_OR_BYTES = {"": 1, "B": 1, "Bps": 1, "bps": 1 / 8}
+MULTIPLES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def quantity(value):
+    """A number, or a string with its unit: "10Gbps", "50us", "25MiB" (design 3)."""
+    if not isinstance(value, str):
+        return value
+    number, unit = re.fullmatch(r"\s*([0-9.eE+-]+?)\s*([A-Za-z]*)\s*", value).groups()
+    if unit in SECONDS:
+        return float(number) * SECONDS[unit]
+    multiple, base = re.fullmatch(r"(Ki|Mi|Gi|k|M|G|)(Bps|bps|B|)", unit).groups()
+    return float(number) * MULTIPLES[multiple] * BITS_OR_BYTES[base]
+
+
+# Files (design 3, scenario/1)
+
+
+def put(point, pointer, value, folder):
+    *parents, last = pointer.split("/")[1:]
+    for key in parents:
+        point = point.setdefault(key, {})
+    if pointer in ("/trace", "/cluster") and isinstance(value, str):
+        value = json.loads((folder / value).read_text())
+    point[last] = copy.deepcopy(value)
+
+
+def points(path):
+    """The points of a scenario file, trace and cluster read: the product of the sweep, its last pointer varying fastest."""
+    scenario = json.loads(Path(path).read_text())
+    sweep = scenario.pop("sweep", {})
+    for values in itertools.product(*sweep.values()):
+        point = copy.deepcopy(scenario)
+        for pointer, value in [("/trace", scenario["trace"]), ("/cluster", scenario["cluster"]), *zip(sweep, values)]:
+            put(point, pointer, value, Path(path).parent)
+        yield point
+
+
+# Trace (design 3, trace/1)
+
+
+def profile(trace, granularity):
+    """Seconds of forward, backward and update, and the gradients as (seconds after the start of backward, bytes)."""
+    layers, gradients, span = trace["layers"], trace["gradients"], trace.get("iteration", {})
+    forward = span.get("forward_s", sum(layer["forward_s"] for layer in layers))
+    total = sum(layer["backward_s"] for layer in layers)
+    if "ready_s" in gradients[0]:
+        backward = span.get("backward_s", gradients[-1]["ready_s"])
+        ready = [gradient["ready_s"] for gradient in gradients]
+    else:  # when its layer's backward ends; layer times stretch evenly to the span
+        backward = span.get("backward_s", total)
+        ends = itertools.accumulate(layer["backward_s"] for layer in reversed(layers))
+        end_of = dict(zip((layer["name"] for layer in reversed(layers)), ends))
+        ready = [end_of[gradient["layer"]] * (backward / total if total else 1) for gradient in gradients]
+    named = list(zip((gradient["layer"] for gradient in gradients), ready, (gradient["bytes"] for gradient in gradients)))
+    if granularity == "layer":  # bytes added, ready with the last
+        last = {layer: index for index, (layer, _, _) in enumerate(named)}
+        named = [(layer, named[index][1], sum(size for other, _, size in named if other == layer))
+                 for layer, index in sorted(last.items(), key=lambda item: item[1])]
+    return forward, backward, trace.get("update_s", 0.0), [(seconds, size) for _, seconds, size in named]
+
+
+# Cost of an all-reduce, a + b bytes (design 5.1; Thakur, Rabenseifner and Gropp 2005 for all but the double tree)
+
+
+def rounds(n):
+    return (n - 1).bit_length()  # lg n, rounded up
+
+
+# algorithm -> N -> (A, B, G) of a = A alpha, b = B beta + G gamma
+TERMS = {
+    "ring": lambda n: (2 * (n - 1), 2 * (n - 1) / n, (n - 1) / n),
+    "binary-tree": lambda n: (2 * rounds(n), 2 * rounds(n), rounds(n)),
+    "recursive-doubling": lambda n: (rounds(n), rounds(n), rounds(n)),
+    "halving-doubling": lambda n: (2 * rounds(n), 2 - 2 / n, 1 - 1 / n),
+    "double-binary-tree": lambda n: (2 * rounds(n), 1, 1),
+}
+
+
+def cost(cluster, algorithm):
+    """(a, b) of the cluster's all-reduce, from its links or carried from its fit."""
+    alpha, beta = quantity(cluster["link"]["latency"]), 1 / quantity(cluster["link"]["bandwidth"])
+    gamma = cluster.get("reduce_s_per_B", 0.0)
+    latencies, transfers, reductions = TERMS[algorithm](cluster["nodes"])
+    if "fit" in cluster:  # design 3, cluster/1
+        fit = cluster["fit"]
+        fit_latencies, fit_transfers, fit_reductions = TERMS[fit["algorithm"]](fit["nodes"])
+        if fit["algorithm"] == algorithm:  # B and G of one algorithm grow alike with N
+            return fit["a_s"] * latencies / fit_latencies, fit["b_s_per_B"] * transfers / fit_transfers
+        alpha, beta = fit["a_s"] / fit_latencies, (fit["b_s_per_B"] - gamma * fit_reductions) / fit_transfers
+    return latencies * alpha, transfers * beta + reductions * gamma
+
+
+# Groups (design 4, "Synchronous, all-reduce"): slices of the gradients in the order of readiness
+
+
+def one_each(gradients, a, b, schedule):
+    return [[gradient] for gradient in gradients]
+
+
+def everything(gradients, a, b, schedule):
+    return [gradients]
+
+
+def greedy(gradients, a, b, schedule):
+    """MG-WFBP (Shi, Chu and Li, INFOCOM 2019), Algorithm 1. Layer L, ready first, is gradients[0]."""
+    groups, group, free = [], [gradients[0]], 0.0
+    for gradient in gradients[1:]:
+        start = max(free, group[-1][0])  # tau_c of what has been merged up to here
+        if gradient[0] - start < a:
+            group = group + [gradient]
+        else:
+            free = start + a + b * size_of(group)
+            groups, group = groups + [group], [gradient]
+    return groups + [group]
+
+
+def optimal(gradients, a, b, schedule):
+    """E[j] = min over i < j of max(E[i], ready(j)) + a + b (S[j] - S[i]) (design 4)."""
+    before = [0, *itertools.accumulate(size for _, size in gradients)]
+    end, cut = [0.0], [0]
+    for j in range(1, len(before)):
+        ready = gradients[j - 1][0]
+        best, i = min((max(end[i], ready) + a + b * (before[j] - before[i]), i) for i in range(j))
+        end.append(best)
+        cut.append(i)
+    groups, j = [], len(gradients)
+    while j:
+        groups, j = [gradients[cut[j]:j]] + groups, cut[j]
+    return groups
+
+
+def buckets(gradients, a, b, schedule):
+    """PyTorch DDP (Li et al., VLDB 2020): the tensor that reaches the limit closes the bucket."""
+    first, later = quantity(schedule.get("first_bucket", 2**20)), quantity(schedule.get("bucket", 25 * 2**20))
+    groups, group = [], []
+    for gradient in gradients:
+        group = group + [gradient]
+        if size_of(group) >= (later if groups else first):
+            groups, group = groups + [group], []
+    return groups + [group] if group else groups
+
+
+def size_of(group):
+    return sum(size for _, size in group)
+
+
+# schedule -> (groups, queued only after backward)
+SCHEDULES = {
+    "s-sgd": (one_each, True),
+    "wfbp": (one_each, False),
+    "sync-easgd": (everything, True),
+    "mg-wfbp": (greedy, False),
+    "mg-wfbp-optimal": (optimal, False),
+    "fusion": (buckets, False),
+}
+
+
+# Steps of all workers (design 4: one FIFO channel; a collective starts moving when its last rank has posted)
+
+
+def classes(nodes, slow):
+    """{factor: how many workers}: workers of the same factor are in lock-step, so one stands for all."""
+    factors = [1.0] * nodes
+    for entry in slow:
+        for part in entry["ranks"].split(","):
+            low, _, high = part.partition("-")
+            for rank in range(int(low), int(high or low) + 1):
+                factors[rank] *= entry["factor"]
+    return {factor: factors.count(factor) for factor in factors}
+
+
+def step(starts, forward, backward, update, messages):
+    """From each factor's start: its next start, and its seconds of blocked time in which the channel moves bytes.
+
+    `messages`: (seconds after the start of an undisturbed backward at which it is posted, seconds that it moves).
+    """
+    moving, free = [], 0.0
+    for posted, seconds in messages:
+        free = max(free, *(start + factor * (forward + posted) for factor, start in starts.items())) + seconds
+        moving.append((free - seconds, free))
+    ends, exposed = {}, {}
+    for factor, start in starts.items():
+        computed = start + factor * (forward + backward)
+        ends[factor] = max(computed, free) + factor * update
+        exposed[factor] = sum(max(0.0, end - max(begin, computed)) for begin, end in moving)
+    return ends, exposed
+
+
+def percentile(values, share):
+    """Linear interpolation between order statistics."""
+    values = sorted(values)
+    position = share * (len(values) - 1)
+    low = math.floor(position)
+    return values[low] + (position - low) * (values[min(low + 1, len(values) - 1)] - values[low])
+
+
+def row(point):
+    """The columns of results.csv that the design's closed forms determine."""
+    cluster, schedule, trace = point["cluster"], point["schedule"], point["trace"]
+    nodes, algorithm, batch = cluster["nodes"], point.get("all_reduce", "ring"), trace["model"]["batch"]
+    warmup, measured = (point.get("iterations", {}).get(key, default) for key, default in (("warmup", 2), ("measured", 10)))
+    forward, backward, update, gradients = profile(trace, point.get("granularity", "tensor"))
+
+    groups, messages = [], []
+    if nodes > 1:
+        a, b = cost(cluster, algorithm)
+        grouping, after_backward = SCHEDULES[schedule["name"]]
+        groups = grouping(gradients, a, b, schedule)
+        messages = [(backward if after_backward else group[-1][0], a + b * size_of(group)) for group in groups]
+
+    workers = classes(nodes, point.get("workers", {}).get("slow", []))
+    starts, exposed = [dict.fromkeys(workers, 0.0)], []
+    for _ in range(warmup + measured + 2):
+        after, seconds = step(starts[-1], forward, backward, update, messages)
+        starts.append(after)
+        exposed.append(seconds)
+
+    # Window (design 4, "Measured window"): every worker's steps tile it; a step that its edges cut counts pro rata.
+    opening = max(starts[warmup].values())
+    closing = min(begun[measured] for begun in ([s[f] for s in starts if s[f] >= opening] for f in workers)
+                  if len(begun) > measured)
+    gradient_steps = exposed_seconds = 0.0
+    durations = []
+    for before, after, seconds in zip(starts, starts[1:], exposed):
+        for factor, count in workers.items():
+            begin, end = before[factor], after[factor]
+            share = max(0.0, min(end, closing) - max(begin, opening)) / (end - begin)
+            gradient_steps += count * share
+            exposed_seconds += count * share * seconds[factor]
+            durations += [end - begin] * (count if opening <= begin < closing else 0)
+
+    # Metrics (design 4)
+    iteration, compute = (closing - opening) * nodes / gradient_steps, forward + backward + update
+    exposed_part = exposed_seconds / gradient_steps
+    throughput = nodes * batch / iteration
+    speedup = throughput / (batch / compute)
+    return {
+        "model": trace["model"]["name"], "schedule": schedule["name"], "all_reduce": algorithm,
+        "nodes": nodes, "workers": nodes, "batch": batch, "iteration_s": iteration,
+        "iteration_p50_s": percentile(durations, 0.50), "iteration_p95_s": percentile(durations, 0.95),
+        "compute_s": compute, "wait_s": iteration - compute - exposed_part, "exposed_communication_s": exposed_part,
+        "communication_s": sum(seconds for _, seconds in messages), "throughput_samples_per_s": throughput,
+        "speedup": speedup, "efficiency": speedup / nodes, "communications_per_iteration": len(groups),
+        "bytes_per_worker_per_iteration": sum(size_of(group) for group in groups),
+        "staleness_mean": 0, "staleness_max": 0, "measured_iterations": measured,
+    }

@@ -1,0 +1,75 @@
+"""Running the binary on small scenarios."""
+import contextlib
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SIMCTL = os.environ.get("SIMCTL", str(ROOT / "build" / "simctl"))
+MISBEHAVING = os.environ.get("SIMCTL_MISBEHAVING", str(ROOT / "build" / "simctl_misbehaving"))
+
+
+def trace(**changes):
+    """A trace/1 of three layers; forward 3 ms, backward 6 ms."""
+    content = {
+        "format": "trace/1",
+        "provenance": {"kind": "synthetic", "source": "made for a test"},
+        "model": {"name": "three", "batch": 4, "dtype": "fp32"},
+        "layers": [{"name": f"l{i}", "type": "unknown", "forward_s": 0.001, "backward_s": 0.002} for i in range(3)],
+        "gradients": [{"name": f"l{i}.weight", "layer": f"l{i}", "bytes": 1000000 * (i + 1)} for i in reversed(range(3))],
+    }
+    content.update(changes)
+    return content
+
+
+def cluster(**changes):
+    content = {"format": "cluster/1", "name": "small", "nodes": 4, "link": {"bandwidth": "10Gbps", "latency": "50us"}}
+    content.update(changes)
+    return content
+
+
+def scenario(**changes):
+    content = {
+        "format": "scenario/1",
+        "name": "test",
+        "trace": "trace.json",
+        "cluster": "cluster.json",
+        "schedule": {"name": "wfbp"},
+        "iterations": {"warmup": 1, "measured": 3},
+    }
+    content.update(changes)
+    return content
+
+
+class Case(unittest.TestCase):
+    """A temporary folder with trace.json, cluster.json and what a test writes."""
+
+    maxDiff = None
+
+    def setUp(self):
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        self.write("trace.json", trace())
+        self.write("cluster.json", cluster())
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    def simctl(self, *arguments, binary=SIMCTL, **options):
+        return subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True, cwd=self.folder, timeout=60, **options)
+
+    def run_scenario(self, content, *arguments, out="out", **options):
+        """Runs a scenario into `out`; returns the finished process."""
+        self.write("scenario.json", content)
+        return self.simctl("run", "scenario.json", "-o", out, *arguments, **options)
+
+    def rows(self, out="out"):
+        with open(self.folder / out / "results.csv", newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))

@@ -1,0 +1,193 @@
+"""Is every bad scenario and cluster refused with file, place, rule and value, before anything is simulated or written?"""
+import json
+import unittest
+
+from support import Case, cluster, scenario, trace
+
+
+def without(content, key):
+    return {k: v for k, v in content.items() if k != key}
+
+
+LATENCY = 'expected seconds from 0 to a day (86400) or a string such as "50us"'
+BANDWIDTH = 'expected bytes/second > 0 (at most 1e18) or a string such as "10Gbps" (bits) or "12GBps" (bytes)'
+COLLECTIVES = "ring, binary-tree, recursive-doubling, halving-doubling, double-binary-tree"
+SCHEDULES = "s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion"
+
+
+class BadScenario(Case):
+    def test_one_row_per_rule(self):
+        table = [
+            (without(scenario(), "format"), '/: the required key "format" is missing'),
+            (scenario(format="scenario/2"), '/format: expected "scenario/1", got "scenario/2"'),
+            (without(scenario(), "name"), '/: the required key "name" is missing'),
+            (without(scenario(), "trace"), '/: the required key "trace" is missing'),
+            (without(scenario(), "cluster"), '/: the required key "cluster" is missing'),
+            (without(scenario(), "schedule"), '/: the required key "schedule" is missing'),
+            (scenario(shedule={}), '/shedule: unknown key "shedule"; did you mean "schedule"?'),
+            (scenario(trace="missing.json"), "/trace: missing.json: no such file (paths are relative to the scenario file)"),
+            (scenario(cluster="missing.json"), "/cluster: missing.json: no such file (paths are relative to the scenario file)"),
+            (scenario(trace=3), "/trace: expected an object, got 3"),
+            (scenario(cluster=[]), "/cluster: expected an object, got []"),
+            (scenario(schedule="wfbp"), '/schedule: expected an object, got "wfbp"'),
+            (scenario(schedule={}), '/schedule: the required key "name" is missing'),
+            (scenario(schedule={"name": "wbfp"}), f'/schedule/name: expected one of {SCHEDULES}, got "wbfp"; did you mean "wfbp"?'),
+            (scenario(schedule={"name": "lasgd"}), f'/schedule/name: "lasgd" is not built yet; choose one of {SCHEDULES}'),
+            (scenario(schedule={"name": "wfbp", "delay": 3}), '/schedule/delay: unknown key "delay"'),
+            (scenario(schedule={"name": "fusion", "bucket": 0}),
+             '/schedule/bucket: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
+            (scenario(all_reduce="rings"), f'/all_reduce: expected one of {COLLECTIVES}, got "rings"; did you mean "ring"?'),
+            (scenario(all_reduce={"name": "ring", "chunk": 4}), '/all_reduce/chunk: unknown key "chunk"'),
+            (scenario(all_reduce="two-level"), f'/all_reduce: "two-level" is not built yet; choose one of {COLLECTIVES}'),
+            (scenario(fidelity="flow"), '/fidelity: "flow" is not built yet; choose one of auto, alpha-beta'),
+            (scenario(fidelity="exact"), '/fidelity: expected one of auto, alpha-beta, got "exact"'),
+            (scenario(granularity="tensors"), '/granularity: expected one of tensor, layer, got "tensors"; did you mean "tensor"?'),
+            (scenario(iterations={"measured": 0}), "/iterations/measured: expected an integer >= 1, got 0"),
+            (scenario(iterations={"warmup": -1}), "/iterations/warmup: expected an integer >= 0, got -1"),
+            (scenario(iterations={"measured": 1.5}), "/iterations/measured: expected an integer >= 1, got 1.5"),
+            (scenario(iterations={"measured": 1e30}), "/iterations/measured: expected an integer <= 10000000, got 1e+30"),
+            (scenario(seed=-1), "/seed: expected an integer >= 0, got -1"),
+            (scenario(seed="1"), '/seed: expected an integer >= 0, got "1"'),
+            (scenario(workers={"jitter": {"cv": 0.1}}), '/workers/jitter: the required key "distribution" is missing'),
+            (scenario(workers={"jitter": {"distribution": "log-normal", "cv": 0.1}}),
+             '/workers/jitter/distribution: expected one of lognormal, uniform, got "log-normal"; did you mean "lognormal"?'),
+            (scenario(workers={"jitter": {"distribution": "lognormal", "cv": -0.1}}), "/workers/jitter/cv: expected a number >= 0, got -0.1"),
+            (scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.6}}),
+             "/workers/jitter/cv: expected a coefficient of variation < 0.577 (1/sqrt 3) for a uniform factor, which must stay positive, got 0.6"),
+            (scenario(workers={"slow": [{"ranks": "0-4", "factor": 2}]}),
+             '/workers/slow/0/ranks: expected ascending ranks from 0 to 3 such as "0-3,7", got "0-4"'),
+            (scenario(workers={"slow": [{"ranks": "1", "factor": 0}]}), "/workers/slow/0/factor: expected a number > 0, got 0"),
+            (scenario(workers={"slow": [{"ranks": "1", "factor": 2}, {"ranks": "0-2", "factor": 3}]}),
+             "/workers/slow/1/ranks: rank 1 is named twice; give it one factor"),
+            (scenario(workers={"events": [{"kind": "pause"}]}), "/workers/events: events of workers are not built yet; only [] is accepted until then"),
+            (scenario(workers={"overlap_slowdown": 0.2}),
+             "/workers/overlap_slowdown: compute slowed by communication is not built yet; only 0.0 is accepted until then"),
+            (scenario(sweep={}), "/sweep: expected an object that maps JSON pointers to lists, got {}"),
+            (scenario(sweep=[1]), "/sweep: expected an object that maps JSON pointers to lists, got [1]"),
+            (scenario(sweep={"/cluster/nodes": []}), "/sweep/~1cluster~1nodes: expected a list that is not empty, got []"),
+            (scenario(sweep={"/cluster/nodes": 4}), "/sweep/~1cluster~1nodes: expected a list that is not empty, got 4"),
+            (scenario(sweep={"cluster/nodes": [4]}), '/sweep/cluster~1nodes: "cluster/nodes" is not a JSON pointer; write "/cluster/nodes"'),
+            (scenario(sweep={"/a~2": [4]}), '/sweep/~1a~02: "/a~2" is not a JSON pointer: after ~ comes 0 or 1'),
+            (scenario(sweep={"/sweep/x": [4]}), "/sweep/~1sweep~1x: this key cannot be swept"),
+            (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere" (in point 0: /nowhere=4)'),
+            (scenario(sweep={"/schedule/nmae": ["wfbp"]}), '/schedule/nmae: unknown key "nmae"; did you mean "name"? (in point 0: /schedule/nmae="wfbp")'),
+            (scenario(sweep={"/name/x": [1]}), '/name: cannot set /name/x of "test": there is no such place (in point 0: /name/x=1)'),
+            (scenario(sweep={"/cluster/nodes": [4, 0]}), "/cluster/nodes: expected an integer >= 1, got 0 (in point 1: /cluster/nodes=0)"),
+            (scenario(sweep={"/cluster/nodes": [4, 2]}, workers={"slow": [{"ranks": "3", "factor": 2}]}),
+             '/workers/slow/0/ranks: expected ascending ranks from 0 to 1 such as "0-3,7", got "3" (in point 1: /cluster/nodes=2)'),
+            (scenario(sweep={f"/seed": list(range(1001)), "/iterations/measured": list(range(1, 102))}),
+             "/sweep/~1iterations~1measured: the sweep has more than 100000 points; sweep fewer values"),
+            (scenario(sweep={"/cluster": ["gone.json"]}),
+             '/cluster: gone.json: no such file (paths are relative to the scenario file) (in point 0: /cluster="gone.json")'),
+        ]
+        for content, message in table:
+            with self.subTest(message):
+                done = self.run_scenario(content)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
+                self.assertFalse((self.folder / "out").exists(), "nothing is written")
+
+    def test_text_that_is_no_scenario(self):
+        table = [
+            ("", "scenario.json: not valid JSON at line 1, column 1: the file is empty"),
+            (json.dumps(scenario())[:-5], None),
+            ('{"seed": NaN}', "scenario.json: not valid JSON at line 1, column 10: NaN and Infinity are not JSON; give a finite number"),
+            ('{"seed": 1, "seed": 2}', 'scenario.json: /: the key "seed" appears twice; remove one of them'),
+            ("[]", "scenario.json: /: expected an object, got []"),
+            ("\x00\x01", None),
+        ]
+        for text, message in table:
+            with self.subTest(text[:20]):
+                done = self.run_scenario(text)
+                self.assertEqual((done.returncode, done.stdout), (3, ""))
+                self.assertTrue(done.stderr.startswith("simctl: scenario.json: "))
+                self.assertEqual(done.stderr.count("\n"), 1)
+                if message:
+                    self.assertEqual(done.stderr, f"simctl: {message}\n")
+
+    def test_a_missing_scenario_and_a_folder(self):
+        self.assertEqual(self.simctl("run", "gone.json").stderr, "simctl: gone.json: no such file\n")
+        self.assertEqual(self.simctl("run", ".").stderr, "simctl: .: expected a file, got a folder\n")
+        self.assertEqual(self.simctl("check", "gone.json").returncode, 3)
+        self.assertEqual(self.simctl("show", "gone.json").returncode, 3)
+
+    def test_show_says_what_it_can_show(self):
+        self.write("scenario.json", scenario())
+        self.assertEqual(self.simctl("show", "scenario.json").stderr,
+                         'simctl: scenario.json: /format: this is a scenario; use "simctl check" or "simctl run"\n')
+        self.write("x.json", {"format": "x/1"})
+        self.assertEqual(self.simctl("show", "x.json").stderr, 'simctl: x.json: /format: expected "trace/1" or "cluster/1", got "x/1"\n')
+
+
+class BadCluster(Case):
+    def test_one_row_per_rule(self):
+        link = {"bandwidth": "10Gbps", "latency": "50us"}
+        fit = {"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}
+        table = [
+            (without(cluster(), "format"), '/: the required key "format" is missing'),
+            (cluster(format="cluster/2"), '/format: expected "cluster/1", got "cluster/2"'),
+            (without(cluster(), "nodes"), '/: the required key "nodes" is missing'),
+            (without(cluster(), "link"), '/: the required key "link" is missing'),
+            (cluster(nodes=0), "/nodes: expected an integer >= 1, got 0"),
+            (cluster(nodes=-4), "/nodes: expected an integer >= 1, got -4"),
+            (cluster(nodes=1e9), "/nodes: expected an integer <= 65536, got 1000000000.0"),
+            (cluster(nodes="4"), '/nodes: expected an integer >= 1, got "4"'),
+            (cluster(node=4), '/node: unknown key "node"; did you mean "nodes"?'),
+            (cluster(link={"bandwidth": 0, "latency": 0}), f"/link/bandwidth: {BANDWIDTH}, got 0"),
+            (cluster(link={"bandwidth": "10Gb", "latency": 0}), f'/link/bandwidth: {BANDWIDTH}, got "10Gb"'),
+            (cluster(link={"bandwidth": 1e300, "latency": 0}), f"/link/bandwidth: {BANDWIDTH}, got 1e+300"),
+            (cluster(link={"latency": 0}), '/link: the required key "bandwidth" is missing'),
+            (cluster(link={"bandwidth": 1, "latency": -1}), f"/link/latency: {LATENCY}, got -1"),
+            (cluster(link={"bandwidth": 1, "latency": "2 days"}), f'/link/latency: {LATENCY}, got "2 days"'),
+            (cluster(link={"bandwidth": 1, "latency": "90000s"}), f'/link/latency: {LATENCY}, got "90000s"'),
+            (cluster(link=link | {"mtu": 1500}), '/link/mtu: unknown key "mtu"'),
+            (cluster(reduce_s_per_B=-1), "/reduce_s_per_B: expected a number >= 0, got -1"),
+            (cluster(topology="stars"), '/topology: expected one of star, got "stars"; did you mean "star"?'),
+            (cluster(topology={"name": "star", "k": 4}), '/topology/k: unknown key "k"'),
+            (cluster(topology="torus"), '/topology: "torus" is not built yet; choose one of star'),
+            (cluster(gpus_per_node=8), "/gpus_per_node: nodes with several GPUs are not built yet; only 1 is accepted until then"),
+            (cluster(intra_node=link), "/intra_node: links inside a node are not built yet; leave the key out until then"),
+            (cluster(nics=2), "/nics: several network interfaces per node are not built yet; only 1 is accepted until then"),
+            (cluster(placement="random"), '/placement: other placements are not built yet; only "linear" is accepted until then'),
+            (cluster(regions=[{"name": "a", "nodes": 4}]), "/regions: clusters of regions are not built yet; leave the key out until then"),
+            (cluster(wan=[]), "/wan: links between regions are not built yet; leave the key out until then"),
+            (cluster(fit=fit | {"nodes": 1}), "/fit/nodes: expected an integer >= 2, got 1"),
+            (cluster(fit=fit | {"a_s": -1}), "/fit/a_s: expected a number >= 0, got -1"),
+            (cluster(fit=fit | {"algorithm": "rign"}), f'/fit/algorithm: expected one of {COLLECTIVES}, got "rign"; did you mean "ring"?'),
+            (cluster(fit=without(fit, "algorithm")), '/fit: the required key "algorithm" is missing'),
+        ]
+        for content, message in table:
+            with self.subTest(message):
+                self.write("cluster.json", content)
+                done = self.run_scenario(scenario())
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: cluster.json: {message}\n"))
+                if "format" in message:
+                    continue  # without it, show cannot know what the file is
+                self.assertEqual(self.simctl("show", "cluster.json").stderr, f"simctl: cluster.json: {message}\n")
+
+    def test_a_fit_that_cannot_be_carried(self):
+        self.write("cluster.json", cluster(reduce_s_per_B=1e-6, fit={"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}))
+        done = self.run_scenario(scenario(all_reduce="binary-tree"))
+        self.assertEqual(done.returncode, 3)
+        self.assertIn('cluster "small": its fit of ring over 8 ranks leaves ', done.stderr)
+        self.assertEqual(self.run_scenario(scenario()).returncode, 0)
+
+
+class BadTrace(Case):
+    """Its rules are tested one by one in tests/unit/test_trace.cpp."""
+
+    def test_the_file_is_named(self):
+        self.write("trace.json", trace(layers=[]))
+        done = self.run_scenario(scenario())
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: trace.json: /layers: expected a list that is not empty, got []\n"))
+        self.write("trace.json", '{"format":')
+        done = self.run_scenario(scenario())
+        self.assertEqual(done.returncode, 3)
+        self.assertTrue(done.stderr.startswith("simctl: trace.json: not valid JSON at line 1, column 11: unexpected end of input"), done.stderr)
+
+    def test_a_swept_value_in_a_trace_is_named_by_the_scenario(self):
+        done = self.run_scenario(scenario(sweep={"/trace/model/batch": [4, 0]}))
+        self.assertEqual(done.stderr, "simctl: scenario.json: /trace/model/batch: expected an integer >= 1, got 0 (in point 1: /trace/model/batch=0)\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,185 @@
+"""Does simctl do what its help, the README and RESULTS.md say?"""
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import unittest
+
+from support import ROOT, SIMCTL, Case, cluster, scenario, trace
+
+SIX = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion"]
+
+
+class Results(Case):
+    def test_columns_are_those_that_results_md_documents(self):
+        self.assertEqual(self.run_scenario(scenario()).returncode, 0)
+        documented = re.findall(r"^\| `([a-z0-9_]+)` \|", (ROOT / "sim/output/RESULTS.md").read_text(), re.M)
+        header = (self.folder / "out/results.csv").read_text().splitlines()[0].split(",")
+        self.assertEqual(header, documented)
+        document = json.loads((self.folder / "out/results.json").read_text())
+        self.assertEqual([key for key in document["points"][0] if key != "sweep"], documented)
+
+    def test_json_holds_the_same_as_csv_and_where_it_came_from(self):
+        sweep = {"/cluster/nodes": [2, 4], "/schedule": [{"name": "wfbp"}, {"name": "fusion", "bucket": "1MB"}]}
+        self.assertEqual(self.run_scenario(scenario(sweep=sweep, seed=7)).returncode, 0)
+        document = json.loads((self.folder / "out/results.json").read_text())
+        rows = self.rows()
+        self.assertEqual(len(rows), 4)
+        for row, point in zip(rows, document["points"]):
+            for key, value in point.items():
+                if key == "sweep":
+                    self.assertEqual(row["/cluster/nodes"], str(value["/cluster/nodes"]))
+                    self.assertEqual(json.loads(row["/schedule"]), value["/schedule"])
+                elif isinstance(value, str):
+                    self.assertEqual(row[key], value)
+                else:
+                    self.assertEqual(float(row[key]), value)
+        self.assertEqual([row["/cluster/nodes"] for row in rows], ["2", "2", "4", "4"], "the last pointer varies fastest")
+        self.assertEqual((document["seed"], document["points_total"], document["failed"]), (7, 4, []))
+        self.assertEqual(document["traces"][0]["provenance"]["kind"], "synthetic")
+        self.assertGreater(document["wall_s"], 0)
+        self.assertEqual(document["scenario"]["sweep"], sweep)
+
+    def test_the_csv_is_byte_identical_across_runs_and_jobs(self):
+        workers = {"jitter": {"distribution": "lognormal", "cv": 0.2}, "slow": [{"ranks": "0", "factor": 1.5}]}
+        content = scenario(workers=workers, sweep={"/cluster/nodes": [2, 4, 8], "/schedule/name": SIX})
+        texts = set()
+        for index, jobs in enumerate(["1", "2", "5", "1"]):
+            self.assertEqual(self.run_scenario(content, "-j", jobs, "--quiet", out=f"out{index}").returncode, 0)
+            texts.add((self.folder / f"out{index}/results.csv").read_bytes())
+        self.assertEqual(len(texts), 1)
+        self.run_scenario(content | {"seed": 2}, "--quiet", out="other")
+        self.assertNotIn((self.folder / "other/results.csv").read_bytes(), texts, "another seed draws other numbers")
+
+    def test_no_symmetry_changes_no_number(self):
+        content = scenario(cluster="cluster.json", sweep={"/schedule/name": SIX})
+        self.run_scenario(content, out="fast")
+        self.run_scenario(content, "--no-symmetry", out="full")
+        for fast, full in zip(self.rows("fast"), self.rows("full")):
+            self.assertEqual((fast["workers_simulated"], full["workers_simulated"]), ("1", "4"))
+            for column in fast:
+                if column.endswith("_s") or column in ("speedup", "efficiency"):
+                    self.assertAlmostEqual(float(fast[column]), float(full[column]), delta=1e-9 * max(1e-3, abs(float(fast[column]))))
+
+    def test_inline_and_swept_clusters_and_traces(self):
+        self.write("other.json", cluster(name="other", nodes=16))
+        self.write("slow-trace.json", trace(update_s=0.5))
+        content = scenario(cluster=cluster(name="inline"), sweep={"/cluster": ["cluster.json", "other.json"], "/trace": ["trace.json", "slow-trace.json"]})
+        self.assertEqual(self.run_scenario(content).returncode, 0)
+        self.assertEqual([row["cluster"] for row in self.rows()], ["small", "small", "other", "other"])
+        compute = [float(row["compute_s"]) for row in self.rows()]
+        for got, want in zip(compute, [0.009, 0.509, 0.009, 0.509]):
+            self.assertAlmostEqual(got, want)
+
+    def test_a_pointer_may_name_any_key_that_the_schema_knows(self):
+        sweep = {"/cluster/reduce_s_per_B": [0, 1e-8], "/trace/update_s": [0, 0.1], "/workers/slow": [[], [{"ranks": "1", "factor": 2}]], "/seed": [3]}
+        done = self.run_scenario(scenario(sweep=sweep))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(len({row["iteration_s"] for row in self.rows()}), 8)
+
+
+class Settings(Case):
+    def test_set_changes_a_value_and_pins_a_swept_one(self):
+        content = scenario(sweep={"/cluster/nodes": [2, 4], "/schedule/name": ["wfbp", "s-sgd"]})
+        done = self.run_scenario(content, "--set", "/cluster/nodes=8", "--set", '/cluster/link/bandwidth="1Gbps"', "--set", '/cluster/name="renamed"')
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([(row["nodes"], row["/cluster/nodes"], row["cluster"]) for row in self.rows()], [("8", "8", "renamed")] * 2)
+
+    def test_bad_settings_are_usage_errors(self):
+        table = [
+            ("nodes=3", "--set nodes=3: expected POINTER=JSON, such as /cluster/nodes=64 or /schedule/name='\"wfbp\"'"),
+            ("/cluster/nodes", "--set /cluster/nodes: expected POINTER=JSON, such as /cluster/nodes=64 or /schedule/name='\"wfbp\"'"),
+            ("/schedule/name=wfbp", "--set /schedule/name=wfbp: value: not valid JSON at line 1, column 1: invalid literal; last read: 'w'; "
+                                    "a string needs double quotes: /schedule/name='\"wfbp\"'"),
+            ("/a~3=1", '--set /a~3=1: "/a~3" is not a JSON pointer: after ~ comes 0 or 1'),
+            ("/cluster/nodes/x=1", "--set /cluster/nodes/x: the scenario sweeps /cluster/nodes, which would overwrite it; set /cluster/nodes instead"),
+        ]
+        for text, message in table:
+            with self.subTest(text):
+                done = self.run_scenario(scenario(sweep={"/cluster/nodes": [2, 4]}), "--set", text)
+                self.assertEqual((done.returncode, done.stderr), (2, f"simctl: {message}\n"))
+                self.assertFalse((self.folder / "out").exists())
+
+    def test_a_set_value_that_breaks_a_rule_says_where_it_came_from(self):
+        done = self.run_scenario(scenario(), "--set", "/cluster/nodes=0")
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: scenario.json: /cluster/nodes: expected an integer >= 1, got 0 (from --set)\n"))
+
+
+class Usage(Case):
+    def test_exit_code_2(self):
+        self.write("scenario.json", scenario())
+        for arguments in ([], ["rum"], ["run"], ["run", "scenario.json", "--fast"], ["run", "scenario.json", "-j", "0"],
+                          ["run", "scenario.json", "--timeline"], ["run", "scenario.json", "-o", "out", "--timeline", "7"], ["list", "things"]):
+            with self.subTest(arguments):
+                done = self.simctl(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertTrue(done.stderr)
+
+    def test_every_help_has_an_example_that_runs(self):
+        for command in ([], ["run"], ["check"], ["list"], ["show"]):
+            done = self.simctl(*command, "--help")
+            self.assertEqual(done.returncode, 0)
+            examples = re.findall(r"^Example: simctl (.*)$", done.stdout, re.M)
+            self.assertEqual(len(examples), 1, done.stdout)
+            arguments = shlex.split(examples[0])
+            if "-o" in arguments:
+                arguments[arguments.index("-o") + 1] = str(self.folder / "example")
+            ran = subprocess.run([SIMCTL, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+            self.assertTrue(ran.stdout)
+
+    def test_version(self):
+        self.assertRegex(self.simctl("--version").stdout, r"^\d+\.\d+\.\d+\n$")
+
+
+class Output(Case):
+    def test_results_go_to_stdout_and_quiet_prints_nothing(self):
+        done = self.run_scenario(scenario(sweep={"/cluster/nodes": [2, 4], "/schedule/name": ["wfbp", "s-sgd"]}))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for text in ("SYNTHETIC", "iteration time", "efficiency", "/cluster/nodes", "wfbp", "s-sgd", "fidelity: alpha-beta", "out/results.csv"):
+            self.assertIn(text, done.stdout)
+        self.assertEqual(self.run_scenario(scenario(), "--quiet").stdout, "")
+
+    def test_one_point_and_one_key(self):
+        self.assertIn("exposed communication", self.run_scenario(scenario()).stdout)
+        self.assertIn("comms/iter", self.run_scenario(scenario(sweep={"/schedule/name": SIX})).stdout)
+
+    def test_without_a_folder_nothing_is_written(self):
+        self.write("scenario.json", scenario())
+        before = sorted(path.name for path in self.folder.iterdir())
+        self.assertEqual(self.simctl("run", "scenario.json").returncode, 0)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
+
+    def test_a_sweep_on_a_terminal_shows_its_progress(self):
+        self.write("scenario.json", scenario(sweep={"/cluster/nodes": [2, 4, 8]}))
+        controller, terminal = pty.openpty()
+        done = subprocess.run([SIMCTL, "run", "scenario.json"], stdout=subprocess.PIPE, stderr=terminal, cwd=self.folder, timeout=60, check=False)
+        os.close(terminal)
+        shown = os.read(controller, 100000).decode()
+        os.close(controller)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("3/3 points", shown)
+
+    def test_check_validates_without_simulating(self):
+        self.write("scenario.json", scenario(sweep={"/cluster/nodes": [2, 4, 8]}))
+        done = self.simctl("check", "scenario.json")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "scenario.json: valid, 3 points\n", ""))
+
+    def test_list_and_show(self):
+        for what, expected in {"schedules": "mg-wfbp-optimal", "collectives": "halving-doubling", "topologies": "star",
+                               "clusters": "100g-infiniband", "traces": "vgg11"}.items():
+            done = subprocess.run([SIMCTL, "list", what], capture_output=True, text=True, cwd=ROOT, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(expected, done.stdout)
+        shown = self.simctl("show", "trace.json").stdout
+        for text in ("SYNTHETIC", "l2", "3 MB", "3 layers, 3 gradients, 6 MB", "forward 3 ms, backward 6 ms"):
+            self.assertIn(text, shown)
+        shown = self.simctl("show", "cluster.json").stdout
+        for text in ("10 Gb/s", "50 us", "ring", "double-binary-tree"):
+            self.assertIn(text, shown)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,110 @@
+"""When something fails, is it said, is nothing lost, and is no number made up?"""
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from support import MISBEHAVING, SIMCTL, Case, cluster, scenario
+
+
+class FailedPoints(Case):
+    def run_misbehaving(self, names):
+        return self.run_scenario(scenario(sweep={"/schedule/name": names}), binary=MISBEHAVING)
+
+    def test_each_mistake_is_diagnosed_and_gives_no_number(self):
+        table = [
+            ("one-too-many", 'ranks disagree on collective 1 of stream 0: rank 0 posted all-reduce of "everything" in round 0, rank 1 posted all-reduce '
+                             'of "everything" in round 1; every rank must post the same collectives in the same order'),
+            ("never-posts", 'no progress: rank 1 made 5 steps without a post: rank 0,2-3 waits for all-reduce 0 of stream 0 ("everything", 6000000 B, '
+                            "round 0), which rank 0,2-3 posted and rank 1 did not"),
+            ("ends-early", None),
+            ("crashes", "its process was killed by signal 6 (Aborted)"),
+        ]
+        for name, message in table:
+            with self.subTest(name):
+                done = self.run_misbehaving([name])
+                self.assertEqual(done.returncode, 4)
+                if message:
+                    self.assertEqual(done.stderr, f"simctl: scenario.json: point 0: {message}\n")
+                else:
+                    self.assertRegex(done.stderr, r"point 0: rank 1 ended its program after 3 steps, at [0-9.e-]+ s, before the measured window had closed")
+                self.assertNotIn(" ms", done.stdout)
+                self.assertEqual(self.rows(), [])
+                self.assertEqual([failed["point"] for failed in json.loads((self.folder / "out/results.json").read_text())["failed"]], [0])
+
+    def test_one_failing_point_does_not_stop_the_others(self):
+        done = self.run_misbehaving(["fine", "one-too-many", "fine", "crashes", "fine"])
+        self.assertEqual(done.returncode, 4)
+        self.assertEqual([row["point"] for row in self.rows()], ["0", "2", "4"])
+        self.assertEqual(done.stderr.count("\n"), 2)
+
+
+class Writing(Case):
+    def test_an_output_folder_that_cannot_be_made(self):
+        self.write("taken", "a file")
+        done = self.run_scenario(scenario(), out="taken")
+        self.assertEqual(done.returncode, 5)
+        self.assertRegex(done.stderr, r"^simctl: taken: cannot be made an output folder: .*; choose another with -o\n$")
+        self.assertEqual((self.folder / "taken").read_text(), "a file")
+        done = self.run_scenario(scenario(), out="taken/deeper")
+        self.assertEqual(done.returncode, 5)
+
+    def test_an_unwritable_folder_is_noticed_before_simulating_and_left_as_it_was(self):
+        (self.folder / "out").mkdir()
+        (self.folder / "out/results.csv").write_text("precious")
+        self.write("scenario.json", scenario())
+        (self.folder / "out").chmod(0o555)
+        self.folder.chmod(0o755)
+        options = {}
+        if os.geteuid() == 0:
+            options["user"] = pwd.getpwnam("nobody").pw_uid  # root may write anywhere
+        try:
+            done = self.simctl("run", "scenario.json", "-o", "out", **options)
+        finally:
+            (self.folder / "out").chmod(0o755)
+        self.assertEqual(done.returncode, 5)
+        self.assertIn("Permission denied", done.stderr)
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), ["results.csv"])
+        self.assertEqual((self.folder / "out/results.csv").read_text(), "precious")
+
+    def test_no_temporary_file_is_left(self):
+        self.run_scenario(scenario(), "--timeline")
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), ["results.csv", "results.json", "timeline-0.json"])
+
+    @unittest.skipUnless(pathlib.Path("/dev/full").exists(), "needs /dev/full")
+    def test_results_that_cannot_be_printed_do_not_spoil_the_files(self):
+        self.write("scenario.json", scenario())
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            subprocess.run([SIMCTL, "run", "scenario.json", "-o", "out"], stdout=full, stderr=subprocess.DEVNULL, cwd=self.folder, check=False, timeout=60)
+        self.assertEqual(len(self.rows()), 1)
+
+
+class Interruption(Case):
+    def interrupt(self, number):
+        shutil.rmtree(self.folder / "out", ignore_errors=True)
+        self.write("cluster.json", cluster(nodes=64))
+        jitter = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
+        self.write("scenario.json", scenario(workers=jitter, sweep={"/iterations/measured": [1, 2, 10_000_000]}))
+        with subprocess.Popen([SIMCTL, "run", "scenario.json", "-o", "out", "-j", "1", "--timeline", "0-1"], cwd=self.folder, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            deadline = time.monotonic() + 30
+            while not (self.folder / "out/timeline-1.json").exists() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=30)
+        return process.returncode, errors
+
+    def test_finished_points_are_kept_and_counted(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number):
+                self.assertEqual(self.interrupt(number), (130, "simctl: interrupted: 2 of 3 points finished; their rows are in out\n"))
+                self.assertEqual([row["measured_iterations"] for row in self.rows()], ["1", "2"])
+
+
+if __name__ == "__main__":
+    unittest.main()
