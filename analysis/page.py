@@ -1,5 +1,6 @@
 """The report as one HTML page that needs nothing from outside: answer first, figures, all rows, glossary."""
 
+import math
 import re
 from html import escape
 from pathlib import Path, PurePath
@@ -127,8 +128,9 @@ def dot(color):
 
 
 def ratio(value):
-    """1.274×; with more digits where these would read 1.000."""
-    return f"{value:.3f}×" if value >= 1.0005 else f"{value:.9f}".rstrip("0") + "×"
+    """1.274×; with two digits of the excess over 1 where these would read 1.000."""
+    digits = 3 if value >= 1.0005 or value <= 1 else 1 - math.floor(math.log10(value - 1))
+    return f"{value:.{digits}f}×"
 
 
 def figure(number, title, caption, svg):

@@ -39,7 +39,7 @@ TITLES = {
 MEETING = " Where lines meet, the later one is thinner and lies on top."
 
 EXAMPLE = """example:
-  simctl run SCENARIO -o out --timeline
+  simctl run scenarios/quickstart.json -o out --timeline
   analysis/report.py out -o report.html
   analysis/report.py out --format pdf -o figures/ --picture overview.png
 """

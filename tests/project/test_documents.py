@@ -1,0 +1,71 @@
+"""Does every command, file and line of code in the documents exist and work?"""
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SIMCTL = pathlib.Path(os.environ.get("SIMCTL", ROOT / "build" / "simctl"))
+PAGES = ["README.md", "scenarios/README.md", "traces/README.md", "sim/README.md", "sim/output/RESULTS.md", "analysis/README.md"]
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(), re.M | re.S)
+
+
+class Documents(unittest.TestCase):
+    def test_every_command_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            scratch = pathlib.Path(folder)
+            for name in ("Makefile", "analysis", "scenarios", "traces", "tests"):
+                (scratch / name).symlink_to(ROOT / name)
+            (scratch / "build").mkdir()
+            (scratch / "build/simctl").symlink_to(SIMCTL)
+            commands = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines() if line and not line.startswith("#")]
+            self.assertGreater(len(commands), 8)
+            for command in commands:
+                with self.subTest(command):
+                    # make would install and build; that its target exists is enough here.
+                    line = command.replace("make ", "make -n ", 1) if command.startswith("make ") else command
+                    done = subprocess.run(["bash", "-euc", line], cwd=scratch, capture_output=True, text=True, timeout=120, check=False)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_every_json_example_is_valid(self):
+        found = 0
+        for page in PAGES:
+            for text in blocks(page, "json"):
+                found += 1
+                kind = re.search(r'"format": "(\w+)/1"', text)[1]
+                # Beside the other files of its kind, where its relative paths lead somewhere.
+                with tempfile.NamedTemporaryFile("w", suffix=".json", dir=(ROOT / page).parent, prefix=".example-") as file:
+                    file.write(text)
+                    file.flush()
+                    done = subprocess.run([SIMCTL, "check" if kind == "scenario" else "show", file.name], capture_output=True, text=True, check=False)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertGreaterEqual(found, 3)
+
+    def test_every_piece_of_code_is_the_codes_own(self):
+        sources = "\n".join(path.read_text() for path in sorted((ROOT / "sim").glob("*/*.cpp")))
+        for page in PAGES:
+            for text in blocks(page, "cpp"):
+                self.assertIn(text, sources, page)
+
+    def test_every_link_and_path_leads_somewhere(self):
+        for page in PAGES:
+            text = (ROOT / page).read_text()
+            for target in re.findall(r"\]\(([^)#]+)\)", text):
+                if not target.startswith("https://"):
+                    self.assertTrue(((ROOT / page).parent / target).exists(), f"{page}: {target}")
+
+    def test_every_shipped_file_is_listed(self):
+        for folder in ("scenarios", "traces"):
+            text = (ROOT / folder / "README.md").read_text()
+            for path in (ROOT / folder).glob("*.json"):
+                if not path.name.startswith("."):
+                    self.assertIn(f"`{path.name}`", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
