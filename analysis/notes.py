@@ -28,6 +28,7 @@ def warnings(runs):
                          if trace["provenance"]["kind"] == "synthetic")
     if synthetic:
         found.append(f"Synthetic trace ({', '.join(synthetic)}): its layer times are modelled, not measured.")
+    found += distinct(f"{note[:1].upper()}{note[1:]}." for run in runs for note in run.about.get("notes", []))
     for run in runs:
         failed, unrun = run.missing()
         if failed or unrun:

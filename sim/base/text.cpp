@@ -82,4 +82,8 @@ std::string format_ranges(const std::vector<int>& numbers) {
   return text;
 }
 
+std::string describe_ranks(const std::vector<int>& ranks) {
+  return ranks.empty() ? "no rank" : fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", format_ranges(ranks));
+}
+
 }  // namespace syncopate

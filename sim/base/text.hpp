@@ -20,4 +20,7 @@ std::optional<std::vector<int>> parse_ranges(std::string_view text, int last);
 /// The inverse of parse_ranges, for messages: {0,1,2,7} -> "0-2,7". `numbers` are ascending.
 std::string format_ranges(const std::vector<int>& numbers);
 
+/// "no rank", "rank 3" or "ranks 0-2,7", for messages.
+std::string describe_ranks(const std::vector<int>& ranks);
+
 }  // namespace syncopate

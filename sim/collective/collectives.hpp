@@ -15,6 +15,7 @@ struct Collective {
   std::string_view name;
   std::string_view meaning;
   CostShape cost;
+  std::string_view caveat;  ///< what every report must say of its figures, or empty
 };
 
 /// The table: to add an algorithm, add a row (and its closed form's test).

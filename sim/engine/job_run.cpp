@@ -89,7 +89,7 @@ std::string JobRun::describe() const {
   for (int rank = 0; rank < simulated(); ++rank) {
     if (ended_[static_cast<std::size_t>(rank)]) ended.push_back(rank);
   }
-  if (!ended.empty()) text += fmt::format("{}rank {} has ended", text.empty() ? "" : "; ", format_ranges(ended));
+  if (!ended.empty()) text += fmt::format("{}ended: {}", text.empty() ? "" : "; ", describe_ranks(ended));
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <simgrid/s4u.hpp>
 
 #include "base/errors.hpp"
+#include "engine/clock.hpp"
 #include "engine/job_run.hpp"
 
 namespace syncopate {
@@ -66,7 +67,7 @@ Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs) {
   Timeline timeline;
   for (const auto& run : runs) {
     if (run->failure()) std::rethrow_exception(run->failure());
-    if (!run->finished()) throw SimulationError(fmt::format("deadlock at {:.9g} s: {}", s4u::Engine::get_clock(), deadlock));
+    if (!run->finished()) throw SimulationError(fmt::format("deadlock at {:.9g} s: {}", clock_now().value, deadlock));
     timeline.push_back(run->take_timeline());
   }
   return timeline;

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <simgrid/kernel/Timer.hpp>
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "engine/clock.hpp"
 
 namespace syncopate {
-
-using simgrid::kernel::timer::Timer;
 
 Handle Stream::post(int poster, const Post& post, Seconds at) {
   const Handle handle = next_[static_cast<std::size_t>(poster)]++;
@@ -22,7 +20,7 @@ Handle Stream::post(int poster, const Post& post, Seconds at) {
   Entry& entry = entries_[handle];
   entry.ready = std::max(entry.ready, at);
   if (++entry.posts == static_cast<int>(next_.size())) {
-    queue_.push_back(handle);
+    upcoming_.push_back(handle);
     dispatch_at(entry.ready);
   }
   return handle;
@@ -52,29 +50,19 @@ Seconds Stream::wait(int poster, Handle handle) {
 }
 
 void Stream::dispatch_at(Seconds time) {
-  if (!busy_) Timer::set(time.value, [this, time] { dispatch(time); });
+  if (!busy_) call_at(time, [this, time] { dispatch(time); });
 }
 
 void Stream::dispatch(Seconds now) {
-  if (busy_ || queue_.empty()) return;
-  const auto before = [this](Handle a, Handle b) {
-    const double priority_a = entries_[a].post.priority;
-    const double priority_b = entries_[b].post.priority;
-    return priority_a != priority_b ? priority_a < priority_b : a < b;
-  };
-  auto best = queue_.end();
-  Seconds soonest = entries_[queue_.front()].ready;
-  for (auto candidate = queue_.begin(); candidate != queue_.end(); ++candidate) {
-    soonest = std::min(soonest, entries_[*candidate].ready);
-    if (entries_[*candidate].ready <= now && (best == queue_.end() || before(*candidate, *best))) best = candidate;
+  if (busy_) return;
+  for (; !upcoming_.empty() && entries_[upcoming_.front()].ready <= now; upcoming_.pop_front()) {
+    waiting_.emplace(entries_[upcoming_.front()].post.priority, upcoming_.front());
   }
-  if (best == queue_.end()) {
-    dispatch_at(soonest);
-    return;
+  if (!waiting_.empty()) {
+    start(waiting_.extract(waiting_.begin()).value().second, now);
+  } else if (!upcoming_.empty()) {
+    dispatch_at(entries_[upcoming_.front()].ready);
   }
-  const Handle handle = *best;
-  queue_.erase(best);
-  start(handle, now);
 }
 
 void Stream::start(Handle handle, Seconds now) {
@@ -82,7 +70,7 @@ void Stream::start(Handle handle, Seconds now) {
   busy_ = true;
   entry.start = now;
   entry.end = entry.start + cost_(entry.post);
-  Timer::set(entry.end.value, [this, handle] { finish(handle); });
+  call_at(entry.end, [this, handle] { finish(handle); });
 }
 
 void Stream::finish(Handle handle) {
@@ -101,12 +89,6 @@ bool Stream::is_awaited_from(int poster) const {
   return false;
 }
 
-std::string Stream::name(Handle handle) const {
-  const Post& post = entries_[handle].post;
-  return fmt::format("{} {} of stream {} (\"{}\", {} B, round {})", to_string(post.operation), handle, index_, post.payload->label,
-                     post.payload->bytes.value, post.round);
-}
-
 std::string Stream::describe_waits() const {
   std::string text;
   for (Handle handle = ended_; handle < entries_.size(); ++handle) {
@@ -120,8 +102,10 @@ std::string Stream::describe_waits() const {
     for (int poster = 0; poster < static_cast<int>(next_.size()); ++poster) {
       (next_[static_cast<std::size_t>(poster)] > handle ? posted : missing).push_back(poster);
     }
-    text += fmt::format("{}rank {} waits for {}, which rank {} posted and rank {} did not", text.empty() ? "" : "; ",
-                        format_ranges(waiting), name(handle), format_ranges(posted), format_ranges(missing));
+    const Payload& payload = *entry.post.payload;
+    text += fmt::format("{}{} {} of stream {} (\"{}\", {} B, round {}) is awaited by {}, posted by {}, not posted by {}",
+                        text.empty() ? "" : "; ", to_string(entry.post.operation), handle, index_, payload.label, payload.bytes.value,
+                        entry.post.round, describe_ranks(waiting), describe_ranks(posted), describe_ranks(missing));
   }
   return text;
 }

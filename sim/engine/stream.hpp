@@ -1,8 +1,11 @@
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <set>
 #include <simgrid/s4u/Actor.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collective/collective.hpp"
@@ -68,7 +71,6 @@ class Stream {
   };
 
   void check_agreement(int poster, const Post& post, const Entry& entry, Handle handle) const;
-  std::string name(Handle handle) const;
   /// Starts a collective at `time`, once everything of that instant has been posted.
   void dispatch_at(Seconds time);
   void dispatch(Seconds now);
@@ -79,7 +81,8 @@ class Stream {
   std::vector<Handle> next_;  ///< per poster
   Cost cost_;
   std::vector<Entry> entries_;
-  std::vector<Handle> queue_;  ///< posted by all, not started
+  std::deque<Handle> upcoming_;  ///< posted by all, not ready yet; in the order of posting, in which ready times never decrease
+  std::set<std::pair<double, Handle>> waiting_;  ///< ready, by priority and order of posting
   bool busy_ = false;
   Handle ended_ = 0;  ///< every entry before this one has ended
 };

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <ranges>
-#include <simgrid/kernel/Timer.hpp>
-#include <simgrid/s4u/Engine.hpp>
 
+#include "engine/clock.hpp"
 #include "engine/job_run.hpp"
 
 namespace syncopate {
@@ -115,8 +114,8 @@ void Worker::advance_to(Seconds time) {
 }
 
 void Worker::meet_clock() const {
-  if (now_.value <= simgrid::s4u::Engine::get_clock()) return;
-  simgrid::kernel::timer::Timer::set(now_.value, [actor = simgrid::s4u::ActorPtr(simgrid::s4u::Actor::self())] { actor->resume(); });
+  if (now_ <= clock_now()) return;
+  call_at(now_, [actor = simgrid::s4u::ActorPtr(simgrid::s4u::Actor::self())] { actor->resume(); });
   simgrid::s4u::this_actor::suspend();
 }
 

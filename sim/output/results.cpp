@@ -62,6 +62,13 @@ std::string results_csv(const Results& results) {
   return text;
 }
 
+std::vector<std::string> notes(const Study& study) {
+  std::set<std::string_view> caveats;
+  for (const Point& point : study.points) caveats.insert(point.scenario.all_reduce->caveat);
+  caveats.erase("");
+  return {caveats.begin(), caveats.end()};
+}
+
 Json results_json(const Results& results, const Study& study) {
   Json json = {{"format", "results/1"},
                {"scenario_file", study.file},
@@ -71,6 +78,7 @@ Json results_json(const Results& results, const Study& study) {
                {"traces", Json::array()},
                {"wall_s", results.wall_s},
                {"points_total", study.points.size()},
+               {"notes", notes(study)},
                {"failed", Json::array()},
                {"points", Json::array()}};
   std::set<const Trace*> seen;

@@ -27,8 +27,8 @@ void print_schedules() {
 }
 
 void print_collectives() {
-  std::vector<Cells> table = {{"all_reduce", "meaning"}};
-  for (const Collective& row : collectives()) table.push_back({std::string(row.name), std::string(row.meaning)});
+  std::vector<Cells> table = {{"all_reduce", "meaning", "caveat"}};
+  for (const Collective& row : collectives()) table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.caveat)});
   fmt::print("{}", format_table(table));
 }
 

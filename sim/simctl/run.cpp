@@ -69,6 +69,7 @@ class StudyRun {
     }
     if (!options_.quiet) {
       fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows));
+      for (const std::string& note : notes(study_)) fmt::print("note: {}\n", note);
       if (!options_.folder.empty()) fmt::print("results: {}\n", (std::filesystem::path(options_.folder) / "results.csv").string());
     }
     for (const FailedPoint& failed : results_.failed)

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
@@ -22,6 +24,7 @@ int run_simctl(int argc, char** argv) {
   add_show_command(app);
   try {
     app.parse(argc, argv);
+    if (std::fflush(stdout) != 0) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
   } catch (const Error& error) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -118,6 +119,7 @@ class GradientReader {
   std::size_t count_ = 0;
 };
 
+/// The measured spans. Layers whose gradients have no ready times must have something to stretch to the span.
 void read_iteration(const Field& field, Trace& trace) {
   Object fields(field);
   trace.forward_span = optional_seconds(fields, "forward_s");
@@ -127,6 +129,11 @@ void read_iteration(const Field& field, Trace& trace) {
   const std::optional<Seconds> last_ready = trace.gradients.back().ready;
   if (backward && last_ready && *trace.backward_span < *last_ready) {
     backward->fail(fmt::format("at least the last gradient's ready_s ({})", last_ready->value));
+  }
+  const bool any_backward =
+      std::any_of(trace.layers.begin(), trace.layers.end(), [](const Layer& layer) { return layer.backward > Seconds(0); });
+  if (backward && !last_ready && !any_backward && *trace.backward_span > Seconds(0)) {
+    backward->fail_because("layers whose backward_s are all 0 cannot be stretched to it; give ready_s or the layers' times");
   }
 }
 

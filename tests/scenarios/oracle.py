@@ -34,9 +34,8 @@ def put(point, pointer, value, folder):
     *parents, last = pointer.split("/")[1:]
     for key in parents:
         point = point.setdefault(key, {})
-    if pointer in ("/trace", "/cluster") and isinstance(value, str):
-        value = json.loads((folder / value).read_text())
-    point[last] = copy.deepcopy(value)
+    is_path = pointer in ("/trace", "/cluster") and isinstance(value, str)
+    point[last] = json.loads((folder / value).read_text()) if is_path else copy.deepcopy(value)
 
 
 def points(path):
@@ -105,15 +104,16 @@ def cost(cluster, algorithm):
     return latencies * alpha, transfers * beta + reductions * gamma
 
 
-# Groups (design 4, "Synchronous, all-reduce"): slices of the gradients in the order of readiness
+# Groups (design 4, "Synchronous, all-reduce"): slices of the gradients in the order of readiness. A rule yields every grouping
+# that it admits: one, but for ties between optima.
 
 
 def one_each(gradients, a, b, schedule):
-    return [[gradient] for gradient in gradients]
+    yield [[gradient] for gradient in gradients]
 
 
 def everything(gradients, a, b, schedule):
-    return [gradients]
+    yield [gradients]
 
 
 def greedy(gradients, a, b, schedule):
@@ -126,22 +126,25 @@ def greedy(gradients, a, b, schedule):
         else:
             free = start + a + b * size_of(group)
             groups, group = groups + [group], [gradient]
-    return groups + [group]
+    yield groups + [group]
 
 
 def optimal(gradients, a, b, schedule):
     """E[j] = min over i < j of max(E[i], ready(j)) + a + b (S[j] - S[i]) (design 4)."""
     before = [0, *itertools.accumulate(size for _, size in gradients)]
-    end, cut = [0.0], [0]
+    end, cuts = [0.0], [[]]
     for j in range(1, len(before)):
-        ready = gradients[j - 1][0]
-        best, i = min((max(end[i], ready) + a + b * (before[j] - before[i]), i) for i in range(j))
-        end.append(best)
-        cut.append(i)
-    groups, j = [], len(gradients)
-    while j:
-        groups, j = [gradients[cut[j]:j]] + groups, cut[j]
-    return groups
+        ends = [max(end[i], gradients[j - 1][0]) + a + b * (before[j] - before[i]) for i in range(j)]
+        end.append(min(ends))
+        cuts.append([i for i in range(j) if ends[i] <= end[j] * (1 + 1e-12)])
+
+    def first(j):
+        """The groupings of the first j gradients."""
+        for i in cuts[j]:
+            for groups in first(i) if i else [[]]:
+                yield groups + [gradients[i:j]]
+
+    yield from first(len(gradients))
 
 
 def buckets(gradients, a, b, schedule):
@@ -152,7 +155,7 @@ def buckets(gradients, a, b, schedule):
         group = group + [gradient]
         if size_of(group) >= (later if groups else first):
             groups, group = groups + [group], []
-    return groups + [group] if group else groups
+    yield groups + [group] if group else groups
 
 
 def size_of(group):
@@ -185,7 +188,7 @@ def classes(nodes, slow):
 
 
 def step(starts, forward, backward, update, messages):
-    """From each factor's start: its next start, and its seconds of blocked time in which the channel moves bytes.
+    """From each factor's start: its next start, the intervals in which it is blocked while bytes move, and all that they move.
 
     `messages`: (seconds after the start of an undisturbed backward at which it is posted, seconds that it moves).
     """
@@ -197,8 +200,12 @@ def step(starts, forward, backward, update, messages):
     for factor, start in starts.items():
         computed = start + factor * (forward + backward)
         ends[factor] = max(computed, free) + factor * update
-        exposed[factor] = sum(max(0.0, end - max(begin, computed)) for begin, end in moving)
-    return ends, exposed
+        exposed[factor] = [(max(begin, computed), end) for begin, end in moving]
+    return ends, exposed, moving
+
+
+def overlap(interval, window):
+    return max(0.0, min(interval[1], window[1]) - max(interval[0], window[0]))
 
 
 def percentile(values, share):
@@ -209,53 +216,58 @@ def percentile(values, share):
     return values[low] + (position - low) * (values[min(low + 1, len(values) - 1)] - values[low])
 
 
-def row(point):
-    """The columns of results.csv that the design's closed forms determine."""
+def rows(point):
+    """The columns of results.csv that the design's closed forms determine, for every admissible grouping."""
     cluster, schedule, trace = point["cluster"], point["schedule"], point["trace"]
-    nodes, algorithm, batch = cluster["nodes"], point.get("all_reduce", "ring"), trace["model"]["batch"]
-    warmup, measured = (point.get("iterations", {}).get(key, default) for key, default in (("warmup", 2), ("measured", 10)))
     forward, backward, update, gradients = profile(trace, point.get("granularity", "tensor"))
-
-    groups, messages = [], []
-    if nodes > 1:
-        a, b = cost(cluster, algorithm)
-        grouping, after_backward = SCHEDULES[schedule["name"]]
-        groups = grouping(gradients, a, b, schedule)
+    if cluster["nodes"] == 1:
+        yield row(point, forward, backward, update, [], [])
+        return
+    a, b = cost(cluster, point.get("all_reduce", "ring"))
+    rule, after_backward = SCHEDULES[schedule["name"]]
+    for groups in rule(gradients, a, b, schedule):
         messages = [(backward if after_backward else group[-1][0], a + b * size_of(group)) for group in groups]
+        yield row(point, forward, backward, update, groups, messages)
 
+
+def row(point, forward, backward, update, groups, messages):
+    nodes, batch = point["cluster"]["nodes"], point["trace"]["model"]["batch"]
+    warmup, measured = (point.get("iterations", {}).get(key, default) for key, default in (("warmup", 2), ("measured", 10)))
     workers = classes(nodes, point.get("workers", {}).get("slow", []))
-    starts, exposed = [dict.fromkeys(workers, 0.0)], []
+    starts, exposed, moving = [dict.fromkeys(workers, 0.0)], [], []
     for _ in range(warmup + measured + 2):
-        after, seconds = step(starts[-1], forward, backward, update, messages)
+        after, blocked, moved = step(starts[-1], forward, backward, update, messages)
         starts.append(after)
-        exposed.append(seconds)
+        exposed.append(blocked)
+        moving += moved
 
-    # Window (design 4, "Measured window"): every worker's steps tile it; a step that its edges cut counts pro rata.
+    # Window (design 4, "Measured window"): gradients are counted by steps, those that an edge cuts pro rata of their duration;
+    # time is what lies inside, so that it is the same for collectives that belong to no single step.
     opening = max(starts[warmup].values())
-    closing = min(begun[measured] for begun in ([s[f] for s in starts if s[f] >= opening] for f in workers)
-                  if len(begun) > measured)
+    begun = [[start[factor] for start in starts if start[factor] >= opening] for factor in workers]
+    window = opening, min(begins[measured] for begins in begun if len(begins) > measured)
     gradient_steps = exposed_seconds = 0.0
     durations = []
-    for before, after, seconds in zip(starts, starts[1:], exposed):
+    for before, after, blocked in zip(starts, starts[1:], exposed):
         for factor, count in workers.items():
             begin, end = before[factor], after[factor]
-            share = max(0.0, min(end, closing) - max(begin, opening)) / (end - begin)
-            gradient_steps += count * share
-            exposed_seconds += count * share * seconds[factor]
-            durations += [end - begin] * (count if opening <= begin < closing else 0)
+            gradient_steps += count * overlap((begin, end), window) / (end - begin)
+            exposed_seconds += count * sum(overlap(interval, window) for interval in blocked[factor])
+            durations += [end - begin] * (count if window[0] <= begin < window[1] else 0)
 
     # Metrics (design 4)
-    iteration, compute = (closing - opening) * nodes / gradient_steps, forward + backward + update
+    iteration, compute = (window[1] - window[0]) * nodes / gradient_steps, forward + backward + update
     exposed_part = exposed_seconds / gradient_steps
     throughput = nodes * batch / iteration
     speedup = throughput / (batch / compute)
     return {
-        "model": trace["model"]["name"], "schedule": schedule["name"], "all_reduce": algorithm,
-        "nodes": nodes, "workers": nodes, "batch": batch, "iteration_s": iteration,
-        "iteration_p50_s": percentile(durations, 0.50), "iteration_p95_s": percentile(durations, 0.95),
+        "model": point["trace"]["model"]["name"], "schedule": point["schedule"]["name"],
+        "all_reduce": point.get("all_reduce", "ring"), "nodes": nodes, "workers": nodes, "batch": batch,
+        "iteration_s": iteration, "iteration_p50_s": percentile(durations, 0.50), "iteration_p95_s": percentile(durations, 0.95),
         "compute_s": compute, "wait_s": iteration - compute - exposed_part, "exposed_communication_s": exposed_part,
-        "communication_s": sum(seconds for _, seconds in messages), "throughput_samples_per_s": throughput,
-        "speedup": speedup, "efficiency": speedup / nodes, "communications_per_iteration": len(groups),
+        "communication_s": sum(overlap(interval, window) for interval in moving) * nodes / gradient_steps,
+        "throughput_samples_per_s": throughput, "speedup": speedup, "efficiency": speedup / nodes,
+        "communications_per_iteration": len(groups),
         "bytes_per_worker_per_iteration": sum(size_of(group) for group in groups),
         "staleness_mean": 0, "staleness_max": 0, "measured_iterations": measured,
     }

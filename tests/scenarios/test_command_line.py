@@ -146,6 +146,16 @@ class Output(Case):
         self.assertIn("exposed communication", self.run_scenario(scenario()).stdout)
         self.assertIn("comms/iter", self.run_scenario(scenario(sweep={"/schedule/name": SIX})).stdout)
 
+    def test_a_caveat_of_a_collective_is_told_by_every_report(self):
+        done = self.run_scenario(scenario(all_reduce="double-binary-tree"))
+        self.assertIn("note: double-binary-tree costs what the MG-WFBP paper says; its bandwidth term is below the bound", done.stdout)
+        self.assertEqual(len(json.loads((self.folder / "out/results.json").read_text())["notes"]), 1)
+        page = self.folder / "report.html"
+        report = subprocess.run([ROOT / "analysis/report.py", self.folder / "out", "-o", page], capture_output=True, text=True, check=False)
+        self.assertEqual((report.returncode, report.stderr), (0, ""))
+        self.assertIn("Double-binary-tree costs what the MG-WFBP paper says", page.read_text())
+        self.assertNotIn("note:", self.run_scenario(scenario()).stdout)
+
     def test_without_a_folder_nothing_is_written(self):
         self.write("scenario.json", scenario())
         before = sorted(path.name for path in self.folder.iterdir())

@@ -20,8 +20,8 @@ class FailedPoints(Case):
         table = [
             ("one-too-many", 'ranks disagree on collective 1 of stream 0: rank 0 posted all-reduce of "everything" in round 0, rank 1 posted all-reduce '
                              'of "everything" in round 1; every rank must post the same collectives in the same order'),
-            ("never-posts", 'no progress: rank 1 made 5 steps without a post: rank 0,2-3 waits for all-reduce 0 of stream 0 ("everything", 6000000 B, '
-                            "round 0), which rank 0,2-3 posted and rank 1 did not"),
+            ("never-posts", 'no progress: rank 1 made 5 steps without a post: all-reduce 0 of stream 0 ("everything", 6000000 B, '
+                            "round 0) is awaited by ranks 0,2-3, posted by ranks 0,2-3, not posted by rank 1"),
             ("ends-early", None),
             ("crashes", "its process was killed by signal 6 (Aborted)"),
         ]
@@ -80,7 +80,9 @@ class Writing(Case):
     def test_results_that_cannot_be_printed_do_not_spoil_the_files(self):
         self.write("scenario.json", scenario())
         with open("/dev/full", "w", encoding="utf-8") as full:
-            subprocess.run([SIMCTL, "run", "scenario.json", "-o", "out"], stdout=full, stderr=subprocess.DEVNULL, cwd=self.folder, check=False, timeout=60)
+            done = subprocess.run([SIMCTL, "run", "scenario.json", "-o", "out"], stdout=full, stderr=subprocess.PIPE, text=True, cwd=self.folder,
+                                  check=False, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (5, "simctl: standard output cannot be written: No space left on device\n"))
         self.assertEqual(len(self.rows()), 1)
 
 

@@ -1,21 +1,13 @@
-"""Does simctl say what plain recurrences, written apart from it, say? SIMCTL names the binary."""
-
-import csv
+"""Does simctl say what plain recurrences, written apart from it, say?"""
+import itertools
 import json
 import math
-import os
 import random
-import subprocess
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+import oracle
+from support import ROOT, Case
 
-import oracle  # noqa: E402
-
-SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 ALGORITHMS = list(oracle.TERMS)
 
 
@@ -51,11 +43,11 @@ def random_trace(rng):
     return trace
 
 
-def random_cluster(rng, nodes):
-    bandwidth = rng.uniform(0.5, 50)
+def random_cluster(rng, nodes, least_latency):
+    bandwidth, latency = rng.uniform(0.5, 50), rng.uniform(1, 100)
     cluster = {"format": "cluster/1", "name": f"random{nodes}", "nodes": nodes, "topology": "star",
                "link": {"bandwidth": rng.choice([bandwidth * 1e9 / 8, f"{bandwidth:.3f}Gbps", f"{bandwidth * 100:.2f}MBps"]),
-                        "latency": rng.choice([0.0, seconds(rng, zero=0) / 10, f"{rng.uniform(1, 100):.2f}us"])}}
+                        "latency": rng.choice([least_latency, latency * 1e-6, f"{latency:.2f}us"])}}
     if rng.random() < 0.5:
         cluster["reduce_s_per_B"] = 10 ** rng.uniform(-12, -10)
     if rng.random() < 0.4:
@@ -79,23 +71,16 @@ def random_scenario(rng, nodes, traces, slow):
     """One scenario file: every schedule and algorithm, both granularities, `traces` traces, on clusters of `nodes` nodes."""
     schedules = [{"name": name} for name in oracle.SCHEDULES]
     schedules.append({"name": "fusion", "first_bucket": rng.choice([1, "20kB", 10000]), "bucket": rng.choice(["1MiB", 3e5, "40kB"])})
-    first, *_ = clusters = [random_cluster(rng, count) for count in nodes]
+    first, *_ = clusters = [random_cluster(rng, count, 1e-6 if slow else 0.0) for count in nodes]
     sweep = {"/trace": [f"trace{index}.json" for index in range(traces)], "/cluster": clusters,
              "/granularity": ["tensor", "layer"], "/schedule": schedules, "/all_reduce": ALGORITHMS}
     scenario = {"format": "scenario/1", "name": "random", "trace": "trace0.json", "cluster": first,
                 "schedule": {"name": "wfbp"}, "fidelity": "alpha-beta",
                 "iterations": {"warmup": rng.randint(0, 3), "measured": rng.randint(1, 4)}, "sweep": sweep}
     if slow:
-        sweep["/workers/slow"] = [random_slow(rng, min(nodes)) for _ in range(3)]
+        sweep["/workers/slow"] = [random_slow(rng, min(nodes)) for _ in range(2)]
         scenario["workers"] = {"slow": []}
     return scenario, [random_trace(rng) for _ in range(traces)]
-
-
-def ambiguous(point):
-    """The columns that the design leaves open: groupings that end at the same time differ in their number where a = 0."""
-    cluster, name = point["cluster"], point["schedule"]["name"]
-    free = name == "mg-wfbp-optimal" and cluster["nodes"] > 1 and oracle.cost(cluster, point.get("all_reduce", "ring"))[0] == 0
-    return {"communications_per_iteration"} if free else set()
 
 
 def same(written, expected):
@@ -104,48 +89,53 @@ def same(written, expected):
     return math.isclose(float(written), expected, rel_tol=1e-9, abs_tol=1e-12)
 
 
-class Oracle(unittest.TestCase):
-    def rows(self, scenario, *options):
-        with tempfile.TemporaryDirectory() as folder:
-            run = subprocess.run([os.environ["SIMCTL"], "run", str(scenario), "-o", folder, "--quiet", *options],
-                                 capture_output=True, text=True, check=False)
-            self.assertEqual(run.returncode, 0, run.stderr)
-            with open(Path(folder) / "results.csv", newline="") as file:
-                return list(csv.DictReader(file))
+def differences(written, point):
+    """{column: (simctl's value, the oracle's)}: of the admissible groupings, for the one that comes nearest."""
+    cluster, algorithm = point["cluster"], point.get("all_reduce", "ring")
+    ignored = set()
+    if point["schedule"]["name"] == "mg-wfbp-optimal" and cluster["nodes"] > 1 and oracle.cost(cluster, algorithm)[0] == 0:
+        ignored = {"communications_per_iteration"}  # merging saves nothing: the optimum leaves the number of groups open
+    nearest = None
+    for row in itertools.islice(oracle.rows(point), 1000):
+        found = {column: (written[column], expected) for column, expected in row.items()
+                 if column not in ignored and not same(written[column], expected)}
+        if not found:
+            return {}
+        nearest = min(nearest or found, found, key=len)
+    return nearest
 
+
+class Oracle(Case):
     def compare(self, scenario, *options):
         """Every point of a scenario file; returns how many there are."""
-        points, rows = list(oracle.points(scenario)), self.rows(scenario, *options)
+        done = self.simctl("run", scenario, "-o", "out", "--quiet", *options)
+        self.assertEqual(done.returncode, 0, f"{scenario.name} {options}: ... {done.stderr[-500:]}")
+        points, rows = list(oracle.points(scenario)), self.rows()
         self.assertEqual(len(rows), len(points))
-        differences = []
+        wrong = []
         for index, (point, written) in enumerate(zip(points, rows)):
-            for column, expected in oracle.row(point).items():
-                if not same(written[column], expected) and column not in ambiguous(point):
-                    swept = {key: value[:60] for key, value in written.items() if key.startswith("/")}
-                    differences.append(f"{scenario} point {index} {swept}: {column}: simctl {written[column]}, oracle {expected!r}")
-        if differences:
-            self.fail("\n".join([f"{len(differences)} values differ, the first:", *differences[:10]]))
+            for column, (value, expected) in differences(written, point).items():
+                swept = {key: text[:60] for key, text in written.items() if key.startswith("/")}
+                wrong.append(f"{scenario.name} point {index} {swept}: {column}: simctl {value}, oracle {expected!r}")
+        self.assertFalse(wrong, "\n".join([f"{len(wrong)} values differ, the first:", *wrong[:10]]))
         return len(points)
 
     def compare_random(self, seed, nodes, traces, slow, *options):
         scenario, files = random_scenario(random.Random(seed), nodes, traces, slow)
-        with tempfile.TemporaryDirectory() as folder:
-            for index, trace in enumerate(files):
-                (Path(folder) / f"trace{index}.json").write_text(json.dumps(trace))
-            path = Path(folder) / f"random-{seed}.json"
-            path.write_text(json.dumps(scenario))
-            return self.compare(path, *options)
+        for index, trace in enumerate(files):
+            self.write(f"trace{index}.json", trace)
+        return self.compare(self.write(f"random-{seed}.json", scenario), *options)
 
     def test_quickstart(self):
-        self.assertEqual(self.compare(SCENARIOS / "quickstart.json"), 6)
+        self.assertEqual(self.compare(ROOT / "scenarios" / "quickstart.json"), 6)
 
     def test_scalability(self):
-        self.assertEqual(self.compare(SCENARIOS / "scalability.json"), 120)
+        self.assertEqual(self.compare(ROOT / "scenarios" / "scalability.json"), 120)
 
     def test_equal_workers(self):
-        for seed in range(8):
+        for seed in range(6):
             nodes = [1 + (3 * seed + index) % 17 for index in range(3)]  # 1 to 17, each at least once
-            self.compare_random(seed, nodes, 3, False)
+            self.compare_random(seed, nodes, 2, False)
 
     def test_equal_workers_simulated_one_by_one(self):
         self.compare_random(100, [1, 2, 7], 2, False, "--no-symmetry")
@@ -154,12 +144,28 @@ class Oracle(unittest.TestCase):
         for seed in range(200, 208):
             self.compare_random(seed, [2 + seed % 8], 2, True)
 
+    def test_slow_workers_simulated_one_by_one(self):
+        """Dates that differ by a rounding are no reason to stop: with some of these factors two workers' clocks do."""
+        trace = {"format": "trace/1", "provenance": {"kind": "synthetic", "source": "two workers, one layer"},
+                 "model": {"name": "one", "batch": 1, "dtype": "fp32"},
+                 "layers": [{"name": "layer", "type": "x", "forward_s": 0.0002512, "backward_s": 0.0090381}],
+                 "gradients": [{"name": "weight", "layer": "layer", "bytes": 400}],
+                 "iteration": {"forward_s": 0.0002894, "backward_s": 0.0090381}}
+        factors = [2.7721114, *(1 + index / 37 for index in range(100))]
+        scenario = {"format": "scenario/1", "name": "rounding", "trace": "trace0.json", "schedule": {"name": "wfbp"},
+                    "cluster": {"nodes": 2, "link": {"bandwidth": "10Gbps", "latency": "50us"}},
+                    "fidelity": "alpha-beta", "iterations": {"warmup": 2, "measured": 20},
+                    "sweep": {"/workers": [{"slow": [{"ranks": "0", "factor": factor}]} for factor in factors]}}
+        self.write("trace0.json", trace)
+        self.compare(self.write("rounding.json", scenario))
+        self.compare(self.write("rounding.json", scenario), "--no-symmetry")
+
     def test_design_example(self):
         """Design 4: with a = b = 1, Algorithm 1 gives 6.8 where 6.0 is possible."""
         gradients = [(1.0, 1), (1.9, 1), (2.8, 1)]
-        for grouping, expected in ((oracle.greedy, 6.8), (oracle.optimal, 6.0)):
+        for rule, expected in ((oracle.greedy, 6.8), (oracle.optimal, 6.0)):
             end = 0.0
-            for group in grouping(gradients, 1.0, 1.0, {}):
+            for group in next(rule(gradients, 1.0, 1.0, {})):
                 end = max(end, group[-1][0]) + 1.0 + oracle.size_of(group)
             self.assertAlmostEqual(end, expected, places=12)
 

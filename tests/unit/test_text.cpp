@@ -25,5 +25,8 @@ TEST_SUITE("Are misspelt words and rank lists understood?") {
     }
     CHECK(format_ranges({0, 1, 2, 3, 7, 9, 10}) == "0-3,7,9-10");
     CHECK(format_ranges({}).empty());
+    CHECK(describe_ranks({}) == "no rank");
+    CHECK(describe_ranks({4}) == "rank 4");
+    CHECK(describe_ranks({0, 1, 3}) == "ranks 0-1,3");
   }
 }

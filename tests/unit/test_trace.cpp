@@ -152,6 +152,12 @@ TEST_SUITE("Is a trace that breaks a rule refused, with file, place, rule and va
            t["iteration"]["backward_s"] = 19;
          },
          "/iteration/backward_s: expected at least the last gradient's ready_s (20), got 19"},
+        {"nothing to stretch",
+         [](Json& t) {
+           for (Json& layer : t["layers"]) layer["backward_s"] = 0;
+           t["iteration"]["backward_s"] = 1;
+         },
+         "/iteration/backward_s: layers whose backward_s are all 0 cannot be stretched to it; give ready_s or the layers' times"},
         {"device without kind",
          [](Json& t) {
            t["device"] = {{"name", "x"}};
