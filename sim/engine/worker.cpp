@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <ranges>
 
 #include "engine/clock.hpp"
 #include "engine/job_run.hpp"
@@ -75,7 +74,7 @@ void Worker::wait(Handle handle) {
 
 void Worker::wait(std::span<const Handle> handles) {
   // Backwards: the newest most often ends last, and then the others cost nothing.
-  for (const Handle handle : handles | std::views::reverse) wait(handle);
+  for (std::size_t i = handles.size(); i-- > 0;) wait(handles[i]);
 }
 
 void Worker::update(int gradient_step) {

@@ -23,7 +23,8 @@ CostLine line(double a, double b) { return {Seconds(a), SecondsPerByte(b)}; }
 Seconds brute_force(const StepProfile& profile, const CostLine& cost) {
   const std::size_t count = profile.gradients.size();
   Seconds best(std::numeric_limits<double>::infinity());
-  for (std::size_t cuts = 0; cuts < std::size_t{1} << (count - 1); ++cuts) {
+  const std::size_t ways = count == 0 ? 0 : std::size_t{1} << (count - 1);
+  for (std::size_t cuts = 0; cuts < ways; ++cuts) {
     Seconds end;
     Bytes bytes;
     for (std::size_t i = 0; i < count; ++i) {
