@@ -178,7 +178,9 @@ void Object::finish() const {
   for (const auto& [key, value] : field_.json().items()) {
     if (key.starts_with("x-") || std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     const Field unknown(field_.document(), field_.pointer() + (JsonPointer() / key).to_string(), value);
-    unknown.fail_because(fmt::format("unknown key \"{}\"{}", key, did_you_mean(key, known_)));
+    const std::string suggestion = did_you_mean(key, known_);
+    unknown.fail_because(fmt::format("unknown key \"{}\"{}", key,
+                                     suggestion.empty() ? fmt::format("; known here: {}", fmt::join(known_, ", ")) : suggestion));
   }
 }
 

@@ -38,7 +38,11 @@ void write_all(int pipe, const std::string& text) {
 }
 
 [[noreturn]] void run_child(int index, int pipe, const std::function<std::string(int)>& task) {
-  std::signal(SIGINT, SIG_IGN);
+  // Blocked, not ignored: SimGrid installs a handler of its own, which would run on an actor's small stack.
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  sigprocmask(SIG_BLOCK, &interrupt, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::string message;
   try {

@@ -19,7 +19,7 @@ struct Outcome {
 /// Calls done(index, outcome) here as they end, in any order. A task that throws or crashes gives a failed outcome.
 ///
 /// When `interrupted` becomes true (a signal handler may set it) no more tasks are started and the running ones are
-/// killed without a call of done. Children ignore SIGINT and die with this process.
+/// killed without a call of done. Children block SIGINT and die with this process.
 void run_forked(int count, int parallel, const std::function<std::string(int)>& task, const std::function<void(int, const Outcome&)>& done,
                 const std::function<bool()>& interrupted = {});
 

@@ -63,16 +63,26 @@ std::string results_csv(const Results& results) {
 }
 
 std::vector<std::string> notes(const Study& study) {
-  std::set<std::string_view> caveats;
-  for (const Point& point : study.points) caveats.insert(point.scenario.all_reduce->caveat);
-  caveats.erase("");
-  return {caveats.begin(), caveats.end()};
+  constexpr Rate slowest_plausible(1e5);
+  std::set<std::string> found;
+  for (const Point& point : study.points) {
+    const Cluster& cluster = point.scenario.cluster;
+    found.emplace(point.scenario.all_reduce->caveat);
+    if (cluster.fit) found.insert(fmt::format("all-reduces on {} cost what its fit says; its link's figures do not matter", cluster.name));
+    if (cluster.link.bandwidth < slowest_plausible) {
+      found.insert(
+          fmt::format("the link of {} carries only {} bytes/s; for 10 Gb/s write \"10Gbps\"", cluster.name, cluster.link.bandwidth.value));
+    }
+  }
+  found.erase("");
+  return {found.begin(), found.end()};
 }
 
 Json results_json(const Results& results, const Study& study) {
   Json json = {{"format", "results/1"},
                {"scenario_file", study.file},
                {"scenario", study.document},
+               {"settings", Json::object()},
                {"versions", {{"syncopate", version()}, {"simgrid", fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR)}}},
                {"seed", study.seed},
                {"traces", Json::array()},
@@ -81,6 +91,7 @@ Json results_json(const Results& results, const Study& study) {
                {"notes", notes(study)},
                {"failed", Json::array()},
                {"points", Json::array()}};
+  for (const Setting& setting : study.settings) json["settings"][setting.pointer] = setting.value;
   std::set<const Trace*> seen;
   for (const Point& point : study.points) {
     if (seen.insert(point.scenario.trace.get()).second) json["traces"].push_back(trace_summary(*point.scenario.trace));

@@ -52,7 +52,8 @@ struct Study {
   std::string file;
   std::string name;
   std::uint64_t seed = 1;
-  Json document;  ///< the scenario as read, after --set
+  Json document;  ///< the scenario as read, after the settings
+  std::vector<Setting> settings;
   std::vector<Point> points;
 };
 

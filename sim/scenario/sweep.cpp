@@ -20,14 +20,18 @@ Sweep read_sweep(const Document& document) {
   Sweep sweep;
   if (!document.root().is_object() || !document.root().contains("sweep")) return sweep;
   const Field field(document, "/sweep", document.root()["sweep"]);
-  if (!field.json().is_object() || field.json().empty()) field.fail("an object that maps JSON pointers to lists");
+  if (!field.json().is_object()) field.fail(R"(an object that maps JSON pointers to lists, such as {"/cluster/nodes": [4, 8]})");
   std::size_t points = 1;
   for (const auto& [pointer, values] : field.json().items()) {
     const Field entry(document, "/sweep" + (JsonPointer() / pointer).to_string(), values);
-    if (!pointer.starts_with('/')) entry.fail_because(fmt::format("\"{}\" is not a JSON pointer; write \"/{}\"", pointer, pointer));
+    if (!pointer.starts_with('/')) entry.fail_because(fmt::format("\"{}\" is not a JSON pointer such as \"/cluster/nodes\"", pointer));
     if (is_at_or_above("/sweep", pointer) || is_at_or_above("/format", pointer)) entry.fail_because("this key cannot be swept");
     std::vector<Json> list;
-    for (const Field& value : entry.list()) list.push_back(value.json());
+    for (const Field& value : entry.list()) {
+      if (std::find(list.begin(), list.end(), value.json()) != list.end())
+        value.fail_because(fmt::format("{} is listed twice", excerpt(value.json())));
+      list.push_back(value.json());
+    }
     points *= list.size();
     if (points > most_points) entry.fail_because(fmt::format("the sweep has more than {} points; sweep fewer values", most_points));
     sweep.emplace_back(pointer, std::move(list));
@@ -120,6 +124,7 @@ Study read_study(const std::filesystem::path& file, const std::vector<Setting>& 
   Study study;
   study.file = file.string();
   study.document = base.root();
+  study.settings = settings;
   std::size_t count = 1;
   for (const auto& [pointer, values] : sweep) count *= values.size();
   for (std::size_t index = 0; index < count; ++index) {

@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include "base/choice.hpp"
 #include "schedule/schedules.hpp"
 
 namespace syncopate {
 
 Schedule read_schedule(const Field& field) {
+  if (field.json().is_string()) field.fail(fmt::format("an object such as {{\"name\": {}}}", field.json().dump()));
   Object fields(field);
   const ScheduleRow& row = choose(fields.at("name"), schedules(), schedules_not_built_yet());
   Schedule schedule = row.read(fields);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/files.hpp"
@@ -64,13 +65,16 @@ class StudyRun {
   ExitCode report() {
     if (!options_.folder.empty()) {
       const std::filesystem::path folder(options_.folder);
+      remove_old_timelines(folder);
       write_file(folder / "results.csv", results_csv(results_));
       write_file(folder / "results.json", results_json(results_, study_).dump(1) + '\n');
     }
     if (!options_.quiet) {
       fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows));
       for (const std::string& note : notes(study_)) fmt::print("note: {}\n", note);
-      if (!options_.folder.empty()) fmt::print("results: {}\n", (std::filesystem::path(options_.folder) / "results.csv").string());
+      if (!options_.folder.empty()) {
+        fmt::print("results: {0}/results.csv\nfor a page: analysis/report.py {0} -o {0}/report.html\n", options_.folder);
+      }
     }
     for (const FailedPoint& failed : results_.failed)
       fmt::print(stderr, "simctl: {}: point {}: {}\n", study_.file, failed.point, failed.error);
@@ -90,12 +94,13 @@ class StudyRun {
   }
 
   std::vector<bool> points_with_timeline() const {
-    std::vector<bool> wanted(study_.points.size(), options_.timeline && options_.timeline_points.empty());
-    if (options_.timeline_points.empty()) return wanted;
+    const bool all = options_.timeline_points.empty() || options_.timeline_points == "all";
+    std::vector<bool> wanted(study_.points.size(), options_.timeline && all);
+    if (all) return wanted;
     const int last = static_cast<int>(study_.points.size()) - 1;
     const auto points = parse_ranges(options_.timeline_points, last);
     if (!points) {
-      throw UsageError(fmt::format("--timeline {}: expected points from 0 to {} such as \"0-3,7\"; put the scenario before --timeline",
+      throw UsageError(fmt::format("--timeline {}: expected \"all\" or ascending points from 0 to {} such as \"0-3,7\"",
                                    options_.timeline_points, last));
     }
     for (const int point : *points) wanted[static_cast<std::size_t>(point)] = true;
@@ -106,6 +111,22 @@ class StudyRun {
     return {!options_.no_symmetry, timeline_points_[static_cast<std::size_t>(index)] ? shown_workers : 0};
   }
 
+  /// Timelines of an earlier run in this folder would be taken for this one's.
+  void remove_old_timelines(const std::filesystem::path& folder) const {
+    std::set<std::string> kept;
+    for (const Row& row : results_.rows) {
+      if (timeline_points_[static_cast<std::size_t>(row.point)]) kept.insert(timeline_name(row.point));
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      const bool timeline = name.starts_with("timeline-") && name.ends_with(".json");
+      std::error_code ignored;
+      if (timeline && !kept.contains(name)) std::filesystem::remove(entry.path(), ignored);
+    }
+  }
+
+  static std::string timeline_name(int point) { return fmt::format("timeline-{}.json", point); }
+
   void keep(int index, const Outcome& outcome) {
     if (!outcome.ok) {
       results_.failed.push_back({index, outcome.error});
@@ -115,7 +136,7 @@ class StudyRun {
     results_.rows.push_back(make_row(study_.points[static_cast<std::size_t>(index)], result));
     if (result.timeline.empty()) return;
     try {
-      write_file(std::filesystem::path(options_.folder) / fmt::format("timeline-{}.json", index), result.timeline);
+      write_file(std::filesystem::path(options_.folder) / timeline_name(index), result.timeline);
     } catch (const OutputError& error) {
       if (!write_error_) write_error_ = error.what();  // the other points still count
     }
@@ -150,9 +171,10 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);
   CLI::Option* timeline = command->add_option("--timeline", options->timeline_points,
-                                              "write DIR/timeline-<point>.json for Perfetto, for these points (\"0-3,7\") or all");
+                                              "write DIR/timeline-<point>.json for Perfetto: of all points, or of these (\"0-3,7\")");
   timeline->expected(0, 1);
-  command->add_flag("--no-symmetry", options->no_symmetry, "simulate every worker and every step in full; the results must not change");
+  command->add_flag("--no-symmetry", options->no_symmetry,
+                    "simulate every worker and every step in full; the results are the same up to rounding");
   command->add_flag("--quiet", options->quiet, "print nothing but errors");
   command->footer("Example: simctl run scenarios/scalability.json -o results --set /cluster/nodes=64");
   command->callback([options, timeline, &code] {

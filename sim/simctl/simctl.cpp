@@ -26,7 +26,9 @@ int run_simctl(int argc, char** argv) {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+    fmt::print(stderr, "simctl: {}; \"simctl --help\" and \"simctl run --help\" have examples\n", error.what());
+    code = ExitCode::usage;
   } catch (const Error& error) {
     fmt::print(stderr, "simctl: {}\n", error.what());
     code = error.code();

@@ -14,6 +14,9 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
+/// Relative differences of throughput that no choice should rest on.
+constexpr double practically_equal = 0.005;
+
 std::string percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 
 std::string figures(const Row& row) {
@@ -41,39 +44,74 @@ std::string one_key(const std::vector<Row>& rows) {
   return format_table(table);
 }
 
-std::string several_keys(const std::vector<Row>& rows, const std::string& title, std::string (*show)(const Row&)) {
-  // In the order in which values first appear; a row may be incomplete when points failed.
-  std::vector<std::string> columns;
-  std::vector<Cells> keys;
-  std::map<std::pair<Cells, std::string>, const Row*> cells;
-  for (const Row& row : rows) {
-    Cells key;
-    for (std::size_t i = 0; i + 1 < row.sweep.size(); ++i) key.push_back(value_label(row.sweep[i].second));
-    const std::string column = value_label(row.sweep.back().second);
-    if (std::find(columns.begin(), columns.end(), column) == columns.end()) columns.push_back(column);
-    if (keys.empty() || keys.back() != key) keys.push_back(key);
-    cells[{key, column}] = &row;
-  }
-  Cells header;
-  for (std::size_t i = 0; i + 1 < rows.front().sweep.size(); ++i) header.push_back(rows.front().sweep[i].first);
-  header.insert(header.end(), columns.begin(), columns.end());
-  std::vector<Cells> table = {header};
-  for (const Cells& key : keys) {
-    double best = 0.0;
-    for (const std::string& column : columns) {
-      const auto found = cells.find({key, column});
-      if (found != cells.end()) best = std::max(best, found->second->metrics.throughput);
+/// The swept key whose values become columns: the schedule, else the collective, else the last one.
+std::size_t column_key(const Row& row) {
+  for (const char* choice : {"/schedule", "/all_reduce"}) {
+    for (std::size_t i = 0; i < row.sweep.size(); ++i) {
+      if (is_at_or_above(choice, row.sweep[i].first)) return i;
     }
-    Cells line = key;
-    for (const std::string& column : columns) {
-      const auto found = cells.find({key, column});
-      const bool fastest = found != cells.end() && found->second->metrics.throughput >= best * (1.0 - 1e-9);
-      line.push_back(found == cells.end() ? "-" : fmt::format("{}{}", fastest ? "*" : "", show(*found->second)));
-    }
-    table.push_back(line);
   }
-  return title + '\n' + format_table(table);
+  return row.sweep.size() - 1;
 }
+
+/// A line per setting and a column per choice.
+class Grid {
+ public:
+  explicit Grid(const std::vector<Row>& rows) : column_(column_key(rows.front())), header_(keys_of(rows.front(), true)) {
+    // In the order in which values first appear; a line is incomplete when points failed.
+    for (const Row& row : rows) {
+      const Cells line = keys_of(row, false);
+      const std::string column = value_label(row.sweep[column_].second);
+      if (std::find(columns_.begin(), columns_.end(), column) == columns_.end()) columns_.push_back(column);
+      if (std::find(lines_.begin(), lines_.end(), line) == lines_.end()) lines_.push_back(line);
+      cells_[{line, column}] = &row;
+    }
+    const std::string& key = rows.front().sweep[column_].first;
+    compares_ = is_at_or_above("/schedule", key) || is_at_or_above("/all_reduce", key);
+  }
+
+  /// Whether the columns are rivals, of which the fastest of a line is marked *.
+  bool compares() const { return compares_; }
+
+  std::string format(std::string (*show)(const Row&)) const {
+    std::vector<Cells> table = {header_};
+    table.front().insert(table.front().end(), columns_.begin(), columns_.end());
+    for (const Cells& line : lines_) {
+      double best = 0.0;
+      for (const std::string& column : columns_) {
+        if (const Row* row = find(line, column)) best = std::max(best, row->metrics.throughput);
+      }
+      table.push_back(line);
+      for (const std::string& column : columns_) {
+        const Row* row = find(line, column);
+        const bool marked = compares_ && row != nullptr && row->metrics.throughput >= best * (1.0 - practically_equal);
+        table.back().push_back(row == nullptr ? "-" : (marked ? "*" : "") + show(*row));
+      }
+    }
+    return format_table(table);
+  }
+
+ private:
+  Cells keys_of(const Row& row, bool names) const {
+    Cells keys;
+    for (std::size_t i = 0; i < row.sweep.size(); ++i) {
+      if (i != column_) keys.push_back(names ? row.sweep[i].first : value_label(row.sweep[i].second));
+    }
+    return keys;
+  }
+
+  const Row* find(const Cells& line, const std::string& column) const {
+    const auto found = cells_.find({line, column});
+    return found == cells_.end() ? nullptr : found->second;
+  }
+
+  std::size_t column_;
+  Cells header_;
+  Cells columns_;
+  std::vector<Cells> lines_;
+  std::map<std::pair<Cells, std::string>, const Row*> cells_;
+  bool compares_ = false;
+};
 
 }  // namespace
 
@@ -87,6 +125,7 @@ std::string describe_study(const Study& study) {
                         trace.device.empty() ? "unknown device" : trace.device,
                         trace.provenance.synthetic() ? "; SYNTHETIC, not measured" : fmt::format(" ({})", trace.provenance.kind));
   }
+  for (const Setting& setting : study.settings) text += fmt::format("set {} = {}\n", setting.pointer, excerpt(setting.value));
   return text;
 }
 
@@ -103,8 +142,9 @@ std::string summarise(const std::vector<Row>& rows) {
   if (swept == 1) return one_key(rows) + fidelity;
   const auto iteration = [](const Row& row) { return format_seconds(row.metrics.iteration); };
   const auto efficiency = [](const Row& row) { return percent(row.metrics.efficiency); };
-  return several_keys(rows, "iteration time (* highest throughput of the row)", iteration) + '\n' +
-         several_keys(rows, "efficiency", efficiency) + '\n' + fidelity;
+  const Grid grid(rows);
+  return fmt::format("iteration time{}\n{}\nefficiency\n{}\n{}", grid.compares() ? " (* fastest, within 0.5%)" : "", grid.format(iteration),
+                     grid.format(efficiency), fidelity);
 }
 
 }  // namespace syncopate

@@ -12,7 +12,8 @@ namespace syncopate {
 std::string describe_study(const Study& study);
 
 /// The finished rows for people. Without a sweep a list of figures; a sweep of one key gives a line per value; of
-/// several, tables of iteration time and efficiency with a column per value of the last key, the best marked *.
+/// several, tables of iteration time and efficiency with a column per schedule (else per collective, else per value of the
+/// last key); rivals that are practically the fastest of their line are marked *.
 std::string summarise(const std::vector<Row>& rows);
 
 }  // namespace syncopate

@@ -87,6 +87,15 @@ class Settings(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual([(row["nodes"], row["/cluster/nodes"], row["cluster"]) for row in self.rows()], [("8", "8", "renamed")] * 2)
 
+    def test_settings_are_reported(self):
+        done = self.run_scenario(scenario(), "--set", "/cluster/nodes=8")
+        self.assertIn("set /cluster/nodes = 8\n", done.stdout)
+        self.assertEqual(json.loads((self.folder / "out/results.json").read_text())["settings"], {"/cluster/nodes": 8})
+
+    def test_an_empty_sweep_is_none(self):
+        done = self.run_scenario(scenario(sweep={"/cluster/nodes": [2, 4]}), "--set", "/sweep={}")
+        self.assertEqual((done.returncode, [row["nodes"] for row in self.rows()]), (0, ["4"]))
+
     def test_bad_settings_are_usage_errors(self):
         table = [
             ("nodes=3", "--set nodes=3: expected POINTER=JSON, such as /cluster/nodes=64 or /schedule/name='\"wfbp\"'"),
@@ -141,6 +150,20 @@ class Output(Case):
         for text in ("SYNTHETIC", "iteration time", "efficiency", "/cluster/nodes", "wfbp", "s-sgd", "fidelity: alpha-beta", "out/results.csv"):
             self.assertIn(text, done.stdout)
         self.assertEqual(self.run_scenario(scenario(), "--quiet").stdout, "")
+
+    def test_schedules_are_the_columns_and_only_rivals_are_compared(self):
+        done = self.run_scenario(scenario(sweep={"/schedule/name": ["wfbp", "s-sgd"], "/cluster/nodes": [2, 64]}))
+        self.assertRegex(done.stdout, r"/cluster/nodes +wfbp +s-sgd\n")
+        self.assertRegex(done.stdout, r"\n +2 +\*\S+ ms ")
+        done = self.run_scenario(scenario(sweep={"/cluster/link/latency": [0, 1e-3], "/cluster/nodes": [2, 64]}))
+        self.assertNotIn("*", done.stdout)
+
+    def test_what_is_surprising_is_noted(self):
+        fit = {"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}
+        done = self.run_scenario(scenario(cluster=cluster(fit=fit)))
+        self.assertIn("note: all-reduces on small cost what its fit says; its link's figures do not matter\n", done.stdout)
+        done = self.run_scenario(scenario(), "--set", "/cluster/link/bandwidth=10")
+        self.assertIn('note: the link of small carries only 10 bytes/s; for 10 Gb/s write "10Gbps"\n', done.stdout)
 
     def test_one_point_and_one_key(self):
         self.assertIn("exposed communication", self.run_scenario(scenario()).stdout)

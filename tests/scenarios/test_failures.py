@@ -93,11 +93,15 @@ class Interruption(Case):
         jitter = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
         self.write("scenario.json", scenario(workers=jitter, sweep={"/iterations/measured": [1, 2, 10_000_000]}))
         with subprocess.Popen([SIMCTL, "run", "scenario.json", "-o", "out", "-j", "1", "--timeline", "0-1"], cwd=self.folder, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
             deadline = time.monotonic() + 30
             while not (self.folder / "out/timeline-1.json").exists() and time.monotonic() < deadline:
                 time.sleep(0.01)
-            process.send_signal(number)
+            time.sleep(0.1)  # the third point is on its way
+            if number == signal.SIGINT:
+                os.killpg(process.pid, number)  # Ctrl-C reaches the points' processes too
+            else:
+                process.send_signal(number)
             _, errors = process.communicate(timeout=30)
         return process.returncode, errors
 

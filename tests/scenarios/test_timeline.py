@@ -76,6 +76,15 @@ class Timeline(Case):
         self.assertTrue((self.folder / "out/timeline-0.json").exists())
         self.assertFalse((self.folder / "out/timeline-2.json").exists())
 
+    def test_timelines_of_an_earlier_run_do_not_stay(self):
+        self.run_scenario(scenario(sweep={"/cluster/nodes": [2, 12, 4]}), "--timeline", "all")
+        (self.folder / "out/mine.json").write_text("kept")
+        self.run_scenario(scenario(), "--timeline")
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()),
+                         ["mine.json", "results.csv", "results.json", "timeline-0.json"])
+        self.run_scenario(scenario())
+        self.assertFalse((self.folder / "out/timeline-0.json").exists())
+
 
 if __name__ == "__main__":
     unittest.main()
