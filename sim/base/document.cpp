@@ -137,19 +137,26 @@ void Document::mount(const JsonPointer& pointer, const Document& part) {
   parts_.push_back({pointer.to_string(), part.file_});
 }
 
-void Document::set(const JsonPointer& pointer, const Json& value, const std::string& origin) {
+void Document::set(const JsonPointer& pointer, const Json& value, const std::string& origin) try {
   for (JsonPointer above = pointer; !above.empty();) {
     above.pop_back();
     if (!root_.contains(above)) continue;
     const Json& parent = root_[above];
     // An array's elements may be replaced but not added: a pointer past its end is most likely a mistake.
     if (parent.is_object() || (parent.is_array() && root_.contains(pointer))) break;
-    throw InputError(fmt::format("{}: cannot set {} of {}: there is no such place{}", where(above.to_string()), pointer.to_string(),
-                                 excerpt(parent), origin));
+    fail_at(where(above.to_string()), fmt::format("cannot set {} of {}: there is no such place", pointer.to_string(), excerpt(parent)),
+            origin);
   }
   root_[pointer] = value;
   std::erase_if(parts_, [&](const Part& part) { return is_at_or_above(pointer.to_string(), part.pointer); });
   patches_.push_back({pointer.to_string(), origin});
+} catch (const Json::exception&) {
+  // An index that is no index, or beyond every list.
+  fail_at(where(pointer.to_string()), "there is no such place", origin);
+}
+
+void Document::erase(const std::string& key) {
+  if (root_.is_object()) root_.erase(key);
 }
 
 const Document::Patch* Document::patch_at(const std::string& pointer) const {
@@ -176,6 +183,12 @@ std::string Document::where(const std::string& pointer) const {
 std::string Document::origin(const std::string& pointer) const {
   const Patch* patch = patch_at(pointer);
   return patch == nullptr ? std::string() : patch->origin;
+}
+
+void fail_at(const std::string& place, std::string_view message, const std::string& origin) {
+  const std::string text = fmt::format("{}: {}{}", place, message, origin);
+  if (origin == from_command_line) throw UsageError(text);
+  throw InputError(text);
 }
 
 std::string excerpt(const Json& value) {

@@ -35,6 +35,9 @@ class Document {
   /// Missing objects on the way are made. Throws InputError when the way leads through something else.
   void set(const JsonPointer& pointer, const Json& value, const std::string& origin);
 
+  /// Removes a key of the root, if it is there.
+  void erase(const std::string& key);
+
   /// "file: /pointer" of a value of this document; `pointer` is "" for the root.
   std::string where(const std::string& pointer) const;
 
@@ -57,6 +60,12 @@ class Document {
   std::vector<Part> parts_;
   std::vector<Patch> patches_;
 };
+
+/// The origin of values that the command line set; an error in one of them is a UsageError.
+inline constexpr std::string_view from_command_line = " (from --set)";
+
+/// Throws "place: message (origin)": an InputError, or a UsageError when the command line is the origin.
+[[noreturn]] void fail_at(const std::string& place, std::string_view message, const std::string& origin);
 
 /// One value as it is shown in a message: compact JSON, shortened when long.
 std::string excerpt(const Json& value);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -66,13 +67,15 @@ constexpr double longest_s = 1e9;
 
 void Field::fail(std::string_view rule) const { fail_because(fmt::format("expected {}, got {}", rule, excerpt(*value_))); }
 
-void Field::fail_because(std::string_view message) const {
-  throw InputError(fmt::format("{}: {}{}", document_->where(pointer_), message, document_->origin(pointer_)));
-}
+void Field::fail_because(std::string_view message) const { fail_at(document_->where(pointer_), message, document_->origin(pointer_)); }
 
 std::string Field::text() const {
   if (!value_->is_string() || value_->get_ref<const std::string&>().empty()) fail("a string that is not empty");
-  return value_->get<std::string>();
+  const auto& text = value_->get_ref<const std::string&>();
+  if (std::any_of(text.begin(), text.end(), [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; })) {
+    fail("a string without control characters");
+  }
+  return text;
 }
 
 bool Field::boolean() const {

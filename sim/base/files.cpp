@@ -20,6 +20,8 @@ std::string read_file(const fs::path& path) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw InputError(fmt::format("{}: no such file", path.string()));
   if (fs::is_directory(status)) throw InputError(fmt::format("{}: expected a file, got a folder", path.string()));
+  if (fs::is_character_file(status) || fs::is_block_file(status))
+    throw InputError(fmt::format("{}: expected a file, got a device", path.string()));
   std::ifstream in(path, std::ios::binary);
   if (!in) throw InputError(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
   std::ostringstream text;

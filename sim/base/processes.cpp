@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace syncopate {
@@ -56,29 +57,36 @@ void write_all(int pipe, const std::string& text) {
   _exit(0);
 }
 
-Child start(int index, const std::function<std::string(int)>& task) {
+/// Nullopt, with errno set, when the system has no pipe or process to give.
+std::optional<Child> start(int index, const std::function<std::string(int)>& task) {
   std::array<int, 2> ends = {};
-  if (pipe(ends.data()) != 0) throw SimulationError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  if (pipe(ends.data()) != 0) return std::nullopt;
   std::fflush(nullptr);  // what is buffered must not be written twice
   const pid_t process = fork();
-  if (process < 0) throw SimulationError(fmt::format("cannot start a process: {}", std::strerror(errno)));
+  if (process < 0) {
+    const int reason = errno;
+    close(ends[0]);
+    close(ends[1]);
+    errno = reason;
+    return std::nullopt;
+  }
   if (process == 0) {
     close(ends[0]);
     run_child(index, ends[1], task);
   }
   close(ends[1]);
-  return {index, process, ends[0], {}};
+  return Child{index, process, ends[0], {}};
 }
 
-Outcome outcome_of(const Child& child, int status) {
+Outcome outcome_of(Child&& child, int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     const char* hint = signal == SIGKILL ? " (out of memory?)" : "";
     return {
         false, {}, fmt::format("its process was killed by signal {} ({}){}", signal, strsignal(signal), hint), ExitCode::simulation_failed};
   }
-  const std::string& message = child.received;
-  if (!message.empty() && message[0] == result_tag) return {true, message.substr(1), {}, ExitCode::done};
+  std::string& message = child.received;
+  if (!message.empty() && message[0] == result_tag) return {true, std::move(message.erase(0, 1)), {}, ExitCode::done};
   if (message.size() >= 2 && message[0] == error_tag) return {false, {}, message.substr(2), static_cast<ExitCode>(message[1])};
   return {false, {}, fmt::format("its process ended with status {} and no result", WEXITSTATUS(status)), ExitCode::simulation_failed};
 }
@@ -107,7 +115,16 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
   std::vector<Child> running;
   int next = 0;
   while (!stop() && (next < count || !running.empty())) {
-    while (next < count && static_cast<int>(running.size()) < parallel) running.push_back(start(next++, task));
+    while (next < count && static_cast<int>(running.size()) < parallel) {
+      std::optional<Child> child = start(next, task);
+      if (!child && !running.empty()) break;  // again when one has ended
+      const int index = next++;
+      if (child) {
+        running.push_back(std::move(*child));
+      } else {
+        done(index, {false, {}, fmt::format("cannot start its process: {}", std::strerror(errno)), ExitCode::simulation_failed});
+      }
+    }
     std::vector<pollfd> polled;
     polled.reserve(running.size());
     for (const Child& child : running) polled.push_back({child.pipe, POLLIN, 0});
@@ -115,9 +132,10 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
     if (poll(polled.data(), polled.size(), patience_ms) <= 0) continue;
     for (std::size_t i = polled.size(); i-- > 0;) {
       if (polled[i].revents == 0 || !receive(running[i])) continue;
-      const Child ended = std::move(running[i]);
+      Child ended = std::move(running[i]);
       running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
-      done(ended.index, outcome_of(ended, reap(ended)));
+      const int status = reap(ended);
+      done(ended.index, outcome_of(std::move(ended), status));
     }
   }
   for (const Child& child : running) {

@@ -1,8 +1,5 @@
 #include "cluster/cluster.hpp"
 
-#include <fmt/format.h>
-
-#include "base/errors.hpp"
 #include "base/fields.hpp"
 
 namespace syncopate {
@@ -54,18 +51,17 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   return cluster;
 }
 
+bool can_carry_fit(const Cluster& cluster, const Collective& algorithm) {
+  if (!cluster.fit || cluster.fit->algorithm == &algorithm) return true;
+  const Fit& fit = *cluster.fit;
+  return implied_link(fit.algorithm->cost, fit.line, fit.ranks, cluster.reduce).beta >= SecondsPerByte(0);
+}
+
 CostLine all_reduce_cost(const Cluster& cluster, const Collective& algorithm, int ranks) {
   if (!cluster.fit) return cost_line(algorithm.cost, ranks, {cluster.link.latency, inverse(cluster.link.bandwidth), cluster.reduce});
   const Fit& fit = *cluster.fit;
   if (fit.algorithm == &algorithm) return carry(algorithm.cost, fit.line, fit.ranks, ranks);
-  const LinkCost implied = implied_link(fit.algorithm->cost, fit.line, fit.ranks, cluster.reduce);
-  if (implied.beta < SecondsPerByte(0)) {
-    throw InputError(
-        fmt::format("cluster \"{}\": its fit of {} over {} ranks leaves {} s/B for the link once reduce_s_per_B is taken off, "
-                    "so it cannot be carried to {}; lower reduce_s_per_B or use \"all_reduce\": \"{}\"",
-                    cluster.name, fit.algorithm->name, fit.ranks, implied.beta.value, algorithm.name, fit.algorithm->name));
-  }
-  return cost_line(algorithm.cost, ranks, implied);
+  return cost_line(algorithm.cost, ranks, implied_link(fit.algorithm->cost, fit.line, fit.ranks, cluster.reduce));
 }
 
 }  // namespace syncopate

@@ -41,9 +41,13 @@ struct Cluster {
 /// Reads and validates a cluster/1 value at `pointer` of a document. Throws InputError.
 Cluster read_cluster(const Document& document, const std::string& pointer = "");
 
+/// Whether the cluster's fit, if it has one, can be carried to `algorithm`: it cannot when it is faster than its own
+/// algorithm's reduction alone, which leaves a negative time for the link.
+bool can_carry_fit(const Cluster& cluster, const Collective& algorithm);
+
 /// What an all-reduce over `ranks` ranks costs in alpha-beta fidelity: from the cluster's fit, carried by the
 /// algorithms' closed forms, else from its link. `a` and `b` of merging schedules and of the engine are these.
-/// Throws InputError when the fit implies a negative bandwidth term for another algorithm than its own.
+/// Requires can_carry_fit.
 CostLine all_reduce_cost(const Cluster& cluster, const Collective& algorithm, int ranks);
 
 }  // namespace syncopate

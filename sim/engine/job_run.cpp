@@ -19,6 +19,7 @@ JobRun::JobRun(const Job& job)
   timeline_.ranks = job.ranks;
   timeline_.compute = job.profile.compute();
   timeline_.steps.resize(simulated);
+  timeline_.spans.resize(simulated);
   steps_in_window_.resize(simulated);
   ended_.resize(simulated);
   past_window_.resize(simulated);
@@ -31,9 +32,9 @@ void JobRun::run_worker(int rank) {
     ended_[static_cast<std::size_t>(rank)] = true;
     if (finished()) return;
     throw SimulationError(
-        fmt::format("rank {} ended its program after {} steps, at {:.9g} s, before the measured window had closed; "
+        fmt::format("rank {} ended its program in step {}, at {:.9g} s, before the measured window had closed; "
                     "a program must run until next_step() returns false",
-                    rank, worker.step() + 1, worker.now().value));
+                    rank, worker.step(), worker.now().value));
   } catch (const std::exception&) {
     if (!failure_) failure_ = std::current_exception();
   }
@@ -99,7 +100,7 @@ JobTimeline JobRun::take_timeline() {
     throw SimulationError(fmt::format("the measured window is empty: it opened and closed at {:.9g} s", timeline_.window.open.value));
   }
   for (std::vector<Step>& steps : timeline_.steps) steps.pop_back();
-  timeline_.collectives = stream_.spans();
+  timeline_.collectives = stream_.take_spans();
   return std::move(timeline_);
 }
 

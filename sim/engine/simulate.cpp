@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <simgrid/version.h>
 #include <array>
 #include <simgrid/s4u.hpp>
 
@@ -38,6 +39,8 @@ std::unique_ptr<s4u::Engine> make_engine() {
 }
 
 }  // namespace
+
+std::string simgrid_version() { return fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR); }
 
 Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs) {
   const auto engine = make_engine();

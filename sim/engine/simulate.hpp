@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cluster/cluster.hpp"
@@ -31,5 +32,8 @@ struct Job {
 ///
 /// SimGrid's clock is global to the process: call at most once per process (see run_forked).
 Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs);
+
+/// The version of SimGrid that simulates, "3.32".
+std::string simgrid_version();
 
 }  // namespace syncopate

@@ -12,12 +12,12 @@ namespace syncopate {
 
 Handle Stream::post(int poster, const Post& post, Seconds at) {
   const Handle handle = next_[static_cast<std::size_t>(poster)]++;
-  if (handle == entries_.size()) {
+  if (handle == forgotten_ + entries_.size()) {
     entries_.push_back({post, poster});
   } else {
-    check_agreement(poster, post, entries_[handle], handle);
+    check_agreement(poster, post, at_handle(handle), handle);
   }
-  Entry& entry = entries_[handle];
+  Entry& entry = at_handle(handle);
   entry.ready = std::max(entry.ready, at);
   if (++entry.posts == static_cast<int>(next_.size())) {
     upcoming_.push_back(handle);
@@ -42,11 +42,13 @@ Seconds Stream::wait(int poster, Handle handle) {
   if (handle >= next_[static_cast<std::size_t>(poster)]) {
     throw SimulationError(fmt::format("rank {} waits for collective {} of stream {}, which it has not posted", poster, handle, index_));
   }
-  if (!entries_[handle].ended) {
-    entries_[handle].waiters.push_back({poster, simgrid::s4u::Actor::self()});
-    simgrid::s4u::this_actor::suspend();
-  }
-  return entries_[handle].end;
+  if (handle < forgotten_) return Seconds(0);
+  Entry& entry = at_handle(handle);
+  if (entry.ended) return entry.end;
+  Seconds end;
+  entry.waiters.push_back({poster, simgrid::s4u::Actor::self(), &end});
+  simgrid::s4u::this_actor::suspend();
+  return end;
 }
 
 void Stream::dispatch_at(Seconds time) {
@@ -55,18 +57,18 @@ void Stream::dispatch_at(Seconds time) {
 
 void Stream::dispatch(Seconds now) {
   if (busy_) return;
-  for (; !upcoming_.empty() && entries_[upcoming_.front()].ready <= now; upcoming_.pop_front()) {
-    waiting_.emplace(entries_[upcoming_.front()].post.priority, upcoming_.front());
+  for (; !upcoming_.empty() && at_handle(upcoming_.front()).ready <= now; upcoming_.pop_front()) {
+    waiting_.emplace(at_handle(upcoming_.front()).post.priority, upcoming_.front());
   }
   if (!waiting_.empty()) {
     start(waiting_.extract(waiting_.begin()).value().second, now);
   } else if (!upcoming_.empty()) {
-    dispatch_at(entries_[upcoming_.front()].ready);
+    dispatch_at(at_handle(upcoming_.front()).ready);
   }
 }
 
 void Stream::start(Handle handle, Seconds now) {
-  Entry& entry = entries_[handle];
+  Entry& entry = at_handle(handle);
   busy_ = true;
   entry.start = now;
   entry.end = entry.start + cost_(entry.post);
@@ -75,24 +77,29 @@ void Stream::start(Handle handle, Seconds now) {
 
 void Stream::finish(Handle handle) {
   busy_ = false;
-  entries_[handle].ended = true;
-  while (ended_ < entries_.size() && entries_[ended_].ended) ++ended_;
-  const Seconds end = entries_[handle].end;
-  for (const Waiter& waiter : std::exchange(entries_[handle].waiters, {})) waiter.actor->resume();
+  Entry& entry = at_handle(handle);
+  entry.ended = true;
+  const Seconds end = entry.end;
+  spans_.push_back({entry.start, end, index_, entry.post.round, entry.post.payload});
+  for (const Waiter& waiter : std::exchange(entry.waiters, {})) {
+    *waiter.end = end;
+    waiter.actor->resume();
+  }
+  for (; !entries_.empty() && entries_.front().ended; entries_.pop_front()) ++forgotten_;
   dispatch(end);
 }
 
 bool Stream::is_awaited_from(int poster) const {
-  for (Handle handle = std::max(ended_, next_[static_cast<std::size_t>(poster)]); handle < entries_.size(); ++handle) {
-    if (!entries_[handle].waiters.empty()) return true;
+  for (Handle handle = std::max(forgotten_, next_[static_cast<std::size_t>(poster)]); handle < forgotten_ + entries_.size(); ++handle) {
+    if (!at_handle(handle).waiters.empty()) return true;
   }
   return false;
 }
 
 std::string Stream::describe_waits() const {
   std::string text;
-  for (Handle handle = ended_; handle < entries_.size(); ++handle) {
-    const Entry& entry = entries_[handle];
+  for (Handle handle = forgotten_; handle < forgotten_ + entries_.size(); ++handle) {
+    const Entry& entry = at_handle(handle);
     if (entry.waiters.empty()) continue;
     std::vector<int> waiting;
     for (const Waiter& waiter : entry.waiters) waiting.push_back(waiter.poster);
@@ -108,15 +115,6 @@ std::string Stream::describe_waits() const {
                         entry.post.round, describe_ranks(waiting), describe_ranks(posted), describe_ranks(missing));
   }
   return text;
-}
-
-std::vector<CollectiveSpan> Stream::spans() const {
-  std::vector<CollectiveSpan> spans;
-  for (const Entry& entry : entries_) {
-    if (entry.ended) spans.push_back({entry.start, entry.end, index_, entry.post.round, entry.post.payload});
-  }
-  std::sort(spans.begin(), spans.end(), [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });
-  return spans;
 }
 
 }  // namespace syncopate

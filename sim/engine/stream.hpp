@@ -52,12 +52,14 @@ class Stream {
   /// For a diagnosis: every collective that somebody waits for, who has posted it, who has not and who waits.
   std::string describe_waits() const;
 
-  std::vector<CollectiveSpan> spans() const;
+  /// The collectives that have ended, in the order in which they started.
+  std::vector<CollectiveSpan> take_spans() { return std::move(spans_); }
 
  private:
   struct Waiter {
     int poster;
     simgrid::s4u::ActorPtr actor;
+    Seconds* end;  ///< on the actor's stack, for its answer
   };
   struct Entry {
     Post post;
@@ -70,6 +72,8 @@ class Stream {
     std::vector<Waiter> waiters{};
   };
 
+  Entry& at_handle(Handle handle) { return entries_[handle - forgotten_]; }
+  const Entry& at_handle(Handle handle) const { return entries_[handle - forgotten_]; }
   void check_agreement(int poster, const Post& post, const Entry& entry, Handle handle) const;
   /// Starts a collective at `time`, once everything of that instant has been posted.
   void dispatch_at(Seconds time);
@@ -80,11 +84,12 @@ class Stream {
   int index_;
   std::vector<Handle> next_;  ///< per poster
   Cost cost_;
-  std::vector<Entry> entries_;
+  std::deque<Entry> entries_;  ///< those that have not ended, and ended ones behind them
+  Handle forgotten_ = 0;       ///< the first handle in entries_; all before it have ended
+  std::vector<CollectiveSpan> spans_;
   std::deque<Handle> upcoming_;  ///< posted by all, not ready yet; in the order of posting, in which ready times never decrease
   std::set<std::pair<double, Handle>> waiting_;  ///< ready, by priority and order of posting
   bool busy_ = false;
-  Handle ended_ = 0;  ///< every entry before this one has ended
 };
 
 }  // namespace syncopate

@@ -1,8 +1,10 @@
 #include "engine/worker.hpp"
 
-#include <algorithm>
-#include <cassert>
+#include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/errors.hpp"
 #include "engine/clock.hpp"
 #include "engine/job_run.hpp"
 
@@ -23,14 +25,18 @@ bool Worker::next_step() {
 void Worker::forward() {
   const Seconds start = now_;
   const StepProfile& profile = job_.job().profile;
+  const Seconds done_before = forward_done_;
   advance_to(now_ + factor_ * (profile.forward - forward_done_));
   forward_done_ = profile.forward;
-  if (next_layer_ == 0) record_layers(Phase::forward, start, factor_);
+  record_layers(Phase::forward, start - factor_ * done_before, factor_, next_layer_);
+  next_layer_ = profile.layers.size();
   record(Phase::forward);
 }
 
 void Worker::forward(std::size_t layer) {
-  assert(layer == next_layer_);
+  if (layer != next_layer_) {
+    throw SimulationError(fmt::format("rank {} asked for forward of layer {} where layer {} is next", rank_, layer, next_layer_));
+  }
   const StepProfile& profile = job_.job().profile;
   const Seconds start = now_;
   const Seconds length = profile.layers[layer].forward;
@@ -88,11 +94,19 @@ void Worker::update(int gradient_step) {
 }
 
 void Worker::record(Phase phase) {
-  if (now_ > recorded_) job_.timeline().spans.push_back({recorded_, now_, rank_, step_, phase});
+  if (now_ <= recorded_) return;
+  std::vector<Span>& spans = job_.timeline().spans[static_cast<std::size_t>(rank_)];
+  // Only shown workers need to tell one kind of compute from another; the others' memory matters more.
+  const bool shown = rank_ < job_.job().shown_workers;
+  if (!shown && !spans.empty() && (spans.back().phase == Phase::blocked) == (phase == Phase::blocked)) {
+    spans.back().end = now_;
+  } else {
+    spans.push_back({recorded_, now_, step_, phase});
+  }
   recorded_ = now_;
 }
 
-void Worker::record_layers(Phase phase, Seconds start, double factor) {
+void Worker::record_layers(Phase phase, Seconds start, double factor, std::size_t first) {
   if (rank_ >= job_.job().shown_workers) return;
   const StepProfile& profile = job_.job().profile;
   const bool forward = phase == Phase::forward;
@@ -102,6 +116,7 @@ void Worker::record_layers(Phase phase, Seconds start, double factor) {
     const std::size_t layer = forward ? i : profile.layers.size() - 1 - i;
     const Seconds begin = elapsed;
     elapsed = std::min(span, elapsed + (forward ? profile.layers[layer].forward : profile.layers[layer].backward));
+    if (i < first) continue;
     job_.timeline().layers.push_back(
         {start + factor * begin, start + factor * elapsed, rank_, step_, static_cast<std::int32_t>(layer), phase});
   }

@@ -33,7 +33,8 @@ class Worker {
   /// Begins the next gradient step. False when the run is over: the program must then return.
   bool next_step();
 
-  /// Forward work of all layers, or of the next one; `layer` counts from 0 and must follow the layer before it.
+  /// Forward work of all layers, or of the next one; `layer` counts from 0.
+  /// Throws SimulationError when it is not the next.
   void forward();
   void forward(std::size_t layer);
 
@@ -59,7 +60,7 @@ class Worker {
 
   /// Everything since the last call until `now_` was `phase`.
   void record(Phase phase);
-  void record_layers(Phase phase, Seconds start, double factor);
+  void record_layers(Phase phase, Seconds start, double factor, std::size_t first = 0);
   void advance_to(Seconds time);
   void meet_clock() const;
 

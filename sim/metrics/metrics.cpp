@@ -76,17 +76,19 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   Seconds computing;
   Seconds waiting;
   Seconds exposed;
-  for (const Span& span : timeline.spans) {
-    const Seconds from = std::max(span.start, window.open);
-    const Seconds to = std::min(span.end, window.close);
-    if (to <= from) continue;
-    if (span.phase != Phase::blocked) {
-      computing += to - from;
-      continue;
+  for (const std::vector<Span>& worker : timeline.spans) {
+    for (const Span& span : worker) {
+      const Seconds from = std::max(span.start, window.open);
+      const Seconds to = std::min(span.end, window.close);
+      if (to <= from) continue;
+      if (span.phase != Phase::blocked) {
+        computing += to - from;
+        continue;
+      }
+      const Seconds moved = busy.covered(from, to);
+      exposed += moved;
+      waiting += to - from - moved;
     }
-    const Seconds moved = busy.covered(from, to);
-    exposed += moved;
-    waiting += to - from - moved;
   }
 
   Metrics metrics;

@@ -1,7 +1,6 @@
 #include "output/results.hpp"
 
 #include <fmt/format.h>
-#include <simgrid/version.h>
 
 #include <set>
 
@@ -83,7 +82,7 @@ Json results_json(const Results& results, const Study& study) {
                {"scenario_file", study.file},
                {"scenario", study.document},
                {"settings", Json::object()},
-               {"versions", {{"syncopate", version()}, {"simgrid", fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR)}}},
+               {"versions", {{"syncopate", version()}, {"simgrid", results.simgrid_version}}},
                {"seed", study.seed},
                {"traces", Json::array()},
                {"wall_s", results.wall_s},

@@ -21,6 +21,7 @@ struct Results {
   std::vector<Row> rows;  ///< finished points, in the order of their numbers
   std::vector<FailedPoint> failed;
   double wall_s = 0.0;
+  std::string simgrid_version;
 };
 
 /// results.csv: a header, then a row per finished point. Byte-identical for the same scenario and seed.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 namespace syncopate {
 
@@ -15,32 +17,40 @@ constexpr int communication_track = 2;
 /// Rounding both ends of every slice to whole nanoseconds keeps nested slices nested.
 std::int64_t nanoseconds(Seconds time) { return std::llround(time.value * 1e9); }
 
-double microseconds(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
-
+/// The list of events as text, formatted one by one: a document in memory would be ten times as large.
 class EventList {
  public:
-  void name(const char* what, int process, int track, const std::string& name) {
-    events_.push_back({{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", track}, {"args", {{"name", name}}}});
+  void name(const char* what, int worker, int track, const std::string& name) {
+    add(R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})", what, process(worker), track, quoted(name));
   }
 
-  void slice(const std::string& name, const char* category, int process, int track, Seconds start, Seconds end, Json arguments) {
+  /// `more`: further members of args, such as `,"bytes":4`.
+  void slice(const std::string& name, const char* category, int worker, int track, Seconds start, Seconds end, int iteration,
+             const std::string& more = "") {
     const std::int64_t from = nanoseconds(start);
     const std::int64_t to = nanoseconds(end);
     if (to <= from) return;
-    events_.push_back({{"name", name},
-                       {"cat", category},
-                       {"ph", "X"},
-                       {"ts", microseconds(from)},
-                       {"dur", microseconds(to - from)},
-                       {"pid", process},
-                       {"tid", track},
-                       {"args", std::move(arguments)}});
+    add(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"iteration":{}{}}}}})", quoted(name), category,
+        microseconds(from), microseconds(to - from), process(worker), track, iteration, more);
   }
 
-  Json take() { return std::move(events_); }
+  const std::string& text() const { return text_; }
 
  private:
-  Json events_ = Json::array();
+  /// Perfetto gives process 0 a meaning of its own.
+  static int process(int worker) { return worker + 1; }
+
+  static std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+  static std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+
+  template <class... Values>
+  void add(fmt::format_string<Values...> format, Values&&... values) {
+    text_ += text_.empty() ? "\n" : ",\n";
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
+  }
+
+  std::string text_;
 };
 
 const char* category(Phase phase) {
@@ -56,10 +66,10 @@ const char* category(Phase phase) {
 std::string title(const std::string& what, int iteration) { return fmt::format("{}, iteration {}", what, iteration); }
 
 /// A blocked span as slices: waiting while nothing moves, exposed communication while something does.
-void add_blocked(EventList& events, const Span& span, const std::vector<CollectiveSpan>& collectives) {
+void add_blocked(EventList& events, int worker, const Span& span, const std::vector<CollectiveSpan>& collectives) {
   const auto add = [&](const char* what, Seconds from, Seconds to) {
     const char* name = what == std::string_view("wait") ? "waiting" : "exposed communication";
-    events.slice(title(name, span.step), what, span.worker, compute_track, from, to, {{"iteration", span.step}});
+    events.slice(title(name, span.step), what, worker, compute_track, from, to, span.step);
   };
   Seconds at = span.start;
   const auto first = std::partition_point(collectives.begin(), collectives.end(), [&](const auto& c) { return c.end <= span.start; });
@@ -76,61 +86,60 @@ void add_blocked(EventList& events, const Span& span, const std::vector<Collecti
   add("wait", at, span.end);
 }
 
+void add_worker(EventList& events, int worker, const JobTimeline& timeline, const StepProfile& profile) {
+  const bool stands_for_all = timeline.steps.size() == 1 && timeline.ranks > 1;
+  events.name("process_name", worker, 0,
+              stands_for_all ? fmt::format("worker 0 (stands for all {})", timeline.ranks) : fmt::format("worker {}", worker));
+  events.name("thread_name", worker, compute_track, "compute");
+  events.name("thread_name", worker, communication_track, "communication");
+
+  const std::vector<Step>& steps = timeline.steps[static_cast<std::size_t>(worker)];
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    const int iteration = static_cast<int>(step);
+    events.slice(fmt::format("iteration {}", iteration), "step", worker, compute_track, steps[step].start, steps[step].end, iteration);
+  }
+  // What began after the last complete step was cut off by the end of the run.
+  const Seconds end = steps.empty() ? Seconds(0) : steps.back().end;
+  for (const CollectiveSpan& span : timeline.collectives) {
+    if (span.end > end) continue;
+    events.slice(title(span.payload->label, span.round), "collective", worker, communication_track, span.start, span.end, span.round,
+                 fmt::format(R"(,"bytes":{:.0f},"gradients":{})", span.payload->bytes.value, span.payload->slices.size()));
+  }
+  for (const Span& span : timeline.spans[static_cast<std::size_t>(worker)]) {
+    if (span.end > end) continue;
+    if (span.phase == Phase::blocked) {
+      add_blocked(events, worker, span, timeline.collectives);
+    } else {
+      events.slice(title(category(span.phase), span.step), category(span.phase), worker, compute_track, span.start, span.end, span.step);
+    }
+  }
+  for (const LayerSpan& span : timeline.layers) {
+    if (span.worker != worker || span.end > end) continue;
+    const std::string& name = profile.layers[static_cast<std::size_t>(span.layer)].name;
+    events.slice(title(name, span.step), "layer", worker, compute_track, span.start, span.end, span.step,
+                 fmt::format(R"(,"phase":"{}")", category(span.phase)));
+  }
+}
+
 }  // namespace
 
 std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, int shown_workers) {
-  const int shown = std::min(shown_workers, static_cast<int>(timeline.steps.size()));
   EventList events;
-  for (int worker = 0; worker < shown; ++worker) {
-    const bool stands_for_all = timeline.steps.size() == 1 && timeline.ranks > 1;
-    events.name("process_name", worker, 0,
-                stands_for_all ? fmt::format("worker 0 (stands for all {})", timeline.ranks) : fmt::format("worker {}", worker));
-    events.name("thread_name", worker, compute_track, "compute");
-    events.name("thread_name", worker, communication_track, "communication");
-    const std::vector<Step>& steps = timeline.steps[static_cast<std::size_t>(worker)];
-    for (std::size_t step = 0; step < steps.size(); ++step) {
-      const int iteration = static_cast<int>(step);
-      events.slice(fmt::format("iteration {}", iteration), "step", worker, compute_track, steps[step].start, steps[step].end,
-                   {{"iteration", iteration}});
-    }
-    // What began after the last complete step was cut off by the end of the run.
-    const Seconds end = steps.empty() ? Seconds(0) : steps.back().end;
-    for (const CollectiveSpan& span : timeline.collectives) {
-      if (span.end > end) continue;
-      events.slice(title(span.payload->label, span.round), "collective", worker, communication_track, span.start, span.end,
-                   {{"iteration", span.round},
-                    {"bytes", static_cast<std::int64_t>(span.payload->bytes.value)},
-                    {"gradients", span.payload->slices.size()}});
-    }
-    for (const Span& span : timeline.spans) {
-      if (span.worker != worker || span.end > end) continue;
-      if (span.phase == Phase::blocked) {
-        add_blocked(events, span, timeline.collectives);
-      } else {
-        events.slice(title(category(span.phase), span.step), category(span.phase), worker, compute_track, span.start, span.end,
-                     {{"iteration", span.step}});
-      }
-    }
-    for (const LayerSpan& span : timeline.layers) {
-      if (span.worker != worker || span.end > end) continue;
-      events.slice(title(profile.layers[static_cast<std::size_t>(span.layer)].name, span.step), "layer", worker, compute_track, span.start,
-                   span.end, {{"iteration", span.step}, {"phase", category(span.phase)}});
-    }
-  }
+  const int shown = std::min(shown_workers, static_cast<int>(timeline.steps.size()));
+  for (int worker = 0; worker < shown; ++worker) add_worker(events, worker, timeline, profile);
   const Scenario& scenario = point.scenario;
-  const Json json = {{"displayTimeUnit", "ms"},
-                     {"otherData",
-                      {{"point", point.index},
-                       {"scenario", scenario.name},
-                       {"model", scenario.trace->model},
-                       {"provenance", scenario.trace->provenance.kind},
-                       {"cluster", scenario.cluster.name},
-                       {"schedule", scenario.schedule.name},
-                       {"nodes", scenario.cluster.nodes},
-                       {"window_open_s", timeline.window.open.value},
-                       {"window_close_s", timeline.window.close.value}}},
-                     {"traceEvents", events.take()}};
-  return json.dump() + '\n';
+  const Json about = {{"point", point.index},
+                      {"scenario", scenario.name},
+                      {"model", scenario.trace->model},
+                      {"provenance", scenario.trace->provenance.kind},
+                      {"cluster", scenario.cluster.name},
+                      {"schedule", scenario.schedule.name},
+                      {"nodes", scenario.cluster.nodes},
+                      {"window_open_s", timeline.window.open.value},
+                      {"window_close_s", timeline.window.close.value}};
+  return fmt::format(R"({{"displayTimeUnit":"ms","otherData":{},"traceEvents":[{}]}})",
+                     about.dump(-1, ' ', false, Json::error_handler_t::replace), events.text()) +
+         '\n';
 }
 
 }  // namespace syncopate

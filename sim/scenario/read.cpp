@@ -128,6 +128,13 @@ Scenario read_scenario(const Document& document, Library& library) {
   if (const auto fidelity = fields.find("fidelity")) choose<FidelityRow>(*fidelity, fidelities, {"per-message", "flow"});
   const auto all_reduce = fields.find("all_reduce");
   scenario.all_reduce = all_reduce ? &read_collective(*all_reduce) : &collectives().front();
+  if (!can_carry_fit(scenario.cluster, *scenario.all_reduce)) {
+    const Field fit(document, "/cluster/fit", document.root()["cluster"]["fit"]);
+    fit.fail_because(
+        fmt::format("a fit of {0} that is faster than reduce_s_per_B allows cannot be carried to {1}; lower reduce_s_per_B or use "
+                    "\"all_reduce\": \"{0}\"",
+                    scenario.cluster.fit->algorithm->name, scenario.all_reduce->name));
+  }
   scenario.all_reduce_cost = all_reduce_cost(scenario.cluster, *scenario.all_reduce, scenario.cluster.workers());
   scenario.schedule = read_schedule(fields.at("schedule"));
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());

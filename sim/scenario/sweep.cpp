@@ -81,7 +81,7 @@ void apply(const Setting& setting, Document& document, Library& library) {
   const auto sweep = document.root().is_object() ? document.root().value("sweep", Json::object()) : Json::object();
   if (sweep.is_object()) {
     if (sweep.contains(setting.pointer)) {
-      document.set(JsonPointer("/sweep") / setting.pointer, Json::array({setting.value}), " (from --set)");
+      document.set(JsonPointer("/sweep") / setting.pointer, Json::array({setting.value}), std::string(from_command_line));
       return;
     }
     for (const auto& [pointer, values] : sweep.items()) {
@@ -90,7 +90,7 @@ void apply(const Setting& setting, Document& document, Library& library) {
           fmt::format("--set {}: the scenario sweeps {}, which would overwrite it; set {} instead", setting.pointer, pointer, pointer));
     }
   }
-  set_values(document, {{setting.pointer, setting.value}}, library, " (from --set)");
+  set_values(document, {{setting.pointer, setting.value}}, library, std::string(from_command_line));
 }
 
 }  // namespace
@@ -118,13 +118,17 @@ Setting parse_setting(const std::string& text) {
 Study read_study(const std::filesystem::path& file, const std::vector<Setting>& settings) {
   Document base = Document::read(file);
   Library library(file.parent_path());
-  for (const Setting& setting : settings) apply(setting, base, library);
+  std::vector<Setting> outer_first = settings;
+  std::stable_sort(outer_first.begin(), outer_first.end(),
+                   [](const auto& a, const auto& b) { return a.pointer.size() < b.pointer.size(); });
+  for (const Setting& setting : outer_first) apply(setting, base, library);
   const Sweep sweep = read_sweep(base);
 
   Study study;
   study.file = file.string();
   study.document = base.root();
   study.settings = settings;
+  base.erase("sweep");  // it would be copied into every point
   std::size_t count = 1;
   for (const auto& [pointer, values] : sweep) count *= values.size();
   for (std::size_t index = 0; index < count; ++index) {

@@ -53,7 +53,8 @@ fs::path find_folder(const fs::path& wanted) {
 std::vector<fs::path> json_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path().lexically_proximate(fs::current_path()));
+    if (entry.path().extension() == ".json" && !entry.path().filename().string().starts_with('.'))
+      files.push_back(entry.path().lexically_proximate(fs::current_path()));
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -88,9 +89,10 @@ void add_list_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("list", "List what a scenario can name");
   command->add_option("WHAT", *what, "schedules, collectives, topologies, clusters or traces")
       ->required()
-      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "clusters", "traces"}));
+      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "clusters", "traces", "models"}));
   command->footer("Example: simctl list schedules");
   command->callback([what] {
+    if (*what == "models") throw UsageError("models are not built yet; list takes schedules, collectives, topologies, clusters or traces");
     if (*what == "schedules") print_schedules();
     if (*what == "collectives") print_collectives();
     if (*what == "topologies") print_topologies();

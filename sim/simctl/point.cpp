@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/errors.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
 #include "output/timeline_json.hpp"
@@ -28,6 +29,7 @@ std::string PointResult::pack() const {
 
 PointResult PointResult::unpack(const std::string& bytes) {
   Head head;
+  if (bytes.size() < sizeof head) throw SimulationError("its process sent an incomplete result");
   std::memcpy(&head, bytes.data(), sizeof head);
   return {head.metrics, head.workers_simulated, bytes.substr(sizeof head)};
 }

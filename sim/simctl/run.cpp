@@ -12,6 +12,7 @@
 #include "base/files.hpp"
 #include "base/processes.hpp"
 #include "base/text.hpp"
+#include "engine/simulate.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/point.hpp"
@@ -56,6 +57,9 @@ class StudyRun {
     std::signal(SIGINT, [](int) { interrupted = 1; });
     std::signal(SIGTERM, [](int) { interrupted = 1; });
     run_forked(static_cast<int>(study_.points.size()), jobs(), task, done, [] { return interrupted != 0; });
+    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGTERM, SIG_DFL);
+    results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     std::sort(results_.failed.begin(), results_.failed.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
@@ -63,27 +67,16 @@ class StudyRun {
 
   /// Writes and prints what there is; returns how the run ended.
   ExitCode report() {
-    if (!options_.folder.empty()) {
-      const std::filesystem::path folder(options_.folder);
-      remove_old_timelines(folder);
-      write_file(folder / "results.csv", results_csv(results_));
-      write_file(folder / "results.json", results_json(results_, study_).dump(1) + '\n');
-    }
-    if (!options_.quiet) {
-      fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows));
-      for (const std::string& note : notes(study_)) fmt::print("note: {}\n", note);
-      if (!options_.folder.empty()) {
-        fmt::print("results: {0}/results.csv\nfor a page: analysis/report.py {0} -o {0}/report.html\n", options_.folder);
-      }
-    }
+    write();
+    if (!options_.quiet) print();
     for (const FailedPoint& failed : results_.failed)
       fmt::print(stderr, "simctl: {}: point {}: {}\n", study_.file, failed.point, failed.error);
     if (interrupted != 0) {
       fmt::print(stderr, "simctl: interrupted: {} of {} points finished{}\n", results_.rows.size(), study_.points.size(),
-                 options_.folder.empty() ? "" : fmt::format("; their rows are in {}", options_.folder));
-      return ExitCode::interrupted;
+                 options_.folder.empty() || write_error_ ? "" : fmt::format("; their rows are in {}", options_.folder));
     }
     if (write_error_) throw OutputError(*write_error_);
+    if (interrupted != 0) return ExitCode::interrupted;
     return results_.failed.empty() ? ExitCode::done : ExitCode::simulation_failed;
   }
 
@@ -111,6 +104,30 @@ class StudyRun {
     return {!options_.no_symmetry, timeline_points_[static_cast<std::size_t>(index)] ? shown_workers : 0};
   }
 
+  /// A file that cannot be written is told at the end: what else there is still counts.
+  void write_into_folder(const std::string& name, const std::string& text) {
+    try {
+      write_file(std::filesystem::path(options_.folder) / name, text);
+    } catch (const OutputError& error) {
+      if (!write_error_) write_error_ = error.what();
+    }
+  }
+
+  void write() {
+    if (options_.folder.empty()) return;
+    remove_old_timelines(options_.folder);
+    write_into_folder("results.csv", results_csv(results_));
+    write_into_folder("results.json", results_json(results_, study_).dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  }
+
+  void print() const {
+    fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows));
+    for (const std::string& note : notes(study_)) fmt::print("note: {}\n", note);
+    if (!options_.folder.empty() && !write_error_) {
+      fmt::print("results: {0}/results.csv\nfor a page: analysis/report.py {0} -o {0}/report.html\n", options_.folder);
+    }
+  }
+
   /// Timelines of an earlier run in this folder would be taken for this one's.
   void remove_old_timelines(const std::filesystem::path& folder) const {
     std::set<std::string> kept;
@@ -134,12 +151,7 @@ class StudyRun {
     }
     const PointResult result = PointResult::unpack(outcome.result);
     results_.rows.push_back(make_row(study_.points[static_cast<std::size_t>(index)], result));
-    if (result.timeline.empty()) return;
-    try {
-      write_file(std::filesystem::path(options_.folder) / timeline_name(index), result.timeline);
-    } catch (const OutputError& error) {
-      if (!write_error_) write_error_ = error.what();  // the other points still count
-    }
+    if (!result.timeline.empty()) write_into_folder(timeline_name(index), result.timeline);
   }
 
   const Options& options_;
@@ -166,7 +178,9 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("run", "Simulate every point of a scenario and report iteration times and scalability");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file")->required();
-  command->add_option("-o,--output", options->folder, "folder for results.csv, results.json and timelines; made when missing");
+  command->add_option("-o,--output", options->folder, "folder for results.csv, results.json and timelines; made when missing")
+      ->check(
+          [](const std::string& folder) { return folder.empty() ? std::string("the name of a folder must not be empty") : std::string(); });
   command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);

@@ -58,6 +58,7 @@ void show_cluster(const Document& document) {
   for (const Bytes size : sizes) header.push_back(format_bytes(size));
   std::vector<Cells> table = {header};
   for (const Collective& collective : collectives()) {
+    if (!can_carry_fit(cluster, collective)) continue;
     const CostLine cost = all_reduce_cost(cluster, collective, cluster.workers());
     Cells row = {std::string(collective.name), format_seconds(cost.a), fmt::format("{:.4g}", cost.b.value)};
     for (const Bytes size : sizes) row.push_back(format_seconds(cost(size)));
@@ -80,6 +81,7 @@ void add_show_command(CLI::App& app) {
     if (format.json() == "trace/1") return show_trace(document);
     if (format.json() == "cluster/1") return show_cluster(document);
     if (format.json() == "scenario/1") format.fail_because("this is a scenario; use \"simctl check\" or \"simctl run\"");
+    if (format.json() == "model/1") format.fail_because("models are not built yet; show takes a trace or a cluster");
     format.fail("\"trace/1\" or \"cluster/1\"");
   });
 }

@@ -8,7 +8,7 @@
 
 namespace syncopate {
 
-/// What was simulated, in a few lines: the scenario, its traces with a mark for synthetic ones, the iterations.
+/// What was simulated, in a few lines: the scenario, its traces with a mark for synthetic ones, what --set changed.
 std::string describe_study(const Study& study);
 
 /// The finished rows for people. Without a sweep a list of figures; a sweep of one key gives a line per value; of

@@ -11,11 +11,11 @@ namespace syncopate {
 /// What a worker is doing. `blocked`: waiting for a collective, whether or not it moves yet.
 enum class Phase : std::uint8_t { forward, backward, update, blocked };
 
-/// One phase of one worker. A worker's spans follow each other without gap or overlap.
+/// One phase of one worker. A worker's spans follow each other without gap or overlap. Where a timeline does not show the
+/// worker, successive spans of compute are one, named after the first of them.
 struct Span {
   Seconds start;
   Seconds end{};
-  std::int32_t worker = 0;  ///< index of the simulated worker
   std::int32_t step = 0;
   Phase phase = Phase::forward;
 };
@@ -64,7 +64,7 @@ struct JobTimeline {
   Seconds compute;  ///< undisturbed forward + backward + update of one step
   Window window;
   std::vector<std::vector<Step>> steps;  ///< per simulated worker, complete steps only
-  std::vector<Span> spans;
+  std::vector<std::vector<Span>> spans;  ///< per simulated worker
   std::vector<LayerSpan> layers;
   std::vector<CollectiveSpan> collectives;
 };

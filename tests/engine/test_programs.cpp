@@ -135,8 +135,7 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
       Seconds blocked;
       for (int worker = 0; worker < 2; ++worker) {
         Seconds at;
-        for (const Span& span : timeline.front().spans) {
-          if (span.worker != worker) continue;
+        for (const Span& span : timeline.front().spans[static_cast<std::size_t>(worker)]) {
           if (span.start != at) problems += "gap ";
           at = span.end;
           if (worker == 0 && span.step == 2 && span.phase == Phase::blocked) blocked += span.end - span.start;
@@ -146,6 +145,35 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
     });
     // Rank 1 computes for 6 s and updates for 0.5 s; rank 0 starts 0.25 s earlier, computes 3 s, and blocks until 6.5 + 0.25 s.
     CHECK(text == "3.750000");
+  }
+
+  TEST_CASE("adding workers does not change what the others draw") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+      }
+    };
+    const auto first_steps = [&](int ranks) {
+      Job job = small_job(ranks, program);
+      job.speed = {{Jitter::Distribution::lognormal, 0.3}, {}, 5};
+      return simulate_apart({job}, [](const Timeline& timeline) {
+        std::string text;
+        for (std::size_t rank = 0; rank < 4; ++rank) {
+          for (std::size_t step = 0; step < 3; ++step) text += std::to_string(timeline.front().steps[rank][step].end.value) + ' ';
+        }
+        return text;
+      });
+    };
+    CHECK(first_steps(4) == first_steps(9));
+  }
+
+  TEST_CASE("forward out of order is refused") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) worker.forward(1);
+    };
+    CHECK(simulate_apart({small_job(1, program)}, [](const Timeline&) { return std::string(); }) ==
+          "error: rank 0 asked for forward of layer 1 where layer 0 is next");
   }
 
   TEST_CASE("two jobs share the clock and nothing else") {
@@ -193,7 +221,7 @@ TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a numb
       }
     };
     CHECK(simulate_apart({small_job(4, program)}, nothing) ==
-          "error: rank 2 ended its program after 3 steps, at 10.5 s, before the measured window had closed; a program must run until "
+          "error: rank 2 ended its program in step 2, at 10.5 s, before the measured window had closed; a program must run until "
           "next_step() returns false");
   }
 

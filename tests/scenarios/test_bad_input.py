@@ -47,6 +47,9 @@ class BadScenario(Case):
             (scenario(iterations={"warmup": -1}), "/iterations/warmup: expected an integer >= 0, got -1"),
             (scenario(iterations={"measured": 1.5}), "/iterations/measured: expected an integer >= 1, got 1.5"),
             (scenario(iterations={"measured": 1e30}), "/iterations/measured: expected an integer <= 10000000, got 1e+30"),
+            (scenario(name="two\nlines"), '/name: expected a string without control characters, got "two\\nlines"'),
+            (scenario(sweep={"/workers/slow/99999999999999999999": [1]}),
+             "/workers/slow/99999999999999999999: there is no such place (in point 0: /workers/slow/99999999999999999999=1)"),
             (scenario(seed=-1), "/seed: expected an integer >= 0, got -1"),
             (scenario(seed="1"), '/seed: expected an integer >= 0, got "1"'),
             (scenario(workers={"jitter": {"cv": 0.1}}), '/workers/jitter: the required key "distribution" is missing'),
@@ -169,9 +172,13 @@ class BadCluster(Case):
     def test_a_fit_that_cannot_be_carried(self):
         self.write("cluster.json", cluster(reduce_s_per_B=1e-6, fit={"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}))
         done = self.run_scenario(scenario(all_reduce="binary-tree"))
-        self.assertEqual(done.returncode, 3)
-        self.assertIn('cluster "small": its fit of ring over 8 ranks leaves ', done.stderr)
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: cluster.json: /fit: a fit of ring that is faster than reduce_s_per_B allows cannot be "
+                                                             'carried to binary-tree; lower reduce_s_per_B or use "all_reduce": "ring"\n'))
         self.assertEqual(self.run_scenario(scenario()).returncode, 0)
+        shown = self.simctl("show", "cluster.json")
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        self.assertIn("\nring ", shown.stdout)
+        self.assertNotIn("binary-tree", shown.stdout)
 
 
 class BadTrace(Case):

@@ -113,14 +113,16 @@ class Settings(Case):
 
     def test_a_set_value_that_breaks_a_rule_says_where_it_came_from(self):
         done = self.run_scenario(scenario(), "--set", "/cluster/nodes=0")
-        self.assertEqual((done.returncode, done.stderr), (3, "simctl: scenario.json: /cluster/nodes: expected an integer >= 1, got 0 (from --set)\n"))
+        self.assertEqual((done.returncode, done.stderr), (2, "simctl: scenario.json: /cluster/nodes: expected an integer >= 1, got 0 (from --set)\n"))
 
 
 class Usage(Case):
     def test_exit_code_2(self):
         self.write("scenario.json", scenario())
         for arguments in ([], ["rum"], ["run"], ["run", "scenario.json", "--fast"], ["run", "scenario.json", "-j", "0"],
-                          ["run", "scenario.json", "--timeline"], ["run", "scenario.json", "-o", "out", "--timeline", "7"], ["list", "things"]):
+                          ["run", "scenario.json", "--timeline"], ["run", "scenario.json", "-o", "out", "--timeline", "7"], ["list", "things"], ["list", "models"],
+                          ["run", "scenario.json", "-o", ""], ["run", "scenario.json", "--set", "/nowhere=1"],
+                          ["run", "scenario.json", "--set", "/workers/slow/99999999999999999999=1"]):
             with self.subTest(arguments):
                 done = self.simctl(*arguments)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))

@@ -16,7 +16,7 @@ class Timeline(Case):
 
     def slices(self, timeline, track, worker=0, category=None):
         return [event for event in timeline["traceEvents"]
-                if event["ph"] == "X" and event["tid"] == track and event["pid"] == worker and category in (None, event["cat"])]
+                if event["ph"] == "X" and event["tid"] == track and event["pid"] == worker + 1 and category in (None, event["cat"])]
 
     def assert_nested(self, timeline):
         """Slices on one track are nested or apart; Perfetto drops others."""
@@ -37,9 +37,9 @@ class Timeline(Case):
         timeline = self.timeline(scenario())
         self.assert_nested(timeline)
         names = {(e["name"], e["pid"], e["tid"]): e["args"]["name"] for e in timeline["traceEvents"] if e["ph"] == "M"}
-        self.assertEqual(names["process_name", 0, 0], "worker 0 (stands for all 4)")
-        self.assertEqual(names["thread_name", 0, COMPUTE], "compute")
-        self.assertEqual(names["thread_name", 0, COMMUNICATION], "communication")
+        self.assertEqual(names["process_name", 1, 0], "worker 0 (stands for all 4)")
+        self.assertEqual(names["thread_name", 1, COMPUTE], "compute")
+        self.assertEqual(names["thread_name", 1, COMMUNICATION], "communication")
         collectives = self.slices(timeline, COMMUNICATION)
         self.assertEqual([e["name"] for e in collectives[:3]], ["l2.weight, iteration 0", "l1.weight, iteration 0", "l0.weight, iteration 0"])
         # forward 3 ms; l2 is ready after 2 ms of backward; a ring over 4 nodes costs 6 x 50 us + 1.5 x 3 MB / 1.25 GB/s.
@@ -72,7 +72,7 @@ class Timeline(Case):
         content = scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.1}}, sweep={"/cluster/nodes": [2, 12, 4]})
         timeline = self.timeline(content, "0-1", point=1)
         self.assert_nested(timeline)
-        self.assertEqual({e["pid"] for e in timeline["traceEvents"]}, set(range(8)))
+        self.assertEqual({e["pid"] for e in timeline["traceEvents"]}, set(range(1, 9)))
         self.assertTrue((self.folder / "out/timeline-0.json").exists())
         self.assertFalse((self.folder / "out/timeline-2.json").exists())
 

@@ -7,7 +7,7 @@ using namespace syncopate;
 
 namespace {
 
-Span span(int worker, int step, Phase phase, double start, double end) { return {Seconds(start), Seconds(end), worker, step, phase}; }
+Span span(int step, Phase phase, double start, double end) { return {Seconds(start), Seconds(end), step, phase}; }
 
 Step step(double start, double end, int posts = 0, double bytes = 0) {
   Step result;
@@ -45,14 +45,15 @@ TEST_SUITE("Are the metrics derived from the timeline as defined?") {
     timeline.compute = Seconds(4);
     timeline.window = {Seconds(10), Seconds(30)};
     timeline.steps.resize(2);
+    timeline.spans.resize(2);
     for (int worker = 0; worker < 2; ++worker) {
       for (int i = 0; i < 3; ++i) {
         const double start = 10.0 * i;
         const double computed = worker == 0 ? 6.0 : 4.0;
         timeline.steps[static_cast<std::size_t>(worker)].push_back(step(start, start + 10, 2, 100));
-        timeline.spans.push_back(span(worker, i, Phase::forward, start, start + 1));
-        timeline.spans.push_back(span(worker, i, Phase::backward, start + 1, start + computed));
-        timeline.spans.push_back(span(worker, i, Phase::blocked, start + computed, start + 10));
+        timeline.spans[static_cast<std::size_t>(worker)].push_back(span(i, Phase::forward, start, start + 1));
+        timeline.spans[static_cast<std::size_t>(worker)].push_back(span(i, Phase::backward, start + 1, start + computed));
+        timeline.spans[static_cast<std::size_t>(worker)].push_back(span(i, Phase::blocked, start + computed, start + 10));
         if (worker == 0) timeline.collectives.push_back(moving(start + 7, start + 10));
       }
     }

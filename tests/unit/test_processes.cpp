@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <map>
 
@@ -34,6 +36,7 @@ TEST_SUITE("Does each task run alone, and does its failure stay its own?") {
   TEST_CASE("an interruption keeps what is done and kills the rest") {
     bool stop = false;
     int finished = 0;
+    const auto start = std::chrono::steady_clock::now();
     run_forked(
         100, 2,
         [](int index) {
@@ -46,5 +49,7 @@ TEST_SUITE("Does each task run alone, and does its failure stay its own?") {
         },
         [&] { return stop; });
     CHECK(finished == 1);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(50));
+    CHECK(waitpid(-1, nullptr, WNOHANG) == -1);  // no child is left, not even an unreaped one
   }
 }
