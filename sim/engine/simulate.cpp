@@ -38,6 +38,9 @@ std::unique_ptr<s4u::Engine> make_engine() {
   return std::make_unique<s4u::Engine>(&argc, argv.data());
 }
 
+/// Every actor's stack takes two memory mappings, of which Linux allows a process 65,530 (vm.max_map_count).
+constexpr int most_actors = 30'000;
+
 }  // namespace
 
 std::string simgrid_version() { return fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR); }
@@ -49,6 +52,12 @@ Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs) {
   for (const Job& job : jobs) {
     runs.push_back(std::make_unique<JobRun>(job));
     simulated += runs.back()->simulated();
+  }
+  if (simulated > most_actors) {
+    throw SimulationError(
+        fmt::format("{} workers would have to be simulated one by one, and at most {} can be; leave out jitter and slow ranks "
+                    "(equal workers are simulated as one) or use fewer nodes",
+                    simulated, most_actors));
   }
   const std::vector<s4u::Host*> hosts = cluster.topology->build(cluster, simulated);
   std::size_t host = 0;

@@ -32,14 +32,25 @@ std::string figures(const Row& row) {
          line("speedup", fmt::format("{:.4g} on {} workers (efficiency {})", m.speedup, row.workers, percent(m.efficiency)));
 }
 
-std::string one_key(const std::vector<Row>& rows) {
-  std::vector<Cells> table = {
-      {rows.front().sweep.front().first, "iteration", "compute", "wait", "exposed", "comms/iter", "speedup", "efficiency"}};
+/// A line per point: the swept values, then figures.
+std::string point_by_point(const std::vector<Row>& rows) {
+  std::vector<Cells> table(1);
+  for (const auto& [pointer, value] : rows.front().sweep) table.front().push_back(pointer);
+  const Cells titles = {"iteration", "compute", "wait", "exposed", "comms/iter", "speedup", "efficiency"};
+  table.front().insert(table.front().end(), titles.begin(), titles.end());
   for (const Row& row : rows) {
     const Metrics& m = row.metrics;
-    table.push_back({value_label(row.sweep.front().second), format_seconds(m.iteration), format_seconds(m.compute), format_seconds(m.wait),
-                     format_seconds(m.exposed_communication), fmt::format("{:.4g}", m.communications_per_iteration),
-                     fmt::format("{:.4g}", m.speedup), percent(m.efficiency)});
+    Cells line;
+    for (const auto& [pointer, value] : row.sweep) line.push_back(value_label(value));
+    const Cells figures = {format_seconds(m.iteration),
+                           format_seconds(m.compute),
+                           format_seconds(m.wait),
+                           format_seconds(m.exposed_communication),
+                           fmt::format("{:.4g}", m.communications_per_iteration),
+                           fmt::format("{:.4g}", m.speedup),
+                           percent(m.efficiency)};
+    line.insert(line.end(), figures.begin(), figures.end());
+    table.push_back(line);
   }
   return format_table(table);
 }
@@ -59,16 +70,20 @@ class Grid {
  public:
   explicit Grid(const std::vector<Row>& rows) : column_(column_key(rows.front())), header_(keys_of(rows.front(), true)) {
     // In the order in which values first appear; a line is incomplete when points failed.
+    std::set<std::string> seen_columns;
+    std::set<Cells> seen_lines;
     for (const Row& row : rows) {
       const Cells line = keys_of(row, false);
       const std::string column = value_label(row.sweep[column_].second);
-      if (std::find(columns_.begin(), columns_.end(), column) == columns_.end()) columns_.push_back(column);
-      if (std::find(lines_.begin(), lines_.end(), line) == lines_.end()) lines_.push_back(line);
+      if (seen_columns.insert(column).second) columns_.push_back(column);
+      if (seen_lines.insert(line).second) lines_.push_back(line);
       cells_[{line, column}] = &row;
     }
     const std::string& key = rows.front().sweep[column_].first;
     compares_ = is_at_or_above("/schedule", key) || is_at_or_above("/all_reduce", key);
   }
+
+  std::size_t columns() const { return columns_.size(); }
 
   /// Whether the columns are rivals, of which the fastest of a line is marked *.
   bool compares() const { return compares_; }
@@ -139,10 +154,12 @@ std::string summarise(const std::vector<Row>& rows) {
   const std::string fidelity = fmt::format("fidelity: {}\n", fmt::join(fidelities, ", "));
   const std::size_t swept = rows.front().sweep.size();
   if (swept == 0) return figures(rows.front()) + fidelity;
-  if (swept == 1) return one_key(rows) + fidelity;
+  if (swept == 1) return point_by_point(rows) + fidelity;
   const auto iteration = [](const Row& row) { return format_seconds(row.metrics.iteration); };
   const auto efficiency = [](const Row& row) { return percent(row.metrics.efficiency); };
+  constexpr std::size_t widest = 12;
   const Grid grid(rows);
+  if (grid.columns() > widest) return point_by_point(rows) + fidelity;
   return fmt::format("iteration time{}\n{}\nefficiency\n{}\n{}", grid.compares() ? " (* fastest, within 0.5%)" : "", grid.format(iteration),
                      grid.format(efficiency), fidelity);
 }

@@ -35,6 +35,13 @@ class FailedPoints(Case):
                 self.assertEqual(self.rows(), [])
                 self.assertEqual([failed["point"] for failed in json.loads((self.folder / "out/results.json").read_text())["failed"]], [0])
 
+    def test_more_workers_than_can_be_simulated_one_by_one(self):
+        done = self.run_scenario(scenario(cluster=cluster(nodes=65536), workers={"slow": [{"ranks": "0", "factor": 2}]}))
+        self.assertEqual((done.returncode, done.stderr),
+                         (4, "simctl: scenario.json: point 0: 65536 workers would have to be simulated one by one, and at most 30000 can be; leave out "
+                             "jitter and slow ranks (equal workers are simulated as one) or use fewer nodes\n"))
+        self.assertEqual(self.run_scenario(scenario(cluster=cluster(nodes=65536))).returncode, 0)
+
     def test_one_failing_point_does_not_stop_the_others(self):
         sweep = {"/seed": [1, 2], "/schedule/name": ["fine", "one-too-many"]}
         done = self.run_scenario(scenario(sweep=sweep), binary=MISBEHAVING)
