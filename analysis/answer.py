@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-SAME = 1e-9  # relative difference below which two iteration times are the same
+SAME = 0.005     # choices whose time exceeds the fastest's by no more than this fraction win with it
+EQUAL = 1e-9     # relative difference below which two iteration times are one
+WITHIN = f"within {100 * SAME:g} %"
 
 
 @dataclass(frozen=True)
@@ -12,11 +14,11 @@ class Winner:
     setting: str
     nodes: int
     workers: int
-    names: tuple          # more than one when they tie
+    names: tuple          # the fastest first; more than one when they tie (within SAME)
     iteration_s: float
     efficiency: float
     compared: int         # choices that were compared
-    runner_up: tuple      # (name, ratio), or None
+    runner_up: tuple      # (names, ratio), or None; several names where their times are equal
     over_wfbp: float      # ratio, or None where there is no wfbp or it won
 
 
@@ -36,7 +38,9 @@ def winner(setting, nodes, workers, group):
     rest = ranked[~tied]
     runner_up = None
     if len(rest):
-        runner_up = (rest.iloc[0]["choice"], rest.iloc[0]["iteration_s"] / best["iteration_s"])
+        second = rest["iteration_s"].iloc[0]
+        equal = rest["iteration_s"] <= second * (1 + EQUAL)
+        runner_up = (tuple(rest[equal]["choice"]), second / best["iteration_s"])
     wfbp = rest[rest["schedule"] == "wfbp"]
     over_wfbp = wfbp["iteration_s"].min() / best["iteration_s"] if len(wfbp) else None
     if (ranked[tied]["schedule"] == "wfbp").any():
@@ -54,11 +58,11 @@ def sentences(found):
             continue
         spans = []
         for one in here:
-            if spans and spans[-1][0] == one.names:
+            if spans and set(spans[-1][0]) == set(one.names):
                 spans[-1][2] = one.nodes
             else:
                 spans.append([one.names, one.nodes, one.nodes])
-        parts = [f"{listed(names)} {'tie' if len(names) > 1 else 'is fastest'} {size(first, last)}"
+        parts = [f"{listed(names)} {f'tie ({WITHIN})' if len(names) > 1 else 'is fastest'} {size(first, last)}"
                  for names, first, last in spans]
         lines.append((setting, "; ".join(parts)))
     return lines

@@ -1,11 +1,14 @@
-"""The columns of results.csv: one table that reading, checking and the report's glossary share."""
+"""The columns of results.csv: one table that reading, checking and the report's glossary share.
+
+Units and meanings are those of sim/output/RESULTS.md.
+"""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Column:
-    """What one column holds. `kind` is text, count (an integer >= 1) or number (>= 0)."""
+    """What one column holds; `kind` is one of results.RULES, or text."""
 
     kind: str
     unit: str
@@ -13,33 +16,33 @@ class Column:
 
 
 COLUMNS = {
-    "point": Column("index", "", "index of the point in the sweep, from 0; the last swept key varies fastest"),
-    "model": Column("text", "", "the model that the trace was taken from"),
+    "point": Column("index", "", "number of the point, from 0; the last swept pointer varies fastest"),
+    "model": Column("text", "", "the trace's model"),
     "cluster": Column("text", "", "the cluster's name"),
-    "schedule": Column("text", "", "when a worker communicates"),
-    "all_reduce": Column("text", "", "how an all-reduce moves its bytes"),
-    "fidelity": Column("text", "", "how transfers were timed: alpha-beta (one formula per collective), "
-                                   "per-message (each message on its own link), flow (fair sharing where flows meet)"),
-    "nodes": Column("count", "", "machines that train; servers are not counted"),
-    "workers": Column("count", "", "nodes times GPUs per node; servers are not counted"),
-    "batch": Column("count", "samples", "samples per worker and iteration"),
-    "iteration_s": Column("positive", "s", "measured window times workers, divided by the gradients computed in it"),
-    "iteration_p50_s": Column("number", "s", "median over the steps of all workers"),
-    "iteration_p95_s": Column("number", "s", "95th percentile over the steps of all workers"),
-    "compute_s": Column("number", "s", "forward, backward and the worker's own update, undisturbed"),
-    "wait_s": Column("number", "s", "waiting for a worker that has not posted yet, or lost to slowness"),
-    "exposed_communication_s": Column("number", "s", "waiting while bytes move or a server works; "
-                                                     "with compute and wait it sums to iteration_s"),
-    "communication_s": Column("number", "s", "time in which the worker's communication channel is busy, per iteration"),
-    "throughput_samples_per_s": Column("number", "samples/s", "workers times batch, divided by iteration_s"),
-    "speedup": Column("number", "", "throughput relative to one worker that never communicates; "
-                                    "linear scaling equals workers"),
-    "efficiency": Column("number", "", "speedup divided by workers; 1 is linear scaling"),
-    "communications_per_iteration": Column("number", "", "collectives, or pushes plus pulls, posted per gradient step"),
-    "bytes_per_worker_per_iteration": Column("number", "B", "payload that a worker hands over per gradient step"),
-    "staleness_mean": Column("number", "steps", "mean age of the gradients of others when they are applied"),
-    "staleness_max": Column("number", "steps", "largest age of the gradients of others when they are applied"),
-    "measured_iterations": Column("number", "", "iterations in the measured window, rounded up to whole cycles"),
-    "workers_simulated": Column("count", "", "workers that ran in the simulation; 1 stands for all where they "
-                                             "move in lock-step"),
+    "schedule": Column("text", "", "the schedule's name"),
+    "all_reduce": Column("text", "", "the all-reduce algorithm's name"),
+    "fidelity": Column("text", "", "how bytes moved: alpha-beta"),
+    "nodes": Column("count", "", "nodes of the cluster"),
+    "workers": Column("count", "", "workers: one per node"),
+    "batch": Column("count", "samples", "samples per worker and gradient step"),
+    "iteration_s": Column("positive", "s", "mean time of a gradient step"),
+    "iteration_p50_s": Column("number", "s", "median over the pooled steps of all workers that began in the window"),
+    "iteration_p95_s": Column("number", "s", "95th percentile of the same, linear between neighbours"),
+    "compute_s": Column("number", "s", "forward + backward + the worker's own update, undisturbed"),
+    "wait_s": Column("signed", "s", "blocked while nothing moves (a rank has not posted yet), plus compute beyond "
+                                    "compute_s; below 0 when the factors of jitter and slow ranks average below 1"),
+    "exposed_communication_s": Column("number", "s", "blocked while bytes move; the three sum to iteration_s"),
+    "communication_s": Column("number", "s", "the worker's channel is busy, hidden or not"),
+    "throughput_samples_per_s": Column("number", "samples/s", "of all workers: workers x batch / iteration_s"),
+    "speedup": Column("number", "", "throughput over that of one worker that only computes"),
+    "efficiency": Column("number", "", "speedup / workers"),
+    "communications_per_iteration": Column("number", "", "collectives posted per gradient step"),
+    "bytes_per_worker_per_iteration": Column("number", "bytes", "payload of those"),
+    "staleness_mean": Column("number", "steps", "mean age of the gradients that an update applies; 0 in synchronous "
+                                                "schedules"),
+    "staleness_max": Column("number", "steps", "the oldest"),
+    "measured_iterations": Column("number", "steps", "steps that the first worker did in the window; whole cycles "
+                                                     "of the schedule"),
+    "workers_simulated": Column("count", "", "1 when one worker stood for all equal ones, which --no-symmetry "
+                                             "prevents and which changes results by rounding at most"),
 }

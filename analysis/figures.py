@@ -11,10 +11,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
 import style
-from style import PARTS, Sheet, clip, legend_height, look, text_width, time_axis, wrap
+from style import PARTS, Names, Sheet, legend_height, look, text_width, time_axis, wrap
 
 WIDTH, NARROW = 7.16, 4.9   # inches: two columns of a paper, or a figure of one panel
 ROW_GAP = 0.44              # inches: title and tick labels of a small panel
+TITLE_LINE = 0.15           # inches: a further line of a panel's title
+NAMES = 1.9                 # inches: names left of rows are wrapped to this width
 MAX_SERIES = 24             # more lines or bars than this cannot be told apart
 PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 
@@ -53,25 +55,29 @@ def iteration_time(frame, styles, notes):
         if one_each:
             blocks = [(None, frame, [(panel, nodes[0]) for panel, _, nodes in blocks])]
         names = [series for series in styles if series in set(frame["series"])]
-        label = min(1.9, max(text_width(name, 7) for name in names)) + 0.28
-        bar = 0.15 if len(names) > 2 else 0.2
+        labels = Names(names, 7, NAMES)
+        label = labels.width + 0.28
+        bar = max(0.15 if len(names) > 2 else 0.2, labels.row)
         body = bar * len(names) + 0.06
         handles = [Patch(facecolor=color, label=text) for text, color in PARTS.values()]
         full = NARROW if all(len(cells) == 1 for _, _, cells in blocks) else WIDTH
         head = heading_height(notes, full)
-        heights = []
+        heights, titles = [], []
         for panel, _, cells in blocks:
-            rows_of_panels = -(-len(cells) // columns_for(len(cells)))
-            heights.append((0.16 if panel else 0) + rows_of_panels * (body + ROW_GAP) + 0.26)
+            columns = columns_for(len(cells))
+            titles.append(cell_titles(cells, (full - 0.1 - label) / columns))
+            gap = row_gap(titles[-1])
+            panel_lines = wrap(panel, 8.5, full - 0.2, "bold") if panel else []
+            heights.append(0.16 * len(panel_lines) + -(-len(cells) // columns) * (body + gap) + 0.26)
         sheet = Sheet(full, head + sum(heights) + legend_height(handles, full) + 0.1)
         heading(sheet, notes)
         factor, unit = time_axis(frame["iteration_s"].max())
         top = head
-        for (panel, rows, cells), height in zip(blocks, heights):
-            if panel:
-                sheet.text(0.1, top, panel, weight="bold", fontsize=8.5)
-            split_block(sheet, top + (0.16 if panel else 0), rows, cells, names, styles, label, body,
-                        factor, unit)
+        for (panel, rows, cells), height, title in zip(blocks, heights, titles):
+            panel_lines = wrap(panel, 8.5, full - 0.2, "bold") if panel else []
+            for place, line in enumerate(panel_lines):
+                sheet.text(0.1, top + 0.16 * place, line, weight="bold", fontsize=8.5)
+            split_block(sheet, top + 0.16 * len(panel_lines), rows, cells, title, labels, styles, body, factor, unit)
             top += height
         sheet.legend(handles, top)
         return sheet.figure
@@ -82,24 +88,39 @@ def columns_for(count):
     return -(-count // -(-count // 5)) if count > 5 else count
 
 
-def split_block(sheet, top, rows, cells, names, styles, label, body, factor, unit):
+def cell_titles(cells, width):
+    """The title of each small panel, wrapped to `width` inches with some air: nodes, or a setting with its nodes."""
+    found = []
+    for cell in cells:
+        title = f"{cell[0]}, {cell[1]}" if isinstance(cell, tuple) else str(cell)
+        title += " node" if title.split()[-1] == "1" else " nodes"
+        found.append(wrap(title, 7.5, width - 0.1))
+    return found
+
+
+def row_gap(titles):
+    return ROW_GAP + 0.13 * (max(map(len, titles)) - 1)
+
+
+def split_block(sheet, top, rows, cells, titles, labels, styles, body, factor, unit):
     """The small panels of one setting. They share the time axis unless the shortest could then not be read."""
     columns = columns_for(len(cells))
     gap = 0.2
+    names, label = list(labels.texts), labels.width + 0.28
+    above = row_gap(titles) - ROW_GAP
     width = (sheet.width - 0.1 - label - gap * columns) / columns
     pick = [rows[(rows["panel"] == cell[0]) & (rows["nodes"] == cell[1])] if isinstance(cell, tuple)
             else rows[rows["nodes"] == cell] for cell in cells]
     longest = [part["iteration_s"].max() * factor for part in pick]
     shared = max(longest) <= 4 * min(longest)
     tail = text_width("0000", 6.3) + 0.06
-    for place, (cell, part) in enumerate(zip(cells, pick)):
+    for place, part in enumerate(pick):
         row, column = divmod(place, columns)
-        axes = sheet.axes(0.1 + label + column * (width + gap), top + 0.2 + row * (body + ROW_GAP), width, body)
+        axes = sheet.axes(0.1 + label + column * (width + gap), 
+                          top + 0.2 + above + row * (body + ROW_GAP + above), width, body)
         limit = (max(longest) if shared else longest[place]) * width / max(0.3, width - tail)
         split_bars(axes, part, names, factor)
-        title = f"{cell[0]}, {cell[1]}" if isinstance(cell, tuple) else str(cell)
-        title += " node" if title.split()[-1] == "1" else " nodes"
-        axes.set_title(clip(title, 8, width + gap), fontsize=7.5, weight="normal", pad=3)
+        axes.set_title("\n".join(titles[place]), fontsize=7.5, weight="normal", pad=3)
         axes.set_xlim(0, limit)
         axes.set_ylim(len(names) - 0.45, -0.55)
         axes.xaxis.set_major_locator(MaxNLocator(4 if width < 2 else 6, steps=[1, 2, 2.5, 5, 10]))
@@ -108,10 +129,10 @@ def split_block(sheet, top, rows, cells, names, styles, label, body, factor, uni
         axes.grid(axis="x")
         axes.set_yticks([])
         if column == 0:
-            name_rows(axes, names, styles)
+            name_rows(axes, names, styles, labels)
     rows_of_panels = -(-len(cells) // columns)
     span = columns * (width + gap) - gap
-    sheet.text(0.1 + label + span / 2, top + rows_of_panels * (body + ROW_GAP) - 0.02,
+    sheet.text(0.1 + label + span / 2, top + rows_of_panels * (body + ROW_GAP + above) - 0.02,
                f"iteration time ({unit})" + ("" if shared else "; each panel has its own scale"),
                ha="center", fontsize=7.5)
 
@@ -121,8 +142,10 @@ def split_bars(axes, rows, names, factor, size=6.3):
     place = {name: index for index, name in enumerate(names)}
     where = [place[series] for series in rows["series"]]
     left = [0.0] * len(rows)
+    faster = rows["wait_s"].clip(upper=0)      # below 0: compute was shorter than undisturbed
     for column, (text, color) in PARTS.items():
-        widths = list(rows[column] * factor)
+        widths = rows[column] + faster if column == "compute_s" else rows[column].clip(lower=0)
+        widths = list(widths * factor)
         axes.barh(where, widths, left=left, height=0.74, color=color, label=text, linewidth=0)
         left = [start + width for start, width in zip(left, widths)]
     shift = ScaledTranslation(0.03, 0, axes.figure.dpi_scale_trans)
@@ -131,7 +154,7 @@ def split_bars(axes, rows, names, factor, size=6.3):
                   transform=axes.transData + shift)
 
 
-def name_rows(axes, names, styles, size=7):
+def name_rows(axes, names, styles, labels, size=7):
     """The series' names left of the axes, each with the colour and marker that it has in the line figures."""
     blend = blended_transform_factory(axes.transAxes, axes.transData)
     for y, name in enumerate(names):
@@ -140,7 +163,8 @@ def name_rows(axes, names, styles, size=7):
         axes.plot([0], [y], marker=styles[name].marker, color=styles[name].color, linestyle="none",
                   markersize=4 * style.MARKER_SCALE.get(styles[name].marker, 1), clip_on=False,
                   transform=blend + mark, label="_mark")
-        axes.text(0, y, clip(name, size, 1.9), ha="right", va="center_baseline", fontsize=size,
+        axes.text(0, y, labels.texts[name], ha="right", fontsize=size,
+                  va="center" if "\n" in labels.texts[name] else "center_baseline", linespacing=1.1,
                   transform=blend + text)
 
 
@@ -164,30 +188,37 @@ def scaling(frame, styles, notes, column, label):
         names = [series for series in styles if series in set(frame["series"])]
         columns = {1: 1, 2: 2, 4: 2}.get(len(panels), 3)
         full = NARROW if columns == 1 else WIDTH
-        left = 0.55 if lines else min(1.9, max(text_width(name, 7) for name in names)) + 0.38
+        labels = Names(names, 7, NAMES)
+        left = 0.55 if lines else labels.width + 0.38
         gap = 0.22
         width = (full - left - gap * (columns - 1) - 0.12) / columns
-        height = (2.75 if columns < 3 else 2.1) if lines else 0.2 * len(names) + 0.1
+        height = (2.75 if columns < 3 else 2.1) if lines else max(0.2, labels.row) * len(names) + 0.1
+        titles = [wrap(panel if lines else with_nodes(panel, rows), 8.5, width, "bold") for panel, rows in panels]
+        above = TITLE_LINE * (max(map(len, titles)) - 1)
+        pitch = above + height + 0.66
         handles = line_handles(names, styles) if lines else [reference_handle()]
         head = heading_height(notes, full)
         rows_of_panels = -(-len(panels) // columns)
-        sheet = Sheet(full, head + rows_of_panels * (height + 0.66) + legend_height(handles, full) + 0.12)
+        sheet = Sheet(full, head + rows_of_panels * pitch + legend_height(handles, full) + 0.12)
         heading(sheet, notes)
-        for place, (panel, rows) in enumerate(panels):
+        for place, (_, rows) in enumerate(panels):
             row, number = divmod(place, columns)
-            axes = sheet.axes(left + number * (width + gap), head + 0.22 + row * (height + 0.66), width, height)
+            axes = sheet.axes(left + number * (width + gap), head + 0.22 + above + row * pitch, width, height)
             if lines:
                 scaling_lines(axes, rows, names, styles, column, width, limits(frame, column))
                 axes.set_ylabel(label if number == 0 else "")
                 axes.tick_params(labelleft=number == 0)
             else:
-                scaling_bars(axes, rows, names, styles, column, frame, number == 0)
+                scaling_bars(axes, rows, labels, styles, column, frame, number == 0)
                 axes.set_xlabel(label)
-                nodes = rows["nodes"].iloc[0]
-                panel = f"{panel}, {nodes} node{'s' if nodes > 1 else ''}"
-            axes.set_title(clip(panel, 9, width))
-        sheet.legend(handles, head + rows_of_panels * (height + 0.66) + 0.02)
+            axes.set_title("\n".join(titles[place]))
+        sheet.legend(handles, head + rows_of_panels * pitch + 0.02)
         return sheet.figure
+
+
+def with_nodes(panel, rows):
+    nodes = rows["nodes"].iloc[0]
+    return f"{panel}, {nodes} node{'s' if nodes > 1 else ''}"
 
 
 def reference_handle():
@@ -257,8 +288,9 @@ def ticks(axis, values, room):
     axis.set_minor_locator(NullLocator())
 
 
-def scaling_bars(axes, rows, names, styles, column, frame, first, size=7):
+def scaling_bars(axes, rows, labels, styles, column, frame, first, size=7):
     """One panel where there is one number of nodes: bars instead of a line through one point."""
+    names = list(labels.texts)
     ideal = 1.0 if column == "efficiency" else rows["workers"].iloc[0]
     axes.axvline(ideal, color=style.REFERENCE, linewidth=1, zorder=2, label="linear scaling")
     for y, name in enumerate(names):
@@ -275,4 +307,4 @@ def scaling_bars(axes, rows, names, styles, column, frame, first, size=7):
     axes.set_yticks([])
     axes.grid(axis="x")
     if first:
-        name_rows(axes, names, styles, size=size)
+        name_rows(axes, names, styles, labels, size)

@@ -19,24 +19,26 @@ def label(runs):
 
     `place` is model and cluster; `setting` adds the swept keys that are no choice; `choice` is the schedule with what
     tells it apart. Figures have one panel per `panel` and one line or bar per `series`: setting and choice, or, where
-    there is but one choice, place and the swept values.
+    there is but one choice, place and the swept values; these leave out what all rows share.
     """
     frame = pandas.concat([run.rows.assign(run=number) for number, run in enumerate(runs)], ignore_index=True)
     pointers = [name for name in frame.columns if name.startswith("/")]
     values = [{name: parse(row[name]) for name in pointers if isinstance(row[name], str)}
               for row in frame.to_dict("records")]
     others = [name for name in pointers if name not in SHOWN_BY_COLUMNS and not is_choice(name)]
-    frame["place"] = places(frame)
-    swept = [", ".join(name_value(name, row[name], pointers) for name in others if name in row) for row in values]
+    place = places(frame)
+    swept = [[name_value(name, row[name], pointers) for name in others if name in row] for row in values]
+    frame["place"] = texts(place)
     frame["choice"] = choices(frame, runs, values)
-    frame["setting"] = join(frame["place"], swept)
-    tell_apart(frame, runs, values)
+    frame["setting"] = texts([one + two for one, two in zip(place, swept)])
+    tell_apart(frame, runs, values, swept)
     if frame["choice"].nunique() > 1:
-        frame["panel"], frame["series"] = frame["setting"], frame["choice"]
+        frame["panel"] = varying([one + two for one, two in zip(place, swept)], frame["setting"])
+        frame["series"] = frame["choice"]
     else:
-        extra = [setting[len(place):].lstrip(", ") for setting, place in zip(frame["setting"], frame["place"])]
-        frame["panel"] = frame["place"]
-        frame["series"] = [text or choice for text, choice in zip(extra, frame["choice"])]
+        frame["panel"] = varying(place, frame["place"])
+        extra = [text or choice for text, choice in zip(texts(swept), frame["choice"])]
+        frame["series"] = varying(swept, extra)
     return frame[ADDED + [name for name in frame.columns if name not in ADDED]]
 
 
@@ -52,11 +54,22 @@ def parse(cell):
         return cell
 
 
+def texts(parts):
+    return [", ".join(one) for one in parts]
+
+
+def varying(parts, whole):
+    """The parts of each row that not all rows share; `whole`, the rows' full names, where these tell no rows apart."""
+    shared = set.intersection(*map(set, parts))
+    short = texts([[part for part in one if part not in shared] for one in parts])
+    return short if all(short) and len(set(short)) == len(set(whole)) else list(whole)
+
+
 def places(frame):
-    """The cluster's name, with the model and the batch where these differ between rows."""
+    """Lists of the cluster's name, after the model and the batch where these differ between rows."""
     models = frame["model"].nunique() > 1
     batches = frame.groupby("model")["batch"].transform("nunique") > 1
-    return [", ".join(([model] if models else []) + ([f"batch {batch}"] if several else []) + [cluster])
+    return [([model] if models else []) + ([f"batch {batch}"] if several else []) + [cluster]
             for model, batch, cluster, several
             in zip(frame["model"], frame["batch"], frame["cluster"], batches)]
 
@@ -118,15 +131,18 @@ def short(value):
         return " ".join([str(value["name"])] + [f"{key}={short(part)}" for key, part in value.items()
                                                 if key != "name"])
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text if len(text) <= 40 else text[:39] + "…"
+    return text if len(text) <= 120 else text[:119] + "…"
 
 
 def join(left, right):
     return [f"{one}, {two}" if two else one for one, two in zip(left, right)]
 
 
-def tell_apart(frame, runs, values):
-    """Adds to `setting` what distinguishes rows that would otherwise carry the same name at the same size."""
+def tell_apart(frame, runs, values, swept):
+    """Adds to `setting` what distinguishes rows that would otherwise carry the same name at the same size.
+
+    The lists of `swept` get it too.
+    """
     key = ["setting", "choice", "nodes"]
     candidates = [
         [short(row.get("/cluster", "")) for row in values],
@@ -144,3 +160,5 @@ def tell_apart(frame, runs, values):
         trial = [text if setting in settings else "" for text, setting in zip(extra, frame["setting"])]
         if len({(setting, text) for setting, text in zip(frame["setting"], trial) if text}) > len(settings):
             frame["setting"] = join(frame["setting"], trial)
+            for parts, text in zip(swept, trial):
+                parts += [text] * bool(text)

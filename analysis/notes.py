@@ -1,5 +1,8 @@
 """What every figure and page must say of its data: what was simulated, what is synthetic, what is missing."""
 
+import json
+import re
+
 
 def distinct(values):
     return list(dict.fromkeys(values))
@@ -17,7 +20,40 @@ def subject(runs, frame):
               for model, rows in frame.groupby("model", sort=False)]
     traces = distinct(trace_text(trace) for run in runs for trace in run.about["traces"])
     return "  ·  ".join(["; ".join(models)] + (["; ".join(traces)] if traces else [])
-                        + [" and ".join(distinct(frame["fidelity"]))])
+                        + [" and ".join(distinct(frame["fidelity"]))]
+                        + [f"cluster {cluster}" for cluster in lone_cluster(frame)])
+
+
+def lone_cluster(frame):
+    """The name of the only cluster, as a list, where no panel's title has it; else an empty list."""
+    names = distinct(frame["cluster"])
+    return names if len(names) == 1 and not any(names[0] in panel for panel in frame["panel"]) else []
+
+
+def changed(run):
+    """What --set changed: /cluster/link/bandwidth = "1Gbps"; "" where it changed nothing."""
+    return "; ".join(f"{pointer} = {json.dumps(value, ensure_ascii=False)}"
+                     for pointer, value in run.about["settings"].items())
+
+
+def disturbed(run):
+    """The jitter and the slow ranks of the scenario's workers, and what of them was swept; "" where there is none."""
+    workers = run.about["scenario"].get("workers")
+    workers = workers if isinstance(workers, dict) else {}
+    jitter, slow = workers.get("jitter"), workers.get("slow")
+    found = []
+    if isinstance(jitter, dict):
+        found.append(f"{jitter.get('distribution')} jitter, cv {jitter.get('cv')}")
+    for one in (slow if isinstance(slow, list) else []):
+        if isinstance(one, dict):
+            ranks = str(one.get("ranks"))
+            found.append(f"rank{'' if ranks.isdigit() else 's'} {ranks} slowed by {number(one.get('factor'))}")
+    swept = [name for name in run.swept if re.match("/workers(/|$)", name)]
+    return "; ".join(found + [f"swept: {', '.join(swept)}"] * bool(swept))
+
+
+def number(value):
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
 def warnings(runs):
@@ -28,7 +64,7 @@ def warnings(runs):
                          if trace["provenance"]["kind"] == "synthetic")
     if synthetic:
         found.append(f"Synthetic trace ({', '.join(synthetic)}): its layer times are modelled, not measured.")
-    found += distinct(f"{note[:1].upper()}{note[1:]}." for run in runs for note in run.about.get("notes", []))
+    found += distinct(f"{note[:1].upper()}{note[1:]}." for run in runs for note in run.about["notes"])
     for run in runs:
         failed, unrun = run.missing()
         if failed or unrun:

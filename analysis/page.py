@@ -6,8 +6,9 @@ from html import escape
 from pathlib import Path, PurePath
 
 import notes
-from answer import sentences
+from answer import WITHIN, sentences
 from columns import COLUMNS
+from labels import parse, short
 from style import duration, significant
 
 PIXELS_PER_INCH = 140     # the size at which a figure's smallest text still reads like the page's
@@ -73,11 +74,19 @@ def about(runs, frame):
         ("Fidelity", several(frame["fidelity"])),
         ("Scenario", several(PurePath(str(run.about["scenario_file"])).name for run in runs
                              if run.about["scenario_file"])),
+        ("Changed", per_run(runs, notes.changed)),
+        ("Workers", per_run(runs, notes.disturbed)),
         ("Points", "<br>".join(points(run, len(runs) > 1) for run in runs)),
         ("Seed", several(run.about["seed"] for run in runs if run.about["seed"] is not None)),
         ("Versions", several(f"{name} {version}" for run in runs for name, version in run.about["versions"].items())),
     ]
     return '<dl class="about">' + "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text) + "</dl>"
+
+
+def per_run(runs, tell):
+    """What `tell` says of each run that it says anything of, on a line of its own, named where there are several."""
+    texts = [(run.name, tell(run)) for run in runs]
+    return "<br>".join(escape(f"{name}: {text}" if len(runs) > 1 else text) for name, text in texts if text)
 
 
 def points(run, named):
@@ -96,35 +105,37 @@ def answer(found, frame, styles):
     compared = any(one.compared > 1 for one in found)
     workers = any(one.workers != one.nodes for one in found)
     wfbp = any(one.over_wfbp for one in found)
-    head = [("Setting", 1)] * several + [("Nodes", 0)] + [("Workers", 0)] * workers + \
-        [("Fastest" if compared else "Schedule", 1), ("Iteration", 0), ("Efficiency", 0)] + \
-        [("Runner-up", 1), ("its time / fastest", 0)] * compared + [("wfbp's time / fastest", 0)] * wfbp
+    head = [("Setting", "text setting")] * several + [("Nodes", "")] + [("Workers", "more")] * workers + \
+        [("Fastest" if compared else "Schedule", "text"), ("Iteration", ""), ("Efficiency", "")] + \
+        [("Runner-up", "text more"), ("its time / fastest", "more")] * compared + \
+        [("wfbp's time / fastest", "more")] * wfbp
     colors = {choice: styles[series].color for choice, series in zip(frame["choice"], frame["series"])}
     rows, last = [], None
     for one in found:
-        cells = [(escape(one.setting), "text")] * several + [(str(one.nodes), "")]
-        cells += [(str(one.workers), "")] * workers
-        names = ", ".join(dot(colors[name]) + escape(name) for name in one.names)
-        names += " (equal)" if len(one.names) > 1 else ""
+        cells = [(escape(one.setting), "text setting")] * several + [(str(one.nodes), "")]
+        cells += [(str(one.workers), "more")] * workers
+        names = dotted(one.names, colors) + (f' <span class="name">({WITHIN})</span>' if len(one.names) > 1 else "")
         if one.compared < max(other.compared for other in found if other.setting == one.setting):
             names += f" (of {one.compared})"      # rows are missing here: the winner had fewer rivals
         cells += [(names, "text win"),
                   (duration(one.iteration_s), ""), (f"{significant(100 * one.efficiency)} %", "")]
         if compared:
-            cells += [(dot(colors[one.runner_up[0]]) + escape(one.runner_up[0]), "text"),
-                      (ratio(one.runner_up[1]), "")] if one.runner_up else [("–", "text"), ("–", "")]
+            second = (dotted(one.runner_up[0], colors), ratio(one.runner_up[1])) if one.runner_up else ("–", "–")
+            cells += [(second[0], "text more"), (second[1], "more")]
         if wfbp:
-            cells += [(ratio(one.over_wfbp) if one.over_wfbp else "–", "")]
+            cells += [(ratio(one.over_wfbp) if one.over_wfbp else "–", "more")]
         rows.append(('<tr class="first">' if last not in (None, one.setting) else "<tr>")
                     + "".join(f'<td class="{kind}">{text}</td>' for text, kind in cells) + "</tr>")
         last = one.setting
-    header = "".join(f'<th class="{"text" if text else ""}">{name}</th>' for name, text in head)
+    header = "".join(f'<th class="{kind}">{name}</th>' for name, kind in head)
     return (f'{lines}<div class="scroll{" tall" if len(rows) > 40 else ""}"><table id="answer"><thead><tr>{header}'
             f'</tr></thead><tbody>{"".join(rows)}</tbody></table></div>')
 
 
-def dot(color):
-    return f'<span class="dot" style="background:{color}"></span>'
+def dotted(names, colors):
+    """Names with the dots of their series; a line rather breaks between names than inside one."""
+    return " ".join(f'<span class="name"><span class="dot" style="background:{colors[name]}"></span>{escape(name)}'
+                    f'{"," if name != names[-1] else ""}</span>' for name in names)
 
 
 def ratio(value):
@@ -154,7 +165,7 @@ def inline(svg, prefix, title):
 
 
 def all_rows(runs, frame):
-    names = [name for name in frame.columns if name.startswith("/")]
+    names = [name for name in frame.columns if name.startswith("/") and not repeats(frame, name)]
     names = ["point"] + names + [name for name in COLUMNS if name != "point"]
     texts = {name for name in names if name.startswith("/") or COLUMNS[name].kind == "text"}
     several = len(runs) > 1
@@ -172,6 +183,18 @@ def all_rows(runs, frame):
         lines.append(f"<tr>{cells}</tr>")
     return (f'<div class="scroll tall" tabindex="0"><table id="rows"><thead><tr>{head}</tr></thead>'
             f'<tbody>{"".join(lines)}</tbody></table></div>')
+
+
+REPEATED = {"/cluster": "cluster", "/cluster/name": "cluster", "/cluster/nodes": "nodes", "/schedule/name": "schedule",
+            "/all_reduce": "all_reduce", "/all_reduce/name": "all_reduce"}
+
+
+def repeats(frame, pointer):
+    """Whether every cell of a swept pointer says no more than a documented column does."""
+    if pointer not in REPEATED:
+        return False
+    return all(short(parse(cell)) == str(value) for cell, value in zip(frame[pointer], frame[REPEATED[pointer]])
+               if isinstance(cell, str))
 
 
 def glossary(frame):

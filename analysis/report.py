@@ -26,14 +26,16 @@ from errors import InputError, OutputError  # noqa: E402
 from results import read_runs  # noqa: E402
 
 TITLES = {
-    "iteration-time": ("Iteration time", "Where an iteration's time goes: computing, waiting for other workers, and "
-                                         "communication that no computing hides. The number is the sum."),
+    "iteration-time": ("Iteration time", "Where an iteration's time goes: undisturbed computing, waiting for other "
+                                         "workers or being slowed down, and communication that no computing hides. "
+                                         "The number is the sum."),
     "speedup": ("Speedup", "Throughput relative to one worker that never communicates. The grey line is linear "
                            "scaling."),
     "efficiency": ("Efficiency", "Speedup divided by the number of workers; the grey line at 1 is linear scaling."),
-    "timeline": ("One iteration", "The first whole iteration of median length in the measured window, on the first "
-                                  "worker shown. Upper lane: computing and waiting. Lower lane: its communication "
-                                  "channel; alternating shades are successive messages."),
+    "timeline": ("One iteration", "The first whole iteration of median length in the measured window, of the worker "
+                                  "that a title names, or of any where one stands for all. Upper lane: computing "
+                                  "and waiting. Lower lane: its communication channel; alternating shades are "
+                                  "successive messages."),
 }
 
 MEETING = " Where lines meet, the later one is thinner and lies on top."
@@ -115,9 +117,19 @@ def make(options):
             files += [(place(options.output, f"{name}.{options.format}"), style.to_bytes(figure, options.format))
                       for name, figure in made.items()]
     if options.picture:
+        say_which_cluster(frame, picture.chosen(figures.fewer(frame)[0], styles, lanes)[0])
         files.append((Path(options.picture),
                       style.to_bytes(picture.picture(frame, styles, about, lanes), "png", dpi=200)))
     return files
+
+
+def say_which_cluster(frame, panel):
+    """One line on stderr where the picture leaves clusters out."""
+    shown = notes.distinct(frame["cluster"][frame["panel"] == panel])
+    others = [name for name in notes.distinct(frame["cluster"]) if name not in shown]
+    if others:
+        print(f"report.py: --picture shows the cluster {', '.join(shown)}; "
+              f"for another: --cluster {' or '.join(others)}", file=sys.stderr)
 
 
 def caption(name, frame):

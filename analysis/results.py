@@ -51,6 +51,8 @@ def read_runs(folders):
 
 def read_run(folder):
     again = f"run the scenario again: simctl run SCENARIO -o {folder}"
+    if folder.is_file():
+        raise InputError(f"{folder}: is a file; name its folder, {folder.parent}")
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; make it with: simctl run SCENARIO -o {folder}")
     rows, swept = read_table(folder / "results.csv", again)
@@ -120,6 +122,7 @@ RULES = {
     "index": ("an integer >= 0", lambda value: value >= 0 and value == int(value)),
     "count": ("an integer >= 1", lambda value: value >= 1 and value == int(value)),
     "positive": ("a number > 0", lambda value: value > 0),
+    "signed": ("a number", lambda value: True),
     "number": ("a number >= 0", lambda value: value >= -1e-9),  # a difference of equal times may round below 0
 }
 
@@ -135,7 +138,9 @@ def number_in(path, row, name, cell, again):
         rule, value = "a number below 1e18", math.nan
     if not math.isfinite(value) or not holds(value):
         raise InputError(f'{path}: row {row}, column "{name}": expected {rule}, got {shown(cell)}; {again}')
-    return int(value) if kind in ("index", "count") else max(0.0, value)
+    if kind in ("index", "count"):
+        return int(value)
+    return value if kind == "signed" else max(0.0, value)
 
 
 def check_rows(path, rows, again):
@@ -170,6 +175,10 @@ def read_about(path, again):
     need("/versions", isinstance(about["versions"], dict), "an object", about["versions"])
     total = about.get("points_total")
     need("/points_total", is_count(total), "an integer >= 0", total)
+    need("/settings", isinstance(about.setdefault("settings", {}), dict), "an object", about["settings"])
+    need("/notes", isinstance(about.setdefault("notes", []), list), "a list", about["notes"])
+    for place, note in enumerate(about["notes"]):
+        need(f"/notes/{place}", isinstance(note, str), "a string", note)
     for key in ("traces", "failed", "points"):
         need(f"/{key}", isinstance(about.setdefault(key, []), list), "a list", about[key])
         for place, item in enumerate(about[key]):

@@ -44,7 +44,7 @@ SCHEDULES = {
     "sgp": (BLACK, ">", DOTTED),
 }
 
-PARTS = {"compute_s": ("compute", BLUE), "wait_s": ("waiting for other workers", WAITING),
+PARTS = {"compute_s": ("compute", BLUE), "wait_s": ("waiting or slowed down", WAITING),
          "exposed_communication_s": ("exposed communication", ORANGE)}
 
 
@@ -178,7 +178,7 @@ def text_width(text, size, weight="normal"):
 def wrap(text, size, width, weight="normal"):
     """The text as lines that are at most `width` inches wide, broken between words."""
     lines = [""]
-    for word in text.split():
+    for word in (part for word in text.split() for part in pieces(word, size, width, weight)):
         trial = f"{lines[-1]} {word}".strip()
         if lines[-1] and text_width(trial, size, weight) > width:
             lines.append(word)
@@ -187,13 +187,23 @@ def wrap(text, size, width, weight="normal"):
     return lines
 
 
-def clip(text, size, width):
-    """The text, cut with an ellipsis where it is wider than `width` inches."""
-    if text_width(text, size) <= width:
-        return text
-    while len(text) > 1 and text_width(text + "…", size) > width:
-        text = text[:-1]
-    return text.rstrip() + "…"
+def pieces(word, size, width, weight):
+    """The word; where it is wider than a line, as pieces that fit."""
+    found = [""]
+    for letter in word:
+        if found[-1] and text_width(found[-1] + letter, size, weight) > width:
+            found.append("")
+        found[-1] += letter
+    return found
+
+
+class Names:
+    """Names that stand left of the rows of a figure, wrapped: their widths and heights in inches."""
+
+    def __init__(self, names, size, limit):
+        self.texts = {name: "\n".join(wrap(name, size, limit)) for name in names}
+        self.width = max(text_width(line, size) for text in self.texts.values() for line in text.split("\n"))
+        self.row = 0.0185 * size * max(text.count("\n") + 1 for text in self.texts.values())
 
 
 def significant(value, digits=3):

@@ -1,5 +1,6 @@
 """One iteration as lanes: reading timeline-<point>.json, and the figure that compares schedules on one time axis."""
 
+import re
 import statistics
 from dataclasses import dataclass
 
@@ -8,9 +9,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 import style
 from errors import InputError
-from figures import WIDTH, heading, heading_height, name_rows
+from figures import NAMES, TITLE_LINE, WIDTH, heading, heading_height, name_rows
 from results import read_json, shown
-from style import Sheet, clip, legend_height, look, text_width, time_axis
+from style import Names, Sheet, legend_height, look, time_axis, wrap
 
 COMPUTE, COMMUNICATION = 1, 2
 PHASES = {"forward": ("forward", style.SKY), "backward": ("backward", style.BLUE), "update": ("update", style.GREEN),
@@ -41,6 +42,7 @@ class Lanes:
     length: float
     compute: tuple
     channel: tuple
+    alone: bool = False   # one worker stands for all
 
 
 def read_all(runs, frame):
@@ -79,10 +81,19 @@ def read(path, rows, folder):
               for key in ("window_open_s", "window_close_s")]
     slices = slices_of(path, events, again)
     steps = [one for one in slices if one["cat"] == "step"]
-    rank = min((one["pid"] for one in steps), default=None)
-    mine = [one for one in slices if one["pid"] == rank]
-    step = typical([one for one in steps if one["pid"] == rank], window)
-    return None if step is None else lanes_of(mine, step, row, rank)
+    process = min((one["pid"] for one in steps), default=None)
+    mine = [one for one in slices if one["pid"] == process]
+    step = typical([one for one in steps if one["pid"] == process], window)
+    return None if step is None else lanes_of(mine, step, row, worker_of(events, process))
+
+
+def worker_of(events, process):
+    """The worker that a process of the file stands for: the number in the process's name, such as "rank 0"."""
+    for event in events:
+        if isinstance(event, dict) and event.get("name") == "process_name" and event.get("pid") == process:
+            number = re.search(r"\d+", str(event.get("args")))
+            return int(number[0]) if number else process
+    return process
 
 
 def slices_of(path, events, again):
@@ -130,28 +141,40 @@ def lanes_of(slices, step, row, rank):
                      if one["tid"] == tid and keep(one["cat"]) and one["end"] > begin and one["start"] < end)
 
     return Lanes(row["panel"], row["series"], int(row["nodes"]), rank, step["iteration"], end - begin,
-                 inside(COMPUTE, PHASES.__contains__), inside(COMMUNICATION, lambda _: True))
+                 inside(COMPUTE, PHASES.__contains__), inside(COMMUNICATION, lambda _: True),
+                 row["workers_simulated"] == 1)
 
 
 def figure(lanes, styles, notes):
     """A panel per setting and size; in it, per schedule, a compute lane above a communication lane."""
     with look():
         groups = grouped(lanes, styles)
-        names = [one.series for one in lanes]
-        left = min(1.9, max(text_width(name, 7) for name in names)) + 0.38
+        names = Names([one.series for one in lanes], 7, NAMES)
+        left = names.width + 0.38
         handles = legend_handles(lanes)
         head = heading_height(notes, WIDTH)
-        heights = [0.34 * len(group) + 0.08 for group in groups.values()]
-        sheet = Sheet(WIDTH, head + sum(heights) + 0.66 * len(groups) + legend_height(handles, WIDTH) + 0.1)
+        lane = max(0.34, names.row)
+        titles = {(panel, nodes): wrap(f"{panel}, {nodes} node{'s' if nodes > 1 else ''}{shown_worker(group)}", 8.5,
+                                       WIDTH - left - 0.1, "bold") for (panel, nodes), group in groups.items()}
+        heights = [lane * len(group) + 0.08 for group in groups.values()]
+        above = sum(TITLE_LINE * (len(title) - 1) for title in titles.values())
+        sheet = Sheet(WIDTH, head + sum(heights) + above + 0.66 * len(groups) + legend_height(handles, WIDTH) + 0.1)
         heading(sheet, notes, 0.1)
         top = head
-        for (panel, nodes), height in zip(groups, heights):
+        for key, height in zip(groups, heights):
+            top += TITLE_LINE * (len(titles[key]) - 1)
             axes = sheet.axes(left, top + 0.22, WIDTH - left - 0.62, height)
-            draw(axes, groups[panel, nodes], styles)
-            axes.set_title(clip(f"{panel}, {nodes} node{'s' if nodes > 1 else ''}", 9, WIDTH - left))
+            draw(axes, groups[key], styles, names)
+            axes.set_title("\n".join(titles[key]))
             top += height + 0.66
         sheet.legend(handles, top)
         return sheet.figure
+
+
+def shown_worker(lanes):
+    """Which worker a panel shows, as the end of its title; "" where one stands for all."""
+    ranks = sorted({one.rank for one in lanes if not one.alone})
+    return f", worker {' or '.join(map(str, ranks))}" if ranks else ""
 
 
 def grouped(lanes, styles):
@@ -173,7 +196,7 @@ def legend_handles(lanes):
     return handles
 
 
-def draw(axes, lanes, styles, size=7):
+def draw(axes, lanes, styles, names, size=7):
     """Lanes from top to bottom on one time axis that starts with the iteration."""
     longest = max(one.length for one in lanes)
     factor, unit = time_axis(longest)
@@ -196,4 +219,4 @@ def draw(axes, lanes, styles, size=7):
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel(f"time since the start of the iteration ({unit})")
     axes.grid(axis="x")
-    name_rows(axes, [one.series for one in lanes], styles, size=size)
+    name_rows(axes, [one.series for one in lanes], styles, names, size)

@@ -57,8 +57,6 @@ class StudyRun {
     std::signal(SIGINT, [](int) { interrupted = 1; });
     std::signal(SIGTERM, [](int) { interrupted = 1; });
     run_forked(static_cast<int>(study_.points.size()), jobs(), task, done, [] { return interrupted != 0; });
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGTERM, SIG_DFL);
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
@@ -68,15 +66,17 @@ class StudyRun {
   /// Writes and prints what there is; returns how the run ended.
   ExitCode report() {
     write();
+    std::signal(SIGINT, SIG_DFL);  // not before what has finished is safe
+    std::signal(SIGTERM, SIG_DFL);
     if (!options_.quiet) print();
-    for (const FailedPoint& failed : results_.failed)
-      fmt::print(stderr, "simctl: {}: point {}: {}\n", study_.file, failed.point, failed.error);
-    if (interrupted != 0) {
+    for (const auto& [point, error] : results_.failed) fmt::print(stderr, "simctl: {}: point {}: {}\n", study_.file, point, error);
+    const bool cut_short = results_.rows.size() + results_.failed.size() < study_.points.size();
+    if (cut_short) {
       fmt::print(stderr, "simctl: interrupted: {} of {} points finished{}\n", results_.rows.size(), study_.points.size(),
                  options_.folder.empty() || write_error_ ? "" : fmt::format("; their rows are in {}", options_.folder));
     }
     if (write_error_) throw OutputError(*write_error_);
-    if (interrupted != 0) return ExitCode::interrupted;
+    if (cut_short) return ExitCode::interrupted;
     return results_.failed.empty() ? ExitCode::done : ExitCode::simulation_failed;
   }
 

@@ -35,8 +35,8 @@ def grid(clusters=("10gbe", "100gbib"), sizes=(4, 8, 16, 32), schedules=("wfbp",
             for point, (cluster, nodes, schedule) in enumerate(cells)]
 
 
-def write(folder, rows, kind="measured", total=None, failed=(), name="small sweep", scenario=()):
-    """results.csv and results.json of these rows."""
+def write(folder, rows, kind="measured", total=None, failed=(), name="small sweep", scenario=(), **more):
+    """results.csv and results.json of these rows; `more` are further keys of results.json."""
     folder.mkdir(parents=True, exist_ok=True)
     swept = list(rows[0]["sweep"])
     with open(folder / "results.csv", "w", newline="", encoding="utf-8") as stream:
@@ -51,6 +51,7 @@ def write(folder, rows, kind="measured", total=None, failed=(), name="small swee
         "traces": [{"path": "traces/r50.json", "model": "resnet50", "batch": BATCH, "device": "Tesla V100",
                     "provenance": {"kind": kind, "source": "bench <1>", "note": ""}}],
         "wall_s": 1.25, "points_total": total or len(rows), "failed": list(failed), "points": rows,
+        **more,
     }
     (folder / "results.json").write_text(json.dumps(about), encoding="utf-8")
     return folder
@@ -59,10 +60,10 @@ def write(folder, rows, kind="measured", total=None, failed=(), name="small swee
 def timeline(folder, one, iterations=4):
     """timeline-<point>.json of a row: iterations of equal length, of which the first lies before the window."""
     length = one["iteration_s"]
-    events = [{"ph": "M", "pid": 0, "name": "process_name", "args": {"name": "rank 0"}}]
+    events = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "rank 0"}}]
 
     def add(tid, cat, start, end, iteration):
-        events.append({"ph": "X", "pid": 0, "tid": tid, "cat": cat, "name": cat, "ts": start * 1e6,
+        events.append({"ph": "X", "pid": 1, "tid": tid, "cat": cat, "name": cat, "ts": start * 1e6,
                        "dur": (end - start) * 1e6, "args": {"iteration": iteration}})
 
     for iteration in range(iterations):

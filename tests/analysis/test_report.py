@@ -22,6 +22,7 @@ import samples  # noqa: E402
 import style  # noqa: E402
 import timeline  # noqa: E402
 from answer import winners  # noqa: E402
+from columns import COLUMNS  # noqa: E402
 from results import read_runs  # noqa: E402
 
 
@@ -111,14 +112,32 @@ class WhatIsRead(Folder):
         _, frame, _, _ = labelled(samples.write(self.tmp / "one", rows(["wfbp"])))
         self.assertEqual(list(frame["series"]), ["bandwidth=1Gbps", "bandwidth=10Gbps"])
         _, frame, _, _ = labelled(samples.write(self.tmp / "two", rows(["wfbp", "s-sgd"])))
-        self.assertEqual(list(dict.fromkeys(frame["panel"])), ["x, bandwidth=1Gbps", "x, bandwidth=10Gbps"])
+        self.assertEqual(list(dict.fromkeys(frame["panel"])), ["bandwidth=1Gbps", "bandwidth=10Gbps"])
+        self.assertEqual(list(dict.fromkeys(frame["setting"])), ["x, bandwidth=1Gbps", "x, bandwidth=10Gbps"])
         self.assertEqual([one.names for one in winners(frame)], [("wfbp",), ("wfbp",)])
 
     def test_rows_of_two_scenarios_are_told_apart(self):
         first = samples.write(self.tmp / "a", samples.grid(("10gbe",)), name="calm")
         second = samples.write(self.tmp / "b", samples.grid(("10gbe",)), name="jitter")
-        _, frame, _, _ = labelled(first, second)
-        self.assertEqual(list(dict.fromkeys(frame["panel"])), ["10gbe, calm", "10gbe, jitter"])
+        _, frame, _, about = labelled(first, second)
+        self.assertEqual(list(dict.fromkeys(frame["setting"])), ["10gbe, calm", "10gbe, jitter"])
+        self.assertEqual(list(dict.fromkeys(frame["panel"])), ["calm", "jitter"])
+        self.assertTrue(about[0].endswith("cluster 10gbe"))
+
+    def test_the_glossary_is_the_table_of_the_result_files(self):
+        text = (HERE.parents[1] / "sim/output/RESULTS.md").read_text(encoding="utf-8")
+        table = re.search(r"^\| column \| unit \| meaning \|\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.M)[1].replace("`", "")
+        documented = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines()]
+        self.assertEqual(documented, [(name, column.unit, column.meaning) for name, column in COLUMNS.items()])
+
+    def test_a_wait_below_zero_is_read_and_drawn_as_shorter_compute(self):
+        one = samples.row(0, {}, "10gbe", "wfbp", 8, 0.02)
+        one.update(wait_s=-0.01, iteration_s=0.11)
+        _, frame, styles, about = labelled(samples.write(self.tmp / "out", [one]))
+        self.assertEqual(frame["wait_s"].iloc[0], -0.01)
+        axes = figures.iteration_time(frame, styles, about).axes[0]
+        widths = [round(bar.get_width(), 6) for bars in axes.containers for bar in bars]
+        self.assertEqual(widths, [90, 0, 20])
 
 
 class WhatIsRefused(Folder):
@@ -191,6 +210,8 @@ class WhatIsRefused(Folder):
              f'expected measured, imported or synthetic, got "guessed"; {again}'),
             (lambda out: (out / "timeline-0.json").write_text("{}"),
              f"OUT/timeline-0.json: /otherData: expected an object, got nothing; {redraw}"),
+            (about(settings=[]), f"OUT/results.json: /settings: expected an object, got []; {again}"),
+            (about(notes=[1]), f"OUT/results.json: /notes/0: expected a string, got 1; {again}"),
             (lane(lambda content: content.update(traceEvents=1)),
              f"OUT/timeline-0.json: /traceEvents: expected a list, got 1; {redraw}"),
             (lane(lambda content: content["otherData"].update(schedule="asgd")),
@@ -214,6 +235,7 @@ class WhatIsRefused(Folder):
         for words, message in [
                 ([self.tmp / "no"],
                  f"{self.tmp}/no: no such folder; make it with: simctl run SCENARIO -o {self.tmp}/no"),
+                ([out / "results.csv"], f"{out}/results.csv: is a file; name its folder, {out}"),
                 ([out, out], f"{out}: given twice; name each result folder once"),
                 ([out, "--cluster", "1gbe"], '--cluster: expected one of 10gbe, 100gbib, got "1gbe"')]:
             with self.subTest(message):
@@ -270,30 +292,67 @@ class WhatThePageSays(Folder):
         self.assertEqual(page.tables["answer"][4],
                          ["10gbe", "32", "sync-easgd", "155 ms", "64.5 %", "wfbp", "1.065×", "1.065×"])
         self.assertEqual([line[2] for line in page.tables["answer"][1:]], ["wfbp"] * 2 + ["sync-easgd"] * 2 +
-                         ["wfbp"] * 2 + ["sync-easgd"] * 2)
+                         ["wfbp"] * 2 + ["sync-easgd, wfbp (within 0.5 %)", "sync-easgd"])
         self.assertIn("On <b>10gbe</b>, wfbp is fastest from 4 to 8 nodes; sync-easgd is fastest from 16 to 32 nodes.",
                       self.text)
         self.assertLess(self.text.index('id="answer"'), self.text.index("<svg"))
 
-    def test_equal_times_share_the_win(self):
-        rows = [samples.row(place, {"/schedule/name": name}, "10gbe", name, 8, cost)
-                for place, (name, cost) in enumerate([("mg-wfbp", 0.01), ("mg-wfbp-optimal", 0.01), ("wfbp", 0.02)])]
-        page = self.page(samples.write(self.tmp / "out", rows))
-        self.assertEqual(page.tables["answer"][1][1:2] + page.tables["answer"][1][4:],
-                         ["mg-wfbp, mg-wfbp-optimal (equal)", "wfbp", "1.087×", "1.087×"])
-        self.assertIn("mg-wfbp and mg-wfbp-optimal tie at 8 nodes.", self.text)
+    def compare(self, **exposed):
+        """The answer's row of one setting in which these schedules take 105 ms plus so many exposed ms."""
+        rows = [samples.row(place, {"/schedule/name": name}, "10gbe", name, 8, cost / 1000)
+                for place, (name, cost) in enumerate(exposed.items())]
+        return self.page(samples.write(self.tmp / str(len(list(self.tmp.iterdir()))), rows)).tables["answer"][1]
+
+    def test_practically_equal_times_share_the_win_the_fastest_first(self):
+        row = self.compare(**{"mg-wfbp-optimal": 10.5, "mg-wfbp": 10, "wfbp": 20})
+        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp, mg-wfbp-optimal (within 0.5 %)", "wfbp", "1.087×", "1.087×"])
+        self.assertIn("mg-wfbp and mg-wfbp-optimal tie (within 0.5 %) at 8 nodes.", self.text)
+        row = self.compare(**{"mg-wfbp-optimal": 10.6, "mg-wfbp": 10, "wfbp": 20})
+        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp", "mg-wfbp-optimal", "1.005×", "1.087×"])
+        self.assertIn("mg-wfbp is fastest at 8 nodes.", self.text)
+
+    def test_equal_runners_up_are_all_named(self):
+        row = self.compare(**{"s-sgd": 20, "mg-wfbp": 10, "wfbp": 20, "fusion": 20.1})
+        self.assertEqual(row[4:], ["s-sgd, wfbp", "1.087×", "1.087×"])
+
+    def test_wfbp_that_shares_the_win_has_no_ratio(self):
+        row = self.compare(**{"mg-wfbp": 10, "wfbp": 10.4, "s-sgd": 20})
+        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp, wfbp (within 0.5 %)", "s-sgd", "1.087×"])
+
+    def test_what_was_changed_and_disturbed_is_said(self):
+        workers = {"jitter": {"distribution": "lognormal", "cv": 0.2},
+                   "slow": [{"ranks": "0-3,7", "factor": 2.0}, {"ranks": "5", "factor": 1.5}]}
+        self.page(samples.write(self.tmp / "out", samples.grid(), scenario={"workers": workers},
+                                settings={"/cluster/link/bandwidth": "1Gbps", "/cluster/nodes": 4}))
+        self.assertIn("<dt>Changed</dt><dd>/cluster/link/bandwidth = &quot;1Gbps&quot;; /cluster/nodes = 4</dd>",
+                      self.text)
+        self.assertIn("<dt>Workers</dt><dd>lognormal jitter, cv 0.2; ranks 0-3,7 slowed by 2; rank 5 slowed by 1.5"
+                      "</dd>", self.text)
+        rows = [samples.row(place, {"/workers/jitter/cv": cv}, "10gbe", "wfbp", 8, cv)
+                for place, cv in enumerate((0.1, 0.2))]
+        self.page(samples.write(self.tmp / "swept", rows))
+        self.assertIn("<dt>Workers</dt><dd>swept: /workers/jitter/cv</dd>", self.text)
+        self.assertNotIn("<dt>Changed</dt>", self.text)
 
     def test_all_rows_and_what_was_simulated_are_there(self):
         rows = samples.grid()
         page = self.page(samples.write(self.tmp / "out", rows))
         self.assertEqual(len(page.tables["rows"]), 1 + len(rows))
-        self.assertEqual(page.tables["rows"][0][:4], ["point", "/cluster", "/cluster/nodes", "/schedule/name"])
+        self.assertEqual(page.tables["rows"][0], list(COLUMNS))       # no swept key says more than these
         column = page.tables["rows"][0].index("iteration_s")
         for line, one in zip(page.tables["rows"][1:], rows):
             self.assertAlmostEqual(float(line[column]), one["iteration_s"], delta=1e-6)
         for words in ("small sweep", "Tesla V100", "bench &lt;1&gt;", "simgrid 4.1", "<dt>Seed</dt><dd>7</dd>",
                       "24 of 24", "small.json"):
             self.assertIn(words, self.text)
+
+    def test_a_swept_key_that_says_more_than_a_column_stays_in_all_rows(self):
+        rows = samples.grid(("10gbe",), (4,))
+        for one in rows:
+            one["sweep"] = {"/cluster": "clusters/other.json", "/cluster/link/bandwidth": "1Gbps", **one["sweep"]}
+            one["sweep"]["/cluster"] = "clusters/other.json"
+        page = self.page(samples.write(self.tmp / "out", rows))
+        self.assertEqual(page.tables["rows"][0][:4], ["point", "/cluster", "/cluster/link/bandwidth", "model"])
 
     def test_a_single_point_without_a_sweep(self):
         page = self.page(samples.write(self.tmp / "out", [samples.row(0, {}, "10gbe", "wfbp", 8, 0.02)]))
@@ -394,6 +453,35 @@ class WhatFiguresShow(Folder):
         figure = timeline.figure(lanes, styles, about)
         self.assertEqual([axes.get_title(loc="left") for axes in figure.axes], ["10gbe, 4 nodes"])
 
+    def test_a_timeline_names_the_worker_unless_one_stands_for_all(self):
+        one = samples.row(0, {}, "10gbe", "wfbp", 8, 0.02)
+        one["workers_simulated"] = 8
+        samples.timeline(samples.write(self.tmp / "out", [one]), one)
+        runs, frame, styles, about = labelled(self.tmp / "out")
+        figure = timeline.figure(timeline.read_all(runs, frame)[0], styles, about)
+        self.assertEqual([axes.get_title(loc="left") for axes in figure.axes], ["10gbe, 8 nodes, worker 0"])
+
+    def test_long_titles_and_names_are_whole(self):
+        cells = [(speed, size, schedule) for speed in ("1Gbps", "10Gbps", "100Gbps")
+                 for size in (1, 2) for schedule in ("wfbp", "fusion bucket_that_is_long=100000 and_another=1000000")]
+        rows = [samples.row(place, {"/cluster/link/bandwidth": speed, "/workers/slow/0/factor": 1.5,
+                                    "/a/parameter/with/a/rather/long/name": 1000 * size}, "x", schedule, 8,
+                            0.01 * (place + 1)) for place, (speed, size, schedule) in enumerate(cells)]
+        _, frame, styles, about = labelled(samples.write(self.tmp / "out", rows))
+        expected = [f"bandwidth={speed}, name={size}, 8 nodes" for speed in ("1Gbps", "10Gbps", "100Gbps")
+                    for size in ("1000", "2000")]
+        for draw in (figures.speedup, figures.iteration_time):
+            figure = draw(frame, styles, about)
+            self.assertEqual([axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes], expected)
+            names = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
+            self.assertLessEqual(set(styles), set(names))
+            figure.canvas.draw()
+            for axes in figure.axes:
+                box = axes.title.get_window_extent()
+                self.assertTrue(0 <= box.x0 and box.x1 <= figure.bbox.x1)
+                for text in axes.texts:
+                    self.assertGreaterEqual(text.get_window_extent().x0, 0)
+
     def test_more_series_than_can_be_told_apart_are_cut_and_the_figure_says_so(self):
         rows = [samples.row(place, {"/schedule/bucket": place}, "10gbe", "fusion", 8, 0.001 * (place + 1))
                 for place in range(30)]
@@ -435,6 +523,13 @@ class WhatIsWritten(Folder):
         self.assertTrue((self.tmp / "fig-speedup.svg").exists())
         header = (self.tmp / "wide.png").read_bytes()[16:20]
         self.assertEqual(int.from_bytes(header, "big"), 1800)
+
+    def test_a_picture_that_leaves_clusters_out_says_so(self):
+        out = samples.write(self.tmp / "two", samples.grid())
+        words = (out, "--picture", self.tmp / "wide.png")
+        self.assertEqual(run(*words)[2],
+                         "report.py: --picture shows the cluster 10gbe; for another: --cluster 100gbib\n")
+        self.assertEqual(run(*words, "--cluster", "100gbib")[2], "")
 
     def test_an_unwritable_place_leaves_nothing(self):
         (self.tmp / "file").write_text("")
