@@ -1,0 +1,78 @@
+"""Running the report on small result folders, and reading the page."""
+
+import contextlib
+import io
+import sys
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parents[1] / "analysis"), str(HERE)]
+
+import labels  # noqa: E402
+import notes  # noqa: E402
+import report  # noqa: E402
+import style  # noqa: E402
+from results import read_runs  # noqa: E402
+
+
+def run(*words):
+    """(exit code, stdout, stderr) of the command line."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = report.main([str(word) for word in words])
+        except SystemExit as stop:
+            code = stop.code
+    return code, out.getvalue(), err.getvalue()
+
+
+def labelled(*folders):
+    runs = read_runs(folders)
+    frame = labels.label(runs)
+    return runs, frame, style.styles(frame), (notes.subject(runs, frame), notes.warnings(runs))
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.tmp = Path(holder.name)
+
+
+class Page(HTMLParser):
+    """Collects the cells of tables, the tags, and complains about tags that do not close."""
+
+    VOID = {"meta", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.tables, self.problems = [], [], {}, []
+        self.table = None
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append((tag, attributes))
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.table = self.tables.setdefault(attributes["id"], [])
+        elif tag == "tr":
+            self.table.append([])
+        elif tag in ("td", "th"):
+            self.table[-1].append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(tag)
+
+    def handle_data(self, data):
+        if any(tag in self.open for tag in ("td", "th")):
+            self.table[-1][-1] += data

@@ -1,0 +1,145 @@
+"""Does the page say what the result files say?"""
+
+import re
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from support import Folder, Page, labelled, run  # first: it says where the report's modules are
+
+import figures
+import samples
+import timeline
+from columns import COLUMNS
+
+
+class WhatThePageSays(Folder):
+    def page(self, *folders, words=()):
+        code, _, error = run(*folders, "-o", self.tmp / "report.html", *words)
+        self.assertEqual((code, error), (0, ""))
+        self.text = (self.tmp / "report.html").read_text(encoding="utf-8")
+        page = Page(self.text)
+        self.assertEqual((page.problems, page.open), ([], []))
+        return page
+
+    def test_it_needs_nothing_from_outside(self):
+        out = samples.write(self.tmp / "out", samples.grid())
+        samples.timeline(out, samples.grid()[0])
+        page = self.page(out)
+        self.assertNotIn("http", self.text)
+        self.assertNotIn("@import", self.text)
+        names = [tag for tag, _ in page.tags]
+        self.assertEqual(names.count("svg"), 4)
+        self.assertFalse({"script", "link", "img", "iframe"} & set(names))
+        targets = [value for _, attributes in page.tags for key, value in attributes.items() if key in ("href", "src")]
+        targets += re.findall(r"url\((.*?)\)", self.text)
+        ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+        self.assertTrue(all(target[0] == "#" and target[1:] in ids for target in targets))
+        self.assertEqual(len(ids), len(set(ids)))
+        for svg in re.findall(r"<svg.*?</svg>", self.text, re.S):
+            ElementTree.fromstring(svg)
+
+    def test_the_answer_names_the_fastest_schedule_of_each_cluster_and_size(self):
+        page = self.page(samples.write(self.tmp / "out", samples.grid()))
+        self.assertEqual(page.tables["answer"][0], ["Setting", "Nodes", "Fastest", "Iteration", "Efficiency",
+                                                    "Runner-up", "its time / fastest", "wfbp's time / fastest"])
+        self.assertEqual(page.tables["answer"][1],
+                         ["10gbe", "4", "wfbp", "135 ms", "74.1 %", "sync-easgd", "1.104×", "–"])
+        self.assertEqual(page.tables["answer"][4],
+                         ["10gbe", "32", "sync-easgd", "155 ms", "64.5 %", "wfbp", "1.065×", "1.065×"])
+        self.assertEqual([line[2] for line in page.tables["answer"][1:]], ["wfbp"] * 2 + ["sync-easgd"] * 2 +
+                         ["wfbp"] * 2 + ["sync-easgd, wfbp (within 0.5 %)", "sync-easgd"])
+        self.assertIn("On <b>10gbe</b>, wfbp is fastest from 4 to 8 nodes; sync-easgd is fastest from 16 to 32 nodes.",
+                      self.text)
+        self.assertLess(self.text.index('id="answer"'), self.text.index("<svg"))
+
+    def compare(self, **exposed):
+        """The answer's row of one setting in which these schedules take 105 ms plus so many exposed ms."""
+        rows = [samples.row(place, {"/schedule/name": name}, "10gbe", name, 8, cost / 1000)
+                for place, (name, cost) in enumerate(exposed.items())]
+        return self.page(samples.write(self.tmp / str(len(list(self.tmp.iterdir()))), rows)).tables["answer"][1]
+
+    def test_practically_equal_times_share_the_win_the_fastest_first(self):
+        row = self.compare(**{"mg-wfbp-optimal": 10.5, "mg-wfbp": 10, "wfbp": 20})
+        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp, mg-wfbp-optimal (within 0.5 %)", "wfbp", "1.087×", "1.087×"])
+        self.assertIn("mg-wfbp and mg-wfbp-optimal tie (within 0.5 %) at 8 nodes.", self.text)
+        row = self.compare(**{"mg-wfbp-optimal": 10.6, "mg-wfbp": 10, "wfbp": 20})
+        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp", "mg-wfbp-optimal", "1.005×", "1.087×"])
+        self.assertIn("mg-wfbp is fastest at 8 nodes.", self.text)
+
+    def test_equal_runners_up_are_all_named(self):
+        row = self.compare(**{"s-sgd": 20, "mg-wfbp": 10, "wfbp": 20, "fusion": 20.1})
+        self.assertEqual(row[4:], ["s-sgd, wfbp", "1.087×", "1.087×"])
+
+    def test_wfbp_that_shares_the_win_has_no_ratio(self):
+        row = self.compare(**{"mg-wfbp": 10, "wfbp": 10.4, "s-sgd": 20})
+        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp, wfbp (within 0.5 %)", "s-sgd", "1.087×"])
+
+    def test_what_was_changed_and_disturbed_is_said(self):
+        workers = {"jitter": {"distribution": "lognormal", "cv": 0.2},
+                   "slow": [{"ranks": "0-3,7", "factor": 2.0}, {"ranks": "5", "factor": 1.5}]}
+        self.page(samples.write(self.tmp / "out", samples.grid(), scenario={"workers": workers},
+                                settings={"/cluster/link/bandwidth": "1Gbps", "/cluster/nodes": 4}))
+        self.assertIn("<dt>Changed</dt><dd>/cluster/link/bandwidth = &quot;1Gbps&quot;; /cluster/nodes = 4</dd>",
+                      self.text)
+        self.assertIn("<dt>Workers</dt><dd>lognormal jitter, cv 0.2; ranks 0-3,7 slowed by 2; rank 5 slowed by 1.5"
+                      "</dd>", self.text)
+        rows = [samples.row(place, {"/workers/jitter/cv": cv}, "10gbe", "wfbp", 8, cv)
+                for place, cv in enumerate((0.1, 0.2))]
+        self.page(samples.write(self.tmp / "swept", rows))
+        self.assertIn("<dt>Workers</dt><dd>swept: /workers/jitter/cv</dd>", self.text)
+        self.assertNotIn("<dt>Changed</dt>", self.text)
+
+    def test_all_rows_and_what_was_simulated_are_there(self):
+        rows = samples.grid()
+        page = self.page(samples.write(self.tmp / "out", rows))
+        self.assertEqual(len(page.tables["rows"]), 1 + len(rows))
+        self.assertEqual(page.tables["rows"][0], list(COLUMNS))       # no swept key says more than these
+        column = page.tables["rows"][0].index("iteration_s")
+        for line, one in zip(page.tables["rows"][1:], rows):
+            self.assertAlmostEqual(float(line[column]), one["iteration_s"], delta=1e-6)
+        for words in ("small sweep", "Tesla V100", "bench &lt;1&gt;", "simgrid 4.1", "<dt>Seed</dt><dd>7</dd>",
+                      "24 of 24", "small.json"):
+            self.assertIn(words, self.text)
+
+    def test_a_swept_key_that_says_more_than_a_column_stays_in_all_rows(self):
+        rows = samples.grid(("10gbe",), (4,))
+        for one in rows:
+            one["sweep"] = {"/cluster": "clusters/other.json", "/cluster/link/bandwidth": "1Gbps", **one["sweep"]}
+            one["sweep"]["/cluster"] = "clusters/other.json"
+        page = self.page(samples.write(self.tmp / "out", rows))
+        self.assertEqual(page.tables["rows"][0][:4], ["point", "/cluster", "/cluster/link/bandwidth", "model"])
+
+    def test_a_single_point_without_a_sweep(self):
+        page = self.page(samples.write(self.tmp / "out", [samples.row(0, {}, "10gbe", "wfbp", 8, 0.02)]))
+        self.assertEqual(page.tables["answer"],
+                         [["Nodes", "Schedule", "Iteration", "Efficiency"], ["8", "wfbp", "125 ms", "80.0 %"]])
+
+    def test_missing_points_and_synthetic_traces_are_visible_on_the_page_and_in_every_figure(self):
+        rows = [one for one in samples.grid() if one["point"] not in (3, 22, 23)]
+        out = samples.write(self.tmp / "out", rows, kind="synthetic", total=24,
+                            failed=[{"point": 3, "error": "deadlock: rank 0 waits"}])
+        page = self.page(out)
+        self.assertEqual(page.tables["answer"][-1][2], "wfbp (of 1)")
+        marks = ["Synthetic trace (resnet50): its layer times are modelled, not measured.",
+                 "Incomplete: 21 of 24 points (1 failed, 2 not run)."]
+        for words in marks + ["point 3: deadlock: rank 0 waits"]:
+            self.assertIn(words, self.text)
+        samples.timeline(out, rows[0])
+        runs, frame, styles, about = labelled(out)
+        lanes, _ = timeline.read_all(runs, frame)
+        drawn = [draw(frame, styles, about) for draw in (figures.iteration_time, figures.speedup, figures.efficiency)]
+        for figure in drawn + [timeline.figure(lanes, styles, about)]:
+            written = " ".join(text.get_text() for text in figure.texts)
+            for words in marks:
+                self.assertIn(words, written)
+
+    def test_a_timeline_without_a_whole_iteration_is_mentioned_not_drawn(self):
+        out = samples.write(self.tmp / "out", samples.grid())
+        samples.timeline(out, samples.grid()[0], iterations=1)
+        page = self.page(out)
+        self.assertEqual([tag for tag, _ in page.tags].count("svg"), 3)
+        self.assertIn("timeline-0.json: no whole iteration inside the measured window; not drawn.", self.text)
+
+
+if __name__ == "__main__":
+    unittest.main()
