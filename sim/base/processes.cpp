@@ -78,7 +78,7 @@ std::optional<Child> start(int index, const std::function<std::string(int)>& tas
   return Child{index, process, ends[0], {}};
 }
 
-Outcome outcome_of(Child&& child, int status) {
+Outcome outcome_of(Child& child, int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     const char* hint = signal == SIGKILL ? " (out of memory?)" : "";
@@ -135,7 +135,7 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
       Child ended = std::move(running[i]);
       running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
       const int status = reap(ended);
-      done(ended.index, outcome_of(std::move(ended), status));
+      done(ended.index, outcome_of(ended, status));
     }
   }
   for (const Child& child : running) {

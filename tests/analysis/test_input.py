@@ -4,7 +4,7 @@ import json
 import re
 import unittest
 
-from support import run, labelled, Folder, HERE  # first: it says where the report's modules are
+from support import HERE, Folder, labelled, run  # first: it says where the report's modules are
 
 import figures
 import notes
