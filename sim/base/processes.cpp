@@ -58,7 +58,7 @@ void write_all(int pipe, const std::string& text) {
 }
 
 /// Nullopt, with errno set, when the system has no pipe or process to give.
-std::optional<Child> start(int index, const std::function<std::string(int)>& task) {
+std::optional<Child> start(int index, const std::vector<Child>& running, const std::function<std::string(int)>& task) {
   std::array<int, 2> ends = {};
   if (pipe(ends.data()) != 0) return std::nullopt;
   std::fflush(nullptr);  // what is buffered must not be written twice
@@ -72,6 +72,7 @@ std::optional<Child> start(int index, const std::function<std::string(int)>& tas
   }
   if (process == 0) {
     close(ends[0]);
+    for (const Child& other : running) close(other.pipe);  // files may be short, and a task needs some
     run_child(index, ends[1], task);
   }
   close(ends[1]);
@@ -116,7 +117,7 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
   int next = 0;
   while (!stop() && (next < count || !running.empty())) {
     while (next < count && static_cast<int>(running.size()) < parallel) {
-      std::optional<Child> child = start(next, task);
+      std::optional<Child> child = start(next, running, task);
       if (!child && !running.empty()) break;  // again when one has ended
       const int index = next++;
       if (child) {
