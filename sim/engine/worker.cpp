@@ -12,6 +12,8 @@ namespace syncopate {
 
 int Worker::ranks() const { return job_.job().ranks; }
 
+bool Worker::is_shown() const { return rank_ < job_.job().shown_workers; }
+
 bool Worker::next_step() {
   meet_clock();
   if (!job_.begin_step(*this, now_)) return false;
@@ -43,7 +45,7 @@ void Worker::forward(std::size_t layer) {
   advance_to(now_ + factor_ * length);
   forward_done_ += length;
   ++next_layer_;
-  if (rank_ < job_.job().shown_workers) {
+  if (is_shown()) {
     job_.timeline().layers.push_back({start, now_, rank_, step_, static_cast<std::int32_t>(layer), Phase::forward});
   }
   record(Phase::forward);
@@ -74,6 +76,8 @@ Handle Worker::post(const SharedPayload& payload, int round, double priority) {
 void Worker::wait(Handle handle) {
   const Seconds end = job_.stream().wait(rank_, handle);
   if (end <= now_) return;
+  record(Phase::backward);        // what backward_until has left unrecorded; everything else is
+  backward_start_ += end - now_;  // blocking puts off what is left of backward
   now_ = end;
   record(Phase::blocked);
 }
@@ -97,8 +101,7 @@ void Worker::record(Phase phase) {
   if (now_ <= recorded_) return;
   std::vector<Span>& spans = job_.timeline().spans[static_cast<std::size_t>(rank_)];
   // Only shown workers need to tell one kind of compute from another; the others' memory matters more.
-  const bool shown = rank_ < job_.job().shown_workers;
-  if (!shown && !spans.empty() && (spans.back().phase == Phase::blocked) == (phase == Phase::blocked)) {
+  if (!is_shown() && !spans.empty() && (spans.back().phase == Phase::blocked) == (phase == Phase::blocked)) {
     spans.back().end = now_;
   } else {
     spans.push_back({recorded_, now_, step_, phase});
@@ -107,7 +110,7 @@ void Worker::record(Phase phase) {
 }
 
 void Worker::record_layers(Phase phase, Seconds start, double factor, std::size_t first) {
-  if (rank_ >= job_.job().shown_workers) return;
+  if (!is_shown()) return;
   const StepProfile& profile = job_.job().profile;
   const bool forward = phase == Phase::forward;
   const Seconds span = forward ? profile.forward : profile.backward;

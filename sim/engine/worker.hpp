@@ -63,6 +63,7 @@ class Worker {
   void record_layers(Phase phase, Seconds start, double factor, std::size_t first = 0);
   void advance_to(Seconds time);
   void meet_clock() const;
+  bool is_shown() const;  ///< by a timeline
 
   JobRun& job_;
   int rank_;

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/errors.hpp"
 #include "base/processes.hpp"
@@ -145,6 +146,22 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
     });
     // Rank 1 computes for 6 s and updates for 0.5 s; rank 0 starts 0.25 s earlier, computes 3 s, and blocks until 6.5 + 0.25 s.
     CHECK(text == "3.750000");
+  }
+
+  TEST_CASE("a wait in the middle of backward puts off the rest of it") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward_until(Seconds(0.5));
+        worker.wait(worker.post(first, worker.step()));
+        worker.backward();
+      }
+    };
+    const std::string text = simulate_apart({small_job(2, program)}, [](const Timeline& timeline) {
+      const Metrics metrics = measure(timeline.front(), 1);
+      return fmt::format("{:.9g} {:.9g} {:.9g}", metrics.iteration.value, metrics.exposed_communication.value, metrics.wait.value);
+    });
+    CHECK(text == "3.5 0.5 0");
   }
 
   TEST_CASE("adding workers does not change what the others draw") {
