@@ -7,6 +7,7 @@
 #include "cluster/cluster.hpp"
 #include "cluster/topologies.hpp"
 #include "collective/collectives.hpp"
+#include "model/model.hpp"
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/table.hpp"
@@ -70,6 +71,17 @@ void print_clusters() {
   fmt::print("{}", format_table(table));
 }
 
+void print_models() {
+  std::vector<Cells> table = {{"file", "input", "layers", "tensors", "parameters", "bytes (fp32)", "GMACs"}};
+  for (const fs::path& file : json_files(find_folder("models"))) {
+    const Model model = read_model(Document::read(file));
+    table.push_back({file.string(), format_shape(model.input), fmt::format("{}", model.layers.size()), fmt::format("{}", model.tensors()),
+                     fmt::format("{:.0f}", model.parameters()), format_bytes(Bytes(4 * model.parameters())),
+                     fmt::format("{:.4g}", model.macs() / 1e9)});
+  }
+  fmt::print("{}", format_table(table));
+}
+
 void print_traces() {
   std::vector<Cells> table = {{"file", "model", "batch", "device", "provenance", "gradients", "bytes"}};
   for (const fs::path& file : json_files(find_folder("traces"))) {
@@ -87,16 +99,16 @@ void print_traces() {
 void add_list_command(CLI::App& app) {
   const auto what = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("list", "List what a scenario can name");
-  command->add_option("WHAT", *what, "schedules, collectives, topologies, clusters or traces")
+  command->add_option("WHAT", *what, "schedules, collectives, topologies, clusters, models or traces")
       ->required()
-      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "clusters", "traces", "models"}));
+      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "clusters", "models", "traces"}));
   command->footer("Example: simctl list schedules");
   command->callback([what] {
-    if (*what == "models") throw UsageError("models are not built yet; list takes schedules, collectives, topologies, clusters or traces");
     if (*what == "schedules") print_schedules();
     if (*what == "collectives") print_collectives();
     if (*what == "topologies") print_topologies();
     if (*what == "clusters") print_clusters();
+    if (*what == "models") print_models();
     if (*what == "traces") print_traces();
   });
 }

@@ -5,6 +5,7 @@
 
 #include "base/fields.hpp"
 #include "cluster/cluster.hpp"
+#include "model/model.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/table.hpp"
 #include "trace/step_profile.hpp"
@@ -43,6 +44,26 @@ void show_trace(const Document& document) {
              static_cast<double>(trace.batch) / profile.compute().value);
 }
 
+void show_model(const Document& document) {
+  const Model model = read_model(document);
+  fmt::print("model {}: {}\n", model.file, model.name);
+  if (!model.source.empty()) fmt::print("source: {}\n", model.source);
+  fmt::print("input: {}\n\n", format_shape(model.input));
+  std::vector<Cells> table = {{"layer", "op", "inputs", "output", "tensors", "parameters", "bytes (fp32)", "MACs"}};
+  for (const ModelLayer& layer : model.layers) {
+    std::vector<std::string> inputs;
+    for (const std::size_t input : layer.inputs) inputs.push_back(input == Model::input_layer ? "input" : model.layers[input].name);
+    std::vector<std::string> tensors;
+    for (const Tensor& tensor : layer.tensors) tensors.push_back(format_shape(tensor.shape));
+    table.push_back({layer.name, std::string(layer.op->name), fmt::format("{}", fmt::join(inputs, " ")), format_shape(layer.output),
+                     fmt::format("{}", fmt::join(tensors, " ")), fmt::format("{:.0f}", layer.parameters()),
+                     fmt::format("{:.0f}", 4 * layer.parameters()), fmt::format("{:.0f}", layer.macs)});
+  }
+  fmt::print("{}\n", format_table(table));
+  fmt::print("{} layers, {} tensors, {:.0f} parameters, {} in fp32; {:.4g} GMACs of forward per sample\n", model.layers.size(),
+             model.tensors(), model.parameters(), format_bytes(Bytes(4 * model.parameters())), model.macs() / 1e9);
+}
+
 void show_cluster(const Document& document) {
   const Cluster cluster = read_cluster(document);
   fmt::print("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name);
@@ -71,18 +92,18 @@ void show_cluster(const Document& document) {
 
 void add_show_command(CLI::App& app) {
   const auto file = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("show", "Show a trace or a cluster as a table");
-  command->add_option("FILE", *file, "trace/1 or cluster/1 file")->required();
+  CLI::App* command = app.add_subcommand("show", "Show a model, a trace or a cluster as a table");
+  command->add_option("FILE", *file, "model/1, trace/1 or cluster/1 file")->required();
   command->footer("Example: simctl show traces/cpu-resnet50-b8.json");
   command->callback([file] {
     const Document document = Document::read(*file);
     Object fields{Field(document)};
     const Field format = fields.at("format");
+    if (format.json() == "model/1") return show_model(document);
     if (format.json() == "trace/1") return show_trace(document);
     if (format.json() == "cluster/1") return show_cluster(document);
     if (format.json() == "scenario/1") format.fail_because("this is a scenario; use \"simctl check\" or \"simctl run\"");
-    if (format.json() == "model/1") format.fail_because("models are not built yet; show takes a trace or a cluster");
-    format.fail("\"trace/1\" or \"cluster/1\"");
+    format.fail("\"model/1\", \"trace/1\" or \"cluster/1\"");
   });
 }
 

@@ -1,0 +1,306 @@
+#include "model/ops.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace syncopate {
+
+namespace {
+
+using Pair = std::array<std::int64_t, 2>;
+
+constexpr std::int64_t largest = 1'000'000'000;
+constexpr std::string_view image = "[channels, height, width]";
+constexpr std::string_view sequence = "[tokens, width]";
+
+std::string format_inputs(std::span<const Shape> inputs) {
+  std::vector<std::string> shapes;
+  for (const Shape& shape : inputs) shapes.push_back(fmt::format("[{}]", fmt::join(shape, ", ")));
+  return fmt::format("{}", fmt::join(shapes, " and "));
+}
+
+const Shape& only_input(const Object& fields, std::span<const Shape> inputs) {
+  if (inputs.size() != 1) fields.field().fail_because(fmt::format("this op takes one input, got {}", inputs.size()));
+  return inputs.front();
+}
+
+/// The only input, which must have as many extents as `layout` shows.
+const Shape& input_of(const Object& fields, std::span<const Shape> inputs, std::size_t extents, std::string_view layout) {
+  const Shape& input = only_input(fields, inputs);
+  if (input.size() != extents) {
+    fields.field().fail_because(fmt::format("the input's shape must be {}, got {}", layout, format_inputs(inputs)));
+  }
+  return input;
+}
+
+std::int64_t integer_or(Object& fields, const std::string& key, std::int64_t fallback, std::int64_t min) {
+  const auto field = fields.find(key);
+  return field ? field->integer(min, largest) : fallback;
+}
+
+bool boolean_or(Object& fields, const std::string& key, bool fallback) {
+  const auto field = fields.find(key);
+  return field ? field->boolean() : fallback;
+}
+
+/// One number for both directions or a list [height, width].
+Pair read_pair(const Field& field, std::int64_t min) {
+  if (!field.json().is_array()) return {field.integer(min, largest), field.integer(min, largest)};
+  const std::vector<Field> values = field.list();
+  if (values.size() != 2) field.fail("a number or two, [height, width]");
+  return {values[0].integer(min, largest), values[1].integer(min, largest)};
+}
+
+Pair pair_or(Object& fields, const std::string& key, Pair fallback, std::int64_t min) {
+  const auto field = fields.find(key);
+  return field ? read_pair(*field, min) : fallback;
+}
+
+/// The number of windows along one direction. With `ceil` the last one may reach beyond the input, if it begins inside
+/// the input or the padding before it (PyTorch's rule).
+std::int64_t windows(const Object& fields, std::int64_t input, std::int64_t kernel, std::int64_t stride, std::int64_t pad, bool ceil) {
+  const std::int64_t room = input + 2 * pad - kernel;
+  if (room < 0) {
+    fields.field().fail_because(fmt::format("a window of {} does not fit into the input's {}{}; make the kernel smaller or pad more",
+                                            kernel, input, pad > 0 ? fmt::format(" padded by {} on each side", pad) : std::string()));
+  }
+  const std::int64_t count = (ceil ? (room + stride - 1) / stride : room / stride) + 1;
+  return ceil && (count - 1) * stride >= input + pad ? count - 1 : count;
+}
+
+Shape window_output(const Object& fields, const Attributes& window, const Shape& input, std::int64_t channels) {
+  Shape output = {channels};
+  for (const std::size_t i : {0U, 1U}) {
+    output.push_back(windows(fields, input[i + 1], window.kernel[i], window.stride[i], window.pad[i], window.ceil));
+  }
+  return output;
+}
+
+void add_weight_and_bias(OpResult& result, Shape weight, std::int64_t bias) {
+  result.tensors.push_back({"weight", std::move(weight)});
+  if (result.attributes.bias) result.tensors.push_back({"bias", {bias}});
+}
+
+OpResult conv2d(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  Attributes& a = result.attributes;
+  const std::int64_t channels = fields.at("out_channels").integer(1, largest);
+  a.kernel = read_pair(fields.at("kernel"), 1);
+  a.stride = pair_or(fields, "stride", {1, 1}, 1);
+  a.pad = pair_or(fields, "pad", {0, 0}, 0);
+  const auto groups = fields.find("groups");
+  a.groups = groups ? groups->integer(1, largest) : 1;
+  a.bias = boolean_or(fields, "bias", true);
+  const Shape& input = input_of(fields, inputs, 3, image);
+  if (input[0] % a.groups != 0 || channels % a.groups != 0) {
+    groups->fail(fmt::format("a divisor of the input's {} channels and of the {} out_channels", input[0], channels));
+  }
+  result.output = window_output(fields, a, input, channels);
+  add_weight_and_bias(result, {channels, input[0] / a.groups, a.kernel[0], a.kernel[1]}, channels);
+  result.macs = static_cast<double>(elements(result.output)) * static_cast<double>(input[0] / a.groups) *
+                static_cast<double>(a.kernel[0] * a.kernel[1]);
+  return result;
+}
+
+OpResult conv1d(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  Attributes& a = result.attributes;
+  const std::int64_t channels = fields.at("out_channels").integer(1, largest);
+  a.kernel = {1, fields.at("kernel").integer(1, largest)};
+  a.stride = {1, integer_or(fields, "stride", 1, 1)};
+  a.pad = {0, integer_or(fields, "pad", 0, 0)};
+  a.bias = boolean_or(fields, "bias", true);
+  const Shape& input = input_of(fields, inputs, 2, sequence);
+  result.output = {windows(fields, input[0], a.kernel[1], a.stride[1], a.pad[1], false), channels};
+  add_weight_and_bias(result, {channels, input[1], a.kernel[1]}, channels);
+  result.macs = static_cast<double>(elements(result.output)) * static_cast<double>(input[1]) * static_cast<double>(a.kernel[1]);
+  return result;
+}
+
+OpResult linear(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  const std::int64_t features = fields.at("out_features").integer(1, largest);
+  result.attributes.bias = boolean_or(fields, "bias", true);
+  const Shape& input = only_input(fields, inputs);
+  if (input.size() > 2) {
+    fields.field().fail_because(
+        fmt::format("the input's shape must be [n] or {}, got {}; put a flatten before it", sequence, format_inputs(inputs)));
+  }
+  result.output = input;
+  result.output.back() = features;
+  add_weight_and_bias(result, {features, input.back()}, features);
+  result.macs = static_cast<double>(elements(result.output)) * static_cast<double>(input.back());
+  return result;
+}
+
+OpResult embedding(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  const std::int64_t entries = fields.at("entries").integer(1, largest);
+  const std::int64_t width = fields.at("width").integer(1, largest);
+  const Shape& input = input_of(fields, inputs, 1, "[tokens]");
+  result.output = {input[0], width};
+  result.tensors.push_back({"weight", {entries, width}});
+  return result;
+}
+
+OpResult same_shape(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  result.output = only_input(fields, inputs);
+  return result;
+}
+
+OpResult batch_norm(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  result.output = input_of(fields, inputs, 3, image);
+  result.tensors = {{"weight", {result.output[0]}}, {"bias", {result.output[0]}}};
+  return result;
+}
+
+OpResult layer_norm(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  result.output = only_input(fields, inputs);
+  result.tensors = {{"weight", {result.output.back()}}, {"bias", {result.output.back()}}};
+  return result;
+}
+
+OpResult pool(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  Attributes& a = result.attributes;
+  a.kernel = read_pair(fields.at("kernel"), 1);
+  a.stride = pair_or(fields, "stride", a.kernel, 1);
+  const auto pad = fields.find("pad");
+  a.pad = pad ? read_pair(*pad, 0) : Pair{0, 0};
+  if (a.pad[0] > a.kernel[0] / 2 || a.pad[1] > a.kernel[1] / 2) pad->fail("at most half of the kernel");
+  a.ceil = boolean_or(fields, "ceil", false);
+  const Shape& input = input_of(fields, inputs, 3, image);
+  result.output = window_output(fields, a, input, input[0]);
+  return result;
+}
+
+OpResult adaptive_avg_pool(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  const Pair output = read_pair(fields.at("output"), 1);
+  const Shape& input = input_of(fields, inputs, 3, image);
+  result.output = {input[0], output[0], output[1]};
+  return result;
+}
+
+OpResult flatten(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  result.output = {elements(only_input(fields, inputs))};
+  return result;
+}
+
+void require_several(const Object& fields, std::span<const Shape> inputs) {
+  if (inputs.size() < 2) fields.field().fail_because(fmt::format("this op takes two inputs or more, got {}", inputs.size()));
+}
+
+OpResult add(Object& fields, std::span<const Shape> inputs) {
+  require_several(fields, inputs);
+  for (const Shape& shape : inputs) {
+    if (shape != inputs.front())
+      fields.field().fail_because(fmt::format("the inputs' shapes must be equal, got {}", format_inputs(inputs)));
+  }
+  OpResult result;
+  result.output = inputs.front();
+  return result;
+}
+
+OpResult concat(Object& fields, std::span<const Shape> inputs) {
+  require_several(fields, inputs);
+  OpResult result;
+  result.output = inputs.front();
+  const std::size_t axis = result.output.size() == 3 ? 0 : result.output.size() - 1;
+  result.output[axis] = 0;
+  for (const Shape& shape : inputs) {
+    Shape others = shape;
+    if (others.size() == result.output.size()) others[axis] = result.output[axis];
+    if (others != result.output) {
+      fields.field().fail_because(fmt::format("the inputs' shapes must be equal but for their {}, got {}",
+                                              result.output.size() == 3 ? "channels" : "width", format_inputs(inputs)));
+    }
+    result.output[axis] += shape[axis];
+  }
+  return result;
+}
+
+OpResult attention(Object& fields, std::span<const Shape> inputs) {
+  const Field heads = fields.at("heads");
+  OpResult result;
+  result.attributes.heads = heads.integer(1, largest);
+  const bool equal = inputs.size() == 3 && inputs[0] == inputs[1] && inputs[1] == inputs[2];
+  if (!equal || inputs[0].size() != 2) {
+    fields.field().fail_because(
+        fmt::format("attention takes query, key and value of one shape {}, got {}", sequence, format_inputs(inputs)));
+  }
+  const Shape& input = inputs.front();
+  if (input[1] % result.attributes.heads != 0) heads.fail(fmt::format("a divisor of the width {}", input[1]));
+  result.output = input;
+  // Scores, then the weighted sum of values: each multiplies every token with every other.
+  result.macs = 2.0 * static_cast<double>(input[0]) * static_cast<double>(input[0]) * static_cast<double>(input[1]);
+  return result;
+}
+
+OpResult drop_tokens(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  result.output = {input_of(fields, inputs, 2, sequence)[1]};
+  return result;
+}
+
+OpResult pad_shortcut(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  const Field channels = fields.at("out_channels");
+  result.attributes.stride = pair_or(fields, "stride", {1, 1}, 1);
+  const Shape& input = input_of(fields, inputs, 3, image);
+  result.output = window_output(fields, result.attributes, input, channels.integer(1, largest));
+  if (result.output[0] < input[0]) channels.fail(fmt::format("at least the input's {} channels", input[0]));
+  return result;
+}
+
+constexpr std::array table = {
+    Op{"conv2d", "convolution over an image", "out_channels, kernel, stride (1), pad (0), groups (1), bias (true)", CostClass::convolution,
+       conv2d},
+    Op{"conv1d", "temporal convolution over tokens", "out_channels, kernel, stride (1), pad (0), bias (true)", CostClass::convolution,
+       conv1d},
+    Op{"linear", "fully connected, of each token", "out_features, bias (true)", CostClass::linear, linear},
+    Op{"embedding", "a vector per token", "entries, width", CostClass::embedding, embedding},
+    Op{"attention", "softmax(Q K^T) V of three inputs, without projections", "heads", CostClass::attention, attention},
+    Op{"batch_norm", "over the batch, per channel", "", CostClass::normalization, batch_norm},
+    Op{"layer_norm", "over a token's width", "", CostClass::normalization, layer_norm},
+    Op{"lrn", "local response normalization", "", CostClass::normalization, same_shape},
+    Op{"relu", "max(x, 0)", "", CostClass::elementwise, same_shape},
+    Op{"tanh", "hyperbolic tangent", "", CostClass::elementwise, same_shape},
+    Op{"gelu", "Gaussian error linear unit", "", CostClass::elementwise, same_shape},
+    Op{"dropout", "zeros at random", "", CostClass::elementwise, same_shape},
+    Op{"max_pool", "largest of a window", "kernel, stride (kernel), pad (0), ceil (false)", CostClass::pooling, pool},
+    Op{"avg_pool", "mean of a window", "kernel, stride (kernel), pad (0), ceil (false)", CostClass::pooling, pool},
+    Op{"adaptive_avg_pool", "means that make an image of a given size", "output", CostClass::pooling, adaptive_avg_pool},
+    Op{"max_over_time", "largest over all tokens, of each feature", "", CostClass::pooling, drop_tokens},
+    Op{"first_token", "the first token's vector", "", CostClass::free, drop_tokens},
+    Op{"flatten", "to one dimension", "", CostClass::free, flatten},
+    Op{"add", "sum of inputs of one shape", "", CostClass::elementwise, add},
+    Op{"concat", "inputs side by side, along channels or width", "", CostClass::elementwise, concat},
+    Op{"pad_shortcut", "every stride-th pixel, more channels of zeros (ResNet's option A)", "out_channels, stride (1)",
+       CostClass::elementwise, pad_shortcut},
+};
+
+}  // namespace
+
+std::span<const Op> ops() { return table; }
+
+std::string_view name_of(CostClass cost_class) {
+  switch (cost_class) {
+    case CostClass::convolution: return "convolution";
+    case CostClass::linear: return "linear";
+    case CostClass::attention: return "attention";
+    case CostClass::normalization: return "normalization";
+    case CostClass::pooling: return "pooling";
+    case CostClass::elementwise: return "elementwise";
+    case CostClass::embedding: return "embedding";
+    case CostClass::free: break;
+  }
+  return "free";
+}
+
+}  // namespace syncopate

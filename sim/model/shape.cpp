@@ -1,0 +1,14 @@
+#include "model/shape.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <numeric>
+
+namespace syncopate {
+
+std::int64_t elements(const Shape& shape) { return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()); }
+
+std::string format_shape(const Shape& shape) { return fmt::format("{}", fmt::join(shape, "x")); }
+
+}  // namespace syncopate

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace syncopate {
+
+/// Extents of a tensor. Of an activation, for one sample: [channels, height, width], [tokens, width], [tokens] or [n].
+using Shape = std::vector<std::int64_t>;
+
+/// The product of the extents: 1 for an empty shape.
+std::int64_t elements(const Shape& shape);
+
+/// "64x3x7x7", for people.
+std::string format_shape(const Shape& shape);
+
+}  // namespace syncopate
