@@ -15,13 +15,17 @@ namespace syncopate {
 
 namespace fs = std::filesystem;
 
-std::string read_file(const fs::path& path) {
+void require_readable_file(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw InputError(fmt::format("{}: no such file", path.string()));
   if (fs::is_directory(status)) throw InputError(fmt::format("{}: expected a file, got a folder", path.string()));
   if (fs::is_character_file(status) || fs::is_block_file(status))
     throw InputError(fmt::format("{}: expected a file, got a device", path.string()));
+}
+
+std::string read_file(const fs::path& path) {
+  require_readable_file(path);
   std::ifstream in(path, std::ios::binary);
   if (!in) throw InputError(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
   std::ostringstream text;

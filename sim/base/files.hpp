@@ -6,6 +6,9 @@
 
 namespace syncopate {
 
+/// Throws InputError unless `path` is a file: missing, a folder and a device are different mistakes.
+void require_readable_file(const std::filesystem::path& path);
+
 /// The whole content of a file. Throws InputError that names the file and why it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 

@@ -9,6 +9,12 @@ double ModelLayer::parameters() const {
                          [](double sum, const Tensor& tensor) { return sum + static_cast<double>(elements(tensor.shape)); });
 }
 
+CostClass ModelLayer::cost_class() const {
+  const bool winograd = attributes.kernel == std::array<std::int64_t, 2>{3, 3} && attributes.stride == std::array<std::int64_t, 2>{1, 1} &&
+                        attributes.groups == 1;
+  return op->cost_class == CostClass::convolution && winograd ? CostClass::convolution_3x3 : op->cost_class;
+}
+
 std::size_t Model::tensors() const {
   return std::accumulate(layers.begin(), layers.end(), std::size_t{0},
                          [](std::size_t sum, const ModelLayer& layer) { return sum + layer.tensors.size(); });

@@ -21,6 +21,7 @@ struct ModelLayer {
   double activations = 0;       ///< elements of the inputs and of the output together
 
   double parameters() const;
+  CostClass cost_class() const;
 };
 
 /// The file format model/1: a network as a graph of layers.

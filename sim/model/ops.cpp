@@ -279,8 +279,8 @@ constexpr std::array table = {
     Op{"max_over_time", "largest over all tokens, of each feature", "", CostClass::pooling, drop_tokens},
     Op{"first_token", "the first token's vector", "", CostClass::free, drop_tokens},
     Op{"flatten", "to one dimension", "", CostClass::free, flatten},
-    Op{"add", "sum of inputs of one shape", "", CostClass::elementwise, add},
-    Op{"concat", "inputs side by side, along channels or width", "", CostClass::elementwise, concat},
+    Op{"add", "sum of inputs of one shape", "", CostClass::join, add},
+    Op{"concat", "inputs side by side, along channels or width", "", CostClass::join, concat},
     Op{"pad_shortcut", "every stride-th pixel, more channels of zeros (ResNet's option A)", "out_channels, stride (1)",
        CostClass::elementwise, pad_shortcut},
 };
@@ -292,11 +292,13 @@ std::span<const Op> ops() { return table; }
 std::string_view name_of(CostClass cost_class) {
   switch (cost_class) {
     case CostClass::convolution: return "convolution";
+    case CostClass::convolution_3x3: return "convolution_3x3";
     case CostClass::linear: return "linear";
     case CostClass::attention: return "attention";
     case CostClass::normalization: return "normalization";
     case CostClass::pooling: return "pooling";
     case CostClass::elementwise: return "elementwise";
+    case CostClass::join: return "join";
     case CostClass::embedding: return "embedding";
     case CostClass::free: break;
   }

@@ -29,8 +29,9 @@ struct Attributes {
   bool ceil = false;  ///< a pooling window may begin inside the input and end beyond it
 };
 
-/// Layers that cost time in the same way: a device profile has one line of coefficients for each.
-enum class CostClass { convolution, linear, attention, normalization, pooling, elementwise, embedding, free };
+/// Layers that cost time in the same way: a device profile has one line of coefficients for each. convolution_3x3 are those
+/// of stride 1 and one group, which libraries compute by Winograd's algorithm with fewer multiplications than the others.
+enum class CostClass { convolution, convolution_3x3, linear, attention, normalization, pooling, elementwise, join, embedding, free };
 
 std::string_view name_of(CostClass cost_class);
 

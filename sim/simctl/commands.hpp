@@ -12,6 +12,12 @@ void add_run_command(CLI::App& app, ExitCode& code);
 void add_check_command(CLI::App& app);
 void add_list_command(CLI::App& app);
 void add_show_command(CLI::App& app);
+void add_trace_command(CLI::App& app);
+
+/// Subcommands of `trace`.
+void add_trace_import_command(CLI::App& app);
+void add_trace_synth_command(CLI::App& app);
+void add_trace_fit_command(CLI::App& app);
 
 /// The whole program: parses, runs, prints errors to stderr; returns the exit code.
 int run_simctl(int argc, char** argv);

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "cluster/cluster.hpp"
@@ -10,6 +8,7 @@
 #include "model/model.hpp"
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/project_files.hpp"
 #include "simctl/table.hpp"
 #include "trace/trace.hpp"
 
@@ -37,28 +36,6 @@ void print_topologies() {
   std::vector<Cells> table = {{"topology", "meaning", "parameters"}};
   for (const Topology& row : topologies()) table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.parameters)});
   fmt::print("{}", format_table(table));
-}
-
-/// A folder of the project: below the current folder or one around it, else around the program.
-fs::path find_folder(const fs::path& wanted) {
-  std::error_code ignored;
-  for (const fs::path& start : {fs::current_path(), fs::read_symlink("/proc/self/exe", ignored).parent_path()}) {
-    for (fs::path folder = start; !folder.empty(); folder = folder.parent_path()) {
-      if (fs::is_directory(folder / wanted)) return folder / wanted;
-      if (folder == folder.root_path()) break;
-    }
-  }
-  throw InputError(fmt::format("{}: no such folder here or above; run simctl inside the project", wanted.string()));
-}
-
-std::vector<fs::path> json_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".json" && !entry.path().filename().string().starts_with('.'))
-      files.push_back(entry.path().lexically_proximate(fs::current_path()));
-  }
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 void print_clusters() {

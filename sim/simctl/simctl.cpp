@@ -22,6 +22,7 @@ int run_simctl(int argc, char** argv) {
   add_check_command(app);
   add_list_command(app);
   add_show_command(app);
+  add_trace_command(app);
   try {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));

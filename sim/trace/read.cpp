@@ -160,9 +160,12 @@ Trace read_trace(const Document& document, const std::string& pointer) {
     device.finish();
   }
   // Free-form records of how the trace was made: shown by nobody who simulates, so any content is fine.
-  for (const char* key : {"software", "timing"}) {
-    if (const auto field = fields.find(key)) Object{*field};
-  }
+  const auto record = [&fields](const char* key) {
+    const auto field = fields.find(key);
+    return field ? Object(*field).field().json() : Json::object();
+  };
+  trace.software = record("software");
+  trace.timing = record("timing");
   if (const auto update = optional_seconds(fields, "update_s")) trace.update = *update;
 
   const Field layers = fields.at("layers");

@@ -53,6 +53,8 @@ struct Trace {
   std::string dtype;
   std::string device_kind;               ///< "gpu", "cpu" or empty
   std::string device;                    ///< the device's name or empty
+  Json software = Json::object();        ///< free-form: versions
+  Json timing = Json::object();          ///< free-form: how it was measured
   Seconds update;                        ///< the optimiser's step at the end of an iteration
   std::optional<Seconds> forward_span;   ///< measured span of all forward work, launch gaps included
   std::optional<Seconds> backward_span;  ///< likewise backward
@@ -62,5 +64,8 @@ struct Trace {
 
 /// Reads and validates a trace/1 document. Throws InputError.
 Trace read_trace(const Document& document, const std::string& pointer = "");
+
+/// The trace/1 text of a trace, times with nine significant digits.
+std::string write_trace(const Trace& trace);
 
 }  // namespace syncopate

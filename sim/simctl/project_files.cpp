@@ -1,0 +1,40 @@
+#include "simctl/project_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/errors.hpp"
+#include "base/files.hpp"
+
+namespace syncopate {
+
+namespace fs = std::filesystem;
+
+fs::path find_folder(const fs::path& wanted) {
+  std::error_code ignored;
+  for (const fs::path& start : {fs::current_path(), fs::read_symlink("/proc/self/exe", ignored).parent_path()}) {
+    for (fs::path folder = start; !folder.empty(); folder = folder.parent_path()) {
+      if (fs::is_directory(folder / wanted)) return folder / wanted;
+      if (folder == folder.root_path()) break;
+    }
+  }
+  throw InputError(fmt::format("{}: no such folder here or above; run simctl inside the project", wanted.string()));
+}
+
+std::vector<fs::path> json_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json" && !entry.path().filename().string().starts_with('.'))
+      files.push_back(entry.path().lexically_proximate(fs::current_path()));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void write_output(const fs::path& path, std::string_view text) {
+  if (path.has_parent_path()) make_writable_folder(path.parent_path());
+  write_file(path, text);
+}
+
+}  // namespace syncopate

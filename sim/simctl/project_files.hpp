@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+namespace syncopate {
+
+/// A folder of the project: below the current folder or one around it, else around the program. Throws InputError.
+std::filesystem::path find_folder(const std::filesystem::path& wanted);
+
+/// The JSON files of a folder, sorted, relative to the current folder.
+std::vector<std::filesystem::path> json_files(const std::filesystem::path& folder);
+
+/// Writes a file whole or not at all, and the folder that it is in. Throws OutputError.
+void write_output(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace syncopate

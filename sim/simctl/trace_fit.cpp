@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <deque>
+#include <memory>
+
+#include "simctl/commands.hpp"
+#include "simctl/project_files.hpp"
+#include "simctl/table.hpp"
+#include "trace/fit.hpp"
+
+namespace syncopate {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> traces;
+  std::string model;
+  std::string name;
+  std::int64_t gpus = 1;
+  std::string out;
+};
+
+/// The model that a trace names, from models/, or the one that the user names.
+Model model_of(const Trace& trace, const Options& options) {
+  if (!options.model.empty()) return read_model(Document::read(options.model));
+  const std::filesystem::path file = find_folder("models") / (trace.model + ".json");
+  if (!std::filesystem::exists(file)) {
+    throw InputError(fmt::format("{}: /model/name: no {}; name the model's file with --model", trace.file, file.string()));
+  }
+  return read_model(Document::read(file));
+}
+
+void print_report(const FitReport& report, const std::vector<FitSample>& samples) {
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const SampleFit& fit = report.samples[i];
+    fmt::print("{}: {} of {} layers matched with {} by {}; left out: {} of forward, {} of backward\n", samples[i].trace->file,
+               fit.match.pairs.size(), samples[i].trace->layers.size(), samples[i].model->name, fit.match.rule,
+               format_seconds(fit.forward_left_out), format_seconds(fit.backward_left_out));
+  }
+  std::vector<std::vector<std::string>> table = {
+      {"class", "layers", "direction", "R2", "launch", "GMAC/s", "activations GB/s", "weights GB/s"}};
+  const auto rate = [](double inverse) { return inverse > 0 ? fmt::format("{:.4g}", 1e-9 / inverse) : std::string("-"); };
+  const auto add = [&](const ClassFit& fit, std::string_view direction, double r2, const LayerCost& cost) {
+    table.push_back({std::string(name_of(fit.cost_class)), fmt::format("{}", fit.layers), std::string(direction), fmt::format("{:.3f}", r2),
+                     format_seconds(cost.launch), rate(cost.s_per_mac), rate(cost.activations.value), rate(cost.weights.value)});
+  };
+  for (const ClassFit& fit : report.classes) {
+    const DeviceProfile::Direction& cost = report.profile.costs.at(fit.cost_class);
+    add(fit, "forward", fit.r2_forward, cost.forward);
+    add(fit, "backward", fit.r2_backward, cost.backward);
+  }
+  fmt::print("\n{}\nerror: {}\n", format_table(table), report.profile.describe_errors());
+}
+
+}  // namespace
+
+void add_trace_fit_command(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("fit", "Fit a device profile to measured traces, and tell its error");
+  command->add_option("TRACE", options->traces, "trace/1 files of one device")->required();
+  command->add_option("--model", options->model, "model/1 file of all the traces; default: models/NAME.json, as each trace names it");
+  command->add_option("--name", options->name, "name of the profile; default: the traces' device");
+  command->add_option("--gpus", options->gpus, "GPUs that shared the batch of each trace evenly")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}));
+  command->add_option("-o", options->out, "device/1 file to write")->required();
+  command->footer("Example: simctl trace fit traces/cpu-resnet50-b8.json traces/cpu-vgg11-b8.json -o results/cpu.json");
+  command->callback([options] {
+    std::deque<Trace> traces;
+    std::deque<Model> models;
+    std::vector<FitSample> samples;
+    for (const std::string& file : options->traces) {
+      traces.push_back(read_trace(Document::read(file)));
+      if (traces.back().provenance.synthetic()) {
+        throw InputError(fmt::format("{}: /provenance/kind: a synthetic trace measured nothing that could be fitted", file));
+      }
+      models.push_back(model_of(traces.back(), *options));
+      samples.push_back({&traces.back(), &models.back()});
+    }
+    FitReport report = fit_profile(samples, options->gpus);
+    const Trace& first = traces.front();
+    report.profile.name = !options->name.empty() ? options->name : first.device.empty() ? "unnamed" : first.device;
+    report.profile.kind = first.device_kind.empty() ? "gpu" : first.device_kind;
+    std::vector<std::string> sources;
+    for (const Trace& trace : traces)
+      sources.push_back(fmt::format("{} ({})", std::filesystem::path(trace.file).filename().string(), trace.provenance.source));
+    report.profile.source = fmt::format("least squares over the layers of {}", fmt::join(sources, ", "));
+    write_output(options->out, write_device_profile(report.profile));
+    print_report(report, samples);
+  });
+}
+
+}  // namespace syncopate

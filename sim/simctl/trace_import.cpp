@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "simctl/commands.hpp"
+#include "simctl/project_files.hpp"
+#include "simctl/table.hpp"
+#include "trace/import.hpp"
+#include "trace/step_profile.hpp"
+
+namespace syncopate {
+
+namespace {
+
+struct Options {
+  std::string profile;
+  std::string model;
+  std::int64_t batch = 0;
+  std::string out;
+};
+
+/// "resnet50" of "runs/resnet50.pt.trace.json.gz".
+std::string name_from(const std::string& file) {
+  const std::string name = std::filesystem::path(file).filename().string();
+  return name.substr(0, name.find('.', 1));
+}
+
+void print_summary(const Imported& imported, const std::string& out) {
+  const Trace& trace = imported.trace;
+  const StepProfile step = step_profile(trace, Granularity::tensor);
+  fmt::print("{}: {}, batch {}, {}, {}\n", out, trace.model, trace.batch, trace.dtype, trace.device);
+  fmt::print(
+      "{} layers, {} gradients, {}; medians over {} step{}{}\n", trace.layers.size(), trace.gradients.size(), format_bytes(step.bytes()),
+      imported.steps, imported.steps == 1 ? "" : "s",
+      imported.steps_left_out == 0 ? "" : fmt::format(", {} left out that differ from most or are cut off", imported.steps_left_out));
+  fmt::print("forward {} (kernels of its layers {}), backward {} ({}), update {}: {} in all\n", format_seconds(step.forward),
+             format_seconds(imported.forward_busy), format_seconds(step.backward), format_seconds(imported.backward_busy),
+             format_seconds(step.update), format_seconds(step.compute()));
+  if (imported.period) {
+    fmt::print("a step took {}; the {} that are not in the trace went to loading data, zeroing gradients and the host\n",
+               format_seconds(*imported.period), format_seconds(std::max(Seconds(0), *imported.period - step.compute())));
+  }
+  if (imported.steps < 3) {
+    fmt::print(stderr, "simctl: warning: {} of {} step{}; record at least 5 for medians that mean something\n", out, imported.steps,
+               imported.steps == 1 ? "" : "s");
+  }
+  if (trace.update == Seconds(0)) fmt::print(stderr, "simctl: warning: no kernels of an \"Optimizer.step\"; update_s is 0\n");
+}
+
+}  // namespace
+
+void add_trace_import_command(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("import", "Make a trace from a torch.profiler (Kineto) file of a training loop on a GPU");
+  command->add_option("PROFILE", options->profile, ".json or .json.gz file of export_chrome_trace or tensorboard_trace_handler")
+      ->required();
+  command->add_option("--model", options->model, "name of the model; default: the file's name");
+  command->add_option("--batch", options->batch, "samples per worker; default: as the first operator's input shows")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  command->add_option("-o", options->out, "trace/1 file to write")->required();
+  command->footer("Example: simctl trace import tests/kineto/tiny.pt.trace.json -o results/tiny.json");
+  command->callback([options] {
+    const KinetoTrace profile = read_kineto(options->profile);
+    const std::string model = options->model.empty() ? name_from(options->profile) : options->model;
+    Imported imported = import_profile(profile, model, options->batch > 0 ? std::optional(options->batch) : std::nullopt);
+    imported.trace.provenance.command =
+        fmt::format("simctl trace import {}{}", options->profile, options->batch > 0 ? fmt::format(" --batch {}", options->batch) : "");
+    write_output(options->out, write_trace(imported.trace));
+    print_summary(imported, options->out);
+  });
+}
+
+}  // namespace syncopate

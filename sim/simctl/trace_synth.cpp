@@ -1,0 +1,44 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "simctl/commands.hpp"
+#include "simctl/project_files.hpp"
+#include "simctl/table.hpp"
+#include "trace/step_profile.hpp"
+#include "trace/synthesize.hpp"
+
+namespace syncopate {
+
+void add_trace_synth_command(CLI::App& app) {
+  struct Options {
+    std::string model;
+    std::string device;
+    std::int64_t batch = 0;
+    std::string out;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("synth", "Synthesize a trace from a model and a device profile");
+  command->add_option("MODEL", options->model, "model/1 file")->required();
+  command->add_option("--device", options->device, "device/1 file, such as those in models/devices")->required();
+  command->add_option("--batch", options->batch, "samples per worker")
+      ->required()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  command->add_option("-o", options->out, "trace/1 file to write")->required();
+  command->footer("Example: simctl trace synth models/resnet50.json --device models/devices/v100.json --batch 32 -o results/resnet50.json");
+  command->callback([options] {
+    const Model model = read_model(Document::read(options->model));
+    const DeviceProfile profile = read_device_profile(Document::read(options->device));
+    Trace trace = synthesize(model, profile, options->batch);
+    trace.provenance.command = fmt::format("simctl trace synth {} --device {} --batch {}", options->model, options->device, options->batch);
+    write_output(options->out, write_trace(trace));
+    const StepProfile step = step_profile(trace, Granularity::tensor);
+    fmt::print("{}: SYNTHETIC, {}, batch {}, {}\n", options->out, model.name, trace.batch, profile.name);
+    fmt::print("forward {}, backward {}, update {}: {:.4g} samples/s on one worker; {} gradients, {}\n", format_seconds(step.forward),
+               format_seconds(step.backward), format_seconds(step.update), static_cast<double>(trace.batch) / step.compute().value,
+               trace.gradients.size(), format_bytes(step.bytes()));
+    fmt::print("the profile's error: {}\n", profile.describe_errors());
+  });
+}
+
+}  // namespace syncopate

@@ -1,0 +1,237 @@
+#include "trace/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "base/errors.hpp"
+
+namespace syncopate {
+
+namespace {
+
+using Row = std::vector<double>;
+
+double dot(const Row& a, const Row& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+
+/// Solves a small symmetric system by elimination with pivoting; empty when it is singular.
+Row solve(std::vector<Row> a, Row b) {
+  const std::size_t n = b.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    std::size_t pivot = k;
+    for (std::size_t i = k; i < n; ++i) {
+      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
+    }
+    if (std::abs(a[pivot][k]) < 1e-12) return {};
+    std::swap(a[k], a[pivot]);
+    std::swap(b[k], b[pivot]);
+    for (std::size_t i = k + 1; i < n; ++i) {
+      const double factor = a[i][k] / a[k][k];
+      for (std::size_t j = k; j < n; ++j) a[i][j] -= factor * a[k][j];
+      b[i] -= factor * b[k];
+    }
+  }
+  for (std::size_t k = n; k-- > 0;) {
+    for (std::size_t j = k + 1; j < n; ++j) b[k] -= a[k][j] * b[j];
+    b[k] /= a[k][k];
+  }
+  return b;
+}
+
+/// One class's layers in one direction.
+struct Points {
+  std::vector<LayerWork> work;
+  Row seconds;
+
+  /// MACs, weights, activations, launch: the order in which terms are preferred when the data cannot tell them apart.
+  LayerCost fit() const {
+    std::vector<Row> rows;
+    for (const LayerWork& w : work) rows.push_back({w.macs, w.weights.value, w.activations.value, 1.0});
+    const Row x = non_negative_least_squares(rows, seconds);
+    return {Seconds(x[3]), x[0], SecondsPerByte(x[2]), SecondsPerByte(x[1])};
+  }
+
+  double r2(const LayerCost& cost) const {
+    const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+    double residual = 0;
+    double variance = 0;
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      residual += std::pow(seconds[i] - cost(work[i]).value, 2);
+      variance += std::pow(seconds[i] - mean, 2);
+    }
+    return variance > 0 ? 1 - residual / variance : 1;
+  }
+};
+
+double samples_per_gpu(const Trace& trace, std::int64_t gpus) { return static_cast<double>(trace.batch) / static_cast<double>(gpus); }
+
+/// For the message of a trace that cannot be used.
+double bytes_per_element_of(const Trace& trace) {
+  const auto bytes = element_bytes(trace.dtype);
+  if (!bytes)
+    throw InputError(
+        fmt::format("{}: /model/dtype: a fit needs the type of the numbers, such as \"fp32\", got \"{}\"", trace.file, trace.dtype));
+  return *bytes;
+}
+
+SampleFit measure(const FitSample& sample) {
+  SampleFit measured;
+  measured.match = match_layers(*sample.trace, *sample.model);
+  if (measured.match.pairs.empty()) {
+    throw InputError(fmt::format("{}: none of its layers is one of the model {} ({}); name the right model with --model",
+                                 sample.trace->file, sample.model->name, sample.model->file));
+  }
+  for (const Layer& layer : sample.trace->layers) {
+    measured.forward_left_out += layer.forward;
+    measured.backward_left_out += layer.backward;
+  }
+  for (const auto& [traced, described] : measured.match.pairs) {
+    measured.forward += sample.trace->layers[traced].forward;
+    measured.backward += sample.trace->layers[traced].backward;
+  }
+  measured.forward_left_out -= measured.forward;
+  measured.backward_left_out -= measured.backward;
+  return measured;
+}
+
+/// The optimiser's step per byte of parameters, over the samples that measured it.
+LayerCost fit_update(const std::vector<FitSample>& samples) {
+  std::vector<Row> rows;
+  Row seconds;
+  for (const FitSample& sample : samples) {
+    if (sample.trace->update <= Seconds(0)) continue;
+    rows.push_back({sample.model->parameters() * bytes_per_element_of(*sample.trace)});
+    seconds.push_back(sample.trace->update.value);
+  }
+  LayerCost update;
+  if (!rows.empty()) update.weights = SecondsPerByte(non_negative_least_squares(rows, seconds).front());
+  return update;
+}
+
+double median(Row values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace
+
+std::vector<double> non_negative_least_squares(const std::vector<Row>& rows, const Row& y) {
+  const std::size_t columns = rows.front().size();
+  Row scale(columns);  // columns of very different sizes (MACs, 1) would ruin the elimination
+  for (std::size_t j = 0; j < columns; ++j) {
+    for (const Row& row : rows) scale[j] += row[j] * row[j];
+    scale[j] = std::sqrt(scale[j]);
+  }
+  std::vector<unsigned> subsets((1U << columns) - 1);
+  std::iota(subsets.begin(), subsets.end(), 1U);
+  std::stable_sort(subsets.begin(), subsets.end(), [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
+
+  // The optimum is an unconstrained one of some subset of the columns, and with 4 columns all 15 are tried at once.
+  Row best(columns);
+  double best_residual = dot(y, y);
+  const double indifferent = 1e-9 * best_residual;
+  for (const unsigned subset : subsets) {
+    std::vector<std::size_t> used;
+    for (std::size_t j = 0; j < columns; ++j) {
+      if ((subset >> j & 1U) != 0 && scale[j] > 0) used.push_back(j);
+    }
+    if (used.size() != static_cast<std::size_t>(std::popcount(subset))) continue;
+    std::vector<Row> normal(used.size(), Row(used.size()));
+    Row right(used.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (std::size_t p = 0; p < used.size(); ++p) {
+        const double value = rows[i][used[p]] / scale[used[p]];
+        right[p] += value * y[i];
+        for (std::size_t q = 0; q < used.size(); ++q) normal[p][q] += value * rows[i][used[q]] / scale[used[q]];
+      }
+    }
+    const Row solution = solve(normal, right);
+    if (solution.empty() || std::any_of(solution.begin(), solution.end(), [](double x) { return x < 0; })) continue;
+    Row x(columns);
+    for (std::size_t p = 0; p < used.size(); ++p) x[used[p]] = solution[p] / scale[used[p]];
+    double residual = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) residual += std::pow(dot(rows[i], x) - y[i], 2);
+    if (residual < best_residual - indifferent) {
+      best = x;
+      best_residual = residual;
+    }
+  }
+  return best;
+}
+
+std::vector<ProfileError> profile_errors(const DeviceProfile& profile, const FitSample& sample) {
+  const double bytes_per_element = bytes_per_element_of(*sample.trace);
+  Seconds predicted_forward;
+  Seconds predicted_backward;
+  Row layer_errors;
+  const SampleFit measured = measure(sample);
+  for (const auto& [traced, described] : measured.match.pairs) {
+    const Layer& layer = sample.trace->layers[traced];
+    const ModelLayer& model_layer = sample.model->layers[described];
+    const DeviceProfile::Direction* cost = profile.cost(model_layer.cost_class());
+    if (cost == nullptr || model_layer.cost_class() == CostClass::free) continue;
+    const LayerWork work = work_of(model_layer, samples_per_gpu(*sample.trace, profile.gpus), bytes_per_element);
+    predicted_forward += cost->forward(work);
+    predicted_backward += cost->backward(work);
+    const Seconds both = layer.forward + layer.backward;
+    if (both > Seconds(0)) layer_errors.push_back(std::abs((cost->forward(work) + cost->backward(work)) / both - 1));
+  }
+  const std::string against = fmt::format("{} batch {} ({})", sample.trace->model, sample.trace->batch,
+                                          std::filesystem::path(sample.trace->file).filename().string());
+  std::vector<ProfileError> errors;
+  if (measured.forward > Seconds(0)) errors.push_back({against, "forward", predicted_forward / measured.forward - 1});
+  if (measured.backward > Seconds(0)) errors.push_back({against, "backward", predicted_backward / measured.backward - 1});
+  if (!layer_errors.empty()) errors.push_back({against, "median layer, either way", median(layer_errors)});
+  return errors;
+}
+
+FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus) {
+  struct ClassPoints {
+    Points forward;
+    Points backward;
+  };
+  std::map<CostClass, ClassPoints> classes;
+  FitReport report;
+  report.profile.gpus = gpus;
+  report.profile.dtype = samples.front().trace->dtype;
+  for (const FitSample& sample : samples) {
+    const double bytes_per_element = bytes_per_element_of(*sample.trace);
+    if (sample.trace->dtype != report.profile.dtype) {
+      throw InputError(fmt::format("{}: /model/dtype: \"{}\" cannot be fitted together with the \"{}\" of {}; fit a profile for each",
+                                   sample.trace->file, sample.trace->dtype, report.profile.dtype, samples.front().trace->file));
+    }
+    report.samples.push_back(measure(sample));
+    for (const auto& [traced, described] : report.samples.back().match.pairs) {
+      const ModelLayer& layer = sample.model->layers[described];
+      if (layer.cost_class() == CostClass::free) continue;
+      const LayerWork work = work_of(layer, samples_per_gpu(*sample.trace, gpus), bytes_per_element);
+      ClassPoints& points = classes[layer.cost_class()];
+      points.forward.work.push_back(work);
+      points.forward.seconds.push_back(sample.trace->layers[traced].forward.value);
+      points.backward.work.push_back(work);
+      points.backward.seconds.push_back(sample.trace->layers[traced].backward.value);
+    }
+  }
+  for (const auto& [cost_class, points] : classes) {
+    const DeviceProfile::Direction direction{points.forward.fit(), points.backward.fit()};
+    report.profile.costs.emplace(cost_class, direction);
+    report.classes.push_back(
+        {cost_class, points.forward.seconds.size(), points.forward.r2(direction.forward), points.backward.r2(direction.backward)});
+  }
+  if (const auto elementwise = report.profile.costs.find(CostClass::elementwise); elementwise != report.profile.costs.end()) {
+    report.profile.others = elementwise->second;
+  }
+  report.profile.update = fit_update(samples);
+  for (const FitSample& sample : samples) {
+    for (ProfileError& error : profile_errors(report.profile, sample)) report.profile.errors.push_back(std::move(error));
+  }
+  return report;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,235 @@
+#include "trace/kineto.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <istream>
+#include <nlohmann/json.hpp>
+
+#include "base/errors.hpp"
+#include "base/gzip.hpp"
+
+namespace syncopate {
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// One element of traceEvents, as far as anybody asks for it.
+struct Event {
+  std::string name;
+  std::string category;
+  std::string phase;
+  std::string thread;
+  double time = 0;
+  double duration = 0;
+  std::int64_t correlation = KinetoTrace::none;
+  std::int64_t sequence = KinetoTrace::none;
+  std::int64_t forward_thread = 0;
+  std::int64_t device = 0;
+  std::string shapes;
+  std::string type;
+};
+
+/// Follows the parser through the file and keeps what matters of each event.
+class EventHandler : public nlohmann::json_sax<Json> {
+ public:
+  explicit EventHandler(const std::string& file) { trace_.file = file; }
+
+  KinetoTrace take() { return std::move(trace_); }
+  bool found_events() const { return found_events_; }
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t value) override { return number(static_cast<double>(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return number(static_cast<double>(value)); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return number(value); }
+  bool binary(binary_t& /*value*/) override { return true; }
+
+  bool key(string_t& value) override {
+    key_.swap(value);
+    return true;
+  }
+
+  bool string(string_t& value) override {
+    switch (place()) {
+      case Place::event:
+        if (key_ == "name") event_.name.swap(value);
+        if (key_ == "cat") event_.category.swap(value);
+        if (key_ == "ph") event_.phase.swap(value);
+        if (key_ == "tid") event_.thread.swap(value);
+        break;
+      case Place::types:
+        if (event_.type.empty()) event_.type.swap(value);
+        break;
+      case Place::device:
+        if (key_ == "name") trace_.devices.push_back(value);
+        break;
+      default: break;
+    }
+    return true;
+  }
+
+  bool start_object(std::size_t /*size*/) override {
+    switch (place()) {
+      case Place::file: return enter(Place::root);
+      case Place::root: return enter(key_ == "distributedInfo" ? Place::distributed : Place::other);
+      case Place::events: event_ = Event(); return enter(Place::event);
+      case Place::event: return enter(key_ == "args" ? Place::arguments : Place::other);
+      case Place::devices: return enter(Place::device);
+      default: return enter(Place::other);
+    }
+  }
+
+  bool start_array(std::size_t /*size*/) override {
+    switch (place()) {
+      // Chrome's format also allows the bare list of events; PyTorch without Kineto writes that.
+      case Place::file: found_events_ = true; return enter(Place::events);
+      case Place::root:
+        found_events_ = found_events_ || key_ == "traceEvents";
+        return enter(key_ == "traceEvents" ? Place::events : key_ == "deviceProperties" ? Place::devices : Place::other);
+      case Place::arguments: return enter(key_ == "Input Dims" ? Place::shapes : key_ == "Input type" ? Place::types : Place::other);
+      case Place::shapes:
+        if (++shapes_ > 2) return enter(Place::other);
+        event_.shapes += '(';
+        return enter(Place::shape);
+      default: return enter(Place::other);
+    }
+  }
+
+  bool end_object() override {
+    if (place() == Place::event) keep();
+    return leave();
+  }
+
+  bool end_array() override {
+    if (place() == Place::shapes) shapes_ = 0;
+    if (place() == Place::shape) event_.shapes += ')';
+    return leave();
+  }
+
+  bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& error) override {
+    const std::string reason = error.what();
+    throw InputError(fmt::format("{}: not valid JSON at byte {}: {}; a profile that was cut off while it was written cannot be used",
+                                 trace_.file, position, reason.substr(std::min(reason.size(), reason.find("] ") + 2))));
+  }
+
+ private:
+  enum class Place { file, root, events, event, arguments, shapes, shape, types, devices, device, distributed, other };
+
+  Place place() const { return places_.empty() ? Place::file : places_.back(); }
+
+  bool enter(Place place) {
+    places_.push_back(place);
+    return true;
+  }
+
+  bool leave() {
+    places_.pop_back();
+    return true;
+  }
+
+  bool number(double value) {
+    switch (place()) {
+      case Place::event:
+        if (key_ == "ts") event_.time = value;
+        if (key_ == "dur") event_.duration = value;
+        if (key_ == "tid") event_.thread = fmt::format("{:.0f}", value);
+        break;
+      case Place::arguments: argument(value); break;
+      case Place::shape:
+        if (event_.shapes.back() != '(') event_.shapes += ',';
+        event_.shapes += fmt::format("{:.0f}", value);
+        break;
+      case Place::root:
+        if (key_ == "baseTimeNanoseconds") trace_.base_time_s = value * 1e-9;
+        break;
+      case Place::distributed:
+        if (key_ == "world_size") trace_.world_size = integer(value);
+        break;
+      default: break;
+    }
+    return true;
+  }
+
+  void argument(double value) {
+    if (key_ == "correlation") event_.correlation = integer(value);
+    if (key_ == "Sequence number") event_.sequence = integer(value);
+    if (key_ == "Fwd thread id") event_.forward_thread = integer(value);
+    if (key_ == "device") event_.device = integer(value);
+  }
+
+  static std::int64_t integer(double value) {
+    constexpr double most = 9e15;
+    return value >= 0 && value <= most ? static_cast<std::int64_t>(value) : KinetoTrace::none;
+  }
+
+  void keep() {
+    ++trace_.events;
+    // Kernels at time 0 exist; nobody knows when they ran.
+    if (event_.phase != "X" || event_.time <= 0) return;
+    if (trace_.origin == 0) trace_.origin = event_.time;
+    std::transform(event_.category.begin(), event_.category.end(), event_.category.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const double start = event_.time - trace_.origin;
+    const double end = start + std::max(0.0, event_.duration);
+    const std::string& category = event_.category;
+    // PyTorch without Kineto gives operators no category.
+    if (category == "cpu_op" || category == "operator" || category == "user_annotation" || category.empty()) {
+      keep_operator(start, end, category != "user_annotation");
+    } else if (category == "cuda_runtime" || category == "runtime" || category == "cuda_driver" || category == "driver") {
+      if (event_.correlation != KinetoTrace::none) {
+        trace_.launches.push_back({start, event_.correlation, trace_.names.number_of(event_.thread)});
+      }
+    } else if (category == "kernel" || category == "gpu_memset" || category == "memset" || is_device_copy(category)) {
+      trace_.kernels.push_back({start, end, event_.correlation, event_.device, is_communication(event_.name)});
+    }
+  }
+
+  void keep_operator(double start, double end, bool cpu_operator) {
+    trace_.cpu_operators += cpu_operator ? 1 : 0;
+    const bool of_interest = event_.name.find("AccumulateGrad") != std::string::npos || event_.name.starts_with("Optimizer.step");
+    if (!of_interest && (event_.sequence == KinetoTrace::none || !cpu_operator)) return;
+    trace_.operators.push_back({start, end, event_.sequence, trace_.names.number_of(event_.name), trace_.names.number_of(event_.thread),
+                                trace_.names.number_of(event_.shapes), trace_.names.number_of(event_.type),
+                                event_.forward_thread != 0 || event_.name.starts_with("autograd::engine")});
+  }
+
+  bool is_device_copy(const std::string& category) const {
+    return (category == "gpu_memcpy" || category == "memcpy") && event_.name.find("DtoD") != std::string::npos;
+  }
+
+  /// NCCL and its relatives name their kernels so.
+  static bool is_communication(const std::string& name) {
+    return name.starts_with("nccl") || name.starts_with("rccl") || name.starts_with("msccl");
+  }
+
+  KinetoTrace trace_;
+  std::vector<Place> places_;
+  std::string key_;
+  Event event_;
+  int shapes_ = 0;
+  bool found_events_ = false;
+};
+
+}  // namespace
+
+std::uint32_t Names::number_of(const std::string& text) {
+  const auto [found, added] = numbers_.emplace(text, static_cast<std::uint32_t>(texts_.size()));
+  if (added) texts_.push_back(text);
+  return found->second;
+}
+
+KinetoTrace read_kineto(const std::filesystem::path& path) {
+  GzipBuffer buffer(path);
+  std::istream stream(&buffer);
+  EventHandler handler(path.string());
+  Json::sax_parse(stream, &handler);
+  if (!handler.found_events()) {
+    throw InputError(fmt::format(
+        "{}: no traceEvents: not a trace of torch.profiler; export one with prof.export_chrome_trace(\"trace.json\")", path.string()));
+  }
+  return handler.take();
+}
+
+}  // namespace syncopate

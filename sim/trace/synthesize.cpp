@@ -1,0 +1,68 @@
+#include "trace/synthesize.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/errors.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// In the order in which PyTorch's backward makes them ready: a linear layer's bias comes before its weight.
+std::vector<Tensor> gradient_order(const ModelLayer& layer) {
+  std::vector<Tensor> tensors = layer.tensors;
+  if (layer.op->cost_class == CostClass::linear) std::reverse(tensors.begin(), tensors.end());
+  return tensors;
+}
+
+}  // namespace
+
+Trace synthesize(const Model& model, const DeviceProfile& profile, std::int64_t batch) {
+  if (batch % profile.gpus != 0) {
+    throw InputError(fmt::format("{}: /gpus: {} GPUs share a worker's batch evenly, but the batch is {}; choose a multiple", profile.file,
+                                 profile.gpus, batch));
+  }
+  const double samples = static_cast<double>(batch / profile.gpus);
+  const double bytes_per_element = element_bytes(profile.dtype).value();
+  Trace trace;
+  trace.provenance.kind = "synthetic";
+  trace.provenance.source = fmt::format("model {} on device profile {}: {}", model.name, profile.name, profile.source);
+  trace.provenance.note = fmt::format("not measured; the profile's error: {}", profile.describe_errors());
+  trace.model = model.name;
+  trace.batch = batch;
+  trace.dtype = profile.dtype;
+  trace.device_kind = profile.kind;
+  trace.device = profile.name;
+  std::size_t tensors = 0;
+  for (const ModelLayer& layer : model.layers) {
+    Layer timed;
+    timed.name = layer.name;
+    timed.type = layer.op->name;
+    if (layer.cost_class() != CostClass::free) {
+      const DeviceProfile::Direction* cost = profile.cost(layer.cost_class());
+      if (cost == nullptr) {
+        throw InputError(fmt::format("{}: /costs: no cost for {} layers, such as \"{}\" of {}; add \"{}\" or \"others\"", profile.file,
+                                     name_of(layer.cost_class()), layer.name, model.name, name_of(layer.cost_class())));
+      }
+      const LayerWork work = work_of(layer, samples, bytes_per_element);
+      timed.forward = cost->forward(work);
+      timed.backward = cost->backward(work);
+    }
+    trace.layers.push_back(std::move(timed));
+    tensors += layer.tensors.size();
+  }
+  for (std::size_t i = model.layers.size(); i-- > 0;) {
+    for (const Tensor& tensor : gradient_order(model.layers[i])) {
+      trace.gradients.push_back(
+          {tensor.name, i, Bytes(static_cast<double>(elements(tensor.shape)) * bytes_per_element), tensor.shape, std::nullopt});
+    }
+  }
+  LayerCost update = profile.update;
+  update.launch = static_cast<double>(tensors) * update.launch;
+  trace.update = update({0, Bytes(0), Bytes(model.parameters() * bytes_per_element)});
+  return trace;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include "trace/trace.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// Nine significant digits keep nanoseconds of a second-long layer and the order of ready times.
+double rounded(Seconds time) { return std::stod(fmt::format("{:.9g}", time.value)); }
+
+Json quartiles_json(const Quartiles& quartiles) { return {rounded(quartiles[0]), rounded(quartiles[1])}; }
+
+Json layer_json(const Layer& layer) {
+  Json json = {{"name", layer.name}};
+  if (!layer.type.empty()) json["type"] = layer.type;
+  json["forward_s"] = rounded(layer.forward);
+  if (layer.forward_quartiles) json["forward_quartiles_s"] = quartiles_json(*layer.forward_quartiles);
+  json["backward_s"] = rounded(layer.backward);
+  if (layer.backward_quartiles) json["backward_quartiles_s"] = quartiles_json(*layer.backward_quartiles);
+  return json;
+}
+
+Json gradient_json(const Gradient& gradient, const std::vector<Layer>& layers) {
+  Json json = {{"name", gradient.name}, {"layer", layers[gradient.layer].name}, {"bytes", static_cast<std::int64_t>(gradient.bytes.value)}};
+  if (!gradient.shape.empty()) json["shape"] = gradient.shape;
+  if (gradient.ready) json["ready_s"] = rounded(*gradient.ready);
+  return json;
+}
+
+Json provenance_json(const Provenance& provenance) {
+  Json json = {{"kind", provenance.kind}};
+  const auto add = [&json](const char* key, const std::string& text) {
+    if (!text.empty()) json[key] = text;
+  };
+  add("source", provenance.source);
+  add("utc", provenance.utc);
+  add("command", provenance.command);
+  add("note", provenance.note);
+  return json;
+}
+
+}  // namespace
+
+std::string write_trace(const Trace& trace) {
+  Json head = {
+      {"format", "trace/1"}, {"provenance", provenance_json(trace.provenance)}, {"model", {{"name", trace.model}, {"batch", trace.batch}}}};
+  if (!trace.dtype.empty()) head["model"]["dtype"] = trace.dtype;
+  if (!trace.device_kind.empty()) head["device"] = {{"kind", trace.device_kind}};
+  if (!trace.device.empty()) head["device"]["name"] = trace.device;
+  if (!trace.software.empty()) head["software"] = trace.software;
+  if (!trace.timing.empty()) head["timing"] = trace.timing;
+  if (trace.update > Seconds(0)) head["update_s"] = rounded(trace.update);
+  if (trace.forward_span) head["iteration"]["forward_s"] = rounded(*trace.forward_span);
+  if (trace.backward_span) head["iteration"]["backward_s"] = rounded(*trace.backward_span);
+
+  // One layer and one gradient a line: a difference between two traces can be read.
+  std::string text = "{\n";
+  for (const auto& [key, value] : head.items()) text += fmt::format("{}: {},\n", Json(key).dump(), value.dump());
+  std::vector<std::string> lines;
+  for (const Layer& layer : trace.layers) lines.push_back(layer_json(layer).dump());
+  text += fmt::format("\"layers\": [\n{}\n],\n", fmt::join(lines, ",\n"));
+  lines.clear();
+  for (const Gradient& gradient : trace.gradients) lines.push_back(gradient_json(gradient, trace.layers).dump());
+  return text + fmt::format("\"gradients\": [\n{}\n]\n}}\n", fmt::join(lines, ",\n"));
+}
+
+}  // namespace syncopate
