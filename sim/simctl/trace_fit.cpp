@@ -15,6 +15,7 @@ namespace {
 struct Options {
   std::vector<std::string> traces;
   std::string model;
+  std::string profile;
   std::string name;
   std::int64_t gpus = 1;
   std::string out;
@@ -28,6 +29,12 @@ Model model_of(const Trace& trace, const Options& options) {
     throw InputError(fmt::format("{}: /model/name: no {}; name the model's file with --model", trace.file, file.string()));
   }
   return read_model(Document::read(file));
+}
+
+void print_errors(DeviceProfile profile, const std::vector<FitSample>& samples) {
+  profile.errors.clear();
+  for (const FitSample& sample : samples) profile.errors.push_back(profile_error(profile, sample));
+  fmt::print("{}: {}\n", profile.file, profile.describe_errors());
 }
 
 void print_report(const FitReport& report, const std::vector<FitSample>& samples) {
@@ -59,12 +66,16 @@ void add_trace_fit_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("fit", "Fit a device profile to measured traces, and tell its error");
   command->add_option("TRACE", options->traces, "trace/1 files of one device")->required();
   command->add_option("--model", options->model, "model/1 file of all the traces; default: models/NAME.json, as each trace names it");
+  command->add_option("--profile", options->profile, "device/1 file: do not fit, but tell its error against the traces");
   command->add_option("--name", options->name, "name of the profile; default: the traces' device");
   command->add_option("--gpus", options->gpus, "GPUs that shared the batch of each trace evenly")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}));
-  command->add_option("-o", options->out, "device/1 file to write")->required();
+  command->add_option("-o", options->out, "device/1 file to write");
   command->footer("Example: simctl trace fit traces/cpu-resnet50-b8.json traces/cpu-vgg11-b8.json -o results/cpu.json");
   command->callback([options] {
+    if (options->profile.empty() == options->out.empty()) {
+      throw UsageError("give either -o, a device/1 file to write, or --profile, one whose error you want to know");
+    }
     std::deque<Trace> traces;
     std::deque<Model> models;
     std::vector<FitSample> samples;
@@ -76,6 +87,7 @@ void add_trace_fit_command(CLI::App& app) {
       models.push_back(model_of(traces.back(), *options));
       samples.push_back({&traces.back(), &models.back()});
     }
+    if (!options->profile.empty()) return print_errors(read_device_profile(Document::read(options->profile)), samples);
     FitReport report = fit_profile(samples, options->gpus);
     const Trace& first = traces.front();
     report.profile.name = !options->name.empty() ? options->name : first.device.empty() ? "unnamed" : first.device;

@@ -34,32 +34,59 @@ DeviceProfile::Direction read_direction(const Field& field) {
   return direction;
 }
 
+/// The keys of an error's figures, and what people call them.
+struct ErrorFigure {
+  const char* key;
+  std::string_view text;
+  std::optional<double> ProfileError::*value;
+};
+
+constexpr std::array error_figures = {ErrorFigure{"forward", "forward", &ProfileError::forward},
+                                      ErrorFigure{"backward", "backward", &ProfileError::backward},
+                                      ErrorFigure{"median_layer", "median layer", &ProfileError::median_layer},
+                                      ErrorFigure{"samples_per_s", "samples/s", &ProfileError::samples_per_s}};
+
 std::vector<ProfileError> read_errors(const Field& field) {
   if (field.json() == "unknown") return {};
-  if (!field.json().is_array()) field.fail(R"("unknown" or a list such as [{"against": "...", "quantity": "backward", "relative": 0.03}])");
+  if (!field.json().is_array()) field.fail(R"("unknown" or a list such as [{"against": "...", "backward": 0.03}])");
   std::vector<ProfileError> errors;
   for (const Field& element : field.list()) {
     Object fields(element);
-    errors.push_back({fields.at("against").text(), fields.at("quantity").text(), fields.at("relative").number(-1, 1e6)});
+    ProfileError error;
+    error.against = fields.at("against").text();
+    for (const ErrorFigure& figure : error_figures) {
+      if (const auto value = fields.find(figure.key)) error.*figure.value = value->number(-1, 1e6);
+    }
     fields.finish();
+    errors.push_back(std::move(error));
   }
   return errors;
 }
 
 /// Six significant digits: more would pretend to a precision that no fit has.
-double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
+std::string number_text(double value) { return fmt::format("{:.6g}", value); }
 
-Json cost_json(const LayerCost& cost) {
-  Json json = Json::object();
-  if (cost.launch > Seconds(0)) json["launch_s"] = rounded(cost.launch.value);
-  if (cost.s_per_mac > 0) json["macs_per_s"] = rounded(1 / cost.s_per_mac);
-  if (cost.activations > SecondsPerByte(0)) json["bandwidth"] = rounded(1 / cost.activations.value);
-  if (cost.weights > SecondsPerByte(0)) json["weight_bandwidth"] = rounded(1 / cost.weights.value);
-  return json;
+std::string cost_text(const LayerCost& cost) {
+  std::vector<std::string> terms;
+  const auto add = [&terms](std::string_view key, double value) { terms.push_back(fmt::format("\"{}\": {}", key, number_text(value))); };
+  if (cost.launch > Seconds(0)) add("launch_s", cost.launch.value);
+  if (cost.s_per_mac > 0) add("macs_per_s", 1 / cost.s_per_mac);
+  if (cost.activations > SecondsPerByte(0)) add("bandwidth", 1 / cost.activations.value);
+  if (cost.weights > SecondsPerByte(0)) add("weight_bandwidth", 1 / cost.weights.value);
+  return fmt::format("{{{}}}", fmt::join(terms, ", "));
 }
 
-Json direction_json(const DeviceProfile::Direction& direction) {
-  return {{"forward", cost_json(direction.forward)}, {"backward", cost_json(direction.backward)}};
+std::string direction_text(std::string_view name, const DeviceProfile::Direction& direction) {
+  return fmt::format("    \"{}\": {{\n      \"forward\": {},\n      \"backward\": {}\n    }}", name, cost_text(direction.forward),
+                     cost_text(direction.backward));
+}
+
+std::string error_text(const ProfileError& error) {
+  std::string text = fmt::format("    {{\"against\": {}", Json(error.against).dump());
+  for (const ErrorFigure& figure : error_figures) {
+    if (error.*figure.value) text += fmt::format(", \"{}\": {:.3g}", figure.key, *(error.*figure.value));
+  }
+  return text + "}";
 }
 
 }  // namespace
@@ -74,9 +101,17 @@ const DeviceProfile::Direction* DeviceProfile::cost(CostClass cost_class) const 
 std::string DeviceProfile::describe_errors() const {
   std::vector<std::string> texts;
   for (const ProfileError& error : errors) {
-    texts.push_back(fmt::format("{} {:+.1f}% against {}", error.quantity, 100 * error.relative, error.against));
+    std::vector<std::string> figures;
+    for (const ErrorFigure& figure : error_figures) {
+      if (const std::optional<double> value = error.*figure.value) {
+        const bool either_way = figure.value == &ProfileError::median_layer;
+        figures.push_back(either_way ? fmt::format("{} off by {:.1f}%", figure.text, 100 * *value)
+                                     : fmt::format("{} {:+.1f}%", figure.text, 100 * *value));
+      }
+    }
+    texts.push_back(fmt::format("{} against {}", fmt::join(figures, ", "), error.against));
   }
-  return texts.empty() ? "unknown" : fmt::format("{}", fmt::join(texts, ", "));
+  return texts.empty() ? "unknown" : fmt::format("{}", fmt::join(texts, "; "));
 }
 
 DeviceProfile read_device_profile(const Document& document) {
@@ -104,19 +139,20 @@ DeviceProfile read_device_profile(const Document& document) {
 }
 
 std::string write_device_profile(const DeviceProfile& profile) {
-  Json json = {
-      {"format", "device/1"}, {"name", profile.name}, {"kind", profile.kind}, {"source", profile.source}, {"dtype", profile.dtype}};
-  if (profile.gpus != 1) json["gpus"] = profile.gpus;
-  json["costs"] = Json::object();
-  for (const auto& [cost_class, direction] : profile.costs) json["costs"][std::string(name_of(cost_class))] = direction_json(direction);
-  if (profile.others) json["costs"]["others"] = direction_json(*profile.others);
-  json["update"] = cost_json(profile.update);
-  if (profile.errors.empty()) json["error"] = "unknown";
-  for (const ProfileError& error : profile.errors) {
-    json["error"].push_back(
-        {{"against", error.against}, {"quantity", error.quantity}, {"relative", std::stod(fmt::format("{:.3g}", error.relative))}});
-  }
-  return json.dump(2) + "\n";
+  const auto quoted = [](const std::string& text) { return Json(text).dump(); };
+  std::string text = "{\n  \"format\": \"device/1\",\n";
+  text += fmt::format("  \"name\": {},\n  \"kind\": \"{}\",\n", quoted(profile.name), profile.kind);
+  text += fmt::format("  \"source\": {},\n  \"dtype\": \"{}\",\n", quoted(profile.source), profile.dtype);
+  if (profile.gpus != 1) text += fmt::format("  \"gpus\": {},\n", profile.gpus);
+  std::vector<std::string> costs;
+  for (const auto& [cost_class, direction] : profile.costs) costs.push_back(direction_text(name_of(cost_class), direction));
+  if (profile.others) costs.push_back(direction_text("others", *profile.others));
+  text += fmt::format("  \"costs\": {{\n{}\n  }},\n", fmt::join(costs, ",\n"));
+  text += fmt::format("  \"update\": {},\n", cost_text(profile.update));
+  std::vector<std::string> errors;
+  for (const ProfileError& error : profile.errors) errors.push_back(error_text(error));
+  if (errors.empty()) return text + "  \"error\": \"unknown\"\n}\n";
+  return text + fmt::format("  \"error\": [\n{}\n  ]\n}}\n", fmt::join(errors, ",\n"));
 }
 
 std::optional<double> element_bytes(std::string_view dtype) {

@@ -32,11 +32,13 @@ struct LayerCost {
   }
 };
 
-/// How far a profile is from something measured.
+/// How far a profile is from something measured: profile / measured - 1, of what was measured.
 struct ProfileError {
-  std::string against;   ///< what was measured
-  std::string quantity;  ///< "forward", "backward", "iteration", "samples/s", ...
-  double relative = 0;   ///< profile / measured - 1
+  std::string against;            ///< what was measured
+  std::optional<double> forward;  ///< of its total time
+  std::optional<double> backward;
+  std::optional<double> median_layer;   ///< the size of a layer's error, forward and backward together; median over layers
+  std::optional<double> samples_per_s;  ///< of one worker that trains alone
 };
 
 /// The file format device/1: what the layers of any model cost on one device.
@@ -59,7 +61,7 @@ struct DeviceProfile {
 
   /// The cost of a class of layers, if the profile has one; for 3x3 convolutions else that of all convolutions.
   const Direction* cost(CostClass cost_class) const;
-  /// "forward +1.2% against ...", or "unknown".
+  /// "forward +1.2%, backward -0.3% against ...", or "unknown".
   std::string describe_errors() const;
 };
 

@@ -165,7 +165,7 @@ std::vector<double> non_negative_least_squares(const std::vector<Row>& rows, con
   return best;
 }
 
-std::vector<ProfileError> profile_errors(const DeviceProfile& profile, const FitSample& sample) {
+ProfileError profile_error(const DeviceProfile& profile, const FitSample& sample) {
   const double bytes_per_element = bytes_per_element_of(*sample.trace);
   Seconds predicted_forward;
   Seconds predicted_backward;
@@ -182,13 +182,13 @@ std::vector<ProfileError> profile_errors(const DeviceProfile& profile, const Fit
     const Seconds both = layer.forward + layer.backward;
     if (both > Seconds(0)) layer_errors.push_back(std::abs((cost->forward(work) + cost->backward(work)) / both - 1));
   }
-  const std::string against = fmt::format("{} batch {} ({})", sample.trace->model, sample.trace->batch,
-                                          std::filesystem::path(sample.trace->file).filename().string());
-  std::vector<ProfileError> errors;
-  if (measured.forward > Seconds(0)) errors.push_back({against, "forward", predicted_forward / measured.forward - 1});
-  if (measured.backward > Seconds(0)) errors.push_back({against, "backward", predicted_backward / measured.backward - 1});
-  if (!layer_errors.empty()) errors.push_back({against, "median layer, either way", median(layer_errors)});
-  return errors;
+  ProfileError error;
+  error.against = fmt::format("{} batch {} ({})", sample.trace->model, sample.trace->batch,
+                              std::filesystem::path(sample.trace->file).filename().string());
+  if (measured.forward > Seconds(0)) error.forward = predicted_forward / measured.forward - 1;
+  if (measured.backward > Seconds(0)) error.backward = predicted_backward / measured.backward - 1;
+  if (!layer_errors.empty()) error.median_layer = median(layer_errors);
+  return error;
 }
 
 FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus) {
@@ -228,9 +228,7 @@ FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus) 
     report.profile.others = elementwise->second;
   }
   report.profile.update = fit_update(samples);
-  for (const FitSample& sample : samples) {
-    for (ProfileError& error : profile_errors(report.profile, sample)) report.profile.errors.push_back(std::move(error));
-  }
+  for (const FitSample& sample : samples) report.profile.errors.push_back(profile_error(report.profile, sample));
   return report;
 }
 

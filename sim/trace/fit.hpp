@@ -42,9 +42,8 @@ struct FitReport {
 /// The samples must have a common dtype. Throws InputError when a trace and its model have no layer in common.
 FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus);
 
-/// How far the profile is from a trace's layers (those that match): total forward and backward, and the median over layers
-/// of the error's size.
-std::vector<ProfileError> profile_errors(const DeviceProfile& profile, const FitSample& sample);
+/// How far the profile is from a trace's layers, those that match.
+ProfileError profile_error(const DeviceProfile& profile, const FitSample& sample);
 
 /// x >= 0 that minimises |A x - y|^2 for the rows of A; of equally good ones, that with the fewest and first terms.
 /// At most 4 columns.

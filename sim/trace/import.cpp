@@ -348,10 +348,13 @@ class Importer {
     return imported;
   }
 
+  /// "relu" of "aten::relu_".
   std::string type_of(const Operator& op) const {
     const std::string& full = name(op);
     const std::size_t colons = full.rfind("::");
-    return colons == std::string::npos ? full : full.substr(colons + 2);
+    std::string type = colons == std::string::npos ? full : full.substr(colons + 2);
+    while (type.size() > 1 && type.ends_with('_')) type.pop_back();
+    return type;
   }
 
   Gradient gradient(const StepGradient& found, const std::vector<Layer>& layers) const {
