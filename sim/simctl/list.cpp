@@ -10,6 +10,7 @@
 #include "simctl/commands.hpp"
 #include "simctl/project_files.hpp"
 #include "simctl/table.hpp"
+#include "trace/device_profile.hpp"
 #include "trace/trace.hpp"
 
 namespace syncopate {
@@ -59,6 +60,15 @@ void print_models() {
   fmt::print("{}", format_table(table));
 }
 
+void print_devices() {
+  std::vector<Cells> table = {{"file", "name", "dtype", "error"}};
+  for (const fs::path& file : json_files(find_folder("models/devices"))) {
+    const DeviceProfile profile = read_device_profile(Document::read(file));
+    table.push_back({file.string(), profile.name, profile.dtype, profile.describe_errors()});
+  }
+  fmt::print("{}", format_table(table));
+}
+
 void print_traces() {
   std::vector<Cells> table = {{"file", "model", "batch", "device", "provenance", "gradients", "bytes"}};
   for (const fs::path& file : json_files(find_folder("traces"))) {
@@ -76,9 +86,9 @@ void print_traces() {
 void add_list_command(CLI::App& app) {
   const auto what = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("list", "List what a scenario can name");
-  command->add_option("WHAT", *what, "schedules, collectives, topologies, clusters, models or traces")
+  command->add_option("WHAT", *what, "schedules, collectives, topologies, clusters, models, devices or traces")
       ->required()
-      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "clusters", "models", "traces"}));
+      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "clusters", "models", "devices", "traces"}));
   command->footer("Example: simctl list schedules");
   command->callback([what] {
     if (*what == "schedules") print_schedules();
@@ -86,6 +96,7 @@ void add_list_command(CLI::App& app) {
     if (*what == "topologies") print_topologies();
     if (*what == "clusters") print_clusters();
     if (*what == "models") print_models();
+    if (*what == "devices") print_devices();
     if (*what == "traces") print_traces();
   });
 }

@@ -8,6 +8,7 @@
 #include "model/model.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/table.hpp"
+#include "trace/device_profile.hpp"
 #include "trace/step_profile.hpp"
 #include "trace/trace.hpp"
 
@@ -25,17 +26,19 @@ void show_trace(const Document& document) {
   fmt::print("provenance: {}{}{}\n", trace.provenance.synthetic() ? "SYNTHETIC" : trace.provenance.kind,
              trace.provenance.source.empty() ? "" : ", " + trace.provenance.source,
              trace.provenance.note.empty() ? "" : "; " + trace.provenance.note);
-  std::vector<std::size_t> tensors(trace.layers.size());
+  std::vector<std::size_t> gradients(trace.layers.size());
+  std::vector<Cells> shapes(trace.layers.size());
   std::vector<Bytes> bytes(trace.layers.size());
   for (const Gradient& gradient : trace.gradients) {
-    ++tensors[gradient.layer];
+    ++gradients[gradient.layer];
+    if (!gradient.shape.empty()) shapes[gradient.layer].push_back(format_shape(gradient.shape));
     bytes[gradient.layer] += gradient.bytes;
   }
-  std::vector<Cells> table = {{"layer", "type", "forward", "backward", "gradients", "bytes"}};
+  std::vector<Cells> table = {{"layer", "type", "forward", "backward", "gradients", "shapes", "bytes"}};
   for (std::size_t i = 0; i < trace.layers.size(); ++i) {
     const Layer& layer = trace.layers[i];
-    table.push_back({layer.name, layer.type, format_seconds(layer.forward), format_seconds(layer.backward), fmt::format("{}", tensors[i]),
-                     format_bytes(bytes[i])});
+    table.push_back({layer.name, layer.type, format_seconds(layer.forward), format_seconds(layer.backward), fmt::format("{}", gradients[i]),
+                     fmt::format("{}", fmt::join(shapes[i], " ")), format_bytes(bytes[i])});
   }
   fmt::print("\n{}\n", format_table(table));
   fmt::print("{} layers, {} gradients, {}\n", trace.layers.size(), trace.gradients.size(), format_bytes(profile.bytes()));
@@ -62,6 +65,27 @@ void show_model(const Document& document) {
   fmt::print("{}\n", format_table(table));
   fmt::print("{} layers, {} tensors, {:.0f} parameters, {} in fp32; {:.4g} GMACs of forward per sample\n", model.layers.size(),
              model.tensors(), model.parameters(), format_bytes(Bytes(4 * model.parameters())), model.macs() / 1e9);
+}
+
+void show_device(const Document& document) {
+  const DeviceProfile profile = read_device_profile(document);
+  fmt::print("device {}: {}, {}{}\n", profile.file, profile.name, profile.dtype,
+             profile.gpus == 1 ? "" : fmt::format(", {} GPUs share a worker's batch", profile.gpus));
+  fmt::print("source: {}\nerror: {}\n\n", profile.source, profile.describe_errors());
+  const auto rate = [](double inverse) { return inverse > 0 ? fmt::format("{:.4g}", 1e-9 / inverse) : std::string("-"); };
+  std::vector<Cells> table = {{"layers", "direction", "launch", "GMAC/s", "activations GB/s", "weights GB/s"}};
+  const auto add = [&](std::string_view layers, std::string_view direction, const LayerCost& cost) {
+    table.push_back({std::string(layers), std::string(direction), format_seconds(cost.launch), rate(cost.s_per_mac),
+                     rate(cost.activations.value), rate(cost.weights.value)});
+  };
+  const auto add_both = [&](std::string_view layers, const DeviceProfile::Direction& direction) {
+    add(layers, "forward", direction.forward);
+    add(layers, "backward", direction.backward);
+  };
+  for (const auto& [cost_class, direction] : profile.costs) add_both(name_of(cost_class), direction);
+  if (profile.others) add_both("others", *profile.others);
+  add("update", "per tensor", profile.update);
+  fmt::print("{}", format_table(table));
 }
 
 void show_cluster(const Document& document) {
@@ -92,8 +116,8 @@ void show_cluster(const Document& document) {
 
 void add_show_command(CLI::App& app) {
   const auto file = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("show", "Show a model, a trace or a cluster as a table");
-  command->add_option("FILE", *file, "model/1, trace/1 or cluster/1 file")->required();
+  CLI::App* command = app.add_subcommand("show", "Show a model, a trace, a device profile or a cluster as a table");
+  command->add_option("FILE", *file, "model/1, trace/1, device/1 or cluster/1 file")->required();
   command->footer("Example: simctl show traces/cpu-resnet50-b8.json");
   command->callback([file] {
     const Document document = Document::read(*file);
@@ -101,9 +125,10 @@ void add_show_command(CLI::App& app) {
     const Field format = fields.at("format");
     if (format.json() == "model/1") return show_model(document);
     if (format.json() == "trace/1") return show_trace(document);
+    if (format.json() == "device/1") return show_device(document);
     if (format.json() == "cluster/1") return show_cluster(document);
     if (format.json() == "scenario/1") format.fail_because("this is a scenario; use \"simctl check\" or \"simctl run\"");
-    format.fail("\"model/1\", \"trace/1\" or \"cluster/1\"");
+    format.fail("\"model/1\", \"trace/1\", \"device/1\" or \"cluster/1\"");
   });
 }
 

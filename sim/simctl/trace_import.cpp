@@ -58,7 +58,7 @@ void add_trace_import_command(CLI::App& app) {
   command->add_option("--batch", options->batch, "samples per worker; default: as the first operator's input shows")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   command->add_option("-o", options->out, "trace/1 file to write")->required();
-  command->footer("Example: simctl trace import tests/kineto/tiny.pt.trace.json -o results/tiny.json");
+  command->footer("Example: simctl trace import traces/profiles/generated.pt.trace.json -o results/generated.json");
   command->callback([options] {
     const KinetoTrace profile = read_kineto(options->profile);
     const std::string model = options->model.empty() ? name_from(options->profile) : options->model;

@@ -8,7 +8,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIMCTL = pathlib.Path(os.environ.get("SIMCTL", ROOT / "build" / "simctl"))
-PAGES = ["README.md", "scenarios/README.md", "traces/README.md", "sim/README.md", "sim/output/RESULTS.md", "analysis/README.md"]
+PAGES = ["README.md", "scenarios/README.md", "traces/README.md", "models/README.md", "sim/README.md", "sim/output/RESULTS.md", "analysis/README.md"]
 
 
 def blocks(page, language):
@@ -19,7 +19,7 @@ class Documents(unittest.TestCase):
     def test_every_command_runs(self):
         with tempfile.TemporaryDirectory() as folder:
             scratch = pathlib.Path(folder)
-            for name in ("Makefile", "analysis", "scenarios", "traces", "tests"):
+            for name in ("Makefile", "analysis", "models", "scenarios", "traces", "tests"):
                 (scratch / name).symlink_to(ROOT / name)
             (scratch / "build").mkdir()
             (scratch / "build/simctl").symlink_to(SIMCTL)
@@ -55,16 +55,26 @@ class Documents(unittest.TestCase):
     def test_every_link_and_path_leads_somewhere(self):
         for page in PAGES:
             text = (ROOT / page).read_text()
-            for target in re.findall(r"\]\(([^)#]+)\)", text):
+            for target in re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", text):
                 if not target.startswith("https://"):
                     self.assertTrue(((ROOT / page).parent / target).exists(), f"{page}: {target}")
 
     def test_every_shipped_file_is_listed(self):
-        for folder in ("scenarios", "traces"):
+        for folder, pattern in (("scenarios", "*.json"), ("traces", "*.json"), ("models", "*.json"), ("models", "devices/*.json")):
             text = (ROOT / folder / "README.md").read_text()
-            for path in (ROOT / folder).glob("*.json"):
+            for path in (ROOT / folder).glob(pattern):
                 if not path.name.startswith("."):
-                    self.assertIn(f"`{path.name}`", text)
+                    self.assertIn(f"`{path.relative_to(ROOT / folder)}`", text)
+
+    def test_the_models_page_has_every_op_and_attribute(self):
+        table = re.findall(r'Op\{"(\w+)",\s*"[^"]*",\s*"([^"]*)"', (ROOT / "sim/model/ops.cpp").read_text())
+        self.assertGreaterEqual(len(table), 20)
+        rows = [line for line in (ROOT / "models/README.md").read_text().splitlines() if line.startswith("| `")]
+        for op, attributes in table:
+            row = next((line for line in rows if f"`{op}`" in line.split("|")[1]), None)
+            self.assertIsNotNone(row, op)
+            for name, default in re.findall(r"(\w+)(?: \((\w+)\))?", attributes):
+                self.assertIn(f"`{name}`" + (f" ({default})" if default else ""), row, op)
 
 
 if __name__ == "__main__":

@@ -62,8 +62,8 @@ class Case(unittest.TestCase):
         path.write_text(content if isinstance(content, str) else json.dumps(content))
         return path
 
-    def simctl(self, *arguments, binary=SIMCTL, **options):
-        return subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True, cwd=self.folder, timeout=60, **options)
+    def simctl(self, *arguments, binary=SIMCTL, cwd=None, **options):
+        return subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True, cwd=cwd or self.folder, timeout=60, **options)
 
     def run_scenario(self, content, *arguments, out="out", **options):
         """Runs a scenario into `out`; returns the finished process."""

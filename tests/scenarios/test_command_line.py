@@ -120,7 +120,8 @@ class Usage(Case):
     def test_exit_code_2(self):
         self.write("scenario.json", scenario())
         for arguments in ([], ["rum"], ["run"], ["run", "scenario.json", "--fast"], ["run", "scenario.json", "-j", "0"],
-                          ["run", "scenario.json", "--timeline"], ["run", "scenario.json", "-o", "out", "--timeline", "7"], ["list", "things"], ["list", "models"],
+                          ["run", "scenario.json", "--timeline"], ["run", "scenario.json", "-o", "out", "--timeline", "7"], ["list", "things"], ["trace"],
+                          ["trace", "synth", "m.json"],
                           ["run", "scenario.json", "-o", ""], ["run", "scenario.json", "--set", "/nowhere=1"],
                           ["run", "scenario.json", "--set", "/workers/slow/99999999999999999999=1"]):
             with self.subTest(arguments):
@@ -129,14 +130,14 @@ class Usage(Case):
                 self.assertTrue(done.stderr)
 
     def test_every_help_has_an_example_that_runs(self):
-        for command in ([], ["run"], ["check"], ["list"], ["show"]):
+        for command in ([], ["run"], ["check"], ["list"], ["show"], ["trace"], ["trace", "import"], ["trace", "synth"], ["trace", "fit"]):
             done = self.simctl(*command, "--help")
             self.assertEqual(done.returncode, 0)
             examples = re.findall(r"^Example: simctl (.*)$", done.stdout, re.M)
             self.assertEqual(len(examples), 1, done.stdout)
             arguments = shlex.split(examples[0])
             if "-o" in arguments:
-                arguments[arguments.index("-o") + 1] = str(self.folder / "example")
+                arguments[arguments.index("-o") + 1] = str(self.folder / "-".join(["example", *command]))
             ran = subprocess.run([SIMCTL, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
             self.assertEqual((ran.returncode, ran.stderr), (0, ""))
             self.assertTrue(ran.stdout)

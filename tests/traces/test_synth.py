@@ -1,0 +1,163 @@
+"""Are synthetic traces what their model and device profile say, marked as such, and how far from measured ones?"""
+import csv
+import json
+import math
+import shlex
+import sys
+import unittest
+
+from support import ROOT, Case
+
+sys.path.insert(0, str(ROOT / "tests/models"))
+import oracle  # noqa: E402
+
+SHARED = ROOT.parent / "shared" / "data" / "traces"
+SYNTHETIC = sorted((ROOT / "traces").glob("synthetic-*.json"))
+CLASSES = {"conv1d": "convolution", "linear": "linear", "embedding": "embedding", "attention": "attention", "batch_norm": "normalization",
+           "layer_norm": "normalization", "lrn": "normalization", "max_pool": "pooling", "avg_pool": "pooling", "adaptive_avg_pool": "pooling",
+           "max_over_time": "pooling", "add": "join", "concat": "join"}
+
+
+def needs_shared(name):
+    return unittest.skipUnless((SHARED / name).exists(), f"no ../shared/data/traces/{name}")
+
+
+def cost(term, work):
+    """The profile's formula, read from models/README.md: launch + MACs/rate + activations/bandwidth + weights/weight bandwidth."""
+    rates = [(work[0], term.get("macs_per_s")), (work[1], term.get("bandwidth")), (work[2], term.get("weight_bandwidth"))]
+    return term.get("launch_s", 0) + sum(amount / rate for amount, rate in rates if rate)
+
+
+def cost_class(layer, kernels):
+    if layer["op"] == "conv2d":
+        return "convolution_3x3" if kernels.get(layer["name"]) == (3, 1) else "convolution"
+    return CLASSES.get(layer["op"], "elementwise")
+
+
+def direction(profile, name):
+    costs = profile["costs"]
+    if name == "convolution_3x3" and name not in costs:
+        name = "convolution"
+    return costs.get(name) or costs["others"]
+
+
+class Synthesis(Case):
+    def synth(self, model, device, batch, out="t.json"):
+        done = self.simctl("trace", "synth", model, "--device", device, "--batch", batch, "-o", out)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads((self.folder / out).read_text()), done.stdout
+
+    def test_every_layer_costs_what_the_formula_says(self):
+        model, device = ROOT / "models/resnet20.json", ROOT / "models/devices/v100.json"
+        trace, _ = self.synth(model, device, 7)
+        profile = json.loads(device.read_text())
+        layers = oracle.read(model)
+        shapes = {"$input": [3, 32, 32]} | {layer["name"]: layer["shape"] for layer in layers}
+        # In this network every 3x3 convolution that keeps the image's size has stride 1.
+        kernels = {layer["name"]: (layer["tensors"][0][1][2], 32 // layer["shape"][1] and shapes[layer["inputs"][0]][1] // layer["shape"][1])
+                   for layer in layers if layer["op"] == "conv2d"}
+        self.assertEqual([layer["name"] for layer in trace["layers"]], [layer["name"] for layer in layers])
+        for got, layer in zip(trace["layers"], layers):
+            activations = sum(math.prod(shapes[name]) for name in layer["inputs"]) + math.prod(layer["shape"])
+            work = (7 * layer["macs"], 7 * 4 * activations, 4 * sum(math.prod(shape) for _, shape in layer["tensors"]))
+            for way in ("forward", "backward"):
+                want = 0 if layer["op"] == "flatten" else cost(direction(profile, cost_class(layer, kernels))[way], work)
+                self.assertAlmostEqual(got[f"{way}_s"], want, delta=1e-8 * want, msg=f"{layer['name']} {way}")
+        parameters = sum(math.prod(shape) for layer in layers for _, shape in layer["tensors"])
+        self.assertAlmostEqual(trace["update_s"], 4 * parameters / profile["update"]["weight_bandwidth"], delta=1e-12)
+
+    def test_the_shipped_traces_are_what_their_command_writes(self):
+        self.assertGreaterEqual(len(SYNTHETIC), 8)
+        for path in SYNTHETIC:
+            with self.subTest(path.name):
+                command = json.loads(path.read_text())["provenance"]["command"]
+                done = self.simctl(*shlex.split(command)[1:], "-o", self.folder / path.name, cwd=ROOT)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual((self.folder / path.name).read_text(), path.read_text())
+
+    def test_they_are_marked_everywhere(self):
+        trace, said = self.synth(ROOT / "models/alexnet.json", ROOT / "models/devices/v100.json", 4)
+        self.assertEqual(trace["provenance"]["kind"], "synthetic")
+        self.assertIn("the profile's error: forward +0.6%", trace["provenance"]["note"])
+        self.assertIn("SYNTHETIC", said)
+        self.assertIn("provenance: SYNTHETIC", self.simctl("show", "t.json").stdout)
+        scenario = {"format": "scenario/1", "name": "s", "trace": "t.json", "cluster": "cluster.json", "schedule": {"name": "wfbp"}}
+        done = self.run_scenario(scenario)
+        self.assertIn("SYNTHETIC", done.stdout)
+        results = json.loads((self.folder / "out/results.json").read_text())
+        self.assertEqual(results["traces"][0]["provenance"]["note"], trace["provenance"]["note"])
+
+    def test_v100_images_per_second_and_the_error_that_the_profile_states(self):
+        trace, _ = self.synth(ROOT / "models/resnet50.json", ROOT / "models/devices/v100.json", 32)
+        seconds = sum(layer["forward_s"] + layer["backward_s"] for layer in trace["layers"]) + trace["update_s"]
+        stated = {error["against"]: error for error in json.loads((ROOT / "models/devices/v100.json").read_text())["error"]}
+        published = next(error for against, error in stated.items() if "3657.22" in against)
+        self.assertAlmostEqual(32 / seconds / (3657.22 / 16) - 1, published["samples_per_s"], delta=0.0006)
+
+    @needs_shared("v100-resnet50-b32.json")
+    def test_v100_layer_sums_and_the_error_that_the_profile_states(self):
+        done = self.simctl("trace", "fit", SHARED / "v100-resnet50-b32.json", "--profile", ROOT / "models/devices/v100.json", cwd=ROOT)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        stated = json.loads((ROOT / "models/devices/v100.json").read_text())["error"][0]
+        for quantity in ("forward", "backward"):
+            self.assertIn(f"{quantity} {100 * stated[quantity]:+.1f}%", done.stdout)
+        self.assertIn(f"median layer off by {100 * stated['median_layer']:.1f}% against resnet50 batch 32", done.stdout)
+
+    @needs_shared("k80-googlenet-b64.json")
+    def test_k80_speedups_of_mg_wfbp_at_64_nodes(self):
+        speedups = {}
+        for name, trace in (("measured", SHARED / "k80-googlenet-b64.json"), ("synthetic", ROOT / "traces/synthetic-k80-googlenet_bvlc-b64.json")):
+            study = json.loads((ROOT / "scenarios/k80-googlenet.json").read_text())
+            study["trace"] = str(trace)
+            study["sweep"]["/cluster/nodes"] = [64]
+            self.assertEqual(self.run_scenario(study).returncode, 0)
+            with open(self.folder / "out/results.csv", newline="", encoding="utf-8") as file:
+                seconds = {row["schedule"]: float(row["iteration_s"]) for row in csv.DictReader(file)}
+            speedups[name] = [seconds[other] / seconds["mg-wfbp"] for other in ("wfbp", "sync-easgd")]
+        print("MG-WFBP over WFBP and over SyncEASGD, GoogLeNet, 64 K80 nodes:",
+              ", ".join(f"{name} {over_wfbp:.2f} and {over_sync:.2f}" for name, (over_wfbp, over_sync) in speedups.items()))
+        for measured, synthetic, stated in zip(speedups["measured"], speedups["synthetic"], (1.74, 1.35)):
+            self.assertAlmostEqual(measured, stated, delta=0.005)
+            self.assertAlmostEqual(synthetic / measured, 1, delta=0.1)
+
+
+class Fit(Case):
+    def test_a_profile_of_the_shipped_cpu_traces(self):
+        traces = [ROOT / f"traces/cpu-{name}-b8.json" for name in ("resnet50", "googlenet", "vgg11", "alexnet")]
+        done = self.simctl("trace", "fit", *traces, "--name", "one CPU thread", "-o", self.folder / "cpu.json", cwd=ROOT)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        profile = json.loads((self.folder / "cpu.json").read_text())
+        self.assertEqual((profile["name"], profile["kind"], profile["dtype"], len(profile["error"])), ("one CPU thread", "cpu", "fp32", 4))
+        # The error that it states is the one of a trace that it synthesizes.
+        self.assertEqual(self.simctl("trace", "synth", ROOT / "models/vgg11.json", "--device", "cpu.json", "--batch", 8, "-o", "t.json").returncode, 0)
+        measured = json.loads(traces[2].read_text())["layers"]
+        predicted = {layer["name"]: layer for layer in json.loads((self.folder / "t.json").read_text())["layers"]}
+        for way in ("forward", "backward"):
+            ratio = sum(predicted[layer["name"]][f"{way}_s"] for layer in measured) / sum(layer[f"{way}_s"] for layer in measured)
+            self.assertAlmostEqual(ratio - 1, profile["error"][2][way], delta=1e-3)
+
+    def test_refusals(self):
+        self.write("s.json", json.dumps(json.loads(SYNTHETIC[0].read_text())))
+        measured = json.loads((ROOT / "traces/cpu-alexnet-b8.json").read_text())
+        self.write("half.json", json.dumps(measured | {"model": measured["model"] | {"dtype": "fp16"}}))
+        self.write("odd.json", json.dumps(measured | {"model": measured["model"] | {"name": "nobody"}}))
+        self.write("fp32.json", json.dumps(measured))
+        model = ROOT / "models/alexnet.json"
+        table = [
+            (["s.json", "-o", "p.json"], 3, "s.json: /provenance/kind: a synthetic trace measured nothing that could be fitted"),
+            (["odd.json", "-o", "p.json"], 3, "odd.json: /model/name: no "),
+            (["fp32.json", "half.json", "--model", model, "-o", "p.json"], 3,
+             'half.json: /model/dtype: "fp16" cannot be fitted together with the "fp32" of fp32.json; fit a profile for each'),
+            (["fp32.json", "--model", ROOT / "models/bert_base.json", "-o", "p.json"], 3, "fp32.json: none of its layers is one of the model bert_base ("),
+            (["trace.json", "--model", model, "-o", "p.json"], 3, "trace.json: /provenance/kind"),
+            (["fp32.json"], 2, "give either -o, a device/1 file to write, or --profile, one whose error you want to know"),
+        ]
+        for arguments, code, message in table:
+            with self.subTest(message):
+                done = self.simctl("trace", "fit", *arguments)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(message, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
