@@ -59,11 +59,15 @@ def number(value):
 def warnings(runs):
     """Sentences that no figure may leave out."""
     found = []
-    synthetic = distinct(f"{trace.get('model')}{f' in {run.name}' if len(runs) > 1 else ''}"
-                         for run in runs for trace in run.about["traces"]
-                         if trace["provenance"]["kind"] == "synthetic")
-    if synthetic:
-        found.append(f"Synthetic trace ({', '.join(synthetic)}): its layer times are modelled, not measured.")
+    synthetic = {}
+    for run in runs:
+        for trace in run.about["traces"]:
+            if trace["provenance"]["kind"] == "synthetic":
+                name = f"{trace.get('model')}{f' in {run.name}' if len(runs) > 1 else ''}"
+                synthetic.setdefault(trace["provenance"].get("note"), []).append(name)
+    for note, names in synthetic.items():
+        found.append(f"Synthetic trace ({', '.join(distinct(names))}): its layer times are modelled, not measured"
+                     f"{f'; {note}' if note else ''}.")
     found += distinct(f"{note[:1].upper()}{note[1:]}." for run in runs for note in run.about["notes"])
     for run in runs:
         failed, unrun = run.missing()

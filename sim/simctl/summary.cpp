@@ -139,6 +139,7 @@ std::string describe_study(const Study& study) {
     text += fmt::format("trace {}: {}, batch {}, {}{}\n", trace.file, trace.model, trace.batch,
                         trace.device.empty() ? "unknown device" : trace.device,
                         trace.provenance.synthetic() ? "; SYNTHETIC, not measured" : fmt::format(" ({})", trace.provenance.kind));
+    if (trace.provenance.synthetic() && !trace.provenance.note.empty()) text += fmt::format("  {}\n", trace.provenance.note);
   }
   for (const Setting& setting : study.settings) text += fmt::format("set {} = {}\n", setting.pointer, excerpt(setting.value));
   return text;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/choice.hpp"
 
@@ -43,8 +45,14 @@ struct ErrorFigure {
 
 constexpr std::array error_figures = {ErrorFigure{"forward", "forward", &ProfileError::forward},
                                       ErrorFigure{"backward", "backward", &ProfileError::backward},
-                                      ErrorFigure{"median_layer", "median layer", &ProfileError::median_layer},
+                                      ErrorFigure{"median_layer", "median layer off by", &ProfileError::median_layer},
                                       ErrorFigure{"samples_per_s", "samples/s", &ProfileError::samples_per_s}};
+
+/// "+0.6%"; the median layer's error has no sign, and none is 0 the other way round.
+std::string figure_text(const ErrorFigure& figure, double relative) {
+  const double percent = std::round(1000 * relative) / 10 + 0.0;
+  return figure.value == &ProfileError::median_layer ? fmt::format("{:.1f}%", percent) : fmt::format("{:+.1f}%", percent);
+}
 
 std::vector<ProfileError> read_errors(const Field& field) {
   if (field.json() == "unknown") return {};
@@ -103,15 +111,28 @@ std::string DeviceProfile::describe_errors() const {
   for (const ProfileError& error : errors) {
     std::vector<std::string> figures;
     for (const ErrorFigure& figure : error_figures) {
-      if (const std::optional<double> value = error.*figure.value) {
-        const bool either_way = figure.value == &ProfileError::median_layer;
-        figures.push_back(either_way ? fmt::format("{} off by {:.1f}%", figure.text, 100 * *value)
-                                     : fmt::format("{} {:+.1f}%", figure.text, 100 * *value));
-      }
+      if (const std::optional<double> value = error.*figure.value)
+        figures.push_back(fmt::format("{} {}", figure.text, figure_text(figure, *value)));
     }
     texts.push_back(fmt::format("{} against {}", fmt::join(figures, ", "), error.against));
   }
   return texts.empty() ? "unknown" : fmt::format("{}", fmt::join(texts, "; "));
+}
+
+std::string DeviceProfile::summarize_errors() const {
+  std::vector<std::string> figures;
+  for (const ErrorFigure& figure : error_figures) {
+    std::vector<double> values;
+    for (const ProfileError& error : errors) {
+      if (const std::optional<double> value = error.*figure.value) values.push_back(*value);
+    }
+    if (values.empty()) continue;
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const std::string from = figure_text(figure, *least);
+    const std::string to = figure_text(figure, *most);
+    figures.push_back(fmt::format("{} {}{}", figure.text, from, from == to ? "" : " to " + to));
+  }
+  return figures.empty() ? "unknown" : fmt::format("{}", fmt::join(figures, ", "));
 }
 
 DeviceProfile read_device_profile(const Document& document) {

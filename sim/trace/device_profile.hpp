@@ -63,6 +63,8 @@ struct DeviceProfile {
   const Direction* cost(CostClass cost_class) const;
   /// "forward +1.2%, backward -0.3% against ...", or "unknown".
   std::string describe_errors() const;
+  /// The same in short, over all that it was compared with: "forward -0.3% to +0.6%, samples/s +18.4%".
+  std::string summarize_errors() const;
 };
 
 /// Reads and validates a device/1 document. Throws InputError.

@@ -29,7 +29,7 @@ Trace synthesize(const Model& model, const DeviceProfile& profile, std::int64_t 
   Trace trace;
   trace.provenance.kind = "synthetic";
   trace.provenance.source = fmt::format("model {} on device profile {}: {}", model.name, profile.name, profile.source);
-  trace.provenance.note = fmt::format("not measured; the profile's error: {}", profile.describe_errors());
+  trace.provenance.note = fmt::format("the device profile's error: {}", profile.summarize_errors());
   trace.model = model.name;
   trace.batch = batch;
   trace.dtype = profile.dtype;

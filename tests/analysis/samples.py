@@ -35,7 +35,7 @@ def grid(clusters=("10gbe", "100gbib"), sizes=(4, 8, 16, 32), schedules=("wfbp",
             for point, (cluster, nodes, schedule) in enumerate(cells)]
 
 
-def write(folder, rows, kind="measured", total=None, failed=(), name="small sweep", scenario=(), **more):
+def write(folder, rows, kind="measured", total=None, failed=(), name="small sweep", scenario=(), note="", **more):
     """results.csv and results.json of these rows; `more` are further keys of results.json."""
     folder.mkdir(parents=True, exist_ok=True)
     swept = list(rows[0]["sweep"])
@@ -49,7 +49,7 @@ def write(folder, rows, kind="measured", total=None, failed=(), name="small swee
         "format": "results/1", "scenario_file": "scenarios/small.json", "scenario": {"name": name, **dict(scenario)},
         "versions": {"syncopate": "0.1.0", "simgrid": "4.1"}, "seed": 7,
         "traces": [{"path": "traces/r50.json", "model": "resnet50", "batch": BATCH, "device": "Tesla V100",
-                    "provenance": {"kind": kind, "source": "bench <1>", "note": ""}}],
+                    "provenance": {"kind": kind, "source": "bench <1>", "note": note}}],
         "wall_s": 1.25, "points_total": total or len(rows), "failed": list(failed), "points": rows,
         **more,
     }

@@ -78,12 +78,12 @@ class Synthesis(Case):
     def test_they_are_marked_everywhere(self):
         trace, said = self.synth(ROOT / "models/alexnet.json", ROOT / "models/devices/v100.json", 4)
         self.assertEqual(trace["provenance"]["kind"], "synthetic")
-        self.assertIn("the profile's error: forward +0.6%", trace["provenance"]["note"])
+        self.assertIn("the device profile's error: forward -0.3% to +0.6%, ", trace["provenance"]["note"])
         self.assertIn("SYNTHETIC", said)
         self.assertIn("provenance: SYNTHETIC", self.simctl("show", "t.json").stdout)
         scenario = {"format": "scenario/1", "name": "s", "trace": "t.json", "cluster": "cluster.json", "schedule": {"name": "wfbp"}}
         done = self.run_scenario(scenario)
-        self.assertIn("SYNTHETIC", done.stdout)
+        self.assertIn(f"SYNTHETIC, not measured\n  {trace['provenance']['note']}\n", done.stdout)
         results = json.loads((self.folder / "out/results.json").read_text())
         self.assertEqual(results["traces"][0]["provenance"]["note"], trace["provenance"]["note"])
 

@@ -65,7 +65,7 @@ TEST_SUITE("Does a device profile predict what it says?") {
     CHECK(trace.layers[8].forward == Seconds(0));
     CHECK(trace.update.value == doctest::Approx(14 * 1e-6 + 1e-10 * 4 * model.parameters()));
     CHECK(trace.provenance.synthetic());
-    CHECK(trace.provenance.note == "not measured; the profile's error: unknown");
+    CHECK(trace.provenance.note == "the device profile's error: unknown");
   }
 
   TEST_CASE("gradients come in the reverse order of forward, a linear layer's bias first") {
@@ -115,6 +115,9 @@ TEST_SUITE("Does a device profile predict what it says?") {
     const DeviceProfile again = read_device_profile(Document(parse_json(text, "again.json"), "again.json"));
     CHECK(write_device_profile(again) == text);
     CHECK(again.describe_errors() == "forward +25.0%, median layer off by 12.5%, samples/s -50.0% against a trace");
+    CHECK(again.summarize_errors() == "forward +25.0%, median layer off by 12.5%, samples/s -50.0%");
+    profile.errors.push_back({"another", -0.5, 0.0004, 0.0625, std::nullopt});
+    CHECK(profile.summarize_errors() == "forward -50.0% to +25.0%, backward +0.0%, median layer off by 6.3% to 12.5%, samples/s -50.0%");
   }
 }
 
