@@ -116,11 +116,11 @@ class WhatThePageSays(Folder):
 
     def test_missing_points_and_synthetic_traces_are_visible_on_the_page_and_in_every_figure(self):
         rows = [one for one in samples.grid() if one["point"] not in (3, 22, 23)]
-        out = samples.write(self.tmp / "out", rows, kind="synthetic", total=24, note="the device profile's error: forward +0.6%",
+        out = samples.write(self.tmp / "out", rows, kind="synthetic", total=24, note="its error is known",
                             failed=[{"point": 3, "error": "deadlock: rank 0 waits"}])
         page = self.page(out)
         self.assertEqual(page.tables["answer"][-1][2], "wfbp (of 1)")
-        marks = ["Synthetic trace (resnet50): its layer times are modelled, not measured; the device profile's error: forward +0.6%.",
+        marks = ["Synthetic trace (resnet50): its layer times are modelled, not measured; its error is known.",
                  "Incomplete: 21 of 24 points (1 failed, 2 not run)."]
         for words in marks + ["point 3: deadlock: rank 0 waits"]:
             self.assertIn(words, self.text)
