@@ -42,12 +42,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& error) override {
-    std::string reason = error.what();
-    if (const std::size_t dash = reason.find(" - "); dash != std::string::npos) {
-      reason = reason.substr(dash + 3);
-    } else if (const std::size_t bracket = reason.find("] "); bracket != std::string::npos) {
-      reason = reason.substr(bracket + 2);
-    }
+    std::string reason = parse_error_reason(error);
     if (text_.find_first_not_of(" \t\r\n") == std::string_view::npos) reason = "the file is empty";
     const std::string word = word_at(position);
     if (word == "nan" || word == "inf" || word == "infinity") reason = "NaN and Infinity are not JSON; give a finite number";
@@ -123,6 +118,18 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
 };
 
 }  // namespace
+
+std::string parse_error_reason(const nlohmann::detail::exception& error) {
+  std::string reason = error.what();
+  if (const std::size_t dash = reason.find(" - "); dash != std::string::npos) {
+    reason = reason.substr(dash + 3);
+  } else if (const std::size_t bracket = reason.find("] "); bracket != std::string::npos) {
+    reason = reason.substr(bracket + 2);
+  }
+  std::replace_if(
+      reason.begin(), reason.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return reason;
+}
 
 Json parse_json(std::string_view text, const std::string& name) {
   StrictBuilder builder(text, name);

@@ -16,6 +16,9 @@ using JsonPointer = Json::json_pointer;
 /// after the value are errors. Throws InputError that starts with `name` and says where.
 Json parse_json(std::string_view text, const std::string& name);
 
+/// What nlohmann's parser complains about, without its own prefixes, places and control characters.
+std::string parse_error_reason(const nlohmann::detail::exception& error);
+
 /// A JSON document that remembers where its parts came from, so that an error names the file and the pointer that the
 /// user has to edit, even when a cluster file was put into a scenario and a sweep then changed one of its values.
 class Document {

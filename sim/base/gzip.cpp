@@ -22,10 +22,12 @@ GzipBuffer::~GzipBuffer() { gzclose(file_); }
 GzipBuffer::int_type GzipBuffer::underflow() {
   const int count = gzread(file_, buffer_.data(), static_cast<unsigned>(buffer_.size()));
   int error = Z_OK;
-  const char* reason = gzerror(file_, &error);
+  std::string_view reason = gzerror(file_, &error);
   // At the end of a file that was cut off zlib gives the bytes that it has, and this error.
   if (error == Z_BUF_ERROR) throw InputError(fmt::format("{}: the compressed file ends early; copy it again", path_));
-  if (count < 0) throw InputError(fmt::format("{}: cannot be read: {}", path_, error == Z_ERRNO ? std::strerror(errno) : reason));
+  if (reason.starts_with(path_ + ": ")) reason.remove_prefix(path_.size() + 2);
+  if (count < 0)
+    throw InputError(fmt::format("{}: cannot be read: {}", path_, error == Z_ERRNO ? std::string_view(std::strerror(errno)) : reason));
   if (count == 0) return traits_type::eof();
   setg(buffer_.data(), buffer_.data(), buffer_.data() + count);
   return traits_type::to_int_type(buffer_.front());

@@ -32,9 +32,18 @@ std::vector<fs::path> json_files(const fs::path& folder) {
   return files;
 }
 
-void write_output(const fs::path& path, std::string_view text) {
-  if (path.has_parent_path()) make_writable_folder(path.parent_path());
-  write_file(path, text);
+void check_output(const fs::path& out, const std::vector<std::string>& inputs) {
+  if (out.empty()) throw UsageError("-o: the name of a file is missing");
+  for (const std::string& input : inputs) {
+    std::error_code ignored;
+    if (fs::equivalent(out, input, ignored))
+      throw UsageError(fmt::format("-o {}: this would overwrite what is read; choose another name", out.string()));
+  }
+}
+
+void write_output(const fs::path& out, std::string_view text) {
+  if (out.has_parent_path()) make_writable_folder(out.parent_path());
+  write_file(out, text);
 }
 
 }  // namespace syncopate

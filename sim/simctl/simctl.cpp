@@ -28,7 +28,12 @@ int run_simctl(int argc, char** argv) {
     if (std::fflush(stdout) != 0) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-    fmt::print(stderr, "simctl: {}; \"simctl --help\" and \"simctl run --help\" have examples\n", error.what());
+    std::string command = "simctl";
+    for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+      at = at->get_subcommands().front();
+      command += " " + at->get_name();
+    }
+    fmt::print(stderr, "simctl: {}; \"{} --help\" has an example\n", error.what(), command);
     code = ExitCode::usage;
   } catch (const Error& error) {
     fmt::print(stderr, "simctl: {}\n", error.what());

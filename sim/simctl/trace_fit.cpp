@@ -76,6 +76,7 @@ void add_trace_fit_command(CLI::App& app) {
     if (options->profile.empty() == options->out.empty()) {
       throw UsageError("give either -o, a device/1 file to write, or --profile, one whose error you want to know");
     }
+    if (options->profile.empty()) check_output(options->out, options->traces);
     std::deque<Trace> traces;
     std::deque<Model> models;
     std::vector<FitSample> samples;

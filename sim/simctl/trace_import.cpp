@@ -60,12 +60,19 @@ void add_trace_import_command(CLI::App& app) {
   command->add_option("-o", options->out, "trace/1 file to write")->required();
   command->footer("Example: simctl trace import traces/profiles/generated.pt.trace.json -o results/generated.json");
   command->callback([options] {
+    check_output(options->out, {options->profile});
     const KinetoTrace profile = read_kineto(options->profile);
     const std::string model = options->model.empty() ? name_from(options->profile) : options->model;
     Imported imported = import_profile(profile, model, options->batch > 0 ? std::optional(options->batch) : std::nullopt);
     imported.trace.provenance.command =
         fmt::format("simctl trace import {}{}", options->profile, options->batch > 0 ? fmt::format(" --batch {}", options->batch) : "");
-    write_output(options->out, write_trace(imported.trace));
+    const std::string text = write_trace(imported.trace);
+    try {
+      read_trace(Document(parse_json(text, "the trace"), "the trace"));
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{}: the profile makes no valid trace: {}", options->profile, error.what()));
+    }
+    write_output(options->out, text);
     print_summary(imported, options->out);
   });
 }

@@ -27,6 +27,7 @@ void add_trace_synth_command(CLI::App& app) {
   command->add_option("-o", options->out, "trace/1 file to write")->required();
   command->footer("Example: simctl trace synth models/resnet50.json --device models/devices/v100.json --batch 32 -o results/resnet50.json");
   command->callback([options] {
+    check_output(options->out, {options->model, options->device});
     const Model model = read_model(Document::read(options->model));
     const DeviceProfile profile = read_device_profile(Document::read(options->device));
     Trace trace = synthesize(model, profile, options->batch);

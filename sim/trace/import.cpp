@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <map>
 
 #include "base/errors.hpp"
@@ -166,12 +167,16 @@ class Importer {
       const bool inside = around != nullptr && op->start < around->end;
       if (!inside) around = op;
       if (kind == 3) {
+        // What runs inside a backward node counts on its own: the numbers are those of a thread.
+        const Operator* node = outermost[op->thread][2];
+        if (node != nullptr && op->start < node->end) continue;
         // The creator of a node comes last among the operators that carry its number: earlier ones only looked at it.
         forward_of_[op->sequence] = around;
       } else if (!inside) {
         (kind == 1 ? updates_ : nodes_).push_back(op);
-      } else if (kind == 0 && profile_->names[nodes_.back()->shapes].empty()) {
-        nodes_.back() = op;  // PyTorch's outer event of the two has no shapes
+      } else if (kind != 1 && name(*nodes_.back()).ends_with(": " + name(*op))) {
+        // Newer versions wrap a node in an event that also sums gradients and runs hooks; the inner one has the shapes.
+        nodes_.back() = op;
       }
     }
   }
@@ -226,14 +231,13 @@ class Importer {
 
   /// From the first start of a kernel to the last end.
   double span(double start, double end, std::uint32_t thread) const {
-    double first = 0;
-    double last = 0;
+    double first = std::numeric_limits<double>::infinity();
+    double last = -first;
     for_kernels(start, end, thread, [&](const Kernel& kernel) {
-      if (last == 0) first = kernel.start;
       first = std::min(first, kernel.start);
       last = std::max(last, kernel.end);
     });
-    return last - first;
+    return std::max(0.0, last - first);
   }
 
   void measure_forward(Step& step) const {
@@ -322,6 +326,9 @@ class Importer {
     imported.forward_busy = over_steps([&](const Step& step) { return sum(step.forward); }).median();
     imported.backward_busy = over_steps([&](const Step& step) { return sum(step.backward); }).median();
     imported.backward_of_no_layer = over_steps([](const Step& step) { return step.backward_of_no_layer; }).median();
+    if (imported.forward_busy == Seconds(0) || imported.backward_busy == Seconds(0)) {
+      fail("no GPU kernel was launched by its operators of forward or of backward: CUDA graphs hide who launched what");
+    }
     Repeated periods;
     for (std::size_t i = 0; i + 1 < steps_.size(); ++i) periods.add(us * (steps_[i + 1].forward_start - steps_[i].forward_start));
     if (!periods.empty()) imported.period = periods.median();
@@ -354,7 +361,9 @@ class Importer {
     const std::size_t colons = full.rfind("::");
     std::string type = colons == std::string::npos ? full : full.substr(colons + 2);
     while (type.size() > 1 && type.ends_with('_')) type.pop_back();
-    return type;
+    std::replace_if(
+        type.begin(), type.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
+    return type.empty() ? "unnamed" : type;
   }
 
   Gradient gradient(const StepGradient& found, const std::vector<Layer>& layers) const {
@@ -369,7 +378,12 @@ class Importer {
     gradient.layer = found.layer;
     gradient.shape = parse_shapes(shapes).front();
     double elements = 1;
-    for (const std::int64_t extent : gradient.shape) elements *= static_cast<double>(extent);
+    for (const std::int64_t extent : gradient.shape) elements *= static_cast<double>(std::max<std::int64_t>(0, extent));
+    constexpr double most_elements = 1e14;
+    if (elements < 1 || elements > most_elements) {
+      throw InputError(
+          fmt::format("{}: an AccumulateGrad has the \"Input Dims\" {}, expected a shape of 1 to 1e14 elements", profile_->file, shapes));
+    }
     gradient.bytes = Bytes(elements * *bytes_per_element);
     return gradient;
   }
@@ -408,7 +422,7 @@ class Importer {
   std::int64_t batch_of(const Operator& first) const {
     const auto shapes = parse_shapes(profile_->names[first.shapes]);
     const std::size_t input = type_of(first).find("embedding") != std::string::npos ? 1 : 0;
-    if (shapes.size() <= input || shapes[input].empty() || shapes[input].front() < 1) {
+    if (shapes.size() <= input || shapes[input].empty() || shapes[input].front() < 1 || shapes[input].front() > 1'000'000'000) {
       throw InputError(
           fmt::format("{}: the first operator ({}) does not show the batch; give it with --batch", profile_->file, name(first)));
     }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <istream>
 #include <nlohmann/json.hpp>
 
+#include "base/document.hpp"
 #include "base/errors.hpp"
 #include "base/gzip.hpp"
 
@@ -13,7 +15,7 @@ namespace syncopate {
 
 namespace {
 
-using Json = nlohmann::json;
+using Parser = nlohmann::json;
 
 /// One element of traceEvents, as far as anybody asks for it.
 struct Event {
@@ -32,7 +34,7 @@ struct Event {
 };
 
 /// Follows the parser through the file and keeps what matters of each event.
-class EventHandler : public nlohmann::json_sax<Json> {
+class EventHandler : public nlohmann::json_sax<Parser> {
  public:
   explicit EventHandler(const std::string& file) { trace_.file = file; }
 
@@ -62,6 +64,7 @@ class EventHandler : public nlohmann::json_sax<Json> {
       case Place::types:
         if (event_.type.empty()) event_.type.swap(value);
         break;
+      case Place::shape: add_extent(-1); break;
       case Place::device:
         if (key_ == "name") trace_.devices.push_back(value);
         break;
@@ -109,9 +112,15 @@ class EventHandler : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& error) override {
-    const std::string reason = error.what();
-    throw InputError(fmt::format("{}: not valid JSON at byte {}: {}; a profile that was cut off while it was written cannot be used",
-                                 trace_.file, position, reason.substr(std::min(reason.size(), reason.find("] ") + 2))));
+    const std::string what = error.what();
+    const std::size_t line = what.find("at line ");
+    const std::string place =
+        line == std::string::npos ? fmt::format("at byte {}", position) : what.substr(line, what.find(':', line) - line);
+    std::string reason = parse_error_reason(error);
+    if (reason.starts_with("unexpected end of input")) {
+      reason = position <= 1 ? "the file is empty" : reason + "; a profile that was cut off while it was written cannot be used";
+    }
+    throw InputError(fmt::format("{}: not valid JSON {}: {}", trace_.file, place, reason));
   }
 
  private:
@@ -137,10 +146,7 @@ class EventHandler : public nlohmann::json_sax<Json> {
         if (key_ == "tid") event_.thread = fmt::format("{:.0f}", value);
         break;
       case Place::arguments: argument(value); break;
-      case Place::shape:
-        if (event_.shapes.back() != '(') event_.shapes += ',';
-        event_.shapes += fmt::format("{:.0f}", value);
-        break;
+      case Place::shape: add_extent(value); break;
       case Place::root:
         if (key_ == "baseTimeNanoseconds") trace_.base_time_s = value * 1e-9;
         break;
@@ -150,6 +156,13 @@ class EventHandler : public nlohmann::json_sax<Json> {
       default: break;
     }
     return true;
+  }
+
+  /// An extent that is no number of elements counts as -1, which nobody takes for one.
+  void add_extent(double value) {
+    constexpr double most = 1e15;
+    if (event_.shapes.back() != '(') event_.shapes += ',';
+    event_.shapes += fmt::format("{:.0f}", value >= 0 && value <= most && value == std::floor(value) ? value : -1);
   }
 
   void argument(double value) {
@@ -168,6 +181,12 @@ class EventHandler : public nlohmann::json_sax<Json> {
     ++trace_.events;
     // Kernels at time 0 exist; nobody knows when they ran.
     if (event_.phase != "X" || event_.time <= 0) return;
+    constexpr double latest = 1e17;
+    constexpr double longest = 1e14;
+    if (event_.time > latest || event_.duration > longest) {
+      throw InputError(fmt::format("{}: the event {} has \"ts\" {} and \"dur\" {}, expected microseconds", trace_.file,
+                                   Json(event_.name).dump(-1, ' ', true, Json::error_handler_t::replace), event_.time, event_.duration));
+    }
     if (trace_.origin == 0) trace_.origin = event_.time;
     std::transform(event_.category.begin(), event_.category.end(), event_.category.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -224,7 +243,7 @@ KinetoTrace read_kineto(const std::filesystem::path& path) {
   GzipBuffer buffer(path);
   std::istream stream(&buffer);
   EventHandler handler(path.string());
-  Json::sax_parse(stream, &handler);
+  Parser::sax_parse(stream, &handler);
   if (!handler.found_events()) {
     throw InputError(fmt::format(
         "{}: no traceEvents: not a trace of torch.profiler; export one with prof.export_chrome_trace(\"trace.json\")", path.string()));

@@ -49,7 +49,8 @@ std::string write_trace(const Trace& trace) {
   if (!trace.device_kind.empty()) head["device"] = {{"kind", trace.device_kind}};
   if (!trace.device.empty()) head["device"]["name"] = trace.device;
   if (!trace.software.empty()) head["software"] = trace.software;
-  if (!trace.timing.empty()) head["timing"] = trace.timing;
+  for (const auto& [key, value] : trace.timing.items())
+    head["timing"][key] = value.is_number_float() ? Json(rounded(Seconds(value.get<double>()))) : value;
   if (trace.update > Seconds(0)) head["update_s"] = rounded(trace.update);
   if (trace.forward_span) head["iteration"]["forward_s"] = rounded(*trace.forward_span);
   if (trace.backward_span) head["iteration"]["backward_s"] = rounded(*trace.backward_span);

@@ -16,7 +16,8 @@ from typing import NamedTuple
 US = 1000
 EPOCH = 1700000000 * 10**9  # 2023-11-14T22:13:20Z
 FORWARD, BACKWARD = 100, 200  # threads
-OLD = {"cpu_op": "Operator", "user_annotation": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel", "gpu_memset": "Memset", "gpu_memcpy": "Memcpy"}
+OLD = {"cpu_op": "Operator", "user_annotation": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel", "gpu_memset": "Memset",
+       "gpu_memcpy": "Memcpy"}
 GPU = {
     "kernel": ("void gemm<float>(int, float*)", "cudaLaunchKernel", "kernel"),
     "memset": ("Memset (Device)", "cudaMemsetAsync", "gpu_memset"),
@@ -43,50 +44,30 @@ class Layer(NamedTuple):
     sums: list = []  # kernels in backward, of no node, just before this layer's
 
 
-def conv2d(batch=8, **more):
-    return Layer("aten::conv2d", [[batch, 3, 32, 32], [16, 3, 3, 3], [16]], [4, ("upload", 3), 60, ("memset", 2)],
+def conv2d(**more):
+    return Layer("aten::conv2d", [[8, 3, 32, 32], [16, 3, 3, 3], [16]], [4, ("upload", 3), 60, ("memset", 2)],
                  [Node("ConvolutionBackward0", "aten::convolution", [("memset", 3), 70, 55], [[16, 3, 3, 3], [16]])], **more)
-
-
-def batch_norm():
-    return Layer("aten::batch_norm", [[8, 16, 32, 32], [16], [16]], [30],
-                 [Node("CudnnBatchNormBackward0", "aten::_batch_norm_impl_index", [45], [[16], [16]])], before=[2])
 
 
 def relu(**more):
     return Layer("aten::relu_", [[8, 16, 32, 32]], [9], [Node("ReluBackward0", "aten::clamp_min_", [11])], **more)
 
 
-def add():
-    return Layer("aten::add_", [[8, 16, 32, 32], [8, 16, 32, 32]], [("copy", 6), 12], [Node("AddBackward0", "aten::add_", [])])
-
-
-def linear():
-    """In backward order its bias is ready before its weight, each behind a node of its own."""
-    return Layer("aten::linear", [[8, 4096], [10, 4096], [10]], [21],
-                 [Node("AddmmBackward0", "aten::addmm", [17, 23, 5], [[10]]), Node("TBackward0", "aten::t", [], [[10, 4096]])])
-
-
-def loss():
-    return Layer("aten::cross_entropy_loss", [[8, 10], [8]], [4, 3],
-                 [Node("NllLossBackward0", "aten::nll_loss_nd", [("memset", 1), 2]), Node("LogSoftmaxBackward0", "aten::log_softmax", [3])])
-
-
-def embedding(batch=8):
-    return Layer("aten::embedding", [[100, 64], [batch, 12], []], [14], [Node("EmbeddingBackward0", "aten::embedding", [33], [[100, 64]])])
-
-
-def small():
-    return [conv2d(), batch_norm(), linear()]
-
-
-def residual():
-    return [conv2d(), batch_norm(), relu(sums=[8]), conv2d(sums=[7]), batch_norm(), add(), relu(), linear(), loss()]
+BATCH_NORM = Layer("aten::batch_norm", [[8, 16, 32, 32], [16], [16]], [30],
+                   [Node("CudnnBatchNormBackward0", "aten::_batch_norm_impl_index", [45], [[16], [16]])], before=[2])
+ADD = Layer("aten::add_", [[8, 16, 32, 32], [8, 16, 32, 32]], [("copy", 6), 12], [Node("AddBackward0", "aten::add_", [])])
+LINEAR = Layer("aten::linear", [[8, 4096], [10, 4096], [10]], [21],
+               [Node("AddmmBackward0", "aten::addmm", [17, 23, 5], [[10]]), Node("TBackward0", "aten::t", [], [[10, 4096]])])
+LOSS = Layer("aten::cross_entropy_loss", [[8, 10], [8]], [4, 3],
+             [Node("NllLossBackward0", "aten::nll_loss_nd", [("memset", 1), 2]), Node("LogSoftmaxBackward0", "aten::log_softmax", [3])])
+EMBEDDING = Layer("aten::embedding", [[100, 64], [8, 12], []], [14], [Node("EmbeddingBackward0", "aten::embedding", [33], [[100, 64]])])
+SMALL = [conv2d(), BATCH_NORM, LINEAR]
+RESIDUAL = [conv2d(), BATCH_NORM, relu(sums=[8]), conv2d(sums=[7]), BATCH_NORM, ADD, relu(), LINEAR, LOSS]
 
 
 @dataclass
 class Profile:
-    layers: list = field(default_factory=small)
+    layers: list = field(default_factory=lambda: SMALL)
     steps: int = 5
     old: bool = False
     integer: bool = False  # whole microseconds of the epoch, else fractions since baseTimeNanoseconds
@@ -96,13 +77,12 @@ class Profile:
     cut_start: bool = False  # the window opens in the first step's backward
     cut_end: bool = False  # the window closes in the last step's backward
     other: tuple = ()  # steps that run another operator
-    odd: bool = False  # events that an import must ignore, all in no order
+    odd: bool = False  # events that an import must ignore
+    shuffled: bool = False  # events in no order, a late one first
     dtype: str = "float"  # of gradients, as "Input type" has it
     shapes: bool = True  # record_shapes
     stack: int = 0  # bytes of "Call stack"
     root: dict = field(default_factory=dict)
-
-    # The file.
 
     def write(self, path):
         path = pathlib.Path(path)
@@ -117,7 +97,7 @@ class Profile:
         return self.header() | {"traceEvents": list(self.events())}
 
     def header(self):
-        header = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Simulated GPU", "totalGlobalMem": 34084028416, "numSms": 80}]}
+        header = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Simulated GPU", "numSms": 80}]}
         if not self.integer:
             header["baseTimeNanoseconds"] = EPOCH
         if self.world > 1:
@@ -129,9 +109,10 @@ class Profile:
         self.now, self.free, self.correlation, self.sequence, self.thread = 100 * US, {}, 0, 890, FORWARD
         self.kept = []  # what an import must find in each step that counts
         events = self.events_of_steps()
-        if self.odd:
-            events = [*events, *self.odd_events()]
-            self.random.shuffle(events)
+        if self.shuffled:
+            events = list(events)
+            random.Random(2).shuffle(events)
+            events.insert(0, events.pop(events.index(max(events, key=lambda event: event["ts"]))))
         yield from events
 
     def events_of_steps(self):
@@ -144,8 +125,8 @@ class Profile:
             if not other and not opens and closes == math.inf:
                 self.kept.append(found)
             yield from (event for start, end, event in self.pending if opens <= start and end <= closes)
-
-    # The simulated run.
+        if self.odd:
+            yield from self.odd_events()
 
     def step(self, number, layers):
         forward, backward = [[] for _ in layers], [[] for _ in layers]
@@ -167,8 +148,9 @@ class Profile:
                                 kernels += self.launch_all(layer.forward)
                         self.sequence += 1
             if self.old:
-                with self.operator("Optimizer.zero_grad#SGD.zero_grad", "user_annotation"), self.operator("aten::zero_", number=self.sequence):
-                    self.launch(2)
+                with self.operator("Optimizer.zero_grad#SGD.zero_grad", "user_annotation"):
+                    with self.operator("aten::zero_", number=self.sequence):
+                        self.launch(2)
             with self.operator("aten::ones_like", number=self.sequence):
                 self.launch(1)
             self.thread, number, middle = BACKWARD, self.sequence, 0
@@ -252,8 +234,8 @@ class Profile:
         self.emit("cuda_runtime", call, self.now, 5 * US, {"cbid": 211, "correlation": self.correlation})
         self.emit(category, name, start, duration, device, pid=0, thread=f"stream {stream}" if self.old else stream)
         if self.odd:
-            self.pending += [(0, 0, {"ph": phase, "id": self.correlation, "pid": 1, "tid": FORWARD, "ts": self.time(self.now), "cat": "ac2g", "name": "ac2g",
-                                     "bp": "e"}) for phase in "sf"]
+            self.pending += [(0, 0, {"ph": phase, "id": self.correlation, "pid": 1, "tid": FORWARD, "ts": self.time(self.now),
+                                     "cat": "ac2g", "name": "ac2g", "bp": "e"}) for phase in "sf"]
             self.emit("kernel", name, -EPOCH if self.integer else 0, 5 * US, device, pid=0, thread=7)
         self.now += 6 * US
         return start, start + duration
@@ -270,25 +252,24 @@ class Profile:
     def odd_events(self):
         self.pending = []
         for index in range(5):
-            self.emit("cuda_runtime", "cudaLaunchKernel", (index + 1) * 150 * US, US, {"correlation": 10**6 + index})  # no kernel
-            self.emit("kernel", "lost", (index + 1) * 170 * US, 3 * US, {"correlation": 2 * 10**6 + index}, pid=0, thread=7)  # no launch
+            self.emit("cuda_runtime", "cudaLaunchKernel", (index + 1) * 150 * US, US, {"correlation": 10**6 + index})
+            self.emit("kernel", "lost", (index + 1) * 170 * US, 3 * US, {"correlation": 2 * 10**6 + index}, pid=0, thread=7)
             self.emit("cuda_runtime", "cudaStreamSynchronize", (index + 1) * 190 * US, US, {"correlation": 3 * 10**6 + index})
         end = self.now
+        span = {"ph": "X", "ts": self.time(0), "dur": end // US}
         for event in [
-                {"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": FORWARD, "ts": self.time(end // 2), "args": {"Bytes": 512, "Device Id": 0}},
+                {"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": FORWARD, "ts": self.time(end // 2), "args": {"Bytes": 512}},
                 {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": self.time(end)},
                 {"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "ts": self.time(0), "args": {"name": "python"}},
-                {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler", "ts": self.time(0), "dur": end // US,
-                 "args": {"Op count": 0}},
-                {"ph": "X", "cat": "python_function", "name": "train.py(1): <module>", "pid": 1, "tid": FORWARD, "ts": self.time(0), "dur": end // US},
-                {"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#1", "pid": 0, "tid": 7, "ts": self.time(end // 3), "dur": end // US // 3},
-                {"ph": "X", "cat": "gpu_user_annotation", "name": "Optimizer.step#SGD.step", "pid": 0, "tid": 7, "ts": self.time(end // 2), "dur": 99}]:
+                span | {"cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler"},
+                span | {"cat": "python_function", "name": "train.py(1): <module>", "pid": 1, "tid": FORWARD},
+                span | {"cat": "gpu_user_annotation", "name": "ProfilerStep#1", "pid": 0, "tid": 7},
+                span | {"cat": "gpu_user_annotation", "name": "Optimizer.step#SGD.step", "pid": 0, "tid": 7}]:
             self.pending.append((0, 0, event))
         return [event for _, _, event in self.pending]
 
-    # What to make of it; known once the events have been made.
-
     def trace(self):
+        """What a correct import makes of it, once the events have been made."""
         def over(pick):
             """Median and quartiles over the steps, in seconds."""
             values = sorted(pick(step) * 1e-9 for step in self.kept)
@@ -299,16 +280,16 @@ class Profile:
         for index, layer in enumerate(self.layers):
             kind = layer.operator.removeprefix("aten::").removesuffix("_")
             counts[kind] = counts.get(kind, 0) + 1
-            (forward, forward_quartiles), (backward, backward_quartiles) = (over(lambda step, side=side: step["layers"][index][side]) for side in (0, 1))
-            layers.append({"name": f"{kind}_{counts[kind]}", "type": kind, "forward_s": forward, "forward_quartiles_s": forward_quartiles,
-                           "backward_s": backward, "backward_quartiles_s": backward_quartiles})
+            layers.append({"name": f"{kind}_{counts[kind]}", "type": kind})
+            for side, key in enumerate(("forward", "backward")):
+                layers[-1][f"{key}_s"], layers[-1][f"{key}_quartiles_s"] = over(lambda step: step["layers"][index][side])
         for layer, made in zip(reversed(self.layers), reversed(layers)):
             for index, shape in enumerate(shape for node in layer.nodes for shape in node.shapes):
-                position = len(gradients)
-                gradients.append({"name": f"{made['name']}.{index}", "layer": made["name"], "bytes": math.prod(shape) * (4 if self.dtype == "float" else 2),
-                                  "shape": shape, "ready_s": over(lambda step: step["ready"][position])[0]})
-        spans = [over(lambda step, index=index: step["spans"][index])[0] for index in range(3)]
-        return {"update_s": spans[2], "iteration": {"forward_s": spans[0], "backward_s": spans[1]}, "layers": layers, "gradients": gradients}
+                size = math.prod(shape) * (4 if self.dtype == "float" else 2)
+                gradients.append({"name": f"{made['name']}.{index}", "layer": made["name"], "bytes": size, "shape": shape,
+                                  "ready_s": over(lambda step: step["ready"][len(gradients)])[0]})
+        forward, backward, update = (over(lambda step: step["spans"][index])[0] for index in range(3))
+        return {"update_s": update, "iteration": {"forward_s": forward, "backward_s": backward}, "layers": layers, "gradients": gradients}
 
 
 if __name__ == "__main__":
