@@ -120,7 +120,7 @@ class BadScenario(Case):
         self.assertEqual(self.simctl("show", "scenario.json").stderr,
                          'simctl: scenario.json: /format: this is a scenario; use "simctl check" or "simctl run"\n')
         self.write("x.json", {"format": "x/1"})
-        self.assertEqual(self.simctl("show", "x.json").stderr, 'simctl: x.json: /format: expected "trace/1" or "cluster/1", got "x/1"\n')
+        self.assertEqual(self.simctl("show", "x.json").stderr, 'simctl: x.json: /format: expected "model/1", "trace/1", "device/1" or "cluster/1", got "x/1"\n')
 
 
 class BadCluster(Case):

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -353,36 +354,34 @@ class BadInput(Case):
         self.assertEqual((self.folder / "mine.json").read_text(), self.text)
 
 
-RECORDED = """
-import sys, torch
-from torch.profiler import ProfilerActivity, profile
+# What the page's lines on recording a profile take for granted.
+BEFORE = """
+import torch
 torch.set_num_threads(1)
-net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 10))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-cuda = torch.cuda.is_available()
-net = net.cuda() if cuda else net
-with profile(activities=[ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * cuda, record_shapes=True) as profiler:
-    for _ in range(6):
-        x = torch.ones(2, 3, 8, 8)
-        net(x.cuda() if cuda else x).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-profiler.export_chrome_trace(sys.argv[1])
-print("gpu" if cuda else "kineto" if torch.profiler.kineto_available() else "none")
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 10)).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loss_function = torch.nn.CrossEntropyLoss()
+loader = [(torch.randn(2, 3, 8, 8), torch.tensor([1, 2]))] * 30
+"""
+AFTER = """
+print("gpu" if device == "cuda" else "kineto" if torch.profiler.kineto_available() else "none")
 """
 
 
 class InstalledTorch(Case):
-    def test_what_it_records_is_read_or_refused_with_the_reason(self):
-        recorded = subprocess.run([sys.executable, "-c", RECORDED, "torch.json"], cwd=self.folder, capture_output=True, text=True,
+    def test_what_the_pages_lines_record_is_read_or_refused_with_the_reason(self):
+        lines = re.search(r"```python\n(.*?)```", (ROOT / "traces/README.md").read_text(), re.S)[1]
+        recorded = subprocess.run([sys.executable, "-c", BEFORE + lines + AFTER], cwd=self.folder, capture_output=True, text=True,
                                   timeout=100, check=False)
         if "No module named 'torch'" in recorded.stderr:
             self.skipTest("no torch")
         self.assertEqual(recorded.returncode, 0, recorded.stderr)
-        done = self.simctl("trace", "import", "torch.json", "-o", "out.json")
+        profile = "mine.pt.trace.json.gz"
+        done = self.simctl("trace", "import", profile, "-o", "out.json")
         messages = {"none": NO_NUMBERS, "kineto": "the profile has no GPU kernels: it saw the CPU only" + RECORD}
         if message := messages.get(recorded.stdout.strip()):
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: torch.json: {message}\n"))
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: {profile}: {message}\n"))
             self.assertFalse((self.folder / "out.json").exists())
         else:
             self.assertEqual(done.returncode, 0, done.stderr)
