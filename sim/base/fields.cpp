@@ -155,7 +155,11 @@ Object::Object(const Field& field) : field_(field) {
 
 Field Object::at(const std::string& key) {
   if (const auto found = find(key)) return *found;
-  field_.fail_because(fmt::format("the required key \"{}\" is missing", key));
+  std::vector<std::string> present;
+  for (const auto& [name, value] : field_.json().items()) present.push_back(name);
+  const auto misspelt = nearest(key, present);
+  field_.fail_because(
+      fmt::format("the required key \"{}\" is missing{}", key, misspelt ? fmt::format("; is \"{}\" meant to be it?", *misspelt) : ""));
 }
 
 std::optional<Field> Object::find(const std::string& key) {

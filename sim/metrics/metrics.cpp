@@ -4,19 +4,12 @@
 #include <cmath>
 #include <vector>
 
+#include "base/statistics.hpp"
 #include "metrics/intervals.hpp"
 
 namespace syncopate {
 
 namespace {
-
-/// Percentile `p` in [0, 1] of sorted values, linear between neighbours.
-Seconds percentile(const std::vector<Seconds>& sorted, double p) {
-  const double position = p * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (position - std::floor(position)) * (sorted[above] - sorted[below]);
-}
 
 /// The share of a step that lies in the window.
 double share(const Step& step, const Window& window) {
@@ -93,8 +86,8 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
 
   Metrics metrics;
   metrics.iteration = (window.close - window.open) * simulated / sums.steps;
-  metrics.iteration_p50 = percentile(sums.durations, 0.50);
-  metrics.iteration_p95 = percentile(sums.durations, 0.95);
+  metrics.iteration_p50 = quantile(sums.durations, 0.50);
+  metrics.iteration_p95 = quantile(sums.durations, 0.95);
   metrics.compute = timeline.compute;
   metrics.wait = without_rounding(waiting / sums.steps + (computing / sums.steps - timeline.compute), metrics.iteration);
   metrics.exposed_communication = without_rounding(exposed / sums.steps, metrics.iteration);

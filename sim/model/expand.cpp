@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t most_layers = 100'000;
 constexpr std::int64_t most_copies = 10'000;
+constexpr std::size_t deepest = 100;  // blocks in blocks
 
 /// The values that the parameters of a block have in one of its instances.
 using Arguments = std::map<std::string, Json>;
@@ -42,6 +43,7 @@ class Expander {
  public:
   Expander(const Field& layers, const std::optional<Field>& blocks) {
     if (blocks) read_blocks(*blocks);
+    for (const auto& [name, block] : blocks_) block_names_.push_back(name);
     expand(layers, Scope{"", std::string(block_input), {}, {}});
     for (const auto& [name, block] : blocks_) {
       if (!used_.contains(name)) block.layers.fail_because(fmt::format("no layer uses the block \"{}\"; remove it", name));
@@ -71,9 +73,11 @@ class Expander {
     }
   }
 
-  void expand(const Field& layers, const Scope& scope) {
+  /// Writes out a list; returns the full name of its last layer or instance.
+  std::string expand(const Field& layers, const Scope& scope) {
     std::string previous = scope.input;
     for (const Field& field : layers.list()) previous = expand_entry(field, scope, previous);
+    return previous;
   }
 
   /// Writes out one entry of a list, all its copies; returns the full name of the last.
@@ -83,6 +87,7 @@ class Expander {
     Object fields(field);
     const Field name_field = fields.at("name");
     const std::string name = name_field.text();
+    if (name.starts_with('$')) name_field.fail_because(fmt::format("\"$\" begins the names of inputs and parameters; rename \"{}\"", name));
     const auto repeat = fields.find("repeat");
     const auto numbered = std::count(name.begin(), name.end(), '#');
     if (repeat ? numbered != 1 : numbered != 0) {
@@ -133,16 +138,15 @@ class Expander {
 
   void expand_block(Object& fields, const Field& field, const std::string& full_name, const std::vector<std::string>& inputs,
                     const Scope& around) {
-    std::vector<std::string> names;
-    for (const auto& [name, block] : blocks_) names.push_back(name);
-    if (names.empty()) field.fail_because("the model has no \"blocks\"; describe this one there");
-    const std::string name = choose_name(field, names);
+    if (block_names_.empty()) field.fail_because("the model has no \"blocks\"; describe this one there");
+    const std::string name = choose_name(field, block_names_);
     const Block& block = blocks_.at(name);
     Scope scope{full_name + ".", inputs.front(), {}, around.inside};
     scope.inside.push_back(name);
     if (std::count(scope.inside.begin(), scope.inside.end(), name) > 1) {
       field.fail_because(fmt::format("blocks contain each other: {}", fmt::join(scope.inside, " -> ")));
     }
+    if (scope.inside.size() > deepest) field.fail_because(fmt::format("blocks within blocks, deeper than {}", deepest));
     if (inputs.size() != 1) {
       fields.field().fail_because(fmt::format("a block takes one input, got {}; put an add or a concat before it", inputs.size()));
     }
@@ -156,14 +160,7 @@ class Expander {
     }
     fields.finish();
     used_.insert(name);
-    expand(block.layers, scope);
-    const std::string& last = block.layers.list().back().json().at("name").get_ref<const std::string&>();
-    result_.instances.emplace(full_name, scope.prefix + last_copy(block.layers.list().back(), last));
-  }
-
-  static std::string last_copy(const Field& entry, const std::string& name) {
-    const auto repeat = entry.json().find("repeat");
-    return repeat == entry.json().end() ? name : replace_number(name, repeat->back().get<std::int64_t>());
+    result_.instances.emplace(full_name, expand(block.layers, scope));
   }
 
   /// The entry's description with the parameters of the block around it filled in.
@@ -171,7 +168,7 @@ class Expander {
     if (!entry.json().is_object()) entry.fail("an object such as {\"name\": \"relu1\", \"op\": \"relu\"}");
     Json filled = entry.json();
     for (auto& [key, value] : filled.items()) {
-      if (key == "name" || key == "inputs") continue;
+      if (key == "name" || key == "inputs" || key.starts_with("x-")) continue;
       fill_in_value(Field(entry.document(), entry.pointer() + (JsonPointer() / key).to_string(), entry.json().at(key)), scope, value);
     }
     return filled;
@@ -195,6 +192,7 @@ class Expander {
   }
 
   std::map<std::string, Block> blocks_;
+  std::vector<std::string> block_names_;
   std::unordered_set<std::string> used_;
   std::unordered_set<std::string> names_;
   ExpandedLayers result_;

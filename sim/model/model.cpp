@@ -10,9 +10,11 @@ double ModelLayer::parameters() const {
 }
 
 CostClass ModelLayer::cost_class() const {
-  const bool winograd = attributes.kernel == std::array<std::int64_t, 2>{3, 3} && attributes.stride == std::array<std::int64_t, 2>{1, 1} &&
-                        attributes.groups == 1;
-  return op->cost_class == CostClass::convolution && winograd ? CostClass::convolution_3x3 : op->cost_class;
+  using Pair = std::array<std::int64_t, 2>;
+  if (op->name != "conv2d") return op->cost_class;
+  if (attributes.groups > 1) return attributes.groups == output.front() ? CostClass::depthwise : CostClass::convolution;
+  const bool winograd = attributes.kernel == Pair{3, 3} && attributes.stride == Pair{1, 1};
+  return winograd ? CostClass::convolution_3x3 : CostClass::convolution;
 }
 
 std::size_t Model::tensors() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace syncopate {
 
@@ -77,6 +78,12 @@ Shape window_output(const Object& fields, const Attributes& window, const Shape&
   return output;
 }
 
+/// elements() of a shape that nobody has checked yet.
+double size(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), 1.0,
+                         [](double product, std::int64_t extent) { return product * static_cast<double>(extent); });
+}
+
 void add_weight_and_bias(OpResult& result, Shape weight, std::int64_t bias) {
   result.tensors.push_back({"weight", std::move(weight)});
   if (result.attributes.bias) result.tensors.push_back({"bias", {bias}});
@@ -98,8 +105,7 @@ OpResult conv2d(Object& fields, std::span<const Shape> inputs) {
   }
   result.output = window_output(fields, a, input, channels);
   add_weight_and_bias(result, {channels, input[0] / a.groups, a.kernel[0], a.kernel[1]}, channels);
-  result.macs = static_cast<double>(elements(result.output)) * static_cast<double>(input[0] / a.groups) *
-                static_cast<double>(a.kernel[0] * a.kernel[1]);
+  result.macs = size(result.output) * size({input[0] / a.groups, a.kernel[0], a.kernel[1]});
   return result;
 }
 
@@ -114,7 +120,27 @@ OpResult conv1d(Object& fields, std::span<const Shape> inputs) {
   const Shape& input = input_of(fields, inputs, 2, sequence);
   result.output = {windows(fields, input[0], a.kernel[1], a.stride[1], a.pad[1], false), channels};
   add_weight_and_bias(result, {channels, input[1], a.kernel[1]}, channels);
-  result.macs = static_cast<double>(elements(result.output)) * static_cast<double>(input[1]) * static_cast<double>(a.kernel[1]);
+  result.macs = size(result.output) * size({input[1], a.kernel[1]});
+  return result;
+}
+
+OpResult conv_transpose2d(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  Attributes& a = result.attributes;
+  const std::int64_t channels = fields.at("out_channels").integer(1, largest);
+  a.kernel = read_pair(fields.at("kernel"), 1);
+  a.stride = pair_or(fields, "stride", {1, 1}, 1);
+  a.pad = pair_or(fields, "pad", {0, 0}, 0);
+  a.bias = boolean_or(fields, "bias", true);
+  const Shape& input = input_of(fields, inputs, 3, image);
+  result.output = {channels};
+  for (const std::size_t i : {0U, 1U}) {
+    const std::int64_t extent = (input[i + 1] - 1) * a.stride[i] - 2 * a.pad[i] + a.kernel[i];
+    if (extent < 1) fields.field().fail_because(fmt::format("padding leaves nothing of the input's {}; pad less", input[i + 1]));
+    result.output.push_back(extent);
+  }
+  add_weight_and_bias(result, {input[0], channels, a.kernel[0], a.kernel[1]}, channels);
+  result.macs = size(input) * size({channels, a.kernel[0], a.kernel[1]});
   return result;
 }
 
@@ -130,7 +156,7 @@ OpResult linear(Object& fields, std::span<const Shape> inputs) {
   result.output = input;
   result.output.back() = features;
   add_weight_and_bias(result, {features, input.back()}, features);
-  result.macs = static_cast<double>(elements(result.output)) * static_cast<double>(input.back());
+  result.macs = size(result.output) * static_cast<double>(input.back());
   return result;
 }
 
@@ -160,7 +186,25 @@ OpResult batch_norm(Object& fields, std::span<const Shape> inputs) {
 OpResult layer_norm(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
   result.output = only_input(fields, inputs);
+  if (result.output.size() > 2) {
+    fields.field().fail_because(
+        fmt::format("the input's shape must be [n] or {}, got {}; put a to_tokens before it", sequence, format_inputs(inputs)));
+  }
   result.tensors = {{"weight", {result.output.back()}}, {"bias", {result.output.back()}}};
+  return result;
+}
+
+OpResult group_norm(Object& fields, std::span<const Shape> inputs) {
+  const Field groups = fields.at("groups");
+  OpResult result = batch_norm(fields, inputs);
+  result.attributes.groups = groups.integer(1, largest);
+  if (result.output[0] % result.attributes.groups != 0) groups.fail(fmt::format("a divisor of the input's {} channels", result.output[0]));
+  return result;
+}
+
+OpResult lrn(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  result.output = input_of(fields, inputs, 3, image);
   return result;
 }
 
@@ -242,6 +286,42 @@ OpResult attention(Object& fields, std::span<const Shape> inputs) {
   return result;
 }
 
+/// As add, but an input [channels, 1, 1] counts for every pixel.
+OpResult multiply(Object& fields, std::span<const Shape> inputs) {
+  require_several(fields, inputs);
+  OpResult result;
+  result.output = *std::max_element(inputs.begin(), inputs.end(), [](const Shape& a, const Shape& b) { return size(a) < size(b); });
+  for (const Shape& shape : inputs) {
+    const bool per_channel = shape.size() == 3 && shape == Shape{result.output[0], 1, 1};
+    if (shape == result.output || per_channel) continue;
+    fields.field().fail_because(
+        fmt::format("the inputs' shapes must be equal, or [channels, 1, 1] for a factor per channel, got {}", format_inputs(inputs)));
+  }
+  return result;
+}
+
+OpResult upsample(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  const std::int64_t scale = fields.at("scale").integer(1, 1024);
+  const Shape& input = input_of(fields, inputs, 3, image);
+  result.output = {input[0], scale * input[1], scale * input[2]};
+  return result;
+}
+
+OpResult to_tokens(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  const Shape& input = input_of(fields, inputs, 3, image);
+  result.output = {input[1] * input[2], input[0]};
+  return result;
+}
+
+OpResult positional(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  result.output = input_of(fields, inputs, 2, sequence);
+  result.tensors = {{"weight", result.output}};
+  return result;
+}
+
 OpResult drop_tokens(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
   result.output = {input_of(fields, inputs, 2, sequence)[1]};
@@ -263,23 +343,32 @@ constexpr std::array table = {
        conv2d},
     Op{"conv1d", "temporal convolution over tokens", "out_channels, kernel, stride (1), pad (0), bias (true)", CostClass::convolution,
        conv1d},
+    Op{"conv_transpose2d", "transposed convolution, which enlarges an image", "out_channels, kernel, stride (1), pad (0), bias (true)",
+       CostClass::convolution, conv_transpose2d},
     Op{"linear", "fully connected, of each token", "out_features, bias (true)", CostClass::linear, linear},
     Op{"embedding", "a vector per token", "entries, width", CostClass::embedding, embedding},
     Op{"attention", "softmax(Q K^T) V of three inputs, without projections", "heads", CostClass::attention, attention},
     Op{"batch_norm", "over the batch, per channel", "", CostClass::normalization, batch_norm},
     Op{"layer_norm", "over a token's width", "", CostClass::normalization, layer_norm},
-    Op{"lrn", "local response normalization", "", CostClass::normalization, same_shape},
+    Op{"lrn", "local response normalization", "", CostClass::normalization, lrn},
+    Op{"group_norm", "over groups of an image's channels", "groups", CostClass::normalization, group_norm},
     Op{"relu", "max(x, 0)", "", CostClass::elementwise, same_shape},
     Op{"tanh", "hyperbolic tangent", "", CostClass::elementwise, same_shape},
     Op{"gelu", "Gaussian error linear unit", "", CostClass::elementwise, same_shape},
+    Op{"silu", "x times its sigmoid; also stands for hardswish", "", CostClass::elementwise, same_shape},
+    Op{"sigmoid", "logistic function", "", CostClass::elementwise, same_shape},
     Op{"dropout", "zeros at random", "", CostClass::elementwise, same_shape},
     Op{"max_pool", "largest of a window", "kernel, stride (kernel), pad (0), ceil (false)", CostClass::pooling, pool},
     Op{"avg_pool", "mean of a window", "kernel, stride (kernel), pad (0), ceil (false)", CostClass::pooling, pool},
     Op{"adaptive_avg_pool", "means that make an image of a given size", "output", CostClass::pooling, adaptive_avg_pool},
     Op{"max_over_time", "largest over all tokens, of each feature", "", CostClass::pooling, drop_tokens},
+    Op{"upsample", "every pixel several times", "scale", CostClass::elementwise, upsample},
+    Op{"to_tokens", "an image's pixels as tokens", "", CostClass::free, to_tokens},
+    Op{"positional", "adds a trained vector to each token", "", CostClass::elementwise, positional},
     Op{"first_token", "the first token's vector", "", CostClass::free, drop_tokens},
     Op{"flatten", "to one dimension", "", CostClass::free, flatten},
     Op{"add", "sum of inputs of one shape", "", CostClass::join, add},
+    Op{"multiply", "product of inputs of one shape, or a factor per channel", "", CostClass::join, multiply},
     Op{"concat", "inputs side by side, along channels or width", "", CostClass::join, concat},
     Op{"pad_shortcut", "every stride-th pixel, more channels of zeros (ResNet's option A)", "out_channels, stride (1)",
        CostClass::elementwise, pad_shortcut},
@@ -293,6 +382,7 @@ std::string_view name_of(CostClass cost_class) {
   switch (cost_class) {
     case CostClass::convolution: return "convolution";
     case CostClass::convolution_3x3: return "convolution_3x3";
+    case CostClass::depthwise: return "depthwise";
     case CostClass::linear: return "linear";
     case CostClass::attention: return "attention";
     case CostClass::normalization: return "normalization";

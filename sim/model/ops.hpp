@@ -30,8 +30,21 @@ struct Attributes {
 };
 
 /// Layers that cost time in the same way: a device profile has one line of coefficients for each. convolution_3x3 are those
-/// of stride 1 and one group, which libraries compute by Winograd's algorithm with fewer multiplications than the others.
-enum class CostClass { convolution, convolution_3x3, linear, attention, normalization, pooling, elementwise, join, embedding, free };
+/// of stride 1 and one group, which libraries compute by Winograd's algorithm with fewer multiplications than the others;
+/// depthwise ones have a group per channel, and memory limits them rather than arithmetic.
+enum class CostClass {
+  convolution,
+  convolution_3x3,
+  depthwise,
+  linear,
+  attention,
+  normalization,
+  pooling,
+  elementwise,
+  join,
+  embedding,
+  free
+};
 
 std::string_view name_of(CostClass cost_class);
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/choice.hpp"
 #include "base/errors.hpp"
@@ -89,19 +89,19 @@ class LayerReader {
 };
 
 /// The layers whose output leaves the model; anything else that nobody reads is most likely a mistake.
-std::vector<std::string> read_outputs(const std::optional<Field>& field, const Model& model, const ExpandedLayers& expanded) {
+std::set<std::string> read_outputs(const std::optional<Field>& field, const Model& model, const ExpandedLayers& expanded) {
   if (!field) return {model.layers.back().name};
-  std::vector<std::string> known;
-  for (const ModelLayer& layer : model.layers) known.push_back(layer.name);
-  for (const auto& [name, last] : expanded.instances) known.push_back(name);
-  std::vector<std::string> outputs;
+  std::set<std::string> known;
+  for (const ModelLayer& layer : model.layers) known.insert(layer.name);
+  for (const auto& [name, last] : expanded.instances) known.insert(name);
+  std::set<std::string> outputs;
   for (const Field& output : field->list()) {
     std::string name = output.text();
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      output.fail_because(fmt::format("no layer is named \"{}\"{}", name, did_you_mean(name, known)));
+    if (!known.contains(name)) {
+      output.fail_because(fmt::format("no layer is named \"{}\"{}", name, did_you_mean(name, {known.begin(), known.end()})));
     }
     while (expanded.instances.contains(name)) name = expanded.instances.at(name);
-    outputs.push_back(std::move(name));
+    outputs.insert(std::move(name));
   }
   return outputs;
 }
@@ -125,9 +125,9 @@ Model read_model(const Document& document) {
   const ExpandedLayers expanded = expand_layers(layers, blocks);
   LayerReader reader(model, document, expanded);
   reader.read();
-  const std::vector<std::string> outputs = read_outputs(outputs_field, model, expanded);
+  const std::set<std::string> outputs = read_outputs(outputs_field, model, expanded);
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    if (boost::out_degree(i, model.graph) > 0 || std::find(outputs.begin(), outputs.end(), model.layers[i].name) != outputs.end()) continue;
+    if (boost::out_degree(i, model.graph) > 0 || outputs.contains(model.layers[i].name)) continue;
     reader.describe(i).fail_because(
         fmt::format("no layer reads \"{}\"; name it in another's \"inputs\" or in the model's \"outputs\"", model.layers[i].name));
   }

@@ -39,46 +39,68 @@ void print_topologies() {
   fmt::print("{}", format_table(table));
 }
 
-void print_clusters() {
-  std::vector<Cells> table = {{"file", "name", "bandwidth", "latency", "source"}};
-  for (const fs::path& file : json_files(find_folder("scenarios/clusters"))) {
-    const Cluster cluster = read_cluster(Document::read(file));
-    table.push_back({file.string(), cluster.name, fmt::format("{:.4g} Gb/s", cluster.link.bandwidth.value * 8 / 1e9),
-                     format_seconds(cluster.link.latency), cluster.source});
+/// Rows of the files of a folder; a file with an error does not hide the others.
+class FileTable {
+ public:
+  explicit FileTable(Cells header) : rows_({std::move(header)}) {}
+
+  /// `row` gives the cells after the file's name.
+  template <class Row>
+  void print(const fs::path& folder, Row&& row) {
+    std::vector<std::string> errors;
+    for (const fs::path& file : json_files(find_folder(folder))) {
+      try {
+        Cells cells = row(Document::read(file));
+        cells.insert(cells.begin(), file.string());
+        rows_.push_back(std::move(cells));
+      } catch (const InputError& error) {
+        errors.emplace_back(error.what());
+      }
+    }
+    fmt::print("{}", format_table(rows_));
+    if (!errors.empty()) throw InputError(fmt::format("{}", fmt::join(errors, "\nsimctl: ")));
   }
-  fmt::print("{}", format_table(table));
+
+ private:
+  std::vector<Cells> rows_;
+};
+
+void print_clusters() {
+  FileTable({"file", "name", "bandwidth", "latency", "source"}).print("scenarios/clusters", [](const Document& document) {
+    const Cluster cluster = read_cluster(document);
+    return Cells{cluster.name, fmt::format("{:.4g} Gb/s", cluster.link.bandwidth.value * 8 / 1e9), format_seconds(cluster.link.latency),
+                 cluster.source};
+  });
 }
 
 void print_models() {
-  std::vector<Cells> table = {{"file", "input", "layers", "tensors", "parameters", "bytes (fp32)", "GMACs"}};
-  for (const fs::path& file : json_files(find_folder("models"))) {
-    const Model model = read_model(Document::read(file));
-    table.push_back({file.string(), format_shape(model.input), fmt::format("{}", model.layers.size()), fmt::format("{}", model.tensors()),
-                     fmt::format("{:.0f}", model.parameters()), format_bytes(Bytes(4 * model.parameters())),
-                     fmt::format("{:.4g}", model.macs() / 1e9)});
-  }
-  fmt::print("{}", format_table(table));
+  FileTable({"file", "input", "layers", "tensors", "parameters", "bytes (fp32)", "GMACs"}).print("models", [](const Document& document) {
+    const Model model = read_model(document);
+    return Cells{format_shape(model.input),
+                 fmt::format("{}", model.layers.size()),
+                 fmt::format("{}", model.tensors()),
+                 fmt::format("{:.0f}", model.parameters()),
+                 format_bytes(Bytes(4 * model.parameters())),
+                 fmt::format("{:.4g}", model.macs() / 1e9)};
+  });
 }
 
 void print_devices() {
-  std::vector<Cells> table = {{"file", "name", "dtype", "error"}};
-  for (const fs::path& file : json_files(find_folder("models/devices"))) {
-    const DeviceProfile profile = read_device_profile(Document::read(file));
-    table.push_back({file.string(), profile.name, profile.dtype, profile.describe_errors()});
-  }
-  fmt::print("{}", format_table(table));
+  FileTable({"file", "name", "dtype", "error"}).print("models/devices", [](const Document& document) {
+    const DeviceProfile profile = read_device_profile(document);
+    return Cells{profile.name, profile.dtype, profile.describe_errors()};
+  });
 }
 
 void print_traces() {
-  std::vector<Cells> table = {{"file", "model", "batch", "device", "provenance", "gradients", "bytes"}};
-  for (const fs::path& file : json_files(find_folder("traces"))) {
-    const Trace trace = read_trace(Document::read(file));
+  FileTable({"file", "model", "batch", "device", "provenance", "gradients", "bytes"}).print("traces", [](const Document& document) {
+    const Trace trace = read_trace(document);
     Bytes bytes;
     for (const Gradient& gradient : trace.gradients) bytes += gradient.bytes;
-    table.push_back({file.string(), trace.model, fmt::format("{}", trace.batch), trace.device, trace.provenance.kind,
-                     fmt::format("{}", trace.gradients.size()), format_bytes(bytes)});
-  }
-  fmt::print("{}", format_table(table));
+    return Cells{
+        trace.model,        fmt::format("{}", trace.batch), trace.device, trace.provenance.kind, fmt::format("{}", trace.gradients.size()),
+        format_bytes(bytes)};
+  });
 }
 
 }  // namespace

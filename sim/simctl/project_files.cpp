@@ -11,17 +11,6 @@ namespace syncopate {
 
 namespace fs = std::filesystem;
 
-fs::path find_folder(const fs::path& wanted) {
-  std::error_code ignored;
-  for (const fs::path& start : {fs::current_path(), fs::read_symlink("/proc/self/exe", ignored).parent_path()}) {
-    for (fs::path folder = start; !folder.empty(); folder = folder.parent_path()) {
-      if (fs::is_directory(folder / wanted)) return folder / wanted;
-      if (folder == folder.root_path()) break;
-    }
-  }
-  throw InputError(fmt::format("{}: no such folder here or above; run simctl inside the project", wanted.string()));
-}
-
 std::vector<fs::path> json_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -32,6 +21,17 @@ std::vector<fs::path> json_files(const fs::path& folder) {
   return files;
 }
 
+fs::path find_folder(const fs::path& wanted) {
+  std::error_code ignored;
+  for (const fs::path& start : {fs::current_path(), fs::read_symlink("/proc/self/exe", ignored).parent_path()}) {
+    for (fs::path folder = start; !folder.empty(); folder = folder.parent_path()) {
+      if (fs::is_directory(folder / wanted) && !json_files(folder / wanted).empty()) return folder / wanted;
+      if (folder == folder.root_path()) break;
+    }
+  }
+  throw InputError(fmt::format("{}: no such folder with JSON files here or above; run simctl inside the project", wanted.string()));
+}
+
 void check_output(const fs::path& out, const std::vector<std::string>& inputs) {
   if (out.empty()) throw UsageError("-o: the name of a file is missing");
   for (const std::string& input : inputs) {
@@ -39,6 +39,28 @@ void check_output(const fs::path& out, const std::vector<std::string>& inputs) {
     if (fs::equivalent(out, input, ignored))
       throw UsageError(fmt::format("-o {}: this would overwrite what is read; choose another name", out.string()));
   }
+}
+
+std::string command_line(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+    const bool needs_quotes = word.empty() || word.find_first_not_of(plain) != std::string::npos;
+    std::string quoted;
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += (text.empty() ? "" : " ") + (needs_quotes ? fmt::format("'{}'", quoted) : word);
+  }
+  return text;
+}
+
+void write_trace_file(const fs::path& out, const Trace& trace, const std::string& cause) {
+  const std::string text = write_trace(trace);
+  try {
+    read_trace(Document(parse_json(text, "the trace"), "the trace"));
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{} makes no valid trace: {}", cause, error.what()));
+  }
+  write_output(out, text);
 }
 
 void write_output(const fs::path& out, std::string_view text) {

@@ -7,6 +7,7 @@
 #include "cluster/cluster.hpp"
 #include "model/model.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/device_table.hpp"
 #include "simctl/table.hpp"
 #include "trace/device_profile.hpp"
 #include "trace/step_profile.hpp"
@@ -72,20 +73,7 @@ void show_device(const Document& document) {
   fmt::print("device {}: {}, {}{}\n", profile.file, profile.name, profile.dtype,
              profile.gpus == 1 ? "" : fmt::format(", {} GPUs share a worker's batch", profile.gpus));
   fmt::print("source: {}\nerror: {}\n\n", profile.source, profile.describe_errors());
-  const auto rate = [](double inverse) { return inverse > 0 ? fmt::format("{:.4g}", 1e-9 / inverse) : std::string("-"); };
-  std::vector<Cells> table = {{"layers", "direction", "launch", "GMAC/s", "activations GB/s", "weights GB/s"}};
-  const auto add = [&](std::string_view layers, std::string_view direction, const LayerCost& cost) {
-    table.push_back({std::string(layers), std::string(direction), format_seconds(cost.launch), rate(cost.s_per_mac),
-                     rate(cost.activations.value), rate(cost.weights.value)});
-  };
-  const auto add_both = [&](std::string_view layers, const DeviceProfile::Direction& direction) {
-    add(layers, "forward", direction.forward);
-    add(layers, "backward", direction.backward);
-  };
-  for (const auto& [cost_class, direction] : profile.costs) add_both(name_of(cost_class), direction);
-  if (profile.others) add_both("others", *profile.others);
-  add("update", "per tensor", profile.update);
-  fmt::print("{}", format_table(table));
+  fmt::print("{}", format_costs(profile));
 }
 
 void show_cluster(const Document& document) {
@@ -120,8 +108,11 @@ void add_show_command(CLI::App& app) {
   command->add_option("FILE", *file, "model/1, trace/1, device/1 or cluster/1 file")->required();
   command->footer("Example: simctl show traces/cpu-resnet50-b8.json");
   command->callback([file] {
+    constexpr std::string_view use_import = "a torch.profiler trace becomes one of ours with \"simctl trace import\"";
+    if (file->ends_with(".gz")) throw InputError(fmt::format("{}: a compressed file; {}", *file, use_import));
     const Document document = Document::read(*file);
     Object fields{Field(document)};
+    if (fields.find("traceEvents")) throw InputError(fmt::format("{}: {}", *file, use_import));
     const Field format = fields.at("format");
     if (format.json() == "model/1") return show_model(document);
     if (format.json() == "trace/1") return show_trace(document);

@@ -29,11 +29,16 @@ int run_simctl(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
     std::string command = "simctl";
-    for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
-      at = at->get_subcommands().front();
-      command += " " + at->get_name();
+    const CLI::App* innermost = &app;
+    while (!innermost->get_subcommands().empty()) {
+      innermost = innermost->get_subcommands().front();
+      command += " " + innermost->get_name();
     }
-    fmt::print(stderr, "simctl: {}; \"{} --help\" has an example\n", error.what(), command);
+    // A misspelt subcommand counts as a missing one.
+    const std::vector<std::string> unknown = innermost->remaining();
+    const bool no_such_subcommand = !unknown.empty() && !innermost->get_subcommands([](const CLI::App*) { return true; }).empty();
+    fmt::print(stderr, "simctl: {}; \"{} --help\" has an example\n",
+               no_such_subcommand ? fmt::format("no subcommand is called \"{}\"", unknown.front()) : error.what(), command);
     code = ExitCode::usage;
   } catch (const Error& error) {
     fmt::print(stderr, "simctl: {}\n", error.what());

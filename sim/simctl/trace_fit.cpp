@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "simctl/commands.hpp"
+#include "simctl/device_table.hpp"
 #include "simctl/project_files.hpp"
 #include "simctl/table.hpp"
 #include "trace/fit.hpp"
@@ -44,19 +45,12 @@ void print_report(const FitReport& report, const std::vector<FitSample>& samples
                fit.match.pairs.size(), samples[i].trace->layers.size(), samples[i].model->name, fit.match.rule,
                format_seconds(fit.forward_left_out), format_seconds(fit.backward_left_out));
   }
-  std::vector<std::vector<std::string>> table = {
-      {"class", "layers", "direction", "R2", "launch", "GMAC/s", "activations GB/s", "weights GB/s"}};
-  const auto rate = [](double inverse) { return inverse > 0 ? fmt::format("{:.4g}", 1e-9 / inverse) : std::string("-"); };
-  const auto add = [&](const ClassFit& fit, std::string_view direction, double r2, const LayerCost& cost) {
-    table.push_back({std::string(name_of(fit.cost_class)), fmt::format("{}", fit.layers), std::string(direction), fmt::format("{:.3f}", r2),
-                     format_seconds(cost.launch), rate(cost.s_per_mac), rate(cost.activations.value), rate(cost.weights.value)});
-  };
+  std::vector<std::vector<std::string>> table = {{"layers", "fitted to", "R2 forward", "R2 backward"}};
   for (const ClassFit& fit : report.classes) {
-    const DeviceProfile::Direction& cost = report.profile.costs.at(fit.cost_class);
-    add(fit, "forward", fit.r2_forward, cost.forward);
-    add(fit, "backward", fit.r2_backward, cost.backward);
+    table.push_back({std::string(name_of(fit.cost_class)), fmt::format("{}", fit.layers), fmt::format("{:.3f}", fit.r2_forward),
+                     fmt::format("{:.3f}", fit.r2_backward)});
   }
-  fmt::print("\n{}\nerror: {}\n", format_table(table), report.profile.describe_errors());
+  fmt::print("\n{}\n{}\nerror: {}\n", format_table(table), format_costs(report.profile), report.profile.describe_errors());
 }
 
 }  // namespace
@@ -76,6 +70,9 @@ void add_trace_fit_command(CLI::App& app) {
     if (options->profile.empty() == options->out.empty()) {
       throw UsageError("give either -o, a device/1 file to write, or --profile, one whose error you want to know");
     }
+    if (!options->profile.empty() && (options->gpus != 1 || !options->name.empty())) {
+      throw UsageError("--gpus and --name are of a new profile; with --profile leave them out");
+    }
     if (options->profile.empty()) check_output(options->out, options->traces);
     std::deque<Trace> traces;
     std::deque<Model> models;
@@ -87,6 +84,11 @@ void add_trace_fit_command(CLI::App& app) {
       }
       models.push_back(model_of(traces.back(), *options));
       samples.push_back({&traces.back(), &models.back()});
+      if (options->name.empty() && traces.back().device != traces.front().device) {
+        throw InputError(
+            fmt::format("{}: /device/name: \"{}\" is not the \"{}\" of {}; fit a profile for each device, or call them one with --name",
+                        file, traces.back().device, traces.front().device, traces.front().file));
+      }
     }
     if (!options->profile.empty()) return print_errors(read_device_profile(Document::read(options->profile)), samples);
     FitReport report = fit_profile(samples, options->gpus);

@@ -40,6 +40,10 @@ void print_summary(const Imported& imported, const std::string& out) {
     fmt::print("a step took {}; the {} that are not in the trace went to loading data, zeroing gradients and the host\n",
                format_seconds(*imported.period), format_seconds(std::max(Seconds(0), *imported.period - step.compute())));
   }
+  if (imported.batch_seen && *imported.batch_seen != trace.batch) {
+    fmt::print(stderr, "simctl: warning: the batch is set to {}, but the first operator's input shows {}\n", trace.batch,
+               *imported.batch_seen);
+  }
   if (imported.steps < 3) {
     fmt::print(stderr, "simctl: warning: {} of {} step{}; record at least 5 for medians that mean something\n", out, imported.steps,
                imported.steps == 1 ? "" : "s");
@@ -64,15 +68,11 @@ void add_trace_import_command(CLI::App& app) {
     const KinetoTrace profile = read_kineto(options->profile);
     const std::string model = options->model.empty() ? name_from(options->profile) : options->model;
     Imported imported = import_profile(profile, model, options->batch > 0 ? std::optional(options->batch) : std::nullopt);
-    imported.trace.provenance.command =
-        fmt::format("simctl trace import {}{}", options->profile, options->batch > 0 ? fmt::format(" --batch {}", options->batch) : "");
-    const std::string text = write_trace(imported.trace);
-    try {
-      read_trace(Document(parse_json(text, "the trace"), "the trace"));
-    } catch (const InputError& error) {
-      throw InputError(fmt::format("{}: the profile makes no valid trace: {}", options->profile, error.what()));
-    }
-    write_output(options->out, text);
+    std::vector<std::string> command_words = {"simctl", "trace", "import", options->profile};
+    if (!options->model.empty()) command_words.insert(command_words.end(), {"--model", options->model});
+    if (options->batch > 0) command_words.insert(command_words.end(), {"--batch", std::to_string(options->batch)});
+    imported.trace.provenance.command = command_line(command_words);
+    write_trace_file(options->out, imported.trace, fmt::format("{}: the profile", options->profile));
     print_summary(imported, options->out);
   });
 }

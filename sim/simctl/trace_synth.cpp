@@ -31,14 +31,15 @@ void add_trace_synth_command(CLI::App& app) {
     const Model model = read_model(Document::read(options->model));
     const DeviceProfile profile = read_device_profile(Document::read(options->device));
     Trace trace = synthesize(model, profile, options->batch);
-    trace.provenance.command = fmt::format("simctl trace synth {} --device {} --batch {}", options->model, options->device, options->batch);
-    write_output(options->out, write_trace(trace));
+    trace.provenance.command =
+        command_line({"simctl", "trace", "synth", options->model, "--device", options->device, "--batch", std::to_string(options->batch)});
+    write_trace_file(options->out, trace, fmt::format("{} on {}", options->model, options->device));
     const StepProfile step = step_profile(trace, Granularity::tensor);
     fmt::print("{}: SYNTHETIC, {}, batch {}, {}\n", options->out, model.name, trace.batch, profile.name);
     fmt::print("forward {}, backward {}, update {}: {:.4g} samples/s on one worker; {} gradients, {}\n", format_seconds(step.forward),
                format_seconds(step.backward), format_seconds(step.update), static_cast<double>(trace.batch) / step.compute().value,
                trace.gradients.size(), format_bytes(step.bytes()));
-    fmt::print("the profile's error: {}\n", profile.describe_errors());
+    fmt::print("{}\n", trace.provenance.note);
   });
 }
 

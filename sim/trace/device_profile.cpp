@@ -7,14 +7,26 @@
 #include <cmath>
 
 #include "base/choice.hpp"
+#include "base/errors.hpp"
 
 namespace syncopate {
 
 namespace {
 
-constexpr std::array classes = {CostClass::convolution,   CostClass::convolution_3x3, CostClass::linear,      CostClass::attention,
-                                CostClass::normalization, CostClass::pooling,         CostClass::elementwise, CostClass::join,
-                                CostClass::embedding};
+constexpr std::array classes = {CostClass::convolution, CostClass::convolution_3x3, CostClass::depthwise, CostClass::linear,
+                                CostClass::attention,   CostClass::normalization,   CostClass::pooling,   CostClass::elementwise,
+                                CostClass::join,        CostClass::embedding};
+
+/// What a class costs in a profile that has no line for it: what it resembles most.
+std::optional<CostClass> resembles(CostClass cost_class) {
+  switch (cost_class) {
+    case CostClass::convolution_3x3: return CostClass::convolution;
+    case CostClass::depthwise:
+    case CostClass::join: return CostClass::elementwise;
+    case CostClass::attention: return CostClass::linear;
+    default: return std::nullopt;
+  }
+}
 constexpr std::array dtypes = {std::pair{"fp32", 4.0}, std::pair{"tf32", 4.0}, std::pair{"fp16", 2.0}, std::pair{"bf16", 2.0},
                                std::pair{"fp64", 8.0}};
 
@@ -62,6 +74,7 @@ std::vector<ProfileError> read_errors(const Field& field) {
     Object fields(element);
     ProfileError error;
     error.against = fields.at("against").text();
+    if (const auto model = fields.find("model")) error.model = model->text();
     for (const ErrorFigure& figure : error_figures) {
       if (const auto value = fields.find(figure.key)) error.*figure.value = value->number(-1, 1e6);
     }
@@ -91,6 +104,7 @@ std::string direction_text(std::string_view name, const DeviceProfile::Direction
 
 std::string error_text(const ProfileError& error) {
   std::string text = fmt::format("    {{\"against\": {}", Json(error.against).dump());
+  if (!error.model.empty()) text += fmt::format(", \"model\": {}", Json(error.model).dump());
   for (const ErrorFigure& figure : error_figures) {
     if (error.*figure.value) text += fmt::format(", \"{}\": {:.3g}", figure.key, *(error.*figure.value));
   }
@@ -102,8 +116,15 @@ std::string error_text(const ProfileError& error) {
 const DeviceProfile::Direction* DeviceProfile::cost(CostClass cost_class) const {
   const auto found = costs.find(cost_class);
   if (found != costs.end()) return &found->second;
-  if (cost_class == CostClass::convolution_3x3) return cost(CostClass::convolution);
+  if (const auto other = resembles(cost_class)) return cost(*other);
   return others ? &*others : nullptr;
+}
+
+const DeviceProfile::Direction& DeviceProfile::cost_of(const ModelLayer& layer, const std::string& model) const {
+  if (const Direction* found = cost(layer.cost_class())) return *found;
+  const std::string_view missing = name_of(layer.cost_class());
+  throw InputError(fmt::format("{}: /costs: no cost for {} layers, such as \"{}\" of {}; add \"{}\" or \"others\"", file, missing,
+                               layer.name, model, missing));
 }
 
 std::string DeviceProfile::describe_errors() const {
@@ -117,22 +138,6 @@ std::string DeviceProfile::describe_errors() const {
     texts.push_back(fmt::format("{} against {}", fmt::join(figures, ", "), error.against));
   }
   return texts.empty() ? "unknown" : fmt::format("{}", fmt::join(texts, "; "));
-}
-
-std::string DeviceProfile::summarize_errors() const {
-  std::vector<std::string> figures;
-  for (const ErrorFigure& figure : error_figures) {
-    std::vector<double> values;
-    for (const ProfileError& error : errors) {
-      if (const std::optional<double> value = error.*figure.value) values.push_back(*value);
-    }
-    if (values.empty()) continue;
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    const std::string from = figure_text(figure, *least);
-    const std::string to = figure_text(figure, *most);
-    figures.push_back(fmt::format("{} {}{}", figure.text, from, from == to ? "" : " to " + to));
-  }
-  return figures.empty() ? "unknown" : fmt::format("{}", fmt::join(figures, ", "));
 }
 
 DeviceProfile read_device_profile(const Document& document) {

@@ -35,6 +35,7 @@ struct LayerCost {
 /// How far a profile is from something measured: profile / measured - 1, of what was measured.
 struct ProfileError {
   std::string against;            ///< what was measured
+  std::string model;              ///< of which model, or empty
   std::optional<double> forward;  ///< of its total time
   std::optional<double> backward;
   std::optional<double> median_layer;   ///< the size of a layer's error, forward and backward together; median over layers
@@ -59,12 +60,13 @@ struct DeviceProfile {
   LayerCost update;                  ///< the optimiser's step; launch is per tensor
   std::vector<ProfileError> errors;  ///< empty when unknown
 
-  /// The cost of a class of layers, if the profile has one; for 3x3 convolutions else that of all convolutions.
+  /// The cost of a class of layers: its own, else that of the class that it resembles (3x3: convolution, depthwise and
+  /// join: elementwise, attention: linear), else that of the others, if the profile has one.
   const Direction* cost(CostClass cost_class) const;
+  /// The cost of a layer of `model`. Throws InputError when the profile has none.
+  const Direction& cost_of(const ModelLayer& layer, const std::string& model) const;
   /// "forward +1.2%, backward -0.3% against ...", or "unknown".
   std::string describe_errors() const;
-  /// The same in short, over all that it was compared with: "forward -0.3% to +0.6%, samples/s +18.4%".
-  std::string summarize_errors() const;
 };
 
 /// Reads and validates a device/1 document. Throws InputError.

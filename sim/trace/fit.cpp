@@ -10,12 +10,16 @@
 #include <numeric>
 
 #include "base/errors.hpp"
+#include "base/statistics.hpp"
 
 namespace syncopate {
 
 namespace {
 
 using Row = std::vector<double>;
+
+/// Below this number of layers a class's terms cannot be told apart.
+constexpr std::size_t enough_layers = 4;
 
 double dot(const Row& a, const Row& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
@@ -56,6 +60,13 @@ struct Points {
     return {Seconds(x[3]), x[0], SecondsPerByte(x[2]), SecondsPerByte(x[1])};
   }
 
+  /// With too few layers to tell the terms apart: MACs at a known cost, and the rest of the time is launch.
+  LayerCost fit_launch(double s_per_mac) const {
+    double rest = 0;
+    for (std::size_t i = 0; i < work.size(); ++i) rest += seconds[i] - s_per_mac * work[i].macs;
+    return {Seconds(std::max(0.0, rest / static_cast<double>(work.size()))), s_per_mac, {}, {}};
+  }
+
   double r2(const LayerCost& cost) const {
     const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
     double residual = 0;
@@ -82,10 +93,6 @@ double bytes_per_element_of(const Trace& trace) {
 SampleFit measure(const FitSample& sample) {
   SampleFit measured;
   measured.match = match_layers(*sample.trace, *sample.model);
-  if (measured.match.pairs.empty()) {
-    throw InputError(fmt::format("{}: none of its layers is one of the model {} ({}); name the right model with --model",
-                                 sample.trace->file, sample.model->name, sample.model->file));
-  }
   for (const Layer& layer : sample.trace->layers) {
     measured.forward_left_out += layer.forward;
     measured.backward_left_out += layer.backward;
@@ -94,8 +101,17 @@ SampleFit measure(const FitSample& sample) {
     measured.forward += sample.trace->layers[traced].forward;
     measured.backward += sample.trace->layers[traced].backward;
   }
+  const Seconds matched = measured.forward + measured.backward;
+  const Seconds all = measured.forward_left_out + measured.backward_left_out;
   measured.forward_left_out -= measured.forward;
   measured.backward_left_out -= measured.backward;
+  if (measured.match.pairs.empty() || matched < 0.5 * all) {
+    throw InputError(
+        fmt::format("{}: {} of its {} layers, with {:.0f}% of their time, could be matched with the model {} ({}), expected at least half "
+                    "of the time; name the right model with --model",
+                    sample.trace->file, measured.match.pairs.size(), sample.trace->layers.size(),
+                    100 * (all > Seconds(0) ? matched / all : 0.0), sample.model->name, sample.model->file));
+  }
   return measured;
 }
 
@@ -115,8 +131,7 @@ LayerCost fit_update(const std::vector<FitSample>& samples) {
 
 double median(Row values) {
   std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return quantile(values, 0.5);
 }
 
 }  // namespace
@@ -166,6 +181,10 @@ std::vector<double> non_negative_least_squares(const std::vector<Row>& rows, con
 }
 
 ProfileError profile_error(const DeviceProfile& profile, const FitSample& sample) {
+  if (sample.trace->dtype != profile.dtype) {
+    throw InputError(fmt::format("{}: /model/dtype: the trace is in \"{}\", the profile {} for \"{}\"; compare like with like",
+                                 sample.trace->file, sample.trace->dtype, profile.name, profile.dtype));
+  }
   const double bytes_per_element = bytes_per_element_of(*sample.trace);
   Seconds predicted_forward;
   Seconds predicted_backward;
@@ -174,15 +193,16 @@ ProfileError profile_error(const DeviceProfile& profile, const FitSample& sample
   for (const auto& [traced, described] : measured.match.pairs) {
     const Layer& layer = sample.trace->layers[traced];
     const ModelLayer& model_layer = sample.model->layers[described];
-    const DeviceProfile::Direction* cost = profile.cost(model_layer.cost_class());
-    if (cost == nullptr || model_layer.cost_class() == CostClass::free) continue;
+    if (model_layer.cost_class() == CostClass::free) continue;
+    const DeviceProfile::Direction& cost = profile.cost_of(model_layer, sample.model->name);
     const LayerWork work = work_of(model_layer, samples_per_gpu(*sample.trace, profile.gpus), bytes_per_element);
-    predicted_forward += cost->forward(work);
-    predicted_backward += cost->backward(work);
+    predicted_forward += cost.forward(work);
+    predicted_backward += cost.backward(work);
     const Seconds both = layer.forward + layer.backward;
-    if (both > Seconds(0)) layer_errors.push_back(std::abs((cost->forward(work) + cost->backward(work)) / both - 1));
+    if (both > Seconds(0)) layer_errors.push_back(std::abs((cost.forward(work) + cost.backward(work)) / both - 1));
   }
   ProfileError error;
+  error.model = sample.model->name;
   error.against = fmt::format("{} batch {} ({})", sample.trace->model, sample.trace->batch,
                               std::filesystem::path(sample.trace->file).filename().string());
   if (measured.forward > Seconds(0)) error.forward = predicted_forward / measured.forward - 1;
@@ -219,7 +239,13 @@ FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus) 
     }
   }
   for (const auto& [cost_class, points] : classes) {
-    const DeviceProfile::Direction direction{points.forward.fit(), points.backward.fit()};
+    DeviceProfile::Direction direction{points.forward.fit(), points.backward.fit()};
+    // A linear layer is a 1x1 convolution: a few of them say more of launches than of rates.
+    const auto convolution = report.profile.costs.find(CostClass::convolution);
+    if (cost_class == CostClass::linear && points.forward.work.size() < enough_layers && convolution != report.profile.costs.end()) {
+      direction = {points.forward.fit_launch(convolution->second.forward.s_per_mac),
+                   points.backward.fit_launch(convolution->second.backward.s_per_mac)};
+    }
     report.profile.costs.emplace(cost_class, direction);
     report.classes.push_back(
         {cost_class, points.forward.seconds.size(), points.forward.r2(direction.forward), points.backward.r2(direction.backward)});

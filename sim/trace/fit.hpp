@@ -38,8 +38,9 @@ struct FitReport {
 };
 
 /// Fits the costs of each class of layers that the samples have, by least squares of seconds with no coefficient below 0,
-/// forward and backward apart; classes that they lack cost what elementwise layers do. `gpus` share each sample's batch.
-/// The samples must have a common dtype. Throws InputError when a trace and its model have no layer in common.
+/// forward and backward apart; classes that they lack cost what those do that they resemble, or elementwise layers. Linear
+/// layers, when there are less than 4, get the rate of convolutions. `gpus` share each sample's batch. The samples must have
+/// a common dtype. Throws InputError when less than half of a trace's time is in layers of its model.
 FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus);
 
 /// How far the profile is from a trace's layers, those that match.

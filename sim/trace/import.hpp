@@ -15,8 +15,9 @@ struct Imported {
   std::size_t steps_left_out = 0;  ///< cut off by the window, or other operators than most
   Seconds forward_busy;            ///< kernels of the layers; medians
   Seconds backward_busy;
-  Seconds backward_of_no_layer;   ///< kernels in backward outside every node, such as sums where a layer's output has two readers
-  std::optional<Seconds> period;  ///< from one step's forward to the next's
+  Seconds backward_of_no_layer;            ///< kernels in backward outside every node, such as sums where a layer's output has two readers
+  std::optional<std::int64_t> batch_seen;  ///< what the first operator's input shows
+  std::optional<Seconds> period;           ///< from one step's forward to the next's
 };
 
 /// Makes a trace from a profile of a training loop on a GPU. A layer is an outermost forward operator that has nodes in

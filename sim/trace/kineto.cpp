@@ -198,7 +198,7 @@ class EventHandler : public nlohmann::json_sax<Parser> {
       keep_operator(start, end, category != "user_annotation");
     } else if (category == "cuda_runtime" || category == "runtime" || category == "cuda_driver" || category == "driver") {
       if (event_.correlation != KinetoTrace::none) {
-        trace_.launches.push_back({start, event_.correlation, trace_.names.number_of(event_.thread)});
+        trace_.launches.push_back({start, event_.correlation, trace_.strings.number_of(event_.thread)});
       }
     } else if (category == "kernel" || category == "gpu_memset" || category == "memset" || is_device_copy(category)) {
       trace_.kernels.push_back({start, end, event_.correlation, event_.device, is_communication(event_.name)});
@@ -209,9 +209,10 @@ class EventHandler : public nlohmann::json_sax<Parser> {
     trace_.cpu_operators += cpu_operator ? 1 : 0;
     const bool of_interest = event_.name.find("AccumulateGrad") != std::string::npos || event_.name.starts_with("Optimizer.step");
     if (!of_interest && (event_.sequence == KinetoTrace::none || !cpu_operator)) return;
-    trace_.operators.push_back({start, end, event_.sequence, trace_.names.number_of(event_.name), trace_.names.number_of(event_.thread),
-                                trace_.names.number_of(event_.shapes), trace_.names.number_of(event_.type),
-                                event_.forward_thread != 0 || event_.name.starts_with("autograd::engine")});
+    const bool unnumbered_node = event_.forward_thread == 0 && event_.name.starts_with("autograd::engine");
+    trace_.operators.push_back({start, end, event_.sequence, trace_.strings.number_of(event_.name), trace_.strings.number_of(event_.thread),
+                                trace_.strings.number_of(event_.shapes), trace_.strings.number_of(event_.type),
+                                unnumbered_node ? KinetoTrace::none : event_.forward_thread});
   }
 
   bool is_device_copy(const std::string& category) const {
@@ -233,7 +234,15 @@ class EventHandler : public nlohmann::json_sax<Parser> {
 
 }  // namespace
 
-std::uint32_t Names::number_of(const std::string& text) {
+void KinetoTrace::lacks(std::string_view what) const {
+  throw InputError(
+      fmt::format("{}: {}; record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], "
+                  "record_shapes=True) round whole "
+                  "training steps; traces/README.md has the lines",
+                  file, what));
+}
+
+std::uint32_t StringPool::number_of(const std::string& text) {
   const auto [found, added] = numbers_.emplace(text, static_cast<std::uint32_t>(texts_.size()));
   if (added) texts_.push_back(text);
   return found->second;

@@ -3,13 +3,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace syncopate {
 
 /// Numbers for strings that repeat.
-class Names {
+class StringPool {
  public:
   std::uint32_t number_of(const std::string& text);
   const std::string& operator[](std::uint32_t number) const { return texts_[number]; }
@@ -33,7 +34,8 @@ struct KinetoTrace {
     std::uint32_t thread = 0;
     std::uint32_t shapes = 0;  ///< of its first two inputs: "(32,3,224,224)(64,3,7,7)", empty when not recorded
     std::uint32_t type = 0;    ///< of its first input: "float", ...
-    bool backward = false;     ///< a node of the backward graph
+    /// Of a backward node: autograd's number of the thread that ran forward; 0 of a forward operator.
+    std::int64_t forward_thread = 0;
   };
 
   /// A call that starts work on a GPU.
@@ -53,7 +55,7 @@ struct KinetoTrace {
   };
 
   std::string file;
-  Names names;
+  StringPool strings;
   std::vector<Operator> operators;
   std::vector<Launch> launches;
   std::vector<Kernel> kernels;
@@ -63,6 +65,9 @@ struct KinetoTrace {
   std::int64_t world_size = 0;       ///< of a distributed run, else 0
   std::size_t events = 0;            ///< in the file
   std::size_t cpu_operators = 0;     ///< in the file, of all kinds
+
+  /// Throws InputError: what the profile lacks, and how to record one that has it.
+  [[noreturn]] void lacks(std::string_view what) const;
 };
 
 /// Reads a Kineto JSON file, gzip-compressed or plain, without holding it in memory. Throws InputError for anything that

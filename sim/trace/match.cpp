@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <unordered_map>
+
+#include "trace/device_profile.hpp"
 
 namespace syncopate {
 
@@ -64,14 +67,28 @@ LayerMatch match_by_parameters(const Trace& trace, const Model& model) {
   return match;
 }
 
-}  // namespace
-
-LayerMatch match_layers(const Trace& trace, const Model& model) {
+LayerMatch match_by_any(const Trace& trace, const Model& model) {
   LayerMatch by_name = match_by_name(trace, model);
   if (2 * by_name.pairs.size() > trace.layers.size()) return by_name;
   const bool untyped = std::all_of(trace.layers.begin(), trace.layers.end(),
                                    [](const Layer& layer) { return layer.type.empty() || layer.type == "unknown"; });
   return untyped ? match_by_parameters(trace, model) : match_by_type(trace, model);
+}
+
+}  // namespace
+
+LayerMatch match_layers(const Trace& trace, const Model& model) {
+  LayerMatch match = match_by_any(trace, model);
+  const std::optional<double> bytes_per_element = element_bytes(trace.dtype);
+  if (!bytes_per_element) return match;
+  std::vector<Bytes> bytes(trace.layers.size());
+  for (const Gradient& gradient : trace.gradients) bytes[gradient.layer] += gradient.bytes;
+  constexpr double rounding = 0.05;  // frameworks round sizes up
+  std::erase_if(match.pairs, [&](const auto& pair) {
+    const double described = model.layers[pair.second].parameters() * *bytes_per_element;
+    return std::abs(bytes[pair.first].value - described) > rounding * described;
+  });
+  return match;
 }
 
 }  // namespace syncopate

@@ -18,7 +18,7 @@ struct LayerMatch {
 /// Matches by name when most of the trace's layers are called as the model's are. Otherwise the k-th layer of a type is
 /// the model's k-th of that op, for every type of which both have equally many (views, whose forward takes no time, do not
 /// count where they are in the way). A trace whose layers are all of type "unknown" has the model's layers with parameters.
-/// What has no partner is left out.
+/// What has no partner is left out, and so is a pair whose parameters differ in size by more than 5%.
 LayerMatch match_layers(const Trace& trace, const Model& model);
 
 }  // namespace syncopate

@@ -17,6 +17,14 @@ std::vector<Tensor> gradient_order(const ModelLayer& layer) {
   return tensors;
 }
 
+/// The profile's error, and whether it says anything of this model.
+std::string describe_error(const DeviceProfile& profile, const Model& model) {
+  const bool measured =
+      std::any_of(profile.errors.begin(), profile.errors.end(), [&model](const ProfileError& error) { return error.model == model.name; });
+  return fmt::format("the device profile's error: {}{}", profile.describe_errors(),
+                     measured || profile.errors.empty() ? "" : fmt::format("; unknown for {}", model.name));
+}
+
 }  // namespace
 
 Trace synthesize(const Model& model, const DeviceProfile& profile, std::int64_t batch) {
@@ -29,7 +37,7 @@ Trace synthesize(const Model& model, const DeviceProfile& profile, std::int64_t 
   Trace trace;
   trace.provenance.kind = "synthetic";
   trace.provenance.source = fmt::format("model {} on device profile {}: {}", model.name, profile.name, profile.source);
-  trace.provenance.note = fmt::format("the device profile's error: {}", profile.summarize_errors());
+  trace.provenance.note = describe_error(profile, model);
   trace.model = model.name;
   trace.batch = batch;
   trace.dtype = profile.dtype;
@@ -41,14 +49,10 @@ Trace synthesize(const Model& model, const DeviceProfile& profile, std::int64_t 
     timed.name = layer.name;
     timed.type = layer.op->name;
     if (layer.cost_class() != CostClass::free) {
-      const DeviceProfile::Direction* cost = profile.cost(layer.cost_class());
-      if (cost == nullptr) {
-        throw InputError(fmt::format("{}: /costs: no cost for {} layers, such as \"{}\" of {}; add \"{}\" or \"others\"", profile.file,
-                                     name_of(layer.cost_class()), layer.name, model.name, name_of(layer.cost_class())));
-      }
+      const DeviceProfile::Direction& cost = profile.cost_of(layer, model.name);
       const LayerWork work = work_of(layer, samples, bytes_per_element);
-      timed.forward = cost->forward(work);
-      timed.backward = cost->backward(work);
+      timed.forward = cost.forward(work);
+      timed.backward = cost.backward(work);
     }
     trace.layers.push_back(std::move(timed));
     tensors += layer.tensors.size();

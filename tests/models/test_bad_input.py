@@ -7,8 +7,9 @@ from support import Case
 CONV = {"name": "conv", "op": "conv2d", "out_channels": 4, "kernel": 3}
 FLAT = {"name": "flat", "op": "flatten"}
 FC = {"name": "fc", "op": "linear", "out_features": 2}
-OPS = ("conv2d, conv1d, linear, embedding, attention, batch_norm, layer_norm, lrn, relu, tanh, gelu, dropout, max_pool, avg_pool, "
-       "adaptive_avg_pool, max_over_time, first_token, flatten, add, concat, pad_shortcut")
+OPS = ("conv2d, conv1d, conv_transpose2d, linear, embedding, attention, batch_norm, layer_norm, lrn, group_norm, relu, tanh, gelu, silu, sigmoid, "
+       "dropout, max_pool, avg_pool, adaptive_avg_pool, max_over_time, upsample, to_tokens, positional, first_token, flatten, add, multiply, "
+       "concat, pad_shortcut")
 
 
 def model(*layers, **changes):
@@ -84,6 +85,20 @@ class BadModel(Case):
             (model({"name": "s", "op": "pad_shortcut", "out_channels": 2}), '/layers/0/out_channels: expected at least the input\'s 3 channels, got 2 (layer "s")'),
             (model(CONV | {"out_channels": 1000000000, "kernel": 1}, {"name": "c2", "op": "conv2d", "out_channels": 1000000000, "kernel": 1}),
              '/layers/1: a tensor of 1000000000x1000000000x1x1 elements, more than 1e15 (layer "c2")'),
+            (model({"name": "n", "op": "layer_norm"}),
+             '/layers/0: the input\'s shape must be [n] or [tokens, width], got [3, 8, 8]; put a to_tokens before it (layer "n")'),
+            (model({"name": "n", "op": "group_norm", "groups": 2}), '/layers/0/groups: expected a divisor of the input\'s 3 channels, got 2 (layer "n")'),
+            (model({"name": "n", "op": "lrn"}, input=[3]), '/layers/0: the input\'s shape must be [channels, height, width], got [3] (layer "n")'),
+            (model(CONV, {"name": "m", "op": "multiply", "inputs": ["$input", "conv"]}),
+             '/layers/1: the inputs\' shapes must be equal, or [channels, 1, 1] for a factor per channel, got [3, 8, 8] and [4, 6, 6] (layer "m")'),
+            (model(CONV | {"op": "conv_transpose2d", "kernel": 1, "pad": 4}),
+             "/layers/0: padding leaves nothing of the input's 8; pad less (layer \"conv\")"),
+            (model({"name": "u", "op": "upsample", "scale": 0}), '/layers/0/scale: expected an integer >= 1, got 0 (layer "u")'),
+            (model(CONV | {"out_channels": 1000000000, "kernel": 1, "pad": 1000000000}),
+             '/layers/0: a tensor of 1000000000x2000000008x2000000008 elements, more than 1e15 (layer "conv")'),
+            (model(CONV | {"name": "$input"}), '/layers/0/name: "$" begins the names of inputs and parameters; rename "$input"'),
+            (model(without(CONV, "out_channels") | {"out_chanels": 4}),
+             '/layers/0: the required key "out_channels" is missing; is "out_chanels" meant to be it? (layer "conv")'),
             (model(FLAT), "/layers: no layer has parameters: there is nothing to train"),
             # The graph
             (model(CONV, CONV), '/layers/1: two layers are named "conv"'),
@@ -108,6 +123,8 @@ class BadModel(Case):
             (model(CONV | {"kernel": "$k"}), '/layers/0/kernel: "$k" is a parameter, and there are none here'),
             (model(use, FLAT, FC, blocks=block(parameters={"op": 1})), '/blocks/b/parameters/op: "op" is a key of every layer; choose another name'),
             (model(use, FLAT, FC, blocks=block({"name": "again", "block": "b"})), "/blocks/b/layers/0/block: blocks contain each other: b -> b"),
+            (model(use | {"block": "b0"}, FLAT, FC, blocks={f"b{i}": {"layers": [{"name": "n", "block": f"b{i + 1}"}]} for i in range(200)} | {"b200": {"layers": [CONV]}}),
+             "/blocks/b99/layers/0/block: blocks within blocks, deeper than 100"),
             (model(CONV, {"name": "r", "op": "relu"}, use | {"inputs": ["conv", "r"]}, FLAT, FC, blocks=block()),
              "/layers/2: a block takes one input, got 2; put an add or a concat before it"),
             (model(use, FLAT, FC, blocks=block(CONV | {"kernel": 9})), "/blocks/b/layers/0: " + window.format(9, 8, "") + ' (layer "use.conv")'),

@@ -78,7 +78,9 @@ class Synthesis(Case):
     def test_they_are_marked_everywhere(self):
         trace, said = self.synth(ROOT / "models/alexnet.json", ROOT / "models/devices/v100.json", 4)
         self.assertEqual(trace["provenance"]["kind"], "synthetic")
-        self.assertIn("the device profile's error: forward -0.3% to +0.6%, ", trace["provenance"]["note"])
+        note = trace["provenance"]["note"]
+        self.assertTrue(note.startswith("the device profile's error: forward +0.6%, backward +0.3%, "), note)
+        self.assertTrue(note.endswith("; unknown for alexnet"), note)
         self.assertIn("SYNTHETIC", said)
         self.assertIn("provenance: SYNTHETIC", self.simctl("show", "t.json").stdout)
         scenario = {"format": "scenario/1", "name": "s", "trace": "t.json", "cluster": "cluster.json", "schedule": {"name": "wfbp"}}
@@ -91,7 +93,7 @@ class Synthesis(Case):
         trace, _ = self.synth(ROOT / "models/resnet50.json", ROOT / "models/devices/v100.json", 32)
         seconds = sum(layer["forward_s"] + layer["backward_s"] for layer in trace["layers"]) + trace["update_s"]
         stated = {error["against"]: error for error in json.loads((ROOT / "models/devices/v100.json").read_text())["error"]}
-        published = next(error for against, error in stated.items() if "3657.22" in against)
+        published = next(error for against, error in stated.items() if "SSD-SGD" in against)
         self.assertAlmostEqual(32 / seconds / (3657.22 / 16) - 1, published["samples_per_s"], delta=0.0006)
 
     @needs_shared("v100-resnet50-b32.json")
@@ -120,6 +122,27 @@ class Synthesis(Case):
             self.assertAlmostEqual(measured, stated, delta=0.005)
             self.assertAlmostEqual(synthetic / measured, 1, delta=0.1)
 
+    @needs_shared("k80-googlenet-b64.json")
+    def test_k80_sums_and_the_errors_that_the_profile_states(self):
+        logged = json.loads((SHARED / "k80-googlenet-b64.json").read_text())["layers"]
+        synthetic = json.loads((ROOT / "traces/synthetic-k80-googlenet_bvlc-b64.json").read_text())
+        trained = {gradient["layer"] for gradient in synthetic["gradients"]}
+        total = sum(layer["backward_s"] for layer in logged)
+        both = [sum(layer["backward_s"] for layer in synthetic["layers"] if layer["name"] in trained), sum(layer["backward_s"] for layer in synthetic["layers"])]
+        for seconds, stated in zip(both, json.loads((ROOT / "models/devices/k80.json").read_text())["error"]):
+            self.assertAlmostEqual(seconds / total - 1, stated["backward"], delta=0.0006)
+
+
+    def test_what_costs_nothing_makes_no_trace(self):
+        cost = {"forward": {}, "backward": {}}
+        self.write("d.json", {"format": "device/1", "name": "d", "kind": "gpu", "source": "made for a test", "dtype": "fp32",
+                              "costs": {"others": cost}, "error": "unknown"})
+        model = ROOT / "models/alexnet.json"
+        done = self.simctl("trace", "synth", model, "--device", "d.json", "--batch", 1, "-o", "none.json")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertEqual(done.stderr, f"simctl: {model} on d.json makes no valid trace: the trace: /layers: an iteration must take some time\n")
+        self.assertFalse((self.folder / "none.json").exists())
+
 
 class Fit(Case):
     def test_a_profile_of_the_shipped_cpu_traces(self):
@@ -142,14 +165,23 @@ class Fit(Case):
         self.write("half.json", json.dumps(measured | {"model": measured["model"] | {"dtype": "fp16"}}))
         self.write("odd.json", json.dumps(measured | {"model": measured["model"] | {"name": "nobody"}}))
         self.write("fp32.json", json.dumps(measured))
+        self.write("other.json", json.dumps(measured | {"device": {"kind": "cpu", "name": "another"}}))
         model = ROOT / "models/alexnet.json"
         table = [
             (["s.json", "-o", "p.json"], 3, "s.json: /provenance/kind: a synthetic trace measured nothing that could be fitted"),
             (["odd.json", "-o", "p.json"], 3, "odd.json: /model/name: no "),
             (["fp32.json", "half.json", "--model", model, "-o", "p.json"], 3,
              'half.json: /model/dtype: "fp16" cannot be fitted together with the "fp32" of fp32.json; fit a profile for each'),
-            (["fp32.json", "--model", ROOT / "models/bert_base.json", "-o", "p.json"], 3, "fp32.json: none of its layers is one of the model bert_base ("),
+            (["fp32.json", "--model", ROOT / "models/bert_base.json", "-o", "p.json"], 3, "fp32.json: 0 of its 21 layers, with 0% of their time, could be matched with the model bert_base ("),
             (["trace.json", "--model", model, "-o", "p.json"], 3, "trace.json: /provenance/kind"),
+            (["fp32.json", "--model", ROOT / "models/vgg11.json", "-o", "p.json"], 3, "fp32.json: "),
+            (["fp32.json", "other.json", "--model", model, "-o", "p.json"], 3,
+             'other.json: /device/name: "another" is not the "x86-64, 1 thread" of fp32.json; fit a profile for each device, or call them one with --name'),
+            (["fp32.json", "--model", model, "--profile", ROOT / "models/devices/v100.json", "--gpus", 2], 2,
+             "--gpus and --name are of a new profile; with --profile leave them out"),
+            (["half.json", "--model", model, "--profile", ROOT / "models/devices/v100.json"], 3,
+             'half.json: /model/dtype: the trace is in "fp16", the profile Tesla V100 for "fp32"; compare like with like'),
+            (["fp32.json", "--model", model, "-o", "fp32.json"], 2, "-o fp32.json: this would overwrite what is read; choose another name"),
             (["fp32.json"], 2, "give either -o, a device/1 file to write, or --profile, one whose error you want to know"),
         ]
         for arguments, code, message in table:

@@ -99,6 +99,21 @@ TEST_SUITE("Does a device profile predict what it says?") {
         InputError);
   }
 
+  TEST_CASE("a class without a line of its own costs what it resembles, else what the others do") {
+    DeviceProfile profile = small_profile();
+    const DeviceProfile::Direction* convolution = &profile.costs.at(CostClass::convolution);
+    CHECK(profile.cost(CostClass::convolution_3x3) == convolution);
+    CHECK(profile.cost(CostClass::attention) == &*profile.others);
+    CHECK(profile.cost(CostClass::depthwise) == &*profile.others);
+    profile.costs[CostClass::linear] = *convolution;
+    profile.costs[CostClass::elementwise] = *convolution;
+    CHECK(profile.cost(CostClass::attention) == &profile.costs.at(CostClass::linear));
+    CHECK(profile.cost(CostClass::depthwise) == &profile.costs.at(CostClass::elementwise));
+    CHECK(profile.cost(CostClass::join) == &profile.costs.at(CostClass::elementwise));
+    profile.others.reset();
+    CHECK(profile.cost(CostClass::pooling) == nullptr);
+  }
+
   TEST_CASE("a synthetic trace reads back as it was written") {
     const Trace trace = synthesize(small_model(), small_profile(), 8);
     const Trace again = read_trace(Document(parse_json(write_trace(trace), "again.json"), "again.json"));
@@ -110,14 +125,15 @@ TEST_SUITE("Does a device profile predict what it says?") {
   TEST_CASE("a profile reads back as it was written") {
     DeviceProfile profile = small_profile();
     profile.gpus = 2;
-    profile.errors = {{"a trace", 0.25, std::nullopt, 0.125, -0.5}};
+    profile.errors = {{"a trace", "small", 0.25, std::nullopt, 0.125, -0.5}};
     const std::string text = write_device_profile(profile);
     const DeviceProfile again = read_device_profile(Document(parse_json(text, "again.json"), "again.json"));
     CHECK(write_device_profile(again) == text);
     CHECK(again.describe_errors() == "forward +25.0%, median layer off by 12.5%, samples/s -50.0% against a trace");
-    CHECK(again.summarize_errors() == "forward +25.0%, median layer off by 12.5%, samples/s -50.0%");
-    profile.errors.push_back({"another", -0.5, 0.0004, 0.0625, std::nullopt});
-    CHECK(profile.summarize_errors() == "forward -50.0% to +25.0%, backward +0.0%, median layer off by 6.3% to 12.5%, samples/s -50.0%");
+    CHECK(synthesize(small_model(), again, 2).provenance.note ==
+          "the device profile's error: forward +25.0%, median layer off by 12.5%, samples/s -50.0% against a trace");
+    profile.errors.front().model = "another";
+    CHECK(synthesize(small_model(), profile, 2).provenance.note.ends_with(" against a trace; unknown for small"));
   }
 }
 
@@ -168,6 +184,29 @@ TEST_SUITE("Does a fit find the costs that made the times?") {
     CHECK(*report.profile.errors.front().median_layer < 1e-6);
   }
 
+  TEST_CASE("a single linear layer gets the convolutions' rate, and the rest of its time is launch") {
+    const Model model = small_model();
+    Trace trace = synthesize(model, small_profile(), 32);
+    trace.layers.back().forward = Seconds(0.5);
+    const DeviceProfile::Direction found = fit_profile({{&trace, &model}}, 1).profile.costs.at(CostClass::linear);
+    CHECK(found.forward.s_per_mac == doctest::Approx(1e-12).epsilon(1e-4));
+    CHECK(found.forward.launch.value == doctest::Approx(0.5 - 1e-12 * 32 * 80));
+    CHECK(found.forward.weights == SecondsPerByte(0));
+  }
+
+  TEST_CASE("a trace of another model or number type cannot be compared") {
+    const Model model = small_model();
+    Trace trace = synthesize(model, small_profile(), 32);
+    trace.file = "t.json";
+    trace.dtype = "fp16";
+    CHECK_THROWS_WITH_AS(profile_error(small_profile(), {&trace, &model}),
+                         "t.json: /model/dtype: the trace is in \"fp16\", the profile test for \"fp32\"; compare like with like",
+                         InputError);
+    for (std::size_t i = 1; i < trace.layers.size(); ++i) trace.layers[i].name = "x" + std::to_string(i);
+    for (Layer& layer : trace.layers) layer.type = "mystery";
+    CHECK_THROWS_AS(fit_profile({{&trace, &model}}, 1), InputError);
+  }
+
   TEST_CASE("a profile's error against a trace that took twice as long is a half") {
     const Model model = small_model();
     Trace trace = synthesize(model, small_profile(), 32);
@@ -196,7 +235,10 @@ TEST_SUITE("Does a fit find the costs that made the times?") {
           std::vector<std::pair<std::size_t, std::size_t>>{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}, {7, 7}, {9, 9}});
     trace.layers.erase(trace.layers.begin() + 6, trace.layers.begin() + 9);
     for (Layer& layer : trace.layers) layer.type = "unknown";
+    for (Gradient& gradient : trace.gradients) gradient.layer = std::min<std::size_t>(gradient.layer, 6);
     const LayerMatch by_parameters = match_layers(trace, model);
     CHECK(by_parameters.pairs == std::vector<std::pair<std::size_t, std::size_t>>{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 9}});
+    trace.gradients.back().bytes = Bytes(1e6);
+    CHECK(match_layers(trace, model).pairs.size() == 6);
   }
 }

@@ -70,6 +70,16 @@ TEST_SUITE("Is everything that follows from a model's description computed right
         // Rounding up would put a window where there is no input left: PyTorch drops it.
         {"[3, 4, 4]", R"({"name": "l", "op": "max_pool", "kernel": 1, "stride": 2, "ceil": true})", {3, 2, 2}, 0, 0},
         {"[3, 8, 8]", R"({"name": "l", "op": "adaptive_avg_pool", "output": [2, 1]})", {3, 2, 1}, 0, 0},
+        {"[6, 8, 8]", R"({"name": "l", "op": "group_norm", "groups": 3})", {6, 8, 8}, 12, 0},
+        {"[6, 8, 8]",
+         R"({"name": "l", "op": "conv_transpose2d", "out_channels": 4, "kernel": 2, "stride": 2})",
+         {4, 16, 16},
+         6 * 4 * 4 + 4,
+         6 * 64 * 4 * 4},
+        {"[6, 8, 8]", R"({"name": "l", "op": "upsample", "scale": 2})", {6, 16, 16}, 0, 0},
+        {"[6, 8, 4]", R"({"name": "l", "op": "to_tokens"})", {32, 6}, 0, 0},
+        {"[10, 6]", R"({"name": "l", "op": "positional"})", {10, 6}, 60, 0},
+        {"[6, 1, 1]", R"({"name": "l", "op": "multiply", "inputs": ["$input", "$input"]})", {6, 1, 1}, 0, 0},
         {"[10, 6]", R"({"name": "l", "op": "max_over_time"})", {6}, 0, 0},
         {"[10, 6]", R"({"name": "l", "op": "first_token"})", {6}, 0, 0},
         {"[3, 8, 8]", R"({"name": "l", "op": "pad_shortcut", "out_channels": 6, "stride": 2})", {6, 4, 4}, 0, 0},
@@ -95,6 +105,7 @@ TEST_SUITE("Is everything that follows from a model's description computed right
     CHECK(class_of(R"("kernel": [3, 1])") == CostClass::convolution);
     CHECK(class_of(R"("kernel": 3, "stride": 2)") == CostClass::convolution);
     CHECK(class_of(R"("kernel": 3, "groups": 2)") == CostClass::convolution);
+    CHECK(class_of(R"("kernel": 3, "groups": 4)") == CostClass::depthwise);
     CHECK(class_of(R"("kernel": 1)") == CostClass::convolution);
   }
 
@@ -125,6 +136,15 @@ TEST_SUITE("Is everything that follows from a model's description computed right
     CHECK(model.layers[21].inputs == std::vector<std::size_t>{2, 20});
     CHECK(boost::num_edges(model.graph) == 24);
     CHECK(model.layers[0].tensors.front().name == "stage.first.conv.weight");
+  }
+
+  TEST_CASE("a block may end in a repetition whose length is a parameter, and keys that begin with x- are the user's") {
+    const Model model = read(R"({
+      "format": "model/1", "name": "m", "input": [4], "x-note": 1,
+      "blocks": {"b": {"parameters": {"n": null}, "layers": [{"name": "l#", "repeat": [1, "$n"], "op": "linear", "out_features": 4}]}},
+      "layers": [{"name": "a", "block": "b", "n": 3, "x-cost": "$5"}, {"name": "end", "op": "relu", "inputs": ["a"]}]})");
+    CHECK(names(model) == std::vector<std::string>{"a.l1", "a.l2", "a.l3", "end"});
+    CHECK(model.layers[3].inputs == std::vector<std::size_t>{2});
   }
 
   TEST_CASE("an error in a block names its place and the instance") {

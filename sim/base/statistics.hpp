@@ -1,0 +1,19 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace syncopate {
+
+/// The value below which a `share` (0 to 1) of ascending values lies, between neighbours in proportion. `sorted` is not
+/// empty.
+template <class Value>
+Value quantile(const std::vector<Value>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const auto above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace syncopate

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "trace/device_profile.hpp"
+
+namespace syncopate {
+
+/// A device profile's costs as a table for people.
+std::string format_costs(const DeviceProfile& profile);
+
+}  // namespace syncopate

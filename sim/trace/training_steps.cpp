@@ -1,0 +1,291 @@
+#include "trace/training_steps.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+namespace syncopate {
+
+namespace {
+
+using Operator = KinetoTrace::Operator;
+using Kernel = KinetoTrace::Kernel;
+
+enum Kind : std::size_t { accumulate, update, backward, forward, kinds };
+
+/// The kernels of a profile by the time and thread of their launch.
+class Launches {
+ public:
+  explicit Launches(const KinetoTrace& profile) {
+    std::unordered_map<std::int64_t, const KinetoTrace::Launch*> launches;
+    for (const KinetoTrace::Launch& launch : profile.launches) launches.emplace(launch.correlation, &launch);
+    for (const Kernel& kernel : profile.kernels) {
+      if (kernel.communication) continue;
+      const auto launch = launches.find(kernel.correlation);
+      if (launch != launches.end()) launched_.push_back({launch->second->time, launch->second->thread, &kernel});
+    }
+    if (launched_.empty()) profile.lacks("no GPU kernel can be joined with the call that launched it (\"correlation\")");
+    std::sort(launched_.begin(), launched_.end(), [](const Launched& a, const Launched& b) { return a.time < b.time; });
+  }
+
+  /// The kernels launched from `start` to `end`, on one thread or on all.
+  template <class Visit>
+  void visit(double start, double end, std::optional<std::uint32_t> thread, Visit&& visit) const {
+    auto at = std::lower_bound(launched_.begin(), launched_.end(), start, [](const Launched& l, double time) { return l.time < time; });
+    for (; at != launched_.end() && at->time <= end; ++at) {
+      if (!thread || at->thread == *thread) visit(*at->kernel);
+    }
+  }
+
+  /// The durations of the kernels that an operator launched, together.
+  double busy(const Operator& op) const {
+    double sum = 0;
+    visit(op.start, op.end, op.thread, [&sum](const Kernel& kernel) { sum += kernel.end - kernel.start; });
+    return sum;
+  }
+
+ private:
+  struct Launched {
+    double time;
+    std::uint32_t thread;
+    const Kernel* kernel;
+  };
+
+  std::vector<Launched> launched_;
+};
+
+/// From the first start of kernels to the last end.
+struct Span {
+  double start = std::numeric_limits<double>::infinity();
+  double end = -std::numeric_limits<double>::infinity();
+
+  void add(const Kernel& kernel) {
+    start = std::min(start, kernel.start);
+    end = std::max(end, kernel.end);
+  }
+  bool empty() const { return start > end; }
+};
+
+/// A backward node or AccumulateGrad, and for a node the forward operator that made it, if the profile has it.
+struct Node {
+  const Operator* op = nullptr;
+  const Operator* layer = nullptr;
+};
+
+class Finder {
+ public:
+  explicit Finder(const KinetoTrace& profile) : profile_(&profile), launches_(profile) {
+    sort_operators();
+    match_nodes();
+  }
+
+  std::vector<TrainingStep> run() {
+    std::vector<std::vector<Node>> passes = split();
+    std::vector<TrainingStep> steps;
+    for (const std::vector<Node>& nodes : passes) steps.push_back(measure(nodes));
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const double begin = passes[i].back().op->start;
+      const double end = i + 1 < steps.size() ? steps[i + 1].layers.front()->start : std::numeric_limits<double>::infinity();
+      steps[i].update = measure_update(begin, end);
+    }
+    return steps;
+  }
+
+ private:
+  Kind kind_of(const Operator& op) const {
+    const std::string& name = profile_->strings[op.name];
+    if (name.find("AccumulateGrad") != std::string::npos) return accumulate;
+    if (name.starts_with("Optimizer.step")) return update;
+    return op.forward_thread != 0 ? backward : forward;
+  }
+
+  /// Sorts operators by their start and finds the outermost of each kind, and the forward operator of each sequence number.
+  void sort_operators() {
+    struct Thread {
+      std::array<const Operator*, kinds> outermost{};  // the last one of each kind
+      std::array<std::size_t, kinds> index{};          // in nodes_
+    };
+    std::vector<const Operator*> sorted;
+    for (const Operator& op : profile_->operators) sorted.push_back(&op);
+    std::sort(sorted.begin(), sorted.end(),
+              [](const Operator* a, const Operator* b) { return a->start != b->start ? a->start < b->start : a->end > b->end; });
+    std::unordered_map<std::uint32_t, Thread> threads;
+    for (const Operator* op : sorted) {
+      const Kind kind = kind_of(*op);
+      Thread& thread = threads[op->thread];
+      const Operator*& around = thread.outermost[kind];
+      const bool inside = around != nullptr && op->start < around->end;
+      if (!inside) around = op;
+      if (kind == forward) {
+        // What runs inside a backward node is no layer of forward.
+        const Operator* node = thread.outermost[backward];
+        if (node != nullptr && op->start < node->end) continue;
+        // The creator of a node comes last among the operators that carry its number: earlier ones only looked at it.
+        forward_of_[op->thread][op->sequence] = around;
+      } else if (kind == update) {
+        if (!inside) updates_.push_back(op);
+      } else if (!inside) {
+        thread.index[kind] = nodes_.size();
+        nodes_.push_back({op, nullptr});
+      } else if (profile_->strings[around->name].ends_with(": " + profile_->strings[op->name])) {
+        // Newer versions wrap a node in an event that also sums gradients and runs hooks; the inner one has the shapes.
+        nodes_[thread.index[kind]].op = op;
+      }
+    }
+  }
+
+  /// Finds each node's forward operator. Sequence numbers are those of a thread, and nodes name it by a number of autograd's
+  /// own: it is the thread that explains most of the nodes.
+  void match_nodes() {
+    std::map<std::int64_t, std::map<std::uint32_t, std::size_t>> explained;
+    for (const Node& node : nodes_) {
+      for (const auto& [thread, operators] : forward_of_) {
+        if (find_forward(node, thread) != nullptr) ++explained[node.op->forward_thread][thread];
+      }
+    }
+    for (Node& node : nodes_) {
+      const auto& threads = explained[node.op->forward_thread];
+      const auto most = std::max_element(threads.begin(), threads.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (most != threads.end()) node.layer = find_forward(node, most->first);
+    }
+  }
+
+  const Operator* find_forward(const Node& node, std::uint32_t thread) const {
+    if (kind_of(*node.op) != backward) return nullptr;
+    const auto& operators = forward_of_.at(thread);
+    const auto found = operators.find(node.op->sequence);
+    return found == operators.end() || found->second->start > node.op->start ? nullptr : found->second;
+  }
+
+  /// A step ends where a backward node's forward operator ran after the node before it.
+  std::vector<std::vector<Node>> split() const {
+    std::vector<std::vector<Node>> passes;
+    double last_start = 0;
+    for (const Node& node : nodes_) {
+      if (passes.empty() || (node.layer != nullptr && node.layer->start > last_start)) passes.emplace_back();
+      passes.back().push_back(node);
+      last_start = node.op->start;
+    }
+    std::erase_if(passes, [](const std::vector<Node>& nodes) {
+      return std::none_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.layer != nullptr; });
+    });
+    if (passes.empty()) profile_->lacks("no backward node has its forward operator in the profile: it holds no whole step");
+    return passes;
+  }
+
+  TrainingStep measure(const std::vector<Node>& nodes) const {
+    TrainingStep step;
+    for (const Node& node : nodes) {
+      if (node.layer != nullptr) step.layers.push_back(node.layer);
+    }
+    std::sort(step.layers.begin(), step.layers.end(), [](const Operator* a, const Operator* b) { return a->start < b->start; });
+    step.layers.erase(std::unique(step.layers.begin(), step.layers.end()), step.layers.end());
+    measure_forward(step);
+    measure_backward(step, nodes);
+    return step;
+  }
+
+  void measure_forward(TrainingStep& step) const {
+    Span span;
+    for (const Operator* layer : step.layers) {
+      step.forward.push_back(launches_.busy(*layer));
+      launches_.visit(layer->start, layer->end, layer->thread, [&span](const Kernel& kernel) { span.add(kernel); });
+    }
+    if (span.empty()) return;
+    step.forward_start = span.start;
+    step.forward_end = span.end;
+  }
+
+  void measure_backward(TrainingStep& step, const std::vector<Node>& nodes) const {
+    const double begin = nodes.front().op->start;
+    double end = begin;
+    for (const Node& node : nodes) end = std::max(end, node.op->end);
+    Span span;
+    double all = 0;
+    launches_.visit(begin, end, std::nullopt, [&](const Kernel& kernel) {
+      span.add(kernel);
+      all += kernel.end - kernel.start;
+    });
+    if (!span.empty()) {
+      step.backward_start = span.start;
+      step.backward_end = span.end;
+    }
+
+    std::unordered_map<const Operator*, std::size_t> index;
+    for (std::size_t i = 0; i < step.layers.size(); ++i) index.emplace(step.layers[i], i);
+    step.backward.resize(step.layers.size());
+    double of_layers = 0;
+    double ready = step.backward_start;
+    double seen = begin;
+    std::unordered_map<std::uint32_t, std::size_t> producer;  // per thread: the layer of the last node
+    for (const Node& node : nodes) {
+      const bool is_gradient = kind_of(*node.op) == accumulate;
+      if (node.layer != nullptr) {
+        producer[node.op->thread] = index.at(node.layer);
+      } else if (!is_gradient) {
+        producer.erase(node.op->thread);
+      }
+      const auto layer = producer.find(node.op->thread);
+      if (layer == producer.end()) {
+        step.whole = step.whole && !is_gradient;
+        continue;
+      }
+      const double time = launches_.busy(*node.op);
+      step.backward[layer->second] += time;
+      of_layers += time;
+      if (!is_gradient) continue;
+      launches_.visit(seen, node.op->end, std::nullopt, [&ready](const Kernel& kernel) { ready = std::max(ready, kernel.end); });
+      seen = node.op->end;
+      step.gradients.push_back({layer->second, node.op, ready - step.backward_start});
+    }
+    step.backward_of_no_layer = std::max(0.0, all - of_layers);
+  }
+
+  /// The optimiser's steps that begin from `begin` to `end`.
+  double measure_update(double begin, double end) const {
+    double sum = 0;
+    auto at = std::lower_bound(updates_.begin(), updates_.end(), begin, [](const Operator* op, double time) { return op->start < time; });
+    for (; at != updates_.end() && (*at)->start < end; ++at) {
+      Span span;
+      launches_.visit((*at)->start, (*at)->end, (*at)->thread, [&span](const Kernel& kernel) { span.add(kernel); });
+      if (!span.empty()) sum += span.end - span.start;
+    }
+    return sum;
+  }
+
+  const KinetoTrace* profile_;
+  Launches launches_;
+  std::vector<Node> nodes_;                                                                // outermost, by time
+  std::vector<const Operator*> updates_;                                                   // by time
+  std::map<std::uint32_t, std::unordered_map<std::int64_t, const Operator*>> forward_of_;  // by thread and sequence number
+};
+
+void check(const KinetoTrace& profile) {
+  const auto any = [&profile](auto&& predicate) { return std::any_of(profile.operators.begin(), profile.operators.end(), predicate); };
+  if (profile.events == 0) profile.lacks("the profile has no events");
+  if (profile.cpu_operators == 0) profile.lacks("the profile has no operators of the CPU");
+  if (!any([](const Operator& op) { return op.sequence != KinetoTrace::none; })) {
+    profile.lacks(
+        "its operators have no \"Sequence number\", by which backward is matched with forward: the program ran without gradients, or its "
+        "PyTorch was built without Kineto");
+  }
+  if (profile.kernels.empty()) profile.lacks("the profile has no GPU kernels: it saw the CPU only");
+  if (!any([](const Operator& op) { return op.forward_thread != 0 && op.sequence != KinetoTrace::none; })) {
+    profile.lacks("the profile has no backward pass: it is of inference");
+  }
+  if (!any([&profile](const Operator& op) { return profile.strings[op.name].find("AccumulateGrad") != std::string::npos; })) {
+    profile.lacks("the profile has no torch::autograd::AccumulateGrad, so it does not say when gradients are ready");
+  }
+}
+
+}  // namespace
+
+std::vector<TrainingStep> find_training_steps(const KinetoTrace& profile) {
+  check(profile);
+  return Finder(profile).run();
+}
+
+}  // namespace syncopate
