@@ -121,10 +121,51 @@ class Generated(Case):
         (self.folder / "sum.json").write_text(json.dumps(document))
         self.assertEqual(differences(self.import_profile("sum.json"), profile.trace()), [])
 
+    def document(self, profile, name="mine.json"):
+        """A profile's document, whose events may be changed, and a function that imports it."""
+        document = profile.document()
+
+        def run(*arguments):
+            (self.folder / name).write_text(json.dumps(document))
+            return self.import_profile(name, *arguments)
+
+        return document["traceEvents"], run
+
+    def test_other_threads_do_not_confuse_it(self):
+        """Sequence numbers are a thread's own, and nodes of two GPUs overlap in time."""
+        profile = Profile(RESIDUAL)
+        events, run = self.document(profile)
+        forward = [event for event in events if event["cat"] == "cpu_op" and event["args"].get("Fwd thread id") == 0]
+        twins = [copy.deepcopy(event) | {"tid": 300, "name": "aten::mul"} for event in forward[::2]]
+        wrappers = [event for event in events if event["name"] == "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"]
+        strangers = [copy.deepcopy(event) | {"tid": 400, "name": "autograd::engine::evaluate_function: OddBackward0", "ts": event["ts"] + 0.001,
+                                             "args": {"Sequence number": 10**6 + index, "Fwd thread id": 7}}
+                     for index, event in enumerate(wrappers)]
+        events.extend(twins + strangers)
+        self.assertGreater(len(strangers), 20)
+        self.assertEqual(differences(run(), profile.trace()), [])
+
+    def test_of_two_steps_the_whole_one_counts(self):
+        whole = Profile([kineto_writer.LINEAR, kineto_writer.BATCH_NORM], steps=1)
+        whole.document()
+        Profile([kineto_writer.LINEAR, kineto_writer.BATCH_NORM], steps=2, cut_end=True).write(self.folder / "mine.json")
+        trace = self.import_profile("mine.json")
+        self.assertEqual([gradient["shape"] for gradient in trace["gradients"]], [gradient["shape"] for gradient in whole.trace()["gradients"]])
+        self.assertNotIn("step_s", trace["timing"])
+
+    def test_a_step_whose_forward_is_cut_off_is_left_out(self):
+        layers = [kineto_writer.LINEAR, kineto_writer.relu(), kineto_writer.BATCH_NORM, kineto_writer.conv2d()]
+        events, run = self.document(Profile(layers, steps=3))
+        cut = min(event["ts"] + event["dur"] for event in events if event["name"] == "aten::linear")
+        events[:] = [event for event in events if event["ts"] > cut]
+        self.assertEqual(run()["timing"]["iterations"], 2)
+
     def test_model_and_batch_can_be_given(self):
         Profile().write(self.folder / "mine.json")
-        trace = self.import_profile("mine.json", "--model", "net", "--batch", "5")
-        self.assertEqual(trace["model"], {"name": "net", "batch": 5, "dtype": "fp32"})
+        done = self.simctl("trace", "import", "mine.json", "--model", "my net", "--batch", "5", "-o", "out.json")
+        self.assertEqual((done.returncode, done.stderr), (0, "simctl: warning: the batch is set to 5, but the first operator's input shows 8\n"))
+        self.assertEqual(self.trace()["model"], {"name": "my net", "batch": 5, "dtype": "fp32"})
+        self.assertEqual(self.trace()["provenance"]["command"], "simctl trace import mine.json --model 'my net' --batch 5")
 
     def test_few_steps_and_no_optimizer_are_warned_of(self):
         table = [({"steps": 2}, "simctl: warning: out.json of 2 steps; record at least 5 for medians that mean something\n"),
@@ -258,7 +299,15 @@ class BadInput(Case):
             if event["cat"] in ("kernel", "gpu_memset", "gpu_memcpy"):
                 event["args"]["correlation"] += 10**7
 
+        def of_a_skipped_update(event):
+            return event["name"].startswith("Optimizer.step") and event is not updates[0]
+
+        accumulated = Profile(steps=4).document()
+        updates = [event for event in accumulated["traceEvents"] if event["name"].startswith("Optimizer.step")]
+        accumulated["traceEvents"] = [event for event in accumulated["traceEvents"] if not of_a_skipped_update(event)]
         table = [
+            (accumulated, "the optimiser steps after 1 of 4 backward passes only: a trace has no accumulation of gradients; let every pass end "
+                          "with a step" + RECORD),
             (self.changed(keep=lambda event: event["tid"] != kineto_writer.BACKWARD),
              "the profile has no backward pass: it is of inference" + RECORD),
             (self.changed(keep=lambda event: event["cat"] in ("cpu_op", "user_annotation")),
