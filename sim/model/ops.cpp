@@ -89,13 +89,17 @@ void add_weight_and_bias(OpResult& result, Shape weight, std::int64_t bias) {
   if (result.attributes.bias) result.tensors.push_back({"bias", {bias}});
 }
 
+void read_window(Object& fields, Attributes& a) {
+  a.kernel = read_pair(fields.at("kernel"), 1);
+  a.stride = pair_or(fields, "stride", {1, 1}, 1);
+  a.pad = pair_or(fields, "pad", {0, 0}, 0);
+}
+
 OpResult conv2d(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
   Attributes& a = result.attributes;
   const std::int64_t channels = fields.at("out_channels").integer(1, largest);
-  a.kernel = read_pair(fields.at("kernel"), 1);
-  a.stride = pair_or(fields, "stride", {1, 1}, 1);
-  a.pad = pair_or(fields, "pad", {0, 0}, 0);
+  read_window(fields, a);
   const auto groups = fields.find("groups");
   a.groups = groups ? groups->integer(1, largest) : 1;
   a.bias = boolean_or(fields, "bias", true);
@@ -128,9 +132,7 @@ OpResult conv_transpose2d(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
   Attributes& a = result.attributes;
   const std::int64_t channels = fields.at("out_channels").integer(1, largest);
-  a.kernel = read_pair(fields.at("kernel"), 1);
-  a.stride = pair_or(fields, "stride", {1, 1}, 1);
-  a.pad = pair_or(fields, "pad", {0, 0}, 0);
+  read_window(fields, a);
   a.bias = boolean_or(fields, "bias", true);
   const Shape& input = input_of(fields, inputs, 3, image);
   result.output = {channels};

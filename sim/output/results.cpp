@@ -23,16 +23,11 @@ std::string csv_value(const Json& value) {
 }
 
 Json trace_summary(const Trace& trace) {
-  const Provenance& provenance = trace.provenance;
-  Json origin = {{"kind", provenance.kind}};
-  const auto add = [&origin](const char* key, const std::string& text) {
-    if (!text.empty()) origin[key] = text;
-  };
-  add("source", provenance.source);
-  add("utc", provenance.utc);
-  add("command", provenance.command);
-  add("note", provenance.note);
-  return {{"path", trace.file}, {"model", trace.model}, {"batch", trace.batch}, {"device", trace.device}, {"provenance", origin}};
+  return {{"path", trace.file},
+          {"model", trace.model},
+          {"batch", trace.batch},
+          {"device", trace.device},
+          {"provenance", provenance_json(trace.provenance)}};
 }
 
 }  // namespace

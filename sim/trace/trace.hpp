@@ -65,6 +65,9 @@ struct Trace {
 /// Reads and validates a trace/1 document. Throws InputError.
 Trace read_trace(const Document& document, const std::string& pointer = "");
 
+/// The JSON object of a provenance, without what is empty.
+Json provenance_json(const Provenance& provenance);
+
 /// The trace/1 text of a trace, times with nine significant digits.
 std::string write_trace(const Trace& trace);
 

@@ -28,6 +28,8 @@ Json gradient_json(const Gradient& gradient, const std::vector<Layer>& layers) {
   return json;
 }
 
+}  // namespace
+
 Json provenance_json(const Provenance& provenance) {
   Json json = {{"kind", provenance.kind}};
   const auto add = [&json](const char* key, const std::string& text) {
@@ -39,8 +41,6 @@ Json provenance_json(const Provenance& provenance) {
   add("note", provenance.note);
   return json;
 }
-
-}  // namespace
 
 std::string write_trace(const Trace& trace) {
   Json head = {
