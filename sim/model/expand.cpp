@@ -112,7 +112,7 @@ class Expander {
 
   std::string expand_copy(const std::shared_ptr<const Json>& json, const Field& field, const std::string& name, const Scope& scope,
                           const std::string& previous) {
-    const std::string full_name = scope.prefix + name;
+    std::string full_name = scope.prefix + name;
     if (!names_.insert(full_name).second) field.fail_because(fmt::format("two layers are named \"{}\"", full_name));
     Object fields(field);
     const std::vector<std::string> inputs = read_inputs(fields, scope, previous);

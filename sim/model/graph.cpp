@@ -30,7 +30,9 @@ class CycleFinder : public boost::dfs_visitor<> {
 std::vector<std::size_t> find_cycle(const Model::Graph& graph) {
   std::vector<std::size_t> way;
   std::vector<std::size_t> cycle;
-  boost::depth_first_search(graph, boost::visitor(CycleFinder(way, cycle)));
+  std::vector<boost::default_color_type> colors(boost::num_vertices(graph));
+  boost::depth_first_search(graph, CycleFinder(way, cycle),
+                            boost::make_iterator_property_map(colors.begin(), boost::get(boost::vertex_index, graph)));
   return cycle;
 }
 
@@ -82,6 +84,7 @@ LinkedLayers link_layers(const ExpandedLayers& layers, const std::function<Field
   }
   if (const std::vector<std::size_t> cycle = find_cycle(linked.graph); !cycle.empty()) {
     std::vector<std::string> way;
+    way.reserve(cycle.size() + 1);
     for (const std::size_t layer : cycle) way.push_back(layers.entries[layer].name);
     way.push_back(way.front());
     describe(cycle.front()).fail_because(fmt::format("layers read each other in a cycle: {}", fmt::join(way, " -> ")));

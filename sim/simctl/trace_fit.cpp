@@ -96,8 +96,10 @@ void add_trace_fit_command(CLI::App& app) {
     report.profile.name = !options->name.empty() ? options->name : first.device.empty() ? "unnamed" : first.device;
     report.profile.kind = first.device_kind.empty() ? "gpu" : first.device_kind;
     std::vector<std::string> sources;
-    for (const Trace& trace : traces)
+    sources.reserve(traces.size());
+    for (const Trace& trace : traces) {
       sources.push_back(fmt::format("{} ({})", std::filesystem::path(trace.file).filename().string(), trace.provenance.source));
+    }
     report.profile.source = fmt::format("least squares over the layers of {}", fmt::join(sources, ", "));
     write_output(options->out, write_device_profile(report.profile));
     print_report(report, samples);
