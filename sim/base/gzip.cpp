@@ -11,9 +11,16 @@
 
 namespace syncopate {
 
-GzipBuffer::GzipBuffer(const std::filesystem::path& path) : path_(path.string()) {
+namespace {
+
+gzFile open_readable(const std::filesystem::path& path) {
   require_readable_file(path);
-  file_ = gzopen(path_.c_str(), "rb");
+  return gzopen(path.c_str(), "rb");
+}
+
+}  // namespace
+
+GzipBuffer::GzipBuffer(const std::filesystem::path& path) : path_(path.string()), file_(open_readable(path)) {
   if (file_ == nullptr) throw InputError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
 }
 

@@ -44,7 +44,7 @@ class LayerReader {
 
   void read() {
     LinkedLayers linked = link_layers(*expanded_, [this](std::size_t layer) { return describe(layer); });
-    model_->graph = std::move(linked.graph);
+    model_->graph = linked.graph;
     for (std::size_t i = 0; i < expanded_->entries.size(); ++i) {
       const std::string& name = expanded_->entries[i].name;
       try {

@@ -149,6 +149,7 @@ DeviceProfile read_device_profile(const Document& document) {
   profile.kind = choose_name(fields.at("kind"), {"gpu", "cpu"});
   profile.source = fields.at("source").text();
   std::vector<std::string> names;
+  names.reserve(dtypes.size());
   for (const auto& [name, bytes] : dtypes) names.emplace_back(name);
   profile.dtype = choose_name(fields.at("dtype"), names);
   if (const auto gpus = fields.find("gpus")) profile.gpus = gpus->integer(1, 1024);

@@ -32,7 +32,7 @@ Trace synthesize(const Model& model, const DeviceProfile& profile, std::int64_t 
     throw InputError(fmt::format("{}: /gpus: {} GPUs share a worker's batch evenly, but the batch is {}; choose a multiple", profile.file,
                                  profile.gpus, batch));
   }
-  const double samples = static_cast<double>(batch / profile.gpus);
+  const double samples = static_cast<double>(batch) / static_cast<double>(profile.gpus);
   const double bytes_per_element = element_bytes(profile.dtype).value();
   Trace trace;
   trace.provenance.kind = "synthetic";

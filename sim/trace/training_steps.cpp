@@ -85,6 +85,7 @@ class Finder {
   std::vector<TrainingStep> run() {
     std::vector<std::vector<Node>> passes = split();
     std::vector<TrainingStep> steps;
+    steps.reserve(passes.size());
     for (const std::vector<Node>& nodes : passes) steps.push_back(measure(nodes));
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const double begin = passes[i].back().op->start;
