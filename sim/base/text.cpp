@@ -86,4 +86,16 @@ std::string describe_ranks(const std::vector<int>& ranks) {
   return ranks.empty() ? "no rank" : fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", format_ranges(ranks));
 }
 
+std::string command_line(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+    const bool needs_quotes = word.empty() || word.find_first_not_of(plain) != std::string::npos;
+    std::string quoted;
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += (text.empty() ? "" : " ") + (needs_quotes ? fmt::format("'{}'", quoted) : word);
+  }
+  return text;
+}
+
 }  // namespace syncopate

@@ -23,4 +23,7 @@ std::string format_ranges(const std::vector<int>& numbers);
 /// "no rank", "rank 3" or "ranks 0-2,7", for messages.
 std::string describe_ranks(const std::vector<int>& ranks);
 
+/// The words of a command as one would type them.
+std::string command_line(const std::vector<std::string>& words);
+
 }  // namespace syncopate

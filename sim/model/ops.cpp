@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace syncopate {
 
@@ -78,12 +77,6 @@ Shape window_output(const Object& fields, const Attributes& window, const Shape&
   return output;
 }
 
-/// elements() of a shape that nobody has checked yet.
-double size(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), 1.0,
-                         [](double product, std::int64_t extent) { return product * static_cast<double>(extent); });
-}
-
 void add_weight_and_bias(OpResult& result, Shape weight, std::int64_t bias) {
   result.tensors.push_back({"weight", std::move(weight)});
   if (result.attributes.bias) result.tensors.push_back({"bias", {bias}});
@@ -109,7 +102,7 @@ OpResult conv2d(Object& fields, std::span<const Shape> inputs) {
   }
   result.output = window_output(fields, a, input, channels);
   add_weight_and_bias(result, {channels, input[0] / a.groups, a.kernel[0], a.kernel[1]}, channels);
-  result.macs = size(result.output) * size({input[0] / a.groups, a.kernel[0], a.kernel[1]});
+  result.macs = unchecked_elements(result.output) * unchecked_elements({input[0] / a.groups, a.kernel[0], a.kernel[1]});
   return result;
 }
 
@@ -124,7 +117,7 @@ OpResult conv1d(Object& fields, std::span<const Shape> inputs) {
   const Shape& input = input_of(fields, inputs, 2, sequence);
   result.output = {windows(fields, input[0], a.kernel[1], a.stride[1], a.pad[1], false), channels};
   add_weight_and_bias(result, {channels, input[1], a.kernel[1]}, channels);
-  result.macs = size(result.output) * size({input[1], a.kernel[1]});
+  result.macs = unchecked_elements(result.output) * unchecked_elements({input[1], a.kernel[1]});
   return result;
 }
 
@@ -142,7 +135,7 @@ OpResult conv_transpose2d(Object& fields, std::span<const Shape> inputs) {
     result.output.push_back(extent);
   }
   add_weight_and_bias(result, {input[0], channels, a.kernel[0], a.kernel[1]}, channels);
-  result.macs = size(input) * size({channels, a.kernel[0], a.kernel[1]});
+  result.macs = unchecked_elements(input) * unchecked_elements({channels, a.kernel[0], a.kernel[1]});
   return result;
 }
 
@@ -158,7 +151,7 @@ OpResult linear(Object& fields, std::span<const Shape> inputs) {
   result.output = input;
   result.output.back() = features;
   add_weight_and_bias(result, {features, input.back()}, features);
-  result.macs = size(result.output) * static_cast<double>(input.back());
+  result.macs = unchecked_elements(result.output) * static_cast<double>(input.back());
   return result;
 }
 
@@ -292,7 +285,8 @@ OpResult attention(Object& fields, std::span<const Shape> inputs) {
 OpResult multiply(Object& fields, std::span<const Shape> inputs) {
   require_several(fields, inputs);
   OpResult result;
-  result.output = *std::max_element(inputs.begin(), inputs.end(), [](const Shape& a, const Shape& b) { return size(a) < size(b); });
+  result.output = *std::max_element(inputs.begin(), inputs.end(),
+                                    [](const Shape& a, const Shape& b) { return unchecked_elements(a) < unchecked_elements(b); });
   for (const Shape& shape : inputs) {
     const bool per_channel = shape.size() == 3 && shape == Shape{result.output[0], 1, 1};
     if (shape == result.output || per_channel) continue;
@@ -376,25 +370,28 @@ constexpr std::array table = {
        CostClass::elementwise, pad_shortcut},
 };
 
+constexpr std::array class_table = {
+    CostClassRow{CostClass::convolution, "convolution", std::nullopt},
+    CostClassRow{CostClass::convolution_3x3, "convolution_3x3", CostClass::convolution},
+    CostClassRow{CostClass::depthwise, "depthwise", CostClass::elementwise},
+    CostClassRow{CostClass::linear, "linear", std::nullopt},
+    CostClassRow{CostClass::attention, "attention", CostClass::linear},
+    CostClassRow{CostClass::normalization, "normalization", std::nullopt},
+    CostClassRow{CostClass::pooling, "pooling", std::nullopt},
+    CostClassRow{CostClass::elementwise, "elementwise", std::nullopt},
+    CostClassRow{CostClass::join, "join", CostClass::elementwise},
+    CostClassRow{CostClass::embedding, "embedding", std::nullopt},
+    CostClassRow{CostClass::free, "free", std::nullopt},
+};
+
 }  // namespace
 
 std::span<const Op> ops() { return table; }
 
+std::span<const CostClassRow> cost_classes() { return class_table; }
+
 std::string_view name_of(CostClass cost_class) {
-  switch (cost_class) {
-    case CostClass::convolution: return "convolution";
-    case CostClass::convolution_3x3: return "convolution_3x3";
-    case CostClass::depthwise: return "depthwise";
-    case CostClass::linear: return "linear";
-    case CostClass::attention: return "attention";
-    case CostClass::normalization: return "normalization";
-    case CostClass::pooling: return "pooling";
-    case CostClass::elementwise: return "elementwise";
-    case CostClass::join: return "join";
-    case CostClass::embedding: return "embedding";
-    case CostClass::free: break;
-  }
-  return "free";
+  return std::find_if(class_table.begin(), class_table.end(), [&](const CostClassRow& row) { return row.cost_class == cost_class; })->name;
 }
 
 }  // namespace syncopate

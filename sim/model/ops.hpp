@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,16 @@ enum class CostClass {
   embedding,
   free
 };
+
+/// One row of the table of cost classes.
+struct CostClassRow {
+  CostClass cost_class;
+  std::string_view name;
+  std::optional<CostClass> resembles;  ///< what it costs in a profile that has no line for it
+};
+
+/// The table, with `free`, which no profile has a line for.
+std::span<const CostClassRow> cost_classes();
 
 std::string_view name_of(CostClass cost_class);
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <numeric>
 #include <set>
 
 #include "base/choice.hpp"
@@ -16,10 +15,9 @@ namespace {
 /// More elements than a double counts exactly would be a mistake anyhow.
 constexpr double most_elements = 1e15;
 
-/// elements() of a shape that a file gave, whose product may not fit an integer.
+/// The elements of a shape that a file gave, which must not be too many.
 double checked_elements(const Shape& shape, const Field& field) {
-  const double product =
-      std::accumulate(shape.begin(), shape.end(), 1.0, [](double sum, std::int64_t extent) { return sum * static_cast<double>(extent); });
+  const double product = unchecked_elements(shape);
   if (product > most_elements) field.fail_because(fmt::format("a tensor of {} elements, more than 1e15", format_shape(shape)));
   return product;
 }

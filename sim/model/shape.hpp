@@ -12,6 +12,9 @@ using Shape = std::vector<std::int64_t>;
 /// The product of the extents: 1 for an empty shape.
 std::int64_t elements(const Shape& shape);
 
+/// The same for a shape that nobody has checked, whose product may not fit an integer.
+double unchecked_elements(const Shape& shape);
+
 /// "64x3x7x7", for people.
 std::string format_shape(const Shape& shape);
 

@@ -41,18 +41,6 @@ void check_output(const fs::path& out, const std::vector<std::string>& inputs) {
   }
 }
 
-std::string command_line(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
-    const bool needs_quotes = word.empty() || word.find_first_not_of(plain) != std::string::npos;
-    std::string quoted;
-    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    text += (text.empty() ? "" : " ") + (needs_quotes ? fmt::format("'{}'", quoted) : word);
-  }
-  return text;
-}
-
 void write_trace_file(const fs::path& out, const Trace& trace, const std::string& cause) {
   const std::string text = write_trace(trace);
   try {

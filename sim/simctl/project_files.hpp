@@ -19,9 +19,6 @@ std::vector<std::filesystem::path> json_files(const std::filesystem::path& folde
 /// Throws UsageError unless `out`, the value of -o, is a file name that none of `inputs` has.
 void check_output(const std::filesystem::path& out, const std::vector<std::string>& inputs);
 
-/// The words of a command as one would type them.
-std::string command_line(const std::vector<std::string>& words);
-
 /// Writes a trace, once it has proved that it reads back. Throws InputError, which blames `cause`, and OutputError.
 void write_trace_file(const std::filesystem::path& out, const Trace& trace, const std::string& cause);
 

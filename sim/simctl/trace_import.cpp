@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/text.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/project_files.hpp"
 #include "simctl/table.hpp"

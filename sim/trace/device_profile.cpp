@@ -13,20 +13,6 @@ namespace syncopate {
 
 namespace {
 
-constexpr std::array classes = {CostClass::convolution, CostClass::convolution_3x3, CostClass::depthwise, CostClass::linear,
-                                CostClass::attention,   CostClass::normalization,   CostClass::pooling,   CostClass::elementwise,
-                                CostClass::join,        CostClass::embedding};
-
-/// What a class costs in a profile that has no line for it: what it resembles most.
-std::optional<CostClass> resembles(CostClass cost_class) {
-  switch (cost_class) {
-    case CostClass::convolution_3x3: return CostClass::convolution;
-    case CostClass::depthwise:
-    case CostClass::join: return CostClass::elementwise;
-    case CostClass::attention: return CostClass::linear;
-    default: return std::nullopt;
-  }
-}
 constexpr std::array dtypes = {std::pair{"fp32", 4.0}, std::pair{"tf32", 4.0}, std::pair{"fp16", 2.0}, std::pair{"bf16", 2.0},
                                std::pair{"fp64", 8.0}};
 
@@ -85,11 +71,9 @@ std::vector<ProfileError> read_errors(const Field& field) {
 }
 
 /// Six significant digits: more would pretend to a precision that no fit has.
-std::string number_text(double value) { return fmt::format("{:.6g}", value); }
-
 std::string cost_text(const LayerCost& cost) {
   std::vector<std::string> terms;
-  const auto add = [&terms](std::string_view key, double value) { terms.push_back(fmt::format("\"{}\": {}", key, number_text(value))); };
+  const auto add = [&terms](std::string_view key, double value) { terms.push_back(fmt::format("\"{}\": {:.6g}", key, value)); };
   if (cost.launch > Seconds(0)) add("launch_s", cost.launch.value);
   if (cost.s_per_mac > 0) add("macs_per_s", 1 / cost.s_per_mac);
   if (cost.activations > SecondsPerByte(0)) add("bandwidth", 1 / cost.activations.value);
@@ -116,7 +100,9 @@ std::string error_text(const ProfileError& error) {
 const DeviceProfile::Direction* DeviceProfile::cost(CostClass cost_class) const {
   const auto found = costs.find(cost_class);
   if (found != costs.end()) return &found->second;
-  if (const auto other = resembles(cost_class)) return cost(*other);
+  for (const CostClassRow& row : cost_classes()) {
+    if (row.cost_class == cost_class && row.resembles) return cost(*row.resembles);
+  }
   return others ? &*others : nullptr;
 }
 
@@ -154,8 +140,9 @@ DeviceProfile read_device_profile(const Document& document) {
   profile.dtype = choose_name(fields.at("dtype"), names);
   if (const auto gpus = fields.find("gpus")) profile.gpus = gpus->integer(1, 1024);
   Object costs(fields.at("costs"));
-  for (const CostClass cost_class : classes) {
-    if (const auto cost = costs.find(std::string(name_of(cost_class)))) profile.costs.emplace(cost_class, read_direction(*cost));
+  for (const CostClassRow& row : cost_classes()) {
+    if (row.cost_class == CostClass::free) continue;
+    if (const auto cost = costs.find(std::string(row.name))) profile.costs.emplace(row.cost_class, read_direction(*cost));
   }
   if (const auto others = costs.find("others")) profile.others = read_direction(*others);
   costs.finish();

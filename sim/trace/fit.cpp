@@ -79,9 +79,6 @@ struct Points {
   }
 };
 
-double samples_per_gpu(const Trace& trace, std::int64_t gpus) { return static_cast<double>(trace.batch) / static_cast<double>(gpus); }
-
-/// For the message of a trace that cannot be used.
 double bytes_per_element_of(const Trace& trace) {
   const auto bytes = element_bytes(trace.dtype);
   if (!bytes)
@@ -115,6 +112,17 @@ SampleFit measure(const FitSample& sample) {
   return measured;
 }
 
+/// The matched layers that cost time, each with its work: visit(traced, described, work).
+template <class Visit>
+void for_matched(const FitSample& sample, const LayerMatch& match, std::int64_t gpus, Visit&& visit) {
+  const double samples = static_cast<double>(sample.trace->batch) / static_cast<double>(gpus);
+  const double bytes_per_element = bytes_per_element_of(*sample.trace);
+  for (const auto& [traced, described] : match.pairs) {
+    const ModelLayer& layer = sample.model->layers[described];
+    if (layer.cost_class() != CostClass::free) visit(sample.trace->layers[traced], layer, work_of(layer, samples, bytes_per_element));
+  }
+}
+
 /// The optimiser's step per byte of parameters, over the samples that measured it.
 LayerCost fit_update(const std::vector<FitSample>& samples) {
   std::vector<Row> rows;
@@ -132,6 +140,28 @@ LayerCost fit_update(const std::vector<FitSample>& samples) {
 double median(Row values) {
   std::sort(values.begin(), values.end());
   return quantile(values, 0.5);
+}
+
+/// The profile's error over layers that were measured and matched before.
+ProfileError error_of(const DeviceProfile& profile, const FitSample& sample, const SampleFit& measured) {
+  Seconds predicted_forward;
+  Seconds predicted_backward;
+  Row layer_errors;
+  for_matched(sample, measured.match, profile.gpus, [&](const Layer& traced, const ModelLayer& described, const LayerWork& work) {
+    const DeviceProfile::Direction& cost = profile.cost_of(described, sample.model->name);
+    predicted_forward += cost.forward(work);
+    predicted_backward += cost.backward(work);
+    const Seconds both = traced.forward + traced.backward;
+    if (both > Seconds(0)) layer_errors.push_back(std::abs((cost.forward(work) + cost.backward(work)) / both - 1));
+  });
+  ProfileError error;
+  error.model = sample.model->name;
+  error.against = fmt::format("{} batch {} ({})", sample.trace->model, sample.trace->batch,
+                              std::filesystem::path(sample.trace->file).filename().string());
+  if (measured.forward > Seconds(0)) error.forward = predicted_forward / measured.forward - 1;
+  if (measured.backward > Seconds(0)) error.backward = predicted_backward / measured.backward - 1;
+  if (!layer_errors.empty()) error.median_layer = median(layer_errors);
+  return error;
 }
 
 }  // namespace
@@ -185,30 +215,7 @@ ProfileError profile_error(const DeviceProfile& profile, const FitSample& sample
     throw InputError(fmt::format("{}: /model/dtype: the trace is in \"{}\", the profile {} for \"{}\"; compare like with like",
                                  sample.trace->file, sample.trace->dtype, profile.name, profile.dtype));
   }
-  const double bytes_per_element = bytes_per_element_of(*sample.trace);
-  Seconds predicted_forward;
-  Seconds predicted_backward;
-  Row layer_errors;
-  const SampleFit measured = measure(sample);
-  for (const auto& [traced, described] : measured.match.pairs) {
-    const Layer& layer = sample.trace->layers[traced];
-    const ModelLayer& model_layer = sample.model->layers[described];
-    if (model_layer.cost_class() == CostClass::free) continue;
-    const DeviceProfile::Direction& cost = profile.cost_of(model_layer, sample.model->name);
-    const LayerWork work = work_of(model_layer, samples_per_gpu(*sample.trace, profile.gpus), bytes_per_element);
-    predicted_forward += cost.forward(work);
-    predicted_backward += cost.backward(work);
-    const Seconds both = layer.forward + layer.backward;
-    if (both > Seconds(0)) layer_errors.push_back(std::abs((cost.forward(work) + cost.backward(work)) / both - 1));
-  }
-  ProfileError error;
-  error.model = sample.model->name;
-  error.against = fmt::format("{} batch {} ({})", sample.trace->model, sample.trace->batch,
-                              std::filesystem::path(sample.trace->file).filename().string());
-  if (measured.forward > Seconds(0)) error.forward = predicted_forward / measured.forward - 1;
-  if (measured.backward > Seconds(0)) error.backward = predicted_backward / measured.backward - 1;
-  if (!layer_errors.empty()) error.median_layer = median(layer_errors);
-  return error;
+  return error_of(profile, sample, measure(sample));
 }
 
 FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus) {
@@ -221,22 +228,18 @@ FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus) 
   report.profile.gpus = gpus;
   report.profile.dtype = samples.front().trace->dtype;
   for (const FitSample& sample : samples) {
-    const double bytes_per_element = bytes_per_element_of(*sample.trace);
     if (sample.trace->dtype != report.profile.dtype) {
       throw InputError(fmt::format("{}: /model/dtype: \"{}\" cannot be fitted together with the \"{}\" of {}; fit a profile for each",
                                    sample.trace->file, sample.trace->dtype, report.profile.dtype, samples.front().trace->file));
     }
     report.samples.push_back(measure(sample));
-    for (const auto& [traced, described] : report.samples.back().match.pairs) {
-      const ModelLayer& layer = sample.model->layers[described];
-      if (layer.cost_class() == CostClass::free) continue;
-      const LayerWork work = work_of(layer, samples_per_gpu(*sample.trace, gpus), bytes_per_element);
-      ClassPoints& points = classes[layer.cost_class()];
+    for_matched(sample, report.samples.back().match, gpus, [&](const Layer& traced, const ModelLayer& described, const LayerWork& work) {
+      ClassPoints& points = classes[described.cost_class()];
       points.forward.work.push_back(work);
-      points.forward.seconds.push_back(sample.trace->layers[traced].forward.value);
+      points.forward.seconds.push_back(traced.forward.value);
       points.backward.work.push_back(work);
-      points.backward.seconds.push_back(sample.trace->layers[traced].backward.value);
-    }
+      points.backward.seconds.push_back(traced.backward.value);
+    });
   }
   for (const auto& [cost_class, points] : classes) {
     DeviceProfile::Direction direction{points.forward.fit(), points.backward.fit()};
@@ -254,7 +257,7 @@ FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus) 
     report.profile.others = elementwise->second;
   }
   report.profile.update = fit_update(samples);
-  for (const FitSample& sample : samples) report.profile.errors.push_back(profile_error(report.profile, sample));
+  for (std::size_t i = 0; i < samples.size(); ++i) report.profile.errors.push_back(error_of(report.profile, samples[i], report.samples[i]));
   return report;
 }
 

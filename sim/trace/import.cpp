@@ -168,10 +168,10 @@ class Importer {
                                   string(accumulate.type)));
     }
     gradient.shape = parse_shapes(shapes).front();
-    double elements = 1;
-    for (const std::int64_t extent : gradient.shape) elements *= static_cast<double>(std::max<std::int64_t>(0, extent));
+    const bool empty = std::any_of(gradient.shape.begin(), gradient.shape.end(), [](std::int64_t extent) { return extent < 1; });
+    const double elements = unchecked_elements(gradient.shape);
     constexpr double most_elements = 1e14;
-    if (elements < 1 || elements > most_elements) {
+    if (empty || elements > most_elements) {
       throw InputError(
           fmt::format("{}: an AccumulateGrad has the \"Input Dims\" {}, expected a shape of 1 to 1e14 elements", profile_->file, shapes));
     }

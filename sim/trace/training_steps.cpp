@@ -71,6 +71,7 @@ struct Span {
 
 /// A backward node or AccumulateGrad, and for a node the forward operator that made it, if the profile has it.
 struct Node {
+  Kind kind = backward;
   const Operator* op = nullptr;
   const Operator* layer = nullptr;
 };
@@ -130,7 +131,7 @@ class Finder {
         if (!inside) updates_.push_back(op);
       } else if (!inside) {
         thread.index[kind] = nodes_.size();
-        nodes_.push_back({op, nullptr});
+        nodes_.push_back({kind, op, nullptr});
       } else if (profile_->strings[around->name].ends_with(": " + profile_->strings[op->name])) {
         // Newer versions wrap a node in an event that also sums gradients and runs hooks; the inner one has the shapes.
         nodes_[thread.index[kind]].op = op;
@@ -155,7 +156,7 @@ class Finder {
   }
 
   const Operator* find_forward(const Node& node, std::uint32_t thread) const {
-    if (kind_of(*node.op) != backward) return nullptr;
+    if (node.kind != backward) return nullptr;
     const auto& operators = forward_of_.at(thread);
     const auto found = operators.find(node.op->sequence);
     return found == operators.end() || found->second->start > node.op->start ? nullptr : found->second;
@@ -223,7 +224,7 @@ class Finder {
     double seen = begin;
     std::unordered_map<std::uint32_t, std::size_t> producer;  // per thread: the layer of the last node
     for (const Node& node : nodes) {
-      const bool is_gradient = kind_of(*node.op) == accumulate;
+      const bool is_gradient = node.kind == accumulate;
       if (node.layer != nullptr) {
         producer[node.op->thread] = index.at(node.layer);
       } else if (!is_gradient) {
