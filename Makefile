@@ -1,7 +1,7 @@
 # The README's commands. Everything else is CMake: see CMakePresets.json.
 
 # Every Debian package that building, testing, linting and reporting need.
-PACKAGES := build-essential cmake ninja-build libsimgrid-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev \
+PACKAGES := build-essential cmake ninja-build libsimgrid-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev libdnnl-dev \
 	python3 python3-matplotlib python3-pandas clang-format clang-tidy git
 
 PYTHON := /usr/bin/python3

@@ -69,4 +69,18 @@ void make_writable_folder(const fs::path& folder) {
   fs::remove(probe, error);
 }
 
+void write_output(const fs::path& out, std::string_view text) {
+  if (out.has_parent_path()) make_writable_folder(out.parent_path());
+  write_file(out, text);
+}
+
+void check_output(const fs::path& out, const std::vector<std::string>& inputs) {
+  if (out.empty()) throw UsageError("-o: the name of a file is missing");
+  for (const std::string& input : inputs) {
+    std::error_code ignored;
+    if (fs::equivalent(out, input, ignored))
+      throw UsageError(fmt::format("-o {}: this would overwrite what is read; choose another name", out.string()));
+  }
+}
+
 }  // namespace syncopate

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace syncopate {
 
@@ -18,5 +19,11 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// Creates `folder` (and its parents) and proves that files can be written in it. Throws OutputError.
 void make_writable_folder(const std::filesystem::path& folder);
+
+/// Writes a file whole or not at all, and the folder that it is in. Throws OutputError.
+void write_output(const std::filesystem::path& out, std::string_view text);
+
+/// Throws UsageError unless `out`, the value of -o, is a file name that none of `inputs` has.
+void check_output(const std::filesystem::path& out, const std::vector<std::string>& inputs);
 
 }  // namespace syncopate

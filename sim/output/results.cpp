@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "base/version.hpp"
+
 namespace syncopate {
 
 namespace {
@@ -31,8 +33,6 @@ Json trace_summary(const Trace& trace) {
 }
 
 }  // namespace
-
-std::string version() { return SYNCOPATE_VERSION; }
 
 std::string results_csv(const Results& results) {
   std::string text;

@@ -33,7 +33,4 @@ Json results_json(const Results& results, const Study& study);
 /// What every report of this study must say of its figures, a sentence each.
 std::vector<std::string> notes(const Study& study);
 
-/// Syncopate's own version.
-std::string version();
-
 }  // namespace syncopate

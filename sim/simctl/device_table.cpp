@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "simctl/table.hpp"
+#include "base/table.hpp"
 
 namespace syncopate {
 

@@ -9,7 +9,7 @@
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/project_files.hpp"
-#include "simctl/table.hpp"
+#include "base/table.hpp"
 #include "trace/device_profile.hpp"
 #include "trace/trace.hpp"
 

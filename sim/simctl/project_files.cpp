@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/errors.hpp"
-#include "base/files.hpp"
 
 namespace syncopate {
 
@@ -30,30 +29,6 @@ fs::path find_folder(const fs::path& wanted) {
     }
   }
   throw InputError(fmt::format("{}: no such folder with JSON files here or above; run simctl inside the project", wanted.string()));
-}
-
-void check_output(const fs::path& out, const std::vector<std::string>& inputs) {
-  if (out.empty()) throw UsageError("-o: the name of a file is missing");
-  for (const std::string& input : inputs) {
-    std::error_code ignored;
-    if (fs::equivalent(out, input, ignored))
-      throw UsageError(fmt::format("-o {}: this would overwrite what is read; choose another name", out.string()));
-  }
-}
-
-void write_trace_file(const fs::path& out, const Trace& trace, const std::string& cause) {
-  const std::string text = write_trace(trace);
-  try {
-    read_trace(Document(parse_json(text, "the trace"), "the trace"));
-  } catch (const InputError& error) {
-    throw InputError(fmt::format("{} makes no valid trace: {}", cause, error.what()));
-  }
-  write_output(out, text);
-}
-
-void write_output(const fs::path& out, std::string_view text) {
-  if (out.has_parent_path()) make_writable_folder(out.parent_path());
-  write_file(out, text);
 }
 
 }  // namespace syncopate

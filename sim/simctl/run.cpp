@@ -16,7 +16,7 @@
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/point.hpp"
-#include "simctl/progress.hpp"
+#include "base/progress.hpp"
 #include "simctl/summary.hpp"
 
 namespace syncopate {
@@ -45,7 +45,7 @@ class StudyRun {
 
   void run() {
     const auto start = std::chrono::steady_clock::now();
-    ProgressBar progress(study_.points.size(), !options_.quiet);
+    ProgressBar progress(study_.points.size(), "points", !options_.quiet);
     const auto task = [this](int index) {
       return simulate_point(study_.points[static_cast<std::size_t>(index)], point_options(index)).pack();
     };

@@ -8,7 +8,7 @@
 #include "model/model.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
-#include "simctl/table.hpp"
+#include "base/table.hpp"
 #include "trace/device_profile.hpp"
 #include "trace/step_profile.hpp"
 #include "trace/trace.hpp"

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "output/results.hpp"
+#include "base/version.hpp"
 #include "simctl/commands.hpp"
 
 namespace syncopate {

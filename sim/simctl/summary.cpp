@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "simctl/table.hpp"
+#include "base/table.hpp"
 
 namespace syncopate {
 

@@ -3,10 +3,10 @@
 #include <deque>
 #include <memory>
 
+#include "base/files.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
-#include "simctl/project_files.hpp"
-#include "simctl/table.hpp"
+#include "base/table.hpp"
 #include "trace/fit.hpp"
 
 namespace syncopate {

@@ -2,10 +2,10 @@
 
 #include <memory>
 
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
-#include "simctl/project_files.hpp"
-#include "simctl/table.hpp"
+#include "base/table.hpp"
 #include "trace/import.hpp"
 #include "trace/step_profile.hpp"
 

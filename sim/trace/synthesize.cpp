@@ -5,17 +5,11 @@
 #include <algorithm>
 
 #include "base/errors.hpp"
+#include "trace/gradient_order.hpp"
 
 namespace syncopate {
 
 namespace {
-
-/// In the order in which PyTorch's backward makes them ready: a linear layer's bias comes before its weight.
-std::vector<Tensor> gradient_order(const ModelLayer& layer) {
-  std::vector<Tensor> tensors = layer.tensors;
-  if (layer.op->cost_class == CostClass::linear) std::reverse(tensors.begin(), tensors.end());
-  return tensors;
-}
 
 /// The profile's error, and whether it says anything of this model.
 std::string describe_error(const DeviceProfile& profile, const Model& model) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,5 +71,8 @@ Json provenance_json(const Provenance& provenance);
 
 /// The trace/1 text of a trace, times with nine significant digits.
 std::string write_trace(const Trace& trace);
+
+/// Writes a trace to a file, once it has proved that it reads back. Throws InputError, which blames `cause`, and OutputError.
+void write_trace_file(const std::filesystem::path& out, const Trace& trace, const std::string& cause);
 
 }  // namespace syncopate

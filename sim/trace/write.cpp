@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
+#include "base/files.hpp"
 #include "trace/trace.hpp"
 
 namespace syncopate {
@@ -64,6 +66,16 @@ std::string write_trace(const Trace& trace) {
   lines.clear();
   for (const Gradient& gradient : trace.gradients) lines.push_back(gradient_json(gradient, trace.layers).dump());
   return text + fmt::format("\"gradients\": [\n{}\n]\n}}\n", fmt::join(lines, ",\n"));
+}
+
+void write_trace_file(const std::filesystem::path& out, const Trace& trace, const std::string& cause) {
+  const std::string text = write_trace(trace);
+  try {
+    read_trace(Document(parse_json(text, "the trace"), "the trace"));
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{} makes no valid trace: {}", cause, error.what()));
+  }
+  write_output(out, text);
 }
 
 }  // namespace syncopate

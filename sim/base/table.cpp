@@ -1,4 +1,4 @@
-#include "simctl/table.hpp"
+#include "base/table.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "simctl/progress.hpp"
+#include "base/progress.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,7 +7,8 @@
 
 namespace syncopate {
 
-ProgressBar::ProgressBar(std::size_t total, bool wanted) : total_(total), shown_(wanted && total > 1 && isatty(STDERR_FILENO) == 1) {
+ProgressBar::ProgressBar(std::size_t total, std::string what, bool wanted)
+    : total_(total), what_(std::move(what)), shown_(wanted && total > 1 && isatty(STDERR_FILENO) == 1) {
   draw();
 }
 
@@ -24,7 +25,7 @@ void ProgressBar::draw() const {
   if (!shown_) return;
   constexpr std::size_t width = 40;
   const std::size_t filled = width * done_ / total_;
-  fmt::print(stderr, "\r[{:#<{}}{:.<{}}] {}/{} points", "", filled, "", width - filled, done_, total_);
+  fmt::print(stderr, "\r[{:#<{}}{:.<{}}] {}/{} {}", "", filled, "", width - filled, done_, total_, what_);
   std::fflush(stderr);
 }
 

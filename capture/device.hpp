@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/document.hpp"
+#include "base/errors.hpp"
+#include "base/units.hpp"
+#include "capture/network.hpp"
+
+namespace syncopate::capture {
+
+/// One of the arrays of numbers of a network on a device.
+struct Array {
+  enum class Kind {
+    input,               ///< the model's; ids are whole numbers
+    output,              ///< of a layer
+    output_gradient,     ///< of a layer, from its backward until a later step's takes the memory
+    input_gradient,      ///< of a layer's input `index`, likewise
+    parameter,           ///< tensor `index` of a layer
+    parameter_gradient,  ///< likewise
+  };
+  Kind kind;
+  std::size_t layer = 0;
+  std::size_t index = 0;
+};
+
+/// What a trace says of its device.
+struct DeviceDescription {
+  std::string kind;  ///< trace/1's: "gpu" or "cpu"
+  std::string name;
+  bool asynchronous = false;  ///< it works on while the host goes on: gaps arise where the host is late
+  std::string clock;
+  Json software = Json::object();  ///< versions of libraries, driver and compiler
+  Json clocks = Json::object();    ///< frequencies now, for what they are worth
+  Json kernels = Json::object();   ///< what the libraries chose, by layer
+};
+
+/// A device that is not there, or too small.
+struct DeviceError : Error {
+  explicit DeviceError(const std::string& message) : Error(ExitCode::cannot_write, message) {}
+};
+
+/// Trains one network. An iteration is begin(), forward() of every layer and of the loss, backward() of the loss and of the
+/// layers in reverse, update(); mark() in between records points in time. Work may be queued: only collect() waits for it.
+/// The loss, a cross entropy of softmax with random labels, is the layer after the last.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// Takes the memory, chooses the algorithms. Called once, before everything else. Throws DeviceError, when memory does not suffice
+  /// with what is needed and what is there.
+  virtual void set_up(const Network& network) = 0;
+
+  /// `queue_first` asks an asynchronous device to start once the host has queued the iteration, as far as possible, so that
+  /// the times are those of the work alone.
+  virtual void begin(bool queue_first) = 0;
+  virtual void forward(std::size_t layer) = 0;
+  virtual void backward(std::size_t layer) = 0;
+  /// One step of stochastic gradient descent with momentum on all parameters.
+  virtual void update() = 0;
+  virtual void mark() = 0;
+  /// Seconds from the first mark since begin() to each, once the device has passed them all.
+  virtual std::vector<Seconds> collect() = 0;
+
+  /// Numbers in the order of model/1's shapes, sample by sample, whatever the device's own layout.
+  virtual std::vector<float> read(const Array& array) = 0;
+  virtual void write(const Array& array, std::span<const float> values) = 0;
+  virtual double loss() = 0;  ///< of the last forward
+
+  virtual DeviceDescription describe() const = 0;
+};
+
+}  // namespace syncopate::capture

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "capture/device.hpp"
+
+namespace syncopate::capture {
+
+struct DeviceOptions {
+  int threads = 1;  ///< of the processor
+};
+
+/// One row of the table of devices.
+struct DeviceRow {
+  std::string_view name;
+  std::string_view meaning;
+  std::string_view dtypes;  ///< separated by commas, the default first
+  /// Throws DeviceError when this program was built without it or the machine has none.
+  std::unique_ptr<Device> (*make)(const DeviceOptions& options);
+  Layout (*layout)(std::string_view dtype);  ///< of images
+};
+
+/// The table: to add a device, add a row.
+std::span<const DeviceRow> devices();
+
+}  // namespace syncopate::capture

@@ -1,0 +1,152 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include "base/files.hpp"
+#include "base/progress.hpp"
+#include "base/table.hpp"
+#include "base/text.hpp"
+#include "base/version.hpp"
+#include "capture/capture_trace.hpp"
+#include "capture/devices.hpp"
+#include "capture/plan_table.hpp"
+
+namespace syncopate::capture {
+
+namespace {
+
+struct Options {
+  std::string model;
+  std::int64_t batch = 0;
+  std::string dtype = "fp32";
+  std::string device;
+  std::string out;
+  int warmup = 10;
+  int iterations = 30;
+  int threads = 1;
+  bool plan = false;
+  bool quiet = false;
+};
+
+constexpr std::int64_t largest_batch = 1'000'000;
+constexpr int fewest_iterations = 30;
+constexpr int most_iterations = 100'000;
+
+void add_options(CLI::App& app, Options& options) {
+  app.set_version_flag("--version", version());
+  app.add_option("--model", options.model, "model/1 file")->required();
+  app.add_option("--batch", options.batch, "samples in an iteration")->required()->check(CLI::Range(std::int64_t{1}, largest_batch));
+  std::vector<std::string> names;
+  for (const DeviceRow& row : devices()) names.emplace_back(row.name);
+  std::string meaning;
+  for (const DeviceRow& row : devices()) meaning += fmt::format("{}{}: {} ({})", meaning.empty() ? "" : "; ", row.name, row.meaning, row.dtypes);
+  app.add_option("--device", options.device, meaning)->check(CLI::IsMember(names));
+  app.add_option("--dtype", options.dtype, "number format; tf32 is fp32 whose products are rounded")
+      ->capture_default_str()->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
+  app.add_option("-o", options.out, "trace/1 file to write");
+  app.add_option("--warmup", options.warmup, "iterations before those that count")->capture_default_str()->check(CLI::Range(1, most_iterations));
+  app.add_option("--iterations", options.iterations, "iterations whose medians count")
+      ->capture_default_str()->check(CLI::Range(fewest_iterations, most_iterations));
+  app.add_option("--threads", options.threads, "of the cpu device; with more than 1 the clock is the wall's")->capture_default_str()->check(CLI::Range(1, 1024));
+  app.add_flag("--plan", options.plan, "print layers, shapes, tensors, MACs and memory, and stop; needs no device");
+  app.add_flag("--quiet", options.quiet, "print errors and warnings only");
+  app.footer(
+      "Exit codes: 0 done, 2 usage, 3 bad input, 5 cannot write, no device or too little memory.\n"
+      "Example: capture --model models/resnet20.json --batch 8 --device cpu -o results/resnet20.json");
+}
+
+/// The row of the device that was asked for; a plan without one is for the first.
+const DeviceRow& chosen_device(const Options& options) {
+  if (options.device.empty() && !options.plan) throw UsageError("--device is missing: cuda or cpu");
+  const std::string name = options.device.empty() ? std::string(devices().front().name) : options.device;
+  const DeviceRow& row =
+      *std::find_if(devices().begin(), devices().end(), [&name](const DeviceRow& candidate) { return candidate.name == name; });
+  if (row.dtypes.find(options.dtype) == std::string_view::npos)
+    throw UsageError(fmt::format("--dtype {}: the {} device computes in {}", options.dtype, row.name, row.dtypes));
+  if (options.threads != 1 && row.name != "cpu") throw UsageError("--threads is for --device cpu");
+  return row;
+}
+
+std::string command(const Options& options) {
+  std::vector<std::string> words = {"capture", "--model", options.model, "--batch", std::to_string(options.batch), "--dtype", options.dtype,
+                                    "--device", options.device, "--warmup", std::to_string(options.warmup), "--iterations", std::to_string(options.iterations)};
+  if (options.threads != 1) words.insert(words.end(), {"--threads", std::to_string(options.threads)});
+  return command_line(words);
+}
+
+void print_summary(const Options& options, const Trace& trace, const Summary& summary) {
+  fmt::print("{}: {}, batch {}, {}, {}\n", options.out, trace.model, trace.batch, trace.dtype, trace.device);
+  fmt::print("forward {}, backward {}, update {}: {} in all, {:.4g} samples/s; {} gradients\n", format_seconds(*trace.forward_span),
+             format_seconds(*trace.backward_span), format_seconds(trace.update),
+             format_seconds(*trace.forward_span + *trace.backward_span + trace.update),
+             static_cast<double>(trace.batch) / (*trace.forward_span + *trace.backward_span + trace.update).value, trace.gradients.size());
+  fmt::print("layers add up to {} of the iteration's {}; quartiles {} and {}, {} outliers in {} iterations\n", format_seconds(summary.sum_of_layers),
+             format_seconds(summary.iteration.median), format_seconds(summary.iteration.first), format_seconds(summary.iteration.third),
+             summary.outliers, options.iterations);
+}
+
+void capture(const Options& options) {
+  const DeviceRow& row = chosen_device(options);
+  if (!options.plan) check_output(options.out, {options.model});
+  const Network network = plan_network(read_model(Document::read(options.model)), options.batch, options.dtype, row.layout(options.dtype));
+  if (options.plan) {
+    fmt::print("{}", format_plan(network));
+    return;
+  }
+  const std::unique_ptr<Device> device = row.make({options.threads});
+  const std::filesystem::path folder = std::filesystem::path(options.out).parent_path();
+  make_writable_folder(folder.empty() ? "." : folder);
+  device->set_up(network);
+
+  const std::size_t layers = network.model.layers.size();
+  RecordingOptions recording_options{options.warmup, options.iterations};
+  const int rounds = device->describe().asynchronous ? 2 : 1;
+  ProgressBar progress(static_cast<std::size_t>(options.warmup + rounds * options.iterations), "iterations", !options.quiet);
+  recording_options.progress = [&progress] { progress.advance(); };
+  const Recording recording = record(*device, layers, recording_options);
+  Summary summary = summarize(recording);
+  if (!std::isfinite(device->loss())) {
+    summary.warnings.emplace_back("the loss is no finite number any more, and devices may compute with such numbers at another speed: check the model");
+  }
+
+  Trace trace = capture_trace(network, device->describe(), recording, summary);
+  trace.timing["warmup"] = options.warmup;
+  trace.provenance.command = command(options);
+  trace.provenance.utc = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  trace.software["syncopate"] = version();
+  trace.provenance.note = fmt::format("{}", fmt::join(summary.warnings, "; "));
+  write_trace_file(options.out, trace, options.model);
+  if (!options.quiet) print_summary(options, trace, summary);
+  for (const std::string& warning : summary.warnings) fmt::print(stderr, "capture: warning: {}\n", warning);
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app("Captures a trace: trains a network on this machine's GPU or processor and measures every layer.", "capture");
+  add_options(app, options);
+  try {
+    app.parse(argc, argv);
+    capture(options);
+    return static_cast<int>(ExitCode::done);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+    fmt::print(stderr, "capture: {}; \"capture --help\" has an example\n", error.what());
+    return static_cast<int>(ExitCode::usage);
+  } catch (const Error& error) {
+    fmt::print(stderr, "capture: {}\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "capture: internal error: {}\n", error.what());
+    return static_cast<int>(ExitCode::cannot_write);
+  }
+}
+
+}  // namespace
+
+}  // namespace syncopate::capture
+
+int main(int argc, char** argv) { return syncopate::capture::run(argc, argv); }

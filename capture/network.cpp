@@ -1,0 +1,158 @@
+#include "capture/network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/errors.hpp"
+#include "trace/device_profile.hpp"
+
+namespace syncopate::capture {
+
+namespace {
+
+constexpr std::int64_t alignment = 256;
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+bool is_view(const ModelLayer& layer, const Shape& input, Layout layout) {
+  if (layer.op->name == "to_tokens") return layout == Layout::channels_last;
+  if (layer.op->name != "flatten") return false;
+  return layout == Layout::channels_first || input.size() < 3 || input[0] == 1 || input[1] * input[2] == 1;
+}
+
+/// Gives buffers their places: the largest first, each as low as those that live at the same time allow. Returns the sum.
+std::int64_t pack(std::vector<Buffer>& buffers, std::int64_t element_bytes) {
+  std::vector<std::size_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return buffers[a].elements > buffers[b].elements; });
+  std::vector<std::size_t> placed;  // in the order of offsets
+  placed.reserve(buffers.size());
+  std::int64_t top = 0;
+  for (const std::size_t i : order) {
+    Buffer& buffer = buffers[i];
+    const std::int64_t bytes = aligned(buffer.elements * element_bytes);
+    for (const std::size_t j : placed) {
+      const Buffer& other = buffers[j];
+      if (other.dies < buffer.born || buffer.dies < other.born) continue;
+      if (buffer.offset + bytes <= other.offset) break;
+      buffer.offset = std::max(buffer.offset, other.offset + aligned(other.elements * element_bytes));
+    }
+    top = std::max(top, buffer.offset + bytes);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
+                                   [&](std::size_t a, std::size_t b) { return buffers[a].offset < buffers[b].offset; }),
+                  i);
+  }
+  return top;
+}
+
+/// Follows gradients from the loss to the input and gives each its buffer.
+void plan_gradients(Network& network) {
+  const std::size_t count = network.layers.size();
+  const auto step = [count](std::size_t layer) { return count - layer; };
+  const auto add_buffer = [&](std::int64_t elements, std::size_t born, std::size_t dies) {
+    network.buffers.push_back({elements, born, dies, 0});
+    return network.buffers.size() - 1;
+  };
+  for (const std::size_t head : network.heads) {
+    if (network.layers[head].trains) network.layers[head].contributions = {add_buffer(network.layers[head].elements, 0, step(head))};
+  }
+  for (std::size_t i = count; i-- > 0;) {
+    NetworkLayer& layer = network.layers[i];
+    const ModelLayer& described = network.model.layers[i];
+    layer.input_gradients.assign(described.inputs.size(), NetworkLayer::no_buffer);
+    if (!layer.trains) continue;
+    layer.output_gradient =
+        layer.contributions.size() == 1 ? layer.contributions.front() : add_buffer(layer.elements, step(i), step(i));
+    // A sum hands its gradient on as it is, and so does a view.
+    const bool hands_on = layer.aliased || described.op->name == "add";
+    for (std::size_t slot = 0; slot < described.inputs.size(); ++slot) {
+      const std::size_t source = described.inputs[slot];
+      if (source == Model::input_layer || !network.layers[source].trains) continue;
+      if (hands_on) {
+        Buffer& buffer = network.buffers[layer.output_gradient];
+        buffer.dies = std::max(buffer.dies, step(source));
+        layer.input_gradients[slot] = layer.output_gradient;
+      } else {
+        layer.input_gradients[slot] = add_buffer(network.layers[source].elements, step(i), step(source));
+      }
+      network.layers[source].contributions.push_back(layer.input_gradients[slot]);
+    }
+  }
+}
+
+void require_possible(const Network& network) {
+  if (network.model.parameters() == 0)
+    throw InputError(fmt::format("{}: /layers: no layer has parameters, so there is nothing to train", network.model.file));
+  double elements = 0;
+  for (const ModelLayer& layer : network.model.layers) elements += layer.parameters() + static_cast<double>(network.batch) * layer.activations;
+  constexpr double most = 1e15;
+  if (elements > most) {
+    throw InputError(fmt::format("{}: a batch of {} has {:.3g} elements, more than any device holds; choose a smaller --batch",
+                                 network.model.file, network.batch, elements));
+  }
+}
+
+}  // namespace
+
+std::int64_t Network::parameter_bytes(const ModelLayer& layer) const {
+  return layer.op->cost_class == CostClass::normalization ? 4 : element_bytes;
+}
+
+Attributes adaptive_window(const Shape& input, const ModelLayer& layer) {
+  Attributes window;
+  for (const std::size_t i : {0U, 1U}) {
+    if (input[i + 1] % layer.output[i + 1] != 0) {
+      throw InputError(fmt::format("layer {}: adaptive_avg_pool is captured only where the output divides the input, got {} from {}",
+                                   layer.name, format_shape(layer.output), format_shape(input)));
+    }
+    window.kernel[i] = window.stride[i] = input[i + 1] / layer.output[i + 1];
+  }
+  return window;
+}
+
+Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout) {
+  Network network;
+  network.model = std::move(model);
+  network.batch = batch;
+  network.dtype = dtype;
+  network.layout = layout;
+  network.element_bytes = static_cast<std::int64_t>(syncopate::element_bytes(dtype).value());
+  require_possible(network);
+  network.input_elements = batch * elements(network.model.input);
+  std::vector<bool> read(network.model.layers.size(), false);
+  for (const ModelLayer& described : network.model.layers) {
+    NetworkLayer layer;
+    layer.elements = batch * elements(described.output);
+    layer.aliased = is_view(described, network.shape(described.inputs.front()), layout);
+    layer.trains = !described.tensors.empty();
+    for (const std::size_t source : described.inputs) {
+      if (source == Model::input_layer) continue;
+      read[source] = true;
+      layer.trains = layer.trains || network.layers[source].trains;
+    }
+    if (described.op->name == "embedding") network.largest_id = std::max(network.largest_id, described.tensors.front().shape.front());
+    network.layers.push_back(std::move(layer));
+  }
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    if (!read[i]) network.heads.push_back(i);
+  }
+  plan_gradients(network);
+  network.buffer_bytes = pack(network.buffers, network.element_bytes);
+
+  MemoryNeeds& memory = network.memory;
+  memory.input = Bytes(static_cast<double>(network.input_elements * network.element_bytes));
+  for (std::size_t i = 0; i < network.layers.size(); ++i) {
+    const ModelLayer& described = network.model.layers[i];
+    const auto bytes = static_cast<double>(network.parameter_bytes(described));
+    memory.parameters += Bytes(described.parameters() * (bytes < 4 ? bytes + 4 : bytes));
+    memory.gradients += Bytes(described.parameters() * bytes);
+    memory.momentum += Bytes(described.parameters() * 4);
+    if (!network.layers[i].aliased) memory.activations += Bytes(static_cast<double>(network.layers[i].elements * network.element_bytes));
+  }
+  memory.activation_gradients = Bytes(static_cast<double>(network.buffer_bytes));
+  return network;
+}
+
+}  // namespace syncopate::capture

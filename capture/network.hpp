@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "model/model.hpp"
+
+namespace syncopate::capture {
+
+/// How an image of [channels, height, width] lies in memory: NCHW or NHWC. Sequences are the same in both.
+enum class Layout { channels_first, channels_last };
+
+/// A piece of memory that backward needs for some of its steps only. Step 0 is the loss's, step 1 the last layer's, ...
+struct Buffer {
+  std::int64_t elements = 0;
+  std::size_t born = 0;  ///< the step that writes it
+  std::size_t dies = 0;  ///< the last step that reads it
+  std::int64_t offset = 0;  ///< bytes from the start of all buffers; those that live at one time do not overlap
+};
+
+/// One layer of a network in training.
+struct NetworkLayer {
+  static constexpr std::size_t no_buffer = static_cast<std::size_t>(-1);
+
+  std::int64_t elements = 0;  ///< of the output, of the whole batch
+  bool aliased = false;       ///< the output is the first input, in other clothes
+  bool trains = false;        ///< it or a layer before it has parameters, so that backward runs through it
+  /// Where this layer's backward leaves the gradient of each input, or no_buffer where nothing before it trains.
+  std::vector<std::size_t> input_gradients;
+  /// What the readers of the output (or the loss) left; several are summed into `output_gradient` before backward.
+  std::vector<std::size_t> contributions;
+  std::size_t output_gradient = no_buffer;  ///< no_buffer unless it trains
+};
+
+/// What training takes, besides what libraries choose for themselves.
+struct MemoryNeeds {
+  Bytes input;
+  Bytes parameters;  ///< for half precision with the optimiser's copy in fp32
+  Bytes gradients;   ///< of parameters
+  Bytes momentum;
+  Bytes activations;
+  Bytes activation_gradients;  ///< at most at one time
+
+  Bytes total() const { return input + parameters + gradients + momentum + activations + activation_gradients; }
+};
+
+/// A model in training: its batch and number format, and where gradients flow. It knows no device.
+struct Network {
+  Model model;
+  std::int64_t batch = 1;
+  std::string dtype;  ///< "fp32", "tf32", "fp16" or "bf16"
+  Layout layout = Layout::channels_first;
+  std::int64_t element_bytes = 4;  ///< of activations, and of the weights of layers that are no normalizations
+  std::int64_t input_elements = 0;
+  std::vector<NetworkLayer> layers;   ///< as model.layers
+  std::vector<std::size_t> heads;     ///< layers whose output nobody reads: the loss does
+  std::vector<Buffer> buffers;        ///< of activation gradients
+  std::int64_t buffer_bytes = 0;      ///< of all buffers together
+  std::int64_t largest_id = 0;        ///< the model's input is a list of ids below this; 0: it is of real numbers
+  MemoryNeeds memory;
+
+  const Shape& shape(std::size_t layer) const { return layer == Model::input_layer ? model.input : model.layers[layer].output; }
+  /// Bytes of an element of a layer's parameters: those of normalizations stay in fp32.
+  std::int64_t parameter_bytes(const ModelLayer& layer) const;
+};
+
+/// The window and stride with which an adaptive pooling is an ordinary one. Throws InputError when the output's extents do not divide
+/// the input's, so that windows would differ.
+Attributes adaptive_window(const Shape& input, const ModelLayer& layer);
+
+/// Throws InputError when there is nothing to train, or more than any machine could hold.
+Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout);
+
+}  // namespace syncopate::capture

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "capture/device.hpp"
+
+namespace syncopate::capture {
+
+struct RecordingOptions {
+  int warmup = 10;
+  int iterations = 30;
+  std::function<void()> progress = [] {};  ///< called after each iteration
+};
+
+/// Seconds at every mark of an iteration since its first: after the forward of each layer and of the loss, after the
+/// backward of the loss and of each layer in reverse, after the update. 2 (layers + 1) + 2 of them.
+using Marks = std::vector<Seconds>;
+
+/// Iterations of training, as a device's clock saw them.
+struct Recording {
+  std::vector<Marks> busy;   ///< work alone: an asynchronous device found all of it queued
+  std::vector<Marks> spans;  ///< as it runs by itself, waiting for the host included; of a synchronous device the same
+  Seconds floor;             ///< what the clock shows between two marks with nothing in between
+};
+
+/// Trains a network that is set up: the warm-up, then `iterations` (of an asynchronous device twice as many).
+Recording record(Device& device, std::size_t layers, const RecordingOptions& options);
+
+/// The median of repeated measurements and the quartiles around it.
+struct Spread {
+  Seconds median;
+  Seconds first;
+  Seconds third;
+};
+
+/// Of at least one value.
+Spread spread(std::vector<Seconds> values);
+
+/// Medians over the iterations of a recording.
+struct Summary {
+  struct Layer {
+    Spread forward;
+    Spread backward;
+    Seconds ready;  ///< from the start of backward to the end of this layer's, in `spans`
+  };
+  std::vector<Layer> layers;  ///< the loss is the last
+  Spread update;
+  Seconds forward_busy;  ///< of the whole forward, in `busy`
+  Seconds backward_busy;
+  Seconds forward_span;  ///< in `spans`
+  Seconds backward_span;
+  Spread iteration;           ///< in `busy`
+  Seconds sum_of_layers;      ///< of the medians, update included
+  std::size_t outliers = 0;   ///< iterations in `busy` that lasted longer than the third quartile and 1.5 times the quartiles' distance
+  std::vector<std::string> warnings;
+};
+
+Summary summarize(const Recording& recording);
+
+}  // namespace syncopate::capture
