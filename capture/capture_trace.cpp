@@ -13,7 +13,8 @@ namespace {
 /// A name that no layer has.
 std::string loss_name(const Model& model) {
   std::string name = "loss";
-  while (std::any_of(model.layers.begin(), model.layers.end(), [&name](const ModelLayer& layer) { return layer.name == name; })) name += "_";
+  while (std::any_of(model.layers.begin(), model.layers.end(), [&name](const ModelLayer& layer) { return layer.name == name; }))
+    name += "_";
   return name;
 }
 

@@ -28,7 +28,8 @@ std::unique_ptr<Device> make_cpu_device([[maybe_unused]] const DeviceOptions& op
   return std::make_unique<CpuDevice>(options.threads);
 #else
   throw DeviceError(
-      "--device cpu: this program was built without it, because CMake found no oneDNN 2; install libdnnl-dev, remove build/ and build again");
+      "--device cpu: this program was built without it, because CMake found no oneDNN 2; install libdnnl-dev, remove build/ and build "
+      "again");
 #endif
 }
 
@@ -38,8 +39,8 @@ Layout cuda_layout(std::string_view dtype) { return dtype == "fp16" || dtype == 
 Layout cpu_layout(std::string_view /*dtype*/) { return Layout::channels_last; }
 
 constexpr std::array table = {
-    DeviceRow{"cuda", "an NVIDIA GPU, through cuDNN and cuBLAS", "fp32, tf32, fp16, bf16", make_cuda_device, cuda_layout},
-    DeviceRow{"cpu", "the processor, through oneDNN", "fp32", make_cpu_device, cpu_layout},
+    DeviceRow{"cuda", "an NVIDIA GPU, through cuDNN and cuBLAS", "fp32, tf32, fp16, bf16", make_cuda_device, 10, cuda_layout},
+    DeviceRow{"cpu", "the processor, through oneDNN", "fp32", make_cpu_device, 3, cpu_layout},
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ struct DeviceRow {
   std::string_view dtypes;  ///< separated by commas, the default first
   /// Throws DeviceError when this program was built without it or the machine has none.
   std::unique_ptr<Device> (*make)(const DeviceOptions& options);
+  int warmup;                                ///< iterations before those that count, unless the user says otherwise
   Layout (*layout)(std::string_view dtype);  ///< of images
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <optional>
 
 #include "base/files.hpp"
 #include "base/progress.hpp"
@@ -25,7 +26,7 @@ struct Options {
   std::string dtype = "fp32";
   std::string device;
   std::string out;
-  int warmup = 10;
+  std::optional<int> warmup;
   int iterations = 30;
   int threads = 1;
   bool plan = false;
@@ -43,15 +44,23 @@ void add_options(CLI::App& app, Options& options) {
   std::vector<std::string> names;
   for (const DeviceRow& row : devices()) names.emplace_back(row.name);
   std::string meaning;
-  for (const DeviceRow& row : devices()) meaning += fmt::format("{}{}: {} ({})", meaning.empty() ? "" : "; ", row.name, row.meaning, row.dtypes);
+  for (const DeviceRow& row : devices())
+    meaning += fmt::format("{}{}: {} ({})", meaning.empty() ? "" : "; ", row.name, row.meaning, row.dtypes);
   app.add_option("--device", options.device, meaning)->check(CLI::IsMember(names));
   app.add_option("--dtype", options.dtype, "number format; tf32 is fp32 whose products are rounded")
-      ->capture_default_str()->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
+      ->capture_default_str()
+      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
   app.add_option("-o", options.out, "trace/1 file to write");
-  app.add_option("--warmup", options.warmup, "iterations before those that count")->capture_default_str()->check(CLI::Range(1, most_iterations));
+  std::string warmups;
+  for (const DeviceRow& row : devices()) warmups += fmt::format("{}{} on {}", warmups.empty() ? "" : ", ", row.warmup, row.name);
+  app.add_option("--warmup", options.warmup, fmt::format("iterations before those that count [{}]", warmups))
+      ->check(CLI::Range(1, most_iterations));
   app.add_option("--iterations", options.iterations, "iterations whose medians count")
-      ->capture_default_str()->check(CLI::Range(fewest_iterations, most_iterations));
-  app.add_option("--threads", options.threads, "of the cpu device; with more than 1 the clock is the wall's")->capture_default_str()->check(CLI::Range(1, 1024));
+      ->capture_default_str()
+      ->check(CLI::Range(fewest_iterations, most_iterations));
+  app.add_option("--threads", options.threads, "of the cpu device; with more than 1 the clock is the wall's")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
   app.add_flag("--plan", options.plan, "print layers, shapes, tensors, MACs and memory, and stop; needs no device");
   app.add_flag("--quiet", options.quiet, "print errors and warnings only");
   app.footer(
@@ -71,9 +80,20 @@ const DeviceRow& chosen_device(const Options& options) {
   return row;
 }
 
-std::string command(const Options& options) {
-  std::vector<std::string> words = {"capture", "--model", options.model, "--batch", std::to_string(options.batch), "--dtype", options.dtype,
-                                    "--device", options.device, "--warmup", std::to_string(options.warmup), "--iterations", std::to_string(options.iterations)};
+std::string command(const Options& options, int warmup) {
+  std::vector<std::string> words = {"capture",
+                                    "--model",
+                                    options.model,
+                                    "--batch",
+                                    std::to_string(options.batch),
+                                    "--dtype",
+                                    options.dtype,
+                                    "--device",
+                                    options.device,
+                                    "--warmup",
+                                    std::to_string(warmup),
+                                    "--iterations",
+                                    std::to_string(options.iterations)};
   if (options.threads != 1) words.insert(words.end(), {"--threads", std::to_string(options.threads)});
   return command_line(words);
 }
@@ -84,9 +104,9 @@ void print_summary(const Options& options, const Trace& trace, const Summary& su
              format_seconds(*trace.backward_span), format_seconds(trace.update),
              format_seconds(*trace.forward_span + *trace.backward_span + trace.update),
              static_cast<double>(trace.batch) / (*trace.forward_span + *trace.backward_span + trace.update).value, trace.gradients.size());
-  fmt::print("layers add up to {} of the iteration's {}; quartiles {} and {}, {} outliers in {} iterations\n", format_seconds(summary.sum_of_layers),
-             format_seconds(summary.iteration.median), format_seconds(summary.iteration.first), format_seconds(summary.iteration.third),
-             summary.outliers, options.iterations);
+  fmt::print("layers add up to {} of the iteration's {}; quartiles {} and {}, {} outliers in {} iterations\n",
+             format_seconds(summary.sum_of_layers), format_seconds(summary.iteration.median), format_seconds(summary.iteration.first),
+             format_seconds(summary.iteration.third), summary.outliers, options.iterations);
 }
 
 void capture(const Options& options) {
@@ -103,19 +123,21 @@ void capture(const Options& options) {
   device->set_up(network);
 
   const std::size_t layers = network.model.layers.size();
-  RecordingOptions recording_options{options.warmup, options.iterations};
+  const int warmup = options.warmup.value_or(row.warmup);
+  RecordingOptions recording_options{warmup, options.iterations};
   const int rounds = device->describe().asynchronous ? 2 : 1;
-  ProgressBar progress(static_cast<std::size_t>(options.warmup + rounds * options.iterations), "iterations", !options.quiet);
+  ProgressBar progress(static_cast<std::size_t>(warmup + rounds * options.iterations), "iterations", !options.quiet);
   recording_options.progress = [&progress] { progress.advance(); };
   const Recording recording = record(*device, layers, recording_options);
   Summary summary = summarize(recording);
   if (!std::isfinite(device->loss())) {
-    summary.warnings.emplace_back("the loss is no finite number any more, and devices may compute with such numbers at another speed: check the model");
+    summary.warnings.emplace_back(
+        "the loss is no finite number any more, and devices may compute with such numbers at another speed: check the model");
   }
 
   Trace trace = capture_trace(network, device->describe(), recording, summary);
-  trace.timing["warmup"] = options.warmup;
-  trace.provenance.command = command(options);
+  trace.timing["warmup"] = warmup;
+  trace.provenance.command = command(options, warmup);
   trace.provenance.utc = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   trace.software["syncopate"] = version();
   trace.provenance.note = fmt::format("{}", fmt::join(summary.warnings, "; "));

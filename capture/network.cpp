@@ -63,8 +63,7 @@ void plan_gradients(Network& network) {
     const ModelLayer& described = network.model.layers[i];
     layer.input_gradients.assign(described.inputs.size(), NetworkLayer::no_buffer);
     if (!layer.trains) continue;
-    layer.output_gradient =
-        layer.contributions.size() == 1 ? layer.contributions.front() : add_buffer(layer.elements, step(i), step(i));
+    layer.output_gradient = layer.contributions.size() == 1 ? layer.contributions.front() : add_buffer(layer.elements, step(i), step(i));
     // A sum hands its gradient on as it is, and so does a view.
     const bool hands_on = layer.aliased || described.op->name == "add";
     for (std::size_t slot = 0; slot < described.inputs.size(); ++slot) {
@@ -83,10 +82,9 @@ void plan_gradients(Network& network) {
 }
 
 void require_possible(const Network& network) {
-  if (network.model.parameters() == 0)
-    throw InputError(fmt::format("{}: /layers: no layer has parameters, so there is nothing to train", network.model.file));
   double elements = 0;
-  for (const ModelLayer& layer : network.model.layers) elements += layer.parameters() + static_cast<double>(network.batch) * layer.activations;
+  for (const ModelLayer& layer : network.model.layers)
+    elements += layer.parameters() + static_cast<double>(network.batch) * layer.activations;
   constexpr double most = 1e15;
   if (elements > most) {
     throw InputError(fmt::format("{}: a batch of {} has {:.3g} elements, more than any device holds; choose a smaller --batch",

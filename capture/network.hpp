@@ -15,8 +15,8 @@ enum class Layout { channels_first, channels_last };
 /// A piece of memory that backward needs for some of its steps only. Step 0 is the loss's, step 1 the last layer's, ...
 struct Buffer {
   std::int64_t elements = 0;
-  std::size_t born = 0;  ///< the step that writes it
-  std::size_t dies = 0;  ///< the last step that reads it
+  std::size_t born = 0;     ///< the step that writes it
+  std::size_t dies = 0;     ///< the last step that reads it
   std::int64_t offset = 0;  ///< bytes from the start of all buffers; those that live at one time do not overlap
 };
 
@@ -54,11 +54,11 @@ struct Network {
   Layout layout = Layout::channels_first;
   std::int64_t element_bytes = 4;  ///< of activations, and of the weights of layers that are no normalizations
   std::int64_t input_elements = 0;
-  std::vector<NetworkLayer> layers;   ///< as model.layers
-  std::vector<std::size_t> heads;     ///< layers whose output nobody reads: the loss does
-  std::vector<Buffer> buffers;        ///< of activation gradients
-  std::int64_t buffer_bytes = 0;      ///< of all buffers together
-  std::int64_t largest_id = 0;        ///< the model's input is a list of ids below this; 0: it is of real numbers
+  std::vector<NetworkLayer> layers;  ///< as model.layers
+  std::vector<std::size_t> heads;    ///< layers whose output nobody reads: the loss does
+  std::vector<Buffer> buffers;       ///< of activation gradients
+  std::int64_t buffer_bytes = 0;     ///< of all buffers together
+  std::int64_t largest_id = 0;       ///< the model's input is a list of ids below this; 0: it is of real numbers
   MemoryNeeds memory;
 
   const Shape& shape(std::size_t layer) const { return layer == Model::input_layer ? model.input : model.layers[layer].output; }
@@ -70,7 +70,7 @@ struct Network {
 /// the input's, so that windows would differ.
 Attributes adaptive_window(const Shape& input, const ModelLayer& layer);
 
-/// Throws InputError when there is nothing to train, or more than any machine could hold.
+/// Throws InputError for a batch that no machine could hold.
 Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout);
 
 }  // namespace syncopate::capture

@@ -13,9 +13,10 @@ enum class Stream : std::uint32_t { labels = 1, input, parameters };
 template <class Value, class Make>
 void draw(std::vector<Value>& values, Stream stream, std::uint64_t index, Make make) {
   for (std::size_t first = 0; first < values.size(); first += 4) {
-    const auto words = philox4x32({static_cast<std::uint32_t>(first / 4), static_cast<std::uint32_t>(static_cast<std::uint64_t>(first / 4) >> 32U),
-                                   static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32U)},
-                                  {static_cast<std::uint32_t>(stream), 0});
+    const auto words =
+        philox4x32({static_cast<std::uint32_t>(first / 4), static_cast<std::uint32_t>(static_cast<std::uint64_t>(first / 4) >> 32U),
+                    static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32U)},
+                   {static_cast<std::uint32_t>(stream), 0});
     for (std::size_t i = first; i < std::min(first + 4, values.size()); ++i) values[i] = make(words[i - first]);
   }
 }

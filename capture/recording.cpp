@@ -50,8 +50,9 @@ void add_warnings(Summary& summary, std::size_t iterations) {
   constexpr double most_apart = 0.05;
   const double apart = summary.sum_of_layers / summary.iteration.median - 1;
   if (std::abs(apart) > most_apart) {
-    summary.warnings.push_back(fmt::format("the medians of the layers add up to {}, {:+.1f}% off the iteration's {}: capture again on a quieter machine",
-                                           format_seconds(summary.sum_of_layers), 100 * apart, format_seconds(summary.iteration.median)));
+    summary.warnings.push_back(
+        fmt::format("the medians of the layers add up to {}, {:+.1f}% off the iteration's {}: capture again on a quieter machine",
+                    format_seconds(summary.sum_of_layers), 100 * apart, format_seconds(summary.iteration.median)));
   }
   constexpr std::size_t one_in = 5;
   if (summary.outliers * one_in > iterations) {
@@ -104,7 +105,8 @@ Summary summarize(const Recording& recording) {
   const std::vector<Seconds> totals = between(recording.busy, 0, marks - 1);
   summary.iteration = spread(totals);
   const Seconds longest = summary.iteration.third + 1.5 * (summary.iteration.third - summary.iteration.first);
-  summary.outliers = static_cast<std::size_t>(std::count_if(totals.begin(), totals.end(), [longest](Seconds time) { return time > longest; }));
+  summary.outliers =
+      static_cast<std::size_t>(std::count_if(totals.begin(), totals.end(), [longest](Seconds time) { return time > longest; }));
   add_warnings(summary, totals.size());
   return summary;
 }

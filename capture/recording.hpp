@@ -52,9 +52,9 @@ struct Summary {
   Seconds backward_busy;
   Seconds forward_span;  ///< in `spans`
   Seconds backward_span;
-  Spread iteration;           ///< in `busy`
-  Seconds sum_of_layers;      ///< of the medians, update included
-  std::size_t outliers = 0;   ///< iterations in `busy` that lasted longer than the third quartile and 1.5 times the quartiles' distance
+  Spread iteration;          ///< in `busy`
+  Seconds sum_of_layers;     ///< of the medians, update included
+  std::size_t outliers = 0;  ///< iterations in `busy` that lasted longer than the third quartile and 1.5 times the quartiles' distance
   std::vector<std::string> warnings;
 };
 

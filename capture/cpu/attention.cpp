@@ -35,8 +35,7 @@ class Attention : public CpuOp {
     if (layer.output_gradient == nullptr) return;
     const memory gradient = view(rows, layer.output_gradient);
     const auto in_transposed = [&](const memory& matrix) { return view(transposed, data(matrix)); };
-    if (layer.input_gradients[2] != nullptr)
-      add_product(backward_, in_transposed(weights), gradient, view(rows, layer.input_gradients[2]));
+    if (layer.input_gradients[2] != nullptr) add_product(backward_, in_transposed(weights), gradient, view(rows, layer.input_gradients[2]));
     if (layer.input_gradients[0] == nullptr && layer.input_gradients[1] == nullptr) return;
     add_product(backward_, gradient, input(2, columns), weights_gradient);
     const dnnl::softmax_backward::primitive_desc softmax_backward({scores, scores, 3}, layer.engine, softmax);

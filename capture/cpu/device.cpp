@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +17,7 @@ namespace syncopate::capture {
 namespace {
 
 constexpr std::size_t cache_line = 64;
+constexpr std::size_t huge_page = 2U << 20U;
 constexpr float learning_rate = 1e-3F;
 constexpr float momentum = 0.9F;
 
@@ -37,14 +39,18 @@ void for_each_element(std::int64_t batch, const Shape& shape, Copy copy) {
 
 }  // namespace
 
-CpuDevice::CpuDevice(int threads) : threads_(threads), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) { omp_set_num_threads(threads); }
+CpuDevice::CpuDevice(int threads) : threads_(threads), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
+  omp_set_num_threads(threads);
+}
 
 void CpuDevice::FreeMemory::operator()(void* memory) const { std::free(memory); }
 
 CpuDevice::Block CpuDevice::allocate(std::int64_t elements) {
-  const std::size_t bytes = (static_cast<std::size_t>(elements) * sizeof(float) + cache_line - 1) / cache_line * cache_line;
-  auto* memory = static_cast<float*>(std::aligned_alloc(cache_line, std::max(bytes, cache_line)));
+  const std::size_t pages = static_cast<std::size_t>(elements) * sizeof(float) / huge_page + 1;
+  const std::size_t bytes = pages * huge_page;
+  auto* memory = static_cast<float*>(std::aligned_alloc(huge_page, bytes));
   if (memory == nullptr) throw std::bad_alloc();
+  madvise(memory, bytes, MADV_HUGEPAGE);
   std::fill_n(memory, bytes / sizeof(float), 0.0F);
   return Block(memory);
 }
@@ -84,8 +90,8 @@ void CpuDevice::build() {
     outputs_.push_back(network.layers[i].aliased ? output(described.inputs[0]) : activations_.get() + offsets[i]);
     const CpuOpMaker make = cpu_op(described.op->name);
     if (make == nullptr) {
-      throw InputError(fmt::format("{}: layer {}: the CPU device has no {}; import a PyTorch profile of this model instead", network.model.file,
-                                   described.name, described.op->name));
+      throw InputError(fmt::format("{}: layer {}: the CPU device has no {}; import a PyTorch profile of this model instead",
+                                   network.model.file, described.name, described.op->name));
     }
     ops_.push_back(make(layer_context(i)));
     sums_.push_back(sum_of(network.layers[i]));
@@ -104,7 +110,7 @@ void CpuDevice::build() {
 CpuLayer CpuDevice::layer_context(std::size_t index) {
   const ModelLayer& described = network_->model.layers[index];
   const NetworkLayer& layer = network_->layers[index];
-  CpuLayer context = {engine_, stream_, described, index, network_->batch, {}, {}, outputs_[index], {}, gradient(layer.output_gradient),
+  CpuLayer context = {engine_,   stream_, described, index, network_->batch, {}, {}, outputs_[index], {}, gradient(layer.output_gradient),
                       iteration_};
   for (std::size_t slot = 0; slot < described.inputs.size(); ++slot) {
     context.shapes.push_back(network_->shape(described.inputs[slot]));
@@ -200,8 +206,9 @@ std::vector<float> CpuDevice::read(const Array& array) {
   }
   const auto [data, shape] = find(array);
   std::vector<float> values(static_cast<std::size_t>(network_->batch * elements(shape)));
-  for_each_element(network_->batch, shape,
-                   [&, from = data](std::int64_t inside, std::int64_t outside) { values[static_cast<std::size_t>(outside)] = from[inside]; });
+  for_each_element(network_->batch, shape, [&, from = data](std::int64_t inside, std::int64_t outside) {
+    values[static_cast<std::size_t>(outside)] = from[inside];
+  });
   return values;
 }
 

@@ -54,8 +54,12 @@ class Dropout : public CpuOp {
 std::unique_ptr<CpuOp> make_relu(const CpuLayer& layer) { return std::make_unique<Activation>(layer, dnnl::algorithm::eltwise_relu); }
 std::unique_ptr<CpuOp> make_tanh(const CpuLayer& layer) { return std::make_unique<Activation>(layer, dnnl::algorithm::eltwise_tanh); }
 std::unique_ptr<CpuOp> make_gelu(const CpuLayer& layer) { return std::make_unique<Activation>(layer, dnnl::algorithm::eltwise_gelu_erf); }
-std::unique_ptr<CpuOp> make_silu(const CpuLayer& layer) { return std::make_unique<Activation>(layer, dnnl::algorithm::eltwise_swish, 1.0F); }
-std::unique_ptr<CpuOp> make_sigmoid(const CpuLayer& layer) { return std::make_unique<Activation>(layer, dnnl::algorithm::eltwise_logistic); }
+std::unique_ptr<CpuOp> make_silu(const CpuLayer& layer) {
+  return std::make_unique<Activation>(layer, dnnl::algorithm::eltwise_swish, 1.0F);
+}
+std::unique_ptr<CpuOp> make_sigmoid(const CpuLayer& layer) {
+  return std::make_unique<Activation>(layer, dnnl::algorithm::eltwise_logistic);
+}
 std::unique_ptr<CpuOp> make_dropout(const CpuLayer& layer) { return std::make_unique<Dropout>(layer); }
 
 }  // namespace syncopate::capture

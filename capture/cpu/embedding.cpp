@@ -18,7 +18,8 @@ class Embedding : public CpuOp {
 
   void forward() override {
     const float* table = data(parameters_[0].value);
-    for (std::int64_t token = 0; token < layer_.rows(); ++token) std::copy_n(table + id(token) * width_, width_, layer_.output + token * width_);
+    for (std::int64_t token = 0; token < layer_.rows(); ++token)
+      std::copy_n(table + id(token) * width_, width_, layer_.output + token * width_);
   }
 
   void backward() override {

@@ -29,8 +29,8 @@ class Normalization : public PrimitiveOp {
     forward_arguments_ = {{DNNL_ARG_SRC, input},         {DNNL_ARG_DST, view(desc, layer_.output)},
                           {DNNL_ARG_MEAN, mean_},        {DNNL_ARG_VARIANCE, variance_},
                           {DNNL_ARG_SCALE, scale.value}, {DNNL_ARG_SHIFT, shift.value}};
-    const typename Backward::primitive_desc backward_chosen({dnnl::prop_kind::backward, desc, desc, epsilon, scale_and_shift}, layer_.engine,
-                                                            chosen);
+    const typename Backward::primitive_desc backward_chosen({dnnl::prop_kind::backward, desc, desc, epsilon, scale_and_shift},
+                                                            layer_.engine, chosen);
     backward_ = Backward(backward_chosen);
     const memory input_gradient = has_backward() ? view(desc, layer_.input_gradients[0]) : new_memory(desc);
     backward_arguments_ = {{DNNL_ARG_SRC, input},

@@ -19,9 +19,7 @@ memory::desc image_desc(std::int64_t batch, const Shape& shape) {
   return {{batch, shape[0], shape[1], shape[2]}, memory::data_type::f32, memory::format_tag::nhwc};
 }
 
-memory::desc matrix_desc(std::int64_t rows, std::int64_t width) {
-  return {{rows, width}, memory::data_type::f32, memory::format_tag::nc};
-}
+memory::desc matrix_desc(std::int64_t rows, std::int64_t width) { return {{rows, width}, memory::data_type::f32, memory::format_tag::nc}; }
 
 memory::desc flat_desc(std::int64_t count) { return {{count}, memory::data_type::f32, memory::format_tag::a}; }
 

@@ -22,9 +22,9 @@ struct CpuLayer {
   const dnnl::engine& engine;
   dnnl::stream& stream;
   const ModelLayer& layer;
-  std::size_t index;            ///< of the layer
+  std::size_t index;  ///< of the layer
   std::int64_t batch;
-  std::vector<Shape> shapes;    ///< of the inputs
+  std::vector<Shape> shapes;  ///< of the inputs
   std::vector<float*> inputs;
   float* output;
   std::vector<float*> input_gradients;  ///< null where nobody wants it

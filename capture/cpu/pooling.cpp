@@ -30,7 +30,8 @@ class Pooling : public PrimitiveOp {
     const memory workspace = new_memory(chosen.workspace_desc());
     forward_arguments_.emplace(DNNL_ARG_WORKSPACE, workspace);
     if (!has_backward()) return;
-    const dnnl::pooling_backward::primitive_desc backward_chosen({algorithm, from, to, stride, kernel, before, after}, layer.engine, chosen);
+    const dnnl::pooling_backward::primitive_desc backward_chosen({algorithm, from, to, stride, kernel, before, after}, layer.engine,
+                                                                 chosen);
     backward_ = dnnl::pooling_backward(backward_chosen);
     backward_arguments_ = {{DNNL_ARG_DIFF_DST, view(to, layer.output_gradient)},
                            {DNNL_ARG_DIFF_SRC, view(from, layer.input_gradients[0])},

@@ -34,8 +34,7 @@ class Weighted : public CpuOp {
     const memory input = view(chosen.src_desc(), layer_.inputs[0]);
     const memory output_gradient = view(chosen.dst_desc(), layer_.output_gradient);
     const CpuParameter weight = add_parameter(chosen.weights_desc(), dims);
-    forward_arguments_ = {
-        {DNNL_ARG_SRC, input}, {DNNL_ARG_WEIGHTS, weight.value}, {DNNL_ARG_DST, view(chosen.dst_desc(), layer_.output)}};
+    forward_arguments_ = {{DNNL_ARG_SRC, input}, {DNNL_ARG_WEIGHTS, weight.value}, {DNNL_ARG_DST, view(chosen.dst_desc(), layer_.output)}};
 
     const typename BackwardWeights::primitive_desc weights_chosen(of_weights, layer_.engine, chosen);
     backward_weights_ = BackwardWeights(weights_chosen);

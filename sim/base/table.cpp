@@ -7,10 +7,14 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <span>
 
 namespace syncopate {
 
 namespace {
+
+constexpr std::array<const char*, 4> seconds_units = {"ns", "us", "ms", "s"};
+constexpr std::array<const char*, 5> byte_units = {"B", "kB", "MB", "GB", "TB"};
 
 /// The width of UTF-8 text on a terminal, as far as our own texts go: one column per code point.
 std::size_t width(const std::string& text) {
@@ -27,7 +31,7 @@ std::string pad(const std::string& text, std::size_t columns, bool right) {
   return right ? space + text : text + space;
 }
 
-std::string with_unit(double value, std::array<const char*, 4> units, double step) {
+std::string with_unit(double value, std::span<const char* const> units, double step) {
   std::size_t unit = 0;
   // 999.95 would be shown as 1000 of this unit.
   while (unit + 1 < units.size() && std::abs(value) >= 0.99995 * step) {
@@ -62,9 +66,9 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-std::string format_seconds(Seconds time) { return time.value == 0.0 ? "0 s" : with_unit(time.value * 1e9, {"ns", "us", "ms", "s"}, 1e3); }
+std::string format_seconds(Seconds time) { return time.value == 0.0 ? "0 s" : with_unit(time.value * 1e9, seconds_units, 1e3); }
 
-std::string format_bytes(Bytes bytes) { return with_unit(bytes.value, {"B", "kB", "MB", "GB"}, 1e3); }
+std::string format_bytes(Bytes bytes) { return with_unit(bytes.value, byte_units, 1e3); }
 
 std::string value_label(const Json& value) {
   if (value.is_string()) {

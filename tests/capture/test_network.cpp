@@ -1,0 +1,118 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/errors.hpp"
+#include "capture/network.hpp"
+
+using namespace syncopate;
+using namespace syncopate::capture;
+
+namespace {
+
+Network plan(const std::string& input, const std::string& layers, std::int64_t batch = 1, const std::string& dtype = "fp32",
+             Layout layout = Layout::channels_first) {
+  const std::string text = fmt::format(R"({{"format": "model/1", "name": "net", "input": {}, "layers": [{}]}})", input, layers);
+  return plan_network(read_model(Document(parse_json(text, "net.json"), "net.json")), batch, dtype, layout);
+}
+
+const std::string residual = R"(
+  {"name": "a", "op": "linear", "out_features": 100},
+  {"name": "b", "op": "relu"},
+  {"name": "c", "op": "linear", "out_features": 100},
+  {"name": "d", "op": "add", "inputs": ["c", "b"]},
+  {"name": "e", "op": "linear", "out_features": 10})";
+
+bool live_together(const Buffer& a, const Buffer& b) { return a.born <= b.dies && b.born <= a.dies; }
+
+}  // namespace
+
+TEST_SUITE("Is training planned right: where gradients flow, and what memory it takes?") {
+  TEST_CASE("a sum hands its gradient on in the same memory, and the gradients of an output's readers are summed") {
+    const Network network = plan("[50]", residual);
+    const auto& layers = network.layers;
+    CHECK(network.heads == std::vector<std::size_t>{4});
+    CHECK(layers[0].input_gradients == std::vector<std::size_t>{NetworkLayer::no_buffer});
+    CHECK(layers[3].input_gradients[0] == layers[3].output_gradient);
+    CHECK(layers[3].input_gradients[1] == layers[3].output_gradient);
+    CHECK(layers[2].output_gradient == layers[3].output_gradient);
+    REQUIRE(layers[1].contributions.size() == 2);
+    CHECK(layers[1].output_gradient != layers[1].contributions[0]);
+    CHECK(layers[1].output_gradient != layers[1].contributions[1]);
+    CHECK(layers[0].contributions == std::vector<std::size_t>{layers[0].output_gradient});
+  }
+
+  TEST_CASE("nothing flows to where nothing trains") {
+    const Network network = plan("[4, 6, 6]", R"({"name": "a", "op": "relu"}, {"name": "b", "op": "conv2d", "out_channels": 2, "kernel": 6},
+                                                 {"name": "c", "op": "flatten"})");
+    CHECK_FALSE(network.layers[0].trains);
+    CHECK(network.layers[0].output_gradient == NetworkLayer::no_buffer);
+    CHECK(network.layers[1].input_gradients == std::vector<std::size_t>{NetworkLayer::no_buffer});
+    CHECK(network.layers[2].aliased);
+  }
+
+  TEST_CASE("flatten is a view where both orders are one") {
+    const std::string layers = R"({"name": "a", "op": "conv2d", "out_channels": 2, "kernel": 1}, {"name": "b", "op": "flatten"})";
+    CHECK(plan("[4, 6, 6]", layers).layers[1].aliased);
+    CHECK_FALSE(plan("[4, 6, 6]", layers, 1, "fp32", Layout::channels_last).layers[1].aliased);
+    CHECK(plan("[4, 1, 1]", layers, 1, "fp32", Layout::channels_last).layers[1].aliased);
+  }
+
+  TEST_CASE("memory, by hand") {
+    const Network network = plan("[50]", residual, 8);
+    const double parameters = 50 * 100 + 100 + 100 * 100 + 100 + 100 * 10 + 10;
+    CHECK(network.memory.input == Bytes(8 * 50 * 4));
+    CHECK(network.memory.parameters == Bytes(4 * parameters));
+    CHECK(network.memory.gradients == Bytes(4 * parameters));
+    CHECK(network.memory.momentum == Bytes(4 * parameters));
+    CHECK(network.memory.activations == Bytes(8 * (4 * 100 + 10) * 4));
+    // At the turn of b: what c and the addition left for it, their sum, and what b leaves for a. 8 x 100 numbers are 3200 bytes,
+    // in steps of 256: 3328.
+    CHECK(network.memory.activation_gradients == Bytes(4 * 3328));
+    const Network half = plan("[50]", residual, 8, "bf16");
+    CHECK(half.memory.parameters == Bytes(6 * parameters));
+    CHECK(half.memory.gradients == Bytes(2 * parameters));
+    CHECK(half.memory.activations == Bytes(8 * (4 * 100 + 10) * 2));
+  }
+
+  TEST_CASE("gradients that live at one time never share memory, in every model that is shipped") {
+    int models = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(MODELS)) {
+      if (entry.path().extension() != ".json") continue;
+      CAPTURE(entry.path().string());
+      const Network network = plan_network(read_model(Document::read(entry.path())), 2, "fp32", Layout::channels_first);
+      ++models;
+      std::vector<std::int64_t> alive(network.layers.size() + 1);
+      for (const Buffer& buffer : network.buffers) {
+        for (std::size_t step = buffer.born; step <= buffer.dies; ++step) alive[step] += 4 * buffer.elements;
+      }
+      CHECK(network.buffer_bytes < 1.3 * static_cast<double>(*std::max_element(alive.begin(), alive.end())));
+      std::size_t overlaps = 0;
+      for (std::size_t i = 0; i < network.buffers.size(); ++i) {
+        const Buffer& a = network.buffers[i];
+        REQUIRE(a.offset + 4 * a.elements <= network.buffer_bytes);
+        for (std::size_t j = 0; j < i; ++j) {
+          const Buffer& b = network.buffers[j];
+          if (live_together(a, b) && a.offset < b.offset + 4 * b.elements && b.offset < a.offset + 4 * a.elements) ++overlaps;
+        }
+      }
+      CHECK(overlaps == 0);
+      // Every layer finds the gradients that it reads still there: born before its step, dead not before it.
+      for (std::size_t i = 0; i < network.layers.size(); ++i) {
+        const std::size_t step = network.layers.size() - i;
+        for (const std::size_t buffer : network.layers[i].contributions) {
+          REQUIRE(network.buffers[buffer].born < step);
+          REQUIRE(network.buffers[buffer].dies >= step);
+        }
+      }
+    }
+    CHECK(models >= 15);
+  }
+
+  TEST_CASE("a batch that no device could hold is refused") {
+    CHECK_THROWS_WITH_AS(plan("[1000000]", R"({"name": "a", "op": "linear", "out_features": 1000000})", 1'000'000'000),
+                         doctest::Contains("choose a smaller --batch"), InputError);
+  }
+}

@@ -1,0 +1,228 @@
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "capture/capture_trace.hpp"
+#include "capture/recording.hpp"
+
+using namespace syncopate;
+using namespace syncopate::capture;
+
+namespace {
+
+/// A device whose clock is the test's: each piece of work takes what `cost` says, in microseconds.
+class FakeDevice : public Device {
+ public:
+  enum class Work { forward, backward, update, mark };
+  using Cost = std::function<double(int iteration, Work work, std::size_t layer)>;
+
+  FakeDevice(Cost cost, bool asynchronous) : cost_(std::move(cost)), asynchronous_(asynchronous) {}
+
+  void set_up(const Network& /*network*/) override {}
+  void begin(bool queue_first) override {
+    ++iteration;
+    queued += queue_first ? 1 : 0;
+    log.clear();
+    marks_.clear();
+  }
+  void forward(std::size_t layer) override { work(Work::forward, layer, "f"); }
+  void backward(std::size_t layer) override { work(Work::backward, layer, "b"); }
+  void update() override { work(Work::update, 0, "u"); }
+  void mark() override {
+    now_ += cost_(iteration, Work::mark, 0);
+    marks_.emplace_back(1e-6 * now_);
+  }
+  std::vector<Seconds> collect() override {
+    std::vector<Seconds> times;
+    for (const Seconds mark : marks_) times.push_back(mark - marks_.front());
+    return times;
+  }
+  std::vector<float> read(const Array& /*array*/) override { return {}; }
+  void write(const Array& /*array*/, std::span<const float> /*values*/) override {}
+  double loss() override { return 0; }
+  DeviceDescription describe() const override {
+    DeviceDescription description;
+    description.kind = "cpu";
+    description.name = "fake";
+    description.asynchronous = asynchronous_;
+    return description;
+  }
+
+  int iteration = 0;
+  int queued = 0;
+  std::string log;  ///< of the last iteration
+
+ private:
+  void work(Work kind, std::size_t layer, const char* letter) {
+    now_ += cost_(iteration, kind, layer);
+    log += letter + (kind == Work::update ? "" : std::to_string(layer));
+  }
+
+  Cost cost_;
+  bool asynchronous_;
+  double now_ = 1e9;  // a clock starts anywhere
+  std::vector<Seconds> marks_;
+};
+
+using Work = FakeDevice::Work;
+
+/// Layer i: forward 10 (i + 1), backward 100 (i + 1), update 7, in microseconds; two layers and the loss.
+double steady(int /*iteration*/, Work work, std::size_t layer) {
+  switch (work) {
+    case Work::forward: return 10.0 * static_cast<double>(layer + 1);
+    case Work::backward: return 100.0 * static_cast<double>(layer + 1);
+    case Work::update: return 7;
+    case Work::mark: return 0;
+  }
+  return 0;
+}
+
+constexpr std::size_t layers = 2;
+
+Summary summary_of(const FakeDevice::Cost& cost, int iterations = 30) {
+  FakeDevice device(cost, false);
+  return summarize(record(device, layers, {3, iterations}));
+}
+
+void check_us(Seconds time, double microseconds) { CHECK(time.value == doctest::Approx(1e-6 * microseconds).epsilon(1e-6)); }
+
+}  // namespace
+
+TEST_SUITE("Do a recording's statistics say what the clock said?") {
+  TEST_CASE("every layer forward, the loss, every layer backward, the update; warm-up and iterations are counted") {
+    FakeDevice device(steady, false);
+    int progress = 0;
+    RecordingOptions options{4, 30};
+    options.progress = [&progress] { ++progress; };
+    const Recording recording = record(device, layers, options);
+    CHECK(device.log == "f0f1f2b2b1b0u");
+    CHECK(recording.busy.size() == 30);
+    CHECK(progress == 34);
+    CHECK(device.iteration == 35);  // one more to measure the clock
+    CHECK(recording.busy[0].size() == 8);
+    check_us(recording.busy[0].back(), 60 + 600 + 7);
+  }
+
+  TEST_CASE("the times of a steady device are its own") {
+    const Summary summary = summary_of(steady);
+    REQUIRE(summary.layers.size() == 3);
+    check_us(summary.layers[0].forward.median, 10);
+    check_us(summary.layers[2].forward.median, 30);
+    check_us(summary.layers[0].backward.median, 100);
+    check_us(summary.layers[2].backward.median, 300);
+    check_us(summary.layers[2].ready, 300);
+    check_us(summary.layers[1].ready, 500);
+    check_us(summary.layers[0].ready, 600);
+    check_us(summary.update.median, 7);
+    check_us(summary.forward_span, 60);
+    check_us(summary.backward_span, 600);
+    check_us(summary.iteration.median, 667);
+    check_us(summary.sum_of_layers, 667);
+    CHECK(summary.outliers == 0);
+    CHECK(summary.warnings.empty());
+  }
+
+  TEST_CASE("quartiles of an iteration that grows evenly") {
+    // 31 iterations after 3 of warm-up and the clock's: layer 0's forward takes 100, 101, ..., 130.
+    const Summary summary = summary_of(
+        [](int iteration, Work work, std::size_t layer) {
+          return work == Work::forward && layer == 0 ? 100.0 + iteration - 5 : steady(iteration, work, layer);
+        },
+        31);
+    check_us(summary.layers[0].forward.first, 107.5);
+    check_us(summary.layers[0].forward.median, 115);
+    check_us(summary.layers[0].forward.third, 122.5);
+    check_us(summary.layers[1].forward.first, 20);
+  }
+
+  TEST_CASE("a few iterations that something disturbed are counted, and change nothing else") {
+    const Summary summary = summary_of(
+        [](int iteration, Work work, std::size_t layer) { return steady(iteration, work, layer) * (iteration % 10 == 7 ? 50 : 1); });
+    CHECK(summary.outliers == 3);
+    CHECK(summary.warnings.empty());
+    check_us(summary.layers[0].backward.median, 100);
+    check_us(summary.sum_of_layers, 667);
+  }
+
+  TEST_CASE("many of them are a warning") {
+    const Summary summary = summary_of(
+        [](int iteration, Work work, std::size_t layer) { return steady(iteration, work, layer) * (iteration % 4 == 0 ? 3 : 1); });
+    CHECK(summary.outliers == 7);
+    REQUIRE(summary.warnings.size() == 1);
+    CHECK(summary.warnings[0] == "7 of 30 iterations are outliers, longer than 667 us by far: capture again on a quieter machine");
+  }
+
+  TEST_CASE("layers that do not add up to the iteration are a warning, and nothing is rescaled") {
+    // Every iteration one layer in turn takes 400 us more: no median shows it, the iteration does.
+    const Summary summary = summary_of([](int iteration, Work work, std::size_t layer) {
+      const bool turn = work == Work::backward && layer == static_cast<std::size_t>(iteration % 3);
+      return steady(iteration, work, layer) + (turn ? 400 : 0);
+    });
+    check_us(summary.sum_of_layers, 667);
+    check_us(summary.iteration.median, 1067);
+    check_us(summary.layers[1].backward.median, 200);
+    REQUIRE(summary.warnings.size() == 1);
+    CHECK(summary.warnings[0] ==
+          "the medians of the layers add up to 667 us, -37.5% off the iteration's 1.067 ms: capture again on a quieter machine");
+  }
+
+  TEST_CASE("the clock's floor is what it shows between two marks") {
+    FakeDevice device([](int /*iteration*/, Work work, std::size_t /*layer*/) { return work == Work::mark ? 0.5 : 10; }, false);
+    check_us(record(device, layers, {1, 30}).floor, 0.5);
+  }
+
+  TEST_CASE("an asynchronous device is recorded twice: its work alone, and as it runs") {
+    FakeDevice device(
+        [](int iteration, Work work, std::size_t layer) {
+          const bool by_itself = iteration > 3 + 1 + 30;
+          return steady(iteration, work, layer) + (by_itself && work != Work::mark ? 5 : 0);
+        },
+        true);
+    const Recording recording = record(device, layers, {3, 30});
+    CHECK(device.queued == 3 + 1 + 30);
+    CHECK(device.iteration == 3 + 1 + 60);
+    const Summary summary = summarize(recording);
+    check_us(summary.layers[0].forward.median, 10);
+    check_us(summary.forward_busy, 60);
+    check_us(summary.forward_span, 75);
+    check_us(summary.backward_span, 615);
+    check_us(summary.layers[1].ready, 510);
+    CHECK(summary.warnings.empty());
+  }
+}
+
+TEST_SUITE("Is a trace what was recorded?") {
+  TEST_CASE("layers in forward order with the loss, gradients as backward makes them ready") {
+    const std::string text = R"({"format": "model/1", "name": "net", "input": [5], "layers": [
+      {"name": "loss", "op": "linear", "out_features": 4}, {"name": "b", "op": "layer_norm"}]})";
+    const Network network = plan_network(read_model(Document(parse_json(text, "net.json"), "net.json")), 16, "bf16", Layout::channels_last);
+    FakeDevice device(steady, false);
+    const Recording recording = record(device, layers, {3, 30});
+    const Trace made = capture_trace(network, device.describe(), recording, summarize(recording));
+    const Trace trace = read_trace(Document(parse_json(write_trace(made), "trace"), "trace"));
+    CHECK(trace.provenance.kind == "measured");
+    CHECK(trace.model == "net");
+    CHECK(trace.batch == 16);
+    CHECK(trace.dtype == "bf16");
+    CHECK(trace.device_kind == "cpu");
+    REQUIRE(trace.layers.size() == 3);
+    CHECK(trace.layers[0].type == "linear");
+    CHECK(trace.layers[2].name == "loss_");
+    CHECK(trace.layers[2].type == "cross_entropy");
+    check_us(trace.layers[1].backward, 200);
+    check_us((*trace.layers[1].backward_quartiles)[1], 200);
+    check_us(*trace.forward_span, 60);
+    check_us(*trace.backward_span, 600);
+    check_us(trace.update, 7);
+    std::vector<std::string> names;
+    std::vector<double> bytes;
+    for (const Gradient& gradient : trace.gradients) {
+      names.push_back(gradient.name);
+      bytes.push_back(gradient.bytes.value);
+    }
+    CHECK(names == std::vector<std::string>{"b.weight", "b.bias", "loss.bias", "loss.weight"});
+    CHECK(bytes == std::vector<double>{16, 16, 8, 40});  // a normalization's stay in fp32
+    check_us(*trace.gradients[0].ready, 500);
+    check_us(*trace.gradients[3].ready, 600);
+  }
+}
