@@ -92,21 +92,26 @@ void require_possible(const Network& network) {
   }
 }
 
+void require_capturable(const Network& network, const ModelLayer& layer) {
+  if (layer.op->name == "embedding" && layer.inputs.front() != Model::input_layer) {
+    throw InputError(
+        fmt::format("{}: layer {}: embedding is captured only where it reads the model's input", network.model.file, layer.name));
+  }
+}
+
 }  // namespace
 
 std::int64_t Network::parameter_bytes(const ModelLayer& layer) const {
   return layer.op->cost_class == CostClass::normalization ? 4 : element_bytes;
 }
 
+bool has_equal_windows(const Shape& input, const ModelLayer& layer) {
+  return input[1] % layer.output[1] == 0 && input[2] % layer.output[2] == 0;
+}
+
 Attributes adaptive_window(const Shape& input, const ModelLayer& layer) {
   Attributes window;
-  for (const std::size_t i : {0U, 1U}) {
-    if (input[i + 1] % layer.output[i + 1] != 0) {
-      throw InputError(fmt::format("layer {}: adaptive_avg_pool is captured only where the output divides the input, got {} from {}",
-                                   layer.name, format_shape(layer.output), format_shape(input)));
-    }
-    window.kernel[i] = window.stride[i] = input[i + 1] / layer.output[i + 1];
-  }
+  for (const std::size_t i : {0U, 1U}) window.kernel[i] = window.stride[i] = input[i + 1] / layer.output[i + 1];
   return window;
 }
 
@@ -130,6 +135,7 @@ Network plan_network(Model model, std::int64_t batch, const std::string& dtype, 
       read[source] = true;
       layer.trains = layer.trains || network.layers[source].trains;
     }
+    require_capturable(network, described);
     if (described.op->name == "embedding") network.largest_id = std::max(network.largest_id, described.tensors.front().shape.front());
     network.layers.push_back(std::move(layer));
   }

@@ -66,11 +66,12 @@ struct Network {
   std::int64_t parameter_bytes(const ModelLayer& layer) const;
 };
 
-/// The window and stride with which an adaptive pooling is an ordinary one. Throws InputError when the output's extents do not divide
-/// the input's, so that windows would differ.
+/// Whether an adaptive pooling's output divides its input, so that it is an ordinary pooling ...
+bool has_equal_windows(const Shape& input, const ModelLayer& layer);
+/// ... with this window and stride.
 Attributes adaptive_window(const Shape& input, const ModelLayer& layer);
 
-/// Throws InputError for a batch that no machine could hold.
+/// Throws InputError for a batch that no machine could hold and for an embedding that reads no ids.
 Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout);
 
 }  // namespace syncopate::capture

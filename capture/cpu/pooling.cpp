@@ -1,6 +1,6 @@
-#include <fmt/format.h>
+#include <algorithm>
+#include <array>
 
-#include "base/errors.hpp"
 #include "capture/cpu/makers.hpp"
 
 namespace syncopate::capture {
@@ -38,6 +38,52 @@ class Pooling : public PrimitiveOp {
                            {DNNL_ARG_WORKSPACE, workspace}};
     kernels_[1] = backward_chosen.impl_info_str();
   }
+};
+
+/// Means over windows that differ: of n pixels the i-th of m windows holds those from floor(i n / m) to ceil((i + 1) n / m),
+/// as in PyTorch.
+class UnevenPooling : public CpuOp {
+ public:
+  using CpuOp::CpuOp;
+
+  void forward() override {
+    std::fill_n(layer_.output, layer_.output_elements(), 0.0F);
+    for_each_pixel([this](std::int64_t from, std::int64_t to, float share) {
+      for (std::int64_t i = 0; i < channels_; ++i) layer_.output[to + i] += share * layer_.inputs[0][from + i];
+    });
+  }
+
+  void backward() override {
+    float* gradient = layer_.input_gradients[0];
+    if (gradient == nullptr) return;
+    std::fill_n(gradient, layer_.input_elements(0), 0.0F);
+    for_each_pixel([&](std::int64_t from, std::int64_t to, float share) {
+      for (std::int64_t i = 0; i < channels_; ++i) gradient[from + i] += share * layer_.output_gradient[to + i];
+    });
+  }
+
+ private:
+  /// Calls visit(input pixel, output pixel, 1 / pixels of the window) for each pixel of each window.
+  template <class Visit>
+  void for_each_pixel(Visit visit) const {
+    const Shape& input = layer_.shapes[0];
+    const Shape& output = layer_.layer.output;
+    for (std::int64_t pixel = 0; pixel < layer_.batch * output[1] * output[2]; ++pixel) {
+      const std::int64_t sample = pixel / (output[1] * output[2]);
+      const auto [top, bottom] = window(pixel / output[2] % output[1], input[1], output[1]);
+      const auto [left, right] = window(pixel % output[2], input[2], output[2]);
+      const float share = 1.0F / static_cast<float>((bottom - top) * (right - left));
+      for (std::int64_t y = top; y < bottom; ++y) {
+        for (std::int64_t x = left; x < right; ++x) visit(((sample * input[1] + y) * input[2] + x) * channels_, pixel * channels_, share);
+      }
+    }
+  }
+
+  static std::array<std::int64_t, 2> window(std::int64_t i, std::int64_t input, std::int64_t output) {
+    return {i * input / output, ((i + 1) * input + output - 1) / output};
+  }
+
+  std::int64_t channels_ = layer_.layer.output[0];
 };
 
 /// The largest of each feature over all tokens; its gradient goes to the token that had it.
@@ -93,6 +139,7 @@ std::unique_ptr<CpuOp> make_average_pooling(const CpuLayer& layer) {
 }
 
 std::unique_ptr<CpuOp> make_adaptive_pooling(const CpuLayer& layer) {
+  if (!has_equal_windows(layer.shapes[0], layer.layer)) return std::make_unique<UnevenPooling>(layer);
   return std::make_unique<Pooling>(layer, dnnl::algorithm::pooling_avg_exclude_padding, adaptive_window(layer.shapes[0], layer.layer));
 }
 

@@ -72,6 +72,7 @@ const std::vector<Case> cases = {
     {"max_pool", "[2, 6, 6]", conv + last(R"("max_pool", "kernel": 3, "stride": 2, "pad": 1, "ceil": true)")},
     {"avg_pool", "[2, 6, 6]", conv + last(R"("avg_pool", "kernel": 3, "stride": 2, "pad": 1, "ceil": true)")},
     {"adaptive_avg_pool", "[2, 6, 4]", conv + last(R"("adaptive_avg_pool", "output": 2)")},
+    {"adaptive_avg_pool", "[2, 7, 5]", conv + last(R"("adaptive_avg_pool", "output": [3, 2])")},
     {"max_over_time", "[4, 5]", linear + last(R"("max_over_time")")},
     {"flatten", "[2, 3, 3]", conv + last(R"("flatten")")},
     {"flatten", "[2, 1, 1]", conv + last(R"("flatten")")},
