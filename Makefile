@@ -1,13 +1,15 @@
 # The README's commands. Everything else is CMake: see CMakePresets.json.
 
-# Every Debian package that building, testing, linting and reporting need.
-PACKAGES := build-essential cmake ninja-build libsimgrid-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev libdnnl-dev \
-	python3 python3-matplotlib python3-pandas clang-format clang-tidy git
+# Every Debian package that building capture and testing it need ...
+CAPTURE_PACKAGES := build-essential cmake ninja-build libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev \
+	libdnnl-dev python3
+# ... and what the rest, linting and reporting need besides.
+PACKAGES := $(CAPTURE_PACKAGES) libsimgrid-dev python3-matplotlib python3-pandas clang-format clang-tidy git
 
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint bench picture build packages debug clean
+.PHONY: demo test lint bench picture build capture packages debug clean
 
 demo: build
 	build/simctl run scenarios/scalability.json -o results/scalability --timeline 84-89
@@ -18,8 +20,8 @@ test: build
 	ctest --preset release
 
 lint: build
-	git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
-	run-clang-tidy -quiet -j $$(nproc) -p build -extra-arg=-Wno-unknown-warning-option '$(CURDIR)/(sim|tests)/.*' > build/clang-tidy.log 2>&1 || \
+	git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
+	run-clang-tidy -quiet -j $$(nproc) -p build -extra-arg=-Wno-unknown-warning-option '$(CURDIR)/(sim|capture|tests)/.*\.cpp' > build/clang-tidy.log 2>&1 || \
 		{ grep -E '(warning|error):' build/clang-tidy.log; exit 1; }
 
 bench: build
@@ -32,6 +34,12 @@ picture: demo
 build: packages
 	cmake --preset release > /dev/null
 	cmake --build --preset release
+
+# The capturer alone, without SimGrid, into build-capture: for a machine that lends its GPU.
+capture: PACKAGES := $(CAPTURE_PACKAGES)
+capture: packages
+	cmake --preset capture
+	cmake --build --preset capture
 
 # With sanitizers; `ctest --preset debug` then runs the tests.
 debug: packages
@@ -46,4 +54,4 @@ packages:
 	fi
 
 clean:
-	rm -rf build build-debug results
+	rm -rf build build-debug build-capture results

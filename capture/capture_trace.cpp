@@ -38,7 +38,8 @@ Trace capture_trace(const Network& network, const DeviceDescription& device, con
                   {"backward_busy_s", summary.backward_busy.value},
                   {"iteration_s", summary.iteration.median.value},
                   {"sum_of_layers_s", summary.sum_of_layers.value},
-                  {"outliers", summary.outliers}};
+                  {"outliers", summary.outliers},
+                  {"drift", summary.drift}};
   if (!device.clocks.empty()) trace.timing["clocks"] = device.clocks;
   if (!device.kernels.empty()) trace.timing["kernels"] = device.kernels;
   trace.update = summary.update.median;

@@ -40,7 +40,7 @@ Layout cpu_layout(std::string_view /*dtype*/) { return Layout::channels_last; }
 
 constexpr std::array table = {
     DeviceRow{"cuda", "an NVIDIA GPU, through cuDNN and cuBLAS", "fp32, tf32, fp16, bf16", make_cuda_device, 10, cuda_layout},
-    DeviceRow{"cpu", "the processor, through oneDNN", "fp32", make_cpu_device, 3, cpu_layout},
+    DeviceRow{"cpu", "the processor, through oneDNN", "fp32", make_cpu_device, 2, cpu_layout},
 };
 
 }  // namespace

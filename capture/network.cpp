@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "base/errors.hpp"
@@ -20,6 +21,14 @@ bool is_view(const ModelLayer& layer, const Shape& input, Layout layout) {
   if (layer.op->name == "to_tokens") return layout == Layout::channels_last;
   if (layer.op->name != "flatten") return false;
   return layout == Layout::channels_first || input.size() < 3 || input[0] == 1 || input[1] * input[2] == 1;
+}
+
+/// A ReLU may write over its input when nobody else reads that, the backward of the layer that made it included; frameworks do so too.
+bool works_in_place(const Network& network, const ModelLayer& layer, const std::vector<std::size_t>& readers) {
+  constexpr std::array<std::string_view, 5> never_look_back = {"conv2d", "conv1d", "linear", "batch_norm", "add"};
+  const std::size_t source = layer.inputs.front();
+  if (layer.op->name != "relu" || source == Model::input_layer || readers[source] != 1) return false;
+  return std::find(never_look_back.begin(), never_look_back.end(), network.model.layers[source].op->name) != never_look_back.end();
 }
 
 /// Gives buffers their places: the largest first, each as low as those that live at the same time allow. Returns the sum.
@@ -47,12 +56,15 @@ std::int64_t pack(std::vector<Buffer>& buffers, std::int64_t element_bytes) {
   return top;
 }
 
-/// Follows gradients from the loss to the input and gives each its buffer.
+/// Follows gradients from the loss to the input and gives each its buffer. A sum hands its gradient on as it is, and so does a
+/// view; a ReLU works on its gradient in place where nobody else is to read it.
 void plan_gradients(Network& network) {
   const std::size_t count = network.layers.size();
   const auto step = [count](std::size_t layer) { return count - layer; };
+  std::vector<int> users;  // of each buffer: layers that left or were handed it
   const auto add_buffer = [&](std::int64_t elements, std::size_t born, std::size_t dies) {
     network.buffers.push_back({elements, born, dies, 0});
+    users.push_back(0);
     return network.buffers.size() - 1;
   };
   for (const std::size_t head : network.heads) {
@@ -64,18 +76,19 @@ void plan_gradients(Network& network) {
     layer.input_gradients.assign(described.inputs.size(), NetworkLayer::no_buffer);
     if (!layer.trains) continue;
     layer.output_gradient = layer.contributions.size() == 1 ? layer.contributions.front() : add_buffer(layer.elements, step(i), step(i));
-    // A sum hands its gradient on as it is, and so does a view.
-    const bool hands_on = layer.aliased || described.op->name == "add";
+    const bool same_buffer = described.op->name == "add" || is_view(described, network.shape(described.inputs.front()), network.layout) ||
+                             (described.op->name == "relu" && users[layer.output_gradient] <= 1);
     for (std::size_t slot = 0; slot < described.inputs.size(); ++slot) {
       const std::size_t source = described.inputs[slot];
       if (source == Model::input_layer || !network.layers[source].trains) continue;
-      if (hands_on) {
+      if (same_buffer) {
         Buffer& buffer = network.buffers[layer.output_gradient];
         buffer.dies = std::max(buffer.dies, step(source));
         layer.input_gradients[slot] = layer.output_gradient;
       } else {
         layer.input_gradients[slot] = add_buffer(network.layers[source].elements, step(i), step(source));
       }
+      ++users[layer.input_gradients[slot]];
       network.layers[source].contributions.push_back(layer.input_gradients[slot]);
     }
   }
@@ -124,23 +137,23 @@ Network plan_network(Model model, std::int64_t batch, const std::string& dtype, 
   network.element_bytes = static_cast<std::int64_t>(syncopate::element_bytes(dtype).value());
   require_possible(network);
   network.input_elements = batch * elements(network.model.input);
-  std::vector<bool> read(network.model.layers.size(), false);
+  std::vector<std::size_t> readers(network.model.layers.size());
   for (const ModelLayer& described : network.model.layers) {
+    for (const std::size_t source : described.inputs) {
+      if (source != Model::input_layer) ++readers[source];
+    }
+  }
+  for (const ModelLayer& described : network.model.layers) {
+    require_capturable(network, described);
     NetworkLayer layer;
     layer.elements = batch * elements(described.output);
-    layer.aliased = is_view(described, network.shape(described.inputs.front()), layout);
-    layer.trains = !described.tensors.empty();
-    for (const std::size_t source : described.inputs) {
-      if (source == Model::input_layer) continue;
-      read[source] = true;
-      layer.trains = layer.trains || network.layers[source].trains;
-    }
-    require_capturable(network, described);
+    layer.aliased = is_view(described, network.shape(described.inputs.front()), layout) || works_in_place(network, described, readers);
+    layer.trains = !described.tensors.empty() ||
+                   std::any_of(described.inputs.begin(), described.inputs.end(),
+                               [&network](std::size_t source) { return source != Model::input_layer && network.layers[source].trains; });
     if (described.op->name == "embedding") network.largest_id = std::max(network.largest_id, described.tensors.front().shape.front());
+    if (readers[network.layers.size()] == 0) network.heads.push_back(network.layers.size());
     network.layers.push_back(std::move(layer));
-  }
-  for (std::size_t i = 0; i < read.size(); ++i) {
-    if (!read[i]) network.heads.push_back(i);
   }
   plan_gradients(network);
   network.buffer_bytes = pack(network.buffers, network.element_bytes);

@@ -25,7 +25,7 @@ struct NetworkLayer {
   static constexpr std::size_t no_buffer = static_cast<std::size_t>(-1);
 
   std::int64_t elements = 0;  ///< of the output, of the whole batch
-  bool aliased = false;       ///< the output is the first input, in other clothes
+  bool aliased = false;       ///< the output lies where the first input does: a view of it, or written over it
   bool trains = false;        ///< it or a layer before it has parameters, so that backward runs through it
   /// Where this layer's backward leaves the gradient of each input, or no_buffer where nothing before it trains.
   std::vector<std::size_t> input_gradients;

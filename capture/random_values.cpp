@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.hpp"
+
 namespace syncopate::capture {
 
 namespace {

@@ -46,6 +46,12 @@ std::vector<Seconds> between(const std::vector<Marks>& iterations, std::size_t f
   return times;
 }
 
+/// How much longer the median iteration of the second half lasts than that of the first.
+double drift_of(const std::vector<Seconds>& totals) {
+  const auto middle = totals.begin() + static_cast<std::ptrdiff_t>(totals.size() / 2);
+  return spread({middle, totals.end()}).median / spread({totals.begin(), middle}).median - 1;
+}
+
 void add_warnings(Summary& summary, std::size_t iterations) {
   constexpr double most_apart = 0.05;
   const double apart = summary.sum_of_layers / summary.iteration.median - 1;
@@ -53,6 +59,11 @@ void add_warnings(Summary& summary, std::size_t iterations) {
     summary.warnings.push_back(
         fmt::format("the medians of the layers add up to {}, {:+.1f}% off the iteration's {}: capture again on a quieter machine",
                     format_seconds(summary.sum_of_layers), 100 * apart, format_seconds(summary.iteration.median)));
+  }
+  if (std::abs(summary.drift) > most_apart) {
+    summary.warnings.push_back(
+        fmt::format("the second half of the iterations lasts {:+.1f}% longer than the first: the device's speed changed, capture again",
+                    100 * summary.drift));
   }
   constexpr std::size_t one_in = 5;
   if (summary.outliers * one_in > iterations) {
@@ -107,6 +118,7 @@ Summary summarize(const Recording& recording) {
   const Seconds longest = summary.iteration.third + 1.5 * (summary.iteration.third - summary.iteration.first);
   summary.outliers =
       static_cast<std::size_t>(std::count_if(totals.begin(), totals.end(), [longest](Seconds time) { return time > longest; }));
+  summary.drift = drift_of(totals);
   add_warnings(summary, totals.size());
   return summary;
 }

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "capture/cpu/makers.hpp"
-#include "capture/random_values.hpp"
+#include "capture/dropout.hpp"
 
 namespace syncopate::capture {
 
@@ -40,12 +40,15 @@ class Dropout : public CpuOp {
  private:
   void drop(const float* from, float* to) const {
     const std::int64_t count = layer_.output_elements();
-    for (std::int64_t first = 0; first < count; first += 4) {
-      const auto words = dropout_words(layer_.iteration, static_cast<std::uint32_t>(layer_.index), static_cast<std::uint64_t>(first / 4));
-      const std::int64_t last = std::min<std::int64_t>(4, count - first);
-      for (std::int64_t i = 0; i < last; ++i)
-        to[first + i] = words[static_cast<std::size_t>(i)] < dropout_kept ? dropout_scale * from[first + i] : 0.0F;
-    }
+    const auto index = static_cast<std::uint32_t>(layer_.index);
+    const auto keep = [=, this](std::int64_t first, std::int64_t last) {
+      const auto words = dropout_words(layer_.iteration, index, static_cast<std::uint64_t>(first / 4));
+      for (std::int64_t i = first; i < last; ++i)
+        to[i] = words[static_cast<std::size_t>(i - first)] < dropout_kept ? dropout_scale * from[i] : 0.0F;
+    };
+    const std::int64_t whole = count / 4 * 4;
+    for (std::int64_t first = 0; first < whole; first += 4) keep(first, first + 4);
+    if (whole < count) keep(whole, count);
   }
 };
 

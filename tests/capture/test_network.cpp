@@ -60,6 +60,27 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
     CHECK(plan("[4, 1, 1]", layers, 1, "fp32", Layout::channels_last).layers[1].aliased);
   }
 
+  TEST_CASE("a ReLU works in place where nobody else reads its input, and on gradients that nobody else reads") {
+    CHECK(plan("[50]", residual).layers[1].aliased);
+    const Network busy = plan("[50]", R"(
+      {"name": "a", "op": "linear", "out_features": 100},
+      {"name": "b", "op": "relu"},
+      {"name": "c", "op": "linear", "out_features": 100, "inputs": ["a"]},
+      {"name": "d", "op": "tanh"},
+      {"name": "e", "op": "relu"},
+      {"name": "f", "op": "add", "inputs": ["e", "b"]})");
+    CHECK_FALSE(busy.layers[1].aliased);  // c reads a too
+    CHECK_FALSE(busy.layers[4].aliased);  // tanh's backward may read its output
+    // b and e were handed one gradient, which neither may change.
+    CHECK(busy.layers[1].output_gradient == busy.layers[4].output_gradient);
+    CHECK(busy.layers[1].input_gradients[0] != busy.layers[1].output_gradient);
+    CHECK(busy.layers[4].input_gradients[0] != busy.layers[4].output_gradient);
+    const Network chain = plan("[50]", R"({"name": "a", "op": "linear", "out_features": 9}, {"name": "b", "op": "relu"},
+                                          {"name": "c", "op": "linear", "out_features": 2})");
+    CHECK(chain.layers[1].aliased);
+    CHECK(chain.layers[1].input_gradients[0] == chain.layers[1].output_gradient);
+  }
+
   TEST_CASE("memory, by hand") {
     const Network network = plan("[50]", residual, 8);
     const double parameters = 50 * 100 + 100 + 100 * 100 + 100 + 100 * 10 + 10;
@@ -67,14 +88,14 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
     CHECK(network.memory.parameters == Bytes(4 * parameters));
     CHECK(network.memory.gradients == Bytes(4 * parameters));
     CHECK(network.memory.momentum == Bytes(4 * parameters));
-    CHECK(network.memory.activations == Bytes(8 * (4 * 100 + 10) * 4));
-    // At the turn of b: what c and the addition left for it, their sum, and what b leaves for a. 8 x 100 numbers are 3200 bytes,
-    // in steps of 256: 3328.
-    CHECK(network.memory.activation_gradients == Bytes(4 * 3328));
+    CHECK(network.memory.activations == Bytes(8 * (3 * 100 + 10) * 4));
+    // At the turn of b: what c and the addition left for it and their sum, which it then works on in place. 8 x 100 numbers are
+    // 3200 bytes, in steps of 256: 3328.
+    CHECK(network.memory.activation_gradients == Bytes(3 * 3328));
     const Network half = plan("[50]", residual, 8, "bf16");
     CHECK(half.memory.parameters == Bytes(6 * parameters));
     CHECK(half.memory.gradients == Bytes(2 * parameters));
-    CHECK(half.memory.activations == Bytes(8 * (4 * 100 + 10) * 2));
+    CHECK(half.memory.activations == Bytes(8 * (3 * 100 + 10) * 2));
   }
 
   TEST_CASE("gradients that live at one time never share memory, in every model that is shipped") {

@@ -166,6 +166,15 @@ TEST_SUITE("Do a recording's statistics say what the clock said?") {
           "the medians of the layers add up to 667 us, -37.5% off the iteration's 1.067 ms: capture again on a quieter machine");
   }
 
+  TEST_CASE("a device that becomes slower half-way is a warning") {
+    const Summary summary = summary_of(
+        [](int iteration, Work work, std::size_t layer) { return steady(iteration, work, layer) * (iteration > 19 ? 1.08 : 1); });
+    CHECK(summary.drift == doctest::Approx(0.08));
+    REQUIRE(summary.warnings.size() == 1);
+    CHECK(summary.warnings[0] ==
+          "the second half of the iterations lasts +8.0% longer than the first: the device's speed changed, capture again");
+  }
+
   TEST_CASE("the clock's floor is what it shows between two marks") {
     FakeDevice device([](int /*iteration*/, Work work, std::size_t /*layer*/) { return work == Work::mark ? 0.5 : 10; }, false);
     check_us(record(device, layers, {1, 30}).floor, 0.5);

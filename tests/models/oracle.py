@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def read(path):
-    """The layers in order of execution: name, op, inputs (full names), shape, tensors [(name, shape)] and macs."""
+    """The layers in order of execution: name, op, inputs (full names), entry (its attributes), shape, tensors [(name, shape)] and macs."""
     model = json.loads(Path(path).read_text(encoding="utf-8"))
     known = {"$input": {"name": "$input", "shape": model["input"]}}  # full name of a layer or instance -> the layer that it ends in
     layers = []
@@ -31,7 +31,7 @@ def expand(entries, prefix, own_input, blocks, known, layers):
             known[name] = layers[-1]
         else:
             sources = [known[other] for other in inputs]
-            layer = {"name": name, "op": entry["op"], "inputs": [source["name"] for source in sources]}
+            layer = {"name": name, "op": entry["op"], "inputs": [source["name"] for source in sources], "entry": entry}
             layer["shape"], tensors, layer["macs"] = OPS[entry["op"]]([source["shape"] for source in sources], entry)
             layer["tensors"] = [(f"{name}.{tensor}", shape) for tensor, shape in tensors]
             layers.append(layer)
@@ -131,10 +131,10 @@ same = free(lambda shape, entry: shape)
 OPS = {
     "conv2d": conv2d, "conv1d": conv1d, "linear": linear, "embedding": embedding, "attention": attention,
     "batch_norm": norm(0), "layer_norm": norm(-1), "max_pool": pool, "avg_pool": pool, "concat": concat, "add": add,
-    "lrn": same, "relu": same, "tanh": same, "gelu": same, "dropout": same,
+    "lrn": same, "relu": same, "tanh": same, "gelu": same, "silu": same, "sigmoid": same, "dropout": same,
     "adaptive_avg_pool": free(lambda shape, entry: shape[:1] + pair(entry["output"])),
     "flatten": free(lambda shape, entry: [math.prod(shape)]),
     "max_over_time": free(lambda shape, entry: shape[1:]),
     "first_token": free(lambda shape, entry: shape[1:]),
-    "pad_shortcut": free(lambda shape, entry: [entry["out_channels"]] + [math.ceil(n / entry["stride"]) for n in shape[1:]]),
+    "pad_shortcut": free(lambda shape, entry: [entry["out_channels"]] + [math.ceil(n / s) for n, s in zip(shape[1:], pair(entry.get("stride", 1)))]),
 }

@@ -8,7 +8,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIMCTL = pathlib.Path(os.environ.get("SIMCTL", ROOT / "build" / "simctl"))
-PAGES = ["README.md", "scenarios/README.md", "traces/README.md", "models/README.md", "sim/README.md", "sim/output/RESULTS.md", "analysis/README.md"]
+CAPTURE = pathlib.Path(os.environ.get("CAPTURE", ROOT / "build" / "capture"))
+PAGES = ["README.md", "scenarios/README.md", "traces/README.md", "models/README.md", "sim/README.md", "sim/output/RESULTS.md", "analysis/README.md",
+         "capture/README.md"]
 
 
 def blocks(page, language):
@@ -23,6 +25,7 @@ class Documents(unittest.TestCase):
                 (scratch / name).symlink_to(ROOT / name)
             (scratch / "build").mkdir()
             (scratch / "build/simctl").symlink_to(SIMCTL)
+            (scratch / "build/capture").symlink_to(CAPTURE)
             commands = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines() if line and not line.startswith("#")]
             self.assertGreater(len(commands), 8)
             for command in commands:

@@ -1,4 +1,4 @@
-"""Does every file of sim/ include only from its own layer or those above it?"""
+"""Does every file of sim/ and capture/ include only from its own layer or those above it?"""
 import pathlib
 import re
 import unittest
@@ -17,6 +17,12 @@ class Layers(unittest.TestCase):
                 checked += 1
                 self.assertLessEqual(LEVEL[included], level, f"{path.relative_to(SIM)} includes from {included}/, a layer below its own")
         self.assertGreater(checked, 50)
+
+    def test_capture_needs_what_both_programs_share_only(self):
+        for path in sorted((SIM.parent / "capture").rglob("*.*")):
+            if path.suffix in (".cpp", ".hpp", ".cu", ".cuh"):
+                for included in re.findall(r'#include "(\w+)/', path.read_text()):
+                    self.assertIn(included, ("base", "model", "trace", "capture"), path.name)
 
     def test_only_cluster_and_engine_see_simgrid(self):
         for path in sorted(SIM.glob("*/*.?pp")):

@@ -1,0 +1,148 @@
+#include "capture/cuda/image.cuh"
+#include "capture/cuda/launch.cuh"
+
+namespace syncopate::capture {
+
+namespace {
+
+template <class T, class Index>
+__global__ void copy_rows_kernel(const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride, Index count, Index width) {
+  for (Index i = thread_index<Index>(); i < count; i += thread_count<Index>()) {
+    const Index row = i / width;
+    const Index column = i % width;
+    to[row * to_stride + column] = from[row * from_stride + column];
+  }
+}
+
+template <class T, class Index>
+__global__ void transpose_kernel(const T* from, T* to, Index count, Index rows, Index columns) {
+  for (Index i = thread_index<Index>(); i < count; i += thread_count<Index>()) {
+    const Index row = i % rows;
+    const Index column = i / rows % columns;
+    const Index sample = i / (rows * columns);
+    to[i] = from[(sample * rows + row) * columns + column];
+  }
+}
+
+template <class T, class Index>
+__global__ void pad_shortcut_kernel(const T* input, Image from, T* output, Image to, Pair stride) {
+  const int before = (to.channels - from.channels) / 2;
+  const auto count = static_cast<Index>(to.elements());
+  for (Index i = thread_index<Index>(); i < count; i += thread_count<Index>()) {
+    const Pixel<Index> pixel = pixel_at(i, to);
+    const int channel = static_cast<int>(pixel.channel) - before;
+    if (channel >= 0 && channel < from.channels) {
+      output[i] = input[place_of(pixel.sample, static_cast<Index>(channel), pixel.y * stride.height, pixel.x * stride.width, from)];
+    } else {
+      store(output + i, 0.0F);
+    }
+  }
+}
+
+template <class T, class Index>
+__global__ void pad_shortcut_backward_kernel(const T* output_gradient, Image to, T* input_gradient, Image from, Pair stride) {
+  const int before = (to.channels - from.channels) / 2;
+  const auto count = static_cast<Index>(from.elements());
+  for (Index i = thread_index<Index>(); i < count; i += thread_count<Index>()) {
+    const Pixel<Index> pixel = pixel_at(i, from);
+    const int y = pixel.y / stride.height;
+    const int x = pixel.x / stride.width;
+    if (y * stride.height == pixel.y && x * stride.width == pixel.x && y < to.height && x < to.width) {
+      input_gradient[i] = output_gradient[place_of(pixel.sample, pixel.channel + static_cast<Index>(before), y, x, to)];
+    } else {
+      store(input_gradient + i, 0.0F);
+    }
+  }
+}
+
+template <class T, class Index>
+__global__ void look_up_kernel(const T* table, const std::int32_t* ids, T* output, Index count, Index width, std::int64_t entries) {
+  for (Index i = thread_index<Index>(); i < count; i += thread_count<Index>()) {
+    const std::int64_t entry = ids[i / width] % entries;
+    output[i] = table[entry * width + i % width];
+  }
+}
+
+template <class T, class Index>
+__global__ void look_up_backward_kernel(const T* output_gradient, const std::int32_t* ids, float* table_gradient, Index count, Index width,
+                                        std::int64_t entries) {
+  for (Index i = thread_index<Index>(); i < count; i += thread_count<Index>()) {
+    const std::int64_t entry = ids[i / width] % entries;
+    atomicAdd(table_gradient + entry * width + i % width, to_float(output_gradient[i]));
+  }
+}
+
+}  // namespace
+
+void copy_rows(const Queue& queue, const void* from, std::int64_t from_stride, void* to, std::int64_t to_stride, std::int64_t rows,
+               std::int64_t width) {
+  const std::int64_t count = rows * width;
+  with_type(queue.number, [&](auto zero) {
+    using T = decltype(zero);
+    with_index(count, [&](auto index) {
+      using Index = decltype(index);
+      launch(queue.stream, copy_rows_kernel<T, Index>, blocks_for(count), block_threads, static_cast<const T*>(from), from_stride,
+             static_cast<T*>(to), to_stride, static_cast<Index>(count), static_cast<Index>(width));
+    });
+  });
+}
+
+void transpose(const Queue& queue, const void* from, void* to, std::int64_t samples, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t count = samples * rows * columns;
+  with_type(queue.number, [&](auto zero) {
+    using T = decltype(zero);
+    with_index(count, [&](auto index) {
+      using Index = decltype(index);
+      launch(queue.stream, transpose_kernel<T, Index>, blocks_for(count), block_threads, static_cast<const T*>(from), static_cast<T*>(to),
+             static_cast<Index>(count), static_cast<Index>(rows), static_cast<Index>(columns));
+    });
+  });
+}
+
+void pad_shortcut(const Queue& queue, const void* input, const Image& from, void* output, const Image& to, const Pair& stride) {
+  with_type(queue.number, [&](auto zero) {
+    using T = decltype(zero);
+    with_index(std::max(from.elements(), to.elements()), [&](auto index) {
+      launch(queue.stream, pad_shortcut_kernel<T, decltype(index)>, blocks_for(to.elements()), block_threads, static_cast<const T*>(input),
+             from, static_cast<T*>(output), to, stride);
+    });
+  });
+}
+
+void pad_shortcut_backward(const Queue& queue, const void* output_gradient, const Image& to, void* input_gradient, const Image& from,
+                           const Pair& stride) {
+  with_type(queue.number, [&](auto zero) {
+    using T = decltype(zero);
+    with_index(std::max(from.elements(), to.elements()), [&](auto index) {
+      launch(queue.stream, pad_shortcut_backward_kernel<T, decltype(index)>, blocks_for(from.elements()), block_threads,
+             static_cast<const T*>(output_gradient), to, static_cast<T*>(input_gradient), from, stride);
+    });
+  });
+}
+
+void look_up(const Queue& queue, const void* table, const std::int32_t* ids, void* output, std::int64_t count, std::int64_t entries,
+             std::int64_t width) {
+  with_type(queue.number, [&](auto zero) {
+    using T = decltype(zero);
+    with_index(count * width, [&](auto index) {
+      using Index = decltype(index);
+      launch(queue.stream, look_up_kernel<T, Index>, blocks_for(count * width), block_threads, static_cast<const T*>(table), ids,
+             static_cast<T*>(output), static_cast<Index>(count * width), static_cast<Index>(width), entries);
+    });
+  });
+}
+
+void look_up_backward(const Queue& queue, const void* output_gradient, const std::int32_t* ids, float* table_gradient, std::int64_t count,
+                      std::int64_t entries, std::int64_t width) {
+  with_type(queue.number, [&](auto zero) {
+    using T = decltype(zero);
+    with_index(count * width, [&](auto index) {
+      using Index = decltype(index);
+      launch(queue.stream, look_up_backward_kernel<T, Index>, blocks_for(count * width), block_threads,
+             static_cast<const T*>(output_gradient), ids, table_gradient, static_cast<Index>(count * width), static_cast<Index>(width),
+             entries);
+    });
+  });
+}
+
+}  // namespace syncopate::capture

@@ -1,0 +1,42 @@
+#include "capture/cuda/check.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace syncopate::capture {
+
+namespace {
+
+[[noreturn]] void fail(bool out_of_memory, const char* call, const char* message, std::string_view file, int line) {
+  const std::string text = fmt::format("{} at {}:{}: {}", call, file.substr(file.rfind('/') + 1), line, message);
+  if (out_of_memory) throw OutOfDeviceMemory(text);
+  throw std::runtime_error(text);
+}
+
+}  // namespace
+
+void check(cudaError_t status, const char* call, const char* file, int line) {
+  if (status != cudaSuccess) fail(status == cudaErrorMemoryAllocation, call, cudaGetErrorString(status), file, line);
+}
+
+void check(cudnnStatus_t status, const char* call, const char* file, int line) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  const bool out_of_memory =
+      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED || status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+  fail(out_of_memory, call, cudnnGetErrorString(status), file, line);
+}
+
+void check(cublasStatus_t status, const char* call, const char* file, int line) {
+  if (status != CUBLAS_STATUS_SUCCESS) fail(status == CUBLAS_STATUS_ALLOC_FAILED, call, cublasGetStatusString(status), file, line);
+}
+
+int to_int(std::int64_t extent) {
+  if (extent > std::numeric_limits<int>::max())
+    throw std::runtime_error(fmt::format("an extent of {} is more than the libraries take", extent));
+  return static_cast<int>(extent);
+}
+
+}  // namespace syncopate::capture

@@ -1,0 +1,238 @@
+#include "capture/cuda/device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/table.hpp"
+#include "capture/random_values.hpp"
+
+namespace syncopate::capture {
+
+namespace {
+
+constexpr float learning_rate = 1e-3F;
+constexpr float momentum = 0.9F;
+constexpr std::int64_t alignment = 256;
+constexpr std::size_t fewest_marks = 128;
+
+}  // namespace
+
+CudaDevice::CudaDevice() {
+  const auto require = [](cudaError_t status) {
+    if (status == cudaSuccess) return;
+    cudaGetLastError();
+    throw DeviceError(
+        fmt::format("--device cuda: no NVIDIA GPU can be used: {}; check nvidia-smi, or take --device cpu", cudaGetErrorString(status)));
+  };
+  int count = 0;
+  require(cudaGetDeviceCount(&count));
+  require(count == 0 ? cudaErrorNoDevice : cudaSetDevice(0));
+  cudaDeviceProp properties = {};
+  require(cudaGetDeviceProperties(&properties, 0));
+  name_ = static_cast<const char*>(properties.name);
+  std::array<char, 32> bus = {};
+  require(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), 0));
+  nvml_ = std::make_unique<Nvml>(bus.data());
+  try {
+    tools_.stream = StreamHandle([](cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking); },
+                                 "cudaStreamCreateWithFlags");
+    tools_.cudnn = CudnnHandle(cudnnCreate, "cudnnCreate");
+    check(cudnnSetStream(tools_.cudnn.get(), tools_.stream.get()), "cudnnSetStream");
+    tools_.cublas = CublasHandle(cublasCreate, "cublasCreate");
+    check(cublasSetStream(tools_.cublas.get(), tools_.stream.get()), "cublasSetStream");
+    delay(tools_.stream.get(), 0);  // shows whether this program has code for the GPU
+    check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+  } catch (const std::runtime_error& error) {
+    throw DeviceError(fmt::format("--device cuda: {} cannot be used: {}; check nvidia-smi, or take --device cpu", name_, error.what()));
+  }
+}
+
+void CudaDevice::set_up(const Network& network) {
+  network_ = &network;
+  std::size_t free = 0;
+  std::size_t all = 0;
+  check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
+  const auto too_small = [&] {
+    return DeviceError(
+        fmt::format("{} at batch {} needs {} and what cuDNN takes besides, and {} of {} are free on {}; choose a smaller --batch{}",
+                    network.model.name, network.batch, format_bytes(network.memory.total()), format_bytes(Bytes(static_cast<double>(free))),
+                    format_bytes(Bytes(static_cast<double>(all))), name_, network.element_bytes > 2 ? " or --dtype bf16" : ""));
+  };
+  if (network.memory.total() > Bytes(static_cast<double>(free))) throw too_small();
+  try {
+    build();
+  } catch (const OutOfDeviceMemory&) {
+    throw too_small();
+  }
+}
+
+void CudaDevice::build() {
+  const Network& network = *network_;
+  tools_.number = network.dtype == "fp16" ? Number::fp16 : network.dtype == "bf16" ? Number::bf16 : Number::fp32;
+  tools_.tf32 = network.dtype == "tf32";
+  const std::int64_t input_bytes = input_is_ids() ? static_cast<std::int64_t>(sizeof(std::int32_t)) : network.element_bytes;
+  input_ = tools_.allocate(network.input_elements * input_bytes);
+  std::int64_t total = 0;
+  std::vector<std::int64_t> offsets;
+  for (const NetworkLayer& layer : network.layers) {
+    offsets.push_back(total);
+    if (!layer.aliased) total += (layer.elements * network.element_bytes + alignment - 1) / alignment * alignment;
+  }
+  activations_ = tools_.allocate(total);
+  gradients_ = tools_.allocate(network.buffer_bytes);
+  loss_ = tools_.allocate(sizeof(double));
+  for (std::size_t i = 0; i < network.layers.size(); ++i) add_layer(i, activations_.at(offsets[i]));
+  for (const std::size_t head : network.heads) add_loss(head);
+  prepare_update();
+  write({Array::Kind::input}, random_input(network));
+  for (std::size_t i = 0; i < network.layers.size(); ++i) {
+    const ModelLayer& described = network.model.layers[i];
+    for (std::size_t tensor = 0; tensor < described.tensors.size(); ++tensor)
+      write({Array::Kind::parameter, i, tensor}, initial_values(described, i, tensor));
+  }
+  prepare_ops();
+  while (marks_.size() < std::max(fewest_marks, 2 * network.layers.size() + 4)) marks_.emplace_back(cudaEventCreate, "cudaEventCreate");
+}
+
+void CudaDevice::add_layer(std::size_t index, void* own_output) {
+  const ModelLayer& described = network_->model.layers[index];
+  const NetworkLayer& layer = network_->layers[index];
+  outputs_.push_back(layer.aliased ? output(described.inputs[0]) : own_output);
+  const CudaOpMaker make = cuda_op(described.op->name);
+  if (make == nullptr) {
+    throw InputError(fmt::format("{}: layer {}: the CUDA device has no {}; import a PyTorch profile of this model instead",
+                                 network_->model.file, described.name, described.op->name));
+  }
+  const bool reads_input = std::find(described.inputs.begin(), described.inputs.end(), Model::input_layer) != described.inputs.end();
+  if (input_is_ids() && reads_input && described.op->name != "embedding") {
+    throw InputError(fmt::format("{}: layer {}: {} reads the model's input, which is a list of ids here; only embedding can",
+                                 network_->model.file, described.name, described.op->name));
+  }
+  ops_.push_back(make(layer_context(index)));
+  contributions_.emplace_back();
+  if (layer.contributions.size() < 2) return;
+  for (const std::size_t buffer : layer.contributions) contributions_.back().push_back(gradient(buffer));
+}
+
+void CudaDevice::add_loss(std::size_t head) {
+  const NetworkLayer& layer = network_->layers[head];
+  const Shape& shape = network_->shape(head);
+  const bool planes = shape.size() == 3 && network_->layout == Layout::channels_first;
+  const std::int64_t classes = shape.size() == 3 ? shape[0] : shape.back();
+  const std::int64_t inner = planes ? elements(shape) / classes : 1;
+  losses_.emplace_back(tools_, Logits{layer.elements / classes / inner, classes, inner}, outputs_[head],
+                       layer.trains ? gradient(layer.contributions.front()) : nullptr);
+}
+
+/// Lets libraries try their algorithms in much memory, then keeps what those need that they chose.
+void CudaDevice::prepare_ops() {
+  constexpr std::size_t share = 4;
+  constexpr std::size_t most = std::size_t{4} << 30U;
+  std::size_t free = 0;
+  std::size_t all = 0;
+  check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
+  tools_.workspace = tools_.allocate(static_cast<std::int64_t>(std::min(free / share, most)));
+  std::size_t needed = 0;
+  for (const std::unique_ptr<CudaOp>& op : ops_) needed = std::max(needed, op->prepare());
+  check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+  tools_.workspace = {};
+  tools_.workspace = tools_.allocate(static_cast<std::int64_t>(needed));
+}
+
+void CudaDevice::prepare_update() {
+  std::vector<DescentPiece> pieces;
+  for (const std::unique_ptr<CudaOp>& op : ops_) {
+    first_descent_.push_back(descents_.size());
+    for (const CudaParameter& parameter : op->parameters()) {
+      const std::int64_t bytes = parameter.count() * number_bytes(Number::fp32);
+      auto* moving = optimizer_memory_.emplace_back(tools_.allocate(bytes)).as<float>();
+      auto* master = parameter.number == Number::fp32 ? parameter.value.as<float>()
+                                                      : optimizer_memory_.emplace_back(tools_.allocate(bytes)).as<float>();
+      const auto tensor = static_cast<std::int64_t>(descents_.size());
+      for (std::int64_t first = 0; first < parameter.count(); first += DescentPiece::elements) pieces.push_back({tensor, first});
+      descents_.push_back({master, parameter.value.data(), parameter.gradient.data(), moving, parameter.count(), parameter.number});
+    }
+  }
+  if (descents_.empty()) return;
+  const std::size_t bytes = descents_.size() * sizeof(Descent);
+  device_descents_ = tools_.allocate(static_cast<std::int64_t>(bytes));
+  copy_to_device(device_descents_.data(), descents_.data(), bytes, tools_.stream.get());
+  descent_piece_count_ = static_cast<std::int64_t>(pieces.size());
+  descent_pieces_ = tools_.allocate(static_cast<std::int64_t>(pieces.size() * sizeof(DescentPiece)));
+  copy_to_device(descent_pieces_.data(), pieces.data(), pieces.size() * sizeof(DescentPiece), tools_.stream.get());
+}
+
+CudaLayer CudaDevice::layer_context(std::size_t index) {
+  const ModelLayer& described = network_->model.layers[index];
+  const NetworkLayer& layer = network_->layers[index];
+  CudaLayer context = {tools_, *network_, described, index, {}, {}, outputs_[index], {}, gradient(layer.output_gradient), iteration_};
+  for (std::size_t slot = 0; slot < described.inputs.size(); ++slot) {
+    context.shapes.push_back(network_->shape(described.inputs[slot]));
+    context.inputs.push_back(output(described.inputs[slot]));
+    context.input_gradients.push_back(gradient(layer.input_gradients[slot]));
+  }
+  return context;
+}
+
+void* CudaDevice::gradient(std::size_t buffer) {
+  return buffer == NetworkLayer::no_buffer ? nullptr : gradients_.at(network_->buffers[buffer].offset);
+}
+
+void CudaDevice::begin(bool queue_first) {
+  ++iteration_;
+  marked_ = 0;
+  if (queue_first) {
+    constexpr std::chrono::nanoseconds shortest = std::chrono::microseconds(100);
+    constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(100);
+    const auto wait = std::clamp(longest_queueing_ * 3 / 2, shortest, longest);
+    delay(tools_.stream.get(), static_cast<std::uint64_t>(wait.count()));
+  }
+  begun_ = HostClock::now();
+}
+
+void CudaDevice::forward(std::size_t layer) {
+  if (layer < ops_.size()) return ops_[layer]->forward();
+  check(cudaMemsetAsync(loss_.data(), 0, loss_.bytes(), tools_.stream.get()), "cudaMemsetAsync");
+  for (const CudaLoss& loss : losses_) loss.forward(loss_.as<double>());
+}
+
+void CudaDevice::backward(std::size_t layer) {
+  if (layer == ops_.size()) {
+    for (const CudaLoss& loss : losses_) loss.backward();
+    return;
+  }
+  const NetworkLayer& planned = network_->layers[layer];
+  if (!planned.trains) return;
+  if (!contributions_[layer].empty()) sum(tools_.queue(), contributions_[layer], gradient(planned.output_gradient), planned.elements);
+  ops_[layer]->backward();
+}
+
+void CudaDevice::update() {
+  descend(tools_.stream.get(), device_descents_.as<Descent>(), descent_pieces_.as<DescentPiece>(), descent_piece_count_, learning_rate,
+          momentum);
+}
+
+void CudaDevice::mark() {
+  if (marked_ == marks_.size()) marks_.emplace_back(cudaEventCreate, "cudaEventCreate");
+  check(cudaEventRecord(marks_[marked_++].get(), tools_.stream.get()), "cudaEventRecord");
+}
+
+std::vector<Seconds> CudaDevice::collect() {
+  // The first iteration also loads kernels, which no later one does.
+  if (iteration_ > 1) longest_queueing_ = std::max<std::chrono::nanoseconds>(longest_queueing_, HostClock::now() - begun_);
+  check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+  std::vector<Seconds> times;
+  times.reserve(marked_);
+  for (std::size_t i = 0; i < marked_; ++i) {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, marks_.front().get(), marks_[i].get()), "cudaEventElapsedTime");
+    times.emplace_back(1e-3 * static_cast<double>(milliseconds));
+  }
+  return times;
+}
+
+std::unique_ptr<Device> make_cuda() { return std::make_unique<CudaDevice>(); }
+
+}  // namespace syncopate::capture

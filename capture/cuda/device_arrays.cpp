@@ -1,0 +1,124 @@
+// What a CudaDevice lets one see: its arrays, and what it says of itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "capture/cuda/device.hpp"
+
+namespace syncopate::capture {
+
+namespace {
+
+/// to[sample, column, row] = from[sample, row, column].
+std::vector<float> swap_last(std::span<const float> from, std::int64_t samples, std::int64_t rows, std::int64_t columns) {
+  std::vector<float> to(from.size());
+  auto place = from.begin();
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t column = 0; column < columns; ++column)
+        to[static_cast<std::size_t>((sample * columns + column) * rows + row)] = *place++;
+    }
+  }
+  return to;
+}
+
+std::string format_version(int version, int thousand) { return fmt::format("{}.{}", version / thousand, version % thousand / 10); }
+
+}  // namespace
+
+CudaDevice::Place CudaDevice::place_of(void* numbers, const Shape& shape) const {
+  if (shape.size() != 3) return {numbers, tools_.number, network_->batch, elements(shape), 1, false};
+  return {numbers, tools_.number, network_->batch, shape[0], shape[1] * shape[2], network_->layout == Layout::channels_last};
+}
+
+CudaDevice::Place CudaDevice::find(const Array& array) {
+  switch (array.kind) {
+    case Array::Kind::input: return place_of(input_.data(), network_->model.input);
+    case Array::Kind::output: return place_of(outputs_[array.layer], network_->shape(array.layer));
+    case Array::Kind::output_gradient:
+      return place_of(gradient(network_->layers[array.layer].output_gradient), network_->shape(array.layer));
+    case Array::Kind::input_gradient:
+      return place_of(gradient(network_->layers[array.layer].input_gradients[array.index]),
+                      network_->shape(network_->model.layers[array.layer].inputs[array.index]));
+    case Array::Kind::parameter:
+    case Array::Kind::parameter_gradient: break;
+  }
+  const CudaParameter& found = ops_[array.layer]->parameters()[array.index];
+  const DeviceMemory& memory = array.kind == Array::Kind::parameter ? found.value : found.gradient;
+  const std::int64_t channels = found.shape.size() > 1 ? found.shape[1] : 1;
+  return {memory.data(), found.number, found.shape[0], channels, found.count() / found.shape[0] / channels, found.channels_last};
+}
+
+std::vector<float> CudaDevice::read(const Array& array) {
+  const Place place = find(array);
+  const auto count = static_cast<std::size_t>(place.count());
+  std::vector<float> values(count);
+  if (array.kind == Array::Kind::input && input_is_ids()) {
+    std::vector<std::int32_t> ids(count);
+    copy_to_host(ids.data(), place.numbers, count * sizeof(std::int32_t), tools_.stream.get());
+    std::transform(ids.begin(), ids.end(), values.begin(), [](std::int32_t id) { return static_cast<float>(id); });
+    return values;
+  }
+  const DeviceMemory converted = tools_.allocate(place.count() * number_bytes(Number::fp32));
+  convert(tools_.stream.get(), place.numbers, place.number, converted.data(), Number::fp32, place.count());
+  copy_to_host(values.data(), converted.data(), converted.bytes(), tools_.stream.get());
+  return place.channels_last ? swap_last(values, place.samples, place.pixels, place.channels) : values;
+}
+
+void CudaDevice::write(const Array& array, std::span<const float> values) {
+  const Place place = find(array);
+  if (array.kind == Array::Kind::input && input_is_ids()) {
+    std::vector<std::int32_t> ids(values.size());
+    std::transform(values.begin(), values.end(), ids.begin(), [](float id) { return static_cast<std::int32_t>(id); });
+    return copy_to_device(place.numbers, ids.data(), ids.size() * sizeof(std::int32_t), tools_.stream.get());
+  }
+  std::vector<float> reordered;
+  if (place.channels_last) {
+    reordered = swap_last(values, place.samples, place.channels, place.pixels);
+    values = reordered;
+  }
+  if (array.kind == Array::Kind::parameter) {
+    const Descent& descent = descents_[first_descent_[array.layer] + array.index];
+    copy_to_device(descent.master, values.data(), values.size_bytes(), tools_.stream.get());
+    if (descent.master != descent.value)
+      convert(tools_.stream.get(), descent.master, Number::fp32, descent.value, descent.number, descent.count);
+    return;
+  }
+  const DeviceMemory plain = tools_.allocate(place.count() * number_bytes(Number::fp32));
+  copy_to_device(plain.data(), values.data(), values.size_bytes(), tools_.stream.get());
+  convert(tools_.stream.get(), plain.data(), Number::fp32, place.numbers, place.number, place.count());
+  check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+}
+
+double CudaDevice::loss() {
+  double value = 0;
+  copy_to_host(&value, loss_.data(), sizeof(value), tools_.stream.get());
+  return value;
+}
+
+DeviceDescription CudaDevice::describe() const {
+  DeviceDescription description;
+  description.kind = "gpu";
+  description.name = name_;
+  description.asynchronous = true;
+  description.clock = "CUDA events";
+  int version = 0;
+  check(cudaRuntimeGetVersion(&version), "cudaRuntimeGetVersion");
+  description.software["cuda_runtime"] = format_version(version, 1000);
+  check(cudaDriverGetVersion(&version), "cudaDriverGetVersion");
+  description.software["cuda_driver"] = format_version(version, 1000);
+  if (const auto driver = nvml_->driver_version()) description.software["nvidia_driver"] = *driver;
+  const std::size_t cudnn = cudnnGetVersion();
+  description.software["cudnn"] = fmt::format("{}.{}.{}", cudnn / 10000, cudnn / 100 % 100, cudnn % 100);
+  check(cublasGetVersion(tools_.cublas.get(), &version), "cublasGetVersion");
+  description.software["cublas"] = fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+  if (const auto hertz = nvml_->hertz(Nvml::Clock::streaming_multiprocessors)) description.clocks["sm_hz"] = *hertz;
+  if (const auto hertz = nvml_->hertz(Nvml::Clock::memory)) description.clocks["memory_hz"] = *hertz;
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    const std::vector<std::string> kernels = ops_[i]->kernels();
+    if (!kernels.empty()) description.kernels[network_->model.layers[i].name] = kernels;
+  }
+  return description;
+}
+
+}  // namespace syncopate::capture

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <type_traits>
+
+#include "capture/cuda/check.hpp"
+
+namespace syncopate::capture {
+
+/// What a library made and takes back when it goes.
+template <class Handle, auto destroy>
+class Owned {
+ public:
+  Owned() = default;
+  template <class Create>
+  explicit Owned(Create create, const char* call) {
+    Handle handle = nullptr;
+    check(create(&handle), call);
+    handle_.reset(handle);
+  }
+  Handle get() const { return handle_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(std::remove_pointer_t<Handle>* handle) const { destroy(handle); }
+  };
+  std::unique_ptr<std::remove_pointer_t<Handle>, Destroy> handle_;
+};
+
+using StreamHandle = Owned<cudaStream_t, cudaStreamDestroy>;
+using EventHandle = Owned<cudaEvent_t, cudaEventDestroy>;
+using CudnnHandle = Owned<cudnnHandle_t, cudnnDestroy>;
+using CublasHandle = Owned<cublasHandle_t, cublasDestroy>;
+using TensorDescriptor = Owned<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
+using FilterDescriptor = Owned<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
+using ConvolutionDescriptor = Owned<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
+
+}  // namespace syncopate::capture

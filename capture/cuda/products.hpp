@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string_view>
+
+#include "capture/cuda/op.hpp"
+
+namespace syncopate::capture {
+
+/// Of result [rows, columns] = left [rows, depth] right [depth, columns].
+struct ProductExtents {
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t depth;
+};
+
+/// A matrix in memory row by row, `stride` numbers apart, to be read as it is or transposed.
+struct Factor {
+  const void* numbers;
+  std::int64_t stride;
+  bool transposed = false;
+};
+
+void multiply(const CudaTools& tools, const ProductExtents& extents, const Factor& left, const Factor& right, void* result);
+
+/// Many matrices of one shape; the pointers to them lie on the device.
+struct Factors {
+  const void* const* numbers;
+  std::int64_t stride;
+  bool transposed = false;
+};
+
+struct Products {
+  void* const* numbers;
+  std::int64_t stride;
+};
+
+/// `count` results, `scale` times the products.
+void multiply_all(const CudaTools& tools, const ProductExtents& extents, float scale, const Factors& left, const Factors& right,
+                  const Products& results, std::int64_t count);
+
+/// How cuBLAS computes products in the tools' format, by its own name.
+std::string_view product_name(const CudaTools& tools);
+
+}  // namespace syncopate::capture

@@ -1,0 +1,53 @@
+// Kernels that stand for no layer: the delay before an iteration, and its update.
+#include "capture/cuda/launch.cuh"
+
+namespace syncopate::capture {
+
+namespace {
+
+__device__ std::uint64_t nanoseconds_now() {
+  std::uint64_t now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+__global__ void delay_kernel(std::uint64_t nanoseconds) {
+  const std::uint64_t start = nanoseconds_now();
+  while (nanoseconds_now() - start < nanoseconds) {
+  }
+}
+
+template <class T>
+__device__ void descend_one(const Descent& tensor, std::int64_t i, float rate, float momentum) {
+  const float moving = momentum * tensor.momentum[i] + to_float(static_cast<const T*>(tensor.gradient)[i]);
+  const float value = tensor.master[i] - rate * moving;
+  tensor.momentum[i] = moving;
+  tensor.master[i] = value;
+  store(static_cast<T*>(tensor.value) + i, value);  // of fp32 the same once more
+}
+
+/// A block for each piece.
+__global__ void descend_kernel(const Descent* tensors, const DescentPiece* pieces, float rate, float momentum) {
+  const DescentPiece piece = pieces[blockIdx.x];
+  const Descent tensor = tensors[piece.tensor];
+  const std::int64_t end = piece.first + DescentPiece::elements < tensor.count ? piece.first + DescentPiece::elements : tensor.count;
+  for (std::int64_t i = piece.first + threadIdx.x; i < end; i += blockDim.x) {
+    switch (tensor.number) {
+      case Number::fp32: descend_one<float>(tensor, i, rate, momentum); break;
+      case Number::fp16: descend_one<__half>(tensor, i, rate, momentum); break;
+      case Number::bf16: descend_one<__nv_bfloat16>(tensor, i, rate, momentum); break;
+    }
+  }
+}
+
+}  // namespace
+
+void delay(cudaStream_t stream, std::uint64_t nanoseconds) { launch(stream, delay_kernel, 1, 1, nanoseconds); }
+
+void descend(cudaStream_t stream, const Descent* tensors, const DescentPiece* pieces, std::int64_t piece_count, float rate,
+             float momentum) {
+  if (piece_count == 0) return;
+  launch(stream, descend_kernel, static_cast<unsigned int>(piece_count), block_threads, tensors, pieces, rate, momentum);
+}
+
+}  // namespace syncopate::capture
