@@ -12,7 +12,8 @@
 
 namespace syncopate::capture {
 
-/// One of the arrays of numbers of a network on a device.
+/// One of the arrays of numbers of a network on a device. A layer that NetworkLayer::aliased says works in place writes over its
+/// input in forward, and one whose input's gradient shares the output's memory over that in backward.
 struct Array {
   enum class Kind {
     input,               ///< the model's; ids are whole numbers
@@ -22,7 +23,7 @@ struct Array {
     parameter,           ///< tensor `index` of a layer
     parameter_gradient,  ///< likewise
   };
-  Kind kind;
+  Kind kind = Kind::input;
   std::size_t layer = 0;
   std::size_t index = 0;
 };

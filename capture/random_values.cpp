@@ -59,7 +59,7 @@ std::vector<float> initial_values(const ModelLayer& layer, std::size_t layer_ind
     std::fill(values.begin(), values.end(), scale ? 1.0F : 0.0F);
     return values;
   }
-  const auto fan_in = static_cast<double>(elements(shape) / shape.front());
+  const double fan_in = static_cast<double>(elements(shape)) / static_cast<double>(shape.front());
   const double deviation = layer.op->name == "embedding" ? 1.0 : std::sqrt(2.0 / fan_in);
   draw(values, Stream::parameters, 256 * layer_index + tensor, uniform(deviation));
   return values;

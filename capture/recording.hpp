@@ -55,7 +55,7 @@ struct Summary {
   Spread iteration;          ///< in `busy`
   Seconds sum_of_layers;     ///< of the medians, update included
   std::size_t outliers = 0;  ///< iterations in `busy` that lasted longer than the third quartile and 1.5 times the quartiles' distance
-  double drift = 0;  ///< by how much the second half of the iterations lasts longer than the first: 0.01 is 1%
+  double drift = 0;          ///< by how much the second half of the iterations lasts longer than the first: 0.01 is 1%
   std::vector<std::string> warnings;
 };
 

@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
+#include <new>
 
 #include "base/table.hpp"
 #include "capture/cpu/host.hpp"
@@ -17,7 +17,7 @@ namespace syncopate::capture {
 namespace {
 
 constexpr std::size_t cache_line = 64;
-constexpr std::size_t huge_page = 2U << 20U;
+constexpr std::align_val_t huge_page{2U << 20U};
 constexpr float learning_rate = 1e-3F;
 constexpr float momentum = 0.9F;
 
@@ -43,16 +43,15 @@ CpuDevice::CpuDevice(int threads) : threads_(threads), engine_(dnnl::engine::kin
   omp_set_num_threads(threads);
 }
 
-void CpuDevice::FreeMemory::operator()(void* memory) const { std::free(memory); }
+void CpuDevice::FreeMemory::operator()(float* memory) const { operator delete(memory, huge_page); }
 
 CpuDevice::Block CpuDevice::allocate(std::int64_t elements) {
-  const std::size_t pages = static_cast<std::size_t>(elements) * sizeof(float) / huge_page + 1;
-  const std::size_t bytes = pages * huge_page;
-  auto* memory = static_cast<float*>(std::aligned_alloc(huge_page, bytes));
-  if (memory == nullptr) throw std::bad_alloc();
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  std::fill_n(memory, bytes / sizeof(float), 0.0F);
-  return Block(memory);
+  const auto page = static_cast<std::size_t>(huge_page);
+  const std::size_t bytes = (static_cast<std::size_t>(elements) * sizeof(float) / page + 1) * page;
+  Block memory(static_cast<float*>(operator new(bytes, huge_page)));
+  madvise(memory.get(), bytes, MADV_HUGEPAGE);
+  std::fill_n(memory.get(), bytes / sizeof(float), 0.0F);
+  return memory;
 }
 
 void CpuDevice::set_up(const Network& network) {

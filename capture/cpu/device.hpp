@@ -30,7 +30,7 @@ class CpuDevice : public Device {
 
  private:
   struct FreeMemory {
-    void operator()(void* memory) const;
+    void operator()(float* memory) const;
   };
   using Block = std::unique_ptr<float, FreeMemory>;
   struct Sum {

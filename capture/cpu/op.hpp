@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "capture/network.hpp"
@@ -42,7 +43,7 @@ struct CpuLayer {
 /// A layer on the CPU. backward() reads what forward() left, and overwrites the gradients of inputs and parameters.
 class CpuOp {
  public:
-  explicit CpuOp(const CpuLayer& layer) : layer_(layer) {}
+  explicit CpuOp(CpuLayer layer) : layer_(std::move(layer)) {}
   virtual ~CpuOp() = default;
   virtual void forward() = 0;
   virtual void backward() = 0;

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/table.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/topologies.hpp"
 #include "collective/collectives.hpp"
@@ -9,7 +10,6 @@
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/project_files.hpp"
-#include "base/table.hpp"
 #include "trace/device_profile.hpp"
 #include "trace/trace.hpp"
 

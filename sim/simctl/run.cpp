@@ -11,12 +11,12 @@
 
 #include "base/files.hpp"
 #include "base/processes.hpp"
+#include "base/progress.hpp"
 #include "base/text.hpp"
 #include "engine/simulate.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/point.hpp"
-#include "base/progress.hpp"
 #include "simctl/summary.hpp"
 
 namespace syncopate {

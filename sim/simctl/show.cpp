@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "base/fields.hpp"
+#include "base/table.hpp"
 #include "cluster/cluster.hpp"
 #include "model/model.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
-#include "base/table.hpp"
 #include "trace/device_profile.hpp"
 #include "trace/step_profile.hpp"
 #include "trace/trace.hpp"

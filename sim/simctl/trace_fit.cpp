@@ -4,9 +4,10 @@
 #include <memory>
 
 #include "base/files.hpp"
+#include "base/table.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
-#include "base/table.hpp"
+#include "simctl/project_files.hpp"
 #include "trace/fit.hpp"
 
 namespace syncopate {

@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "base/files.hpp"
+#include "base/table.hpp"
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
-#include "base/table.hpp"
 #include "trace/import.hpp"
 #include "trace/step_profile.hpp"
 

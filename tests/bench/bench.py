@@ -60,10 +60,36 @@ def many_layers(folder, layers):
     })
 
 
+def layer_times(path):
+    trace = json.loads(pathlib.Path(path).read_text())
+    return {(layer["name"], way): layer[way] for layer in trace["layers"] for way in ("forward_s", "backward_s")}
+
+
+def capture_rows(capture, folder):
+    """A capture alone, then two beside a process that keeps each core busy: how well do they agree?"""
+    paths = [pathlib.Path(folder) / f"capture-{i}.json" for i in range(3)]
+    command = [capture, "--model", ROOT / "models" / "resnet50.json", "--batch", 8, "--device", "cpu", "--quiet", "-o"]
+    wall, memory = measure(1, *command, paths[0])
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    try:
+        for path in paths[1:]:
+            measure(1, *command, path)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    first, second = layer_times(paths[1]), layer_times(paths[2])
+    apart = [abs(first[key] / second[key] - 1) for key in first if min(first[key], second[key]) > 1e-3]
+    return [("capture ResNet-50, batch 8, on one CPU thread, whole process", f"{wall:.1f} s", f"{memory:.0f} MB"),
+            (f"two such captures beside busy processes: of {len(apart)} times over 1 ms",
+             f"{sum(value > 0.05 for value in apart)} differ by over 5%, median {statistics.median(apart):.1%}, worst {max(apart):.1%}", "")]
+
+
 def main():
     simctl = pathlib.Path(sys.argv[1]).resolve() / "simctl"
     resnet50 = ROOT / "traces" / "cpu-resnet50-b8.json"
     k80 = ROOT.parent / "shared" / "data" / "traces" / "k80-googlenet-b64.json"
+    capture = simctl.with_name("capture")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         if k80.exists():
@@ -114,6 +140,7 @@ def main():
         path = write(folder, "points.json", scenario(resnet50, 4, sweep={"/seed": list(range(10000))}))
         wall, memory = measure(3, simctl, "check", path)
         rows.append(("expand and check a sweep of 10,000 points", f"{wall:.2f} s", f"{memory:.0f} MB"))
+        rows += capture_rows(capture, folder)
     print("| what | time | peak memory |\n|---|---|---|")
     for row in rows:
         print("| " + " | ".join(row) + " |")

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -24,7 +25,9 @@ class Folder {
 
   void add(const std::string& kind, const std::string& name, const std::vector<float>& values) {
     std::ofstream file(path_ / (kind + ".f32"), std::ios::binary | std::ios::app);
-    file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
+    std::string bytes(values.size() * sizeof(float), '\0');
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    file << bytes;
     if (!file.flush()) throw OutputError(fmt::format("{}: cannot write {}", path_.string(), kind));
     index_["arrays"][kind].push_back({name, values.size()});
   }
@@ -83,13 +86,14 @@ void train(Device& device, const Network& network, std::size_t iteration, Folder
   };
   add_tensors(folder, fmt::format("parameters.{}", iteration), device, network, Array::Kind::parameter);
   device.begin(true);
-  for (std::size_t i = 0; i <= layers; ++i) device.forward(i);
-  folder.add_loss(device.loss());
   for (std::size_t i = 0; i < layers; ++i) {
     const ModelLayer& layer = network.model.layers[i];
-    add("outputs", layer.name, device.read({Array::Kind::output, i}));
+    device.forward(i);
+    add("outputs", layer.name, device.read({Array::Kind::output, i}));  // before a ReLU writes over it
     if (layer.op->name == "dropout") add("factors", layer.name, dropout_factors(device, network, i));
   }
+  device.forward(layers);
+  folder.add_loss(device.loss());
   for (std::size_t i = layers + 1; i-- > 0;) {
     device.backward(i);
     if (i < layers && network.layers[i].trains)

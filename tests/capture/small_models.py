@@ -37,7 +37,8 @@ SMALL = {
         layer("overlap", "max_pool", kernel=3, stride=1, pad=1), layer("uneven", "max_pool", kernel=[2, 3], stride=[1, 2], pad=[1, 0]),
         layer("sparse", "max_pool", kernel=1, stride=3)]),
     "maxima of images that leave a rest": (2, [16, 8, 7], [
-        layer("conv", "conv2d", out_channels=16, kernel=1), layer("rest", "max_pool", kernel=3), layer("over the end", "max_pool", kernel=2, ceil=True)]),
+        layer("conv", "conv2d", out_channels=16, kernel=1), layer("rest", "max_pool", kernel=3),
+        layer("over the end", "max_pool", kernel=2, ceil=True)]),
     "means": (3, [4, 13, 10], [
         layer("conv", "conv2d", out_channels=5, kernel=1), layer("ceil", "avg_pool", kernel=3, stride=2, ceil=True),
         layer("padded", "avg_pool", kernel=3, stride=1, pad=1), layer("both", "avg_pool", kernel=[3, 2], stride=2, pad=1, ceil=True),
@@ -92,7 +93,7 @@ SMALL = {
         layer("d", "add", "b", "c", "a"), layer("twice", "add", "d", "d"), layer("nested", "add", "twice", "d", "a", "$input"),
         layer("e", "tanh"), layer("f", "add", "e", "nested"), layer("flatten", "flatten"), layer("pool", "adaptive_avg_pool", "f", output=1),
         layer("view", "flatten"), layer("again", "flatten", "f"), layer("g", "add", "flatten", "again"),
-        layer("h", "linear", "g", out_features=4), layer("bounded", "tanh"), layer("sum", "add", "bounded", "view")]),
+        layer("norm", "layer_norm"), layer("h", "linear", out_features=4), layer("sum", "add", "h", "view")]),
     "views": (3, [6], [
         layer("a", "linear", out_features=5), layer("same", "flatten"), layer("b", "linear", out_features=5), layer("c", "add", "b", "same", "a"),
         layer("last", "flatten")]),

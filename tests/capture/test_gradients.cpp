@@ -27,8 +27,9 @@ Network network_of(const std::string& input, const std::string& layers) {
 /// another one nor changes its sign, so that maxima and kinks stay where they are.
 std::vector<float> spaced(std::size_t count, double spacing, std::mt19937& random) {
   std::vector<float> values(count);
+  const std::size_t middle = count / 2;
   for (std::size_t i = 0; i < count; ++i)
-    values[i] = static_cast<float>((static_cast<double>(i) - static_cast<double>(count / 2) + 0.5) * spacing);
+    values[i] = static_cast<float>((static_cast<double>(i) - static_cast<double>(middle) + 0.5) * spacing);
   std::shuffle(values.begin(), values.end(), random);
   return values;
 }

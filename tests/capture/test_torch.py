@@ -75,12 +75,14 @@ class Captured:
         for i, iteration in enumerate(self.iterations):
             iteration.outputs, iteration.output_gradients = read(f"outputs.{i}"), read(f"output_gradients.{i}")
             iteration.gradients, iteration.loss = read(f"gradients.{i}", tensors), index["losses"][i]
+            iteration.settle(layers)
 
 
 class Comparison:
     """Collects what differs by more than is allowed, in the order of execution."""
 
-    def __init__(self):
+    def __init__(self, **looser):
+        self.tolerances = TOLERANCES | looser
         self.mistakes = []
         self.worst = {}  # the largest error by kind, and where
 
@@ -100,11 +102,12 @@ class Comparison:
         if found.keys() != expected.keys():
             self.mistakes.append(f"{kind}: there for {sorted(found)}, but should be for {sorted(expected)}")
             return
-        largest = max(float(values.abs().max()) for values in expected.values())
+        sizes = {name: float(values.abs().max()) for name, values in expected.items()}
         for name, values in found.items():
-            # What symmetry makes 0, such as the gradient of a bias before batch_norm, has the error of what cancels.
-            own = float(expected[name].abs().max())
-            scale = own if own > 1e-9 * largest else largest
+            # Where symmetry makes a gradient 0, as that of a bias before batch_norm, roundings of the layer's others are left.
+            layer = name.rpartition(".")[0]
+            others = [sizes[other] for other in sizes if other.rpartition(".")[0] == layer] if kind in ("gradient", "update") else []
+            scale = max([sizes[name], *(size / 10 for size in others)]) or max(sizes.values()) or 1
             differences = (values - expected[name]).abs()
             at = int(differences.argmax())
             error = max(float(differences.max()) - (free[name] if free else 0), 0) / scale
@@ -112,8 +115,9 @@ class Comparison:
 
     def number(self, kind, where, error, found, expected):
         self.worst[kind] = max(self.worst.get(kind, (0, "")), (error, where))
-        if not error <= TOLERANCES[kind]:
-            self.mistakes.append(f"{kind} of {where}: {found:.8g} instead of {expected:.8g}; off by {error:.1e}, allowed {TOLERANCES[kind]:.0e}")
+        allowed = self.tolerances[kind]
+        if not error <= allowed:
+            self.mistakes.append(f"{kind} of {where}: {found:.8g} instead of {expected:.8g}; off by {error:.1e}, allowed {allowed:.0e}")
 
 
 def compare_layers(layers, found):
@@ -128,8 +132,9 @@ def compare_layers(layers, found):
 
 
 def compare_training(layers, found):
-    """All of the first iteration, then the losses, and the parameters in the end."""
-    comparison = Comparison()
+    """The whole first iteration, the other losses, and the parameters in the end. For networks only in which no relu or maximum is
+    likely to be decided by roundings. These add up from layer to layer: PyTorch's own fp32 is 1.1e-5 off in the last of bert."""
+    comparison = Comparison(output=1e-4)
     iterations, trained = torch_reference.train(layers, found.parameters[0], found.input, found.heads, found.factors)
     comparison.iteration("in training", found.iterations[0], iterations[0])
     for i in range(1, ITERATIONS):
@@ -189,7 +194,7 @@ class Torch(unittest.TestCase):
         self.check(short_bert(), 2, [compare_layers, compare_training])
 
     def test_googlenet_with_auxiliary_heads(self):
-        self.check(model_of("googlenet_aux"), 2, [compare_layers])
+        self.check(model_of("googlenet_aux") | {"input": [3, 112, 112]}, 2, [compare_layers])
 
     def test_dropout_keeps_another_half_in_every_layer_and_iteration(self):
         model = {"format": "model/1", "name": "dropouts", "input": [1000], "layers": [
@@ -198,6 +203,8 @@ class Torch(unittest.TestCase):
         found = self.check(model, 10, [compare_layers])
         factors = [values for drawn in found.factors for values in drawn.values()]
         self.assertEqual(len(factors), 2 * ITERATIONS)
+        # No element is left out, not even the last ones, after the last whole group of four.
+        self.assertEqual(torch.stack(factors).reshape(len(factors), -1)[:, -2:].amax(dim=0).tolist(), [2, 2])
         for i, one in enumerate(factors):
             self.assertEqual(one.unique().tolist(), [0, 2])
             self.assertAlmostEqual(float(one.mean()), 1, delta=0.03)

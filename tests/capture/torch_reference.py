@@ -19,6 +19,13 @@ class Computed:
     def __init__(self):
         self.outputs, self.output_gradients, self.gradients, self.loss = {}, {}, {}, 0
 
+    def settle(self, layers):
+        """Removes from a relu's gradient what it does not let through, since a device may do so in place. Returns itself."""
+        for layer in layers:
+            if layer["op"] == "relu" and layer["name"] in self.output_gradients:
+                self.output_gradients[layer["name"]] = self.output_gradients[layer["name"]] * (self.outputs[layer["name"]] > 0)
+        return self
+
 
 def train(layers, parameters, input_values, heads, factors):
     """PyTorch's own training: an iteration for each of `factors`, which are what the device's dropouts drew, by layer. `heads` are
@@ -39,7 +46,7 @@ def train(layers, parameters, input_values, heads, factors):
         done.loss = loss.item()
         done.output_gradients = {name: output.grad for name, output in done.outputs.items() if output.requires_grad}
         done.gradients = {name: parameter.grad.clone() for name, parameter in parameters.items()}
-        iterations.append(done)
+        iterations.append(done.settle(layers))
         optimizer.step()
     return iterations, {name: values.detach() for name, values in parameters.items()}
 
@@ -69,7 +76,7 @@ def follow(layers, parameters, input_values, heads, drawn, found):
             gradients = torch.autograd.grad(output, [*inputs, *tensors.values()], found.output_gradients[layer["name"]], allow_unused=True)
             send_back(layer["inputs"], gradients)
             expected.gradients |= dict(zip(tensors, gradients[len(inputs):]))
-    return expected
+    return expected.settle(layers)
 
 
 def update(parameters, gradients):

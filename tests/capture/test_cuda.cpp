@@ -1,0 +1,319 @@
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "capture/cpu/device.hpp"
+#include "capture/cuda/device.hpp"
+#include "capture/devices.hpp"
+#include "capture/recording.hpp"
+
+using namespace syncopate;
+using namespace syncopate::capture;
+
+namespace {
+
+struct Format {
+  std::string dtype;
+  double tolerance;  ///< of the largest magnitude
+};
+
+const std::vector<Format> formats = {{"fp32", 1e-4}, {"tf32", 5e-3}, {"fp16", 1e-2}, {"bf16", 5e-2}};
+
+Layout gpu_layout(const std::string& dtype) {
+  const auto row = std::find_if(devices().begin(), devices().end(), [](const DeviceRow& candidate) { return candidate.name == "cuda"; });
+  REQUIRE(row != devices().end());
+  return row->layout(dtype);
+}
+
+Model model_of(const std::string& input, const std::string& layers) {
+  const std::string text = fmt::format(R"({{"format": "model/1", "name": "net", "input": {}, "layers": [{}]}})", input, layers);
+  return read_model(Document(parse_json(text, "net.json"), "net.json"));
+}
+
+/// A model on both devices: fp32 on the CPU, `dtype` on the GPU.
+class Both {
+ public:
+  Both(const Model& model, std::int64_t batch, const std::string& dtype)
+      : cpu_network_(plan_network(model, batch, "fp32", Layout::channels_last)),
+        gpu_network_(plan_network(model, batch, dtype, gpu_layout(dtype))) {
+    cpu.set_up(cpu_network_);
+    gpu.set_up(gpu_network_);
+  }
+
+  const Network& network() const { return cpu_network_; }
+  std::size_t layers() const { return cpu_network_.layers.size(); }
+
+  template <class Action>
+  void each(Action action) {
+    action(static_cast<Device&>(cpu));
+    action(static_cast<Device&>(gpu));
+  }
+
+  void write(const Array& array, const std::vector<float>& values) {
+    each([&](Device& device) { device.write(array, values); });
+  }
+
+  void train() {
+    each([this](Device& device) {
+      device.begin(true);
+      for (std::size_t i = 0; i <= layers(); ++i) device.forward(i);
+      for (std::size_t i = layers() + 1; i-- > 0;) device.backward(i);
+    });
+  }
+
+  CpuDevice cpu{1};
+  CudaDevice gpu;
+
+ private:
+  Network cpu_network_;
+  Network gpu_network_;
+};
+
+void check_close(const std::vector<float>& gpu, const std::vector<float>& cpu, double tolerance) {
+  REQUIRE(gpu.size() == cpu.size());
+  double largest = 0;
+  double apart = 0;
+  for (std::size_t i = 0; i < cpu.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(cpu[i])));
+    const double distance = std::abs(static_cast<double>(gpu[i]) - static_cast<double>(cpu[i]));
+    apart = std::isfinite(distance) ? std::max(apart, distance) : INFINITY;
+  }
+  CHECK(largest > 0);
+  CHECK(apart <= tolerance * largest);
+}
+
+/// Numbers that all formats hold exactly. None is 0, and neighbours differ, so that no window has two maxima.
+std::vector<float> numbers(std::int64_t count, std::int64_t step) {
+  constexpr std::int64_t different = 97;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t k = static_cast<std::int64_t>(i) * step % different;
+    values[i] = static_cast<float>(2 * k - different + 1) / 64.0F + 1.0F / 64.0F;
+  }
+  return values;
+}
+
+/// An op as the last layer, behind trainable layers that make its inputs.
+struct Case {
+  std::string op;
+  std::string input;
+  std::string layers;
+};
+
+const std::string conv = R"({"name": "a", "op": "conv2d", "out_channels": 8, "kernel": 1, "inputs": ["$input"]},)";
+const std::string narrow = R"({"name": "b", "op": "conv2d", "out_channels": 16, "kernel": 1, "inputs": ["$input"]},)";
+const std::string linear = R"({"name": "a", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
+const std::string second = R"({"name": "b", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
+const std::string third = R"({"name": "c", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
+
+std::string last(const std::string& attributes) { return R"({"name": "under test", "op": )" + attributes + "}"; }
+
+const std::vector<Case> cases = {
+    {"conv2d", "[3, 5, 6]", conv + last(R"("conv2d", "out_channels": 16, "kernel": [3, 2], "stride": [2, 1], "pad": 1)")},
+    {"conv2d", "[3, 5, 5]", conv + last(R"("conv2d", "out_channels": 16, "kernel": 3, "groups": 2, "bias": false)")},
+    {"conv1d", "[7, 3]", linear + last(R"("conv1d", "out_channels": 8, "kernel": 3, "stride": 2, "pad": 1)")},
+    {"linear", "[5]", linear + last(R"("linear", "out_features": 4)")},
+    {"linear", "[3, 5]", linear + last(R"("linear", "out_features": 4, "bias": false)")},
+    {"batch_norm", "[2, 5, 3]", conv + last(R"("batch_norm")")},
+    {"layer_norm", "[3, 5]", linear + last(R"("layer_norm")")},
+    {"lrn", "[2, 3, 3]", conv + last(R"("lrn")")},
+    {"relu", "[2, 3, 3]", conv + last(R"("relu")")},
+    {"tanh", "[3, 5]", linear + last(R"("tanh")")},
+    {"gelu", "[3, 5]", linear + last(R"("gelu")")},
+    {"silu", "[3, 5]", linear + last(R"("silu")")},
+    {"sigmoid", "[3, 5]", linear + last(R"("sigmoid")")},
+    {"dropout", "[3, 5]", linear + last(R"("dropout")")},
+    {"max_pool", "[2, 6, 6]", conv + last(R"("max_pool", "kernel": 3, "stride": 2, "pad": 1, "ceil": true)")},
+    {"max_pool", "[2, 7, 6]", conv + last(R"("max_pool", "kernel": [2, 3], "stride": 1)")},
+    {"avg_pool", "[2, 6, 6]", conv + last(R"("avg_pool", "kernel": 3, "stride": 2, "pad": 1, "ceil": true)")},
+    {"adaptive_avg_pool", "[2, 6, 4]", conv + last(R"("adaptive_avg_pool", "output": 2)")},
+    {"adaptive_avg_pool", "[2, 7, 5]", conv + last(R"("adaptive_avg_pool", "output": [3, 2])")},
+    {"max_over_time", "[4, 5]", linear + last(R"("max_over_time")")},
+    {"flatten", "[2, 3, 3]", conv + last(R"("flatten")")},
+    {"flatten", "[2, 1, 1]", conv + last(R"("flatten")")},
+    {"first_token", "[4, 5]", linear + last(R"("first_token")")},
+    {"add", "[3, 5]", linear + second + third + last(R"("add", "inputs": ["a", "b", "c"])")},
+    {"add", "[5]", linear + second + last(R"("add", "inputs": ["a", "b", "a", "a", "b", "a", "a", "b", "a", "a", "b"])")},
+    {"concat", "[2, 3, 3]", conv + narrow + last(R"("concat", "inputs": ["b", "a"])")},
+    {"concat", "[3, 5]", linear + second + last(R"("concat", "inputs": ["b", "a"])")},
+    {"pad_shortcut", "[2, 5, 5]", conv + last(R"("pad_shortcut", "out_channels": 13, "stride": 2)")},
+    {"attention", "[5, 5]", linear + second + third + last(R"("attention", "heads": 2, "inputs": ["a", "b", "c"])")},
+    {"embedding", "[4]", last(R"("embedding", "entries": 5, "width": 3)")},
+};
+
+void compare_op(const Case& tested, const Format& format) {
+  constexpr std::int64_t batch = 2;
+  Both both(model_of(tested.input, tested.layers), batch, format.dtype);
+  const std::size_t layer = both.layers() - 1;
+  const ModelLayer& described = both.network().model.layers[layer];
+  std::int64_t step = 37;
+  for (const std::size_t source : described.inputs) {
+    if (source != Model::input_layer) both.write({Array::Kind::output, source}, numbers(both.network().layers[source].elements, step));
+    step += 2;
+  }
+  for (std::size_t i = 0; i < described.tensors.size(); ++i)
+    both.write({Array::Kind::parameter, layer, i}, numbers(elements(described.tensors[i].shape), 29));
+  const std::vector<float> gradient = numbers(both.network().layers[layer].elements, 41);
+  both.each([&](Device& device) {
+    device.begin(false);
+    device.forward(layer);
+    device.write({Array::Kind::output_gradient, layer}, gradient);
+    device.backward(layer);
+  });
+
+  const auto compare = [&](const Array& array) { check_close(both.gpu.read(array), both.cpu.read(array), format.tolerance); };
+  {
+    INFO("output");
+    compare({Array::Kind::output, layer});
+  }
+  for (std::size_t slot = 0; slot < described.inputs.size(); ++slot) {
+    INFO("gradient of input ", slot);
+    if (described.inputs[slot] != Model::input_layer) compare({Array::Kind::input_gradient, layer, slot});
+  }
+  for (std::size_t i = 0; i < described.tensors.size(); ++i) {
+    INFO("gradient of ", described.tensors[i].name);
+    compare({Array::Kind::parameter_gradient, layer, i});
+  }
+}
+
+/// Branches, an output with several readers, one read twice, two heads, one of them an image.
+const std::string branches = R"(
+    {"name": "a", "op": "conv2d", "out_channels": 8, "kernel": 3, "pad": 1},
+    {"name": "b", "op": "tanh"},
+    {"name": "c", "op": "conv2d", "out_channels": 8, "kernel": 1, "inputs": ["b"]},
+    {"name": "d", "op": "add", "inputs": ["c", "b", "b"]},
+    {"name": "e", "op": "concat", "inputs": ["d", "b"]},
+    {"name": "f", "op": "batch_norm"},
+    {"name": "g", "op": "flatten"},
+    {"name": "h", "op": "linear", "out_features": 4},
+    {"name": "i", "op": "adaptive_avg_pool", "output": 2, "inputs": ["d"]},
+    {"name": "j", "op": "conv2d", "out_channels": 8, "kernel": 1}],
+    "outputs": ["h", "j")";
+
+/// The network is deep enough for rounding to add up.
+const std::vector<Format> formats_of_networks = {{"fp32", 1e-3}, {"tf32", 2e-2}, {"fp16", 5e-2}, {"bf16", 2e-1}};
+
+template <class Compare>
+void for_each_parameter(const Network& network, Compare compare) {
+  for (std::size_t layer = 0; layer < network.layers.size(); ++layer) {
+    for (std::size_t i = 0; i < network.model.layers[layer].tensors.size(); ++i) {
+      CAPTURE(network.model.layers[layer].tensors[i].name);
+      compare(layer, i);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("Does the GPU compute what the CPU does?") {
+  TEST_CASE("every op, forward and backward, in every format") {
+    for (const Format& format : formats) {
+      for (const Case& tested : cases) {
+        CAPTURE(format.dtype);
+        CAPTURE(tested.op);
+        CAPTURE(tested.layers);
+        compare_op(tested, format);
+      }
+    }
+  }
+
+  TEST_CASE("every op that the CUDA device has is among them") {
+    std::set<std::string> tested;
+    for (const Case& row : cases) tested.insert(row.op);
+    for (const Op& op : ops()) {
+      CAPTURE(op.name);
+      CHECK((cuda_op(op.name) != nullptr) == tested.contains(std::string(op.name)));
+    }
+  }
+
+  TEST_CASE("a whole network: loss and the gradients of all parameters") {
+    for (const Format& format : formats_of_networks) {
+      CAPTURE(format.dtype);
+      Both both(model_of("[2, 4, 4]", branches), 8, format.dtype);
+      REQUIRE(both.network().heads.size() == 2);
+      both.train();
+      CHECK(both.gpu.loss() == doctest::Approx(both.cpu.loss()).epsilon(format.tolerance));
+      for_each_parameter(both.network(), [&](std::size_t layer, std::size_t i) {
+        const Array gradient = {Array::Kind::parameter_gradient, layer, i};
+        check_close(both.gpu.read(gradient), both.cpu.read(gradient), format.tolerance);
+      });
+    }
+  }
+
+  TEST_CASE("updates, with momentum") {
+    for (const Format& format : formats_of_networks) {
+      CAPTURE(format.dtype);
+      Both both(model_of("[2, 4, 4]", branches), 8, format.dtype);
+      // Biases begin at zero, so that they are the sums of their updates.
+      for (int iteration = 0; iteration < 3; ++iteration) {
+        both.train();
+        both.each([](Device& device) { device.update(); });
+      }
+      for_each_parameter(both.network(), [&](std::size_t layer, std::size_t i) {
+        const Array parameter = {Array::Kind::parameter, layer, i};
+        check_close(both.gpu.read(parameter), both.cpu.read(parameter), format.tolerance);
+      });
+    }
+  }
+}
+
+TEST_SUITE("Does the GPU measure what it should?") {
+  TEST_CASE("the layers of ResNet-20 add up to its iteration") {
+    for (const Format& format : formats) {
+      CAPTURE(format.dtype);
+      const Network network =
+          plan_network(read_model(Document::read(MODELS "/resnet20.json")), 128, format.dtype, gpu_layout(format.dtype));
+      CudaDevice device;
+      device.set_up(network);
+      const Recording recording = record(device, network.layers.size(), {});
+      const Summary summary = summarize(recording);
+      for (const std::string& warning : summary.warnings) {
+        CAPTURE(warning);
+        CHECK(warning.find("add up") == std::string::npos);
+      }
+      CHECK(recording.floor.value >= 0);
+      CHECK(recording.floor.value < 20e-6);
+      CHECK(summary.iteration.median.value > 0);
+      CHECK(summary.backward_span >= 0.9 * summary.backward_busy);
+      CHECK(std::isfinite(device.loss()));
+    }
+  }
+
+  TEST_CASE("a batch that does not fit is an error that names both sizes") {
+    const Network network = plan_network(read_model(Document::read(MODELS "/resnet20.json")), 1'000'000, "fp32", gpu_layout("fp32"));
+    CudaDevice device;
+    std::string message;
+    try {
+      device.set_up(network);
+    } catch (const DeviceError& error) {
+      message = error.what();
+    }
+    CAPTURE(message);
+    CHECK(message.find("at batch 1000000 needs ") != std::string::npos);
+    CHECK(message.find(" are free on ") != std::string::npos);
+    CHECK(message.find("choose a smaller --batch") != std::string::npos);
+  }
+
+  TEST_CASE("it says what it is") {
+    const DeviceDescription description = CudaDevice().describe();
+    CHECK(description.kind == "gpu");
+    CHECK_FALSE(description.name.empty());
+    CHECK(description.asynchronous);
+    for (const char* key : {"cuda_runtime", "cuda_driver", "cudnn", "cublas"}) CHECK(description.software.contains(key));
+  }
+}
+
+int main(int argc, char** argv) {
+  try {
+    make_cuda();
+  } catch (const DeviceError& error) {
+    fmt::print("SKIPPED: no NVIDIA GPU ({})\n", error.what());
+    constexpr int skipped = 77;
+    return skipped;
+  }
+  return doctest::Context(argc, argv).run();
+}
