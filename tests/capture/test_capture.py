@@ -206,7 +206,7 @@ class Refused(CaptureCase):
         self.check_refused(self.capture(device="cuda"), 5, "--device cuda: ")
 
     def test_more_memory_than_there_is(self):
-        for batch, options in [(900000, {}), (64, {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (700 * 2**20,) * 2)})]:
+        for batch, options in [(900000, {}), (256, {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30,) * 2)})]:
             with self.subTest(batch):
                 finished = self.capture(model=ROOT / "models" / "resnet50.json", batch=batch, **options)
                 self.check_refused(finished, 5, f"resnet50 at batch {batch} needs ")
