@@ -33,13 +33,14 @@ Trace capture_trace(const Network& network, const DeviceDescription& device, con
   trace.timing = {{"method", fmt::format("medians of {} iterations", recording.busy.size())},
                   {"clock", device.clock},
                   {"floor_s", recording.floor.value},
+                  {"warmup", recording.warmup},
                   {"iterations", recording.busy.size()},
                   {"forward_busy_s", summary.forward_busy.value},
                   {"backward_busy_s", summary.backward_busy.value},
-                  {"iteration_s", summary.iteration.median.value},
+                  {"iteration_s", summary.busy.iteration.median.value},
                   {"sum_of_layers_s", summary.sum_of_layers.value},
-                  {"outliers", summary.outliers},
-                  {"drift", summary.drift}};
+                  {"outliers", summary.busy.outliers},
+                  {"drift", summary.busy.drift}};
   if (!device.clocks.empty()) trace.timing["clocks"] = device.clocks;
   if (!device.kernels.empty()) trace.timing["kernels"] = device.kernels;
   trace.update = summary.update.median;

@@ -44,6 +44,10 @@ struct DeviceError : Error {
   explicit DeviceError(const std::string& message) : Error(ExitCode::cannot_write, message) {}
 };
 
+/// Of every device's update. Small, so that training on random numbers stays finite.
+inline constexpr float learning_rate = 1e-4F;
+inline constexpr float momentum = 0.9F;
+
 /// Trains one network. An iteration is begin(), forward() of every layer and of the loss, backward() of the loss and of the
 /// layers in reverse, update(); mark() in between records points in time. Work may be queued: only collect() waits for it.
 /// The loss, a cross entropy of softmax with random labels, is the layer after the last.

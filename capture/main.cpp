@@ -3,7 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <optional>
 
@@ -98,6 +101,12 @@ std::string command(const Options& options, int warmup) {
   return command_line(words);
 }
 
+Recording record_with_progress(Device& device, std::size_t layers, int warmup, const Options& options) {
+  const int rounds = device.describe().asynchronous ? 2 : 1;
+  ProgressBar progress(static_cast<std::size_t>(warmup + rounds * options.iterations), "iterations", !options.quiet);
+  return record(device, layers, {warmup, options.iterations, [&progress] { progress.advance(); }});
+}
+
 void print_summary(const Options& options, const Trace& trace, const Summary& summary) {
   fmt::print("{}: {}, batch {}, {}, {}\n", options.out, trace.model, trace.batch, trace.dtype, trace.device);
   fmt::print("forward {}, backward {}, update {}: {} in all, {:.4g} samples/s; {} gradients\n", format_seconds(*trace.forward_span),
@@ -105,8 +114,9 @@ void print_summary(const Options& options, const Trace& trace, const Summary& su
              format_seconds(*trace.forward_span + *trace.backward_span + trace.update),
              static_cast<double>(trace.batch) / (*trace.forward_span + *trace.backward_span + trace.update).value, trace.gradients.size());
   fmt::print("layers add up to {} of the iteration's {}; quartiles {} and {}, {} outliers in {} iterations\n",
-             format_seconds(summary.sum_of_layers), format_seconds(summary.iteration.median), format_seconds(summary.iteration.first),
-             format_seconds(summary.iteration.third), summary.outliers, options.iterations);
+             format_seconds(summary.sum_of_layers), format_seconds(summary.busy.iteration.median),
+             format_seconds(summary.busy.iteration.first), format_seconds(summary.busy.iteration.third), summary.busy.outliers,
+             options.iterations);
 }
 
 void capture(const Options& options) {
@@ -118,17 +128,12 @@ void capture(const Options& options) {
     return;
   }
   const std::unique_ptr<Device> device = row.make({options.threads});
+  device->set_up(network);
   const std::filesystem::path folder = std::filesystem::path(options.out).parent_path();
   make_writable_folder(folder.empty() ? "." : folder);
-  device->set_up(network);
 
-  const std::size_t layers = network.model.layers.size();
   const int warmup = options.warmup.value_or(row.warmup);
-  RecordingOptions recording_options{warmup, options.iterations};
-  const int rounds = device->describe().asynchronous ? 2 : 1;
-  ProgressBar progress(static_cast<std::size_t>(warmup + rounds * options.iterations), "iterations", !options.quiet);
-  recording_options.progress = [&progress] { progress.advance(); };
-  const Recording recording = record(*device, layers, recording_options);
+  const Recording recording = record_with_progress(*device, network.model.layers.size(), warmup, options);
   Summary summary = summarize(recording);
   if (!std::isfinite(device->loss())) {
     summary.warnings.emplace_back(
@@ -136,7 +141,6 @@ void capture(const Options& options) {
   }
 
   Trace trace = capture_trace(network, device->describe(), recording, summary);
-  trace.timing["warmup"] = warmup;
   trace.provenance.command = command(options, warmup);
   trace.provenance.utc = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   trace.software["syncopate"] = version();
@@ -153,6 +157,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     capture(options);
+    if (std::fflush(stdout) != 0) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
     return static_cast<int>(ExitCode::done);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);

@@ -18,7 +18,6 @@ constexpr std::int64_t alignment = 256;
 std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 bool is_view(const ModelLayer& layer, const Shape& input, Layout layout) {
-  if (layer.op->name == "to_tokens") return layout == Layout::channels_last;
   if (layer.op->name != "flatten") return false;
   return layout == Layout::channels_first || input.size() < 3 || input[0] == 1 || input[1] * input[2] == 1;
 }
@@ -105,14 +104,38 @@ void require_possible(const Network& network) {
   }
 }
 
+/// An estimate; what a library keeps is its own affair.
+Bytes kept_bytes(const Network& network, const ModelLayer& layer) {
+  const double outputs = static_cast<double>(network.batch) * unchecked_elements(layer.output);
+  if (layer.op->name == "max_pool" || layer.op->name == "max_over_time" || layer.op->name == "lrn") return Bytes(4 * outputs);
+  if (layer.op->name != "attention") return Bytes(0);
+  const auto tokens = static_cast<double>(layer.output[0]);
+  const auto heads = static_cast<double>(layer.attributes.heads);
+  return Bytes(2 * static_cast<double>(network.batch * network.element_bytes) * heads * tokens * tokens);
+}
+
 void require_capturable(const Network& network, const ModelLayer& layer) {
-  if (layer.op->name == "embedding" && layer.inputs.front() != Model::input_layer) {
+  const bool reads_input = std::find(layer.inputs.begin(), layer.inputs.end(), Model::input_layer) != layer.inputs.end();
+  if (layer.op->name == "embedding" && !reads_input) {
     throw InputError(
         fmt::format("{}: layer {}: embedding is captured only where it reads the model's input", network.model.file, layer.name));
+  }
+  if (layer.op->name != "embedding" && reads_input && network.largest_id > 0) {
+    throw InputError(fmt::format("{}: layer {}: {} reads the model's input, which is a list of ids here; only embedding can",
+                                 network.model.file, layer.name, layer.op->name));
   }
 }
 
 }  // namespace
+
+void require_ops(const Network& network, std::string_view device, bool (*has)(std::string_view op)) {
+  for (const ModelLayer& layer : network.model.layers) {
+    if (!has(layer.op->name)) {
+      throw InputError(fmt::format("{}: layer {}: the {} device has no {}; import a PyTorch profile of this model instead",
+                                   network.model.file, layer.name, device, layer.op->name));
+    }
+  }
+}
 
 std::int64_t Network::parameter_bytes(const ModelLayer& layer) const {
   return layer.op->cost_class == CostClass::normalization ? 4 : element_bytes;
@@ -144,6 +167,10 @@ Network plan_network(Model model, std::int64_t batch, const std::string& dtype, 
     }
   }
   for (const ModelLayer& described : network.model.layers) {
+    if (described.op->name == "embedding" && described.inputs.front() == Model::input_layer)
+      network.largest_id = std::max(network.largest_id, described.tensors.front().shape.front());
+  }
+  for (const ModelLayer& described : network.model.layers) {
     require_capturable(network, described);
     NetworkLayer layer;
     layer.elements = batch * elements(described.output);
@@ -151,7 +178,10 @@ Network plan_network(Model model, std::int64_t batch, const std::string& dtype, 
     layer.trains = !described.tensors.empty() ||
                    std::any_of(described.inputs.begin(), described.inputs.end(),
                                [&network](std::size_t source) { return source != Model::input_layer && network.layers[source].trains; });
-    if (described.op->name == "embedding") network.largest_id = std::max(network.largest_id, described.tensors.front().shape.front());
+    if (!layer.aliased) {
+      layer.offset = network.activation_bytes;
+      network.activation_bytes += aligned(layer.elements * network.element_bytes);
+    }
     if (readers[network.layers.size()] == 0) network.heads.push_back(network.layers.size());
     network.layers.push_back(std::move(layer));
   }
@@ -166,8 +196,9 @@ Network plan_network(Model model, std::int64_t batch, const std::string& dtype, 
     memory.parameters += Bytes(described.parameters() * (bytes < 4 ? bytes + 4 : bytes));
     memory.gradients += Bytes(described.parameters() * bytes);
     memory.momentum += Bytes(described.parameters() * 4);
-    if (!network.layers[i].aliased) memory.activations += Bytes(static_cast<double>(network.layers[i].elements * network.element_bytes));
+    memory.kept += kept_bytes(network, described);
   }
+  memory.activations = Bytes(static_cast<double>(network.activation_bytes));
   memory.activation_gradients = Bytes(static_cast<double>(network.buffer_bytes));
   return network;
 }

@@ -25,6 +25,7 @@ struct NetworkLayer {
   static constexpr std::size_t no_buffer = static_cast<std::size_t>(-1);
 
   std::int64_t elements = 0;  ///< of the output, of the whole batch
+  std::int64_t offset = 0;    ///< bytes from the start of all activations to the output, unless aliased
   bool aliased = false;       ///< the output lies where the first input does: a view of it, or written over it
   bool trains = false;        ///< it or a layer before it has parameters, so that backward runs through it
   /// Where this layer's backward leaves the gradient of each input, or no_buffer where nothing before it trains.
@@ -42,8 +43,9 @@ struct MemoryNeeds {
   Bytes momentum;
   Bytes activations;
   Bytes activation_gradients;  ///< at most at one time
+  Bytes kept;                  ///< by ops for their backward: attention's weights and their gradients, the winners of maxima, ...
 
-  Bytes total() const { return input + parameters + gradients + momentum + activations + activation_gradients; }
+  Bytes total() const { return input + parameters + gradients + momentum + activations + activation_gradients + kept; }
 };
 
 /// A model in training: its batch and number format, and where gradients flow. It knows no device.
@@ -54,11 +56,12 @@ struct Network {
   Layout layout = Layout::channels_first;
   std::int64_t element_bytes = 4;  ///< of activations, and of the weights of layers that are no normalizations
   std::int64_t input_elements = 0;
-  std::vector<NetworkLayer> layers;  ///< as model.layers
-  std::vector<std::size_t> heads;    ///< layers whose output nobody reads: the loss does
-  std::vector<Buffer> buffers;       ///< of activation gradients
-  std::int64_t buffer_bytes = 0;     ///< of all buffers together
-  std::int64_t largest_id = 0;       ///< the model's input is a list of ids below this; 0: it is of real numbers
+  std::vector<NetworkLayer> layers;   ///< as model.layers
+  std::vector<std::size_t> heads;     ///< layers whose output nobody reads: the loss does
+  std::int64_t activation_bytes = 0;  ///< of all outputs together
+  std::vector<Buffer> buffers;        ///< of activation gradients
+  std::int64_t buffer_bytes = 0;      ///< of all buffers together
+  std::int64_t largest_id = 0;        ///< the model's input is a list of ids below this; 0: it is of real numbers
   MemoryNeeds memory;
 
   const Shape& shape(std::size_t layer) const { return layer == Model::input_layer ? model.input : model.layers[layer].output; }
@@ -70,6 +73,9 @@ struct Network {
 bool has_equal_windows(const Shape& input, const ModelLayer& layer);
 /// ... with this window and stride.
 Attributes adaptive_window(const Shape& input, const ModelLayer& layer);
+
+/// Throws InputError when `has` denies that the device has one of the network's ops.
+void require_ops(const Network& network, std::string_view device, bool (*has)(std::string_view op));
 
 /// Throws InputError for a batch that no machine could hold and for an embedding that reads no ids.
 Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout);

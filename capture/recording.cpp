@@ -46,36 +46,46 @@ std::vector<Seconds> between(const std::vector<Marks>& iterations, std::size_t f
   return times;
 }
 
-/// How much longer the median iteration of the second half lasts than that of the first.
-double drift_of(const std::vector<Seconds>& totals) {
+Steadiness steadiness_of(const std::vector<Marks>& iterations) {
+  const std::vector<Seconds> totals = between(iterations, 0, iterations.front().size() - 1);
+  Steadiness found;
+  found.iteration = spread(totals);
+  const Seconds longest = 1.1 * found.iteration.median;
+  found.outliers =
+      static_cast<std::size_t>(std::count_if(totals.begin(), totals.end(), [longest](Seconds time) { return time > longest; }));
   const auto middle = totals.begin() + static_cast<std::ptrdiff_t>(totals.size() / 2);
-  return spread({middle, totals.end()}).median / spread({totals.begin(), middle}).median - 1;
+  found.drift = spread({middle, totals.end()}).median / spread({totals.begin(), middle}).median - 1;
+  return found;
 }
 
-void add_warnings(Summary& summary, std::size_t iterations) {
-  constexpr double most_apart = 0.05;
-  const double apart = summary.sum_of_layers / summary.iteration.median - 1;
-  if (std::abs(apart) > most_apart) {
-    summary.warnings.push_back(
-        fmt::format("the medians of the layers add up to {}, {:+.1f}% off the iteration's {}: capture again on a quieter machine",
-                    format_seconds(summary.sum_of_layers), 100 * apart, format_seconds(summary.iteration.median)));
-  }
-  if (std::abs(summary.drift) > most_apart) {
-    summary.warnings.push_back(
-        fmt::format("the second half of the iterations lasts {:+.1f}% longer than the first: the device's speed changed, capture again",
-                    100 * summary.drift));
+constexpr double most_apart = 0.05;
+
+void warn_of(const Steadiness& found, std::size_t iterations, const std::string& which, std::vector<std::string>& warnings) {
+  if (std::abs(found.drift) > most_apart) {
+    warnings.push_back(
+        fmt::format("the second half of the {} lasts {:+.1f}% longer than the first: the device's speed changed, capture again", which,
+                    100 * found.drift));
   }
   constexpr std::size_t one_in = 5;
-  if (summary.outliers * one_in > iterations) {
-    summary.warnings.push_back(fmt::format("{} of {} iterations are outliers, longer than {} by far: capture again on a quieter machine",
-                                           summary.outliers, iterations, format_seconds(summary.iteration.third)));
+  if (found.outliers * one_in > iterations) {
+    warnings.push_back(fmt::format("{} of {} {} last over a tenth longer than the median of {}: capture again on a quieter machine",
+                                   found.outliers, iterations, which, format_seconds(found.iteration.median)));
   }
+}
+
+void warn_of_sum(const Summary& summary, std::vector<std::string>& warnings) {
+  const double apart = summary.sum_of_layers / summary.busy.iteration.median - 1;
+  if (std::abs(apart) <= most_apart) return;
+  warnings.push_back(
+      fmt::format("the medians of the layers add up to {}, {:+.1f}% off the iteration's {}: capture again on a quieter machine",
+                  format_seconds(summary.sum_of_layers), 100 * apart, format_seconds(summary.busy.iteration.median)));
 }
 
 }  // namespace
 
 Recording record(Device& device, std::size_t layers, const RecordingOptions& options) {
   Recording recording;
+  recording.warmup = options.warmup;
   const auto repeat = [&](int times, bool queue_first) {
     std::vector<Marks> iterations;
     for (int i = 0; i < times; ++i) {
@@ -87,7 +97,7 @@ Recording record(Device& device, std::size_t layers, const RecordingOptions& opt
   repeat(options.warmup, true);
   recording.floor = measure_floor(device);
   recording.busy = repeat(options.iterations, true);
-  recording.spans = device.describe().asynchronous ? repeat(options.iterations, false) : recording.busy;
+  if (device.describe().asynchronous) recording.spans = repeat(options.iterations, false);
   return recording;
 }
 
@@ -97,29 +107,29 @@ Spread spread(std::vector<Seconds> values) {
 }
 
 Summary summarize(const Recording& recording) {
-  const std::size_t marks = recording.busy.front().size();
+  const std::vector<Marks>& busy = recording.busy;
+  const std::vector<Marks>& spans = recording.spans.empty() ? busy : recording.spans;
+  const std::size_t marks = busy.front().size();
   const std::size_t layers = marks / 2 - 1;
   const std::size_t turn = layers;  // the mark between forward and backward
   Summary summary;
   for (std::size_t i = 0; i < layers; ++i) {
     const std::size_t done = turn + layers - i;
-    summary.layers.push_back({spread(between(recording.busy, i, i + 1)), spread(between(recording.busy, done - 1, done)),
-                              spread(between(recording.spans, turn, done)).median});
+    summary.layers.push_back(
+        {spread(between(busy, i, i + 1)), spread(between(busy, done - 1, done)), spread(between(spans, turn, done)).median});
     summary.sum_of_layers += summary.layers.back().forward.median + summary.layers.back().backward.median;
   }
-  summary.update = spread(between(recording.busy, marks - 2, marks - 1));
+  summary.update = spread(between(busy, marks - 2, marks - 1));
   summary.sum_of_layers += summary.update.median;
-  summary.forward_busy = spread(between(recording.busy, 0, turn)).median;
-  summary.backward_busy = spread(between(recording.busy, turn, marks - 2)).median;
-  summary.forward_span = spread(between(recording.spans, 0, turn)).median;
-  summary.backward_span = spread(between(recording.spans, turn, marks - 2)).median;
-  const std::vector<Seconds> totals = between(recording.busy, 0, marks - 1);
-  summary.iteration = spread(totals);
-  const Seconds longest = summary.iteration.third + 1.5 * (summary.iteration.third - summary.iteration.first);
-  summary.outliers =
-      static_cast<std::size_t>(std::count_if(totals.begin(), totals.end(), [longest](Seconds time) { return time > longest; }));
-  summary.drift = drift_of(totals);
-  add_warnings(summary, totals.size());
+  summary.forward_busy = spread(between(busy, 0, turn)).median;
+  summary.backward_busy = spread(between(busy, turn, marks - 2)).median;
+  summary.forward_span = spread(between(spans, 0, turn)).median;
+  summary.backward_span = spread(between(spans, turn, marks - 2)).median;
+  summary.busy = steadiness_of(busy);
+  summary.span = steadiness_of(spans);
+  warn_of_sum(summary, summary.warnings);
+  warn_of(summary.busy, busy.size(), "iterations", summary.warnings);
+  if (!recording.spans.empty()) warn_of(summary.span, spans.size(), "iterations that run by themselves", summary.warnings);
   return summary;
 }
 

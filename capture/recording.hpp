@@ -21,8 +21,9 @@ using Marks = std::vector<Seconds>;
 
 /// Iterations of training, as a device's clock saw them.
 struct Recording {
+  int warmup = 0;            ///< iterations before these
   std::vector<Marks> busy;   ///< work alone: an asynchronous device found all of it queued
-  std::vector<Marks> spans;  ///< as it runs by itself, waiting for the host included; of a synchronous device the same
+  std::vector<Marks> spans;  ///< of an asynchronous device: as it runs by itself, waiting for the host included; else empty
   Seconds floor;             ///< what the clock shows between two marks with nothing in between
 };
 
@@ -39,23 +40,29 @@ struct Spread {
 /// Of at least one value.
 Spread spread(std::vector<Seconds> values);
 
-/// Medians over the iterations of a recording.
+/// How long iterations lasted, and how steadily.
+struct Steadiness {
+  Spread iteration;
+  std::size_t outliers = 0;  ///< iterations over a tenth longer than the median
+  double drift = 0;          ///< by how much the second half of the iterations lasts longer than the first: 0.01 is 1%
+};
+
+/// Medians over the iterations of a recording. Spans are those of `spans`, or of `busy` where there are none.
 struct Summary {
   struct Layer {
     Spread forward;
     Spread backward;
-    Seconds ready;  ///< from the start of backward to the end of this layer's, in `spans`
+    Seconds ready;  ///< span from the start of backward to the end of this layer's
   };
   std::vector<Layer> layers;  ///< the loss is the last
   Spread update;
   Seconds forward_busy;  ///< of the whole forward, in `busy`
   Seconds backward_busy;
-  Seconds forward_span;  ///< in `spans`
+  Seconds forward_span;
   Seconds backward_span;
-  Spread iteration;          ///< in `busy`
-  Seconds sum_of_layers;     ///< of the medians, update included
-  std::size_t outliers = 0;  ///< iterations in `busy` that lasted longer than the third quartile and 1.5 times the quartiles' distance
-  double drift = 0;          ///< by how much the second half of the iterations lasts longer than the first: 0.01 is 1%
+  Steadiness busy;
+  Steadiness span;
+  Seconds sum_of_layers;  ///< of the medians, update included
   std::vector<std::string> warnings;
 };
 

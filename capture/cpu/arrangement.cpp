@@ -61,24 +61,15 @@ class Flatten : public CpuOp {
     if (layer.inputs[0] == layer.output) return;
     const memory::desc image = image_desc(layer.batch, layer.shapes[0]);
     const memory::desc plain(image.dims(), memory::data_type::f32, memory::format_tag::nchw);
-    input_ = view(image, layer.inputs[0]);
-    output_ = view(plain, layer.output);
-    if (layer.input_gradients[0] == nullptr) return;
-    input_gradient_ = view(image, layer.input_gradients[0]);
-    output_gradient_ = view(plain, layer.output_gradient);
+    forward_ = copy(view(image, layer.inputs[0]), view(plain, layer.output));
+    if (layer.input_gradients[0] != nullptr) backward_ = copy(view(plain, layer.output_gradient), view(image, layer.input_gradients[0]));
   }
-  void forward() override {
-    if (input_) copy(input_, output_);
-  }
-  void backward() override {
-    if (input_gradient_) copy(output_gradient_, input_gradient_);
-  }
+  void forward() override { run(forward_); }
+  void backward() override { run(backward_); }
 
  private:
-  memory input_;
-  memory output_;
-  memory input_gradient_;
-  memory output_gradient_;
+  Step forward_;
+  Step backward_;
 };
 
 class FirstToken : public CpuOp {

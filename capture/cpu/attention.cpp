@@ -52,11 +52,6 @@ class Attention : public CpuOp {
   std::vector<std::string> kernels() const override { return {product_kernel_, product_kernel_, ""}; }
 
  private:
-  struct Step {
-    dnnl::primitive primitive;
-    Arguments arguments;
-  };
-
   void add_product(std::vector<Step>& steps, const memory& left, const memory& right, const memory& result, float scale = 1.0F) {
     dnnl::primitive_attr attributes;
     if (scale != 1.0F) attributes.set_output_scales(0, {scale});
@@ -66,7 +61,7 @@ class Attention : public CpuOp {
   }
 
   void run_all(const std::vector<Step>& steps) const {
-    for (const Step& step : steps) run(step.primitive, step.arguments);
+    for (const Step& step : steps) run(step);
   }
 
   std::vector<Step> forward_;

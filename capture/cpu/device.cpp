@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <omp.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <ctime>
@@ -16,10 +17,7 @@ namespace syncopate::capture {
 
 namespace {
 
-constexpr std::size_t cache_line = 64;
 constexpr std::align_val_t huge_page{2U << 20U};
-constexpr float learning_rate = 1e-3F;
-constexpr float momentum = 0.9F;
 
 /// Copies between NHWC, as `inside` is, and model/1's order. Other shapes have one order only.
 template <class Copy>
@@ -40,7 +38,14 @@ void for_each_element(std::int64_t batch, const Shape& shape, Copy copy) {
 }  // namespace
 
 CpuDevice::CpuDevice(int threads) : threads_(threads), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
+  if (dnnl_version()->cpu_runtime != DNNL_RUNTIME_OMP) {
+    throw DeviceError(
+        "--device cpu: this oneDNN was built without OpenMP, so that its threads can be neither limited nor timed; install one that was");
+  }
   omp_set_num_threads(threads);
+  // Whoever takes the processor away also takes the caches. Only some users may ask; for others nothing changes.
+  constexpr int highest = -20;
+  setpriority(PRIO_PROCESS, 0, highest);
 }
 
 void CpuDevice::FreeMemory::operator()(float* memory) const { operator delete(memory, huge_page); }
@@ -56,6 +61,7 @@ CpuDevice::Block CpuDevice::allocate(std::int64_t elements) {
 
 void CpuDevice::set_up(const Network& network) {
   network_ = &network;
+  require_ops(network, "CPU", [](std::string_view op) { return cpu_op(op) != nullptr; });
   const std::string needs = fmt::format("{} at batch {} needs {} and what oneDNN takes besides", network.model.name, network.batch,
                                         format_bytes(network.memory.total()));
   const Bytes available = available_memory();
@@ -73,26 +79,16 @@ void CpuDevice::set_up(const Network& network) {
 
 void CpuDevice::build() {
   const Network& network = *network_;
-  constexpr std::int64_t alignment = cache_line / sizeof(float);
   input_ = allocate(network.input_elements);
-  std::int64_t total = 0;
-  std::vector<std::int64_t> offsets;
-  for (const NetworkLayer& layer : network.layers) {
-    offsets.push_back(total);
-    if (!layer.aliased) total += (layer.elements + alignment - 1) / alignment * alignment;
-  }
-  activations_ = allocate(total);
+  activations_ = allocate(network.activation_bytes / static_cast<std::int64_t>(sizeof(float)));
   gradients_ = allocate(network.buffer_bytes / static_cast<std::int64_t>(sizeof(float)));
   write({Array::Kind::input}, random_input(network));
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     const ModelLayer& described = network.model.layers[i];
-    outputs_.push_back(network.layers[i].aliased ? output(described.inputs[0]) : activations_.get() + offsets[i]);
-    const CpuOpMaker make = cpu_op(described.op->name);
-    if (make == nullptr) {
-      throw InputError(fmt::format("{}: layer {}: the CPU device has no {}; import a PyTorch profile of this model instead",
-                                   network.model.file, described.name, described.op->name));
-    }
-    ops_.push_back(make(layer_context(i)));
+    outputs_.push_back(network.layers[i].aliased
+                           ? output(described.inputs[0])
+                           : activations_.get() + network.layers[i].offset / static_cast<std::int64_t>(sizeof(float)));
+    ops_.push_back(cpu_op(described.op->name)(layer_context(i)));
     sums_.push_back(sum_of(network.layers[i]));
     for (std::size_t tensor = 0; tensor < described.tensors.size(); ++tensor) {
       momenta_.emplace_back(ops_[i]->parameters()[tensor].value.get_desc().get_size() / sizeof(float));

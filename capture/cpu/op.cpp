@@ -4,8 +4,9 @@ namespace syncopate::capture {
 
 using dnnl::memory;
 
-void CpuOp::copy(const memory& from, const memory& to) const {
-  if (from != to) run(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+CpuOp::Step CpuOp::copy(const memory& from, const memory& to) {
+  if (from == to) return {};
+  return {dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
 }
 
 CpuParameter& CpuOp::add_parameter(const memory::desc& desc, const memory::dims& plain_dims) {

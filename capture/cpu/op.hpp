@@ -55,10 +55,21 @@ class CpuOp {
  protected:
   using Arguments = std::unordered_map<int, dnnl::memory>;
 
+  /// A primitive and what it works on.
+  struct Step {
+    dnnl::primitive primitive;
+    Arguments arguments;
+  };
+
   dnnl::memory view(const dnnl::memory::desc& desc, float* data) const { return {desc, layer_.engine, data}; }
   dnnl::memory new_memory(const dnnl::memory::desc& desc) const { return {desc, layer_.engine}; }
   void run(const dnnl::primitive& primitive, const Arguments& arguments) const { primitive.execute(layer_.stream, arguments); }
-  void copy(const dnnl::memory& from, const dnnl::memory& to) const;  ///< into another layout; nothing where both are one
+  /// Nothing where there is no primitive.
+  void run(const Step& step) const {
+    if (step.primitive) run(step.primitive, step.arguments);
+  }
+  /// Into another layout; no primitive where both are one.
+  static Step copy(const dnnl::memory& from, const dnnl::memory& to);
   /// The next tensor of the layer, kept as `desc` says; `plain_dims` are its extents there, e.g. with a group's in front.
   CpuParameter& add_parameter(const dnnl::memory::desc& desc, const dnnl::memory::dims& plain_dims);
   static float* data(const dnnl::memory& memory) { return static_cast<float*>(memory.get_data_handle()); }

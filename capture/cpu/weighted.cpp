@@ -15,11 +15,11 @@ class Weighted : public CpuOp {
 
   void backward() override {
     if (backward_data_) {
-      copy(parameters_[0].value, data_weight_);
+      run(arrange_weight_);
       run(backward_data_, data_arguments_);
     }
     run(backward_weights_, weights_arguments_);
-    copy(weight_gradient_, parameters_[0].gradient);
+    run(arrange_gradient_);
   }
 
   std::vector<std::string> kernels() const override { return kernels_; }
@@ -38,8 +38,9 @@ class Weighted : public CpuOp {
 
     const typename BackwardWeights::primitive_desc weights_chosen(of_weights, layer_.engine, chosen);
     backward_weights_ = BackwardWeights(weights_chosen);
-    weight_gradient_ = in_layout(weights_chosen.diff_weights_desc(), weight.gradient);
-    weights_arguments_ = {{DNNL_ARG_SRC, input}, {DNNL_ARG_DIFF_DST, output_gradient}, {DNNL_ARG_DIFF_WEIGHTS, weight_gradient_}};
+    const memory weight_gradient = in_layout(weights_chosen.diff_weights_desc(), weight.gradient);
+    arrange_gradient_ = copy(weight_gradient, weight.gradient);
+    weights_arguments_ = {{DNNL_ARG_SRC, input}, {DNNL_ARG_DIFF_DST, output_gradient}, {DNNL_ARG_DIFF_WEIGHTS, weight_gradient}};
     if (layer_.attributes().bias) {
       const CpuParameter bias = add_parameter(chosen.bias_desc(), chosen.bias_desc().dims());
       forward_arguments_.emplace(DNNL_ARG_BIAS, bias.value);
@@ -50,9 +51,10 @@ class Weighted : public CpuOp {
     if (layer_.input_gradients[0] == nullptr) return;
     const typename BackwardData::primitive_desc data_chosen(of_data, layer_.engine, chosen);
     backward_data_ = BackwardData(data_chosen);
-    data_weight_ = in_layout(data_chosen.weights_desc(), weight.value);
+    const memory data_weight = in_layout(data_chosen.weights_desc(), weight.value);
+    arrange_weight_ = copy(weight.value, data_weight);
     data_arguments_ = {{DNNL_ARG_DIFF_DST, output_gradient},
-                       {DNNL_ARG_WEIGHTS, data_weight_},
+                       {DNNL_ARG_WEIGHTS, data_weight},
                        {DNNL_ARG_DIFF_SRC, view(chosen.src_desc(), layer_.input_gradients[0])}};
     kernels_[1] = data_chosen.impl_info_str();
   }
@@ -64,8 +66,8 @@ class Weighted : public CpuOp {
   dnnl::primitive forward_;
   dnnl::primitive backward_data_;
   dnnl::primitive backward_weights_;
-  memory data_weight_;
-  memory weight_gradient_;
+  Step arrange_weight_;    // for backward of data
+  Step arrange_gradient_;  // as the weights lie
   Arguments forward_arguments_;
   Arguments data_arguments_;
   Arguments weights_arguments_;

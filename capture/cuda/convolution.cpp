@@ -154,13 +154,19 @@ class Convolution : public Weighted {
                                  layer_.network.model.file, layer_.layer.name, layer_.network.dtype, workspace().bytes()));
   }
 
+  /// That cuDNN has no algorithm at all shows in the empty list of those it tried.
+  static void require_trials(cudnnStatus_t status, const char* call) {
+    if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) check(status, call);
+  }
+
   void choose_forward() {
     std::array<cudnnConvolutionFwdAlgoPerf_t, CUDNN_CONVOLUTION_FWD_ALGO_COUNT> tried = {};
     int count = 0;
-    check(cudnnFindConvolutionForwardAlgorithmEx(cudnn(), input_.get(), layer_.inputs[0], filter_.get(), weight().value.data(),
-                                                 forward_.descriptor.get(), output_.get(), layer_.output, static_cast<int>(tried.size()),
-                                                 &count, tried.data(), workspace().data(), workspace().bytes()),
-          "cudnnFindConvolutionForwardAlgorithmEx");
+    require_trials(
+        cudnnFindConvolutionForwardAlgorithmEx(cudnn(), input_.get(), layer_.inputs[0], filter_.get(), weight().value.data(),
+                                               forward_.descriptor.get(), output_.get(), layer_.output, static_cast<int>(tried.size()),
+                                               &count, tried.data(), workspace().data(), workspace().bytes()),
+        "cudnnFindConvolutionForwardAlgorithmEx");
     choose(forward_, std::span<const cudnnConvolutionFwdAlgoPerf_t>(tried.data(), static_cast<std::size_t>(count)),
            [&](cudnnConvolutionFwdAlgo_t algorithm, std::size_t* bytes) {
              return cudnnGetConvolutionForwardWorkspaceSize(cudnn(), input_.get(), filter_.get(), forward_.descriptor.get(), output_.get(),
@@ -171,11 +177,11 @@ class Convolution : public Weighted {
   void choose_backward_data() {
     std::array<cudnnConvolutionBwdDataAlgoPerf_t, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT> tried = {};
     int count = 0;
-    check(cudnnFindConvolutionBackwardDataAlgorithmEx(cudnn(), filter_.get(), weight().value.data(), output_.get(), layer_.output_gradient,
-                                                      backward_data_.descriptor.get(), input_.get(), layer_.input_gradients[0],
-                                                      static_cast<int>(tried.size()), &count, tried.data(), workspace().data(),
-                                                      workspace().bytes()),
-          "cudnnFindConvolutionBackwardDataAlgorithmEx");
+    require_trials(cudnnFindConvolutionBackwardDataAlgorithmEx(cudnn(), filter_.get(), weight().value.data(), output_.get(),
+                                                               layer_.output_gradient, backward_data_.descriptor.get(), input_.get(),
+                                                               layer_.input_gradients[0], static_cast<int>(tried.size()), &count,
+                                                               tried.data(), workspace().data(), workspace().bytes()),
+                   "cudnnFindConvolutionBackwardDataAlgorithmEx");
     choose(backward_data_, std::span<const cudnnConvolutionBwdDataAlgoPerf_t>(tried.data(), static_cast<std::size_t>(count)),
            [&](cudnnConvolutionBwdDataAlgo_t algorithm, std::size_t* bytes) {
              return cudnnGetConvolutionBackwardDataWorkspaceSize(cudnn(), filter_.get(), output_.get(), backward_data_.descriptor.get(),
@@ -186,11 +192,11 @@ class Convolution : public Weighted {
   void choose_backward_filter() {
     std::array<cudnnConvolutionBwdFilterAlgoPerf_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT> tried = {};
     int count = 0;
-    check(cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnn(), input_.get(), layer_.inputs[0], output_.get(), layer_.output_gradient,
-                                                        backward_filter_.descriptor.get(), filter_.get(), weight().gradient.data(),
-                                                        static_cast<int>(tried.size()), &count, tried.data(), workspace().data(),
-                                                        workspace().bytes()),
-          "cudnnFindConvolutionBackwardFilterAlgorithmEx");
+    require_trials(cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnn(), input_.get(), layer_.inputs[0], output_.get(),
+                                                                 layer_.output_gradient, backward_filter_.descriptor.get(), filter_.get(),
+                                                                 weight().gradient.data(), static_cast<int>(tried.size()), &count,
+                                                                 tried.data(), workspace().data(), workspace().bytes()),
+                   "cudnnFindConvolutionBackwardFilterAlgorithmEx");
     choose(backward_filter_, std::span<const cudnnConvolutionBwdFilterAlgoPerf_t>(tried.data(), static_cast<std::size_t>(count)),
            [&](cudnnConvolutionBwdFilterAlgo_t algorithm, std::size_t* bytes) {
              return cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnn(), input_.get(), output_.get(), backward_filter_.descriptor.get(),

@@ -12,9 +12,6 @@ namespace syncopate::capture {
 
 namespace {
 
-constexpr float learning_rate = 1e-3F;
-constexpr float momentum = 0.9F;
-constexpr std::int64_t alignment = 256;
 constexpr std::size_t fewest_marks = 128;
 
 }  // namespace
@@ -51,6 +48,7 @@ CudaDevice::CudaDevice() {
 
 void CudaDevice::set_up(const Network& network) {
   network_ = &network;
+  require_ops(network, "CUDA", [](std::string_view op) { return cuda_op(op) != nullptr; });
   std::size_t free = 0;
   std::size_t all = 0;
   check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
@@ -74,16 +72,10 @@ void CudaDevice::build() {
   tools_.tf32 = network.dtype == "tf32";
   const std::int64_t input_bytes = input_is_ids() ? static_cast<std::int64_t>(sizeof(std::int32_t)) : network.element_bytes;
   input_ = tools_.allocate(network.input_elements * input_bytes);
-  std::int64_t total = 0;
-  std::vector<std::int64_t> offsets;
-  for (const NetworkLayer& layer : network.layers) {
-    offsets.push_back(total);
-    if (!layer.aliased) total += (layer.elements * network.element_bytes + alignment - 1) / alignment * alignment;
-  }
-  activations_ = tools_.allocate(total);
+  activations_ = tools_.allocate(network.activation_bytes);
   gradients_ = tools_.allocate(network.buffer_bytes);
   loss_ = tools_.allocate(sizeof(double));
-  for (std::size_t i = 0; i < network.layers.size(); ++i) add_layer(i, activations_.at(offsets[i]));
+  for (std::size_t i = 0; i < network.layers.size(); ++i) add_layer(i);
   for (const std::size_t head : network.heads) add_loss(head);
   prepare_update();
   write({Array::Kind::input}, random_input(network));
@@ -96,21 +88,11 @@ void CudaDevice::build() {
   while (marks_.size() < std::max(fewest_marks, 2 * network.layers.size() + 4)) marks_.emplace_back(cudaEventCreate, "cudaEventCreate");
 }
 
-void CudaDevice::add_layer(std::size_t index, void* own_output) {
+void CudaDevice::add_layer(std::size_t index) {
   const ModelLayer& described = network_->model.layers[index];
   const NetworkLayer& layer = network_->layers[index];
-  outputs_.push_back(layer.aliased ? output(described.inputs[0]) : own_output);
-  const CudaOpMaker make = cuda_op(described.op->name);
-  if (make == nullptr) {
-    throw InputError(fmt::format("{}: layer {}: the CUDA device has no {}; import a PyTorch profile of this model instead",
-                                 network_->model.file, described.name, described.op->name));
-  }
-  const bool reads_input = std::find(described.inputs.begin(), described.inputs.end(), Model::input_layer) != described.inputs.end();
-  if (input_is_ids() && reads_input && described.op->name != "embedding") {
-    throw InputError(fmt::format("{}: layer {}: {} reads the model's input, which is a list of ids here; only embedding can",
-                                 network_->model.file, described.name, described.op->name));
-  }
-  ops_.push_back(make(layer_context(index)));
+  outputs_.push_back(layer.aliased ? output(described.inputs[0]) : activations_.at(layer.offset));
+  ops_.push_back(cuda_op(described.op->name)(layer_context(index)));
   contributions_.emplace_back();
   if (layer.contributions.size() < 2) return;
   for (const std::size_t buffer : layer.contributions) contributions_.back().push_back(gradient(buffer));

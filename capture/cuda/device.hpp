@@ -46,7 +46,7 @@ class CudaDevice : public Device {
   };
 
   void build();
-  void add_layer(std::size_t index, void* own_output);
+  void add_layer(std::size_t index);
   void add_loss(std::size_t head);
   void prepare_ops();
   void prepare_update();

@@ -22,7 +22,7 @@ std::vector<float> swap_last(std::span<const float> from, std::int64_t samples, 
   return to;
 }
 
-std::string format_version(int version, int thousand) { return fmt::format("{}.{}", version / thousand, version % thousand / 10); }
+std::string format_version(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 }  // namespace
 
@@ -104,9 +104,9 @@ DeviceDescription CudaDevice::describe() const {
   description.clock = "CUDA events";
   int version = 0;
   check(cudaRuntimeGetVersion(&version), "cudaRuntimeGetVersion");
-  description.software["cuda_runtime"] = format_version(version, 1000);
+  description.software["cuda_runtime"] = format_version(version);
   check(cudaDriverGetVersion(&version), "cudaDriverGetVersion");
-  description.software["cuda_driver"] = format_version(version, 1000);
+  description.software["cuda_driver"] = format_version(version);
   if (const auto driver = nvml_->driver_version()) description.software["nvidia_driver"] = *driver;
   const std::size_t cudnn = cudnnGetVersion();
   description.software["cudnn"] = fmt::format("{}.{}.{}", cudnn / 10000, cudnn / 100 % 100, cudnn % 100);

@@ -76,13 +76,14 @@ class BatchNorm : public CudaOp {
     std::size_t forward = 0;
     std::size_t backward = 0;
     std::size_t reserve = 0;
-    cudnnStatus_t status = cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(cudnn(), mode_, ops, image_.get(), nullptr,
-                                                                                    image_.get(), channel_.get(), nullptr, &forward);
+    auto* image = image_.get();
+    cudnnStatus_t status = cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(cudnn(), mode_, ops, image, image, image,
+                                                                                    channel_.get(), nullptr, &forward);
     if (status != CUDNN_STATUS_SUCCESS) return status;
-    status = cudnnGetBatchNormalizationBackwardExWorkspaceSize(cudnn(), mode_, ops, image_.get(), nullptr, image_.get(), nullptr,
-                                                               image_.get(), channel_.get(), nullptr, &backward);
+    status = cudnnGetBatchNormalizationBackwardExWorkspaceSize(cudnn(), mode_, ops, image, image, image, nullptr, image, channel_.get(),
+                                                               nullptr, &backward);
     if (status != CUDNN_STATUS_SUCCESS) return status;
-    status = cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnn(), mode_, ops, nullptr, image_.get(), &reserve);
+    status = cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnn(), mode_, ops, nullptr, image, &reserve);
     if (status != CUDNN_STATUS_SUCCESS) return status;
     reserve_ = layer_.tools.allocate(static_cast<std::int64_t>(reserve));
     workspace = std::max(forward, backward);

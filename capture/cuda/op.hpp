@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "capture/cuda/handles.hpp"
@@ -69,7 +70,7 @@ struct CudaLayer {
 /// only queue work.
 class CudaOp {
  public:
-  explicit CudaOp(const CudaLayer& layer) : layer_(layer) {}
+  explicit CudaOp(CudaLayer layer) : layer_(std::move(layer)) {}
   virtual ~CudaOp() = default;
   /// Chooses algorithms once all ops have their memory, by trying them in the tools' workspace. Returns the bytes that they
   /// need of it from then on.

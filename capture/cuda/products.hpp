@@ -15,8 +15,8 @@ struct ProductExtents {
 
 /// A matrix in memory row by row, `stride` numbers apart, to be read as it is or transposed.
 struct Factor {
-  const void* numbers;
-  std::int64_t stride;
+  const void* numbers = nullptr;
+  std::int64_t stride = 0;
   bool transposed = false;
 };
 
@@ -24,8 +24,8 @@ void multiply(const CudaTools& tools, const ProductExtents& extents, const Facto
 
 /// Many matrices of one shape; the pointers to them lie on the device.
 struct Factors {
-  const void* const* numbers;
-  std::int64_t stride;
+  const void* const* numbers = nullptr;
+  std::int64_t stride = 0;
   bool transposed = false;
 };
 

@@ -11,7 +11,7 @@ import sys
 import time
 import unittest
 
-from support import ROOT, Case
+from support import ROOT, SIMCTL, Case
 
 sys.path.insert(0, str(ROOT / "tests" / "models"))
 import oracle  # noqa: E402
@@ -84,7 +84,7 @@ class Plan(CaptureCase):
             text = self.capture("--plan", "--dtype", dtype, device="cuda", out=None, model=ROOT / "models" / "resnet50.json", batch=32).stdout
             line = next(line for line in text.splitlines() if line.startswith("memory:"))
             total, *parts = [float(number) * units[unit] for number, unit in re.findall(r"([\d.e+]+) ([kMG]?B)", line)]
-            self.assertEqual(len(parts), 6)
+            self.assertEqual(len(parts), 7)
             self.assertAlmostEqual(total, sum(parts), delta=0.002 * total)
 
 
@@ -130,6 +130,7 @@ class Captured(CaptureCase):
             self.assertLess(abs(total / timing["iteration_s"] - 1), 0.05)
         self.assertIn("samples/s", finished.stdout)
 
+    @unittest.skipUnless(pathlib.Path(SIMCTL).exists(), "needs simctl")
     def test_capture_then_simulate(self):
         self.assertEqual(self.capture("--quiet", out="trace.json").returncode, 0)
         shown = self.simctl("show", "trace.json")
@@ -143,7 +144,14 @@ class Captured(CaptureCase):
 
     def test_quiet_says_nothing(self):
         finished = self.capture("--quiet")
-        self.assertEqual(finished.stdout, "")
+        self.assertEqual((finished.returncode, finished.stdout), (0, ""))
+
+    def test_a_full_standard_output_is_noticed(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            finished = subprocess.run([CAPTURE, "--plan", "--model", "tiny.json", "--batch", "2"], cwd=self.folder, stdout=full,
+                                      stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(finished.returncode, 5)
+        self.assertIn("standard output cannot be written: No space left on device", finished.stderr)
 
     def test_several_threads_are_timed_on_the_wall(self):
         self.assertEqual(self.capture("--threads", 2).returncode, 0)
@@ -159,6 +167,8 @@ class Refused(CaptureCase):
             ({"device": None}, [], "--device is missing: cuda or cpu"),
             ({"device": "tpu"}, [], "--device: tpu not in {cuda,cpu}"),
             ({"out": None}, [], "-o: the name of a file is missing"),
+            ({"out": "."}, [], "-o .: this is a folder; name a file in it"),
+            ({"out": "new/"}, [], "-o new/: this is a folder; name a file in it"),
             ({"out": "tiny.json"}, [], "-o tiny.json: this would overwrite what is read; choose another name"),
             ({"batch": 0}, [], "--batch: Value 0 not in range"),
             ({"batch": -3}, [], "--batch"),
@@ -193,7 +203,7 @@ class Refused(CaptureCase):
         ]
         for model, message in table:
             with self.subTest(model):
-                self.check_refused(self.capture(model=model), 3, message)
+                self.check_refused(self.capture(model=model, out="new/folder/trace.json"), 3, message)
 
     def test_an_output_that_cannot_be_written(self):
         self.write("file", "")
@@ -205,6 +215,7 @@ class Refused(CaptureCase):
     def test_no_gpu(self):
         self.check_refused(self.capture(device="cuda"), 5, "--device cuda: ")
 
+    @unittest.skipIf(b"__asan_init" in pathlib.Path(CAPTURE).read_bytes(), "a sanitized program takes more address space than any limit")
     def test_more_memory_than_there_is(self):
         for batch, options in [(900000, {}), (256, {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30,) * 2)})]:
             with self.subTest(batch):

@@ -88,14 +88,34 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
     CHECK(network.memory.parameters == Bytes(4 * parameters));
     CHECK(network.memory.gradients == Bytes(4 * parameters));
     CHECK(network.memory.momentum == Bytes(4 * parameters));
-    CHECK(network.memory.activations == Bytes(8 * (3 * 100 + 10) * 4));
+    CHECK(network.memory.activations == Bytes(3 * 3328 + 512));  // 3200 and 320 bytes in steps of 256
     // At the turn of b: what c and the addition left for it and their sum, which it then works on in place. 8 x 100 numbers are
     // 3200 bytes, in steps of 256: 3328.
     CHECK(network.memory.activation_gradients == Bytes(3 * 3328));
     const Network half = plan("[50]", residual, 8, "bf16");
     CHECK(half.memory.parameters == Bytes(6 * parameters));
     CHECK(half.memory.gradients == Bytes(2 * parameters));
-    CHECK(half.memory.activations == Bytes(8 * (3 * 100 + 10) * 2));
+    CHECK(half.memory.activations == Bytes(3 * 1792 + 256));
+  }
+
+  TEST_CASE("attention keeps its weights and their gradients") {
+    const std::string layers =
+        R"({"name": "q", "op": "linear", "out_features": 8}, {"name": "k", "op": "linear", "out_features": 8, "inputs": ["$input"]},
+                                  {"name": "a", "op": "attention", "heads": 2, "inputs": ["q", "k", "k"]})";
+    CHECK(plan("[10, 6]", layers, 3).memory.kept == Bytes(2 * 3 * 2 * 10 * 10 * 4));
+  }
+
+  TEST_CASE("ids go into embeddings only, and embeddings read ids only") {
+    const std::string embedding = R"({"name": "a", "op": "embedding", "entries": 7, "width": 4})";
+    CHECK(plan("[10]", embedding + R"(, {"name": "b", "op": "embedding", "entries": 9, "width": 4, "inputs": ["$input"]},
+                                         {"name": "c", "op": "add", "inputs": ["a", "b"]})")
+              .largest_id == 9);
+    CHECK_THROWS_WITH_AS(
+        plan("[10]", embedding + R"(, {"name": "b", "op": "linear", "out_features": 9, "inputs": ["$input"]}], "outputs": ["a", "b")"),
+        "net.json: layer b: linear reads the model's input, which is a list of ids here; only embedding can", InputError);
+    CHECK_THROWS_WITH_AS(
+        plan("[10]", R"({"name": "a", "op": "linear", "out_features": 9}, {"name": "b", "op": "embedding", "entries": 9, "width": 4})"),
+        "net.json: layer b: embedding is captured only where it reads the model's input", InputError);
   }
 
   TEST_CASE("gradients that live at one time never share memory, in every model that is shipped") {

@@ -8,7 +8,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-LEARNING_RATE = 1e-3
+LEARNING_RATE = 1e-4
 MOMENTUM = 0.9
 EPSILON = 1e-5
 
