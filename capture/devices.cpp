@@ -1,11 +1,13 @@
 #include "capture/devices.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
-#ifdef SYNCOPATE_WITH_CPU
+#ifndef SYNCOPATE_NO_CPU
 #include "capture/cpu/device.hpp"
 #endif
-#ifdef SYNCOPATE_WITH_CUDA
+#ifndef SYNCOPATE_NO_CUDA
 #include "capture/cuda/device.hpp"
 #endif
 
@@ -13,23 +15,24 @@ namespace syncopate::capture {
 
 namespace {
 
+[[maybe_unused, noreturn]] void fail_without(std::string_view device, std::string_view reason) {
+  throw DeviceError(fmt::format(
+      "--device {}: this program was built without it, because {}; change that, remove the build folder and build again", device, reason));
+}
+
 std::unique_ptr<Device> make_cuda_device(const DeviceOptions& /*options*/) {
-#ifdef SYNCOPATE_WITH_CUDA
-  return make_cuda();
+#ifdef SYNCOPATE_NO_CUDA
+  fail_without("cuda", SYNCOPATE_NO_CUDA);
 #else
-  throw DeviceError(
-      "--device cuda: this program was built without it, because CMake found no CUDA Toolkit with cuDNN; install both, remove build/ and "
-      "build again");
+  return make_cuda();
 #endif
 }
 
 std::unique_ptr<Device> make_cpu_device([[maybe_unused]] const DeviceOptions& options) {
-#ifdef SYNCOPATE_WITH_CPU
-  return std::make_unique<CpuDevice>(options.threads);
+#ifdef SYNCOPATE_NO_CPU
+  fail_without("cpu", SYNCOPATE_NO_CPU);
 #else
-  throw DeviceError(
-      "--device cpu: this program was built without it, because CMake found no oneDNN 2; install libdnnl-dev, remove build/ and build "
-      "again");
+  return std::make_unique<CpuDevice>(options.threads);
 #endif
 }
 

@@ -16,7 +16,7 @@ struct DeviceOptions {
 struct DeviceRow {
   std::string_view name;
   std::string_view meaning;
-  std::string_view dtypes;  ///< separated by commas, the default first
+  std::string_view dtypes;  ///< separated by commas
   /// Throws DeviceError when this program was built without it or the machine has none.
   std::unique_ptr<Device> (*make)(const DeviceOptions& options);
   int warmup;                                ///< iterations before those that count, unless the user says otherwise
