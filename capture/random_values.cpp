@@ -9,7 +9,7 @@ namespace syncopate::capture {
 
 namespace {
 
-enum class Stream : std::uint32_t { labels = 1, input, parameters };
+enum class Stream : std::uint32_t { labels = 1, input, parameters, numbers };
 
 /// Fills `values` with make(word) for random words, which (stream, index) determine.
 template <class Value, class Make>
@@ -39,6 +39,12 @@ std::vector<std::int64_t> random_labels(std::int64_t rows, std::int64_t classes)
   std::vector<std::int64_t> labels(static_cast<std::size_t>(rows));
   draw(labels, Stream::labels, 0, below(classes));
   return labels;
+}
+
+std::vector<float> random_numbers(std::int64_t count) {
+  std::vector<float> numbers(static_cast<std::size_t>(count));
+  draw(numbers, Stream::numbers, 0, uniform(1.0));
+  return numbers;
 }
 
 std::vector<float> random_input(const Network& network) {

@@ -10,6 +10,9 @@ namespace syncopate::capture {
 /// A class for each row.
 std::vector<std::int64_t> random_labels(std::int64_t rows, std::int64_t classes);
 
+/// Of mean 0 and variance 1.
+std::vector<float> random_numbers(std::int64_t count);
+
 /// Inputs of mean 0 and variance 1, or ids.
 std::vector<float> random_input(const Network& network);
 

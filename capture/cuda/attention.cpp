@@ -14,9 +14,11 @@ namespace {
 class Attention : public CudaOp {
  public:
   explicit Attention(const CudaLayer& layer) : CudaOp(layer) {
-    if (depth_ % 2 != 0 && layer.tools.number != Number::fp32) {
-      throw InputError(fmt::format("{}: layer {}: cuBLAS wants pointers at multiples of 4 bytes, which heads of {} numbers are not in {}",
-                                   layer.network.model.file, layer.layer.name, depth_, layer.network.dtype));
+    constexpr std::int64_t side = 8;
+    if ((depth_ % side != 0 || tokens_ % side != 0) && layer.network.dtype != "fp32") {
+      throw InputError(fmt::format(
+          "{}: layer {}: cuBLAS' fast products want multiples of {} tokens and of {} numbers a head, got {} and {}; take --dtype fp32",
+          layer.network.model.file, layer.layer.name, side, side, tokens_, depth_));
     }
     const std::int64_t scores = layer.bytes(matrices_ * tokens_ * tokens_);
     weights_ = layer.tools.allocate(scores);

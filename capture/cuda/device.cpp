@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/table.hpp"
 #include "capture/random_values.hpp"
@@ -49,6 +50,12 @@ CudaDevice::CudaDevice() {
 void CudaDevice::set_up(const Network& network) {
   network_ = &network;
   require_ops(network, "CUDA", [](std::string_view op) { return cuda_op(op) != nullptr; });
+  for (std::size_t i = 0; i < network.layers.size(); ++i) {
+    if (network.layers[i].elements <= std::numeric_limits<std::int32_t>::max()) continue;
+    throw InputError(
+        fmt::format("{}: layer {}: at batch {} its output has {} elements, and cuDNN takes 2147483647 at most; choose a smaller --batch",
+                    network.model.file, network.model.layers[i].name, network.batch, network.layers[i].elements));
+  }
   std::size_t free = 0;
   std::size_t all = 0;
   check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
@@ -108,6 +115,22 @@ void CudaDevice::add_loss(std::size_t head) {
                        layer.trains ? gradient(layer.contributions.front()) : nullptr);
 }
 
+/// Random numbers for trials: on zeros a device is faster.
+void CudaDevice::fill(const DeviceMemory& memory) const {
+  constexpr std::int64_t count = std::int64_t{1} << 20U;
+  const std::vector<float> numbers = random_numbers(count);
+  const DeviceMemory plain = tools_.allocate(count * number_bytes(Number::fp32));
+  const DeviceMemory piece = tools_.allocate(count * number_bytes(tools_.number));
+  copy_to_device(plain.data(), numbers.data(), plain.bytes(), tools_.stream.get());
+  convert(tools_.stream.get(), plain.data(), Number::fp32, piece.data(), tools_.number, count);
+  for (std::size_t done = 0; done < memory.bytes(); done += piece.bytes()) {
+    check(cudaMemcpyAsync(memory.at(static_cast<std::int64_t>(done)), piece.data(), std::min(piece.bytes(), memory.bytes() - done),
+                          cudaMemcpyDeviceToDevice, tools_.stream.get()),
+          "cudaMemcpyAsync");
+  }
+  check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+}
+
 /// Lets libraries try their algorithms in much memory, then keeps what those need that they chose.
 void CudaDevice::prepare_ops() {
   constexpr std::size_t share = 4;
@@ -116,9 +139,12 @@ void CudaDevice::prepare_ops() {
   std::size_t all = 0;
   check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
   tools_.workspace = tools_.allocate(static_cast<std::int64_t>(std::min(free / share, most)));
+  fill(activations_);
+  fill(gradients_);
   std::size_t needed = 0;
   for (const std::unique_ptr<CudaOp>& op : ops_) needed = std::max(needed, op->prepare());
   check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+  cudaGetLastError();  // an algorithm that failed on trial is no error of the next launch
   tools_.workspace = {};
   tools_.workspace = tools_.allocate(static_cast<std::int64_t>(needed));
 }
@@ -168,7 +194,7 @@ void CudaDevice::begin(bool queue_first) {
   if (queue_first) {
     constexpr std::chrono::nanoseconds shortest = std::chrono::microseconds(100);
     constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(100);
-    const auto wait = std::clamp(longest_queueing_ * 3 / 2, shortest, longest);
+    const auto wait = queueing_ ? std::clamp(*queueing_ * 3 / 2, shortest, longest) : longest / 10;
     delay(tools_.stream.get(), static_cast<std::uint64_t>(wait.count()));
   }
   begun_ = HostClock::now();
@@ -194,6 +220,10 @@ void CudaDevice::backward(std::size_t layer) {
 void CudaDevice::update() {
   descend(tools_.stream.get(), device_descents_.as<Descent>(), descent_pieces_.as<DescentPiece>(), descent_piece_count_, learning_rate,
           momentum);
+  // The first iteration also loads kernels, which no later one does. Where the queue was full, the host waited for the device; the
+  // shortest time knows least of that.
+  if (iteration_ > 1)
+    queueing_ = std::min<std::chrono::nanoseconds>(queueing_.value_or(HostClock::duration::max()), HostClock::now() - begun_);
 }
 
 void CudaDevice::mark() {
@@ -202,8 +232,6 @@ void CudaDevice::mark() {
 }
 
 std::vector<Seconds> CudaDevice::collect() {
-  // The first iteration also loads kernels, which no later one does.
-  if (iteration_ > 1) longest_queueing_ = std::max<std::chrono::nanoseconds>(longest_queueing_, HostClock::now() - begun_);
   check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
   std::vector<Seconds> times;
   times.reserve(marked_);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "capture/cuda/loss.hpp"
@@ -48,6 +49,7 @@ class CudaDevice : public Device {
   void build();
   void add_layer(std::size_t index);
   void add_loss(std::size_t head);
+  void fill(const DeviceMemory& memory) const;
   void prepare_ops();
   void prepare_update();
   CudaLayer layer_context(std::size_t index);
@@ -79,7 +81,7 @@ class CudaDevice : public Device {
   std::vector<EventHandle> marks_;
   std::size_t marked_ = 0;
   HostClock::time_point begun_;
-  std::chrono::nanoseconds longest_queueing_{};  // of an iteration, on the host
+  std::optional<std::chrono::nanoseconds> queueing_;  // that an iteration takes the host, at least
 };
 
 /// Throws DeviceError when there is no GPU that can be used.

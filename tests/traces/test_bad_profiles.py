@@ -177,12 +177,12 @@ class BadInput(Case):
             done = self.simctl("trace", "import", "mine.json", "-o", "out.json", f"--batch={batch}")
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertTrue(done.stderr.startswith(f"simctl: --batch: Value {batch} not in range 1 to 1000000000; "), done.stderr)
-        for out, message in [("folder", "folder: cannot be written: Is a directory"),
-                             ("mine.json/out.json", "mine.json: cannot be made an output folder: Not a directory; choose another with -o"),
-                             ("/proc/none/out.json",
+        for out, code, message in [("folder", 2, "-o folder: this is a folder; name a file in it"),
+                             ("mine.json/out.json", 5, "mine.json: cannot be made an output folder: Not a directory; choose another with -o"),
+                             ("/proc/none/out.json", 5,
                               "/proc/none: cannot be made an output folder: No such file or directory; choose another with -o")]:
             done = self.simctl("trace", "import", "mine.json", "-o", out)
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "", f"simctl: {message}\n"))
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (code, "", f"simctl: {message}\n"))
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
     def test_a_profile_is_not_overwritten_by_its_own_trace(self):
