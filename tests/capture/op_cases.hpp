@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+/// An op as the last layer, behind trainable layers that make its inputs.
+struct OpCase {
+  std::string op;
+  std::string input;   ///< of the model
+  std::string layers;  ///< of the model, as model/1 has them
+};
+
+/// Every op that a device has, in all that makes a difference to it. Widths are multiples of 8, which 16-bit products want.
+inline std::vector<OpCase> op_cases() {
+  const std::string conv = R"({"name": "a", "op": "conv2d", "out_channels": 8, "kernel": 1, "inputs": ["$input"]},)";
+  const std::string narrow = R"({"name": "b", "op": "conv2d", "out_channels": 16, "kernel": 1, "inputs": ["$input"]},)";
+  const std::string linear = R"({"name": "a", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
+  const std::string second = R"({"name": "b", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
+  const std::string third = R"({"name": "c", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
+
+  const auto last = [](const std::string& attributes) { return R"({"name": "under test", "op": )" + attributes + "}"; };
+
+  return {
+      {"conv2d", "[3, 5, 6]", conv + last(R"("conv2d", "out_channels": 16, "kernel": [3, 2], "stride": [2, 1], "pad": 1)")},
+      {"conv2d", "[3, 5, 5]", conv + last(R"("conv2d", "out_channels": 16, "kernel": 3, "groups": 2, "bias": false)")},
+      {"conv1d", "[7, 3]", linear + last(R"("conv1d", "out_channels": 8, "kernel": 3, "stride": 2, "pad": 1)")},
+      {"linear", "[5]", linear + last(R"("linear", "out_features": 4)")},
+      {"linear", "[3, 5]", linear + last(R"("linear", "out_features": 4, "bias": false)")},
+      {"batch_norm", "[2, 5, 3]", conv + last(R"("batch_norm")")},
+      {"layer_norm", "[3, 5]", linear + last(R"("layer_norm")")},
+      {"lrn", "[2, 3, 3]", conv + last(R"("lrn")")},
+      {"relu", "[2, 3, 3]", conv + last(R"("relu")")},
+      {"tanh", "[3, 5]", linear + last(R"("tanh")")},
+      {"gelu", "[3, 5]", linear + last(R"("gelu")")},
+      {"silu", "[3, 5]", linear + last(R"("silu")")},
+      {"sigmoid", "[3, 5]", linear + last(R"("sigmoid")")},
+      {"dropout", "[3, 5]", linear + last(R"("dropout")")},
+      {"max_pool", "[2, 6, 6]", conv + last(R"("max_pool", "kernel": 3, "stride": 2, "pad": 1, "ceil": true)")},
+      {"max_pool", "[2, 7, 6]", conv + last(R"("max_pool", "kernel": [2, 3], "stride": 1)")},
+      {"avg_pool", "[2, 6, 6]", conv + last(R"("avg_pool", "kernel": 3, "stride": 2, "pad": 1, "ceil": true)")},
+      {"adaptive_avg_pool", "[2, 6, 4]", conv + last(R"("adaptive_avg_pool", "output": 2)")},
+      {"adaptive_avg_pool", "[2, 7, 5]", conv + last(R"("adaptive_avg_pool", "output": [3, 2])")},
+      {"max_over_time", "[4, 5]", linear + last(R"("max_over_time")")},
+      {"flatten", "[2, 3, 3]", conv + last(R"("flatten")")},
+      {"flatten", "[2, 1, 1]", conv + last(R"("flatten")")},
+      {"first_token", "[4, 5]", linear + last(R"("first_token")")},
+      {"add", "[3, 5]", linear + second + third + last(R"("add", "inputs": ["a", "b", "c"])")},
+      {"add", "[5]", linear + second + last(R"("add", "inputs": ["a", "b", "a", "a", "b", "a", "a", "b", "a", "a", "b"])")},
+      {"concat", "[2, 3, 3]", conv + narrow + last(R"("concat", "inputs": ["b", "a"])")},
+      {"concat", "[3, 5]", linear + second + last(R"("concat", "inputs": ["b", "a"])")},
+      {"pad_shortcut", "[2, 5, 5]", conv + last(R"("pad_shortcut", "out_channels": 13, "stride": 2)")},
+      {"attention", "[8, 5]", linear + second + third + last(R"("attention", "heads": 2, "inputs": ["a", "b", "c"])")},
+      {"embedding", "[4]", last(R"("embedding", "entries": 5, "width": 3)")},
+  };
+}
