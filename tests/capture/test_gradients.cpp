@@ -138,6 +138,7 @@ TEST_SUITE("Are the gradients of every op on the CPU those of its forward?") {
         std::transform(sum.begin(), sum.end(), gradient.begin(), sum.begin(), std::plus<>());
       }
       std::vector<std::pair<Array, std::vector<float>>> gradients;
+      gradients.reserve(by_source.size() + layer.described().tensors.size());
       for (const auto& [source, gradient] : by_source) gradients.emplace_back(Array{Array::Kind::output, source}, gradient);
       for (std::size_t i = 0; i < layer.described().tensors.size(); ++i) {
         gradients.emplace_back(Array{Array::Kind::parameter, layer.index(), i},
