@@ -76,7 +76,8 @@ void write_output(const fs::path& out, std::string_view text) {
 
 void check_output(const fs::path& out, const std::vector<std::string>& inputs) {
   if (out.empty()) throw UsageError("-o: the name of a file is missing");
-  if (!out.has_filename() || fs::is_directory(out)) throw UsageError(fmt::format("-o {}: this is a folder; name a file in it", out.string()));
+  if (!out.has_filename() || fs::is_directory(out))
+    throw UsageError(fmt::format("-o {}: this is a folder; name a file in it", out.string()));
   for (const std::string& input : inputs) {
     std::error_code ignored;
     if (fs::equivalent(out, input, ignored))
