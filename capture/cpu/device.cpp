@@ -35,6 +35,13 @@ void for_each_element(std::int64_t batch, const Shape& shape, Copy copy) {
   }
 }
 
+/// Gives numbers that an iteration computes anew other pages of physical memory. Where a buffer lies makes its layer faster or
+/// slower by a tenth, for as long as it lies there; medians over several places are those of the layer.
+void change_place(float* numbers, std::int64_t bytes) {
+  madvise(numbers, static_cast<std::size_t>(bytes), MADV_DONTNEED);
+  std::fill_n(numbers, bytes / static_cast<std::int64_t>(sizeof(float)), 0.0F);
+}
+
 }  // namespace
 
 CpuDevice::CpuDevice(int threads) : threads_(threads), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
@@ -133,7 +140,11 @@ CpuDevice::Sum CpuDevice::sum_of(const NetworkLayer& layer) {
 }
 
 void CpuDevice::begin(bool /*queue_first*/) {
-  ++iteration_;
+  constexpr std::uint32_t iterations_in_one_place = 4;
+  if (++iteration_ % iterations_in_one_place == 0) {
+    change_place(activations_.get(), network_->activation_bytes);
+    change_place(gradients_.get(), network_->buffer_bytes);
+  }
   marks_.clear();
 }
 
