@@ -5,10 +5,9 @@ import subprocess
 import sys
 
 SKIPPED = 77
-CASES = "cost-1000 cost-100000000 fit-carried five-layers greedy-gap googlenet-k80 ready-times".split()
 
 check = pathlib.Path(__file__).resolve().parents[2] / "shared" / "acceptance" / "check.py"
 if not check.exists():
     print("SKIPPED: there are no acceptance cases beside the project")
     sys.exit(SKIPPED)
-sys.exit(subprocess.run([sys.executable, check, sys.argv[1], *CASES], check=False).returncode)
+sys.exit(subprocess.run([sys.executable, check, sys.argv[1]], check=False).returncode)

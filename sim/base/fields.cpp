@@ -163,7 +163,7 @@ Field Object::at(const std::string& key) {
 }
 
 std::optional<Field> Object::find(const std::string& key) {
-  known_.push_back(key);
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
   const auto found = field_.json().find(key);
   if (found == field_.json().end()) return std::nullopt;
   return Field(field_.document(), field_.pointer() + (JsonPointer() / key).to_string(), *found);

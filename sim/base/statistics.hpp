@@ -7,13 +7,14 @@
 namespace syncopate {
 
 /// The value below which a `share` (0 to 1) of ascending values lies, between neighbours in proportion. `sorted` is not
-/// empty.
+/// empty; each value counts as `copies` equal ones.
 template <class Value>
-Value quantile(const std::vector<Value>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
+Value quantile(const std::vector<Value>& sorted, double share, std::size_t copies = 1) {
+  const double place = share * static_cast<double>(sorted.size() * copies - 1);
   const auto below = static_cast<std::size_t>(place);
-  const auto above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+  const auto above = std::min(below + 1, sorted.size() * copies - 1);
+  const Value low = sorted[below / copies];
+  return low + (place - static_cast<double>(below)) * (sorted[above / copies] - low);
 }
 
 }  // namespace syncopate

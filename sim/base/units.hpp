@@ -31,6 +31,7 @@ using Rate = Quantity<struct BytesPerSecondUnit>;
 using SecondsPerByte = Quantity<struct SecondsPerByteUnit>;
 
 constexpr Seconds operator/(Bytes bytes, Rate rate) { return Seconds(bytes.value / rate.value); }
+constexpr Bytes operator*(Rate rate, Seconds time) { return Bytes(rate.value * time.value); }
 constexpr Seconds operator*(SecondsPerByte cost, Bytes bytes) { return Seconds(cost.value * bytes.value); }
 constexpr SecondsPerByte inverse(Rate rate) { return SecondsPerByte(1.0 / rate.value); }
 

@@ -1,5 +1,7 @@
 #include "cluster/cluster.hpp"
 
+#include <fmt/format.h>
+
 #include "base/fields.hpp"
 
 namespace syncopate {
@@ -25,16 +27,56 @@ Fit read_fit(const Field& field) {
   return fit;
 }
 
+int read_gpus(Object& fields, Cluster& cluster) {
+  constexpr int most_gpus = 1024;
+  constexpr int most_workers = 1'000'000;
+  const auto field = fields.find("gpus_per_node");
+  const auto link = fields.find("intra_node");
+  if (link) cluster.intra_node = read_link(*link);
+  if (!field) return 1;
+  const int gpus = static_cast<int>(field->integer(1, most_gpus));
+  if (std::int64_t{gpus} * cluster.nodes > most_workers) {
+    field->fail_because(fmt::format("{} nodes of {} GPUs are over {} workers; use fewer", cluster.nodes, gpus, most_workers));
+  }
+  if (gpus > 1 && !link) {
+    field->fail_because(R"(nodes with several GPUs need a link among them; add "intra_node": {"bandwidth": "12GBps", "latency": "5us"})");
+  }
+  return gpus;
+}
+
+/// The link between nodes, or regions and the links between them.
+void read_links(Object& fields, Cluster& cluster) {
+  const auto regions = fields.find("regions");
+  const auto wan = fields.find("wan");
+  if (!regions) {
+    if (wan) wan->fail_because(R"(links between regions need "regions": [{"name": ..., "nodes": ...}, ...])");
+    cluster.link = read_link(fields.at("link"));
+    return;
+  }
+  if (!wan) {
+    regions->fail_because(R"(regions need links between each two: "wan": [{"between": [..., ...], "rtt": "49ms", "bandwidth": "1Gbps"}])");
+  }
+  cluster.regions = read_regions(*regions, *wan);
+  if (cluster.regions->nodes() != cluster.nodes) {
+    regions->fail_because(fmt::format("the regions have {} nodes together, the cluster has {}", cluster.regions->nodes(), cluster.nodes));
+  }
+  const bool alone = cluster.nodes == static_cast<int>(cluster.regions->list.size());
+  const auto link = fields.find("link");
+  if (link) {
+    cluster.link = read_link(*link);
+  } else if (alone) {
+    cluster.link = cluster.regions->wan[0][1];  // no two nodes of a region need one
+  } else {
+    regions->fail_because(R"(regions of several nodes need a "link" between these)");
+  }
+}
+
 }  // namespace
 
 Cluster read_cluster(const Document& document, const std::string& pointer) {
   Object fields(Field(document, pointer, document.root().at(JsonPointer(pointer))));
   Cluster cluster;
   fields.format("cluster/1", pointer.empty());
-  fields.not_built_yet("regions", "clusters of regions are");
-  fields.not_built_yet("wan", "links between regions are");
-  fields.not_built_yet("gpus_per_node", "nodes with several GPUs are", 1);
-  fields.not_built_yet("intra_node", "links inside a node are");
   fields.not_built_yet("nics", "several network interfaces per node are", 1);
   fields.not_built_yet("placement", "other placements are", "linear");
 
@@ -42,19 +84,26 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   cluster.name = name ? name->text() : "cluster";
   if (const auto source = fields.find("source")) cluster.source = source->text();
   cluster.nodes = static_cast<int>(fields.at("nodes").integer(1, most_nodes));
-  cluster.link = read_link(fields.at("link"));
+  cluster.gpus_per_node = read_gpus(fields, cluster);
+  read_links(fields, cluster);
   if (const auto reduce = fields.find("reduce_s_per_B")) cluster.reduce = reduce->seconds_per_byte();
   const auto topology = fields.find("topology");
   cluster.topology = topology ? &read_topology(*topology) : &topologies().front();
   if (const auto fit = fields.find("fit")) cluster.fit = read_fit(*fit);
+  constexpr double widest = 100.0;
+  if (const auto cv = fields.find("latency_cv")) cluster.latency_cv = cv->number(0.0, widest);
   fields.finish();
   return cluster;
 }
 
-bool can_carry_fit(const Cluster& cluster, const Collective& algorithm) {
-  if (!cluster.fit || cluster.fit->algorithm == &algorithm) return true;
+bool implies_link(const Cluster& cluster) {
+  if (!cluster.fit) return true;
   const Fit& fit = *cluster.fit;
   return implied_link(fit.algorithm->cost, fit.line, fit.ranks, cluster.reduce).beta >= SecondsPerByte(0);
+}
+
+bool can_carry_fit(const Cluster& cluster, const Collective& algorithm) {
+  return !cluster.fit || cluster.fit->algorithm == &algorithm || implies_link(cluster);
 }
 
 CostLine all_reduce_cost(const Cluster& cluster, const Collective& algorithm, int ranks) {

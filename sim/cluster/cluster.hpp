@@ -5,17 +5,12 @@
 
 #include "base/document.hpp"
 #include "base/units.hpp"
+#include "cluster/regions.hpp"
 #include "cluster/topologies.hpp"
 #include "collective/collectives.hpp"
 #include "collective/cost.hpp"
 
 namespace syncopate {
-
-/// A network link between two nodes; `latency` is end to end.
-struct Link {
-  Rate bandwidth;
-  Seconds latency;
-};
 
 /// A measured all-reduce line T(M) = a + b·M over `ranks` ranks.
 struct Fit {
@@ -29,13 +24,17 @@ struct Cluster {
   std::string name;
   std::string source;  ///< where its figures come from, for people
   int nodes = 1;
-  Link link;
+  int gpus_per_node = 1;
+  Link link;              ///< between two nodes; on regions, of the same region
+  Link intra_node;        ///< between two GPUs of a node, where there are several
   SecondsPerByte reduce;  ///< time to add one byte of two gradients
   const Topology* topology = nullptr;
   std::optional<Fit> fit;
+  std::optional<Regions> regions;
+  double latency_cv = 0.0;  ///< collectives' latencies vary: coefficient of variation of a lognormal factor
 
-  /// Workers: one per node until nodes may hold several GPUs.
-  int workers() const { return nodes; }
+  /// One per GPU.
+  int workers() const { return nodes * gpus_per_node; }
 };
 
 /// Reads and validates a cluster/1 value at `pointer` of a document. Throws InputError.
@@ -45,9 +44,11 @@ Cluster read_cluster(const Document& document, const std::string& pointer = "");
 /// algorithm's reduction alone, which leaves a negative time for the link.
 bool can_carry_fit(const Cluster& cluster, const Collective& algorithm);
 
-/// What an all-reduce over `ranks` ranks costs in alpha-beta fidelity: from the cluster's fit, carried by the
-/// algorithms' closed forms, else from its link. `a` and `b` of merging schedules and of the engine are these.
-/// Requires can_carry_fit.
+/// Whether a link can be derived from the cluster's fit, if it has one.
+bool implies_link(const Cluster& cluster);
+
+/// What an all-reduce over `ranks` ranks with a link each costs: from the cluster's fit, carried by the algorithms' closed
+/// forms, else from its link. Requires can_carry_fit.
 CostLine all_reduce_cost(const Cluster& cluster, const Collective& algorithm, int ranks);
 
 }  // namespace syncopate

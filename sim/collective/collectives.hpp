@@ -21,7 +21,8 @@ struct Collective {
 /// The table: to add an algorithm, add a row (and its closed form's test).
 std::span<const Collective> collectives();
 
-/// Reads an algorithm's name (or an object with its `name`). Throws InputError with the nearest name.
+/// Reads an algorithm's name (or an object with its `name`). `two-level`, with the algorithm `between` the nodes (ring), says
+/// what holds of every algorithm where nodes have several GPUs. Throws InputError with the nearest name.
 const Collective& read_collective(const Field& field);
 
 }  // namespace syncopate

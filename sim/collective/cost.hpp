@@ -10,6 +10,17 @@ struct CostLine {
   SecondsPerByte b;
 
   Seconds operator()(Bytes bytes) const { return a + b * bytes; }
+
+  /// One after the other.
+  friend CostLine operator+(const CostLine& first, const CostLine& second) { return {first.a + second.a, first.b + second.b}; }
+};
+
+/// The time of one collective: a latency, which collectives in flight may share, and the transfer that follows it.
+struct CollectiveTime {
+  Seconds latency;
+  Seconds transfer;
+
+  Seconds total() const { return latency + transfer; }
 };
 
 /// A link as the alpha-beta-gamma model sees it.
@@ -19,16 +30,21 @@ struct LinkCost {
   SecondsPerByte gamma;  ///< time to reduce (add) one byte
 };
 
-/// An all-reduce algorithm's closed form: over N ranks, T(M) = rounds·alpha + volume·(transfers·beta + gamma)·M.
+/// An all-reduce algorithm's closed form: over N ranks, T(M) = rounds·alpha + volume·(transfers·beta + gamma)·M; and that of
+/// the all-gather that goes with it, of m bytes of each rank: gather_rounds·alpha + (N-1)·m·beta.
 /// MG-WFBP, Table 2; R. Thakur et al., "Optimization of collective communication operations in MPICH", 2005.
 struct CostShape {
   double (*rounds)(int ranks);  ///< messages that follow each other
   double (*volume)(int ranks);  ///< shares of the M bytes that each rank handles
   double transfers;             ///< how often a share is sent for each time that it is reduced
+  double (*gather_rounds)(int ranks);
 };
 
 /// Cost over `ranks` >= 1 ranks; zero for one rank.
 CostLine cost_line(const CostShape& shape, int ranks, const LinkCost& link);
+
+/// All-gather of m bytes of each of `ranks` >= 1 ranks, as a line over m.
+CostLine all_gather_line(const CostShape& shape, int ranks, const LinkCost& link);
 
 /// Carries a line that was measured over `from` >= 2 ranks to `to` ranks of the same algorithm, by its own closed form.
 CostLine carry(const CostShape& shape, const CostLine& measured, int from, int to);

@@ -11,18 +11,43 @@
 namespace syncopate {
 
 JobRun::JobRun(const Job& job)
-    : job_(job), stream_(0, job.lockstep ? 1 : job.ranks, [&job](const Post& post) {
-        return post.group.count == 1 ? Seconds(0) : job.all_reduce(post.payload->bytes);
-      }) {
+    : job_(job),
+      stream_(0, job.lockstep ? 1 : job.ranks, job.stream,
+              [&job](const Post& post, Handle handle) {
+                if (post.group.count == 1) return CollectiveTime{};
+                CollectiveTime time = job.collective(post.operation, post.payload->bytes);
+                if (job.latency_cv > 0.0) time.latency = latency_factor(job.latency_cv, job.speed.seed, handle) * time.latency;
+                return time;
+              }),
+      peers_(job.lockstep ? 1 : job.ranks) {
   const std::size_t simulated = job.lockstep ? 1 : static_cast<std::size_t>(job.ranks);
+  workers_.reserve(simulated);
   for (std::size_t rank = 0; rank < simulated; ++rank) workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(rank)));
-  timeline_.ranks = job.ranks;
+  timeline_.workers = job.ranks * job.gpus_per_rank;
   timeline_.compute = job.profile.compute();
   timeline_.steps.resize(simulated);
   timeline_.spans.resize(simulated);
-  steps_in_window_.resize(simulated);
+  timeline_.channels.resize(simulated);
+  begun_in_window_.resize(simulated);
+  last_begin_.resize(simulated);
+  begun_then_.resize(simulated);
   ended_.resize(simulated);
   past_window_.resize(simulated);
+  if (job.servers) server_.emplace(*job.servers, this->simulated(), job.ranks / this->simulated(), timeline_, job.shown_workers);
+}
+
+ParameterServer& JobRun::server() {
+  if (!server_) throw SimulationError("a program asked for a parameter server, and its schedule has none");
+  return *server_;
+}
+
+bool JobRun::is_channel_busy(int rank, Seconds now) const {
+  return stream_.is_busy(now) || peers_.is_busy(rank, now) || (server_ && server_->is_busy(rank, now));
+}
+
+void JobRun::note_transfer(const TransferSpan& transfer) {
+  timeline_.channels[static_cast<std::size_t>(transfer.worker)].push_back({transfer.start, transfer.end});
+  if (transfer.worker < job_.shown_workers) timeline_.transfers.push_back(transfer);
 }
 
 void JobRun::run_worker(int rank) {
@@ -42,36 +67,40 @@ void JobRun::run_worker(int rank) {
 }
 
 bool JobRun::begin_step(Worker& worker, Seconds now) {
-  std::vector<Step>& steps = timeline_.steps[static_cast<std::size_t>(worker.rank_)];
+  const auto index = static_cast<std::size_t>(worker.rank_);
+  std::vector<Step>& steps = timeline_.steps[index];
   if (!steps.empty()) steps.back().end = now;
   ++worker.step_;
   ++worker.steps_since_post_;
   steps.push_back({.start = now});
-  update_window(worker, now);
+  if (!counts_rounds()) update_window(worker, worker.step_, now);
+  if (close_ && !past_window_[index]) {
+    past_window_[index] = true;
+    ++finished_workers_;
+  }
   if (finished()) return false;
   check_progress(worker);
   return true;
 }
 
-void JobRun::update_window(const Worker& worker, Seconds now) {
+void JobRun::begin_round(const Worker& worker, Seconds now) { update_window(worker, worker.round_, now); }
+
+void JobRun::update_window(const Worker& worker, int iteration, Seconds now) {
   const auto index = static_cast<std::size_t>(worker.rank_);
-  if (worker.step_ == job_.warmup && ++warm_workers_ == simulated()) open_ = now;
-  if (!open_) return;
-  // A step that began at the very instant of opening, before the last worker said so, belongs to the window too.
-  if (steps_in_window_[index] == 0) {
-    for (const Step& step : timeline_.steps[index]) steps_in_window_[index] += step.start >= *open_ ? 1 : 0;
-  } else {
-    ++steps_in_window_[index];
+  begun_then_[index] = now == last_begin_[index] ? begun_then_[index] + 1 : 1;
+  last_begin_[index] = now;
+  if (open_) {
+    ++begun_in_window_[index];
+  } else if (iteration == job_.warmup && ++warm_workers_ == simulated()) {
+    open_ = now;
+    // What began at the very instant of opening, before the last worker said so, belongs to the window too.
+    for (std::size_t i = 0; i < workers_.size(); ++i) begun_in_window_[i] = last_begin_[i] >= now * (1.0 - 1e-12) ? begun_then_[i] : 0;
   }
-  if (!close_ && steps_in_window_[index] > job_.measured) close_ = now;
-  if (close_ && !past_window_[index]) {
-    past_window_[index] = true;
-    ++finished_workers_;
-  }
+  if (!close_ && begun_in_window_[index] > job_.measured) close_ = now;
 }
 
 void JobRun::check_progress(const Worker& worker) const {
-  const int patience = job_.warmup + job_.measured + 1;
+  const std::int64_t patience = (std::int64_t{job_.warmup} + job_.measured + 1) * std::max(1, job_.steps_per_round);
   const std::vector<Step>& steps = timeline_.steps[static_cast<std::size_t>(worker.rank_)];
   const std::size_t before = steps.size() - 1 - std::min<std::size_t>(steps.size() - 1, static_cast<std::size_t>(patience));
   if (worker.step_ >= patience && steps[before].start == steps.back().start) {
@@ -79,18 +108,22 @@ void JobRun::check_progress(const Worker& worker) const {
                                       steps.back().start.value));
   }
   // Whole cycles of every schedule fit into the measured steps, so a rank that others wait for posts within them.
-  if (worker.steps_since_post_ <= patience || !stream_.is_awaited_from(worker.rank_)) return;
-  throw SimulationError(fmt::format("no progress: rank {} made {} steps without a post: {}", worker.rank_, worker.steps_since_post_ - 1,
-                                    stream_.describe_waits()));
+  const bool awaited = stream_.is_awaited_from(worker.rank_) || (server_ && server_->is_awaited_from(worker.rank_));
+  if (worker.steps_since_post_ <= patience || !awaited) return;
+  throw SimulationError(
+      fmt::format("no progress: rank {} made {} steps without a post: {}", worker.rank_, worker.steps_since_post_ - 1, describe()));
 }
 
 std::string JobRun::describe() const {
   std::string text = stream_.describe_waits();
+  const auto add = [&text](const std::string& more) { text += (text.empty() || more.empty() ? "" : "; ") + more; };
+  add(peers_.describe_waits());
+  if (server_) add(server_->describe_waits());
   std::vector<int> ended;
   for (int rank = 0; rank < simulated(); ++rank) {
     if (ended_[static_cast<std::size_t>(rank)]) ended.push_back(rank);
   }
-  if (!ended.empty()) text += fmt::format("{}ended: {}", text.empty() ? "" : "; ", describe_ranks(ended));
+  if (!ended.empty()) add(fmt::format("ended: {}", describe_ranks(ended)));
   return text;
 }
 
@@ -101,6 +134,7 @@ JobTimeline JobRun::take_timeline() {
   }
   for (std::vector<Step>& steps : timeline_.steps) steps.pop_back();
   timeline_.collectives = stream_.take_spans();
+  if (server_) server_->note_busy_times();
   return std::move(timeline_);
 }
 

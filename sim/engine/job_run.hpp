@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/parameter_server.hpp"
+#include "engine/peer_links.hpp"
 #include "engine/simulate.hpp"
 #include "engine/stream.hpp"
 #include "engine/worker.hpp"
@@ -19,6 +21,9 @@ class JobRun {
 
   const Job& job() const { return job_; }
   Stream& stream() { return stream_; }
+  /// Throws SimulationError when the job has none.
+  ParameterServer& server();
+  PeerLinks& peers() { return peers_; }
   JobTimeline& timeline() { return timeline_; }
   int simulated() const { return static_cast<int>(workers_.size()); }
 
@@ -27,6 +32,16 @@ class JobRun {
 
   /// A worker begins a step at `now`; false when the whole run is over.
   bool begin_step(Worker& worker, Seconds now);
+  /// A worker begins a round at `now`.
+  void begin_round(const Worker& worker, Seconds now);
+
+  /// Compute depends on what happens at the start of every layer.
+  bool layer_by_layer() const { return job_.speed.overlap_slowdown > 0.0; }
+  bool runs_ahead() const { return job_.run_ahead && !layer_by_layer() && job_.stream.participants == 1.0; }
+  bool is_channel_busy(int rank, Seconds now) const;
+
+  /// Notes a transfer on a worker's own channel.
+  void note_transfer(const TransferSpan& transfer);
 
   bool finished() const { return finished_workers_ == simulated(); }
 
@@ -40,15 +55,21 @@ class JobRun {
   JobTimeline take_timeline();
 
  private:
-  void update_window(const Worker& worker, Seconds now);
+  bool counts_rounds() const { return job_.steps_per_round > 0; }
+  /// A worker begins its iteration number `iteration`.
+  void update_window(const Worker& worker, int iteration, Seconds now);
   void check_progress(const Worker& worker) const;
 
   const Job& job_;
   Stream stream_;
+  PeerLinks peers_;
+  std::optional<ParameterServer> server_;
   std::vector<std::unique_ptr<Worker>> workers_;
   JobTimeline timeline_;
   int warm_workers_ = 0;
-  std::vector<int> steps_in_window_;  ///< per worker: steps begun since the window opened
+  std::vector<int> begun_in_window_;  ///< per worker: iterations begun since the window opened
+  std::vector<Seconds> last_begin_;   ///< per worker: of its latest iteration ...
+  std::vector<int> begun_then_;       ///< ... and how many it began at that instant
   std::vector<bool> ended_;
   std::vector<bool> past_window_;
   std::optional<Seconds> open_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,14 +18,23 @@ struct Job {
   Program program;
   StepProfile profile;
   Speed speed;
-  CostLine all_reduce;  ///< time of an all-reduce over all its ranks
-  int ranks = 1;
-  int warmup = 0;         ///< steps before a worker has left its warm-up
-  int measured = 1;       ///< >= 1, steps that the first worker has to do in the measured window
-  bool lockstep = false;  ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
-                          ///< for a collective of all of them
-  bool run_ahead = true;  ///< workers may run ahead of SimGrid's clock within a step
-  int shown_workers = 0;  ///< the first workers, for which per-layer spans are kept
+  int ranks = 1;          ///< that run the program
+  int gpus_per_rank = 1;  ///< GPUs that a rank stands for: the slowest of them makes the pace
+
+  std::function<CollectiveTime(Operation, Bytes)> collective;  ///< over all ranks
+  double latency_cv = 0.0;                                     ///< of the factor on each collective's latency
+  StreamRules stream;
+  CostLine within_node;                ///< an all-reduce among the GPUs of a rank
+  CostLine message;                    ///< from rank to rank, over the sender's own link
+  std::optional<ServerSetup> servers;  ///< parameter servers, if there are any
+
+  int warmup = 0;           ///< iterations before a worker has left its warm-up
+  int measured = 1;         ///< >= 1, iterations that the first worker has to do in the measured window
+  int steps_per_round = 0;  ///< > 0: iterations are rounds, of at most so many steps; else steps
+  bool lockstep = false;    ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
+                            ///< for something that all of them do
+  bool run_ahead = true;    ///< workers may run ahead of SimGrid's clock within a step
+  int shown_workers = 0;    ///< the first workers, for which per-layer spans are kept
 };
 
 /// Runs the jobs on the cluster until every worker has finished the step in which the measured window closed; what is in

@@ -3,29 +3,54 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/units.hpp"
+
 namespace syncopate {
 
-/// How a worker's compute time varies from step to step: a factor of mean 1 and coefficient of variation `cv`.
+/// How a worker's compute time varies from step to step: a factor of mean 1.
 struct Jitter {
-  enum class Distribution { none, lognormal, uniform };
+  enum class Distribution { none, lognormal, uniform, empirical };
   Distribution distribution = Distribution::none;
-  double cv = 0.0;  ///< standard deviation over mean; for `uniform` below 1/sqrt(3), so that factors stay positive
+  double cv = 0.0;              ///< standard deviation over mean; for `uniform` below 1/sqrt(3), so that factors stay positive
+  std::vector<double> factors;  ///< `empirical`: equally likely, scaled to a mean of 1
+};
+
+/// A worker that stops computing for a while; what it has posted moves on.
+struct Pause {
+  int worker = 0;
+  Seconds start;
+  Seconds end;
 };
 
 /// How fast the workers of a job are.
 struct Speed {
   Jitter jitter;
-  std::vector<double> slow;  ///< per rank, a factor on its compute and update; empty: all 1
+  std::vector<double> slow;       ///< per worker, a factor on its compute and update; empty: all 1
+  std::vector<Pause> pauses;      ///< in any order
+  double overlap_slowdown = 0.0;  ///< x: a layer that starts while the worker's channel is busy takes 1 + x times as long
   std::uint64_t seed = 1;
 
   /// All workers do every step in the same time.
   bool uniform() const;
 
-  /// The factor on rank's update.
-  double slowness(int rank) const;
+  /// The factor on a worker's update.
+  double slowness(int worker) const;
 
-  /// The factor on rank's forward and backward in a step: slowness times that step's jitter.
-  double compute_factor(int rank, int step) const;
+  /// The factor on a worker's forward and backward in a step: slowness times that step's jitter.
+  double compute_factor(int worker, int step) const;
+
+  /// The pauses of those workers, in the order of time, joined where they touch.
+  std::vector<Pause> pauses_of(int first_worker, int count) const;
 };
+
+/// When compute of that length ends that begins at `start`: it stands still in the pauses, which are in the order of time.
+/// What ends just when a pause begins has ended.
+Seconds end_of_compute(Seconds start, Seconds length, const std::vector<Pause>& pauses);
+
+/// `time`, or the end of the pause in which it is.
+Seconds end_of_pause(Seconds time, const std::vector<Pause>& pauses);
+
+/// A lognormal factor of mean 1 for the latency of a job's collective, by its number.
+double latency_factor(double cv, std::uint64_t seed, std::size_t collective);
 
 }  // namespace syncopate

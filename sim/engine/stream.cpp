@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
@@ -10,8 +11,20 @@
 
 namespace syncopate {
 
+Stream::Stream(int index, int posters, StreamRules rules, Cost cost)
+    : index_(index),
+      next_(static_cast<std::size_t>(posters)),
+      needed_(static_cast<int>(std::ceil(rules.participants * posters - 1e-9))),
+      rules_(rules),
+      cost_(std::move(cost)) {}
+
 Handle Stream::post(int poster, const Post& post, Seconds at) {
-  const Handle handle = next_[static_cast<std::size_t>(poster)]++;
+  Handle& next = next_[static_cast<std::size_t>(poster)];
+  const Handle handle = is_partial() ? gathering_ : next;
+  if (handle < next) {
+    throw SimulationError(fmt::format("rank {} posts again to stream {} before its post has started to move", poster, index_));
+  }
+  next = handle + 1;
   if (handle == forgotten_ + entries_.size()) {
     entries_.push_back({post, poster});
   } else {
@@ -19,9 +32,19 @@ Handle Stream::post(int poster, const Post& post, Seconds at) {
   }
   Entry& entry = at_handle(handle);
   entry.ready = std::max(entry.ready, at);
-  if (++entry.posts == static_cast<int>(next_.size())) {
-    upcoming_.push_back(handle);
-    dispatch_at(entry.ready);
+  ++entry.posts;
+  if (is_partial()) {
+    if (entry.posts == needed_ && !busy_) call_at(at, [this, at] { dispatch_partial(at); });
+    return handle;
+  }
+  if (entry.posts == needed_) {
+    if (rules_.pipelined) {
+      const CollectiveTime time = cost_(entry.post, handle);
+      move(handle, entry.ready, std::max(entry.ready + time.latency, last_end_) + time.transfer);
+    } else {
+      upcoming_.push_back(handle);
+      dispatch_at(entry.ready);
+    }
   }
   return handle;
 }
@@ -29,7 +52,8 @@ Handle Stream::post(int poster, const Post& post, Seconds at) {
 void Stream::check_agreement(int poster, const Post& post, const Entry& entry, Handle handle) const {
   const Post& first = entry.post;
   const bool same_payload = first.payload == post.payload || first.payload->slices == post.payload->slices;
-  if (same_payload && first.round == post.round && first.operation == post.operation && first.group == post.group) return;
+  const bool same_round = is_partial() || first.round == post.round;
+  if (same_payload && same_round && first.operation == post.operation && first.group == post.group) return;
   throw SimulationError(
       fmt::format("ranks disagree on collective {} of stream {}: rank {} posted {} of \"{}\" in round {}, rank {} posted {} of \"{}\" in "
                   "round {}; every rank "
@@ -51,6 +75,23 @@ Seconds Stream::wait(int poster, Handle handle) {
   return end;
 }
 
+bool Stream::has_ended(Handle handle, Seconds time) const {
+  constexpr double rounding = 1e-12;
+  if (handle < forgotten_) return true;
+  const Entry& entry = at_handle(handle);
+  return entry.started && entry.end <= time * (1.0 + rounding);
+}
+
+bool Stream::is_busy(Seconds time) const {
+  if (last_end_ > time) return true;
+  // What has been posted at this very instant has not been dispatched yet.
+  const auto moves = [&](Handle handle) { return cost_(at_handle(handle).post, handle).total() > Seconds(0); };
+  if (is_partial()) return gathering_ < forgotten_ + entries_.size() && at_handle(gathering_).posts >= needed_ && moves(gathering_);
+  const bool upcoming =
+      std::any_of(upcoming_.begin(), upcoming_.end(), [&](Handle handle) { return at_handle(handle).ready <= time && moves(handle); });
+  return upcoming || std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& next) { return moves(next.second); });
+}
+
 void Stream::dispatch_at(Seconds time) {
   if (!busy_) call_at(time, [this, time] { dispatch(time); });
 }
@@ -67,12 +108,23 @@ void Stream::dispatch(Seconds now) {
   }
 }
 
+void Stream::dispatch_partial(Seconds now) {
+  if (busy_ || gathering_ == forgotten_ + entries_.size() || at_handle(gathering_).posts < needed_) return;
+  start(gathering_++, now);
+}
+
 void Stream::start(Handle handle, Seconds now) {
-  Entry& entry = at_handle(handle);
   busy_ = true;
-  entry.start = now;
-  entry.end = entry.start + cost_(entry.post);
-  call_at(entry.end, [this, handle] { finish(handle); });
+  move(handle, now, now + cost_(at_handle(handle).post, handle).total());
+}
+
+void Stream::move(Handle handle, Seconds start, Seconds end) {
+  Entry& entry = at_handle(handle);
+  entry.started = true;
+  entry.start = start;
+  entry.end = last_end_ = end;
+  spans_.push_back({start, end, index_, entry.post.round, entry.post.payload});
+  call_at(end, [this, handle] { finish(handle); });
 }
 
 void Stream::finish(Handle handle) {
@@ -80,13 +132,17 @@ void Stream::finish(Handle handle) {
   Entry& entry = at_handle(handle);
   entry.ended = true;
   const Seconds end = entry.end;
-  spans_.push_back({entry.start, end, index_, entry.post.round, entry.post.payload});
   for (const Waiter& waiter : std::exchange(entry.waiters, {})) {
     *waiter.end = end;
     waiter.actor->resume();
   }
   for (; !entries_.empty() && entries_.front().ended; entries_.pop_front()) ++forgotten_;
-  dispatch(end);
+  if (is_partial()) {
+    // Those who post at this very instant take part, too.
+    call_after(end, [this, end] { dispatch_partial(end); });
+  } else {
+    dispatch(end);
+  }
 }
 
 bool Stream::is_awaited_from(int poster) const {

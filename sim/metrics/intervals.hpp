@@ -3,13 +3,9 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "timeline/timeline.hpp"
 
 namespace syncopate {
-
-struct Interval {
-  Seconds start;
-  Seconds end;
-};
 
 /// A union of intervals, for asking how much of a stretch of time it covers in O(log n).
 class IntervalUnion {
@@ -19,6 +15,9 @@ class IntervalUnion {
 
   /// The part of [from, to] that is covered; 0 when to <= from.
   Seconds covered(Seconds from, Seconds to) const;
+
+  /// The union's parts, in the order of time.
+  const std::vector<Interval>& parts() const { return merged_; }
 
  private:
   Seconds covered_before(Seconds time) const;

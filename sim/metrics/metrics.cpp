@@ -11,11 +11,14 @@ namespace syncopate {
 
 namespace {
 
+constexpr double noise = 1e-12;  ///< relative; times that differ by less are the same
+
 /// The share of a step that lies in the window.
 double share(const Step& step, const Window& window) {
   const Seconds inside = std::min(step.end, window.close) - std::max(step.start, window.open);
   if (step.end == step.start) return step.start >= window.open && step.start < window.close ? 1.0 : 0.0;
-  return std::max(0.0, inside / (step.end - step.start));
+  const double share = inside / (step.end - step.start);
+  return share > noise ? share : 0.0;
 }
 
 /// Sums over the steps in the window, cut steps counting pro rata.
@@ -25,7 +28,7 @@ struct StepSums {
   double bytes = 0.0;
   double updates = 0.0;
   double staleness = 0.0;
-  int staleness_max = 0;
+  double staleness_max = 0.0;
   std::vector<Seconds> durations;  ///< of the steps that began in the window, sorted
 };
 
@@ -41,16 +44,57 @@ StepSums sum_steps(const JobTimeline& timeline) {
       sums.updates += weight * step.updates;
       sums.staleness += weight * step.staleness;
       sums.staleness_max = std::max(sums.staleness_max, step.staleness_max);
-      if (step.start >= timeline.window.open) sums.durations.push_back(step.end - step.start);
+      if (step.start >= timeline.window.open * (1.0 - noise)) sums.durations.push_back(step.end - step.start);
     }
   }
   std::sort(sums.durations.begin(), sums.durations.end());
   return sums;
 }
 
+/// When bytes moved or a server worked.
+class Network {
+ public:
+  explicit Network(const JobTimeline& timeline) : moving(everything(timeline)), timeline_(timeline) {}
+
+  /// Seconds in the window in which a worker's channels were busy, added up over the workers.
+  Seconds busy_time(const Window& window) const {
+    const std::vector<Interval> shared = collectives(timeline_);
+    const Seconds shared_time = IntervalUnion(shared).covered(window.open, window.close);
+    Seconds total = static_cast<double>(timeline_.steps.size()) * shared_time;
+    for (const std::vector<Interval>& own : timeline_.channels) {
+      if (own.empty()) continue;
+      total -= shared_time;
+      std::vector<Interval> both = own;
+      both.insert(both.end(), shared.begin(), shared.end());
+      total += IntervalUnion(std::move(both)).covered(window.open, window.close);
+    }
+    return total;
+  }
+
+  IntervalUnion moving;  ///< anything that a blocked worker may wait for
+
+ private:
+  static std::vector<Interval> collectives(const JobTimeline& timeline) {
+    std::vector<Interval> intervals;
+    intervals.reserve(timeline.collectives.size());
+    for (const CollectiveSpan& span : timeline.collectives) intervals.push_back({span.start, span.end});
+    return intervals;
+  }
+
+  static std::vector<Interval> everything(const JobTimeline& timeline) {
+    std::vector<Interval> intervals = collectives(timeline);
+    // Without servers nobody blocks on another worker's own channel.
+    if (!timeline.serves) return intervals;
+    intervals.insert(intervals.end(), timeline.server_work.begin(), timeline.server_work.end());
+    for (const std::vector<Interval>& own : timeline.channels) intervals.insert(intervals.end(), own.begin(), own.end());
+    return intervals;
+  }
+
+  const JobTimeline& timeline_;
+};
+
 /// Zero when only rounding is left of a difference of times as long as `scale`.
 Seconds without_rounding(Seconds difference, Seconds scale) {
-  constexpr double noise = 1e-12;
   return std::abs(difference.value) < noise * scale.value ? Seconds(0) : difference;
 }
 
@@ -61,11 +105,7 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   const auto simulated = static_cast<double>(timeline.steps.size());
   const StepSums sums = sum_steps(timeline);
 
-  std::vector<Interval> moving;
-  moving.reserve(timeline.collectives.size());
-  for (const CollectiveSpan& span : timeline.collectives) moving.push_back({span.start, span.end});
-  const IntervalUnion busy(std::move(moving));
-
+  const Network network(timeline);
   Seconds computing;
   Seconds waiting;
   Seconds exposed;
@@ -74,11 +114,13 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
       const Seconds from = std::max(span.start, window.open);
       const Seconds to = std::min(span.end, window.close);
       if (to <= from) continue;
-      if (span.phase != Phase::blocked) {
+      if (is_compute(span.phase)) {
         computing += to - from;
         continue;
       }
-      const Seconds moved = busy.covered(from, to);
+      const Seconds moved = span.phase == Phase::blocked         ? network.moving.covered(from, to)
+                            : span.phase == Phase::communicating ? to - from
+                                                                 : Seconds(0);
       exposed += moved;
       waiting += to - from - moved;
     }
@@ -86,20 +128,36 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
 
   Metrics metrics;
   metrics.iteration = (window.close - window.open) * simulated / sums.steps;
-  metrics.iteration_p50 = quantile(sums.durations, 0.50);
-  metrics.iteration_p95 = quantile(sums.durations, 0.95);
+  const std::size_t copies = static_cast<std::size_t>(timeline.workers) / timeline.steps.size();
+  metrics.iteration_p50 = quantile(sums.durations, 0.50, copies);
+  metrics.iteration_p95 = quantile(sums.durations, 0.95, copies);
   metrics.compute = timeline.compute;
   metrics.wait = without_rounding(waiting / sums.steps + (computing / sums.steps - timeline.compute), metrics.iteration);
   metrics.exposed_communication = without_rounding(exposed / sums.steps, metrics.iteration);
-  metrics.communication = busy.covered(window.open, window.close) * simulated / sums.steps;
-  metrics.throughput = timeline.ranks * static_cast<double>(batch) / metrics.iteration.value;
-  metrics.speedup = timeline.ranks * (timeline.compute / metrics.iteration);
+  metrics.communication = network.busy_time(window) / sums.steps;
+  metrics.throughput = timeline.workers * static_cast<double>(batch) / metrics.iteration.value;
+  metrics.speedup = timeline.workers * (timeline.compute / metrics.iteration);
   metrics.efficiency = timeline.compute / metrics.iteration;
   metrics.communications_per_iteration = sums.posts / sums.steps;
   metrics.bytes_per_worker_per_iteration = Bytes(sums.bytes / sums.steps);
   metrics.staleness_mean = sums.updates > 0.0 ? sums.staleness / sums.updates : 0.0;
   metrics.staleness_max = sums.staleness_max;
   return metrics;
+}
+
+std::vector<Interval> moving_intervals(const JobTimeline& timeline) { return Network(timeline).moving.parts(); }
+
+std::vector<int> count_local_steps(const JobTimeline& timeline) {
+  std::vector<int> counts;
+  for (const std::vector<Step>& worker : timeline.steps) {
+    for (const Step& step : worker) {
+      if (step.mixed_after == 0 || step.end <= timeline.window.open || step.end > timeline.window.close) continue;
+      const auto taken = static_cast<std::size_t>(step.mixed_after);
+      if (counts.size() < taken) counts.resize(taken);
+      ++counts[taken - 1];
+    }
+  }
+  return counts;
 }
 
 }  // namespace syncopate

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/units.hpp"
 #include "timeline/timeline.hpp"
@@ -28,5 +29,12 @@ struct Metrics {
 /// Derives the metrics from what happened. `batch`: samples per worker and step. Steps that the window's edges cut count
 /// pro rata. wait + compute + exposed_communication = iteration.
 Metrics measure(const JobTimeline& timeline, std::int64_t batch);
+
+/// When something moved, or a server worked, that a blocked worker may wait for: disjoint, in the order of time.
+std::vector<Interval> moving_intervals(const JobTimeline& timeline);
+
+/// How many all-reduces took 1, 2, ... local steps from their post until they were mixed in, of those that were in the window
+/// (LASGD, Table 2). Empty where nothing is mixed in.
+std::vector<int> count_local_steps(const JobTimeline& timeline);
 
 }  // namespace syncopate

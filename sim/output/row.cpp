@@ -46,6 +46,7 @@ Json to_json(const Row& row) {
     Json& sweep = json["sweep"] = Json::object();
     for (const auto& [pointer, value] : row.sweep) sweep[pointer] = value;
   }
+  json.update(row.details);
   return json;
 }
 

@@ -27,6 +27,7 @@ struct Row {
   Metrics metrics;
   int measured_iterations = 0;
   int workers_simulated = 0;
+  Json details = Json::object();  ///< what only some points have; in results.json only
 };
 
 /// One column of the results; RESULTS.md beside this file documents each, and a test compares the two.
@@ -38,7 +39,7 @@ struct Column {
 /// All columns but those of the swept pointers, which stand after `point`.
 std::span<const Column> columns();
 
-/// The row as an object of results.json: every column by its name, and the swept values in `sweep`.
+/// The row as an object of results.json: every column by its name, the swept values in `sweep`, and its details.
 Json to_json(const Row& row);
 
 }  // namespace syncopate

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <iterator>
 #include <utility>
+#include <vector>
+
+#include "metrics/metrics.hpp"
 
 namespace syncopate {
 
@@ -13,6 +16,9 @@ namespace {
 
 constexpr int compute_track = 1;
 constexpr int communication_track = 2;
+constexpr int pull_track = 3;
+constexpr int node_track = 4;
+constexpr int further_collectives_track = 10;  ///< and those after it, for collectives in flight together
 
 /// Rounding both ends of every slice to whole nanoseconds keeps nested slices nested.
 std::int64_t nanoseconds(Seconds time) { return std::llround(time.value * 1e9); }
@@ -58,40 +64,92 @@ const char* category(Phase phase) {
     case Phase::forward: return "forward";
     case Phase::backward: return "backward";
     case Phase::update: return "update";
-    case Phase::blocked: return "wait";
+    case Phase::blocked:
+    case Phase::waiting: return "wait";
+    case Phase::communicating: return "exposed";
   }
   return "?";
 }
 
 std::string title(const std::string& what, int iteration) { return fmt::format("{}, iteration {}", what, iteration); }
 
-/// A blocked span as slices: waiting while nothing moves, exposed communication while something does.
-void add_blocked(EventList& events, int worker, const Span& span, const std::vector<CollectiveSpan>& collectives) {
-  const auto add = [&](const char* what, Seconds from, Seconds to) {
-    const char* name = what == std::string_view("wait") ? "waiting" : "exposed communication";
-    events.slice(title(name, span.step), what, worker, compute_track, from, to, span.step);
-  };
-  Seconds at = span.start;
-  const auto first = std::partition_point(collectives.begin(), collectives.end(), [&](const auto& c) { return c.end <= span.start; });
-  Seconds exposed_from = at;
-  for (auto collective = first; collective != collectives.end() && collective->start < span.end; ++collective) {
-    if (collective->start > at) {
-      add("exposed", exposed_from, at);
-      add("wait", at, collective->start);
-      exposed_from = collective->start;
-    }
-    at = std::min(span.end, std::max(at, collective->end));
-  }
-  add("exposed", exposed_from, at);
-  add("wait", at, span.end);
+void add_part(EventList& events, int worker, const Span& span, bool moving, Seconds from, Seconds to) {
+  events.slice(title(moving ? "exposed communication" : "waiting", span.step), moving ? "exposed" : "wait", worker, compute_track, from, to,
+               span.step);
 }
 
-void add_worker(EventList& events, int worker, const JobTimeline& timeline, const StepProfile& profile) {
-  const bool stands_for_all = timeline.steps.size() == 1 && timeline.ranks > 1;
-  events.name("process_name", worker, 0,
-              stands_for_all ? fmt::format("worker 0 (stands for all {})", timeline.ranks) : fmt::format("worker {}", worker));
+/// A blocked span as slices: waiting while nothing moves, exposed communication while something does.
+void add_blocked(EventList& events, int worker, const Span& span, const std::vector<Interval>& moving) {
+  Seconds at = span.start;
+  auto next = std::partition_point(moving.begin(), moving.end(), [&](const Interval& one) { return one.end <= span.start; });
+  for (; next != moving.end() && next->start < span.end; ++next) {
+    add_part(events, worker, span, false, at, next->start);
+    const Seconds end = std::min(span.end, next->end);
+    add_part(events, worker, span, true, std::max(at, next->start), end);
+    at = end;
+  }
+  add_part(events, worker, span, false, at, span.end);
+}
+
+void add_phase(EventList& events, int worker, const Span& span, const std::vector<Interval>& moving) {
+  switch (span.phase) {
+    case Phase::blocked: return add_blocked(events, worker, span, moving);
+    case Phase::waiting: return add_part(events, worker, span, false, span.start, span.end);
+    case Phase::communicating: return add_part(events, worker, span, true, span.start, span.end);
+    default: break;
+  }
+  events.slice(title(category(span.phase), span.step), category(span.phase), worker, compute_track, span.start, span.end, span.step);
+}
+
+std::string describe(const Payload& payload) {
+  return fmt::format(R"(,"bytes":{:.0f},"gradients":{})", payload.bytes.value, payload.slices.size());
+}
+
+void add_collectives(EventList& events, int worker, const std::vector<CollectiveSpan>& collectives, Seconds end) {
+  std::vector<Seconds> free(1);  ///< per track
+  for (const CollectiveSpan& span : collectives) {
+    if (span.end > end) continue;
+    const auto found = std::find_if(free.begin(), free.end(), [&](Seconds time) { return time <= span.start; });
+    const auto lane = static_cast<int>(found - free.begin());
+    const int track = lane == 0 ? communication_track : further_collectives_track + lane;
+    if (found == free.end()) {
+      free.emplace_back();
+      events.name("thread_name", worker, track, fmt::format("communication {}", lane + 1));
+    }
+    free[static_cast<std::size_t>(lane)] = span.end;
+    events.slice(title(span.payload->label, span.round), "collective", worker, track, span.start, span.end, span.round,
+                 describe(*span.payload));
+  }
+}
+
+void add_transfers(EventList& events, int worker, const std::vector<TransferSpan>& transfers, Seconds end) {
+  for (const TransferSpan& span : transfers) {
+    if (span.worker != worker || span.end > end) continue;
+    const auto slice = [&](int track, const char* what) {
+      events.slice(fmt::format("{} {}", what, title(span.payload->label, span.round)), "collective", worker, track, span.start, span.end,
+                   span.round, describe(*span.payload));
+    };
+    switch (span.kind) {
+      case TransferSpan::Kind::push: slice(communication_track, "push"); break;
+      case TransferSpan::Kind::send: slice(communication_track, "send"); break;
+      case TransferSpan::Kind::pull: slice(pull_track, "pull"); break;
+      case TransferSpan::Kind::within_node: slice(node_track, "within the node"); break;
+    }
+  }
+}
+
+std::string describe_worker(int worker, const JobTimeline& timeline) {
+  if (timeline.steps.size() == 1 && timeline.workers > 1) return fmt::format("worker 0 (stands for all {})", timeline.workers);
+  const std::size_t gpus = static_cast<std::size_t>(timeline.workers) / timeline.steps.size();
+  return gpus == 1 ? fmt::format("worker {}", worker) : fmt::format("node {} ({} GPUs)", worker, gpus);
+}
+
+void add_worker(EventList& events, int worker, const JobTimeline& timeline, const std::vector<Interval>& moving,
+                const StepProfile& profile) {
+  events.name("process_name", worker, 0, describe_worker(worker, timeline));
   events.name("thread_name", worker, compute_track, "compute");
   events.name("thread_name", worker, communication_track, "communication");
+  if (timeline.serves) events.name("thread_name", worker, pull_track, "pulls");
 
   const std::vector<Step>& steps = timeline.steps[static_cast<std::size_t>(worker)];
   for (std::size_t step = 0; step < steps.size(); ++step) {
@@ -100,18 +158,10 @@ void add_worker(EventList& events, int worker, const JobTimeline& timeline, cons
   }
   // What began after the last complete step was cut off by the end of the run.
   const Seconds end = steps.empty() ? Seconds(0) : steps.back().end;
-  for (const CollectiveSpan& span : timeline.collectives) {
-    if (span.end > end) continue;
-    events.slice(title(span.payload->label, span.round), "collective", worker, communication_track, span.start, span.end, span.round,
-                 fmt::format(R"(,"bytes":{:.0f},"gradients":{})", span.payload->bytes.value, span.payload->slices.size()));
-  }
+  add_collectives(events, worker, timeline.collectives, end);
+  add_transfers(events, worker, timeline.transfers, end);
   for (const Span& span : timeline.spans[static_cast<std::size_t>(worker)]) {
-    if (span.end > end) continue;
-    if (span.phase == Phase::blocked) {
-      add_blocked(events, worker, span, timeline.collectives);
-    } else {
-      events.slice(title(category(span.phase), span.step), category(span.phase), worker, compute_track, span.start, span.end, span.step);
-    }
+    if (span.end <= end) add_phase(events, worker, span, moving);
   }
   for (const LayerSpan& span : timeline.layers) {
     if (span.worker != worker || span.end > end) continue;
@@ -126,7 +176,8 @@ void add_worker(EventList& events, int worker, const JobTimeline& timeline, cons
 std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, int shown_workers) {
   EventList events;
   const int shown = std::min(shown_workers, static_cast<int>(timeline.steps.size()));
-  for (int worker = 0; worker < shown; ++worker) add_worker(events, worker, timeline, profile);
+  const std::vector<Interval> moving = moving_intervals(timeline);
+  for (int worker = 0; worker < shown; ++worker) add_worker(events, worker, timeline, moving, profile);
   const Scenario& scenario = point.scenario;
   const Json about = {{"point", point.index},
                       {"scenario", scenario.name},

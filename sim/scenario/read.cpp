@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "base/choice.hpp"
 #include "base/errors.hpp"
@@ -27,17 +28,33 @@ struct DistributionRow {
   Jitter::Distribution value;
 };
 constexpr std::array distributions = {DistributionRow{"lognormal", Jitter::Distribution::lognormal},
-                                      DistributionRow{"uniform", Jitter::Distribution::uniform}};
+                                      DistributionRow{"uniform", Jitter::Distribution::uniform},
+                                      DistributionRow{"empirical", Jitter::Distribution::empirical}};
 
 struct FidelityRow {
   std::string_view name;
 };
 constexpr std::array fidelities = {FidelityRow{"auto"}, FidelityRow{"alpha-beta"}};
 
+/// Factors as measured, scaled so that their mean is 1.
+std::vector<double> read_factors(const Field& field) {
+  constexpr double largest = 1e6;
+  std::vector<double> factors;
+  for (const Field& factor : field.list()) factors.push_back(factor.positive(largest));
+  const double mean = std::accumulate(factors.begin(), factors.end(), 0.0) / static_cast<double>(factors.size());
+  for (double& factor : factors) factor /= mean;
+  return factors;
+}
+
 Jitter read_jitter(const Field& field) {
   Object fields(field);
   Jitter jitter;
-  jitter.distribution = choose<DistributionRow>(fields.at("distribution"), distributions, {"empirical"}).value;
+  jitter.distribution = choose<DistributionRow>(fields.at("distribution"), distributions).value;
+  if (jitter.distribution == Jitter::Distribution::empirical) {
+    jitter.factors = read_factors(fields.at("factors"));
+    fields.finish();
+    return jitter;
+  }
   const Field cv = fields.at("cv");
   constexpr double widest = 100.0;
   jitter.cv = cv.number(0.0, widest);
@@ -70,16 +87,44 @@ std::vector<double> read_slow(const Field& field, int ranks) {
   return factors;
 }
 
+struct EventRow {
+  std::string_view name;
+};
+constexpr std::array events = {EventRow{"pause"}};
+
+std::vector<Pause> read_events(const Field& field, int ranks) {
+  std::vector<Pause> pauses;
+  for (const Field& entry : field.list()) {
+    Object fields(entry);
+    choose<EventRow>(fields.at("kind"), events);
+    const int rank = static_cast<int>(fields.at("rank").integer(0, ranks - 1));
+    const Seconds start = fields.at("at_s").seconds();
+    constexpr double longest = 1e9;
+    const Seconds length(fields.at("for_s").positive(longest));
+    pauses.push_back({rank, start, start + length});
+    fields.finish();
+  }
+  return pauses;
+}
+
 Speed read_workers(const Field& field, int ranks) {
   Object fields(field);
   Speed speed;
   if (const auto jitter = fields.find("jitter")) speed.jitter = read_jitter(*jitter);
   const auto slow = fields.find("slow");
   if (slow && slow->json() != Json::array()) speed.slow = read_slow(*slow, ranks);
-  fields.not_built_yet("events", "events of workers are", Json::array());
-  fields.not_built_yet("overlap_slowdown", "compute slowed by communication is", 0.0);
+  const auto event_list = fields.find("events");
+  if (event_list && event_list->json() != Json::array()) speed.pauses = read_events(*event_list, ranks);
+  constexpr double slowest = 1e3;
+  if (const auto slowdown = fields.find("overlap_slowdown")) speed.overlap_slowdown = slowdown->number(0.0, slowest);
   fields.finish();
   return speed;
+}
+
+/// An algorithm's name as the scenario gives it: "two-level" or the algorithm's own.
+std::string name_of(const std::optional<Field>& field, const Collective& algorithm) {
+  if (!field) return std::string(algorithm.name);
+  return field->json().is_object() ? field->json()["name"].get<std::string>() : field->text();
 }
 
 int whole_cycles(std::int64_t steps, int cycle) { return static_cast<int>((steps + cycle - 1) / cycle * cycle); }
@@ -135,8 +180,12 @@ Scenario read_scenario(const Document& document, Library& library) {
                     "\"all_reduce\": \"{0}\"",
                     scenario.cluster.fit->algorithm->name, scenario.all_reduce->name));
   }
-  scenario.all_reduce_cost = all_reduce_cost(scenario.cluster, *scenario.all_reduce, scenario.cluster.workers());
-  scenario.schedule = read_schedule(fields.at("schedule"));
+  scenario.all_reduce_name = name_of(all_reduce, *scenario.all_reduce);
+  if (scenario.cluster.regions && !scenario.cluster.fit && scenario.all_reduce != &collectives().front()) {
+    all_reduce->fail_because(
+        fmt::format("on regions all-reduces go round a ring; use \"ring\" instead of \"{}\"", scenario.all_reduce_name));
+  }
+  scenario.schedule = read_schedule(fields.at("schedule"), scenario.cluster);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
   if (const auto iterations = fields.find("iterations")) read_iterations(*iterations, scenario);
   constexpr std::int64_t largest_seed = std::int64_t{1} << 53;

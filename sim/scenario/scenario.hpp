@@ -23,8 +23,8 @@ struct Scenario {
   std::shared_ptr<const Trace> trace;
   Granularity granularity = Granularity::tensor;
   Cluster cluster;
-  const Collective* all_reduce = nullptr;
-  CostLine all_reduce_cost;  ///< over all workers
+  const Collective* all_reduce = nullptr;  ///< with several GPUs per node, among the nodes
+  std::string all_reduce_name;             ///< as the scenario calls it
   Schedule schedule;
   Speed speed;
   int warmup = 2;     ///< whole cycles of the schedule

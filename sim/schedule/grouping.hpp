@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/fields.hpp"
 #include "collective/cost.hpp"
 #include "trace/step_profile.hpp"
 
@@ -23,6 +24,12 @@ using Grouping = std::vector<GradientGroup>;
 
 /// A pure function from the undisturbed step and the cost of an all-reduce to groups; the same on every rank.
 using GroupingFunction = std::function<Grouping(const StepProfile&, const CostLine&)>;
+
+/// Reads the `name` and the parameters of a way to group gradients. Throws InputError.
+GroupingFunction read_grouping(Object& fields);
+
+/// Reads a way to group gradients: its name, or an object with its parameters. Throws InputError.
+GroupingFunction read_grouping(const Field& field);
 
 /// S-SGD, MG-WFBP Eq. 3: one group per gradient, all posted when backward has ended.
 Grouping group_s_sgd(const StepProfile& profile, const CostLine& cost);

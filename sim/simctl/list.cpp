@@ -30,6 +30,8 @@ void print_schedules() {
 void print_collectives() {
   std::vector<Cells> table = {{"all_reduce", "meaning", "caveat"}};
   for (const Collective& row : collectives()) table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.caveat)});
+  table.push_back(
+      {"two-level", "a ring among a node's GPUs and \"between\" (ring) among the nodes; what every name means with several GPUs", ""});
   fmt::print("{}", format_table(table));
 }
 

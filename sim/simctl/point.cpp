@@ -1,9 +1,12 @@
 #include "simctl/point.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <type_traits>
 
 #include "base/errors.hpp"
+#include "cluster/costs.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
 #include "output/timeline_json.hpp"
@@ -15,43 +18,109 @@ namespace {
 struct Head {
   Metrics metrics;
   int workers_simulated = 0;
+  std::size_t details_size = 0;
 };
 static_assert(std::is_trivially_copyable_v<Head>);
+
+/// The servers that the schedule wants, on the cluster's links.
+std::optional<ServerSetup> place_servers(const Scenario& scenario) {
+  std::optional<ServerSetup> setup = scenario.schedule.servers;
+  if (!setup) return setup;
+  const Cluster& cluster = scenario.cluster;
+  setup->bandwidth = cluster.link.bandwidth;
+  setup->latency = cluster.link.latency;
+  if (cluster.gpus_per_node > 1) {
+    // Half of a ring among the node's GPUs reduces, the other half spreads the result.
+    const double share = (cluster.gpus_per_node - 1.0) / cluster.gpus_per_node;
+    const SecondsPerByte beta = inverse(cluster.intra_node.bandwidth);
+    setup->gather_latency = setup->spread_latency = (cluster.gpus_per_node - 1) * cluster.intra_node.latency;
+    setup->gather = share * (beta + cluster.reduce);
+    setup->spread = share * beta;
+  }
+  return setup;
+}
+
+/// A push and its pull while all clients do the same.
+CostLine push_pull_cost(const ServerSetup& setup, int clients) {
+  const SecondsPerByte wire = std::max(1.0, static_cast<double>(clients) / setup.servers) * inverse(setup.bandwidth);
+  return {2.0 * setup.latency + setup.gather_latency + setup.spread_latency,
+          2.0 * wire + static_cast<double>(clients) / setup.servers * setup.work + setup.gather + setup.spread};
+}
+
+bool moves_in_lockstep(const Scenario& scenario) {
+  const Schedule& schedule = scenario.schedule;
+  const bool equal_clients = !schedule.servers || !schedule.servers->colocated || schedule.servers->servers == scenario.cluster.nodes;
+  return schedule.waits_for_all && equal_clients && scenario.speed.uniform();
+}
+
+Bytes value_size(const Trace& trace) { return Bytes(trace.dtype == "fp16" || trace.dtype == "bf16" ? 2 : 4); }
+
+Json details_of(const CollectiveCosts& costs, const std::vector<int>& local_steps) {
+  Json details = Json::object();
+  if (const auto order = costs.region_order(); !order.empty()) details["region_order"] = order;
+  const double mixes = std::accumulate(local_steps.begin(), local_steps.end(), 0.0);
+  for (std::size_t i = 0; i < local_steps.size(); ++i) {
+    if (local_steps[i] > 0) details["local_steps_per_all_reduce"][std::to_string(i + 1)] = local_steps[i] / mixes;
+  }
+  return details;
+}
 
 }  // namespace
 
 std::string PointResult::pack() const {
-  const Head head = {metrics, workers_simulated};
+  const std::string text = details.dump();
+  const Head head = {metrics, workers_simulated, text.size()};
   std::string bytes(sizeof head, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
-  return bytes + timeline;
+  return bytes + text + timeline;
 }
 
 PointResult PointResult::unpack(const std::string& bytes) {
   Head head;
-  if (bytes.size() < sizeof head) throw SimulationError("its process sent an incomplete result");
-  std::memcpy(&head, bytes.data(), sizeof head);
-  return {head.metrics, head.workers_simulated, bytes.substr(sizeof head)};
+  if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
+  if (bytes.size() < sizeof head + head.details_size) throw SimulationError("its process sent an incomplete result");
+  const Json details = Json::parse(bytes.substr(sizeof head, head.details_size));
+  return {head.metrics, head.workers_simulated, details, bytes.substr(sizeof head + head.details_size)};
 }
 
 PointResult simulate_point(const Point& point, const PointOptions& options) {
   const Scenario& scenario = point.scenario;
+  const Cluster& cluster = scenario.cluster;
+  const Schedule& schedule = scenario.schedule;
   Job job;
   job.profile = step_profile(*scenario.trace, scenario.granularity);
+  if (schedule.update) job.profile.update = *schedule.update;
   job.speed = scenario.speed;
-  job.all_reduce = scenario.all_reduce_cost;
-  job.ranks = scenario.cluster.workers();
-  job.program = scenario.schedule.make({job.profile, job.all_reduce, job.ranks});
-  job.warmup = scenario.warmup;
+  job.gpus_per_rank = schedule.ranks == RankKind::node ? cluster.gpus_per_node : 1;
+  job.ranks = cluster.workers() / job.gpus_per_rank;
+
+  const CollectiveCosts costs(cluster, *scenario.all_reduce, schedule.ranks, job.profile.bytes());
+  job.collective = costs;
+  job.latency_cv = cluster.latency_cv;
+  job.stream = schedule.stream;
+  job.within_node = costs.within_node();
+  job.message = {cluster.link.latency, inverse(cluster.link.bandwidth)};
+  CostLine push_pull;
+  if (cluster.workers() > 1) {
+    job.servers = place_servers(scenario);
+    if (job.servers) push_pull = push_pull_cost(*job.servers, job.ranks);
+    job.program = schedule.make({job.profile, costs.all_reduce_line(), push_pull, job.ranks, value_size(*scenario.trace)});
+  } else {
+    job.program = single_worker(schedule.steps_per_round > 0);
+  }
+
+  job.warmup = schedule.steps_before_warmup + scenario.warmup;
   job.measured = scenario.measured;
-  job.lockstep = options.shortcuts && scenario.schedule.waits_for_all && scenario.speed.uniform();
+  job.steps_per_round = schedule.steps_per_round;
+  job.lockstep = options.shortcuts && moves_in_lockstep(scenario);
   job.run_ahead = options.shortcuts;
   job.shown_workers = options.shown_workers;
 
-  const Timeline timeline = simulate(scenario.cluster, {job});
+  const Timeline timeline = simulate(cluster, {job});
   PointResult result;
   result.metrics = measure(timeline.front(), scenario.trace->batch);
   result.workers_simulated = static_cast<int>(timeline.front().steps.size());
+  result.details = details_of(costs, count_local_steps(timeline.front()));
   if (options.shown_workers > 0) result.timeline = timeline_json(timeline.front(), job.profile, point, options.shown_workers);
   return result;
 }
@@ -64,7 +133,7 @@ Row make_row(const Point& point, const PointResult& result) {
   row.model = scenario.trace->model;
   row.cluster = scenario.cluster.name;
   row.schedule = scenario.schedule.name;
-  row.all_reduce = scenario.all_reduce->name;
+  row.all_reduce = scenario.all_reduce_name;
   row.fidelity = "alpha-beta";
   row.nodes = scenario.cluster.nodes;
   row.workers = scenario.cluster.workers();
@@ -72,6 +141,7 @@ Row make_row(const Point& point, const PointResult& result) {
   row.metrics = result.metrics;
   row.measured_iterations = scenario.measured;
   row.workers_simulated = result.workers_simulated;
+  row.details = result.details;
   return row;
 }
 

@@ -17,7 +17,8 @@ struct PointOptions {
 struct PointResult {
   Metrics metrics;
   int workers_simulated = 0;
-  std::string timeline;  ///< Chrome trace-event JSON, when wanted
+  Json details = Json::object();  ///< what only some points have: see RESULTS.md
+  std::string timeline;           ///< Chrome trace-event JSON, when wanted
 
   /// As bytes for another process of this program, and back.
   std::string pack() const;

@@ -8,8 +8,17 @@
 
 namespace syncopate {
 
-/// What a worker is doing. `blocked`: waiting for a collective, whether or not it moves yet.
-enum class Phase : std::uint8_t { forward, backward, update, blocked };
+/// A stretch of time.
+struct Interval {
+  Seconds start;
+  Seconds end;
+};
+
+/// What a worker is doing. `blocked`: waiting for a collective or a server, whether or not bytes move yet; `waiting`: for a
+/// rank that has not sent; `communicating`: held up by what bytes of its own do, such as the reduction among its GPUs.
+enum class Phase : std::uint8_t { forward, backward, update, blocked, waiting, communicating };
+
+inline bool is_compute(Phase phase) { return phase == Phase::forward || phase == Phase::backward || phase == Phase::update; }
 
 /// One phase of one worker. A worker's spans follow each other without gap or overlap. Where a timeline does not show the
 /// worker, successive spans of compute are one, named after the first of them.
@@ -40,15 +49,27 @@ struct CollectiveSpan {
   SharedPayload payload;
 };
 
+/// A message between two ends of one worker's channel, kept only for the workers that a timeline shows.
+struct TransferSpan {
+  enum class Kind : std::uint8_t { push, pull, send, within_node };
+  Seconds start;
+  Seconds end{};
+  std::int32_t worker = 0;
+  std::int32_t round = 0;
+  Kind kind = Kind::push;
+  SharedPayload payload;
+};
+
 /// One gradient step of one worker, from its start to the next step's start.
 struct Step {
   Seconds start;
   Seconds end{};
-  int posts = 0;      ///< collectives posted in it
-  Bytes bytes{};      ///< payload of those posts
-  int updates = 0;    ///< updates applied in it
-  int staleness = 0;  ///< sum over those updates
-  int staleness_max = 0;
+  int posts = 0;           ///< collectives, pushes, pulls and messages posted in it
+  Bytes bytes{};           ///< payload of those posts
+  int updates = 0;         ///< updates in it that were formed from gradients of others
+  double staleness = 0.0;  ///< sum over those updates, in steps
+  double staleness_max = 0.0;
+  int mixed_after = 0;  ///< > 0: at its end the result of an all-reduce was mixed in, so many steps after it had been posted
 };
 
 /// The measured window: opens when the last worker leaves its warm-up, closes when the first has done its measured
@@ -60,13 +81,17 @@ struct Window {
 
 /// What happened to one job. Everything that a report says is derived from this.
 struct JobTimeline {
-  int ranks = 0;    ///< workers of the job; a simulated worker may stand for all of them
+  int workers = 0;  ///< of the job; a simulated worker may stand for several or for all of them
   Seconds compute;  ///< undisturbed forward + backward + update of one step
   Window window;
   std::vector<std::vector<Step>> steps;  ///< per simulated worker, complete steps only
   std::vector<std::vector<Span>> spans;  ///< per simulated worker
   std::vector<LayerSpan> layers;
-  std::vector<CollectiveSpan> collectives;
+  std::vector<CollectiveSpan> collectives;      ///< in the order in which they started
+  std::vector<std::vector<Interval>> channels;  ///< per simulated worker: its own transfers, which others take no part in
+  bool serves = false;                          ///< the channels' other ends are parameter servers
+  std::vector<Interval> server_work;            ///< they work
+  std::vector<TransferSpan> transfers;
 };
 
 /// One entry per job.

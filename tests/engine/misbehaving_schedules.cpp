@@ -15,7 +15,7 @@ SharedPayload everything(const ScheduleInput& input) {
 
 /// A synchronous program with one mistake, made at the end of each step.
 template <void (*mistake)(Worker&, const SharedPayload&)>
-Schedule read(Object& /*fields*/) {
+Schedule read(Object& /*fields*/, const Cluster& /*cluster*/) {
   Schedule schedule;
   schedule.make = [](const ScheduleInput& input) -> Program {
     return [payload = everything(input)](Worker& worker) {
@@ -42,7 +42,7 @@ void crashes(Worker& worker, const SharedPayload& /*payload*/) {
   if (worker.step() == 1) std::abort();
 }
 
-Schedule read_ends_early(Object& /*fields*/) {
+Schedule read_ends_early(Object& /*fields*/, const Cluster& /*cluster*/) {
   Schedule schedule;
   schedule.make = [](const ScheduleInput& input) -> Program {
     return [payload = everything(input)](Worker& worker) {
@@ -56,7 +56,7 @@ Schedule read_ends_early(Object& /*fields*/) {
   return schedule;
 }
 
-Schedule read_fine(Object& /*fields*/) {
+Schedule read_fine(Object& /*fields*/, const Cluster& /*cluster*/) {
   Schedule schedule;
   schedule.make = [](const ScheduleInput&) -> Program {
     return [](Worker& worker) {
@@ -77,7 +77,5 @@ constexpr std::array table = {
 }  // namespace
 
 std::span<const ScheduleRow> schedules() { return table; }
-
-std::vector<std::string> schedules_not_built_yet() { return {}; }
 
 }  // namespace syncopate

@@ -17,7 +17,7 @@ Point disturbed_point(std::mt19937& random) {
   Speed& speed = point.scenario.speed;
   speed.seed = random();
   const auto distribution = random() % 2 == 0 ? Jitter::Distribution::lognormal : Jitter::Distribution::uniform;
-  if (random() % 3 != 0) speed.jitter = {distribution, 0.3};
+  if (random() % 3 != 0) speed.jitter = {distribution, 0.3, {}};
   if (random() % 2 == 0) {
     speed.slow.assign(static_cast<std::size_t>(nodes), 1.0);
     speed.slow[random() % static_cast<unsigned>(nodes)] = 1.7;
@@ -57,7 +57,9 @@ TEST_SUITE("Are unequal workers simulated as defined?") {
       const Trace trace = random_trace(random, 15);
       Point point = make_point(trace, random_cluster(random, nodes), "wfbp");
       Scenario& scenario = point.scenario;
-      scenario.speed = {{Jitter::Distribution::lognormal, 0.4}, {1, 1, 1, 1, 1, 1.5}, 1234U + static_cast<unsigned>(i)};
+      scenario.speed.jitter = {Jitter::Distribution::lognormal, 0.4, {}};
+      scenario.speed.slow = {1, 1, 1, 1, 1, 1.5};
+      scenario.speed.seed = 1234U + static_cast<unsigned>(i);
       scenario.warmup = 2;
       scenario.measured = 5;
 
@@ -78,7 +80,7 @@ TEST_SUITE("Are unequal workers simulated as defined?") {
             const double factor = scenario.speed.compute_factor(rank, step);
             posted = std::max(posted, start[static_cast<std::size_t>(rank)] + factor * profile.forward + factor * gradient.ready);
           }
-          channel = std::max(channel, posted) + scenario.all_reduce_cost(gradient.bytes);
+          channel = std::max(channel, posted) + all_reduce_cost(scenario.cluster, *scenario.all_reduce, nodes)(gradient.bytes);
         }
         for (int rank = 0; rank < nodes; ++rank) {
           const auto r = static_cast<std::size_t>(rank);

@@ -18,7 +18,7 @@ Job small_job(int ranks, Program program) {
   job.profile.gradients = {{"b.weight", Bytes(100), Seconds(0.5), 1}, {"a.weight", Bytes(300), Seconds(2), 0}};
   job.profile.forward = Seconds(1);
   job.profile.backward = Seconds(2);
-  job.all_reduce = {Seconds(0.5), SecondsPerByte(0)};
+  job.collective = [](Operation, Bytes) { return CollectiveTime{Seconds(0.5), Seconds(0)}; };
   job.ranks = ranks;
   job.warmup = 1;
   job.measured = 4;
@@ -173,7 +173,8 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
     };
     const auto first_steps = [&](int ranks) {
       Job job = small_job(ranks, program);
-      job.speed = {{Jitter::Distribution::lognormal, 0.3}, {}, 5};
+      job.speed.jitter = {Jitter::Distribution::lognormal, 0.3, {}};
+      job.speed.seed = 5;
       return simulate_apart({job}, [](const Timeline& timeline) {
         std::string text;
         for (std::size_t rank = 0; rank < 4; ++rank) {
@@ -202,7 +203,7 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
       }
     };
     Job slow = small_job(2, program);
-    slow.all_reduce = {Seconds(7), SecondsPerByte(0)};
+    slow.collective = [](Operation, Bytes) { return CollectiveTime{Seconds(7), Seconds(0)}; };
     const std::string text = simulate_apart({small_job(3, program), slow}, [](const Timeline& timeline) {
       return std::to_string(measure(timeline[0], 1).iteration.value) + ' ' + std::to_string(measure(timeline[1], 1).iteration.value);
     });

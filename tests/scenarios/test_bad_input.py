@@ -12,7 +12,8 @@ def without(content, key):
 LATENCY = 'expected seconds from 0 to a day (86400) or a string such as "50us"'
 BANDWIDTH = 'expected bytes/second > 0 (at most 1e18) or a string such as "10Gbps" (bits) or "12GBps" (bytes)'
 COLLECTIVES = "ring, binary-tree, recursive-doubling, halving-doubling, double-binary-tree"
-SCHEDULES = "s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion"
+SCHEDULES = ("s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, ps-sgd, asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, "
+             "lasgd, sgp")
 
 
 class BadScenario(Case):
@@ -33,13 +34,11 @@ class BadScenario(Case):
             (scenario(schedule=["wfbp"]), '/schedule: expected an object, got ["wfbp"]'),
             (scenario(schedule={}), '/schedule: the required key "name" is missing'),
             (scenario(schedule={"name": "wbfp"}), f'/schedule/name: expected one of {SCHEDULES}, got "wbfp"; did you mean "wfbp"?'),
-            (scenario(schedule={"name": "lasgd"}), f'/schedule/name: "lasgd" is not built yet; choose one of {SCHEDULES}'),
             (scenario(schedule={"name": "wfbp", "delay": 3}), '/schedule/delay: unknown key "delay"; known here: name'),
             (scenario(schedule={"name": "fusion", "bucket": 0}),
              '/schedule/bucket: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
             (scenario(all_reduce="rings"), f'/all_reduce: expected one of {COLLECTIVES}, got "rings"; did you mean "ring"?'),
             (scenario(all_reduce={"name": "ring", "chunk": 4}), '/all_reduce/chunk: unknown key "chunk"; known here: name'),
-            (scenario(all_reduce="two-level"), f'/all_reduce: "two-level" is not built yet; choose one of {COLLECTIVES}'),
             (scenario(fidelity="flow"), '/fidelity: "flow" is not built yet; choose one of auto, alpha-beta'),
             (scenario(fidelity="exact"), '/fidelity: expected one of auto, alpha-beta, got "exact"'),
             (scenario(granularity="tensors"), '/granularity: expected one of tensor, layer, got "tensors"; did you mean "tensor"?'),
@@ -54,7 +53,7 @@ class BadScenario(Case):
             (scenario(seed="1"), '/seed: expected an integer >= 0, got "1"'),
             (scenario(workers={"jitter": {"cv": 0.1}}), '/workers/jitter: the required key "distribution" is missing'),
             (scenario(workers={"jitter": {"distribution": "log-normal", "cv": 0.1}}),
-             '/workers/jitter/distribution: expected one of lognormal, uniform, got "log-normal"; did you mean "lognormal"?'),
+             '/workers/jitter/distribution: expected one of lognormal, uniform, empirical, got "log-normal"; did you mean "lognormal"?'),
             (scenario(workers={"jitter": {"distribution": "lognormal", "cv": -0.1}}), "/workers/jitter/cv: expected a number >= 0, got -0.1"),
             (scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.6}}),
              "/workers/jitter/cv: expected a coefficient of variation < 0.577 (1/sqrt 3) for a uniform factor, which must stay positive, got 0.6"),
@@ -63,9 +62,6 @@ class BadScenario(Case):
             (scenario(workers={"slow": [{"ranks": "1", "factor": 0}]}), "/workers/slow/0/factor: expected a number > 0, got 0"),
             (scenario(workers={"slow": [{"ranks": "1", "factor": 2}, {"ranks": "0-2", "factor": 3}]}),
              "/workers/slow/1/ranks: rank 1 is named twice; give it one factor"),
-            (scenario(workers={"events": [{"kind": "pause"}]}), "/workers/events: events of workers are not built yet; only [] is accepted until then"),
-            (scenario(workers={"overlap_slowdown": 0.2}),
-             "/workers/overlap_slowdown: compute slowed by communication is not built yet; only 0.0 is accepted until then"),
             (scenario(sweep=[1]), '/sweep: expected an object that maps JSON pointers to lists, such as {"/cluster/nodes": [4, 8]}, got [1]'),
             (scenario(sweep={"/cluster/nodes": [4, 8, 4]}), "/sweep/~1cluster~1nodes/2: 4 is listed twice"),
             (scenario(sweep={"/cluster/nodes": []}), "/sweep/~1cluster~1nodes: expected a list that is not empty, got []"),
@@ -123,10 +119,103 @@ class BadScenario(Case):
         self.assertEqual(self.simctl("show", "x.json").stderr, 'simctl: x.json: /format: expected "model/1", "trace/1", "device/1" or "cluster/1", got "x/1"\n')
 
 
+class BadSchedule(Case):
+    def test_one_row_per_rule(self):
+        table = [
+            ({"name": "ssd-sgd", "delay": 0}, '/schedule/delay: expected an integer >= 1, got 0'),
+            ({"name": "ssd-sgd"}, '/schedule: the required key "delay" is missing'),
+            ({"name": "ssd-sgd", "delay": 1.5}, '/schedule/delay: expected an integer >= 1, got 1.5'),
+            ({"name": "ssd-sgd", "delay": 2, "warmup_iterations": -1}, '/schedule/warmup_iterations: expected an integer >= 0, got -1'),
+            ({"name": "ssd-sgd", "delay": 2, "local_update_s": -1}, '/schedule/local_update_s: expected a number >= 0, got -1'),
+            ({"name": "dts", "delay": -1}, '/schedule/delay: expected an integer >= 0, got -1'),
+            ({"name": "dts", "delay": 1, "period": 0}, '/schedule/period: expected an integer >= 1, got 0'),
+            ({"name": "dts", "delay": 1, "compression": 0}, '/schedule/compression: expected a number > 0, got 0'),
+            ({"name": "dts", "delay": 1, "compression": 1.5}, '/schedule/compression: expected a number <= 1, got 1.5'),
+            ({"name": "dts", "delay": 1, "sparse": "all"}, '/schedule/sparse: expected one of all-gather, all-reduce, got "all"'),
+            ({"name": "dts", "delay": 1, "in_flight": "serail"}, '/schedule/in_flight: expected one of pipelined, serial, got "serail"; did you mean "serial"?'),
+            ({"name": "dts", "delay": 1, "index_bytes": -4}, '/schedule/index_bytes: expected a number >= 0, got -4'),
+            ({"name": "dts", "delay": 1, "overhead_s": "1ms"}, '/schedule/overhead_s: expected a number >= 0, got "1ms"'),
+            ({"name": "dts", "delay": 10001}, '/schedule/delay: expected an integer <= 10000, got 10001'),
+            ({"name": "sasgd"}, '/schedule: the required key "interval" is missing'),
+            ({"name": "sasgd", "interval": 0}, '/schedule/interval: expected an integer >= 1, got 0'),
+            ({"name": "local-sgd", "interval": "5"}, '/schedule/interval: expected an integer >= 1, got "5"'),
+            ({"name": "lasgd", "tau_max": 0}, '/schedule/tau_max: expected an integer >= 1, got 0'),
+            ({"name": "lasgd", "tau_max": 1, "worker": "rank"}, '/schedule/worker: expected one of node, gpu, got "rank"'),
+            ({"name": "lasgd", "tau_max": 1, "participants": 0}, '/schedule/participants: expected a number > 0, got 0'),
+            ({"name": "lasgd", "tau_max": 1, "participants": 1.1}, '/schedule/participants: expected a number <= 1, got 1.1'),
+            ({"name": "ps-sgd", "servers": 0}, '/schedule/servers: expected an integer >= 1, got 0'),
+            ({"name": "ps-sgd", "servers": 5}, "/schedule/servers: 5 servers for 4 nodes: a client's own link already limits it with 4; use at most as many as nodes"),
+            ({"name": "asgd", "servers": -1}, '/schedule/servers: expected an integer >= 1, got -1'),
+            ({"name": "asgd", "colocated": 1}, '/schedule/colocated: expected true or false, got 1'),
+            ({"name": "asgd", "duplex": "yes"}, '/schedule/duplex: expected true or false, got "yes"'),
+            ({"name": "asgd", "server_s_per_B": -1}, '/schedule/server_s_per_B: expected a number >= 0, got -1'),
+            ({"name": "ps-sgd", "grouping": "wfpb"}, '/schedule/grouping: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, got "wfpb"; did you mean "wfbp"?'),
+            ({"name": "ps-sgd", "grouping": {"name": "fusion", "bucket": 0}}, '/schedule/grouping/bucket: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
+            ({"name": "ps-sgd", "grouping": {"name": "wfbp", "bucket": 1}}, '/schedule/grouping/bucket: unknown key "bucket"; known here: name'),
+            ({"name": "downpour", "interval": 0}, '/schedule/interval: expected an integer >= 1, got 0'),
+            ({"name": "eamsgd"}, '/schedule: the required key "interval" is missing'),
+            ({"name": "sgp", "peers": 2}, '/schedule/peers: unknown key "peers"; known here: name'),
+            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, ps-sgd, asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, got "ssgd"; did you mean "s-sgd"?'),
+        ]
+        for schedule, message in table:
+            with self.subTest(message):
+                done = self.run_scenario(scenario(schedule=schedule))
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
+
+    def test_what_does_not_suit_the_cluster(self):
+        regions = cluster(regions=[{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}],
+                          wan=[{"between": ["a", "b"], "rtt": "49ms", "bandwidth": "1Gbps"}])
+        fast = cluster(reduce_s_per_B=1e-6, fit={"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"})
+        single = "sends messages between single nodes, and on regions only all-reduces are simulated; use a cluster with one \"link\", or a " \
+                 "schedule of all-reduces such as dts"
+        table = [
+            (regions, {"all_reduce": "binary-tree"},
+             '/all_reduce: on regions all-reduces go round a ring; use "ring" instead of "binary-tree"'),
+            (regions, {"schedule": {"name": "asgd"}}, f'/schedule: "asgd" {single}'),
+            (regions, {"schedule": {"name": "sgp"}}, f'/schedule: "sgp" {single}'),
+            (cluster(), {"all_reduce": {"name": "two-level", "chunk": "4MB"}},
+             "/all_reduce/chunk: two levels that overlap are not built yet; leave the key out until then"),
+            (cluster(), {"all_reduce": {"name": "two-level", "between": "two-level"}},
+             '/all_reduce/between: expected the algorithm among the nodes, such as "ring", got "two-level"'),
+            (cluster(), {"all_reduce": {"name": "two-level", "between": "rign"}},
+             f'/all_reduce/between: expected one of {COLLECTIVES}, got "rign"; did you mean "ring"?'),
+            (fast, {"schedule": {"name": "dts", "delay": 1, "compression": 0.1}},
+             "/schedule/compression: the cluster's fit is faster than reduce_s_per_B allows, so that no time is left for an all-gather; lower "
+             'reduce_s_per_B or use "sparse": "all-reduce"'),
+        ]
+        for where, what, message in table:
+            with self.subTest(message):
+                self.write("cluster.json", where)
+                done = self.run_scenario(scenario(**what))
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
+
+
+class BadWorkers(Case):
+    def test_one_row_per_rule(self):
+        table = [
+            ({"jitter": {"distribution": "empirical"}}, '/workers/jitter: the required key "factors" is missing'),
+            ({"jitter": {"distribution": "empirical", "factors": []}}, '/workers/jitter/factors: expected a list that is not empty, got []'),
+            ({"jitter": {"distribution": "empirical", "factors": [1, 0]}}, '/workers/jitter/factors/1: expected a number > 0, got 0'),
+            ({"jitter": {"distribution": "empirical", "factors": [1], "cv": 1}}, '/workers/jitter/cv: unknown key "cv"; known here: distribution, factors'),
+            ({"events": [{"kind": "stop", "rank": 0, "at_s": 1, "for_s": 1}]}, '/workers/events/0/kind: expected one of pause, got "stop"'),
+            ({"events": [{"kind": "pause", "rank": 4, "at_s": 1, "for_s": 1}]}, '/workers/events/0/rank: expected an integer <= 3, got 4'),
+            ({"events": [{"kind": "pause", "rank": 0, "at_s": -1, "for_s": 1}]}, '/workers/events/0/at_s: expected a number >= 0, got -1'),
+            ({"events": [{"kind": "pause", "rank": 0, "at_s": 1, "for_s": 0}]}, '/workers/events/0/for_s: expected a number > 0, got 0'),
+            ({"events": [{"kind": "pause"}]}, '/workers/events/0: the required key "rank" is missing'),
+            ({"overlap_slowdown": -0.1}, '/workers/overlap_slowdown: expected a number >= 0, got -0.1'),
+        ]
+        for workers, message in table:
+            with self.subTest(message):
+                done = self.run_scenario(scenario(workers=workers))
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
+
+
 class BadCluster(Case):
     def test_one_row_per_rule(self):
         link = {"bandwidth": "10Gbps", "latency": "50us"}
         fit = {"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}
+        two = [{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}]
+        wan = [{"between": ["a", "b"], "rtt": "49ms", "bandwidth": "1Gbps"}]
         table = [
             (without(cluster(), "format"), '/: the required key "format" is missing'),
             (cluster(format="cluster/2"), '/format: expected "cluster/1", got "cluster/2"'),
@@ -149,12 +238,27 @@ class BadCluster(Case):
             (cluster(topology="stars"), '/topology: expected one of star, got "stars"; did you mean "star"?'),
             (cluster(topology={"name": "star", "k": 4}), '/topology/k: unknown key "k"; known here: name'),
             (cluster(topology="torus"), '/topology: "torus" is not built yet; choose one of star'),
-            (cluster(gpus_per_node=8), "/gpus_per_node: nodes with several GPUs are not built yet; only 1 is accepted until then"),
-            (cluster(intra_node=link), "/intra_node: links inside a node are not built yet; leave the key out until then"),
             (cluster(nics=2), "/nics: several network interfaces per node are not built yet; only 1 is accepted until then"),
             (cluster(placement="random"), '/placement: other placements are not built yet; only "linear" is accepted until then'),
-            (cluster(regions=[{"name": "a", "nodes": 4}]), "/regions: clusters of regions are not built yet; leave the key out until then"),
-            (cluster(wan=[]), "/wan: links between regions are not built yet; leave the key out until then"),
+            (cluster(gpus_per_node=8), '/gpus_per_node: nodes with several GPUs need a link among them; add "intra_node": {"bandwidth": "12GBps", "latency": "5us"}'),
+            (cluster(gpus_per_node=0), '/gpus_per_node: expected an integer >= 1, got 0'),
+            (cluster(gpus_per_node=2,intra_node={"bandwidth":1}), '/intra_node: the required key "latency" is missing'),
+            (cluster(wan=[]), '/wan: links between regions need "regions": [{"name": ..., "nodes": ...}, ...]'),
+            (cluster(regions=two), '/regions: regions need links between each two: "wan": [{"between": [..., ...], "rtt": "49ms", "bandwidth": "1Gbps"}]'),
+            (cluster(regions=two, wan=[]), '/wan: expected a list that is not empty, got []'),
+            (cluster(regions=two[:1],wan=wan), '/regions: expected a list of 2 to 256 regions, got [{"name":"a","nodes":2}]'),
+            (cluster(regions=two, wan=wan+wan), '/wan/1/between: a and b have two links; give them one'),
+            (cluster(regions=two, wan=[{"between":["a","c"],"rtt":0,"bandwidth":1}]), '/wan/0/between/1: "c" is not one of the regions a, b'),
+            (cluster(regions=two, wan=[{"between":["a"],"rtt":0,"bandwidth":1}]), '/wan/0/between: expected two names of regions, got ["a"]'),
+            (cluster(regions=two, wan=[{"between":["a","a"],"rtt":0,"bandwidth":1}]), '/wan/0/between: expected two different regions, got ["a","a"]'),
+            (cluster(regions=two+[{"name":"c","nodes":1}],wan=wan, nodes=5), '/wan: no link between the regions a and c; add {"between": ["a", "c"], "rtt": ..., "bandwidth": ...}'),
+            (cluster(regions=two, wan=wan, nodes=5), '/regions: the regions have 4 nodes together, the cluster has 5'),
+            (without(cluster(regions=two, wan=wan), "link"), '/regions: regions of several nodes need a "link" between these'),
+            (cluster(regions=[two[0],two[0]],wan=wan), '/regions/1/name: there are two regions "a"'),
+            (cluster(regions=[{"name":"a","nodes":0},two[1]],wan=wan), '/regions/0/nodes: expected an integer >= 1, got 0'),
+            (cluster(latency_cv=-1), '/latency_cv: expected a number >= 0, got -1'),
+            (cluster(latency_cv=101), '/latency_cv: expected a number <= 100, got 101'),
+            (cluster(gpus_per_node=1024,intra_node=link,nodes=65536), '/gpus_per_node: 65536 nodes of 1024 GPUs are over 1000000 workers; use fewer'),
             (cluster(fit=fit | {"nodes": 1}), "/fit/nodes: expected an integer >= 2, got 1"),
             (cluster(fit=fit | {"a_s": -1}), "/fit/a_s: expected a number >= 0, got -1"),
             (cluster(fit=fit | {"algorithm": "rign"}), f'/fit/algorithm: expected one of {COLLECTIVES}, got "rign"; did you mean "ring"?'),

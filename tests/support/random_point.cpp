@@ -59,9 +59,9 @@ Point make_point(const Trace& trace, const Cluster& cluster, const std::string& 
   scenario.cluster = cluster;
   const Document name(all_reduce, "all_reduce");
   scenario.all_reduce = &read_collective(Field(name));
-  scenario.all_reduce_cost = all_reduce_cost(cluster, *scenario.all_reduce, cluster.workers());
+  scenario.all_reduce_name = scenario.all_reduce->name;
   const Document parameters({{"name", schedule}}, "schedule");
-  scenario.schedule = read_schedule(Field(parameters));
+  scenario.schedule = read_schedule(Field(parameters), scenario.cluster);
   scenario.warmup = 1;
   scenario.measured = 3;
   return point;

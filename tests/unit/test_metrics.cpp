@@ -41,7 +41,7 @@ TEST_SUITE("Are the metrics derived from the timeline as defined?") {
   // the last 3 s of each step.
   TEST_CASE("a step splits into compute, wait and exposed communication") {
     JobTimeline timeline;
-    timeline.ranks = 2;
+    timeline.workers = 2;
     timeline.compute = Seconds(4);
     timeline.window = {Seconds(10), Seconds(30)};
     timeline.steps.resize(2);
@@ -74,7 +74,7 @@ TEST_SUITE("Are the metrics derived from the timeline as defined?") {
 
   TEST_CASE("steps that the window's edges cut count pro rata") {
     JobTimeline timeline;
-    timeline.ranks = 2;
+    timeline.workers = 2;
     timeline.compute = Seconds(4);
     timeline.window = {Seconds(10), Seconds(20)};
     timeline.steps = {{step(0, 10), step(10, 20), step(20, 30)}, {step(0, 8), step(8, 16, 4), step(16, 24, 8)}};
@@ -89,7 +89,7 @@ TEST_SUITE("Are the metrics derived from the timeline as defined?") {
 
   TEST_CASE("staleness is averaged over updates") {
     JobTimeline timeline;
-    timeline.ranks = 1;
+    timeline.workers = 1;
     timeline.compute = Seconds(1);
     timeline.window = {Seconds(0), Seconds(2)};
     timeline.steps = {{step(0, 1), step(1, 2)}};

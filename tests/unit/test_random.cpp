@@ -32,7 +32,9 @@ TEST_SUITE("Are random numbers right and independent?") {
     constexpr int draws = 200'000;
     for (const auto distribution : {Jitter::Distribution::lognormal, Jitter::Distribution::uniform}) {
       for (const double cv : {0.05, 0.3, 0.5}) {
-        const Speed speed = {{distribution, cv}, {}, 7};
+        Speed speed;
+        speed.jitter = {distribution, cv, {}};
+        speed.seed = 7;
         double sum = 0.0;
         double squares = 0.0;
         double smallest = 1.0;
@@ -62,7 +64,7 @@ TEST_SUITE("Are random numbers right and independent?") {
     CHECK(speed.compute_factor(1, 0) == 2.0);
     speed.slow = {2.0, 2.0};
     CHECK(speed.uniform());
-    speed.jitter = {Jitter::Distribution::uniform, 0.1};
+    speed.jitter = {Jitter::Distribution::uniform, 0.1, {}};
     CHECK_FALSE(speed.uniform());
     speed.jitter.cv = 0.0;
     CHECK(speed.uniform());

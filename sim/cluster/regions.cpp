@@ -1,0 +1,155 @@
+#include "cluster/regions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/graph/adjacency_matrix.hpp>
+#include <boost/graph/metric_tsp_approx.hpp>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "base/text.hpp"
+
+namespace syncopate {
+
+namespace {
+
+using Order = std::vector<std::size_t>;
+constexpr std::size_t most_regions = 256;
+constexpr int most_nodes_of_region = 65536;
+
+std::size_t find_region(const Field& field, const std::vector<Region>& regions) {
+  const std::string name = field.text();
+  std::vector<std::string> names;
+  names.reserve(regions.size());
+  for (const Region& region : regions) names.push_back(region.name);
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    field.fail_because(fmt::format("\"{}\" is not one of the regions {}{}", name, fmt::join(names, ", "), did_you_mean(name, names)));
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+std::vector<Region> read_region_list(const Field& field) {
+  std::vector<Region> regions;
+  for (const Field& entry : field.list()) {
+    Object fields(entry);
+    const Field name = fields.at("name");
+    const Region region = {name.text(), static_cast<int>(fields.at("nodes").integer(1, most_nodes_of_region))};
+    fields.finish();
+    const bool twice = std::any_of(regions.begin(), regions.end(), [&](const Region& other) { return other.name == region.name; });
+    if (twice) name.fail_because(fmt::format("there are two regions \"{}\"", region.name));
+    regions.push_back(region);
+  }
+  if (regions.size() < 2 || regions.size() > most_regions) field.fail(fmt::format("a list of 2 to {} regions", most_regions));
+  return regions;
+}
+
+/// A tour that is at most twice the shortest, by the time of one message over each link.
+Order short_tour(const Regions& regions, Bytes chunk) {
+  using Graph = boost::adjacency_matrix<boost::undirectedS, boost::no_property, boost::property<boost::edge_weight_t, double>>;
+  Graph graph(regions.list.size());
+  for (std::size_t a = 0; a < regions.list.size(); ++a) {
+    for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
+      const Hop hop = regions.wan[a][b].hop();
+      boost::add_edge(a, b, (hop.latency + hop.beta * chunk).value, graph);
+    }
+  }
+  Order tour;
+  boost::metric_tsp_approx_tour(graph, std::back_inserter(tour));
+  tour.pop_back();  // it ends where it began
+  std::rotate(tour.begin(), std::find(tour.begin(), tour.end(), 0U), tour.end());
+  return tour;
+}
+
+}  // namespace
+
+int Regions::nodes() const {
+  return std::accumulate(list.begin(), list.end(), 0, [](int sum, const Region& region) { return sum + region.nodes; });
+}
+
+Regions read_regions(const Field& regions_field, const Field& wan_field) {
+  Regions regions;
+  regions.list = read_region_list(regions_field);
+  const std::size_t count = regions.list.size();
+  regions.wan.assign(count, std::vector<Link>(count));
+  std::vector<std::vector<bool>> known(count, std::vector<bool>(count));
+  for (const Field& entry : wan_field.list()) {
+    Object fields(entry);
+    const Field between = fields.at("between");
+    const std::vector<Field> pair = between.list();
+    if (pair.size() != 2) between.fail("two names of regions");
+    const std::size_t a = find_region(pair[0], regions.list);
+    const std::size_t b = find_region(pair[1], regions.list);
+    if (a == b) between.fail("two different regions");
+    if (known[a][b]) between.fail_because(fmt::format("{} and {} have two links; give them one", pair[0].text(), pair[1].text()));
+    known[a][b] = known[b][a] = true;
+    const Seconds round_trip = fields.at("rtt").latency();
+    regions.wan[a][b] = regions.wan[b][a] = {fields.at("bandwidth").bandwidth(), round_trip / 2.0};
+    fields.finish();
+  }
+  for (std::size_t a = 0; a < count; ++a) {
+    for (std::size_t b = a + 1; b < count; ++b) {
+      if (known[a][b]) continue;
+      wan_field.fail_because(fmt::format(R"(no link between the regions {0} and {1}; add {{"between": ["{0}", "{1}"], "rtt": ..., )"
+                                         R"("bandwidth": ...}})",
+                                         regions.list[a].name, regions.list[b].name));
+    }
+  }
+  return regions;
+}
+
+std::vector<Hop> ring_hops(const Regions& regions, const Order& order, const Link& inside) {
+  std::vector<Hop> hops;
+  hops.reserve(static_cast<std::size_t>(regions.nodes()));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    hops.insert(hops.end(), static_cast<std::size_t>(regions.list[order[i]].nodes) - 1, inside.hop());
+    hops.push_back(regions.wan[order[i]][order[(i + 1) % order.size()]].hop());
+  }
+  return hops;
+}
+
+Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByte gamma) {
+  const int ranks = static_cast<int>(hops.size());
+  return ring_time(hops, 2 * (ranks - 1), bytes / ranks, ranks - 1, gamma);
+}
+
+Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma) {
+  constexpr std::size_t most_tried = 9;
+  constexpr double most_messages = 1e10;
+  const auto time = [&](const Order& order) { return ring_all_reduce(ring_hops(regions, order, inside), bytes, gamma); };
+  const double nodes = regions.nodes();
+  double orders = 1.0;
+  for (std::size_t i = 2; i < regions.list.size(); ++i) orders *= static_cast<double>(i);
+
+  Order best(regions.list.size());
+  std::iota(best.begin(), best.end(), 0U);
+  if (best.size() <= most_tried && orders * 2.0 * nodes * nodes <= most_messages) {
+    Seconds best_time = time(best);
+    for (Order order = best; std::next_permutation(order.begin() + 1, order.end());) {
+      // A ring is as fast in either direction.
+      if (order[1] > order.back()) continue;
+      const Seconds candidate = time(order);
+      if (candidate < best_time) best = order, best_time = candidate;
+    }
+    return best;
+  }
+
+  best = short_tour(regions, bytes / nodes);
+  Seconds best_time = time(best);
+  for (bool improved = true; improved;) {
+    improved = false;
+    for (std::size_t from = 1; from + 1 < best.size(); ++from) {
+      for (std::size_t to = from + 1; to < best.size(); ++to) {
+        Order order = best;
+        std::reverse(order.begin() + static_cast<std::ptrdiff_t>(from), order.begin() + static_cast<std::ptrdiff_t>(to) + 1);
+        const Seconds candidate = time(order);
+        if (candidate < best_time) best = order, best_time = candidate, improved = true;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace syncopate

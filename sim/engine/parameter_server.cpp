@@ -1,0 +1,289 @@
+#include "engine/parameter_server.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/errors.hpp"
+#include "base/text.hpp"
+#include "engine/clock.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// Adds an interval that begins no earlier than those before it; one that continues the last makes it longer.
+void append(std::vector<Interval>& intervals, Interval next) {
+  if (next.end <= next.start) return;
+  if (!intervals.empty() && next.start <= intervals.back().end) {
+    intervals.back().end = std::max(intervals.back().end, next.end);
+  } else {
+    intervals.push_back(next);
+  }
+}
+
+}  // namespace
+
+ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown)
+    : setup_(setup),
+      equals_(equals),
+      timeline_(timeline),
+      shown_(shown),
+      clients_(static_cast<std::size_t>(clients)),
+      links_(setup, clients, equals, [this](ServerLinks::Way way, int client, Seconds now) { arrived(way, client, now); }) {}
+
+std::size_t ParameterServer::add(int client, Request request) {
+  Client& state = client_at(client);
+  state.requests.push_back(std::move(request));
+  return state.forgotten + state.requests.size() - 1;
+}
+
+Exchange ParameterServer::push(int client, const SharedPayload& payload, int round, Answer answer, Seconds at) {
+  const std::size_t index = add(client, {.payload = payload, .round = round, .answer = answer, .posted = at});
+  if (answer == Answer::all) join_aggregate(client, index);
+  client_at(client).up.queue.push_back(index);
+  next_push(client);
+  return {index};
+}
+
+void ParameterServer::join_aggregate(int client, std::size_t index) {
+  const std::size_t number = client_at(client).aggregates++;
+  Request& pushed = request(client, index);
+  pushed.aggregate = number;
+  if (number == forgotten_aggregates_ + aggregates_.size()) {
+    aggregates_.push_back({pushed.payload, pushed.round, client, 0, std::vector<std::size_t>(clients_.size())});
+  }
+  Aggregate& aggregate = aggregates_[number - forgotten_aggregates_];
+  if (aggregate.payload != pushed.payload || aggregate.round != pushed.round) {
+    throw SimulationError(fmt::format(
+        "ranks disagree on push {}: rank {} pushed \"{}\" in round {}, rank {} pushed \"{}\" in round {}; every "
+        "rank must push the same tensors in the same order",
+        number, aggregate.first_client, aggregate.payload->label, aggregate.round, client, pushed.payload->label, pushed.round));
+  }
+  aggregate.requests[static_cast<std::size_t>(client)] = index + 1;
+}
+
+Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, Seconds at) {
+  const std::size_t index = add(client, {.payload = payload, .round = round, .only_pull = true, .posted = at});
+  call_at(at, [this, client, index, at] {
+    const Seconds turn = std::max(at, server_free_);
+    call_at(turn, [this, client, index, turn] {
+      Versions& versions = versions_[request(client, index).payload.get()];
+      versions.seen.resize(clients_.size());
+      versions.seen[static_cast<std::size_t>(client)] = versions.updates;
+      answer(client, index, turn);
+    });
+  });
+  return {index};
+}
+
+void ParameterServer::next_push(int client) {
+  Channel& up = client_at(client).up;
+  if (up.occupied || up.queue.empty()) return;
+  const Request& next = request(client, up.queue.front());
+  if (next.only_pull) return next_pull(client, up.free);
+  up.occupied = true;
+  up.since = std::max(next.posted, up.free);
+  up.moving = true;
+  transfer(ServerLinks::Way::push, client, next.payload->bytes, up.since + setup_.gather_latency + setup_.gather * next.payload->bytes);
+}
+
+void ParameterServer::transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start) {
+  const Bytes moved = links_.moved_share(client) * bytes;
+  if (moved > Bytes(0)) {
+    const Seconds after_latency = start + setup_.latency;
+    call_at(after_latency, [=, this] { links_.start(way, client, moved, after_latency); });
+  } else {
+    call_at(start, [=, this] { arrived(way, client, start); });
+  }
+}
+
+void ParameterServer::arrived(ServerLinks::Way way, int client, Seconds now) {
+  if (way == ServerLinks::Way::push) {
+    push_arrived(client, now);
+    return;
+  }
+  const Request& pulled = request(client, down(client).queue.front());
+  const Seconds end = now + setup_.spread_latency + setup_.spread * pulled.payload->bytes;
+  if (end > now) {
+    call_at(end, [this, client, end] { pull_arrived(client, end); });
+  } else {
+    pull_arrived(client, now);
+  }
+}
+
+void ParameterServer::push_arrived(int client, Seconds now) {
+  Channel& up = client_at(client).up;
+  const std::size_t index = up.queue.front();
+  const Request& pushed = request(client, index);
+  note_transfer(client, up, TransferSpan::Kind::push, now);
+  if (setup_.duplex || pushed.answer == Answer::none) release(up, now);
+  const Seconds work = equals_ * (setup_.work * (pushed.payload->bytes / setup_.servers));
+  const Seconds start = std::max(now, server_free_);
+  server_free_ = start + work;
+  append(work_, {start, server_free_});
+  if (server_free_ > now) {
+    call_at(server_free_, [this, client, index, done = server_free_] { handled(client, index, done); });
+  } else {
+    handled(client, index, now);
+  }
+  if (!up.occupied) next_push(client);
+}
+
+void ParameterServer::handled(int client, std::size_t index, Seconds now) {
+  const Request& pushed = request(client, index);
+  if (setup_.asynchronous) note_staleness(client, pushed);
+  switch (pushed.answer) {
+    case Answer::none: return end(client, index, now);
+    case Answer::own: return answer(client, index, now);
+    case Answer::all: break;
+  }
+  Aggregate& aggregate = aggregates_[pushed.aggregate - forgotten_aggregates_];
+  if (++aggregate.handled < static_cast<int>(clients_.size())) return;
+  const std::vector<std::size_t> requests = std::move(aggregate.requests);
+  aggregate.requests.clear();
+  for (; !aggregates_.empty() && aggregates_.front().requests.empty(); aggregates_.pop_front()) ++forgotten_aggregates_;
+  for (std::size_t other = 0; other < requests.size(); ++other) answer(static_cast<int>(other), requests[other] - 1, now);
+}
+
+void ParameterServer::note_staleness(int client, const Request& pushed) {
+  Versions& versions = versions_[pushed.payload.get()];
+  versions.seen.resize(clients_.size());
+  long& seen = versions.seen[static_cast<std::size_t>(client)];
+  const double staleness = static_cast<double>(versions.updates - seen) / static_cast<double>(clients_.size());
+  ++versions.updates;
+  if (pushed.answer == Answer::own) seen = versions.updates;  // what the client is about to pull
+  Step& step = timeline_.steps[static_cast<std::size_t>(client)].back();
+  ++step.updates;
+  step.staleness += staleness;
+  step.staleness_max = std::max(step.staleness_max, staleness);
+}
+
+void ParameterServer::answer(int client, std::size_t index, Seconds now) {
+  if (!setup_.duplex && !request(client, index).only_pull) return move_pull(client, now);  // its push still holds the channel
+  down(client).queue.push_back(index);
+  next_pull(client, now);
+}
+
+void ParameterServer::next_pull(int client, Seconds now) {
+  Channel& channel = down(client);
+  if (channel.occupied || channel.queue.empty()) return;
+  channel.occupied = true;
+  move_pull(client, std::max(now, channel.free));
+}
+
+void ParameterServer::move_pull(int client, Seconds now) {
+  Channel& channel = down(client);
+  channel.since = now;
+  channel.moving = true;
+  transfer(ServerLinks::Way::pull, client, request(client, channel.queue.front()).payload->bytes, now);
+}
+
+void ParameterServer::pull_arrived(int client, Seconds now) {
+  Channel& channel = down(client);
+  const std::size_t index = channel.queue.front();
+  note_transfer(client, channel, TransferSpan::Kind::pull, now);
+  release(channel, now);
+  end(client, index, now);
+  if (setup_.duplex) {
+    next_pull(client, now);
+  } else {
+    next_push(client);
+  }
+}
+
+void ParameterServer::release(Channel& channel, Seconds now) {
+  channel.queue.pop_front();
+  channel.occupied = false;
+  channel.free = now;
+}
+
+void ParameterServer::note_transfer(int client, Channel& channel, TransferSpan::Kind kind, Seconds now) {
+  channel.moving = false;
+  append(channel.busy, {channel.since, now});
+  if (client >= shown_) return;
+  const Request& moved = request(client, channel.queue.front());
+  timeline_.transfers.push_back({channel.since, now, client, moved.round, kind, moved.payload});
+}
+
+void ParameterServer::end(int client, std::size_t index, Seconds now) {
+  Request& ended = request(client, index);
+  ended.ended = true;
+  if (ended.waiter) {
+    *ended.end = now;
+    ended.waiter->resume();
+    ended.waiter = nullptr;
+  }
+  Client& state = client_at(client);
+  for (; !state.requests.empty() && state.requests.front().ended; state.requests.pop_front()) ++state.forgotten;
+}
+
+const ParameterServer::Request* ParameterServer::find(int client, std::size_t index) const {
+  const Client& state = clients_[static_cast<std::size_t>(client)];
+  return index < state.forgotten ? nullptr : &state.requests[index - state.forgotten];
+}
+
+Seconds ParameterServer::wait(int client, Exchange exchange) {
+  const Request* pending = find(client, exchange.index);
+  if (pending == nullptr || pending->ended) return Seconds(0);
+  Request& awaited = request(client, exchange.index);
+  Seconds end;
+  awaited.waiter = simgrid::s4u::Actor::self();
+  awaited.end = &end;
+  simgrid::s4u::this_actor::suspend();
+  return end;
+}
+
+bool ParameterServer::is_busy(int client, Seconds time) const {
+  const Client& state = clients_[static_cast<std::size_t>(client)];
+  const auto busy = [&](const Channel& channel) { return channel.occupied && channel.since <= time; };
+  return busy(state.up) || busy(state.down);
+}
+
+bool ParameterServer::is_awaited_from(int client) const {
+  return std::any_of(aggregates_.begin(), aggregates_.end(), [&](const Aggregate& aggregate) {
+    if (aggregate.requests.empty() || aggregate.requests[static_cast<std::size_t>(client)] > 0) return false;
+    for (std::size_t other = 0; other < clients_.size(); ++other) {
+      if (aggregate.requests[other] == 0) continue;
+      const Request* pushed = find(static_cast<int>(other), aggregate.requests[other] - 1);
+      if (pushed != nullptr && pushed->waiter) return true;
+    }
+    return false;
+  });
+}
+
+std::string ParameterServer::describe_waits() const {
+  std::string text;
+  for (const Aggregate& aggregate : aggregates_) {
+    std::vector<int> waiting;
+    std::vector<int> missing;
+    for (std::size_t client = 0; client < aggregate.requests.size(); ++client) {
+      if (aggregate.requests[client] == 0) {
+        missing.push_back(static_cast<int>(client));
+        continue;
+      }
+      const Request* pushed = find(static_cast<int>(client), aggregate.requests[client] - 1);
+      if (pushed != nullptr && pushed->waiter) waiting.push_back(static_cast<int>(client));
+    }
+    if (waiting.empty()) continue;
+    text += fmt::format("{}the servers' sum of \"{}\" ({} B, round {}) is awaited by {}, not pushed by {}", text.empty() ? "" : "; ",
+                        aggregate.payload->label, aggregate.payload->bytes.value, aggregate.round, describe_ranks(waiting),
+                        describe_ranks(missing));
+  }
+  return text;
+}
+
+void ParameterServer::note_busy_times() {
+  const Seconds now = clock_now();
+  for (std::size_t client = 0; client < clients_.size(); ++client) {
+    std::vector<Interval>& intervals = timeline_.channels[client];
+    for (Channel* channel : {&clients_[client].up, &clients_[client].down}) {
+      if (channel->moving) append(channel->busy, {channel->since, now});
+      intervals.insert(intervals.end(), channel->busy.begin(), channel->busy.end());
+    }
+  }
+  timeline_.serves = true;
+  timeline_.server_work = std::move(work_);
+}
+
+}  // namespace syncopate

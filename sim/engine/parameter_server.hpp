@@ -1,0 +1,134 @@
+#pragma once
+
+#include <deque>
+#include <simgrid/s4u/Actor.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collective/collective.hpp"
+#include "engine/server_links.hpp"
+#include "timeline/timeline.hpp"
+
+namespace syncopate {
+
+/// What a server answers a push with.
+enum class Answer {
+  none,
+  own,  ///< the client pulls as soon as its own push has been handled
+  all,  ///< every client pulls once the pushes of all of them have been handled
+};
+
+/// Names one push, with the pull that answers it, or one pull: its position among those of its client.
+struct Exchange {
+  std::size_t index = 0;
+};
+
+/// The parameter servers of a job and the channels of their clients. All servers hold equal shares, so that one queue stands
+/// for all of theirs: a push is handled in the order of its arrival. A client pushes one message at a time and pulls one at
+/// a time, each in order.
+///
+/// Data, as a Stream is: posts may carry times ahead of SimGrid's clock, and timers do the rest.
+class ParameterServer {
+ public:
+  /// A simulated client stands for `equals` clients that do the same at the same time. Staleness is noted in the steps of
+  /// `timeline`, and single transfers for the first `shown` clients.
+  ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown);
+  ParameterServer(const ParameterServer&) = delete;
+  ParameterServer& operator=(const ParameterServer&) = delete;
+
+  /// A client pushes at time `at` >= the clock. Throws SimulationError when its `Answer::all` pushes differ from those of others.
+  Exchange push(int client, const SharedPayload& payload, int round, Answer answer, Seconds at);
+  /// A client pulls, in its turn among the pushes that have arrived.
+  Exchange pull(int client, const SharedPayload& payload, int round, Seconds at);
+
+  /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled; returns when that was.
+  Seconds wait(int client, Exchange exchange);
+
+  /// Whether a transfer of the client is under way at `time`, the clock's.
+  bool is_busy(int client, Seconds time) const;
+  /// Somebody is blocked until `client` pushes.
+  bool is_awaited_from(int client) const;
+  /// For a diagnosis: every push that somebody waits for and who has not pushed.
+  std::string describe_waits() const;
+
+  /// Notes in the timeline when each client's channels were busy and when the server was.
+  void note_busy_times();
+
+ private:
+  struct Request {
+    SharedPayload payload;
+    int round = 0;
+    Answer answer = Answer::none;
+    bool only_pull = false;
+    Seconds posted{};
+    std::size_t aggregate = 0;  ///< Answer::all: its number among those of its client
+    bool ended = false;
+    simgrid::s4u::ActorPtr waiter{};
+    Seconds* end = nullptr;  ///< on the waiter's stack, for its answer
+  };
+  /// A transfer at a time, first come first served.
+  struct Channel {
+    std::deque<std::size_t> queue;  ///< indices of requests
+    bool occupied = false;
+    Seconds free;   ///< when it became free, or will
+    Seconds since;  ///< start of the transfer under way
+    bool moving = false;
+    std::vector<Interval> busy;
+  };
+  struct Client {
+    std::deque<Request> requests;  ///< those that have not ended, and ended ones behind them
+    std::size_t forgotten = 0;
+    std::size_t aggregates = 0;
+    Channel up;
+    Channel down;
+  };
+  /// A push that all clients pull the sum of.
+  struct Aggregate {
+    SharedPayload payload;
+    int round = 0;
+    int first_client = 0;
+    int handled = 0;
+    std::vector<std::size_t> requests;  ///< per client, index + 1; 0: not pushed yet
+  };
+  /// What asynchronous clients have done to one tensor.
+  struct Versions {
+    long updates = 0;
+    std::vector<long> seen;  ///< per client, updates in what it pulled last
+  };
+
+  Client& client_at(int client) { return clients_[static_cast<std::size_t>(client)]; }
+  Request& request(int client, std::size_t index) { return client_at(client).requests[index - client_at(client).forgotten]; }
+  Channel& down(int client) { return setup_.duplex ? client_at(client).down : client_at(client).up; }
+  const Request* find(int client, std::size_t index) const;
+  std::size_t add(int client, Request request);
+  void join_aggregate(int client, std::size_t index);
+
+  void next_push(int client);
+  void push_arrived(int client, Seconds now);
+  void handled(int client, std::size_t index, Seconds now);
+  void note_staleness(int client, const Request& pushed);
+  void answer(int client, std::size_t index, Seconds now);
+  void next_pull(int client, Seconds now);
+  void move_pull(int client, Seconds now);
+  void pull_arrived(int client, Seconds now);
+  void release(Channel& channel, Seconds now);
+  void end(int client, std::size_t index, Seconds now);
+  void arrived(ServerLinks::Way way, int client, Seconds now);
+  void transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start);
+  void note_transfer(int client, Channel& channel, TransferSpan::Kind kind, Seconds now);
+
+  ServerSetup setup_;
+  int equals_;
+  JobTimeline& timeline_;
+  int shown_;
+  std::vector<Client> clients_;
+  std::deque<Aggregate> aggregates_;  ///< those that not all clients have pushed, and complete ones behind them
+  std::size_t forgotten_aggregates_ = 0;
+  std::unordered_map<const Payload*, Versions> versions_;
+  Seconds server_free_;
+  std::vector<Interval> work_;
+  ServerLinks links_;
+};
+
+}  // namespace syncopate

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <simgrid/kernel/Timer.hpp>
+#include <vector>
+
+#include "base/units.hpp"
+#include "engine/shared_flows.hpp"
+
+namespace syncopate {
+
+/// Parameter servers and the star that joins them to their clients; all links are alike.
+struct ServerSetup {
+  int servers = 1;            ///< each holds the same share of every tensor
+  bool colocated = false;     ///< server s is on the node of client s and shares its link
+  bool duplex = true;         ///< pushes and pulls of a client move at the same time; false: one tensor at a time, push, work and pull
+  bool asynchronous = false;  ///< clients do not wait for each other: note the staleness of every push
+  SecondsPerByte work;        ///< a server's time for each byte of its share of a push
+  Rate bandwidth;
+  Seconds latency;
+  SecondsPerByte gather;   ///< within a client's node, before a push: time per byte ...
+  Seconds gather_latency;  ///< ... and message
+  SecondsPerByte spread;   ///< within a client's node, after a pull
+  Seconds spread_latency;
+};
+
+/// How the messages between clients and servers share the links. A message is equal parts, one for every server, which move
+/// at the same rate: that of the busiest link on their way, which it divides equally among the parts on it. With servers on
+/// nodes of their own this is max-min fair, and what SimGrid's flows do.
+class ServerLinks {
+ public:
+  enum class Way { push, pull };
+  using Arrival = std::function<void(Way, int client, Seconds)>;
+
+  /// A simulated client stands for `equals` clients that do the same at the same time.
+  ServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival);
+  ServerLinks(const ServerLinks&) = delete;
+  ServerLinks& operator=(const ServerLinks&) = delete;
+
+  /// The share of a message that a client moves over its link: less than 1 on a server's node.
+  double moved_share(int client) const;
+
+  /// A client's bytes (> 0 of them move) begin to move at `now`, the clock's. At most one push and one pull of a client at a time.
+  void start(Way way, int client, Bytes bytes, Seconds now);
+
+ private:
+  /// Flows of the same way whose clients are alike: on a server's node or not.
+  struct Class {
+    Way way;
+    bool on_server;
+    SharedFlows flows;
+  };
+
+  bool on_server(int client) const { return setup_.colocated && client < setup_.servers; }
+  Class& flow_class(Way way, int client) { return classes_[(way == Way::pull ? 2U : 0U) + (on_server(client) ? 1U : 0U)]; }
+  void set_moving(Way way, int client, bool moving);
+  /// Parts that cross the busiest server's link: down to it (pushes of others, its own client's pulls) or up from it.
+  double busiest(Way way) const;
+  void share_out(Seconds now);
+  void end_flows(Seconds now);
+
+  ServerSetup setup_;
+  int equals_;
+  Arrival arrival_;
+  std::array<Class, 4> classes_;
+  std::vector<std::array<bool, 2>> moving_;               ///< per client on a server's node: pushing, pulling
+  std::array<std::array<int, 2>, 2> server_states_ = {};  ///< how many of these push and pull
+  simgrid::kernel::timer::Timer* timer_ = nullptr;        ///< at the next end of a flow
+};
+
+}  // namespace syncopate

@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include "schedule/readers.hpp"
+
+namespace syncopate {
+
+void require_star(const Object& fields, const Cluster& cluster) {
+  if (!cluster.regions) return;
+  fields.field().fail_because(
+      fmt::format("{} sends messages between single nodes, and on regions only all-reduces are simulated; use a cluster with one \"link\", "
+                  "or a schedule of all-reduces such as dts",
+                  fields.field().json()["name"].dump()));
+}
+
+ServerSetup read_servers(Object& fields, const Cluster& cluster) {
+  require_star(fields, cluster);
+  ServerSetup setup;
+  if (const auto servers = fields.find("servers")) {
+    constexpr int most = 1'000'000;
+    setup.servers = static_cast<int>(servers->integer(1, most));
+    if (setup.servers > cluster.nodes) {
+      servers->fail_because(
+          fmt::format("{} servers for {} nodes: a client's own link already limits it with {}; use at most as many as nodes", setup.servers,
+                      cluster.nodes, cluster.nodes));
+    }
+  }
+  if (const auto colocated = fields.find("colocated")) setup.colocated = colocated->boolean();
+  if (const auto work = fields.find("server_s_per_B")) setup.work = work->seconds_per_byte();
+  if (const auto duplex = fields.find("duplex")) setup.duplex = duplex->boolean();
+  return setup;
+}
+
+GroupingFunction read_server_grouping(Object& fields) {
+  const auto grouping = fields.find("grouping");
+  return grouping ? read_grouping(*grouping) : GroupingFunction(group_wfbp);
+}
+
+int read_interval(const Field& field) { return static_cast<int>(field.integer(1, most_steps_between)); }
+
+}  // namespace syncopate

@@ -1,0 +1,153 @@
+"""What one collective costs in alpha-beta fidelity: a function of its bytes, whose value at 0 is its latency part."""
+
+import itertools
+
+from compute import latency_factor
+from oracle import TERMS, quantity, rounds
+
+
+def link(description):
+    """(alpha, beta)"""
+    return quantity(description["latency"]), 1 / quantity(description["bandwidth"])
+
+
+def sizes(cluster):
+    return cluster["nodes"], cluster.get("gpus_per_node", 1)
+
+
+def between(point):
+    """The algorithm over nodes: two-level names it."""
+    name = point.get("all_reduce", "ring")
+    if isinstance(name, dict):
+        name = name.get("between", "ring") if name["name"] == "two-level" else name["name"]
+    return name
+
+
+def closed_form(algorithm, n, alpha, beta, gamma):
+    if n == 1:
+        return lambda size: 0.0
+    latencies, transfers, reductions = TERMS[algorithm](n)
+    return lambda size: latencies * alpha + (transfers * beta + reductions * gamma) * size
+
+
+def implied(cluster):
+    """(alpha, beta) of which the cluster's fit is the cost."""
+    fit = cluster["fit"]
+    latencies, transfers, reductions = TERMS[fit["algorithm"]](fit["nodes"])
+    return fit["a_s"] / latencies, (fit["b_s_per_B"] - cluster.get("reduce_s_per_B", 0.0) * reductions) / transfers
+
+
+def carried(cluster, algorithm, n):
+    """The fit, at another number of ranks or for another algorithm."""
+    fit = cluster["fit"]
+    if n > 1 and fit["algorithm"] == algorithm:  # B and G of one algorithm grow alike with N
+        there, here = TERMS[algorithm](fit["nodes"]), TERMS[algorithm](n)
+        return lambda size: fit["a_s"] * here[0] / there[0] + fit["b_s_per_B"] * here[1] / there[1] * size
+    return closed_form(algorithm, n, *implied(cluster), cluster.get("reduce_s_per_B", 0.0))
+
+
+# Regions: a ring whose links differ
+
+
+def ring(links, messages, size, gamma, reduced):
+    """Max-plus: on every link `messages` messages of `size` bytes, each handed on once it has come; the first `reduced` that come
+    are added up first. All ranks start at 0."""
+    arrived, transferred = [0.0] * len(links), [0.0] * len(links)
+    for message in range(messages):
+        starts = [max(arrived[index - 1], transferred[index]) for index in range(len(links))]
+        transferred = [start + beta * size for start, (_, beta) in zip(starts, links)]
+        arrived = [done + alpha + (gamma * size if message < reduced else 0.0) for done, (alpha, _) in zip(transferred, links)]
+    return max(arrived)
+
+
+def ring_all_reduce(links, size, gamma):
+    n = len(links)
+    return ring(links, 2 * (n - 1), size / n, gamma, n - 1) if n > 1 else 0.0
+
+
+def ring_all_gather(links, size):
+    return ring(links, len(links) - 1, size, 0.0, 0) if len(links) > 1 else 0.0
+
+
+def hops(cluster, order):
+    """(alpha, beta) of the link from each node to the next, the regions' nodes one after another."""
+    regions = cluster["regions"]
+    place = [index for index in order for _ in range(regions[index]["nodes"])]
+    pairs = {frozenset(pair["between"]): (quantity(pair["rtt"]) / 2, 1 / quantity(pair["bandwidth"])) for pair in cluster["wan"]}
+    return [link(cluster["link"]) if here == there else pairs[frozenset((regions[here]["name"], regions[there]["name"]))]
+            for here, there in zip(place, place[1:] + place[:1])]
+
+
+def best_order(cluster, size):
+    """The order of regions of the fastest all-reduce; the first stays first, and of equals the lexicographically first wins."""
+    gamma = cluster.get("reduce_s_per_B", 0.0)
+    orders = [(0, *rest) for rest in itertools.permutations(range(1, len(cluster["regions"])))]
+    return min(orders, key=lambda order: ring_all_reduce(hops(cluster, order), size, gamma))
+
+
+# The job's collectives
+
+
+def model_bytes(point):
+    return sum(gradient["bytes"] for gradient in point["trace"]["gradients"])
+
+
+def over_nodes(point):
+    """An all-reduce of one rank per node."""
+    cluster, gamma = point["cluster"], point["cluster"].get("reduce_s_per_B", 0.0)
+    nodes, _ = sizes(cluster)
+    if "fit" in cluster:
+        return carried(cluster, between(point), nodes)
+    if "regions" in cluster:
+        links = hops(cluster, best_order(cluster, model_bytes(point)))
+        return lambda size: ring_all_reduce(links, size, gamma)
+    return closed_form(between(point), nodes, *link(cluster["link"]), gamma)
+
+
+def inside_node(cluster):
+    """A ring over the GPUs of a node."""
+    _, gpus = sizes(cluster)
+    return closed_form("ring", gpus, *link(cluster["intra_node"]), cluster.get("reduce_s_per_B", 0.0)) if gpus > 1 else lambda size: 0.0
+
+
+def over_gpus(point):
+    """An all-reduce of all GPUs: flat from a fit, else two-level."""
+    nodes, gpus = sizes(point["cluster"])
+    if "fit" in point["cluster"]:
+        return carried(point["cluster"], between(point), nodes * gpus)
+    outer, inner = over_nodes(point), inside_node(point["cluster"])
+    return lambda size: inner(size) + outer(size)
+
+
+def all_gather(point):
+    """Every GPU contributes `size` bytes."""
+    cluster = point["cluster"]
+    nodes, gpus = sizes(cluster)
+
+    def steps(n):
+        return n - 1 if between(point) == "ring" else rounds(n)
+
+    if "fit" in cluster:
+        n, (alpha, beta) = nodes * gpus, implied(cluster)
+        return lambda size: steps(n) * alpha + (n - 1) * size * beta
+    inner_alpha, inner_beta = link(cluster["intra_node"]) if gpus > 1 else (0.0, 0.0)
+
+    def cost(size):
+        if "regions" in cluster:
+            outer = ring_all_gather(hops(cluster, best_order(cluster, model_bytes(point))), gpus * size)
+        else:
+            alpha, beta = link(cluster["link"])
+            outer = steps(nodes) * alpha + (nodes - 1) * gpus * size * beta
+        return outer + (gpus - 1) * (inner_alpha + nodes * size * inner_beta)
+
+    return cost
+
+
+def line(cost, size):
+    """(a, b) through its values at 0 and at `size`."""
+    return cost(0), (cost(size) - cost(0)) / size
+
+
+def parts(point, cost, size, index):
+    """(latency, transfer) of the job's index-th collective."""
+    return cost(0) * latency_factor(point, index), cost(size) - cost(0)

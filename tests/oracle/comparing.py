@@ -1,0 +1,125 @@
+"""simctl and the oracle side by side on scenarios drawn at random."""
+
+import math
+
+import delayed
+import local
+import oracle
+import server_schedules
+import synchronous
+import window
+from support import Case
+
+FAMILIES = {
+    **dict.fromkeys(oracle.SCHEDULES, synchronous.run),
+    **dict.fromkeys(("dts", "sasgd", "local-sgd"), delayed.run),
+    "lasgd": local.lasgd,
+    "sgp": local.sgp,
+    **dict.fromkeys(("ps-sgd", "asgd", "ssd-sgd", "downpour", "eamsgd"), server_schedules.run),
+}
+SPLIT = ("wait_s", "exposed_communication_s")  # differences of times: their error is that of an iteration
+
+
+def expected(point):
+    return window.columns(FAMILIES[point["schedule"]["name"]](point))
+
+
+class Comparison(Case):
+    def compare(self, scenario, traces, *options):
+        """Every point of a scenario; returns how many there are."""
+        for index, trace in enumerate(traces):
+            self.write(f"trace{index}.json", trace)
+        done = self.run_scenario({"trace": "trace0.json", **scenario}, "--quiet", *options)
+        self.assertEqual(done.returncode, 0, f"... {done.stderr[-1000:]}")
+        points, rows = list(oracle.points(self.folder / "scenario.json")), self.rows()
+        self.assertEqual(len(rows), len(points))
+        wrong = []
+        for index, (point, written) in enumerate(zip(points, rows)):
+            right = expected(point)
+            slack = {column: 1e-6 * right["iteration_s"] for column in SPLIT}
+            for column, value in right.items():
+                if not math.isclose(float(written[column]), value, rel_tol=1e-6, abs_tol=slack.get(column, 1e-12)):
+                    swept = {key: text[:150] for key, text in written.items() if key.startswith("/")}
+                    wrong.append(f"point {index} {swept}: {column}: simctl {written[column]}, oracle {value!r}")
+        self.assertFalse(wrong, "\n".join([f"{len(wrong)} values differ, the first:", *wrong[:12]]))
+        return len(points)
+
+
+# Scenarios
+
+
+def trace(rng, layers=4):
+    """A few layers of some milliseconds; about as much to send."""
+    names = [f"layer{index}" for index in range(rng.randint(1, layers))]
+    parts = [{"name": name, "type": "x", "forward_s": rng.uniform(2e-4, 3e-3), "backward_s": rng.uniform(4e-4, 6e-3)} for name in names]
+    gradients = [{"name": f"{name}.{index}", "layer": name, "bytes": int(10 ** rng.uniform(3.5, 6.5))}
+                 for name in reversed(names) for index in range(rng.choice([0, 1, 1, 2]))]
+    gradients = gradients or [{"name": "only", "layer": names[0], "bytes": 1234567}]
+    result = {"format": "trace/1", "provenance": {"kind": "synthetic", "source": "random"},
+              "model": {"name": "random", "batch": rng.randint(1, 64), "dtype": rng.choice(["fp32", "fp16", "bf16"])},
+              "layers": parts, "gradients": gradients, "update_s": rng.uniform(1e-4, 1e-3)}
+    backward = sum(layer["backward_s"] for layer in parts)
+    if rng.random() < 0.4:
+        for gradient, share in zip(gradients, sorted(rng.uniform(0.1, 1) for _ in gradients)):
+            gradient["ready_s"] = share * backward
+    if rng.random() < 0.5:
+        result["iteration"] = {"forward_s": sum(layer["forward_s"] for layer in parts) * rng.uniform(1, 1.4),
+                               "backward_s": backward * rng.uniform(1, 1.4)}
+    return result
+
+
+def cluster(rng, nodes, gpus=1, **changes):
+    result = {"format": "cluster/1", "name": f"{nodes}x{gpus}", "nodes": nodes, "gpus_per_node": gpus,
+              "link": {"bandwidth": f"{rng.uniform(2, 20):.3f}Gbps", "latency": rng.uniform(1e-6, 3e-4)}, **changes}
+    if gpus > 1:
+        result["intra_node"] = {"bandwidth": f"{rng.uniform(1, 10):.3f}GBps", "latency": rng.uniform(1e-7, 1e-4)}
+    if rng.random() < 0.5:
+        result["reduce_s_per_B"] = 10 ** rng.uniform(-11, -10)
+    return result
+
+
+def fit(rng):
+    return {"a_s": 10 ** rng.uniform(-4, -2.5), "b_s_per_B": 10 ** rng.uniform(-9, -8.5), "nodes": rng.randint(2, 9),
+            "algorithm": rng.choice(list(oracle.TERMS))}
+
+
+def slow(rng, workers):
+    """Every rank at a pace of its own."""
+    return [{"ranks": str(rank), "factor": rng.uniform(1, 1.6)} for rank in range(workers)]
+
+
+def pauses(rng, workers):
+    return [{"kind": "pause", "rank": rng.randrange(workers), "at_s": rng.uniform(0, 0.15), "for_s": rng.uniform(1e-3, 0.05)}
+            for _ in range(rng.randint(1, 4))]
+
+
+def disturbances(rng, workers, slowdown=True):
+    """All kinds, one after another."""
+    factors = [rng.uniform(0.5, 2) for _ in range(rng.randint(2, 6))]
+    result = [
+        {},
+        {"slow": slow(rng, workers)},
+        {"jitter": {"distribution": "lognormal", "cv": rng.uniform(0.05, 0.5)}},
+        {"jitter": {"distribution": "uniform", "cv": rng.uniform(0.05, 0.5)}, "events": pauses(rng, workers)},
+        {"jitter": {"distribution": "empirical", "factors": factors}, "slow": slow(rng, workers)},
+        {"slow": [{"ranks": f"0-{workers // 2}", "factor": rng.uniform(1, 2)}], "events": pauses(rng, workers)},
+    ]
+    if slowdown:
+        result += [
+            {"overlap_slowdown": rng.uniform(0.05, 0.8)},
+            {"overlap_slowdown": rng.uniform(0.05, 0.8), "slow": slow(rng, workers)},
+            {"overlap_slowdown": rng.uniform(0.05, 0.8), "jitter": {"distribution": "lognormal", "cv": 0.2},
+             "events": pauses(rng, workers)},
+        ]
+    return result
+
+
+def scenario(rng, **changes):
+    result = {"format": "scenario/1", "name": "random", "fidelity": "alpha-beta", "granularity": rng.choice(["tensor", "layer"]),
+              "iterations": {"warmup": rng.randint(0, 3), "measured": rng.randint(1, 8)}, "seed": rng.randrange(2**rng.choice([8, 40])),
+              **changes}
+    sweep = result["sweep"]
+    for key in ("trace", "cluster", "schedule", "workers"):  # a value for every key that the sweep replaces
+        if f"/{key}" in sweep:
+            result[key] = sweep[f"/{key}"][0]
+    return result

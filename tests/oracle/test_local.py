@@ -1,0 +1,58 @@
+"""lasgd and sgp: do locally asynchronous workers step, post, wait and mix as specified?"""
+
+import random
+import unittest
+
+import oracle
+from comparing import Comparison, cluster, disturbances, fit, scenario, trace
+
+
+class Local(Comparison):
+    def draw(self, seed, clusters, schedules, workers, *options, slowdown=True, **changes):
+        rng = random.Random(seed)
+        sweep = {"/cluster": clusters(rng), "/schedule": schedules(rng), "/workers": disturbances(rng, workers, slowdown)}
+        self.compare(scenario(rng, sweep=sweep, **changes), [trace(rng)], *options)
+
+    def slow_links(self, rng, nodes, gpus=1, **changes):
+        """A round lasts from less than a step to several."""
+        link = {"bandwidth": f"{rng.uniform(0.3, 10):.3f}Gbps", "latency": rng.uniform(1e-5, 2e-3)}
+        return cluster(rng, nodes, gpus, **{"link": link, **changes})
+
+    def test_rounds(self):
+        for seed in range(5):
+            self.draw(seed, lambda rng: [self.slow_links(rng, 1 + (seed + 1) % 9) for _ in range(2)],
+                      lambda rng: [{"name": "lasgd", "tau_max": tau} for tau in (1, 2, 5, 40)], 1 + (seed + 1) % 9,
+                      all_reduce=list(oracle.TERMS)[seed])
+
+    def test_several_gpus(self):
+        for seed, (nodes, gpus) in enumerate([(2, 2), (1, 3), (3, 2)], 10):
+            self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus), self.slow_links(rng, nodes, gpus, fit=fit(rng))],
+                      lambda rng: [{"name": "lasgd", "tau_max": tau, "worker": worker} for tau in (1, 4) for worker in ("node", "gpu")],
+                      nodes * gpus)
+
+    def test_participants(self):
+        """Every rank at a pace of its own: which ranks a collective takes must not hang on a rounding."""
+        for seed in range(20, 24):
+            rng = random.Random(seed)
+            schedules = [{"name": "lasgd", "tau_max": tau, "participants": share} for tau in (1, 3, 40) for share in (0.2, 0.5, 0.75)]
+            sweep = {"/cluster": [self.slow_links(rng, 4 + seed % 4) for _ in range(2)], "/schedule": schedules,
+                     "/workers": disturbances(rng, 4)}
+            self.compare(scenario(rng, sweep=sweep), [trace(rng)])
+
+    def test_jittered_latency(self):
+        self.draw(30, lambda rng: [self.slow_links(rng, 4, latency_cv=rng.uniform(0.1, 1)) for _ in range(2)],
+                  lambda rng: [{"name": "lasgd", "tau_max": tau, "participants": share} for tau, share in ((2, 1), (9, 0.5))], 4)
+
+    def test_push_sum(self):
+        for seed in range(40, 48):
+            nodes = (1 + seed % 9) if seed < 47 else 16
+            self.draw(seed, lambda rng: [self.slow_links(rng, nodes) for _ in range(2)] + [self.slow_links(rng, nodes, 2)],
+                      lambda rng: [{"name": "sgp"}], nodes, slowdown=False)
+
+    def test_one_by_one(self):
+        self.draw(50, lambda rng: [self.slow_links(rng, 4), self.slow_links(rng, 2, 2)],
+                  lambda rng: [{"name": "sgp"}, {"name": "lasgd", "tau_max": 3}], 4, "--no-symmetry", slowdown=False)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,48 @@
+"""Synchronous schedules of unequal workers, of nodes with several GPUs, and over regions: what do recurrences say?"""
+
+import random
+import unittest
+
+import oracle
+from comparing import Comparison, cluster, disturbances, fit, scenario, trace
+
+SCHEDULES = [{"name": name} for name in oracle.SCHEDULES] + [{"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}]
+
+
+class Synchronous(Comparison):
+    def draw(self, seed, clusters, workers, *options, schedules=SCHEDULES, **changes):
+        rng = random.Random(seed)
+        sweep = {"/cluster": clusters(rng), "/schedule": schedules, "/workers": disturbances(rng, workers)}
+        self.compare(scenario(rng, sweep=sweep, **changes), [trace(rng, 5)], *options)
+
+    def test_unequal_workers(self):
+        for seed in range(8):
+            self.draw(seed, lambda rng: [cluster(rng, 2 + seed)], 2 + seed)
+
+    def test_sixteen_workers(self):
+        self.draw(9, lambda rng: [cluster(rng, 16)], 16, schedules=SCHEDULES[1:4])
+
+    def test_unequal_workers_carry_a_fit(self):
+        for seed in range(10, 13):
+            self.draw(seed, lambda rng: [cluster(rng, rng.randint(3, 9), fit=fit(rng)) for _ in range(2)], 3)
+
+    def test_jittered_latency(self):
+        for seed in range(20, 22):
+            self.draw(seed, lambda rng: [cluster(rng, 4, latency_cv=rng.uniform(0.1, 1)) for _ in range(2)], 4, schedules=SCHEDULES[1:4])
+
+    def test_several_gpus(self):
+        for seed, (nodes, gpus) in enumerate([(2, 2), (3, 2), (1, 4), (2, 4)], 30):
+            self.draw(seed, lambda rng: [cluster(rng, nodes, gpus), cluster(rng, nodes, gpus, fit=fit(rng))], nodes * gpus,
+                      schedules=SCHEDULES[seed % 2::2], all_reduce=random.Random(seed).choice(list(oracle.TERMS)))
+
+    def test_several_gpus_two_level_by_name(self):
+        for seed, name in enumerate(oracle.TERMS, 40):
+            self.draw(seed, lambda rng: [cluster(rng, 5, 2)], 3, schedules=SCHEDULES[3:4],
+                      all_reduce={"name": "two-level", "between": name})
+
+    def test_one_by_one(self):
+        self.draw(50, lambda rng: [cluster(rng, 4, 2), cluster(rng, 7)], 7, "--no-symmetry")
+
+
+if __name__ == "__main__":
+    unittest.main()

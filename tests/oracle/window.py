@@ -1,0 +1,108 @@
+"""The measured window, and the columns of results.csv that follow from what happened in it."""
+
+import dataclasses
+
+from compute import TIE, union
+from oracle import overlap, percentile
+
+
+@dataclasses.dataclass
+class Step:
+    start: float
+    end: float
+    posted: int = 0
+    payload: float = 0.0
+    staleness: list = dataclasses.field(default_factory=list)  # of each update that others' gradients are in
+
+
+@dataclasses.dataclass
+class Run:
+    """What a family reports, all lists but `moving` by rank."""
+    warmup: int  # whole cycles
+    measured: int
+    compute: float  # undisturbed seconds of a step
+    workers_each: int  # GPUs that one rank stands for
+    steps: list
+    begins: list  # of what `iterations` counts
+    blocked: list  # intervals
+    moving: list  # intervals in which a blocked rank is exposed to communication, else it waits
+    exposed: list  # intervals that are exposed communication whatever moves
+    communication: list  # intervals in which the rank's own channel is busy
+
+
+def whole(count, cycle):
+    return -(-count // cycle) * cycle
+
+
+def iterations(point, cycle=1):
+    """(warm-up, measured) in whole cycles."""
+    counts = point.get("iterations", {})
+    return whole(counts.get("warmup", 2), cycle), whole(counts.get("measured", 10), cycle)
+
+
+def window(begins, warmup, measured):
+    """(opening, close), or None as long as they are not known."""
+    if any(len(dates) <= warmup for dates in begins):
+        return None
+    opening = max(dates[warmup] for dates in begins)
+    inside = [[date for date in dates if date >= opening * (1 - TIE)] for dates in begins]
+    closes = [dates[measured] for dates in inside if len(dates) > measured]
+    return (opening, min(closes)) if closes else None
+
+
+def covered(begins, starts, warmup, measured):
+    """Has every rank begun a step after the close?"""
+    if max(map(len, begins)) <= max(warmup, measured):
+        return False
+    edges = window(begins, warmup, measured)
+    return edges is not None and all(dates[-1] >= edges[1] * (1 - TIE) for dates in starts)
+
+
+def seconds_inside(intervals, edges):
+    return sum(overlap(interval, edges) for interval in intervals)
+
+
+def common(first, second):
+    """Intervals in both, each sorted and disjoint."""
+    result, i, j = [], 0, 0
+    while i < len(first) and j < len(second):
+        begin, end = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
+        if end > begin:
+            result.append((begin, end))
+        if first[i][1] < second[j][1]:
+            i += 1
+        else:
+            j += 1
+    return result
+
+
+def columns(run):
+    edges = opening, close = window(run.begins, run.warmup, run.measured)
+    early = TIE * close
+    gradients = posted = payload = updates = stale = 0.0
+    durations, worst = [], 0.0
+    for steps in run.steps:
+        for step in steps:
+            share = overlap((step.start, step.end), edges) / (step.end - step.start)
+            if share <= TIE:
+                continue
+            gradients += share
+            posted += share * step.posted
+            payload += share * step.payload
+            updates += share * len(step.staleness)
+            stale += share * sum(step.staleness)
+            worst = max([worst, *step.staleness])
+            if opening - early <= step.start < close - early:
+                durations += [step.end - step.start] * run.workers_each
+    moving = union(run.moving)
+    exposed = sum(seconds_inside(common(union(blocked), moving), edges) + seconds_inside(union(own), edges)
+                  for blocked, own in zip(run.blocked, run.exposed)) / gradients
+    communication = sum(seconds_inside(union(intervals), edges) for intervals in run.communication) / gradients
+    iteration = (close - opening) * len(run.steps) / gradients
+    return {
+        "iteration_s": iteration, "iteration_p50_s": percentile(durations, 0.50), "iteration_p95_s": percentile(durations, 0.95),
+        "compute_s": run.compute, "wait_s": iteration - run.compute - exposed, "exposed_communication_s": exposed,
+        "communication_s": communication, "efficiency": run.compute / iteration,
+        "communications_per_iteration": posted / gradients, "bytes_per_worker_per_iteration": payload / gradients,
+        "staleness_mean": stale / updates if updates else 0.0, "staleness_max": worst, "measured_iterations": run.measured,
+    }
