@@ -108,8 +108,9 @@ void JobRun::check_progress(const Worker& worker) const {
                                       steps.back().start.value));
   }
   // Whole cycles of every schedule fit into the measured steps, so a rank that others wait for posts within them.
+  if (worker.steps_since_post_ <= patience) return;
   const bool awaited = stream_.is_awaited_from(worker.rank_) || (server_ && server_->is_awaited_from(worker.rank_));
-  if (worker.steps_since_post_ <= patience || !awaited) return;
+  if (!awaited) return;
   throw SimulationError(
       fmt::format("no progress: rank {} made {} steps without a post: {}", worker.rank_, worker.steps_since_post_ - 1, describe()));
 }

@@ -86,7 +86,12 @@ class Network {
     // Without servers nobody blocks on another worker's own channel.
     if (!timeline.serves) return intervals;
     intervals.insert(intervals.end(), timeline.server_work.begin(), timeline.server_work.end());
-    for (const std::vector<Interval>& own : timeline.channels) intervals.insert(intervals.end(), own.begin(), own.end());
+    for (const std::vector<Interval>& own : timeline.channels) {
+      intervals.insert(intervals.end(), own.begin(), own.end());
+      // Thousands of workers send at the same time: their union is small.
+      constexpr std::size_t many = 1 << 20;
+      if (intervals.size() > many) intervals = IntervalUnion(std::move(intervals)).parts();
+    }
     return intervals;
   }
 

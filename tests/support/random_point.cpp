@@ -52,7 +52,7 @@ Cluster random_cluster(std::mt19937& random, int nodes) {
   return cluster;
 }
 
-Point make_point(const Trace& trace, const Cluster& cluster, const std::string& schedule, const std::string& all_reduce) {
+Point make_point(const Trace& trace, const Cluster& cluster, const Json& schedule, const std::string& all_reduce) {
   Point point;
   Scenario& scenario = point.scenario;
   scenario.trace = std::make_shared<const Trace>(trace);
@@ -60,7 +60,7 @@ Point make_point(const Trace& trace, const Cluster& cluster, const std::string& 
   const Document name(all_reduce, "all_reduce");
   scenario.all_reduce = &read_collective(Field(name));
   scenario.all_reduce_name = scenario.all_reduce->name;
-  const Document parameters({{"name", schedule}}, "schedule");
+  const Document parameters(schedule.is_string() ? Json{{"name", schedule}} : schedule, "schedule");
   scenario.schedule = read_schedule(Field(parameters), scenario.cluster);
   scenario.warmup = 1;
   scenario.measured = 3;

@@ -14,8 +14,8 @@ Trace random_trace(std::mt19937& random, int most_layers);
 /// A cluster of equal links with random latency, bandwidth and reduction cost.
 Cluster random_cluster(std::mt19937& random, int nodes);
 
-/// A point that simulates `schedule` on that cluster.
-Point make_point(const Trace& trace, const Cluster& cluster, const std::string& schedule, const std::string& all_reduce = "ring");
+/// A point that simulates `schedule`, a name or an object with parameters, on that cluster.
+Point make_point(const Trace& trace, const Cluster& cluster, const Json& schedule, const std::string& all_reduce = "ring");
 
 /// Simulates in a process of its own. Throws SimulationError as simulate does.
 PointResult run(const Point& point, const PointOptions& options = {});

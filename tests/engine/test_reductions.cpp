@@ -1,0 +1,196 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "support/random_point.hpp"
+
+using namespace syncopate;
+using namespace syncopate::testing;
+
+namespace {
+
+const std::vector<Json> one_of_each = {
+    {{"name", "s-sgd"}},
+    {{"name", "wfbp"}},
+    {{"name", "sync-easgd"}},
+    {{"name", "mg-wfbp"}},
+    {{"name", "mg-wfbp-optimal"}},
+    {{"name", "fusion"}, {"bucket", "1MB"}},
+    {{"name", "ps-sgd"}, {"servers", 2}},
+    {{"name", "ps-sgd"}, {"servers", 2}, {"duplex", false}, {"grouping", "mg-wfbp"}},
+    {{"name", "ssd-sgd"}, {"servers", 2}, {"delay", 3}},
+    {{"name", "ssd-sgd"}, {"delay", 2}, {"warmup_iterations", 2}, {"duplex", false}},
+    {{"name", "asgd"}, {"servers", 2}},
+    {{"name", "downpour"}, {"servers", 2}, {"interval", 3}},
+    {{"name", "eamsgd"}, {"servers", 2}, {"interval", 2}},
+    {{"name", "dts"}, {"delay", 3}, {"period", 2}},
+    {{"name", "dts"}, {"delay", 2}, {"in_flight", "serial"}, {"compression", 0.1}},
+    {{"name", "sasgd"}, {"interval", 4}},
+    {{"name", "local-sgd"}, {"interval", 2}},
+    {{"name", "lasgd"}, {"tau_max", 3}},
+    {{"name", "lasgd"}, {"tau_max", 4}, {"worker", "gpu"}},
+    {{"name", "lasgd"}, {"tau_max", 3}, {"participants", 0.6}},
+    {{"name", "sgp"}},
+};
+
+/// Workers of different speeds, or equal ones.
+Speed random_speed(std::mt19937& random, int workers) {
+  Speed speed;
+  speed.seed = random();
+  if (random() % 3 == 0) return speed;
+  speed.jitter = {Jitter::Distribution::lognormal, 0.3, {}};
+  speed.slow.assign(static_cast<std::size_t>(workers), 1.0);
+  speed.slow[random() % static_cast<unsigned>(workers)] = 1.6;
+  speed.pauses = {{0, Seconds(0.01), Seconds(0.03)}};
+  return speed;
+}
+
+void check_same(const Metrics& a, const Metrics& b, double precision) {
+  const auto same = [&](double x, double y) { return doctest::Approx(x).epsilon(precision) == y; };
+  CHECK(same(a.iteration.value, b.iteration.value));
+  CHECK(same(a.iteration_p50.value, b.iteration_p50.value));
+  CHECK(same(a.iteration_p95.value, b.iteration_p95.value));
+  CHECK(same(a.wait.value, b.wait.value));
+  CHECK(same(a.exposed_communication.value, b.exposed_communication.value));
+  CHECK(same(a.communication.value, b.communication.value));
+  CHECK(same(a.communications_per_iteration, b.communications_per_iteration));
+  CHECK(same(a.bytes_per_worker_per_iteration.value, b.bytes_per_worker_per_iteration.value));
+  CHECK(same(a.staleness_mean, b.staleness_mean));
+  CHECK(same(a.staleness_max, b.staleness_max));
+}
+
+/// The two schedules do the same on random traces and clusters, with workers that are equal and not.
+void check_same_schedule(unsigned seed, const Json& a, const Json& b) {
+  CAPTURE(a.dump());
+  CAPTURE(b.dump());
+  std::mt19937 random(seed);
+  for (int i = 0; i < 20; ++i) {
+    CAPTURE(i);
+    const Cluster cluster = random_cluster(random, std::uniform_int_distribution<int>(2, 12)(random));
+    const Trace trace = random_trace(random, 8);
+    const Speed speed = random_speed(random, cluster.workers());
+    std::vector<Metrics> metrics;
+    for (const Json& schedule : {a, b}) {
+      Point point = make_point(trace, cluster, schedule);
+      point.scenario.speed = speed;
+      point.scenario.warmup = point.scenario.measured = 8;
+      metrics.push_back(run(point).metrics);
+    }
+    check_same(metrics[0], metrics[1], 1e-12);
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("Does one schedule reduce to another where it must?") {
+  TEST_CASE("sasgd with an interval of 1 is sync-easgd") {
+    check_same_schedule(31, {{"name", "sasgd"}, {"interval", 1}}, {{"name", "sync-easgd"}});
+    check_same_schedule(31, {{"name", "local-sgd"}, {"interval", 1}}, {{"name", "sync-easgd"}});
+  }
+
+  TEST_CASE("dts without delay, period or compression is sync-easgd, and with a period it is sasgd") {
+    check_same_schedule(32, {{"name", "dts"}, {"delay", 0}}, {{"name", "sync-easgd"}});
+    check_same_schedule(33, {{"name", "dts"}, {"delay", 0}, {"in_flight", "serial"}}, {{"name", "sync-easgd"}});
+    check_same_schedule(34, {{"name", "dts"}, {"delay", 0}, {"period", 4}}, {{"name", "sasgd"}, {"interval", 4}});
+  }
+
+  TEST_CASE("over a network that takes no time every schedule is compute") {
+    std::mt19937 random(35);
+    for (const Json& schedule : one_of_each) {
+      CAPTURE(schedule.dump());
+      for (int gpus : {1, 3}) {
+        Cluster cluster = random_cluster(random, 6);
+        cluster.link = {Rate(1e30), Seconds(0)};
+        cluster.reduce = SecondsPerByte(0);
+        cluster.gpus_per_node = gpus;
+        cluster.intra_node = cluster.link;
+        Point point = make_point(random_trace(random, 8), cluster, schedule);
+        point.scenario.warmup = point.scenario.measured = 12;
+        const Metrics m = run(point).metrics;
+        CHECK(m.iteration.value == doctest::Approx(m.compute.value).epsilon(1e-12));
+        CHECK(m.efficiency == doctest::Approx(1.0).epsilon(1e-12));
+      }
+    }
+  }
+
+  TEST_CASE("one worker does not communicate, and one client of servers does not notice that nobody else is there") {
+    std::mt19937 random(36);
+    for (const Json& schedule : one_of_each) {
+      Json alone = schedule;
+      if (alone.contains("servers")) alone["servers"] = 1;
+      CAPTURE(alone.dump());
+      Point point = make_point(random_trace(random, 8), random_cluster(random, 1), alone);
+      point.scenario.warmup = point.scenario.measured = 12;
+      const Metrics m = run(point).metrics;
+      CHECK(m.iteration.value == doctest::Approx(m.compute.value).epsilon(1e-12));
+      CHECK(m.communications_per_iteration == 0.0);
+      CHECK(m.communication == Seconds(0));
+    }
+    for (int i = 0; i < 10; ++i) {
+      Cluster node = random_cluster(random, 1);
+      node.gpus_per_node = 2;
+      node.intra_node = {Rate(1e10), Seconds(1e-5)};
+      const Trace trace = random_trace(random, 8);
+      const Metrics synchronous = run(make_point(trace, node, "ps-sgd")).metrics;
+      const Metrics asynchronous = run(make_point(trace, node, "asgd")).metrics;
+      check_same(synchronous, asynchronous, 1e-12);
+      CHECK(synchronous.communications_per_iteration > 0.0);
+    }
+  }
+
+  TEST_CASE("nodes with one GPU are flat, whatever link they have inside") {
+    std::mt19937 random(37);
+    for (const Json& schedule : one_of_each) {
+      CAPTURE(schedule.dump());
+      const Cluster flat = random_cluster(random, 5);
+      Cluster two_level = flat;
+      two_level.intra_node = {Rate(1e6), Seconds(1)};
+      const Trace trace = random_trace(random, 8);
+      check_same(run(make_point(trace, flat, schedule)).metrics, run(make_point(trace, two_level, schedule)).metrics, 1e-15);
+    }
+  }
+
+  TEST_CASE("lasgd of equal workers with tau_max 1 takes the longer of a step and an all-reduce") {
+    std::mt19937 random(38);
+    for (int i = 0; i < 40; ++i) {
+      CAPTURE(i);
+      const Trace trace = random_trace(random, 8);
+      const Cluster cluster = random_cluster(random, 7);
+      const StepProfile profile = step_profile(trace, Granularity::tensor);
+      const Seconds all_reduce = all_reduce_cost(cluster, collectives().front(), 7)(profile.bytes());
+      const Metrics m = run(make_point(trace, cluster, {{"name", "lasgd"}, {"tau_max", 1}})).metrics;
+      CHECK(m.iteration.value == doctest::Approx(std::max(profile.compute(), all_reduce).value).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_SUITE("Does one worker stand for all, also where they do not wait in every step?") {
+  TEST_CASE("every schedule, with and without shortcuts") {
+    std::mt19937 random(39);
+    for (const Json& schedule : one_of_each) {
+      CAPTURE(schedule.dump());
+      for (int i = 0; i < 8; ++i) {
+        CAPTURE(i);
+        Cluster cluster = random_cluster(random, std::uniform_int_distribution<int>(2, 9)(random));
+        cluster.gpus_per_node = i % 3 == 0 ? 2 : 1;
+        cluster.intra_node = {Rate(1e10), Seconds(1e-5)};
+        cluster.latency_cv = i % 4 == 0 ? 0.3 : 0.0;
+        Json wanted = schedule;
+        const bool colocated = wanted.contains("servers") && i % 2 == 0;
+        if (colocated) wanted["colocated"] = true;
+        if (colocated && i % 4 == 0) wanted["servers"] = cluster.nodes;
+        Point point = make_point(random_trace(random, 8), cluster, wanted);
+        point.scenario.speed.overlap_slowdown = i == 5 ? 0.3 : 0.0;
+        point.scenario.warmup = 4;
+        point.scenario.measured = 12;
+        const PointResult one = run(point);
+        const PointResult all = run(point, {.shortcuts = false});
+        check_same(one.metrics, all.metrics, 1e-9);
+        CHECK(all.workers_simulated >= cluster.nodes);
+        const std::string name = schedule["name"];
+        const bool alike = name != "asgd" && name != "downpour" && name != "eamsgd" && (!colocated || wanted["servers"] == cluster.nodes);
+        CHECK((one.workers_simulated == 1) == alike);
+      }
+    }
+  }
+}
