@@ -37,17 +37,23 @@ def changed(run):
 
 
 def disturbed(run):
-    """The jitter and the slow ranks of the scenario's workers, and what of them was swept; "" where there is none."""
+    """How the scenario's workers differ from equal, undisturbed ones, and what of that was swept; "" where they do not."""
     workers = run.about["scenario"].get("workers")
     workers = workers if isinstance(workers, dict) else {}
     jitter, slow = workers.get("jitter"), workers.get("slow")
     found = []
     if isinstance(jitter, dict):
-        found.append(f"{jitter.get('distribution')} jitter, cv {jitter.get('cv')}")
+        cv = f", cv {jitter['cv']}" if "cv" in jitter else ""
+        found.append(f"{jitter.get('distribution')} jitter{cv}")
     for one in (slow if isinstance(slow, list) else []):
         if isinstance(one, dict):
             ranks = str(one.get("ranks"))
             found.append(f"rank{'' if ranks.isdigit() else 's'} {ranks} slowed by {number(one.get('factor'))}")
+    for one in workers["events"] if isinstance(workers.get("events"), list) else []:
+        if isinstance(one, dict):
+            found.append(f"rank {one.get('rank')} pauses at {number(one.get('at_s'))} s for {number(one.get('for_s'))} s")
+    if workers.get("overlap_slowdown"):
+        found.append(f"layers that overlap communication take {number(workers['overlap_slowdown'])} longer")
     swept = [name for name in run.swept if re.match("/workers(/|$)", name)]
     return "; ".join(found + [f"swept: {', '.join(swept)}"] * bool(swept))
 

@@ -134,14 +134,14 @@ def typical(steps, window):
 def lanes_of(slices, step, row, rank):
     begin, end = step["start"], step["end"]
 
-    def inside(tid, keep):
+    def inside(is_track, keep):
         return tuple(Slice(one["cat"], max(one["start"], begin) - begin, min(one["end"], end) - begin,
                            one["iteration"] == step["iteration"])
                      for one in slices
-                     if one["tid"] == tid and keep(one["cat"]) and one["end"] > begin and one["start"] < end)
+                     if is_track(one["tid"]) and keep(one["cat"]) and one["end"] > begin and one["start"] < end)
 
     return Lanes(row["panel"], row["series"], int(row["nodes"]), rank, step["iteration"], end - begin,
-                 inside(COMPUTE, PHASES.__contains__), inside(COMMUNICATION, lambda _: True),
+                 inside(COMPUTE.__eq__, PHASES.__contains__), inside(COMPUTE.__ne__, lambda _: True),
                  row["workers_simulated"] == 1)
 
 

@@ -10,7 +10,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIMCTL = pathlib.Path(os.environ.get("SIMCTL", ROOT / "build" / "simctl"))
 CAPTURE = pathlib.Path(os.environ.get("CAPTURE", ROOT / "build" / "capture"))
 PAGES = ["README.md", "scenarios/README.md", "traces/README.md", "models/README.md", "sim/README.md", "sim/output/RESULTS.md", "analysis/README.md",
-         "capture/README.md"]
+         "capture/README.md", "sim/schedule/README.md", "scenarios/papers/README.md", "scenarios/papers/mg-wfbp/README.md",
+         "scenarios/papers/ssd-sgd/README.md", "scenarios/papers/dts/README.md", "scenarios/papers/lasgd/README.md", "scenarios/papers/sasgd/README.md"]
 
 
 def blocks(page, language):

@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+"""Simulates the scenarios of five papers and writes one page: published numbers beside simulated ones.
+
+Runs `simctl run` on every scenario of scenarios/papers/, then reads its results and scenarios/papers/published.csv.
+Exit codes: 0 done, 2 usage, 3 bad input, 4 a simulation failed, 5 cannot write.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import paper_figures  # noqa: E402
+import paper_page  # noqa: E402
+import style  # noqa: E402
+from errors import InputError, OutputError  # noqa: E402
+from paper_quantities import compare  # noqa: E402
+from paper_results import Results  # noqa: E402
+from published import read_published  # noqa: E402
+from report import write  # noqa: E402
+from results import read_text  # noqa: E402
+
+PAPERS = Path(__file__).resolve().parents[1] / "scenarios" / "papers"
+
+
+class SimulationError(Exception):
+    """A scenario did not run. `code` is simctl's exit code."""
+
+    def __init__(self, message, code):
+        super().__init__(message)
+        self.code = code
+
+
+def arguments(argv):
+    parser = argparse.ArgumentParser(prog="papers.py", description="Simulate the scenarios of five papers and compare published numbers.",
+                                     epilog="example: analysis/papers.py -o results/papers", allow_abbrev=False)
+    parser.add_argument("-o", dest="output", metavar="DIR", required=True, help="the folder for papers.html and the results")
+    parser.add_argument("--simctl", metavar="PROGRAM", default="build/simctl", help="the simulator (default: build/simctl)")
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    options = arguments(argv)
+    warnings.filterwarnings("ignore", message="Glyph")
+    output = Path(options.output)
+    try:
+        simulate(options.simctl, output)
+        path = output / "papers.html"
+        write(path, make(output).encode())
+        print(path)
+    except (InputError, SimulationError, OutputError) as error:
+        print(f"papers.py: {error}", file=sys.stderr)
+        return {InputError: 3, OutputError: 5}.get(type(error)) or error.code
+    return 0
+
+
+def scenarios():
+    """The scenario files, each in its paper's folder."""
+    return sorted(PAPERS.glob("*/*.json"))
+
+
+def simulate(simctl, output):
+    """Runs every scenario into OUTPUT/PAPER/SCENARIO. Raises SimulationError."""
+    for scenario in scenarios():
+        folder = output / scenario.parent.name / scenario.stem
+        try:
+            done = subprocess.run([simctl, "run", scenario, "-o", folder, "--quiet"], stderr=subprocess.PIPE, text=True, check=False)
+        except OSError as error:
+            raise InputError(f"{simctl}: cannot be run ({error.strerror}); build it with make build, or name it with --simctl") from None
+        if done.returncode:
+            said = done.stderr.strip().removeprefix("simctl: ") or "simctl failed"
+            raise SimulationError(said if str(scenario) in said else f"{scenario}: {said}", done.returncode)
+
+
+def make(output, published=PAPERS / "published.csv"):
+    """The page, from the results below `output`. Raises InputError."""
+    results, numbers = Results(output), read_published(published)
+    comparisons = compare(results, numbers)
+    drawings = [(one.paper, one.title, one.caption, style.to_bytes(one.draw(results, numbers), "svg").decode())
+                for one in paper_figures.FIGURES]
+    runs = [results.run(f"{scenario.parent.name}/{scenario.stem}") for scenario in scenarios()]
+    papers = {one.paper for one in numbers.values()}
+    return paper_page.page(comparisons, drawings, runs, {paper: assumption(PAPERS / paper.lower() / "README.md") for paper in papers})
+
+
+def assumption(path):
+    """What a paper's README says below "## Assumed"."""
+    found = re.search(r"^## Assumed\n+(.*?)\n+^## ", read_text(path, "restore it"), re.M | re.S)
+    if not found:
+        raise InputError(f'{path}: expected a section "## Assumed"')
+    return " ".join(found[1].split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Published numbers: reading their table, and how far a simulated number is from one.
+
+The table is scenarios/papers/published.csv. Its `value` is a number or several, with spaces between them.
+"""
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+
+from errors import InputError
+from results import read_text, shown
+
+COLUMNS = ["id", "paper", "place", "quantity", "value", "unit", "configuration", "inputs_given", "note"]
+GIVEN = ("yes", "partly", "no")
+CLOSE = 0.1     # a relative difference beyond this needs an explanation
+
+
+@dataclass(frozen=True)
+class Published:
+    """One row; `text` is the value as the table writes it, `values` the same as numbers."""
+
+    id: str
+    paper: str
+    place: str
+    quantity: str
+    text: str
+    values: tuple
+    unit: str
+    configuration: str
+    inputs_given: str
+    note: str
+
+
+def read_published(path):
+    """{id: Published}, in the order of the file. Raises InputError."""
+    rows = csv.DictReader(io.StringIO(read_text(path, "copy it from the repository again"), newline=""))
+    if rows.fieldnames != COLUMNS:
+        raise InputError(f"{path}: header: expected {','.join(COLUMNS)}, got {','.join(rows.fieldnames or [])}")
+    found = {}
+    for row in rows:
+        place = f'{path}: line {rows.line_num}'
+        if None in row or None in row.values():
+            raise InputError(f"{place}: expected {len(COLUMNS)} cells")
+        if row["id"] in found:
+            raise InputError(f'{place}: id "{row["id"]}" appears twice, expected once')
+        if row["inputs_given"] not in GIVEN:
+            raise InputError(f'{place}: inputs_given: expected {", ".join(GIVEN)}, got {shown(row["inputs_given"])}')
+        text = row.pop("value")
+        found[row["id"]] = Published(text=text, values=numbers(text, place), **row)
+    return found
+
+
+def numbers(text, place):
+    try:
+        values = tuple(float(word) for word in text.split())
+    except ValueError:
+        values = ()
+    if not values or not all(map(math.isfinite, values)):
+        raise InputError(f"{place}: value: expected a number or several, got {shown(text)}")
+    return values
+
+
+def difference(published, ours, how):
+    """How far `ours` (several numbers) is from the published ones; of several differences that of largest size.
+
+    how: "each"      relative; one published number stands for all of ours
+         "within"    relative to the nearer of two published bounds, 0 between them
+         "at least"  relative to a published lower bound, 0 above it
+         "shares"    absolute, of shares that sum to 1
+    """
+    if how == "within":
+        low, high = published
+        found = [(one - min(max(one, low), high)) / min(max(one, low), high) for one in ours]
+    elif how == "at least":
+        found = [min(0.0, one / published[0] - 1) for one in ours]
+    else:
+        pairs = list(zip(published * len(ours) if len(published) == 1 else published, ours, strict=True))
+        found = [one - there if how == "shares" else one / there - 1 for there, one in pairs]
+    return max(found, key=abs)

@@ -1,0 +1,185 @@
+"""Is every published number handled, do the papers' scenarios run, and does the page say what the files say?"""
+
+import contextlib
+import csv
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SIMCTL = Path(os.environ.get("SIMCTL", ROOT / "build" / "simctl"))
+sys.path[:0] = [str(ROOT / "analysis"), str(ROOT / "tests" / "analysis")]
+
+import paper_page  # noqa: E402
+import papers  # noqa: E402
+from errors import InputError  # noqa: E402
+from paper_quantities import QUANTITIES, compare  # noqa: E402
+from paper_remarks import REMARKS  # noqa: E402
+from paper_results import Results  # noqa: E402
+from published import difference, read_published  # noqa: E402
+from support import Folder, Page  # noqa: E402
+
+PAPERS = ROOT / "scenarios" / "papers"
+PUBLISHED = PAPERS / "published.csv"
+SHARED = ROOT.parent / "shared" / "data" / "published.csv"
+
+
+def run(*words):
+    """(exit code, stdout, stderr) of the command line."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = papers.main([str(word) for word in words])
+        except SystemExit as stop:
+            code = stop.code
+    return code, out.getvalue(), err.getvalue()
+
+
+class Files(unittest.TestCase):
+    def test_every_published_number_has_a_row_and_no_other_has(self):
+        self.assertEqual(list(read_published(PUBLISHED)), list(QUANTITIES))
+
+    @unittest.skipUnless(SHARED.exists(), "the shared data are absent")
+    def test_the_published_numbers_are_those_of_the_shared_data(self):
+        self.assertEqual(PUBLISHED.read_bytes(), SHARED.read_bytes())
+
+    def test_every_scenario_and_cluster_is_valid_and_described(self):
+        self.assertGreater(len(papers.scenarios()), 10)
+        for scenario in papers.scenarios():
+            with self.subTest(scenario.relative_to(PAPERS)):
+                done = subprocess.run([SIMCTL, "check", scenario], capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                readme = (scenario.parent / "README.md").read_text(encoding="utf-8")
+                self.assertRegex(readme, rf"(?m)^## .*`{scenario.name}`")
+        for path in sorted(PAPERS.glob("*/*/*.json")):
+            with self.subTest(path.relative_to(PAPERS)):
+                done = subprocess.run([SIMCTL, "show", path], capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_every_paper_states_its_assumption(self):
+        for paper in {one.paper for one in read_published(PUBLISHED).values()}:
+            self.assertIn(".", papers.assumption(PAPERS / paper.lower() / "README.md"))
+
+
+class ThePage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.holder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.holder.cleanup)
+        cls.out = Path(cls.holder.name)
+        cls.code, cls.said, cls.errors = run("-o", cls.out, "--simctl", SIMCTL)
+        if cls.code == 0:
+            cls.text = (cls.out / "papers.html").read_text(encoding="utf-8")
+            cls.page = Page(cls.text)
+            cls.lines = [dict(zip(cls.page.tables["numbers"][0], line)) for line in cls.page.tables["numbers"][1:]]
+
+    def setUp(self):
+        self.assertEqual((self.code, self.errors), (0, ""))
+
+    def test_the_table_has_every_published_value_and_no_other(self):
+        with open(PUBLISHED, newline="", encoding="utf-8") as stream:
+            rows = list(csv.DictReader(stream))
+        self.assertEqual([re.match(r"[\d. e+-]*\d", line["Published"])[0] for line in self.lines], [row["value"] for row in rows])
+        self.assertEqual([line["Inputs given"] for line in self.lines], [row["inputs_given"] for row in rows])
+        self.assertEqual([line["Place"] for line in self.lines], [row["place"] for row in rows])
+
+    def test_published_values_come_from_the_file(self):
+        text = PUBLISHED.read_text(encoding="utf-8")
+        changed = self.out / "changed.csv"
+        changed.write_text(text.replace(",3657.22,", ",1234.5,").replace(",10 6 6 5 3", ",77 6 6 5 3"), encoding="utf-8")
+        table = paper_page.table(compare(Results(self.out), read_published(changed)))
+        for old, new in (("10 6 6 5 3 2", "77 6 6 5 3 2"), ("3657.22", "1234.5")):
+            self.assertIn(old, self.text)
+            self.assertNotIn(old, table)
+            self.assertIn(new, table)
+
+    def test_remarks_belong_to_published_numbers(self):
+        self.assertLessEqual(set(REMARKS), set(QUANTITIES))
+
+    def test_what_differs_or_cannot_be_compared_says_why(self):
+        compared = compare(Results(self.out), read_published(PUBLISHED))
+        self.assertEqual([one.published.id for one in compared if not one.close and not one.remark], [])
+        for line, one in zip(self.lines, compared):
+            self.assertIn(one.remark, line["Remark"])
+            self.assertEqual(line["Difference"] == "not comparable", one.ours is None)
+            self.assertRegex(line["Difference"], r"^(not comparable|0 %|[+-][\d.]+ (%|points))$")
+
+    def test_inputs_are_read_back_exactly(self):
+        for line in self.lines:
+            if line["Remark"].startswith("An input"):
+                self.assertEqual(line["Difference"], "0 %")
+
+    def test_it_says_which_traces_are_synthetic_and_needs_nothing_from_outside(self):
+        self.assertEqual((self.page.problems, self.page.open), ([], []))
+        self.assertIn("synthetic: their layer times are modelled, not measured", self.text)
+        self.assertNotIn("http", self.text)
+        names = [tag for tag, _ in self.page.tags]
+        self.assertFalse({"script", "link", "img", "iframe"} & set(names))
+        self.assertEqual(names.count("svg"), names.count("figure"))
+        ids = [attributes["id"] for _, attributes in self.page.tags if "id" in attributes]
+        self.assertEqual(len(ids), len(set(ids)))
+        for paper in {one.paper for one in read_published(PUBLISHED).values()}:
+            self.assertIn(f"<h2>{paper}</h2>", self.text)
+
+
+class Errors(Folder):
+    def write(self, change):
+        path = self.tmp / "published.csv"
+        path.write_text(change(PUBLISHED.read_text(encoding="utf-8")), encoding="utf-8")
+        return path
+
+    def fails(self, words, call, *values):
+        with self.assertRaisesRegex(InputError, words):
+            call(*values)
+
+    def test_bad_published_numbers(self):
+        changes = [("header: expected id,paper", lambda text: text.replace("id,", "", 1)),
+                   (r'line 3: value: .* got "fast"', lambda text: text.replace("0.0018,s", "fast,s")),
+                   (r'line 3: id "mg-allreduce-200k" appears twice', lambda text: text.replace("mg-allreduce-400k", "mg-allreduce-200k")),
+                   (r'line 2: inputs_given: expected yes, partly, no, got "perhaps"', lambda text: text.replace("partly", "perhaps", 1))]
+        for words, change in changes:
+            with self.subTest(words):
+                self.fails(words, read_published, self.write(change))
+        self.fails("published.csv: missing", read_published, self.tmp / "none" / "published.csv")
+
+    def test_unknown_and_missing_ids(self):
+        numbers = read_published(self.write(lambda text: text.replace("mg-allreduce-200k", "mg-of-nobody")))
+        self.fails("no row for mg-of-nobody", compare, Results(self.tmp), numbers)
+        del numbers["mg-of-nobody"]
+        self.fails("published.csv: no row for mg-allreduce-200k", compare, Results(self.tmp), numbers)
+
+    def test_missing_results(self):
+        self.fails("mg-wfbp/figure-4: no such folder; make it with: simctl run", compare, Results(self.tmp), read_published(PUBLISHED))
+
+    def test_a_simulator_that_is_absent_or_fails(self):
+        code, _, error = run("-o", self.tmp / "out", "--simctl", self.tmp / "absent")
+        self.assertEqual(code, 3)
+        self.assertIn("cannot be run", error)
+        broken = self.tmp / "broken"
+        broken.write_text("#!/bin/sh\necho 'a deadlock' >&2\nexit 4\n", encoding="utf-8")
+        broken.chmod(0o755)
+        code, _, error = run("-o", self.tmp / "out", "--simctl", broken)
+        self.assertEqual(code, 4)
+        self.assertRegex(error, r"papers.py: .*\.json: a deadlock")
+        self.assertEqual(run()[0], 2)
+
+
+class Differences(unittest.TestCase):
+    def test_how_numbers_are_compared(self):
+        self.assertAlmostEqual(difference((2.0,), [2.5], "each"), 0.25)
+        self.assertAlmostEqual(difference((2.0,), [2.1, 1.0], "each"), -0.5)
+        self.assertAlmostEqual(difference((1.0, 2.0), [1.1, 2.8], "each"), 0.4)
+        self.assertEqual(difference((16.0, 64.0), [32, 64], "within"), 0)
+        self.assertAlmostEqual(difference((16.0, 64.0), [32, 128], "within"), 1)
+        self.assertEqual(difference((0.6,), [0.7, 0.9], "at least"), 0)
+        self.assertAlmostEqual(difference((0.6,), [0.3, 0.9], "at least"), -0.5)
+        self.assertAlmostEqual(difference((0.1, 0.9), [0.4, 0.7], "shares"), 0.3)
+
+
+if __name__ == "__main__":
+    unittest.main()
