@@ -9,7 +9,7 @@ PACKAGES := $(CAPTURE_PACKAGES) libsimgrid-dev python3-matplotlib python3-pandas
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint bench picture build capture packages debug clean
+.PHONY: demo test lint bench papers picture build capture packages debug clean
 
 demo: build
 	build/simctl run scenarios/scalability.json -o results/scalability --timeline 84-89
@@ -27,9 +27,16 @@ lint: build
 bench: build
 	$(PYTHON) tests/bench/bench.py build
 
-# The README's picture, from the demo's results.
+# The experiments of five papers, and a page of their numbers beside ours.
+papers: build
+	@echo "The page is in $$($(PYTHON) analysis/papers.py -o results/papers): open it in a browser."
+
+# The README's pictures.
 picture: demo
 	$(PYTHON) analysis/report.py results/scalability --cluster 10gbe --picture analysis/picture.png
+	build/simctl run scenarios/unequal.json -o results/unequal --timeline
+	$(PYTHON) analysis/report.py results/unequal --format png -o results/unequal/
+	cp results/unequal/efficiency.png analysis/unequal.png
 
 build: packages
 	cmake --preset release > /dev/null

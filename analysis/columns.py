@@ -23,7 +23,7 @@ COLUMNS = {
     "all_reduce": Column("text", "", "the all-reduce algorithm's name"),
     "fidelity": Column("text", "", "how bytes moved: alpha-beta"),
     "nodes": Column("count", "", "nodes of the cluster"),
-    "workers": Column("count", "", "workers: one per node"),
+    "workers": Column("count", "", "workers: nodes x GPUs per node; servers do not count"),
     "batch": Column("count", "samples", "samples per worker and gradient step"),
     "iteration_s": Column("positive", "s", "mean time of a gradient step"),
     "iteration_p50_s": Column("number", "s", "median over the pooled steps of all workers that began in the window"),
@@ -31,18 +31,18 @@ COLUMNS = {
     "compute_s": Column("number", "s", "forward + backward + the worker's own update, undisturbed"),
     "wait_s": Column("signed", "s", "blocked while nothing moves (a rank has not posted yet), plus compute beyond "
                                     "compute_s; below 0 when the factors of jitter and slow ranks average below 1"),
-    "exposed_communication_s": Column("number", "s", "blocked while bytes move; the three sum to iteration_s"),
-    "communication_s": Column("number", "s", "the worker's channel is busy, hidden or not"),
+    "exposed_communication_s": Column("number", "s", "blocked while bytes move or a server works; the three sum to iteration_s"),
+    "communication_s": Column("number", "s", "the worker's channels are busy, hidden or not"),
     "throughput_samples_per_s": Column("number", "samples/s", "of all workers: workers x batch / iteration_s"),
     "speedup": Column("number", "", "throughput over that of one worker that only computes"),
     "efficiency": Column("number", "", "speedup / workers"),
-    "communications_per_iteration": Column("number", "", "collectives posted per gradient step"),
+    "communications_per_iteration": Column("number", "", "collectives, pushes, pulls and messages posted per gradient step"),
     "bytes_per_worker_per_iteration": Column("number", "bytes", "payload of those"),
-    "staleness_mean": Column("number", "steps", "mean age of the gradients that an update applies; 0 in synchronous "
-                                                "schedules"),
+    "staleness_mean": Column("number", "steps", "mean age of others' gradients when an update applies them; 0 in "
+                                                "synchronous schedules"),
     "staleness_max": Column("number", "steps", "the oldest"),
-    "measured_iterations": Column("number", "steps", "steps that the first worker did in the window; whole cycles "
-                                                     "of the schedule"),
+    "measured_iterations": Column("number", "steps", "steps (lasgd: rounds) that the first worker did in the window; "
+                                                     "whole cycles of the schedule"),
     "workers_simulated": Column("count", "", "1 when one worker stood for all equal ones, which --no-symmetry "
                                              "prevents and which changes results by rounding at most"),
 }

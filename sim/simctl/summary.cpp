@@ -121,7 +121,7 @@ class Grid {
         table.back().push_back(row == nullptr ? "-" : (marked ? "*" : "") + show(*row));
       }
     }
-    return format_table(table);
+    return format_table(is_wide() ? turned(table) : table);
   }
 
  private:
@@ -131,6 +131,22 @@ class Grid {
       if (i != column_) keys.push_back(names ? row.sweep[i].first : value_label(row.sweep[i].second));
     }
     return keys;
+  }
+
+  /// Names of schedules with parameters do not fit side by side on a screen.
+  bool is_wide() const {
+    constexpr std::size_t screen = 140;
+    std::size_t width = 0;
+    for (const std::string& column : columns_) width += column.size() + 2;
+    return width > screen && header_.size() == 1;
+  }
+
+  static std::vector<Cells> turned(const std::vector<Cells>& table) {
+    std::vector<Cells> result(table.front().size());
+    for (const Cells& line : table) {
+      for (std::size_t i = 0; i < line.size(); ++i) result[i].push_back(line[i]);
+    }
+    return result;
   }
 
   const Row* find(const Cells& line, const std::string& column) const {

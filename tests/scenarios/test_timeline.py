@@ -3,7 +3,7 @@ import collections
 import json
 import unittest
 
-from support import Case, scenario
+from support import Case, cluster, scenario
 
 COMPUTE, COMMUNICATION = 1, 2
 
@@ -67,6 +67,38 @@ class Timeline(Case):
         self.assertAlmostEqual(sums["exposed"] / steps, float(row["exposed_communication_s"]), places=8)
         lost_to_slowness = (sums["forward"] + sums["backward"] + sums["update"]) / steps - float(row["compute_s"])
         self.assertAlmostEqual(sums["wait"] / steps + lost_to_slowness, float(row["wait_s"]), places=8)
+
+    def test_the_parts_of_schedules_that_do_not_wait_in_every_step(self):
+        slow = {"slow": [{"ranks": "1", "factor": 2}], "jitter": {"distribution": "uniform", "cv": 0.1},
+                "events": [{"kind": "pause", "rank": 2, "at_s": 0.05, "for_s": 0.01}]}
+        nodes_of_two = {"gpus_per_node": 2, "intra_node": {"bandwidth": "1GBps", "latency": "5us"}}
+        for schedule, changes, tracks in (
+                ({"name": "ps-sgd", "servers": 2}, {}, {"communication", "pulls"}),
+                ({"name": "asgd", "servers": 1, "duplex": False, "server_s_per_B": 1e-9}, nodes_of_two, {"communication", "pulls"}),
+                ({"name": "ssd-sgd", "delay": 3}, {}, {"communication", "pulls"}),
+                ({"name": "eamsgd", "interval": 2}, {}, {"communication", "pulls"}),
+                ({"name": "dts", "delay": 4, "period": 1, "overhead_s": 0.0005}, {"link": {"bandwidth": "1Gbps", "latency": "5ms"}},
+                 {"communication", "communication 2"}),
+                ({"name": "lasgd", "tau_max": 3}, nodes_of_two, {"communication"}),
+                ({"name": "lasgd", "tau_max": 3, "participants": 0.5}, {}, {"communication"}),
+                ({"name": "sgp"}, nodes_of_two, {"communication"})):
+            with self.subTest(schedule):
+                self.write("cluster.json", cluster(**changes))
+                timeline = self.timeline(scenario(schedule=schedule, workers=slow, iterations={"warmup": 2, "measured": 12}))
+                self.assert_nested(timeline)
+                named = {e["args"]["name"] for e in timeline["traceEvents"] if e["ph"] == "M" and e["name"] == "thread_name"}
+                self.assertLessEqual(tracks | {"compute"}, named)
+                window = [1e6 * timeline["otherData"][f"window_{edge}_s"] for edge in ("open", "close")]
+                sums = collections.Counter()
+                for worker in range(4):
+                    for event in self.slices(timeline, COMPUTE, worker):
+                        inside = min(event["ts"] + event["dur"], window[1]) - max(event["ts"], window[0])
+                        sums[event["cat"]] += max(0, inside) / 1e6
+                row = self.rows()[0]
+                steps = sums["step"] / float(row["iteration_s"])
+                self.assertAlmostEqual(sums["exposed"] / steps, float(row["exposed_communication_s"]), places=7)
+                lost_to_slowness = (sums["forward"] + sums["backward"] + sums["update"]) / steps - float(row["compute_s"])
+                self.assertAlmostEqual(sums["wait"] / steps + lost_to_slowness, float(row["wait_s"]), places=7)
 
     def test_points_are_chosen_and_at_most_eight_workers_shown(self):
         content = scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.1}}, sweep={"/cluster/nodes": [2, 12, 4]})
