@@ -112,7 +112,7 @@ class ParameterServer {
   void next_pull(int client, Seconds now);
   void move_pull(int client, Seconds now);
   void pull_arrived(int client, Seconds now);
-  void release(Channel& channel, Seconds now);
+  static void release(Channel& channel, Seconds now);
   void end(int client, std::size_t index, Seconds now);
   void arrived(ServerLinks::Way way, int client, Seconds now);
   void transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start);

@@ -47,8 +47,8 @@ class ServerLinks {
  private:
   /// Flows of the same way whose clients are alike: on a server's node or not.
   struct Class {
-    Way way;
-    bool on_server;
+    Way way = Way::push;
+    bool on_server = false;
     SharedFlows flows;
   };
 

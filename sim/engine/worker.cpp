@@ -10,12 +10,23 @@
 
 namespace syncopate {
 
-Worker::Worker(JobRun& job, int rank) : job_(job), rank_(rank) {
-  const int gpus = job.job().gpus_per_rank;
-  pauses_ = job.job().speed.pauses_of(rank * gpus, gpus);
-  slowness_ = 0.0;
-  for (int gpu = rank * gpus; gpu < (rank + 1) * gpus; ++gpu) slowness_ = std::max(slowness_, job.job().speed.slowness(gpu));
+namespace {
+
+/// The largest of what a rank's GPUs give.
+template <class Function>
+double largest(int rank, int gpus, Function&& value) {
+  double result = 0.0;
+  for (int gpu = rank * gpus; gpu < (rank + 1) * gpus; ++gpu) result = std::max(result, value(gpu));
+  return result;
 }
+
+}  // namespace
+
+Worker::Worker(JobRun& job, int rank)
+    : job_(job),
+      rank_(rank),
+      pauses_(job.job().speed.pauses_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
+      slowness_(largest(rank, job.job().gpus_per_rank, [&](int gpu) { return job.job().speed.slowness(gpu); })) {}
 
 int Worker::ranks() const { return job_.job().ranks; }
 
@@ -26,9 +37,7 @@ Step& Worker::current_step() { return job_.timeline().steps[static_cast<std::siz
 bool Worker::next_step() {
   meet_clock();
   if (!job_.begin_step(*this, now_)) return false;
-  const int gpus = job_.job().gpus_per_rank;
-  factor_ = 0.0;
-  for (int gpu = rank_ * gpus; gpu < (rank_ + 1) * gpus; ++gpu) factor_ = std::max(factor_, job_.job().speed.compute_factor(gpu, step_));
+  factor_ = largest(rank_, job_.job().gpus_per_rank, [this](int gpu) { return job_.job().speed.compute_factor(gpu, step_); });
   forward_done_ = Seconds(0);
   next_layer_ = 0;
   in_backward_ = false;

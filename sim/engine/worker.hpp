@@ -116,11 +116,11 @@ class Worker {
   JobRun& job_;
   int rank_;
   std::vector<Pause> pauses_;
+  double slowness_;  ///< on its update
   int step_ = -1;
   int round_ = -1;
   int steps_since_post_ = 0;
   double factor_ = 1.0;  ///< of this step's compute
-  double slowness_ = 1.0;
   Seconds now_;
   Seconds recorded_;
   Seconds forward_done_;  ///< of the current step's forward, undisturbed

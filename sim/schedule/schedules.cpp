@@ -19,8 +19,6 @@ Schedule read_synchronous(Object& fields, const Cluster& /*cluster*/) {
   return schedule;
 }
 
-#define SERVER "servers (1), colocated (false), server_s_per_B (0), duplex (true)"
-
 constexpr std::array table = {
     ScheduleRow{"s-sgd", "one all-reduce per gradient, all after backward", "", read_synchronous},
     ScheduleRow{"wfbp", "one all-reduce per gradient, as soon as it is ready", "", read_synchronous},
@@ -29,13 +27,13 @@ constexpr std::array table = {
     ScheduleRow{"mg-wfbp-optimal", "gradients merged so that the last all-reduce ends first", "", read_synchronous},
     ScheduleRow{"fusion", "gradients merged into buckets of a fixed size, as PyTorch DDP does", "first_bucket (1MiB), bucket (25MiB)",
                 read_synchronous},
-    ScheduleRow{"ps-sgd", "parameter servers: push each gradient, pull the sum of all workers' pushes", SERVER ", grouping (wfbp)",
+    ScheduleRow{"ps-sgd", "parameter servers: push each gradient, pull the sum of all workers' pushes", "(servers), grouping (wfbp)",
                 read_ps_sgd},
-    ScheduleRow{"asgd", "parameter servers that answer each worker's push at once", SERVER ", grouping (wfbp)", read_asgd},
+    ScheduleRow{"asgd", "parameter servers that answer each worker's push at once", "(servers), grouping (wfbp)", read_asgd},
     ScheduleRow{"ssd-sgd", "SSD-SGD: push every iteration, pull each k-th and overlap that with the next",
-                SERVER ", grouping (wfbp), delay k, warmup_iterations (0), local_update_s (the trace's)", read_ssd_sgd},
-    ScheduleRow{"downpour", "after some local steps push what the gradients add up to, and pull", SERVER ", interval", read_downpour},
-    ScheduleRow{"eamsgd", "after some local steps pull the centre, push the elastic difference", SERVER ", interval", read_eamsgd},
+                "(servers), grouping (wfbp), delay k, warmup_iterations (0), local_update_s (the trace's)", read_ssd_sgd},
+    ScheduleRow{"downpour", "after some local steps push what the gradients add up to, and pull", "(servers), interval", read_downpour},
+    ScheduleRow{"eamsgd", "after some local steps pull the centre, push the elastic difference", "(servers), interval", read_eamsgd},
     ScheduleRow{
         "dts", "all-reduces every few steps, applied a few steps later, perhaps compressed",
         "delay, period (1), compression (1), index_bytes (4), sparse (all-gather | all-reduce), overhead_s (0), in_flight (pipelined "

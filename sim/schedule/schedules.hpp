@@ -46,6 +46,9 @@ struct ScheduleRow {
   Schedule (*read)(Object& fields, const Cluster& cluster);
 };
 
+/// What "(servers)" stands for among the parameters of a schedule over parameter servers.
+constexpr std::string_view server_parameters = "servers (1), colocated (false), server_s_per_B (0), duplex (true)";
+
 /// The table: to add a schedule, write its file and add a row.
 std::span<const ScheduleRow> schedules();
 

@@ -24,7 +24,7 @@ void print_schedules() {
   std::vector<Cells> table = {{"schedule", "meaning", "parameters (default)"}};
   for (const ScheduleRow& row : schedules())
     table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.parameters)});
-  fmt::print("{}", format_table(table));
+  fmt::print("{}\n(servers): {}\nwhat each does, exactly: sim/schedule/README.md\n", format_table(table), server_parameters);
 }
 
 void print_collectives() {
