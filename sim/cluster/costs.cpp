@@ -1,5 +1,7 @@
 #include "cluster/costs.hpp"
 
+#include <algorithm>
+
 namespace syncopate {
 
 namespace {
@@ -33,8 +35,12 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const Collective& betwe
 }
 
 CollectiveTime CollectiveCosts::over_ring(int messages, Bytes chunk, int reduced) const {
+  const Seconds total = ring_time(hops_, messages, chunk, reduced, cluster_.reduce);
   const Seconds latency = ring_time(hops_, messages, Bytes(0), reduced, cluster_.reduce);
-  return {latency, ring_time(hops_, messages, chunk, reduced, cluster_.reduce) - latency};
+  const auto slowest = std::max_element(hops_.begin(), hops_.end(), [](const Hop& a, const Hop& b) { return a.beta < b.beta; });
+  const Seconds busiest = messages * (slowest->beta * chunk);
+  const Seconds transfer = std::max(total - latency, busiest);
+  return {total - transfer, transfer};
 }
 
 CollectiveTime CollectiveCosts::operator()(Operation operation, Bytes bytes) const {

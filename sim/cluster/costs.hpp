@@ -23,6 +23,8 @@ class CollectiveCosts {
   /// `bytes`: of the model; decides the order of regions, and where all_reduce_line is exact. Requires can_carry_fit.
   CollectiveCosts(const Cluster& cluster, const Collective& between, RankKind kind, Bytes bytes);
 
+  /// Over regions the transfer is at least the time for which the slowest link is busy, so that no link carries more than it
+  /// can, however many collectives are in flight.
   CollectiveTime operator()(Operation operation, Bytes bytes) const;
 
   /// The all-reduce as a line, for schedules that merge gradients. Exact but on regions: there its ends are, no bytes and the model's.

@@ -100,7 +100,8 @@ def over_nodes(point):
         return carried(cluster, between(point), nodes)
     if "regions" in cluster:
         links = hops(cluster, best_order(cluster, model_bytes(point)))
-        return lambda size: ring_all_reduce(links, size, gamma)
+        return with_busiest(lambda size: ring_all_reduce(links, size, gamma),
+                            lambda size: 2 * (nodes - 1) / nodes * size * max(beta for _, beta in links))
     return closed_form(between(point), nodes, *link(cluster["link"]), gamma)
 
 
@@ -116,7 +117,7 @@ def over_gpus(point):
     if "fit" in point["cluster"]:
         return carried(point["cluster"], between(point), nodes * gpus)
     outer, inner = over_nodes(point), inside_node(point["cluster"])
-    return lambda size: inner(size) + outer(size)
+    return with_busiest(lambda size: inner(size) + outer(size), lambda size: inner(size) - inner(0) + busiest(outer, size))
 
 
 def all_gather(point):
@@ -131,16 +132,30 @@ def all_gather(point):
         n, (alpha, beta) = nodes * gpus, implied(cluster)
         return lambda size: steps(n) * alpha + (n - 1) * size * beta
     inner_alpha, inner_beta = link(cluster["intra_node"]) if gpus > 1 else (0.0, 0.0)
+    links = hops(cluster, best_order(cluster, model_bytes(point))) if "regions" in cluster else []
 
     def cost(size):
-        if "regions" in cluster:
-            outer = ring_all_gather(hops(cluster, best_order(cluster, model_bytes(point))), gpus * size)
+        if links:
+            outer = ring_all_gather(links, gpus * size)
         else:
             alpha, beta = link(cluster["link"])
             outer = steps(nodes) * alpha + (nodes - 1) * gpus * size * beta
         return outer + (gpus - 1) * (inner_alpha + nodes * size * inner_beta)
 
+    def least(size):
+        return (nodes - 1) * gpus * size * max(beta for _, beta in links) + (gpus - 1) * nodes * size * inner_beta
+
+    return with_busiest(cost, least) if links else cost
+
+
+def with_busiest(cost, seconds):
+    """A cost whose transfer takes at least these seconds, for which its busiest link is busy."""
+    cost.busiest = seconds
     return cost
+
+
+def busiest(cost, size):
+    return cost.busiest(size) if hasattr(cost, "busiest") else 0.0
 
 
 def line(cost, size):
@@ -149,5 +164,6 @@ def line(cost, size):
 
 
 def parts(point, cost, size, index):
-    """(latency, transfer) of the job's index-th collective."""
-    return cost(0) * latency_factor(point, index), cost(size) - cost(0)
+    """(latency, transfer) of the job's index-th collective. While it is transferred no other one is."""
+    transfer = max(cost(size) - cost(0), busiest(cost, size))
+    return (cost(size) - transfer) * latency_factor(point, index), transfer

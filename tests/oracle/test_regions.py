@@ -1,6 +1,7 @@
 """All-reduce over regions: is it the recurrence over a ring of unlike links, in the order that makes it fastest?"""
 
 import itertools
+import json
 import random
 import unittest
 
@@ -65,6 +66,21 @@ class Regions(Comparison):
         rng = random.Random(0)
         sweep = {"/cluster": [aws()], "/schedule": schedules(rng), "/workers": disturbances(rng, 4)[:2]}
         self.compare(scenario(rng, sweep=sweep), [trace(rng)])
+
+    def test_no_link_carries_more_than_it_can(self):
+        """However many all-reduces are in flight."""
+        rng = random.Random(1)
+        drawn = trace(rng)
+        sweep = {"/cluster": [aws()] + [world(rng, 3, 2, 1) for _ in range(5)],
+                 "/schedule": [{"name": "dts", "delay": 40, "period": 1}, {"name": "dts", "delay": 40, "period": 1, "sparse": "all-gather",
+                                                                           "compression": 0.4}]}
+        self.compare(scenario(rng, sweep=sweep, iterations={"warmup": 400, "measured": 40}), [drawn])
+        for row in self.rows():
+            description, schedule = json.loads(row["/cluster"]), json.loads(row["/schedule"])
+            n, payload = description["nodes"], float(row["bytes_per_worker_per_iteration"])
+            crossing = (n - 1) * payload if "compression" in schedule else 2 * (n - 1) / n * payload
+            links = collectives.hops(description, collectives.best_order(description, sum(one["bytes"] for one in drawn["gradients"])))
+            self.assertGreaterEqual(float(row["iteration_s"]) * (1 + 1e-9), crossing * max(beta for _, beta in links))
 
     def test_random_worlds(self):
         for seed, (regions, nodes, gpus) in enumerate([(2, 1, 1), (3, 2, 1), (4, 2, 1), (5, 1, 1), (2, 2, 2), (3, 1, 2)]):
