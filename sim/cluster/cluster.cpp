@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/choice.hpp"
 #include "base/fields.hpp"
 
 namespace syncopate {
@@ -22,7 +23,7 @@ Fit read_fit(const Field& field) {
   Fit fit;
   fit.line = {fields.at("a_s").seconds(), fields.at("b_s_per_B").seconds_per_byte()};
   fit.ranks = static_cast<int>(fields.at("nodes").integer(2, most_nodes));
-  fit.algorithm = &read_collective(fields.at("algorithm"));
+  fit.algorithm = &choose(fields.at("algorithm"), collectives());
   fields.finish();
   return fit;
 }
@@ -59,6 +60,11 @@ void read_links(Object& fields, Cluster& cluster) {
   cluster.regions = read_regions(*regions, *wan);
   if (cluster.regions->nodes() != cluster.nodes) {
     regions->fail_because(fmt::format("the regions have {} nodes together, the cluster has {}", cluster.regions->nodes(), cluster.nodes));
+  }
+  constexpr int most_nodes_in_ring = 4096;
+  if (cluster.nodes > most_nodes_in_ring) {
+    regions->fail_because(fmt::format("a ring through {} nodes takes too long to compute; use at most {}, or nodes of several GPUs",
+                                      cluster.nodes, most_nodes_in_ring));
   }
   const bool alone = cluster.nodes == static_cast<int>(cluster.regions->list.size());
   const auto link = fields.find("link");

@@ -44,6 +44,13 @@ CollectiveTime CollectiveCosts::over_ring(int messages, Bytes chunk, int reduced
 }
 
 CollectiveTime CollectiveCosts::operator()(Operation operation, Bytes bytes) const {
+  if (hops_.empty()) return compute(operation, bytes);
+  const auto [entry, is_new] = known_.try_emplace({operation, bytes.value});
+  if (is_new) entry->second = compute(operation, bytes);
+  return entry->second;
+}
+
+CollectiveTime CollectiveCosts::compute(Operation operation, Bytes bytes) const {
   if (operation == Operation::all_reduce) {
     if (hops_.empty()) return {line_.a, line_.b * bytes};
     CollectiveTime time = over_ring(2 * (nodes_ - 1), bytes / nodes_, nodes_ - 1);

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/cluster.hpp"
@@ -37,6 +37,7 @@ class CollectiveCosts {
   std::vector<std::string> region_order() const;
 
  private:
+  CollectiveTime compute(Operation operation, Bytes bytes) const;
   CollectiveTime over_ring(int messages, Bytes chunk, int reduced) const;
 
   const Cluster& cluster_;
@@ -47,6 +48,7 @@ class CollectiveCosts {
   CostLine gather_;
   std::vector<std::size_t> order_;
   std::vector<Hop> hops_;  ///< of the ring over regions; else empty
+  mutable std::map<std::pair<Operation, double>, CollectiveTime> known_;  ///< over regions, by operation and bytes
 };
 
 }  // namespace syncopate

@@ -117,7 +117,7 @@ Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByt
 
 Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma) {
   constexpr std::size_t most_tried = 9;
-  constexpr double most_messages = 1e10;
+  constexpr double most_messages = 1e9;
   const auto time = [&](const Order& order) { return ring_all_reduce(ring_hops(regions, order, inside), bytes, gamma); };
   const double nodes = regions.nodes();
   double orders = 1.0;
@@ -128,8 +128,8 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
   if (best.size() <= most_tried && orders * 2.0 * nodes * nodes <= most_messages) {
     Seconds best_time = time(best);
     for (Order order = best; std::next_permutation(order.begin() + 1, order.end());) {
-      // A ring is as fast in either direction.
-      if (order[1] > order.back()) continue;
+      // Without reductions, which only the first half of the messages have, a ring is as fast in either direction.
+      if (gamma == SecondsPerByte(0) && order[1] > order.back()) continue;
       const Seconds candidate = time(order);
       if (candidate < best_time) best = order, best_time = candidate;
     }
@@ -149,7 +149,9 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
       }
     }
   }
-  return best;
+  Order backwards = best;
+  std::reverse(backwards.begin() + 1, backwards.end());
+  return time(backwards) < best_time ? backwards : best;
 }
 
 }  // namespace syncopate

@@ -40,7 +40,7 @@ std::vector<Hop> ring_hops(const Regions& regions, const std::vector<std::size_t
 Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByte gamma);
 
 /// The order of the regions in which a ring all-reduce of `bytes` is fastest; the first region stays first. All orders are tried
-/// for up to 9 regions, unless that takes over 10^10 messages; else 2-opt improves a metric TSP tour of their links. The shortest
+/// for up to 9 regions, unless that takes over 10^9 messages; else 2-opt improves a metric TSP tour of their links. The shortest
 /// cycle is not always the fastest: a message waits for the slowest link again and again.
 std::vector<std::size_t> fastest_order(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma);
 

@@ -46,6 +46,7 @@ bool JobRun::is_channel_busy(int rank, Seconds now) const {
 }
 
 void JobRun::note_transfer(const TransferSpan& transfer) {
+  if (is_past_window(transfer.worker)) return;
   timeline_.channels[static_cast<std::size_t>(transfer.worker)].push_back({transfer.start, transfer.end});
   if (transfer.worker < job_.shown_workers) timeline_.transfers.push_back(transfer);
 }
@@ -63,16 +64,24 @@ void JobRun::run_worker(int rank) {
   } catch (const std::exception&) {
     if (!failure_) failure_ = std::current_exception();
   }
-  simgrid::s4u::Actor::kill_all();
+}
+
+void JobRun::stop() {
+  stream_.stop();
+  if (server_) server_->stop();
 }
 
 bool JobRun::begin_step(Worker& worker, Seconds now) {
   const auto index = static_cast<std::size_t>(worker.rank_);
   std::vector<Step>& steps = timeline_.steps[index];
-  if (!steps.empty()) steps.back().end = now;
   ++worker.step_;
   ++worker.steps_since_post_;
-  steps.push_back({.start = now});
+  if (past_window_[index]) {
+    steps.back() = {.start = now};  // steps after the window do not count
+  } else {
+    if (!steps.empty()) steps.back().end = now;
+    steps.push_back({.start = now});
+  }
   if (!counts_rounds()) update_window(worker, worker.step_, now);
   if (close_ && !past_window_[index]) {
     past_window_[index] = true;
@@ -96,7 +105,7 @@ void JobRun::update_window(const Worker& worker, int iteration, Seconds now) {
     // What began at the very instant of opening, before the last worker said so, belongs to the window too.
     for (std::size_t i = 0; i < workers_.size(); ++i) begun_in_window_[i] = last_begin_[i] >= now * (1.0 - 1e-12) ? begun_then_[i] : 0;
   }
-  if (!close_ && begun_in_window_[index] > job_.measured) close_ = now;
+  if (!close_ && begun_in_window_[index] > job_.measured) timeline_.window.close = *(close_ = now);
 }
 
 void JobRun::check_progress(const Worker& worker) const {

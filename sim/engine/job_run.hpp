@@ -40,8 +40,14 @@ class JobRun {
   bool runs_ahead() const { return job_.run_ahead && !layer_by_layer() && job_.stream.participants == 1.0; }
   bool is_channel_busy(int rank, Seconds now) const;
 
+  /// The worker has begun a step after the measured window: what it does now is not recorded.
+  bool is_past_window(int rank) const { return past_window_[static_cast<std::size_t>(rank)]; }
+
   /// Notes a transfer on a worker's own channel.
   void note_transfer(const TransferSpan& transfer);
+
+  /// The run is over: timers that are still set find nothing to do.
+  void stop();
 
   bool finished() const { return finished_workers_ == simulated(); }
 

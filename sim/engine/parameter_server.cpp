@@ -65,16 +65,56 @@ void ParameterServer::join_aggregate(int client, std::size_t index) {
 
 Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, Seconds at) {
   const std::size_t index = add(client, {.payload = payload, .round = round, .only_pull = true, .posted = at});
-  call_at(at, [this, client, index, at] {
-    const Seconds turn = std::max(at, server_free_);
-    call_at(turn, [this, client, index, turn] {
-      Versions& versions = versions_[request(client, index).payload.get()];
-      versions.seen.resize(clients_.size());
-      versions.seen[static_cast<std::size_t>(client)] = versions.updates;
-      answer(client, index, turn);
-    });
-  });
+  call_at(at, [this, client, index, at] { reach_server(client, index, at); });
   return {index};
+}
+
+void ParameterServer::reach_server(int client, std::size_t index, Seconds now) {
+  constexpr double instant = 1e-12;  // what arrives within it arrives at the same time
+  arrivals_.push_back({client, index, now});
+  if (arrivals_.size() == 1) call_at(now * (1.0 + instant), [this] { serve_arrivals(); });
+}
+
+void ParameterServer::serve_arrivals() {
+  if (stopped_) return;
+  std::vector<Arrival> arrivals = std::move(arrivals_);
+  arrivals_.clear();
+  std::stable_sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) { return a.client < b.client; });
+  for (const Arrival& arrival : arrivals) {
+    if (request(arrival.client, arrival.index).only_pull) {
+      serve_pull(arrival.client, arrival.index, arrival.time);
+    } else {
+      serve_push(arrival.client, arrival.index, arrival.time);
+    }
+  }
+}
+
+void ParameterServer::serve_push(int client, std::size_t index, Seconds arrival) {
+  const Seconds work = equals_ * (setup_.work * (request(client, index).payload->bytes / setup_.servers));
+  const Seconds start = std::max(arrival, server_free_);
+  server_free_ = start + work;
+  if (!is_past_window(start)) append(work_, {start, server_free_});
+  if (server_free_ > arrival) {
+    call_at(server_free_, [this, client, index, done = server_free_] { handled(client, index, done); });
+  } else {
+    handled(client, index, arrival);
+  }
+}
+
+void ParameterServer::serve_pull(int client, std::size_t index, Seconds arrival) {
+  const Seconds turn = std::max(arrival, server_free_);
+  const auto take_turn = [this, client, index, turn] {
+    if (stopped_) return;
+    Versions& versions = versions_[request(client, index).payload.get()];
+    versions.seen.resize(clients_.size());
+    versions.seen[static_cast<std::size_t>(client)] = versions.updates;
+    answer(client, index, turn);
+  };
+  if (turn > arrival) {
+    call_after(turn, take_turn);  // once the push before it has been handled
+  } else {
+    take_turn();
+  }
 }
 
 void ParameterServer::next_push(int client) {
@@ -99,6 +139,7 @@ void ParameterServer::transfer(ServerLinks::Way way, int client, Bytes bytes, Se
 }
 
 void ParameterServer::arrived(ServerLinks::Way way, int client, Seconds now) {
+  if (stopped_) return;
   if (way == ServerLinks::Way::push) {
     push_arrived(client, now);
     return;
@@ -106,7 +147,9 @@ void ParameterServer::arrived(ServerLinks::Way way, int client, Seconds now) {
   const Request& pulled = request(client, down(client).queue.front());
   const Seconds end = now + setup_.spread_latency + setup_.spread * pulled.payload->bytes;
   if (end > now) {
-    call_at(end, [this, client, end] { pull_arrived(client, end); });
+    call_at(end, [this, client, end] {
+      if (!stopped_) pull_arrived(client, end);
+    });
   } else {
     pull_arrived(client, now);
   }
@@ -118,19 +161,12 @@ void ParameterServer::push_arrived(int client, Seconds now) {
   const Request& pushed = request(client, index);
   note_transfer(client, up, TransferSpan::Kind::push, now);
   if (setup_.duplex || pushed.answer == Answer::none) release(up, now);
-  const Seconds work = equals_ * (setup_.work * (pushed.payload->bytes / setup_.servers));
-  const Seconds start = std::max(now, server_free_);
-  server_free_ = start + work;
-  append(work_, {start, server_free_});
-  if (server_free_ > now) {
-    call_at(server_free_, [this, client, index, done = server_free_] { handled(client, index, done); });
-  } else {
-    handled(client, index, now);
-  }
+  reach_server(client, index, now);
   if (!up.occupied) next_push(client);
 }
 
 void ParameterServer::handled(int client, std::size_t index, Seconds now) {
+  if (stopped_) return;
   const Request& pushed = request(client, index);
   if (setup_.asynchronous) note_staleness(client, pushed);
   switch (pushed.answer) {
@@ -200,6 +236,7 @@ void ParameterServer::release(Channel& channel, Seconds now) {
 
 void ParameterServer::note_transfer(int client, Channel& channel, TransferSpan::Kind kind, Seconds now) {
   channel.moving = false;
+  if (is_past_window(channel.since)) return;
   append(channel.busy, {channel.since, now});
   if (client >= shown_) return;
   const Request& moved = request(client, channel.queue.front());
@@ -280,6 +317,7 @@ void ParameterServer::note_busy_times() {
     for (Channel* channel : {&clients_[client].up, &clients_[client].down}) {
       if (channel->moving) append(channel->busy, {channel->since, now});
       intervals.insert(intervals.end(), channel->busy.begin(), channel->busy.end());
+      channel->busy = {};
     }
   }
   timeline_.serves = true;

@@ -52,6 +52,9 @@ class ParameterServer {
   /// For a diagnosis: every push that somebody waits for and who has not pushed.
   std::string describe_waits() const;
 
+  /// The run is over: what is in flight is dropped, and nobody is woken any more.
+  void stop() { stopped_ = true; }
+
   /// Notes in the timeline when each client's channels were busy and when the server was.
   void note_busy_times();
 
@@ -104,6 +107,11 @@ class ParameterServer {
   std::size_t add(int client, Request request);
   void join_aggregate(int client, std::size_t index);
 
+  /// A push or the request for a pull reaches the server.
+  void reach_server(int client, std::size_t index, Seconds now);
+  void serve_arrivals();
+  void serve_push(int client, std::size_t index, Seconds arrival);
+  void serve_pull(int client, std::size_t index, Seconds arrival);
   void next_push(int client);
   void push_arrived(int client, Seconds now);
   void handled(int client, std::size_t index, Seconds now);
@@ -116,6 +124,8 @@ class ParameterServer {
   void end(int client, std::size_t index, Seconds now);
   void arrived(ServerLinks::Way way, int client, Seconds now);
   void transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start);
+  /// The measured window has closed before `time`; what happens then is not recorded.
+  bool is_past_window(Seconds time) const { return timeline_.window.close > Seconds(0) && time >= timeline_.window.close; }
   void note_transfer(int client, Channel& channel, TransferSpan::Kind kind, Seconds now);
 
   ServerSetup setup_;
@@ -126,7 +136,14 @@ class ParameterServer {
   std::deque<Aggregate> aggregates_;  ///< those that not all clients have pushed, and complete ones behind them
   std::size_t forgotten_aggregates_ = 0;
   std::unordered_map<const Payload*, Versions> versions_;
+  struct Arrival {
+    int client;
+    std::size_t index;
+    Seconds time;
+  };
+  std::vector<Arrival> arrivals_;  ///< of this instant
   Seconds server_free_;
+  bool stopped_ = false;
   std::vector<Interval> work_;
   ServerLinks links_;
 };

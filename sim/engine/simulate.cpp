@@ -55,8 +55,8 @@ Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs) {
   }
   if (simulated > most_actors) {
     throw SimulationError(
-        fmt::format("{} workers would have to be simulated one by one, and at most {} can be; leave out jitter and slow ranks "
-                    "(equal workers are simulated as one) or use fewer nodes",
+        fmt::format("{} workers would have to be simulated one by one, and at most {} can be; use fewer nodes, or leave out what makes "
+                    "them unequal (equal workers are simulated as one, where a schedule waits for all of them)",
                     simulated, most_actors));
   }
   const std::vector<s4u::Host*> hosts = cluster.topology->build(cluster, simulated);
@@ -66,7 +66,9 @@ Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs) {
       s4u::Actor::create("worker", hosts[host++], [&run = *run, &runs, rank] {
         run.run_worker(rank);
         const auto over = [](const auto& other) { return other->finished(); };
-        if (std::all_of(runs.begin(), runs.end(), over)) s4u::Actor::kill_all();
+        if (!run.failure() && !std::all_of(runs.begin(), runs.end(), over)) return;
+        for (const auto& other : runs) other->stop();
+        s4u::Actor::kill_all();
       });
     }
   }

@@ -14,7 +14,7 @@ namespace syncopate {
 Stream::Stream(int index, int posters, StreamRules rules, Cost cost)
     : index_(index),
       next_(static_cast<std::size_t>(posters)),
-      needed_(static_cast<int>(std::ceil(rules.participants * posters - 1e-9))),
+      needed_(std::max(1, static_cast<int>(std::ceil(rules.participants * posters - 1e-9)))),
       rules_(rules),
       cost_(std::move(cost)) {}
 
@@ -121,13 +121,13 @@ void Stream::start(Handle handle, Seconds now) {
 void Stream::move(Handle handle, Seconds start, Seconds end) {
   Entry& entry = at_handle(handle);
   entry.started = true;
-  entry.start = start;
   entry.end = last_end_ = end;
-  spans_.push_back({start, end, index_, entry.post.round, entry.post.payload});
+  spans_.push_back({start, end, index_, entry.post.round, entry.post.payload, entry.ready});
   call_at(end, [this, handle] { finish(handle); });
 }
 
 void Stream::finish(Handle handle) {
+  if (stopped_) return;  // those who wait are gone
   busy_ = false;
   Entry& entry = at_handle(handle);
   entry.ended = true;

@@ -52,6 +52,9 @@ class Stream {
   /// Throws SimulationError when it disagrees with what others posted at the same position.
   Handle post(int poster, const Post& post, Seconds at);
 
+  /// The run is over: what is in flight is dropped, and nobody is woken any more.
+  void stop() { stopped_ = true; }
+
   /// Whether the collective has ended at `time`, the clock's; one that ends exactly then has.
   bool has_ended(Handle handle, Seconds time) const;
 
@@ -82,7 +85,6 @@ class Stream {
     int first_poster = 0;
     int posts = 0;
     Seconds ready{};  ///< when the last rank posts
-    Seconds start{};
     Seconds end{};
     bool started = false;
     bool ended = false;
@@ -114,6 +116,7 @@ class Stream {
   std::deque<Handle> upcoming_;  ///< posted by all, not ready yet; in the order of posting, in which ready times never decrease
   std::set<std::pair<double, Handle>> waiting_;  ///< ready, by priority and order of posting
   bool busy_ = false;
+  bool stopped_ = false;
   Seconds last_end_;  ///< of all that have started
 };
 

@@ -239,6 +239,10 @@ void Worker::receive(int round) {
 
 void Worker::record(Phase phase) {
   if (now_ <= recorded_) return;
+  if (job_.is_past_window(rank_)) {
+    recorded_ = now_;
+    return;
+  }
   std::vector<Span>& spans = job_.timeline().spans[static_cast<std::size_t>(rank_)];
   // Only shown workers need to tell one kind of compute from another; the others' memory matters more.
   if (!is_shown() && !spans.empty() && (spans.back().phase == phase || (is_compute(spans.back().phase) && is_compute(phase)))) {

@@ -86,11 +86,13 @@ class Network {
     // Without servers nobody blocks on another worker's own channel.
     if (!timeline.serves) return intervals;
     intervals.insert(intervals.end(), timeline.server_work.begin(), timeline.server_work.end());
+    std::size_t many = 1 << 20;
     for (const std::vector<Interval>& own : timeline.channels) {
       intervals.insert(intervals.end(), own.begin(), own.end());
       // Thousands of workers send at the same time: their union is small.
-      constexpr std::size_t many = 1 << 20;
-      if (intervals.size() > many) intervals = IntervalUnion(std::move(intervals)).parts();
+      if (intervals.size() <= many) continue;
+      intervals = IntervalUnion(std::move(intervals)).parts();
+      many = std::max(many, 2 * intervals.size());
     }
     return intervals;
   }
@@ -148,6 +150,29 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   metrics.staleness_mean = sums.updates > 0.0 ? sums.staleness / sums.updates : 0.0;
   metrics.staleness_max = sums.staleness_max;
   return metrics;
+}
+
+double backlog_growth(const JobTimeline& timeline) {
+  const Window& window = timeline.window;
+  std::vector<Seconds> delays;
+  for (const CollectiveSpan& span : timeline.collectives) {
+    if (span.ready >= window.open && span.ready < window.close) delays.push_back(span.end - span.ready);
+  }
+  constexpr std::size_t fewest = 9;
+  const bool waits_later =
+      std::any_of(timeline.steps.begin(), timeline.steps.end(), [](const std::vector<Step>& steps) {
+        return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.staleness_max > 0.0; });
+      });
+  if (!waits_later || delays.size() < fewest) return 0.0;
+  const std::size_t third = delays.size() / 3;
+  Seconds first;
+  Seconds last;
+  for (std::size_t i = 0; i < third; ++i) {
+    first += delays[i];
+    last += delays[delays.size() - 1 - i];
+  }
+  const Seconds apart = (window.close - window.open) * (2.0 / 3.0);
+  return (last - first) / static_cast<double>(third) / apart;
 }
 
 std::vector<Interval> moving_intervals(const JobTimeline& timeline) { return Network(timeline).moving.parts(); }

@@ -30,6 +30,10 @@ struct Metrics {
 /// pro rata. wait + compute + exposed_communication = iteration.
 Metrics measure(const JobTimeline& timeline, std::int64_t batch);
 
+/// By how many seconds per second of the window collectives were later and later after their posts: above 0 they queue up faster
+/// than they move, and what was measured is not the steady state yet. 0 for schedules that wait for their own collectives.
+double backlog_growth(const JobTimeline& timeline);
+
 /// When something moved, or a server worked, that a blocked worker may wait for: disjoint, in the order of time.
 std::vector<Interval> moving_intervals(const JobTimeline& timeline);
 

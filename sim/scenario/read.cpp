@@ -129,13 +129,15 @@ std::string name_of(const std::optional<Field>& field, const Collective& algorit
 
 int whole_cycles(std::int64_t steps, int cycle) { return static_cast<int>((steps + cycle - 1) / cycle * cycle); }
 
-void read_iterations(const Field& field, Scenario& scenario) {
-  Object fields(field);
+void read_iterations(const std::optional<Field>& field, Scenario& scenario) {
   std::int64_t warmup = scenario.warmup;
   std::int64_t measured = scenario.measured;
-  if (const auto value = fields.find("warmup")) warmup = value->integer(0, most_iterations);
-  if (const auto value = fields.find("measured")) measured = value->integer(1, most_iterations);
-  fields.finish();
+  if (field) {
+    Object fields(*field);
+    if (const auto value = fields.find("warmup")) warmup = value->integer(0, most_iterations);
+    if (const auto value = fields.find("measured")) measured = value->integer(1, most_iterations);
+    fields.finish();
+  }
   scenario.warmup = whole_cycles(warmup, scenario.schedule.cycle);
   scenario.measured = whole_cycles(measured, scenario.schedule.cycle);
 }
@@ -187,7 +189,7 @@ Scenario read_scenario(const Document& document, Library& library) {
   }
   scenario.schedule = read_schedule(fields.at("schedule"), scenario.cluster);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
-  if (const auto iterations = fields.find("iterations")) read_iterations(*iterations, scenario);
+  read_iterations(fields.find("iterations"), scenario);
   constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
   if (const auto seed = fields.find("seed")) scenario.speed.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));
   fields.find("sweep");

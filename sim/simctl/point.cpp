@@ -55,8 +55,26 @@ bool moves_in_lockstep(const Scenario& scenario) {
 
 Bytes value_size(const Trace& trace) { return Bytes(trace.dtype == "fp16" || trace.dtype == "bf16" ? 2 : 4); }
 
-Json details_of(const CollectiveCosts& costs, const std::vector<int>& local_steps) {
+/// Pauses that the measured window does not see.
+Json pauses_outside(const std::vector<Pause>& pauses, const Window& window) {
+  Json outside = Json::array();
+  for (const Pause& pause : pauses) {
+    if (pause.end > window.open && pause.start < window.close) continue;
+    outside.push_back({{"rank", pause.worker},
+                       {"at_s", pause.start.value},
+                       {"window_open_s", window.open.value},
+                       {"window_close_s", window.close.value}});
+  }
+  return outside;
+}
+
+Json details_of(const Scenario& scenario, const CollectiveCosts& costs, const JobTimeline& timeline) {
   Json details = Json::object();
+  constexpr double noticeable = 0.01;
+  if (const double growth = backlog_growth(timeline); growth > noticeable) details["backlog_growth"] = growth;
+  const Json outside = pauses_outside(scenario.speed.pauses, timeline.window);
+  if (!outside.empty()) details["pauses_outside_window"] = outside;
+  const std::vector<int> local_steps = count_local_steps(timeline);
   if (const auto order = costs.region_order(); !order.empty()) details["region_order"] = order;
   const double mixes = std::accumulate(local_steps.begin(), local_steps.end(), 0.0);
   for (std::size_t i = 0; i < local_steps.size(); ++i) {
@@ -120,7 +138,7 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
   PointResult result;
   result.metrics = measure(timeline.front(), scenario.trace->batch);
   result.workers_simulated = static_cast<int>(timeline.front().steps.size());
-  result.details = details_of(costs, count_local_steps(timeline.front()));
+  result.details = details_of(scenario, costs, timeline.front());
   if (options.shown_workers > 0) result.timeline = timeline_json(timeline.front(), job.profile, point, options.shown_workers);
   return result;
 }

@@ -47,6 +47,7 @@ struct CollectiveSpan {
   std::int32_t stream = 0;
   std::int32_t round = 0;  ///< the step, or round, that posted it
   SharedPayload payload;
+  Seconds ready{};  ///< its last rank had posted it; it may have queued since
 };
 
 /// A message between two ends of one worker's channel, kept only for the workers that a timeline shows.
