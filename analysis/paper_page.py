@@ -46,15 +46,15 @@ def page(comparisons, drawings, runs, assumptions):
 
 def summary(comparisons):
     """How many numbers are close, by how much of their input the papers give."""
-    compared = [one for one in comparisons if one.ours]
+    compared = [one for one in comparisons if one.ours and one.remark != INPUT]
     parts = []
     for given, words in (("yes", "given"), ("partly", "partly given"), ("no", "not given")):
         group = [one for one in compared if one.published.inputs_given == given]
         parts.append(f"{sum(one.close for one in group)} of {len(group)} whose inputs are {words}")
     read_back = sum(one.remark == INPUT for one in comparisons)
-    return (f'<p class="answer">Of {len(comparisons)} published numbers {len(compared)} can be compared, and '
-            f"{sum(one.close for one in compared)} of these agree within {100 * CLOSE:g} %: {', '.join(parts)}. "
-            f"{read_back} are inputs that are merely read back.</p>")
+    return (f'<p class="answer">Of {len(comparisons)} published numbers {len(compared)} can be predicted, and '
+            f"{sum(one.close for one in compared)} of these come out within {100 * CLOSE:g} %: {', '.join(parts)}. "
+            f"{read_back} more are inputs that are merely read back.</p>")
 
 
 def traces(runs):

@@ -43,6 +43,7 @@ class Lanes:
     compute: tuple
     channel: tuple
     alone: bool = False   # one worker stands for all
+    mean: float = 0.0     # of all iterations in the window
 
 
 def read_all(runs, frame):
@@ -142,7 +143,7 @@ def lanes_of(slices, step, row, rank):
 
     return Lanes(row["panel"], row["series"], int(row["nodes"]), rank, step["iteration"], end - begin,
                  inside(COMPUTE.__eq__, PHASES.__contains__), inside(COMPUTE.__ne__, lambda _: True),
-                 row["workers_simulated"] == 1)
+                 row["workers_simulated"] == 1, float(row["iteration_s"]))
 
 
 def figure(lanes, styles, notes):
@@ -163,12 +164,18 @@ def figure(lanes, styles, notes):
         top = head
         for key, height in zip(groups, heights):
             top += TITLE_LINE * (len(titles[key]) - 1)
-            axes = sheet.axes(left, top + 0.22, WIDTH - left - 0.62, height)
+            axes = sheet.axes(left, top + 0.22, WIDTH - left - 0.75, height)
             draw(axes, groups[key], styles, names)
             axes.set_title("\n".join(titles[key]))
             top += height + 0.66
         sheet.legend(handles, top)
         return sheet.figure
+
+
+def end_label(one):
+    """The iteration's length; and the mean where the one that is drawn is not like it, for not every step communicates."""
+    unlike = one.mean and abs(one.length / one.mean - 1) > 0.05
+    return style.duration(one.length) + (f"\nmean {style.duration(one.mean)}" if unlike else "")
 
 
 def shown_worker(lanes):
@@ -209,7 +216,7 @@ def draw(axes, lanes, styles, names, size=7):
         axes.broken_barh(spans, (place + 0.1, 0.24), facecolors=colors, linewidth=0)
         axes.plot([one.length * factor] * 2, [place - 0.43, place + 0.38], color=style.INK, linewidth=0.9,
                   label="_end", solid_capstyle="butt", clip_on=False)
-        axes.annotate(style.duration(one.length), (one.length * factor, place - 0.03), (4, 0), fontsize=size,
+        axes.annotate(end_label(one), (one.length * factor, place - 0.03), (4, 0), fontsize=size,
                       textcoords="offset points", va="center", annotation_clip=False)
     axes.set_xlim(0, longest * factor)
     axes.set_ylim(len(lanes) - 0.5, -0.55)

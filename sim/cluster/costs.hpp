@@ -47,7 +47,7 @@ class CollectiveCosts {
   CostLine line_;
   CostLine gather_;
   std::vector<std::size_t> order_;
-  std::vector<Hop> hops_;  ///< of the ring over regions; else empty
+  std::vector<Hop> hops_;                                                 ///< of the ring over regions; else empty
   mutable std::map<std::pair<Operation, double>, CollectiveTime> known_;  ///< over regions, by operation and bytes
 };
 

@@ -28,6 +28,10 @@ struct Exchange {
 /// for all of theirs: a push is handled in the order of its arrival. A client pushes one message at a time and pulls one at
 /// a time, each in order.
 ///
+/// The way of a message: push -> next_push (its channel is free) -> push_arrived -> reach_server -> serve_push (its turn) ->
+/// handled -> answer (its pull is possible, where one follows) -> next_pull -> pull_arrived -> end. A channel is occupied from
+/// a transfer's start to its end, one without duplex also while the server works; it is moving only in the transfers.
+///
 /// Data, as a Stream is: posts may carry times ahead of SimGrid's clock, and timers do the rest.
 class ParameterServer {
  public:
@@ -74,7 +78,7 @@ class ParameterServer {
   struct Channel {
     std::deque<std::size_t> queue;  ///< indices of requests
     bool occupied = false;
-    Seconds free;   ///< when it became free, or will
+    Seconds free;   ///< when it became free
     Seconds since;  ///< start of the transfer under way
     bool moving = false;
     std::vector<Interval> busy;
@@ -103,6 +107,7 @@ class ParameterServer {
   Client& client_at(int client) { return clients_[static_cast<std::size_t>(client)]; }
   Request& request(int client, std::size_t index) { return client_at(client).requests[index - client_at(client).forgotten]; }
   Channel& down(int client) { return setup_.duplex ? client_at(client).down : client_at(client).up; }
+  /// Null when it has ended and been forgotten.
   const Request* find(int client, std::size_t index) const;
   std::size_t add(int client, Request request);
   void join_aggregate(int client, std::size_t index);

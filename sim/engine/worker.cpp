@@ -135,11 +135,6 @@ void Worker::update() {
   record(Phase::update);
 }
 
-void Worker::update(int gradient_step) {
-  apply(gradient_step);
-  update();
-}
-
 void Worker::apply(int gradient_step) {
   Step& step = current_step();
   const double staleness = step_ - gradient_step;

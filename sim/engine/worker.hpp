@@ -52,8 +52,6 @@ class Worker {
 
   /// The optimiser's step.
   void update();
-  /// The optimiser's step, which applies what others computed in `gradient_step`.
-  void update(int gradient_step);
   /// Notes that what others computed in `gradient_step` enters the parameters now; the difference to the worker's own step is
   /// the update's staleness. Takes no time.
   void apply(int gradient_step);

@@ -159,11 +159,7 @@ double backlog_growth(const JobTimeline& timeline) {
     if (span.ready >= window.open && span.ready < window.close) delays.push_back(span.end - span.ready);
   }
   constexpr std::size_t fewest = 9;
-  const bool waits_later =
-      std::any_of(timeline.steps.begin(), timeline.steps.end(), [](const std::vector<Step>& steps) {
-        return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.staleness_max > 0.0; });
-      });
-  if (!waits_later || delays.size() < fewest) return 0.0;
+  if (delays.size() < fewest) return 0.0;
   const std::size_t third = delays.size() / 3;
   Seconds first;
   Seconds last;

@@ -31,7 +31,8 @@ struct Metrics {
 Metrics measure(const JobTimeline& timeline, std::int64_t batch);
 
 /// By how many seconds per second of the window collectives were later and later after their posts: above 0 they queue up faster
-/// than they move, and what was measured is not the steady state yet. 0 for schedules that wait for their own collectives.
+/// than they move, and what was measured is not the steady state yet. Says something only of schedules that wait for
+/// collectives in later steps than those that post them.
 double backlog_growth(const JobTimeline& timeline);
 
 /// When something moved, or a server worked, that a blocked worker may wait for: disjoint, in the order of time.

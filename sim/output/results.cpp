@@ -32,6 +32,44 @@ Json trace_summary(const Trace& trace) {
           {"provenance", provenance_json(trace.provenance)}};
 }
 
+void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
+  constexpr Rate slowest_plausible(1e5);
+  constexpr Seconds longest_plausible(5.0);
+  const Cluster& cluster = scenario.cluster;
+  if (scenario.schedule.all_reduces) {
+    found.emplace(scenario.all_reduce->caveat);
+    if (cluster.fit) found.insert(fmt::format("all-reduces on {} cost what its fit says; its link's figures do not matter", cluster.name));
+  } else if (cluster.latency_cv > 0.0) {
+    found.insert(fmt::format("latency_cv of {} does not matter to {}, which has no all-reduces", cluster.name, scenario.schedule.name));
+  }
+  if (cluster.link.bandwidth < slowest_plausible) {
+    found.insert(
+        fmt::format("the link of {} carries only {} bytes/s; for 10 Gb/s write \"10Gbps\"", cluster.name, cluster.link.bandwidth.value));
+  }
+  if (cluster.link.latency > longest_plausible) {
+    found.insert(fmt::format("the link of {} has a latency of {} s; for 50 us write \"50us\"", cluster.name, cluster.link.latency.value));
+  }
+}
+
+/// What a point's result alone does not say of itself.
+void note_outcome(const Row& row, std::set<std::string>& found) {
+  if (const auto order = row.details.value("region_order", std::vector<std::string>()); !order.empty()) {
+    found.insert(fmt::format("the ring passes through the regions of {} in the order {}", row.cluster, fmt::join(order, ", ")));
+  }
+  if (row.details.contains("backlog_growth")) {
+    found.insert(
+        fmt::format("point {} ({}): collectives queue up faster than they move, by {:.2g} s in every second, so that a longer warm-up "
+                    "would show longer iterations; raise /iterations/warmup until this note goes",
+                    row.point, row.schedule, row.details["backlog_growth"].get<double>()));
+  }
+  const Json pauses = row.details.value("pauses_outside_window", Json::array());
+  for (const Json& pause : pauses) {
+    found.insert(fmt::format("point {} ({}): the pause of rank {} at {:.6g} s lies outside the measured window, {:.6g} to {:.6g} s",
+                             row.point, row.schedule, pause["rank"].get<int>(), pause["at_s"].get<double>(),
+                             pause["window_open_s"].get<double>(), pause["window_close_s"].get<double>()));
+  }
+}
+
 }  // namespace
 
 std::string results_csv(const Results& results) {
@@ -56,18 +94,10 @@ std::string results_csv(const Results& results) {
   return text;
 }
 
-std::vector<std::string> notes(const Study& study) {
-  constexpr Rate slowest_plausible(1e5);
+std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows) {
   std::set<std::string> found;
-  for (const Point& point : study.points) {
-    const Cluster& cluster = point.scenario.cluster;
-    found.emplace(point.scenario.all_reduce->caveat);
-    if (cluster.fit) found.insert(fmt::format("all-reduces on {} cost what its fit says; its link's figures do not matter", cluster.name));
-    if (cluster.link.bandwidth < slowest_plausible) {
-      found.insert(
-          fmt::format("the link of {} carries only {} bytes/s; for 10 Gb/s write \"10Gbps\"", cluster.name, cluster.link.bandwidth.value));
-    }
-  }
+  for (const Point& point : study.points) note_inputs(point.scenario, found);
+  for (const Row& row : rows) note_outcome(row, found);
   found.erase("");
   return {found.begin(), found.end()};
 }
@@ -82,7 +112,7 @@ Json results_json(const Results& results, const Study& study) {
                {"traces", Json::array()},
                {"wall_s", results.wall_s},
                {"points_total", study.points.size()},
-               {"notes", notes(study)},
+               {"notes", notes(study, results.rows)},
                {"failed", Json::array()},
                {"points", Json::array()}};
   for (const Setting& setting : study.settings) json["settings"][setting.pointer] = setting.value;

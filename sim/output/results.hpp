@@ -30,7 +30,7 @@ std::string results_csv(const Results& results);
 /// results.json: the same with nesting, plus the scenario, versions, seed, the traces' provenance and wall seconds.
 Json results_json(const Results& results, const Study& study);
 
-/// What every report of this study must say of its figures, a sentence each.
-std::vector<std::string> notes(const Study& study);
+/// What every report of these results must say of its figures, a sentence each.
+std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows);
 
 }  // namespace syncopate

@@ -20,6 +20,7 @@ struct Row {
   std::string cluster;
   std::string schedule;
   std::string all_reduce;
+  bool all_reduces = true;  ///< the schedule does use that algorithm
   std::string fidelity;
   int nodes = 0;
   int workers = 0;

@@ -150,6 +150,10 @@ void add_worker(EventList& events, int worker, const JobTimeline& timeline, cons
   events.name("thread_name", worker, compute_track, "compute");
   events.name("thread_name", worker, communication_track, "communication");
   if (timeline.serves) events.name("thread_name", worker, pull_track, "pulls");
+  const auto within_node = [](const TransferSpan& span) { return span.kind == TransferSpan::Kind::within_node; };
+  if (std::any_of(timeline.transfers.begin(), timeline.transfers.end(), within_node)) {
+    events.name("thread_name", worker, node_track, "within the node");
+  }
 
   const std::vector<Step>& steps = timeline.steps[static_cast<std::size_t>(worker)];
   for (std::size_t step = 0; step < steps.size(); ++step) {

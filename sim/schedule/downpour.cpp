@@ -1,5 +1,6 @@
 #include "schedule/posts.hpp"
 #include "schedule/readers.hpp"
+#include "schedule/servers.hpp"
 
 namespace syncopate {
 
@@ -38,9 +39,10 @@ template <auto program>
 Schedule read_learner(Object& fields, const Cluster& cluster) {
   Schedule schedule;
   schedule.servers = read_servers(fields, cluster);
+  schedule.all_reduces = false;
   schedule.servers->asynchronous = true;
   schedule.ranks = RankKind::node;
-  schedule.cycle = read_interval(fields.at("interval"));
+  schedule.cycle = read_steps(fields.at("interval"));
   schedule.make = [interval = schedule.cycle](const ScheduleInput& input) { return program(interval, input); };
   return schedule;
 }

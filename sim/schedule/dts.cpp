@@ -77,7 +77,8 @@ Schedule read_dts(Object& fields, const Cluster& cluster) {
   Schedule schedule;
   schedule.waits_for_all = true;
   parameters.delay = static_cast<int>(fields.at("delay").integer(0, most_steps_between));
-  if (const auto period = fields.find("period")) parameters.period = read_interval(*period);
+  schedule.waits_later = parameters.delay > 0;
+  if (const auto period = fields.find("period")) parameters.period = read_steps(*period);
   if (const auto compression = fields.find("compression")) parameters.compression = compression->positive(1.0);
   constexpr double widest_index = 1024.0;
   if (const auto index = fields.find("index_bytes")) parameters.index_bytes = index->number(0.0, widest_index);

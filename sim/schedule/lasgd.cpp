@@ -49,7 +49,7 @@ constexpr std::array worker_rows = {WorkerRow{"node", RankKind::node}, WorkerRow
 Schedule read_lasgd(Object& fields, const Cluster& /*cluster*/) {
   Schedule schedule;
   schedule.waits_for_all = true;
-  schedule.steps_per_round = read_interval(fields.at("tau_max"));
+  schedule.steps_per_round = read_steps(fields.at("tau_max"));
   const auto worker = fields.find("worker");
   schedule.ranks = worker ? choose<WorkerRow>(*worker, worker_rows).kind : RankKind::node;
   if (const auto participants = fields.find("participants")) schedule.stream.participants = participants->positive(1.0);

@@ -1,5 +1,6 @@
 #include "schedule/posts.hpp"
 #include "schedule/readers.hpp"
+#include "schedule/servers.hpp"
 
 namespace syncopate {
 
@@ -27,6 +28,7 @@ Program push_pull(const GroupingFunction& group, Answer answer, const ScheduleIn
 Schedule read_push_pull(Object& fields, const Cluster& cluster, Answer answer) {
   Schedule schedule;
   schedule.servers = read_servers(fields, cluster);
+  schedule.all_reduces = false;
   schedule.ranks = RankKind::node;
   schedule.update = Seconds(0);  // servers update
   schedule.make = [group = read_server_grouping(fields), answer](const ScheduleInput& input) { return push_pull(group, answer, input); };

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "schedule/grouping.hpp"
 #include "schedule/schedules.hpp"
 
 namespace syncopate {
@@ -17,14 +16,8 @@ Schedule read_sasgd(Object& fields, const Cluster& cluster);
 Schedule read_lasgd(Object& fields, const Cluster& cluster);
 Schedule read_sgp(Object& fields, const Cluster& cluster);
 
-/// `servers`, `colocated`, `server_s_per_B` and `duplex`, which all schedules over parameter servers have.
-ServerSetup read_servers(Object& fields, const Cluster& cluster);
-
-/// `grouping`, by default one group per gradient.
-GroupingFunction read_server_grouping(Object& fields);
-
-/// Steps from one exchange to the next, an integer >= 1.
-int read_interval(const Field& field);
+/// An interval, a delay or a period: steps, an integer >= 1.
+int read_steps(const Field& field);
 
 /// Throws InputError for a schedule that sends messages between pairs of nodes on a cluster of regions.
 void require_star(const Object& fields, const Cluster& cluster);

@@ -27,7 +27,7 @@ Program sasgd(int interval, const ScheduleInput& input) {
 Schedule read_sasgd(Object& fields, const Cluster& /*cluster*/) {
   Schedule schedule;
   schedule.waits_for_all = true;
-  schedule.cycle = read_interval(fields.at("interval"));
+  schedule.cycle = read_steps(fields.at("interval"));
   schedule.make = [interval = schedule.cycle](const ScheduleInput& input) { return sasgd(interval, input); };
   return schedule;
 }

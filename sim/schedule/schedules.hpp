@@ -31,8 +31,10 @@ struct Schedule {
   RankKind ranks = RankKind::gpu;
   int cycle = 1;                       ///< iterations after which its pattern repeats; warm-up and measured ones are whole cycles
   bool waits_for_all = false;          ///< every wait is for something that all ranks do, so that equal ranks move in lock-step
+  bool waits_later = false;            ///< for all-reduces of earlier steps, so that these may queue up
   StreamRules stream;                  ///< of its all-reduces
   std::optional<ServerSetup> servers;  ///< as the schedule wants them; the links are the cluster's
+  bool all_reduces = true;             ///< else the algorithm of the all-reduce, a fit and latency_cv do not matter to it
   std::optional<Seconds> update;       ///< of a worker, at the end of a step; else the trace's
   int steps_before_warmup = 0;         ///< that are never measured
   int steps_per_round = 0;             ///< > 0: iterations are rounds, of at most so many steps

@@ -1,4 +1,8 @@
+#include "schedule/servers.hpp"
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "schedule/readers.hpp"
 
@@ -35,6 +39,26 @@ GroupingFunction read_server_grouping(Object& fields) {
   return grouping ? read_grouping(*grouping) : GroupingFunction(group_wfbp);
 }
 
-int read_interval(const Field& field) { return static_cast<int>(field.integer(1, most_steps_between)); }
+ServerSetup place_servers(ServerSetup setup, const Cluster& cluster) {
+  setup.bandwidth = cluster.link.bandwidth;
+  setup.latency = cluster.link.latency;
+  const int gpus = cluster.gpus_per_node;
+  if (gpus == 1) return setup;
+  const SecondsPerByte beta = inverse(cluster.intra_node.bandwidth);
+  const double share = (gpus - 1.0) / gpus;
+  setup.gather_latency = setup.spread_latency = (gpus - 1) * cluster.intra_node.latency;
+  setup.gather = share * (beta + cluster.reduce);
+  setup.spread = share * beta;
+  return setup;
+}
+
+CostLine push_pull_cost(const ServerSetup& setup, int clients) {
+  const double clients_per_server = static_cast<double>(clients) / setup.servers;
+  const SecondsPerByte wire = std::max(1.0, clients_per_server) * inverse(setup.bandwidth);
+  return {2.0 * setup.latency + setup.gather_latency + setup.spread_latency,
+          2.0 * wire + clients_per_server * setup.work + setup.gather + setup.spread};
+}
+
+int read_steps(const Field& field) { return static_cast<int>(field.integer(1, most_steps_between)); }
 
 }  // namespace syncopate

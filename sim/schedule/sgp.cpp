@@ -32,6 +32,7 @@ Program sgp(const ScheduleInput& input) {
 Schedule read_sgp(Object& fields, const Cluster& cluster) {
   require_star(fields, cluster);
   Schedule schedule;
+  schedule.all_reduces = false;
   schedule.ranks = RankKind::node;
   schedule.waits_for_all = true;
   schedule.make = sgp;

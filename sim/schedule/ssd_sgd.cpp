@@ -1,5 +1,6 @@
 #include "schedule/posts.hpp"
 #include "schedule/readers.hpp"
+#include "schedule/servers.hpp"
 
 namespace syncopate {
 
@@ -13,9 +14,9 @@ Program ssd_sgd(int delay, int warmup_iterations, const GroupingFunction& group,
     std::vector<Exchange> pushed;
     std::vector<Exchange> pulls;  ///< of the iteration before
     while (worker.next_step()) {
-      const bool warm = worker.step() >= warmup_iterations;
+      const bool warming_up = worker.step() < warmup_iterations;
       const int num = worker.step() - warmup_iterations;
-      const bool pull = !warm || num % delay == delay - 1;
+      const bool pull = warming_up || num % delay == delay - 1;
       worker.forward();
       pushed.clear();
       for (const GroupPost& next : groups) {
@@ -23,7 +24,7 @@ Program ssd_sgd(int delay, int warmup_iterations, const GroupingFunction& group,
         pushed.push_back(worker.push(next.payload, worker.step(), pull ? Answer::all : Answer::none));
       }
       worker.backward();
-      if (!warm) {
+      if (warming_up) {
         worker.wait(pushed);
         worker.apply(worker.step());
         continue;
@@ -44,9 +45,10 @@ Program ssd_sgd(int delay, int warmup_iterations, const GroupingFunction& group,
 Schedule read_ssd_sgd(Object& fields, const Cluster& cluster) {
   Schedule schedule;
   schedule.servers = read_servers(fields, cluster);
+  schedule.all_reduces = false;
   schedule.ranks = RankKind::node;
   schedule.waits_for_all = true;
-  const int delay = schedule.cycle = read_interval(fields.at("delay"));
+  const int delay = schedule.cycle = read_steps(fields.at("delay"));
   constexpr int most_warmup = 1'000'000;
   if (const auto warmup = fields.find("warmup_iterations")) {
     schedule.steps_before_warmup = static_cast<int>(warmup->integer(0, most_warmup));

@@ -16,7 +16,8 @@ Program synchronous(const GroupingFunction& group, const StepProfile& profile, c
       }
       worker.backward();
       worker.wait(posted);
-      worker.update(worker.step());
+      worker.apply(worker.step());
+      worker.update();
     }
   };
 }

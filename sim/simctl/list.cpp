@@ -70,6 +70,7 @@ class FileTable {
 void print_clusters() {
   FileTable({"file", "name", "bandwidth", "latency", "source"}).print("scenarios/clusters", [](const Document& document) {
     const Cluster cluster = read_cluster(document);
+    if (cluster.regions) return Cells{cluster.name, fmt::format("{} regions", cluster.regions->list.size()), "", cluster.source};
     return Cells{cluster.name, fmt::format("{:.4g} Gb/s", cluster.link.bandwidth.value * 8 / 1e9), format_seconds(cluster.link.latency),
                  cluster.source};
   });

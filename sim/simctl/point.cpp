@@ -10,6 +10,7 @@
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
 #include "output/timeline_json.hpp"
+#include "schedule/servers.hpp"
 
 namespace syncopate {
 
@@ -21,31 +22,6 @@ struct Head {
   std::size_t details_size = 0;
 };
 static_assert(std::is_trivially_copyable_v<Head>);
-
-/// The servers that the schedule wants, on the cluster's links.
-std::optional<ServerSetup> place_servers(const Scenario& scenario) {
-  std::optional<ServerSetup> setup = scenario.schedule.servers;
-  if (!setup) return setup;
-  const Cluster& cluster = scenario.cluster;
-  setup->bandwidth = cluster.link.bandwidth;
-  setup->latency = cluster.link.latency;
-  if (cluster.gpus_per_node > 1) {
-    // Half of a ring among the node's GPUs reduces, the other half spreads the result.
-    const double share = (cluster.gpus_per_node - 1.0) / cluster.gpus_per_node;
-    const SecondsPerByte beta = inverse(cluster.intra_node.bandwidth);
-    setup->gather_latency = setup->spread_latency = (cluster.gpus_per_node - 1) * cluster.intra_node.latency;
-    setup->gather = share * (beta + cluster.reduce);
-    setup->spread = share * beta;
-  }
-  return setup;
-}
-
-/// A push and its pull while all clients do the same.
-CostLine push_pull_cost(const ServerSetup& setup, int clients) {
-  const SecondsPerByte wire = std::max(1.0, static_cast<double>(clients) / setup.servers) * inverse(setup.bandwidth);
-  return {2.0 * setup.latency + setup.gather_latency + setup.spread_latency,
-          2.0 * wire + static_cast<double>(clients) / setup.servers * setup.work + setup.gather + setup.spread};
-}
 
 bool moves_in_lockstep(const Scenario& scenario) {
   const Schedule& schedule = scenario.schedule;
@@ -71,7 +47,8 @@ Json pauses_outside(const std::vector<Pause>& pauses, const Window& window) {
 Json details_of(const Scenario& scenario, const CollectiveCosts& costs, const JobTimeline& timeline) {
   Json details = Json::object();
   constexpr double noticeable = 0.01;
-  if (const double growth = backlog_growth(timeline); growth > noticeable) details["backlog_growth"] = growth;
+  if (const double growth = backlog_growth(timeline); scenario.schedule.waits_later && growth > noticeable)
+    details["backlog_growth"] = growth;
   const Json outside = pauses_outside(scenario.speed.pauses, timeline.window);
   if (!outside.empty()) details["pauses_outside_window"] = outside;
   const std::vector<int> local_steps = count_local_steps(timeline);
@@ -120,8 +97,10 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
   job.message = {cluster.link.latency, inverse(cluster.link.bandwidth)};
   CostLine push_pull;
   if (cluster.workers() > 1) {
-    job.servers = place_servers(scenario);
-    if (job.servers) push_pull = push_pull_cost(*job.servers, job.ranks);
+    if (schedule.servers) {
+      job.servers = place_servers(*schedule.servers, cluster);
+      push_pull = push_pull_cost(*job.servers, job.ranks);
+    }
     job.program = schedule.make({job.profile, costs.all_reduce_line(), push_pull, job.ranks, value_size(*scenario.trace)});
   } else {
     job.program = single_worker(schedule.steps_per_round > 0);
@@ -152,6 +131,7 @@ Row make_row(const Point& point, const PointResult& result) {
   row.cluster = scenario.cluster.name;
   row.schedule = scenario.schedule.name;
   row.all_reduce = scenario.all_reduce_name;
+  row.all_reduces = scenario.schedule.all_reduces;
   row.fidelity = "alpha-beta";
   row.nodes = scenario.cluster.nodes;
   row.workers = scenario.cluster.workers();

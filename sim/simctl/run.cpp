@@ -122,7 +122,7 @@ class StudyRun {
 
   void print() const {
     fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows));
-    for (const std::string& note : notes(study_)) fmt::print("note: {}\n", note);
+    for (const std::string& note : notes(study_, results_.rows)) fmt::print("note: {}\n", note);
     if (!options_.folder.empty() && !write_error_) {
       fmt::print("results: {0}/results.csv\nfor a page: analysis/report.py {0} -o {0}/report.html\n", options_.folder);
     }

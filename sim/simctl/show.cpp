@@ -5,7 +5,7 @@
 
 #include "base/fields.hpp"
 #include "base/table.hpp"
-#include "cluster/cluster.hpp"
+#include "cluster/costs.hpp"
 #include "model/model.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
@@ -76,28 +76,52 @@ void show_device(const Document& document) {
   fmt::print("{}", format_costs(profile));
 }
 
+std::string describe_link(const Link& link) {
+  return fmt::format("{:.4g} Gb/s, {} end to end", link.bandwidth.value * 8 / 1e9, format_seconds(link.latency));
+}
+
+void show_regions(const Regions& regions) {
+  for (std::size_t a = 0; a < regions.list.size(); ++a) {
+    fmt::print("region {}: {} node{}\n", regions.list[a].name, regions.list[a].nodes, regions.list[a].nodes == 1 ? "" : "s");
+    for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
+      fmt::print("  to {}: {}\n", regions.list[b].name, describe_link(regions.wan[a][b]));
+    }
+  }
+}
+
 void show_cluster(const Document& document) {
   const Cluster cluster = read_cluster(document);
   fmt::print("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name);
-  fmt::print("link: {:.4g} Gb/s, {} end to end; reduction {:.4g} s/B\n", cluster.link.bandwidth.value * 8 / 1e9,
-             format_seconds(cluster.link.latency), cluster.reduce.value);
+  if (cluster.gpus_per_node > 1) {
+    fmt::print("nodes: {} GPUs each, joined by {}\n", cluster.gpus_per_node, describe_link(cluster.intra_node));
+  }
+  if (cluster.regions) {
+    show_regions(*cluster.regions);
+  } else {
+    fmt::print("link: {}\n", describe_link(cluster.link));
+  }
+  fmt::print("reduction: {:.4g} s/B\n", cluster.reduce.value);
   if (cluster.fit) {
     fmt::print("fit: {:.4g} s + {:.4g} s/B over {} ranks, {}\n", cluster.fit->line.a.value, cluster.fit->line.b.value, cluster.fit->ranks,
                cluster.fit->algorithm->name);
   }
   if (!cluster.source.empty()) fmt::print("source: {}\n", cluster.source);
   constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
-  Cells header = {"all-reduce", "a", "b (s/B)"};
+  Cells header = {"all-reduce", "latency"};
   for (const Bytes size : sizes) header.push_back(format_bytes(size));
   std::vector<Cells> table = {header};
+  std::vector<std::string> order;
   for (const Collective& collective : collectives()) {
-    if (!can_carry_fit(cluster, collective)) continue;
-    const CostLine cost = all_reduce_cost(cluster, collective, cluster.workers());
-    Cells row = {std::string(collective.name), format_seconds(cost.a), fmt::format("{:.4g}", cost.b.value)};
-    for (const Bytes size : sizes) row.push_back(format_seconds(cost(size)));
+    const bool possible = !cluster.regions || cluster.fit || &collective == &collectives().front();
+    if (!possible || !can_carry_fit(cluster, collective)) continue;
+    const CollectiveCosts costs(cluster, collective, RankKind::gpu, sizes.back());
+    order = costs.region_order();
+    Cells row = {std::string(collective.name), format_seconds(costs.all_reduce_line().a)};
+    for (const Bytes size : sizes) row.push_back(format_seconds(costs(Operation::all_reduce, size).total()));
     table.push_back(row);
   }
   fmt::print("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));
+  if (!order.empty()) fmt::print("order of the regions, for {}: {}\n", format_bytes(sizes.back()), fmt::join(order, ", "));
 }
 
 }  // namespace

@@ -19,11 +19,6 @@ constexpr double practically_equal = 0.005;
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 
-std::string region_order(const Row& row) {
-  const auto names = row.details.value("region_order", std::vector<std::string>());
-  return names.empty() ? "" : fmt::format("{}", fmt::join(names, ", "));
-}
-
 /// "1: 12.3%, 2: 87.7%"; empty where nothing is mixed in.
 std::string local_steps(const Row& row) {
   std::string text;
@@ -38,7 +33,7 @@ std::string figures(const Row& row) {
   const Metrics& m = row.metrics;
   const auto line = [](const char* what, const std::string& value) { return fmt::format("  {:<28}{}\n", what, value); };
   const auto part = [&m](Seconds time) { return fmt::format("{} ({})", format_seconds(time), percent(time / m.iteration)); };
-  return fmt::format("{} on {} x {}, {}:\n", row.schedule, row.nodes, row.cluster, row.all_reduce) +
+  return fmt::format("{} on {} x {}{}:\n", row.schedule, row.nodes, row.cluster, row.all_reduces ? ", " + row.all_reduce : "") +
          line("iteration", fmt::format("{} (median {}, 95% {})", format_seconds(m.iteration), format_seconds(m.iteration_p50),
                                        format_seconds(m.iteration_p95))) +
          line("compute", part(m.compute)) + line("wait", part(m.wait)) + line("exposed communication", part(m.exposed_communication)) +
@@ -46,16 +41,21 @@ std::string figures(const Row& row) {
          line("throughput", fmt::format("{:.5g} samples/s", m.throughput)) +
          line("speedup", fmt::format("{:.4g} on {} workers (efficiency {})", m.speedup, row.workers, percent(m.efficiency))) +
          (m.staleness_max == 0.0 ? "" : line("staleness", fmt::format("{:.4g} steps, at most {:.4g}", m.staleness_mean, m.staleness_max))) +
-         (local_steps(row).empty() ? "" : line("local steps per all-reduce", local_steps(row))) +
-         (region_order(row).empty() ? "" : line("order of regions", region_order(row)));
+         (local_steps(row).empty() ? "" : line("local steps per all-reduce", local_steps(row)));
+}
+
+bool is_any_stale(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.metrics.staleness_max > 0.0; });
 }
 
 /// A line per point: the swept values, then figures.
 std::string point_by_point(const std::vector<Row>& rows) {
+  const bool stale = is_any_stale(rows);
   std::vector<Cells> table(1);
   for (const auto& [pointer, value] : rows.front().sweep) table.front().push_back(pointer);
   const Cells titles = {"iteration", "compute", "wait", "exposed", "comms/iter", "speedup", "efficiency"};
   table.front().insert(table.front().end(), titles.begin(), titles.end());
+  if (stale) table.front().emplace_back("staleness");
   for (const Row& row : rows) {
     const Metrics& m = row.metrics;
     Cells line;
@@ -68,6 +68,7 @@ std::string point_by_point(const std::vector<Row>& rows) {
                            fmt::format("{:.4g}", m.speedup),
                            percent(m.efficiency)};
     line.insert(line.end(), figures.begin(), figures.end());
+    if (stale) line.push_back(fmt::format("{:.3g}", m.staleness_mean));
     table.push_back(line);
   }
   return format_table(table);
@@ -97,16 +98,20 @@ class Grid {
       if (seen_lines.insert(line).second) lines_.push_back(line);
       cells_[{line, column}] = &row;
     }
-    const std::string& key = rows.front().sweep[column_].first;
-    compares_ = is_at_or_above("/schedule", key) || is_at_or_above("/all_reduce", key);
+    key_ = rows.front().sweep[column_].first;
+    compares_ = is_at_or_above("/schedule", key_) || is_at_or_above("/all_reduce", key_);
   }
 
   std::size_t columns() const { return columns_.size(); }
 
+  /// What differs from column to column, where the table is not turned.
+  std::string heading() const { return is_wide() ? "" : fmt::format(", by {}", key_); }
+
   /// Whether the columns are rivals, of which the fastest of a line is marked *.
   bool compares() const { return compares_; }
 
-  std::string format(std::string (*show)(const Row&)) const {
+  /// `mark`: the fastest of each line gets a *, where columns are rivals.
+  std::string format(std::string (*show)(const Row&), bool mark = true) const {
     std::vector<Cells> table = {header_};
     table.front().insert(table.front().end(), columns_.begin(), columns_.end());
     for (const Cells& line : lines_) {
@@ -117,7 +122,7 @@ class Grid {
       table.push_back(line);
       for (const std::string& column : columns_) {
         const Row* row = find(line, column);
-        const bool marked = compares_ && row != nullptr && row->metrics.throughput >= best * (1.0 - practically_equal);
+        const bool marked = mark && compares_ && row != nullptr && row->metrics.throughput >= best * (1.0 - practically_equal);
         table.back().push_back(row == nullptr ? "-" : (marked ? "*" : "") + show(*row));
       }
     }
@@ -156,6 +161,7 @@ class Grid {
 
   std::size_t column_;
   Cells header_;
+  std::string key_;
   Cells columns_;
   std::vector<Cells> lines_;
   std::map<std::pair<Cells, std::string>, const Row*> cells_;
@@ -186,21 +192,21 @@ std::string summarise(const std::vector<Row>& rows) {
     for (const Row& row : rows) names.insert(row.fidelity);
     return names;
   }();
-  std::string fidelity = fmt::format("fidelity: {}\n", fmt::join(fidelities, ", "));
+  const std::string fidelity = fmt::format("fidelity: {}\n", fmt::join(fidelities, ", "));
   const std::size_t swept = rows.front().sweep.size();
   if (swept == 0) return figures(rows.front()) + fidelity;
-  std::set<std::string> orders;
-  for (const Row& row : rows) orders.insert(region_order(row));
-  orders.erase("");
-  if (!orders.empty()) fidelity += fmt::format("order of regions: {}\n", fmt::join(orders, "; or "));
   if (swept == 1) return point_by_point(rows) + fidelity;
   const auto iteration = [](const Row& row) { return format_seconds(row.metrics.iteration); };
   const auto efficiency = [](const Row& row) { return percent(row.metrics.efficiency); };
+  const auto staleness = [](const Row& row) { return fmt::format("{:.3g}", row.metrics.staleness_mean); };
   constexpr std::size_t widest = 12;
   const Grid grid(rows);
   if (grid.columns() > widest) return point_by_point(rows) + fidelity;
-  return fmt::format("iteration time{}\n{}\nefficiency\n{}\n{}", grid.compares() ? " (* fastest, within 0.5%)" : "", grid.format(iteration),
-                     grid.format(efficiency), fidelity);
+  const std::string heading = grid.heading();
+  std::string text = fmt::format("iteration time{}{}\n{}\nefficiency{}\n{}\n", heading, grid.compares() ? " (* fastest, within 0.5%)" : "",
+                                 grid.format(iteration), heading, grid.format(efficiency));
+  if (is_any_stale(rows)) text += fmt::format("staleness{} (steps)\n{}\n", heading, grid.format(staleness, false));
+  return text + fidelity;
 }
 
 }  // namespace syncopate

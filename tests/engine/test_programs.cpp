@@ -125,7 +125,7 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
         worker.forward();
         worker.backward();
         worker.wait(worker.post(second, worker.step()));
-        worker.update(worker.step());
+        worker.update();
       }
     };
     Job job = small_job(2, program);

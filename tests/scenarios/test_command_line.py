@@ -182,6 +182,42 @@ class Output(Case):
         self.assertIn("Double-binary-tree costs what the MG-WFBP paper says", page.read_text())
         self.assertNotIn("note:", self.run_scenario(scenario()).stdout)
 
+    def test_iterations_are_whole_cycles_also_when_the_scenario_does_not_say_how_many(self):
+        for iterations in ({}, {"iterations": {}}, {"iterations": {"warmup": 1, "measured": 3}}):
+            content = scenario(schedule={"name": "sasgd", "interval": 20}, workers={"slow": [{"ranks": "0", "factor": 2}]})
+            del content["iterations"]
+            self.assertEqual(self.run_scenario(content | iterations).returncode, 0)
+            row = self.rows()[0]
+            self.assertEqual((row["measured_iterations"], row["communications_per_iteration"]), ("20", "0.05"))
+
+    def test_notes_say_what_the_figures_do_not(self):
+        regions = [{"name": name, "nodes": 1} for name in "abc"]
+        wan = [{"between": list(pair), "rtt": "40ms", "bandwidth": "100Mbps"} for pair in ("ab", "ac", "bc")]
+        slow = cluster(link={"bandwidth": "1Gbps", "latency": "1ms"})
+        pause = {"events": [{"kind": "pause", "rank": 1, "at_s": 500, "for_s": 1}]}
+        for where, what, note in (
+                (cluster(nodes=3, regions=regions, wan=wan), {}, "the ring passes through the regions of small in the order a, b, c"),
+                (slow, {"workers": pause}, "the pause of rank 1 at 500 s lies outside the measured window, 0.0"),
+                (slow, {"schedule": {"name": "dts", "delay": 60}, "iterations": {"warmup": 0, "measured": 60}}, "queue up faster than they move"),
+                (slow | {"latency_cv": 0.1}, {"schedule": {"name": "asgd"}}, "latency_cv of small does not matter to asgd"),
+                (cluster(link={"bandwidth": "10Gbps", "latency": 50}), {}, "has a latency of 50 s; for 50 us write")):
+            with self.subTest(note):
+                self.write("cluster.json", where)
+                done = self.run_scenario(scenario(**what))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn(note, done.stdout)
+                self.assertTrue(any(note in one for one in json.loads((self.folder / "out/results.json").read_text())["notes"]))
+        self.write("cluster.json", slow)
+        steady = scenario(schedule={"name": "dts", "delay": 60}, iterations={"warmup": 2000, "measured": 120})
+        self.assertNotIn("note:", self.run_scenario(steady).stdout)
+        self.assertNotIn("note:", self.run_scenario(scenario(workers={"events": [{"kind": "pause", "rank": 1, "at_s": 0.03, "for_s": 1}]})).stdout)
+
+    def test_details_of_some_points_are_in_json_only(self):
+        self.assertEqual(self.run_scenario(scenario(schedule={"name": "lasgd", "tau_max": 3})).returncode, 0)
+        shares = json.loads((self.folder / "out/results.json").read_text())["points"][0]["local_steps_per_all_reduce"]
+        self.assertAlmostEqual(sum(shares.values()), 1)
+        self.assertLessEqual(set(shares), {"1", "2", "3"})
+
     def test_without_a_folder_nothing_is_written(self):
         self.write("scenario.json", scenario())
         before = sorted(path.name for path in self.folder.iterdir())
@@ -215,6 +251,10 @@ class Output(Case):
         shown = self.simctl("show", "cluster.json").stdout
         for text in ("10 Gb/s", "50 us", "ring", "double-binary-tree"):
             self.assertIn(text, shown)
+        shown = self.simctl("show", ROOT / "scenarios/clusters/aws-4-regions.json").stdout
+        for text in ("to london: 0.42 Gb/s, 68 ms end to end", "order of the regions, for 100 MB: oregon, tokyo, ohio, london", "2.925 s"):
+            self.assertIn(text, shown)
+        self.assertNotIn("binary-tree", shown)
 
 
 if __name__ == "__main__":

@@ -38,8 +38,9 @@ class FailedPoints(Case):
     def test_more_workers_than_can_be_simulated_one_by_one(self):
         done = self.run_scenario(scenario(cluster=cluster(nodes=65536), workers={"slow": [{"ranks": "0", "factor": 2}]}))
         self.assertEqual((done.returncode, done.stderr),
-                         (4, "simctl: scenario.json: point 0: 65536 workers would have to be simulated one by one, and at most 30000 can be; leave out "
-                             "jitter and slow ranks (equal workers are simulated as one) or use fewer nodes\n"))
+                         (4, "simctl: scenario.json: point 0: 65536 workers would have to be simulated one by one, and at most 30000 can be; use "
+                             "fewer nodes, or leave out what makes them unequal (equal workers are simulated as one, where a schedule waits for all "
+                             "of them)\n"))
         self.assertEqual(self.run_scenario(scenario(cluster=cluster(nodes=65536))).returncode, 0)
 
     def test_one_failing_point_does_not_stop_the_others(self):
