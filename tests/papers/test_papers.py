@@ -21,6 +21,7 @@ from errors import InputError  # noqa: E402
 from paper_quantities import QUANTITIES, compare  # noqa: E402
 from paper_remarks import REMARKS  # noqa: E402
 from paper_results import Results  # noqa: E402
+from paper_remarks import INPUT  # noqa: E402
 from published import difference, read_published  # noqa: E402
 from support import Folder, Page  # noqa: E402
 
@@ -125,6 +126,13 @@ class ThePage(unittest.TestCase):
         self.assertEqual(len(ids), len(set(ids)))
         for paper in {one.paper for one in read_published(PUBLISHED).values()}:
             self.assertIn(f"<h2>{paper}</h2>", self.text)
+
+
+    def test_the_readme_counts_right(self):
+        predicted = [one for one in compare(Results(self.out), read_published(PUBLISHED)) if one.ours and one.remark != INPUT]
+        readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+        self.assertIn(f"of {len(predicted)} published numbers that a simulation predicts, {sum(one.close for one in predicted)} come out within "
+                      f"10%", readme)
 
 
 class Errors(Folder):
