@@ -16,8 +16,9 @@ void require_star(const Object& fields, const Cluster& cluster) {
                   fields.field().json()["name"].dump()));
 }
 
+namespace {
+
 ServerSetup read_servers(Object& fields, const Cluster& cluster) {
-  require_star(fields, cluster);
   ServerSetup setup;
   if (const auto servers = fields.find("servers")) {
     constexpr int most = 1'000'000;
@@ -32,6 +33,17 @@ ServerSetup read_servers(Object& fields, const Cluster& cluster) {
   if (const auto work = fields.find("server_s_per_B")) setup.work = work->seconds_per_byte();
   if (const auto duplex = fields.find("duplex")) setup.duplex = duplex->boolean();
   return setup;
+}
+
+}  // namespace
+
+Schedule read_server_schedule(Object& fields, const Cluster& cluster) {
+  require_star(fields, cluster);
+  Schedule schedule;
+  schedule.ranks = RankKind::node;
+  schedule.all_reduces = false;
+  schedule.servers = read_servers(fields, cluster);
+  return schedule;
 }
 
 GroupingFunction read_server_grouping(Object& fields) {

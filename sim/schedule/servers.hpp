@@ -4,11 +4,13 @@
 #include "cluster/cluster.hpp"
 #include "engine/server_links.hpp"
 #include "schedule/grouping.hpp"
+#include "schedule/schedules.hpp"
 
 namespace syncopate {
 
-/// `servers`, `colocated`, `server_s_per_B` and `duplex`, which all schedules over parameter servers have. Throws InputError.
-ServerSetup read_servers(Object& fields, const Cluster& cluster);
+/// What all schedules over parameter servers have in common, with `servers`, `colocated`, `server_s_per_B` and `duplex` read: nodes
+/// are its ranks, and there is no all-reduce. Throws InputError.
+Schedule read_server_schedule(Object& fields, const Cluster& cluster);
 
 /// `grouping`, by default one group per gradient. Throws InputError.
 GroupingFunction read_server_grouping(Object& fields);

@@ -6,7 +6,7 @@ namespace syncopate {
 
 namespace {
 
-/// Y. Xu et al., "SSD-SGD: communication sparsification for distributed deep learning training", Sec. 3, Algorithm 1: after a
+/// Y. Xu et al., "SSD-SGD: communication sparsification for distributed deep learning training", Sec. 3: after a
 /// warm-up of ps-sgd every iteration pushes, and each k-th one also pulls; its pulls overlap the next iteration, whose local
 /// update waits for them. What the local update is (GLU, SGD, DC-ASGD) shows in its time only.
 Program ssd_sgd(int delay, int warmup_iterations, const GroupingFunction& group, const ScheduleInput& input) {
@@ -43,10 +43,7 @@ Program ssd_sgd(int delay, int warmup_iterations, const GroupingFunction& group,
 }  // namespace
 
 Schedule read_ssd_sgd(Object& fields, const Cluster& cluster) {
-  Schedule schedule;
-  schedule.servers = read_servers(fields, cluster);
-  schedule.all_reduces = false;
-  schedule.ranks = RankKind::node;
+  Schedule schedule = read_server_schedule(fields, cluster);
   schedule.waits_for_all = true;
   const int delay = schedule.cycle = read_steps(fields.at("delay"));
   constexpr int most_warmup = 1'000'000;
