@@ -142,8 +142,8 @@ class ParameterServer {
   std::size_t forgotten_aggregates_ = 0;
   std::unordered_map<const Payload*, Versions> versions_;
   struct Arrival {
-    int client;
-    std::size_t index;
+    int client = 0;
+    std::size_t index = 0;
     Seconds time;
   };
   std::vector<Arrival> arrivals_;  ///< of this instant
