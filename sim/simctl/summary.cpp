@@ -87,7 +87,8 @@ std::size_t column_key(const Row& row) {
 /// A line per setting and a column per choice.
 class Grid {
  public:
-  explicit Grid(const std::vector<Row>& rows) : column_(column_key(rows.front())), header_(keys_of(rows.front(), true)) {
+  explicit Grid(const std::vector<Row>& rows)
+      : column_(column_key(rows.front())), header_(keys_of(rows.front(), true)), key_(rows.front().sweep[column_].first) {
     // In the order in which values first appear; a line is incomplete when points failed.
     std::set<std::string> seen_columns;
     std::set<Cells> seen_lines;
@@ -98,7 +99,6 @@ class Grid {
       if (seen_lines.insert(line).second) lines_.push_back(line);
       cells_[{line, column}] = &row;
     }
-    key_ = rows.front().sweep[column_].first;
     compares_ = is_at_or_above("/schedule", key_) || is_at_or_above("/all_reduce", key_);
   }
 

@@ -13,6 +13,7 @@ namespace {
 Regions random_regions(std::mt19937& random, std::size_t count, int most_nodes) {
   const auto number = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
   Regions regions;
+  regions.list.reserve(count);
   for (std::size_t i = 0; i < count; ++i) regions.list.push_back({"r" + std::to_string(i), static_cast<int>(number(1, most_nodes + 1))});
   regions.wan.assign(count, std::vector<Link>(count));
   for (std::size_t a = 0; a < count; ++a) {

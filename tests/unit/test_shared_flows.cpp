@@ -21,10 +21,12 @@ struct Flow {
 /// When each flow ends if all that move share `capacity`, at most `fastest` each: every flow's rest is worked off step by step.
 std::vector<double> share_step_by_step(const std::vector<Flow>& flows, double capacity, double fastest) {
   std::vector<double> rest;
+  rest.reserve(flows.size());
   std::vector<double> end(flows.size(), -1.0);
   for (const Flow& flow : flows) rest.push_back(flow.bytes);
   for (double now = 0.0;;) {
     std::vector<std::size_t> moving;
+    moving.reserve(flows.size());
     double next_start = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < flows.size(); ++i) {
       if (end[i] >= 0.0) continue;
