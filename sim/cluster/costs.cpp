@@ -36,10 +36,11 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const Collective& betwe
 
 CollectiveTime CollectiveCosts::over_ring(int messages, Bytes chunk, int reduced) const {
   const Seconds total = ring_time(hops_, messages, chunk, reduced, cluster_.reduce);
-  const Seconds latency = ring_time(hops_, messages, Bytes(0), reduced, cluster_.reduce);
+  const auto [latency, is_new] = latencies_.try_emplace(messages);
+  if (is_new) latency->second = ring_time(hops_, messages, Bytes(0), reduced, cluster_.reduce);
   const auto slowest = std::max_element(hops_.begin(), hops_.end(), [](const Hop& a, const Hop& b) { return a.beta < b.beta; });
   const Seconds busiest = messages * (slowest->beta * chunk);
-  const Seconds transfer = std::max(total - latency, busiest);
+  const Seconds transfer = std::max(total - latency->second, busiest);
   return {total - transfer, transfer};
 }
 

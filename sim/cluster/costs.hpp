@@ -48,6 +48,7 @@ class CollectiveCosts {
   CostLine gather_;
   std::vector<std::size_t> order_;
   std::vector<Hop> hops_;                                                 ///< of the ring over regions; else empty
+  mutable std::map<int, Seconds> latencies_;                              ///< over regions, of so many messages without bytes
   mutable std::map<std::pair<Operation, double>, CollectiveTime> known_;  ///< over regions, by operation and bytes
 };
 

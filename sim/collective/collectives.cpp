@@ -56,7 +56,7 @@ std::string_view to_string(Operation operation) {
 std::span<const Collective> collectives() { return table; }
 
 const Collective& read_collective(const Field& field) {
-  if (!field.json().is_object()) return field.json() == two_level ? table.front() : choose(field, collectives(), {});
+  if (!field.json().is_object()) return field.json() == two_level ? table.front() : choose(field, collectives());
   Object fields(field);
   const Field name = fields.at("name");
   if (name.json() != two_level) {

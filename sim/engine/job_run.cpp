@@ -20,20 +20,20 @@ JobRun::JobRun(const Job& job)
                 return time;
               }),
       peers_(job.lockstep ? 1 : job.ranks) {
-  const std::size_t simulated = job.lockstep ? 1 : static_cast<std::size_t>(job.ranks);
-  workers_.reserve(simulated);
-  for (std::size_t rank = 0; rank < simulated; ++rank) workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(rank)));
+  const std::size_t count = job.lockstep ? 1 : static_cast<std::size_t>(job.ranks);
+  workers_.reserve(count);
+  for (std::size_t rank = 0; rank < count; ++rank) workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(rank)));
   timeline_.workers = job.ranks * job.gpus_per_rank;
   timeline_.compute = job.profile.compute();
-  timeline_.steps.resize(simulated);
-  timeline_.spans.resize(simulated);
-  timeline_.channels.resize(simulated);
-  begun_in_window_.resize(simulated);
-  last_begin_.resize(simulated);
-  begun_then_.resize(simulated);
-  ended_.resize(simulated);
-  past_window_.resize(simulated);
-  if (job.servers) server_.emplace(*job.servers, this->simulated(), job.ranks / this->simulated(), timeline_, job.shown_workers);
+  timeline_.steps.resize(count);
+  timeline_.spans.resize(count);
+  timeline_.channels.resize(count);
+  begun_in_window_.resize(count);
+  last_begin_.resize(count);
+  begun_then_.resize(count);
+  ended_.resize(count);
+  past_window_.resize(count);
+  if (job.servers) server_.emplace(*job.servers, simulated(), job.ranks / simulated(), timeline_, job.shown_workers);
 }
 
 ParameterServer& JobRun::server() {
@@ -101,7 +101,7 @@ void JobRun::update_window(const Worker& worker, int iteration, Seconds now) {
   if (open_) {
     ++begun_in_window_[index];
   } else if (iteration == job_.warmup && ++warm_workers_ == simulated()) {
-    open_ = now;
+    timeline_.window.open = *(open_ = now);
     // What began at the very instant of opening, before the last worker said so, belongs to the window too.
     for (std::size_t i = 0; i < workers_.size(); ++i) begun_in_window_[i] = last_begin_[i] >= now * (1.0 - 1e-12) ? begun_then_[i] : 0;
   }
@@ -138,7 +138,6 @@ std::string JobRun::describe() const {
 }
 
 JobTimeline JobRun::take_timeline() {
-  timeline_.window = {open_.value_or(Seconds(0)), close_.value_or(Seconds(0))};
   if (!(timeline_.window.close > timeline_.window.open)) {
     throw SimulationError(fmt::format("the measured window is empty: it opened and closed at {:.9g} s", timeline_.window.open.value));
   }

@@ -22,12 +22,6 @@ Program downpour(int interval, const ScheduleInput& input) {
 
 }  // namespace
 
-Schedule read_downpour(Object& fields, const Cluster& cluster) {
-  Schedule schedule = read_server_schedule(fields, cluster);
-  schedule.servers->asynchronous = true;
-  schedule.cycle = read_steps(fields.at("interval"));
-  schedule.make = [interval = schedule.cycle](const ScheduleInput& input) { return downpour(interval, input); };
-  return schedule;
-}
+Schedule read_downpour(Object& fields, const Cluster& cluster) { return read_learners(fields, cluster, downpour); }
 
 }  // namespace syncopate

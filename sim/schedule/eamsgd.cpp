@@ -23,12 +23,6 @@ Program eamsgd(int interval, const ScheduleInput& input) {
 
 }  // namespace
 
-Schedule read_eamsgd(Object& fields, const Cluster& cluster) {
-  Schedule schedule = read_server_schedule(fields, cluster);
-  schedule.servers->asynchronous = true;
-  schedule.cycle = read_steps(fields.at("interval"));
-  schedule.make = [interval = schedule.cycle](const ScheduleInput& input) { return eamsgd(interval, input); };
-  return schedule;
-}
+Schedule read_eamsgd(Object& fields, const Cluster& cluster) { return read_learners(fields, cluster, eamsgd); }
 
 }  // namespace syncopate

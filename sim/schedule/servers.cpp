@@ -46,6 +46,14 @@ Schedule read_server_schedule(Object& fields, const Cluster& cluster) {
   return schedule;
 }
 
+Schedule read_learners(Object& fields, const Cluster& cluster, Program (*program)(int interval, const ScheduleInput& input)) {
+  Schedule schedule = read_server_schedule(fields, cluster);
+  schedule.servers->asynchronous = true;
+  schedule.cycle = read_steps(fields.at("interval"));
+  schedule.make = [program, interval = schedule.cycle](const ScheduleInput& input) { return program(interval, input); };
+  return schedule;
+}
+
 GroupingFunction read_server_grouping(Object& fields) {
   const auto grouping = fields.find("grouping");
   return grouping ? read_grouping(*grouping) : GroupingFunction(group_wfbp);

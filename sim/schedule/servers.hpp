@@ -12,6 +12,9 @@ namespace syncopate {
 /// are its ranks, and there is no all-reduce. Throws InputError.
 Schedule read_server_schedule(Object& fields, const Cluster& cluster);
 
+/// Learners that make `interval` local steps between exchanges, which is read, and do not wait for each other. Throws InputError.
+Schedule read_learners(Object& fields, const Cluster& cluster, Program (*program)(int interval, const ScheduleInput& input));
+
 /// `grouping`, by default one group per gradient. Throws InputError.
 GroupingFunction read_server_grouping(Object& fields);
 
