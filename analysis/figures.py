@@ -11,7 +11,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
 import style
-from style import PARTS, Names, Sheet, legend_height, look, text_width, time_axis, wrap
+from style import PARTS, Names, Sheet, legend_height, look, text_width, wrap
+from units import significant, time_axis
 
 WIDTH, NARROW = 7.16, 4.9   # inches: two columns of a paper, or a figure of one panel
 ROW_GAP = 0.44              # inches: title and tick labels of a small panel
@@ -150,7 +151,7 @@ def split_bars(axes, rows, names, factor, size=6.3):
         left = [start + width for start, width in zip(left, widths)]
     shift = ScaledTranslation(0.03, 0, axes.figure.dpi_scale_trans)
     for y, total in zip(where, rows["iteration_s"] * factor):
-        axes.text(total, y, style.significant(total), va="center_baseline", fontsize=size, color=style.INK,
+        axes.text(total, y, significant(total), va="center_baseline", fontsize=size, color=style.INK,
                   transform=axes.transData + shift)
 
 
@@ -296,7 +297,7 @@ def scaling_bars(axes, rows, labels, styles, column, frame, first, size=7):
     for y, name in enumerate(names):
         for value in rows[rows["series"] == name][column]:
             axes.barh([y], [value], height=0.68, color=styles[name].color, label=name, linewidth=0, zorder=3)
-            axes.text(value, y, style.significant(value), va="center_baseline", fontsize=size - 0.5, zorder=4,
+            axes.text(value, y, significant(value), va="center_baseline", fontsize=size - 0.5, zorder=4,
                       transform=axes.transData + ScaledTranslation(0.04, 0, axes.figure.dpi_scale_trans),
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6})
     top = max(frame[column].max(), 1.0 if column == "efficiency" else frame["workers"].max())

@@ -24,6 +24,24 @@ def subject(runs, frame):
                         + [f"cluster {cluster}" for cluster in lone_cluster(frame)])
 
 
+FIDELITIES = {
+    "alpha-beta": "an all-reduce takes what its formula says, and no links but those of parameter servers are shared",
+    "per-message": "every message of a collective moves by itself, at the full bandwidth of its path",
+    "flow": "every message of a collective is a flow, and flows share the links on their paths fairly",
+}
+
+
+def fidelity(frame):
+    """Sentences: how finely every row was simulated, and what that means."""
+    counts = frame["fidelity"].value_counts(sort=False)
+    meanings = [f"{name}: {FIDELITIES[name]}" for name in counts.index if name in FIDELITIES]
+    if len(counts) > 1:
+        parts = ", ".join(f"{name} at {count} point{'s' if count > 1 else ''}" for name, count in counts.items())
+        return " ".join([f"Fidelity differs: {parts}; All rows says which."] + [f"{text[0].upper()}{text[1:]}." for text in meanings])
+    rows = f"All {len(frame)} points are" if len(frame) > 1 else "The point is"
+    return f"{rows} simulated at fidelity {''.join(meanings) or counts.index[0]}."
+
+
 def lone_cluster(frame):
     """The name of the only cluster, as a list, where no panel's title has it; else an empty list."""
     names = distinct(frame["cluster"])

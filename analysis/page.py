@@ -9,24 +9,26 @@ import notes
 from answer import WITHIN, sentences
 from columns import COLUMNS
 from labels import parse, short
-from style import duration, significant
+from units import duration, significant
 
 PIXELS_PER_INCH = 140     # the size at which a figure's smallest text still reads like the page's
 
 
-def page(runs, frame, styles, found, drawings, remarks):
-    """`found` are the winners, `drawings` (title, caption, svg text), `remarks` sentences about files left out."""
+def page(runs, frame, styles, found, drawings, remarks, links=""):
+    """`found` are the winners, `drawings` (title, caption, svg text), `remarks` sentences about files left out, `links` a section."""
     title = ", ".join(notes.distinct(run.name for run in runs))
     css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     body = [
         f"<h1>{escape(title)}</h1>",
         '<p class="quiet">Simulated data-parallel training, by Syncopate.</p>',
+        f'<p class="quiet">{escape(notes.fidelity(frame))}</p>',
         warning_box(runs),
         about(runs, frame),
         "<h2>Which schedule is fastest</h2>" if frame["choice"].nunique() > 1 else "<h2>Result</h2>",
         answer(found, frame, styles),
         *(figure(number, *drawing) for number, drawing in enumerate(drawings, 1)),
         "".join(f'<p class="quiet">{escape(remark)}</p>' for remark in remarks),
+        links,
         "<h2>All rows</h2>",
         '<p class="quiet">Numbers are rounded to six significant digits.</p>',
         all_rows(runs, frame),
@@ -71,7 +73,6 @@ def about(runs, frame):
         ("Nodes", several(sizes)),
         ("Schedules" if frame["schedule"].nunique() > 1 else "Schedule", several(frame["schedule"])),
         ("All-reduce", several(frame["all_reduce"])),
-        ("Fidelity", several(frame["fidelity"])),
         ("Scenario", several(PurePath(str(run.about["scenario_file"])).name for run in runs
                              if run.about["scenario_file"])),
         ("Changed", per_run(runs, notes.changed)),
@@ -186,7 +187,7 @@ def all_rows(runs, frame):
 
 
 REPEATED = {"/cluster": "cluster", "/cluster/name": "cluster", "/cluster/nodes": "nodes", "/schedule/name": "schedule",
-            "/all_reduce": "all_reduce", "/all_reduce/name": "all_reduce"}
+            "/all_reduce": "all_reduce", "/all_reduce/name": "all_reduce", "/fidelity": "fidelity"}
 
 
 def repeats(frame, pointer):

@@ -8,7 +8,7 @@ import notes
 from page import figure
 from paper_remarks import INPUT
 from published import CLOSE
-from style import significant
+from units import significant
 
 HEAD = [("Paper", "text"), ("Place", "text"), ("Quantity", "text wide"), ("Published", ""), ("Ours", ""), ("Difference", ""),
         ("Inputs given", "text"), ("Remark", "text wide")]

@@ -11,6 +11,7 @@ import figures
 import style
 import timeline
 from style import Names, Sheet, legend_height, look, wrap
+from units import time_axis
 
 WIDTH, TEXT = 9.0, 8.6      # inches, points
 NAMES = 2.2                 # inches: names left of rows are wrapped to this width
@@ -86,7 +87,7 @@ def scaling_row(sheet, top, height, rows, labels, styles, bars):
 
 def split(axes, rows, labels, styles):
     names = list(labels.texts)
-    factor, unit = style.time_axis(rows["iteration_s"].max())
+    factor, unit = time_axis(rows["iteration_s"].max())
     figures.split_bars(axes, rows, names, factor, TEXT)
     nodes = rows["nodes"].iloc[0]
     axes.set_title(f"Iteration time on {nodes} node{'s' if nodes > 1 else ''}")

@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import figures  # noqa: E402
 import labels  # noqa: E402
+import links  # noqa: E402
+import links_table  # noqa: E402
 import notes  # noqa: E402
 import page  # noqa: E402
 import picture  # noqa: E402
@@ -111,7 +113,8 @@ def make(options):
         if options.format == "html":
             drawings = [(*caption(name, frame), style.to_bytes(figure, "svg").decode())
                         for name, figure in made.items()]
-            text = page.page(runs, frame, styles, winners(frame), drawings, remarks)
+            busy = links_table.section(links.read_all(runs, frame), frame, styles)
+            text = page.page(runs, frame, styles, winners(frame), drawings, remarks, busy)
             files.append((Path(options.output), text.encode()))
         else:
             files += [(place(options.output, f"{name}.{options.format}"), style.to_bytes(figure, options.format))

@@ -1,7 +1,8 @@
 """How figures look: one colour, marker and dash per schedule for ever, fonts, layout in inches, deterministic files.
 
-Colours are those of Okabe and Ito, which stay apart for colour-blind readers; the yellow is left out, for it
-vanishes on white. Schedules that are often compared differ in colour; the rest also differ in marker and dash.
+No two schedules share a colour, nor marker and dash together. The first eight colours are those of Okabe and Ito, which stay apart
+for colour-blind readers (the yellow is left out, for it vanishes on white); the others lie as far from these and from each other as
+colours can that are neither pale nor garish.
 """
 
 import io
@@ -18,12 +19,17 @@ from matplotlib.textpath import TextPath
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+INDIGO, CRIMSON, MINT, BROWN = "#441199", "#BB1144", "#44D080", "#885522"
+VIOLET, MOSS, MAGENTA, PETROL = "#8877FF", "#3E5500", "#992299", "#004C66"
+WINE, OLIVE = "#770022", "#999944"
 WAITING, REFERENCE, QUIET, INK = "#CCCCCC", "#A6A6A6", "#5F6368", "#202124"
 
 SOLID, DASHED, DOTTED, MIXED = "-", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.4, 1.2, 1.4))
 DASHES, MARKERS = [SOLID, DASHED, MIXED, DOTTED], "osD^vP*X<>ph"
 MARKER_SCALE = {"*": 1.6, "P": 1.2, "X": 1.2, "p": 1.15, "h": 1.1, "D": 0.9}   # to look equally large
-HUES = [BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, BLACK, GREY]
+SPARE = [WINE, OLIVE]       # no schedule's below
+HUES = [BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, BLACK, GREY,
+        INDIGO, CRIMSON, MINT, BROWN, VIOLET, MOSS, MAGENTA, PETROL, *SPARE]
 
 SCHEDULES = {
     "s-sgd": (BLACK, "o", SOLID),
@@ -34,14 +40,14 @@ SCHEDULES = {
     "mg-wfbp-optimal": (SKY, "o", DASHED),
     "ps-sgd": (GREY, "s", DASHED),
     "asgd": (PURPLE, "X", SOLID),
-    "ssd-sgd": (GREEN, "P", SOLID),
-    "downpour": (BLUE, "v", DOTTED),
-    "eamsgd": (ORANGE, "<", DASHED),
-    "dts": (PURPLE, "D", DASHED),
-    "sasgd": (SKY, "p", DOTTED),
-    "local-sgd": (GREY, "h", MIXED),
-    "lasgd": (VERMILLION, "*", DASHED),
-    "sgp": (BLACK, ">", DOTTED),
+    "ssd-sgd": (MOSS, "P", SOLID),
+    "downpour": (INDIGO, "v", DOTTED),
+    "eamsgd": (BROWN, "<", DASHED),
+    "dts": (VIOLET, "D", DASHED),
+    "sasgd": (PETROL, "p", DOTTED),
+    "local-sgd": (MINT, "h", MIXED),
+    "lasgd": (CRIMSON, "*", DASHED),
+    "sgp": (MAGENTA, ">", DOTTED),
 }
 
 PARTS = {"compute_s": ("compute", BLUE), "wait_s": ("waiting or slowed down", WAITING),
@@ -79,7 +85,7 @@ def other_hue(schedule, number):
     first = variant(schedule, 0)
     hues = [first.color] + [color for color in HUES if color != first.color]
     return Style(hues[number % len(hues)], MARKERS[(MARKERS.index(first.marker) + number) % len(MARKERS)],
-                 DASHES[number // len(hues) % len(DASHES)])
+                 DASHES[number // 8 % len(DASHES)])
 
 
 def variant(schedule, number):
@@ -95,7 +101,7 @@ def variant(schedule, number):
 def unknown(schedule):
     """The look of a schedule that has no row above: a function of its name alone."""
     code = zlib.crc32(schedule.encode())
-    return HUES[code % 8], MARKERS[code // 8 % len(MARKERS)], DASHES[code // 128 % 4]
+    return SPARE[code % len(SPARE)], MARKERS[code // 8 % len(MARKERS)], DASHES[code // 128 % 4]
 
 
 @contextmanager
@@ -204,26 +210,3 @@ class Names:
         self.texts = {name: "\n".join(wrap(name, size, limit)) for name in names}
         self.width = max(text_width(line, size) for text in self.texts.values() for line in text.split("\n"))
         self.row = 0.0185 * size * max(text.count("\n") + 1 for text in self.texts.values())
-
-
-def significant(value, digits=3):
-    """A number to some significant digits, never in exponent notation where it can be read without."""
-    if value == 0:
-        return "0"
-    if not 1e-4 <= abs(value) < 1e15:
-        return f"{value:.{digits - 1}e}"
-    exponent = int(f"{abs(value):.{digits - 1}e}".split("e")[1])
-    return f"{value:.{max(0, digits - 1 - exponent)}f}"
-
-
-def duration(seconds):
-    """Seconds with the unit that reads best, to three digits: 213 ms, 1.20 s."""
-    for limit, scale, unit in ((1e-3, 1e6, "µs"), (1, 1e3, "ms"), (float("inf"), 1, "s")):
-        if seconds < limit and float(significant(seconds * scale)) < limit * scale:
-            return f"{significant(seconds * scale)} {unit}"
-    return f"{significant(seconds)} s"
-
-
-def time_axis(seconds):
-    """(factor, unit) for an axis that reaches so many seconds."""
-    return (1e3, "ms") if seconds < 2 else (1.0, "s")

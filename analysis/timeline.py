@@ -11,7 +11,8 @@ import style
 from errors import InputError
 from figures import NAMES, TITLE_LINE, WIDTH, heading, heading_height, name_rows
 from results import read_json, shown
-from style import Names, Sheet, legend_height, look, time_axis, wrap
+from style import Names, Sheet, legend_height, look, wrap
+from units import duration, time_axis
 
 COMPUTE, COMMUNICATION = 1, 2
 PHASES = {"forward": ("forward", style.SKY), "backward": ("backward", style.BLUE), "update": ("update", style.GREEN),
@@ -175,7 +176,7 @@ def figure(lanes, styles, notes):
 def end_label(one):
     """The iteration's length; and the mean where the one that is drawn is not like it, for not every step communicates."""
     unlike = one.mean and abs(one.length / one.mean - 1) > 0.05
-    return style.duration(one.length) + (f"\nmean {style.duration(one.mean)}" if unlike else "")
+    return duration(one.length) + (f"\nmean {duration(one.mean)}" if unlike else "")
 
 
 def shown_worker(lanes):

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/choice.hpp"
 #include "base/fields.hpp"
 
@@ -72,9 +74,42 @@ void read_links(Object& fields, Cluster& cluster) {
     cluster.link = read_link(*link);
   } else if (alone) {
     cluster.link = cluster.regions->wan[0][1];  // no two nodes of a region need one
+    cluster.has_link = false;
   } else {
     regions->fail_because(R"(regions of several nodes need a "link" between these)");
   }
+}
+
+void read_nics(Object& fields, Cluster& cluster) {
+  constexpr int most_nics = 64;
+  const auto nics = fields.find("nics");
+  if (!nics) return;
+  cluster.nics = static_cast<int>(nics->integer(1, most_nics));
+  cluster.link.bandwidth = cluster.nics * cluster.link.bandwidth;
+}
+
+struct PlacementRow {
+  std::string_view name;
+  Placement::Kind kind;
+};
+constexpr std::array placements = {PlacementRow{"linear", Placement::Kind::linear}, PlacementRow{"by-region", Placement::Kind::by_region},
+                                   PlacementRow{"random", Placement::Kind::random}};
+
+Placement read_placement(const Field& field, const Cluster& cluster) {
+  Placement placement;
+  if (field.json().is_object()) {
+    Object fields(field);
+    placement.kind = choose<PlacementRow>(fields.at("name"), placements).kind;
+    constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
+    if (const auto seed = fields.find("seed")) placement.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));
+    fields.finish();
+  } else {
+    placement.kind = choose<PlacementRow>(field, placements).kind;
+  }
+  if (placement.kind == Placement::Kind::by_region && !cluster.regions) {
+    field.fail_because("the cluster has no regions to place nodes by; use \"linear\" or \"random\"");
+  }
+  return placement;
 }
 
 }  // namespace
@@ -83,8 +118,6 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   Object fields(Field(document, pointer, document.root().at(JsonPointer(pointer))));
   Cluster cluster;
   fields.format("cluster/1", pointer.empty());
-  fields.not_built_yet("nics", "several network interfaces per node are", 1);
-  fields.not_built_yet("placement", "other placements are", "linear");
 
   const auto name = fields.find("name");
   cluster.name = name ? name->text() : "cluster";
@@ -94,7 +127,14 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   read_links(fields, cluster);
   if (const auto reduce = fields.find("reduce_s_per_B")) cluster.reduce = reduce->seconds_per_byte();
   const auto topology = fields.find("topology");
-  cluster.topology = topology ? &read_topology(*topology) : &topologies().front();
+  cluster.topology = topology ? read_topology(*topology, cluster.nodes) : default_topology();
+  if (topology && cluster.regions && cluster.topology->name() != default_topology()->name()) {
+    topology->fail_because(fmt::format("nodes of a region form a star, and regions have links to each other; leave out \"{}\"", cluster.topology->name()));
+  }
+  read_nics(fields, cluster);
+  const auto placement = fields.find("placement");
+  if (cluster.regions) cluster.placement.kind = Placement::Kind::by_region;
+  if (placement) cluster.placement = read_placement(*placement, cluster);
   if (const auto fit = fields.find("fit")) cluster.fit = read_fit(*fit);
   constexpr double widest = 100.0;
   if (const auto cv = fields.find("latency_cv")) cluster.latency_cv = cv->number(0.0, widest);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -19,6 +21,17 @@ struct Fit {
   const Collective* algorithm = nullptr;
 };
 
+/// Which place of the network each node has.
+struct Placement {
+  enum class Kind {
+    linear,     ///< node i at place i; on regions, region after region as in the file
+    by_region,  ///< region after region in the order in which a ring is fastest
+    random,
+  };
+  Kind kind = Kind::linear;
+  std::uint64_t seed = 1;  ///< of `random`
+};
+
 /// The file format cluster/1: nodes and the network between them.
 struct Cluster {
   std::string name;
@@ -26,9 +39,12 @@ struct Cluster {
   int nodes = 1;
   int gpus_per_node = 1;
   Link link;              ///< between two nodes; on regions, of the same region
+  bool has_link = true;   ///< false: on regions of one node each, nobody uses it
   Link intra_node;        ///< between two GPUs of a node, where there are several
   SecondsPerByte reduce;  ///< time to add one byte of two gradients
-  const Topology* topology = nullptr;
+  int nics = 1;           ///< network interfaces per node, each with a link of its own; `link` is all of them together
+  std::shared_ptr<const Topology> topology;
+  Placement placement;
   std::optional<Fit> fit;
   std::optional<Regions> regions;
   double latency_cv = 0.0;  ///< collectives' latencies vary: coefficient of variation of a lognormal factor

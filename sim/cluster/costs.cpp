@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cluster/placement.hpp"
+
 namespace syncopate {
 
 namespace {
@@ -23,7 +25,11 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const Collective& betwe
   }
   if (cluster.regions) {
     order_ = fastest_order(*cluster.regions, cluster.link, bytes, cluster.reduce);
-    hops_ = ring_hops(*cluster.regions, order_, cluster.link);
+    std::vector<std::size_t> of_nodes = regions_of_places(*cluster.regions);
+    const std::vector<std::size_t> of_places = of_nodes;
+    const std::vector<int> places = places_of_nodes(cluster, cluster.nodes, order_);
+    for (std::size_t node = 0; node < places.size(); ++node) of_nodes[node] = of_places[static_cast<std::size_t>(places[node])];
+    hops_ = ring_hops(*cluster.regions, of_nodes, cluster.link);
     const Seconds latency = ring_all_reduce(hops_, Bytes(0), cluster.reduce);
     const Seconds all = ring_all_reduce(hops_, bytes, cluster.reduce);
     line_ = own_within + CostLine{latency, SecondsPerByte((all - latency).value / bytes.value)};
@@ -69,6 +75,7 @@ CollectiveTime CollectiveCosts::compute(Operation operation, Bytes bytes) const 
 
 std::vector<std::string> CollectiveCosts::region_order() const {
   std::vector<std::string> names;
+  if (cluster_.placement.kind != Placement::Kind::by_region) return names;
   names.reserve(order_.size());
   for (const std::size_t region : order_) names.push_back(cluster_.regions->list[region].name);
   return names;

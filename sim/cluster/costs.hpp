@@ -33,7 +33,9 @@ class CollectiveCosts {
   /// An all-reduce among the GPUs of a node.
   CostLine within_node() const { return within_; }
 
-  /// The regions' names as the ring passes through them; empty without regions, or when a fit replaces their links.
+  /// The regions' names as the ring passes through them; empty unless nodes are placed by region, or when a fit replaces their links.
+  /// The indices of regions in that order, likewise.
+  const std::vector<std::size_t>& fastest_region_order() const { return order_; }
   std::vector<std::string> region_order() const;
 
  private:

@@ -46,6 +46,20 @@ std::vector<Region> read_region_list(const Field& field) {
   return regions;
 }
 
+std::vector<BandwidthChange> read_changes(const Field& field) {
+  std::vector<BandwidthChange> changes;
+  for (const Field& entry : field.list()) {
+    Object fields(entry);
+    const Field at = fields.at("at_s");
+    changes.push_back({at.seconds(), fields.at("bandwidth").bandwidth()});
+    fields.finish();
+    if (changes.size() > 1 && changes[changes.size() - 2].at >= changes.back().at) {
+      at.fail(fmt::format("a time after the change before, which is at {} s", changes[changes.size() - 2].at.value));
+    }
+  }
+  return changes;
+}
+
 /// A tour that is at most twice the shortest, by the time of one message over each link.
 Order short_tour(const Regions& regions, Bytes chunk) {
   using Graph = boost::adjacency_matrix<boost::undirectedS, boost::no_property, boost::property<boost::edge_weight_t, double>>;
@@ -86,7 +100,10 @@ Regions read_regions(const Field& regions_field, const Field& wan_field) {
     if (known[a][b]) between.fail_because(fmt::format("{} and {} have two links; give them one", pair[0].text(), pair[1].text()));
     known[a][b] = known[b][a] = true;
     const Seconds round_trip = fields.at("rtt").latency();
-    regions.wan[a][b] = regions.wan[b][a] = {fields.at("bandwidth").bandwidth(), round_trip / 2.0};
+    Link link = {fields.at("bandwidth").bandwidth(), round_trip / 2.0, Bytes(0), {}};
+    if (const auto window = fields.find("tcp_window")) link.window = window->bytes();
+    if (const auto profile = fields.find("bandwidth_profile")) link.changes = read_changes(*profile);
+    regions.wan[a][b] = regions.wan[b][a] = link;
     fields.finish();
   }
   for (std::size_t a = 0; a < count; ++a) {
@@ -100,12 +117,20 @@ Regions read_regions(const Field& regions_field, const Field& wan_field) {
   return regions;
 }
 
-std::vector<Hop> ring_hops(const Regions& regions, const Order& order, const Link& inside) {
+std::vector<std::size_t> regions_of_nodes(const Regions& regions, const Order& order) {
+  std::vector<std::size_t> of_nodes;
+  of_nodes.reserve(static_cast<std::size_t>(regions.nodes()));
+  for (const std::size_t region : order) of_nodes.insert(of_nodes.end(), static_cast<std::size_t>(regions.list[region].nodes), region);
+  return of_nodes;
+}
+
+std::vector<Hop> ring_hops(const Regions& regions, const std::vector<std::size_t>& of_nodes, const Link& inside) {
   std::vector<Hop> hops;
-  hops.reserve(static_cast<std::size_t>(regions.nodes()));
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    hops.insert(hops.end(), static_cast<std::size_t>(regions.list[order[i]].nodes) - 1, inside.hop());
-    hops.push_back(regions.wan[order[i]][order[(i + 1) % order.size()]].hop());
+  hops.reserve(of_nodes.size());
+  for (std::size_t node = 0; node < of_nodes.size(); ++node) {
+    const std::size_t from = of_nodes[node];
+    const std::size_t to = of_nodes[(node + 1) % of_nodes.size()];
+    hops.push_back(from == to ? inside.hop() : regions.wan[from][to].hop());
   }
   return hops;
 }
@@ -118,7 +143,7 @@ Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByt
 Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma) {
   constexpr std::size_t most_tried = 9;
   constexpr double most_messages = 1e9;
-  const auto time = [&](const Order& order) { return ring_all_reduce(ring_hops(regions, order, inside), bytes, gamma); };
+  const auto time = [&](const Order& order) { return ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, gamma); };
   const double nodes = regions.nodes();
   double orders = 1.0;
   for (std::size_t i = 2; i < regions.list.size(); ++i) orders *= static_cast<double>(i);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -8,12 +9,24 @@
 
 namespace syncopate {
 
+/// From a time on, a link has another bandwidth.
+struct BandwidthChange {
+  Seconds at;
+  Rate bandwidth;
+};
+
 /// A network link between two nodes; `latency` is end to end.
 struct Link {
   Rate bandwidth;
   Seconds latency;
+  Bytes window;                          ///< > 0: what a flow may have under way, as TCP, so that it is never faster than window / rtt
+  std::vector<BandwidthChange> changes;  ///< in the order of time
 
-  Hop hop() const { return {latency, inverse(bandwidth)}; }
+  bool has_window() const { return window > Bytes(0) && latency > Seconds(0); }
+  Rate window_rate() const { return Rate(window.value / (2.0 * latency.value)); }
+  /// What one flow alone gets of it, at first.
+  Rate flow_rate() const { return has_window() ? std::min(bandwidth, window_rate()) : bandwidth; }
+  Hop hop() const { return {latency, inverse(flow_rate())}; }
 };
 
 /// Nodes in one place; all nodes of a region have the cluster's link to each other.
@@ -33,8 +46,11 @@ struct Regions {
 /// Reads `regions` and `wan` of a cluster. Throws InputError, also when two regions have no link.
 Regions read_regions(const Field& regions, const Field& wan);
 
-/// The links of a ring through all nodes: region by region in that order, `inside` between the nodes of one.
-std::vector<Hop> ring_hops(const Regions& regions, const std::vector<std::size_t>& order, const Link& inside);
+/// The regions of all nodes, one after the other, where they come in that order.
+std::vector<std::size_t> regions_of_nodes(const Regions& regions, const std::vector<std::size_t>& order);
+
+/// The links of a ring through nodes of those regions, `inside` between two of the same one.
+std::vector<Hop> ring_hops(const Regions& regions, const std::vector<std::size_t>& regions_of_nodes, const Link& inside);
 
 /// Time of a ring all-reduce over those links (see ring_time).
 Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByte gamma);

@@ -3,50 +3,43 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <simgrid/s4u.hpp>
 
 #include "base/choice.hpp"
-#include "cluster/cluster.hpp"
 
 namespace syncopate {
 
 namespace {
 
-namespace s4u = simgrid::s4u;
-
-/// A full-duplex link from every node to one switch without a limit of its own. Half of the end-to-end latency is on
-/// each side.
-std::vector<s4u::Host*> build_star(const Cluster& cluster, int nodes) {
-  s4u::NetZone* zone = s4u::create_star_zone(cluster.name);
-  std::vector<s4u::Host*> hosts;
-  hosts.reserve(static_cast<std::size_t>(nodes));
-  for (int node = 0; node < nodes; ++node) {
-    s4u::Host* host = zone->create_host(fmt::format("node-{}", node), 1.0);
-    const s4u::Link* link = zone->create_split_duplex_link(fmt::format("link-{}", node), cluster.link.bandwidth.value)
-                                ->set_latency(cluster.link.latency.value / 2)
-                                ->seal();
-    zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {{link, s4u::LinkInRoute::Direction::UP}}, true);
-    hosts.push_back(host);
-  }
-  zone->seal();
-  return hosts;
-}
-
 constexpr std::array table = {
-    Topology{"star", "every node has a link of its own to one non-blocking switch", "", build_star},
+    TopologyRow{"star", "every node has a link of its own to one non-blocking switch", "", "", read_star},
+    TopologyRow{"fat-tree", "three levels of switches with k ports; fewer links above the leaf switches where oversubscribed",
+                "k (the smallest that fits), oversubscription (1)", "", read_fat_tree},
+    TopologyRow{"torus", "a grid of two or three dimensions whose ends meet; nodes are linked to their neighbours",
+                "dimensions (a square that fits)", "", read_torus},
+    TopologyRow{"dragonfly", "groups of chassis of routers with nodes; one link between each two groups", "groups, chassis, routers, nodes",
+                R"({"name": "dragonfly", "groups": 3, "chassis": 4, "routers": 4, "nodes": 2})", read_dragonfly},
 };
-
-const std::vector<std::string> not_built_yet = {"fat-tree", "torus", "dragonfly"};
 
 }  // namespace
 
-std::span<const Topology> topologies() { return table; }
+std::span<const TopologyRow> topologies() { return table; }
 
-const Topology& read_topology(const Field& field) {
-  if (!field.json().is_object()) return choose(field, topologies(), not_built_yet);
+std::shared_ptr<const Topology> read_topology(const Field& field, int nodes) {
+  if (!field.json().is_object()) {
+    const TopologyRow& row = choose(field, topologies());
+    if (!row.example.empty()) field.fail_because(fmt::format("a {} needs its sizes; for instance {}", row.name, row.example));
+    const Document no_parameters(Json{{"name", row.name}}, field.document().file());
+    Object fields{Field(no_parameters)};
+    fields.find("name");
+    return row.read(fields, nodes);
+  }
   Object fields(field);
-  const Topology& topology = choose(fields.at("name"), topologies(), not_built_yet);
+  const std::shared_ptr<const Topology> topology = choose(fields.at("name"), topologies()).read(fields, nodes);
   fields.finish();
+  if (topology->places() < nodes) {
+    field.fail_because(fmt::format("a {} of this size has places for {} nodes, the cluster has {}; use {}", topology->name(), topology->places(),
+                                   nodes, topology->advice(nodes)));
+  }
   return topology;
 }
 

@@ -1,8 +1,11 @@
 #include "collective/collectives.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "base/choice.hpp"
 #include "collective/collective.hpp"
@@ -21,16 +24,38 @@ constexpr std::array table = {
     Collective{"ring",
                "reduce-scatter, then all-gather, round a ring: the least bytes, 2(N-1) latencies",
                {[](int ranks) { return 2.0 * (ranks - 1); }, all_but_one, 2.0, [](int ranks) { return ranks - 1.0; }},
+               ring_plan,
+               false,
+               false,
                ""},
-    Collective{"binary-tree", "reduce to a root, then broadcast, along a binomial tree", {twice_lg, lg, 2.0, lg}, ""},
-    Collective{
-        "recursive-doubling", "exchange everything with partners 1, 2, 4, ... ranks away: the fewest latencies", {lg, lg, 1.0, lg}, ""},
-    Collective{
-        "halving-doubling", "reduce-scatter by recursive halving, then all-gather by doubling", {twice_lg, all_but_one, 2.0, lg}, ""},
+    Collective{"binary-tree",
+               "reduce to a root, then broadcast, along a binomial tree",
+               {twice_lg, lg, 2.0, lg},
+               binary_tree_plan,
+               false,
+               true,
+               ""},
+    Collective{"recursive-doubling",
+               "exchange everything with partners 1, 2, 4, ... ranks away: the fewest latencies",
+               {lg, lg, 1.0, lg},
+               recursive_doubling_plan,
+               false,
+               false,
+               ""},
+    Collective{"halving-doubling",
+               "reduce-scatter by recursive halving, then all-gather by doubling",
+               {twice_lg, all_but_one, 2.0, lg},
+               halving_doubling_plan,
+               false,
+               false,
+               ""},
     Collective{
         "double-binary-tree",
-        "two trees with half of the bytes each, as the MG-WFBP paper counts them",
+        "two trees with half of the bytes each, pipelined; alpha-beta counts them as the MG-WFBP paper does",
         {twice_lg, one, 1.0, lg},
+        double_binary_tree_plan,
+        true,
+        true,
         "double-binary-tree costs what the MG-WFBP paper says; its bandwidth term is below the bound 2(N-1)/N beta of any all-reduce"},
 };
 
@@ -55,20 +80,48 @@ std::string_view to_string(Operation operation) {
 
 std::span<const Collective> collectives() { return table; }
 
-const Collective& read_collective(const Field& field) {
-  if (!field.json().is_object()) return field.json() == two_level ? table.front() : choose(field, collectives());
+AllReduce default_all_reduce() { return {&table.front(), std::string(table.front().name), false, Bytes(0)}; }
+
+AllReduce read_all_reduce(const Field& field) {
+  AllReduce all_reduce = default_all_reduce();
+  if (!field.json().is_object()) {
+    all_reduce.two_level = field.json() == two_level;
+    if (!all_reduce.two_level) all_reduce.algorithm = &choose(field, collectives());
+    all_reduce.name = field.text();
+    return all_reduce;
+  }
   Object fields(field);
   const Field name = fields.at("name");
-  if (name.json() != two_level) {
-    const Collective& collective = choose(name, collectives());
-    fields.finish();
-    return collective;
+  all_reduce.two_level = name.json() == two_level;
+  if (all_reduce.two_level) {
+    if (const auto between = fields.find("between")) all_reduce.algorithm = &read_between(*between);
+  } else {
+    all_reduce.algorithm = &choose(name, collectives());
   }
-  fields.not_built_yet("chunk", "two levels that overlap are");
-  const auto between = fields.find("between");
-  const Collective& collective = between ? read_between(*between) : table.front();
+  all_reduce.name = name.text();
+  if (const auto chunk = fields.find("chunk")) {
+    all_reduce.chunk = chunk->bytes();
+    if (!all_reduce.two_level && !all_reduce.algorithm->takes_chunks) {
+      chunk->fail_because(fmt::format("{} has nothing to pipeline; leave \"chunk\" out, or use a tree or two-level", all_reduce.algorithm->name));
+    }
+  }
   fields.finish();
-  return collective;
+  return all_reduce;
+}
+
+int chunks_of(const AllReduce& all_reduce, Bytes bytes) {
+  constexpr double most_chunks = 4096.0;
+  const double trees = !all_reduce.two_level && all_reduce.algorithm->is_pipelined ? 2.0 : 1.0;
+  return static_cast<int>(std::clamp(std::ceil(bytes / all_reduce.chunk / trees), 1.0, most_chunks));
+}
+
+Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, int chunks) {
+  const Collective& algorithm = *all_reduce.algorithm;
+  const bool has_chunk = all_reduce.chunk > Bytes(0);
+  const int own_chunks = algorithm.is_pipelined ? double_tree_chunks(nodes) : 1;
+  const bool between_levels = has_chunk && all_reduce.two_level;
+  return two_level_plan(operation, nodes, ranks_per_node, algorithm.plan, has_chunk && !between_levels ? chunks : own_chunks,
+                        between_levels ? chunks : 1);
 }
 
 }  // namespace syncopate

@@ -7,6 +7,7 @@
 
 #include "base/fields.hpp"
 #include "collective/cost.hpp"
+#include "collective/plan.hpp"
 
 namespace syncopate {
 
@@ -15,14 +16,35 @@ struct Collective {
   std::string_view name;
   std::string_view meaning;
   CostShape cost;
-  std::string_view caveat;  ///< what every report must say of its figures, or empty
+  Plan (*plan)(Operation operation, int ranks, int chunks);
+  bool is_pipelined;        ///< always in chunks
+  bool takes_chunks;        ///< `chunk` means something to it
+  std::string_view caveat;  ///< what every report must say of its figures in alpha-beta fidelity, or empty
+};
+
+/// How a scenario's all-reduces move their bytes.
+struct AllReduce {
+  const Collective* algorithm = nullptr;  ///< with several GPUs per node, among the nodes
+  std::string name;                       ///< as the scenario calls it
+  bool two_level = false;                 ///< called so
+  Bytes chunk;                            ///< > 0: of a pipeline
 };
 
 /// The table: to add an algorithm, add a row (and its closed form's test).
 std::span<const Collective> collectives();
 
-/// Reads an algorithm's name (or an object with its `name`). `two-level`, with the algorithm `between` the nodes (ring), says
-/// what holds of every algorithm where nodes have several GPUs. Throws InputError with the nearest name.
-const Collective& read_collective(const Field& field);
+/// Reads an algorithm's name (or an object with its `name`, and a `chunk` where it is a pipeline). `two-level`, with the algorithm
+/// `between` the nodes (ring), says what holds of every algorithm where nodes have several GPUs; its chunks are inside the nodes
+/// and between them at the same time. Throws InputError with the nearest name.
+AllReduce read_all_reduce(const Field& field);
+
+/// The ring.
+AllReduce default_all_reduce();
+
+/// In how many chunks so many bytes go. Requires a `chunk`.
+int chunks_of(const AllReduce& all_reduce, Bytes bytes);
+
+/// The messages of a collective over nodes with so many ranks each. `chunks`: of the pipeline, where there is a `chunk`.
+Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, int chunks);
 
 }  // namespace syncopate

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/flows.hpp"
 #include "engine/parameter_server.hpp"
 #include "engine/peer_links.hpp"
 #include "engine/simulate.hpp"
@@ -17,10 +18,11 @@ namespace syncopate {
 /// One job while it runs: its workers, its Stream and its measured window. Private to the engine.
 class JobRun {
  public:
-  explicit JobRun(const Job& job);
+  /// `flows`: null without them; `alone`: no other job uses the network.
+  JobRun(const Job& job, const Network& network, Flows* flows, bool alone);
 
   const Job& job() const { return job_; }
-  Stream& stream() { return stream_; }
+  Stream& stream() { return *stream_; }
   /// Throws SimulationError when the job has none.
   ParameterServer& server();
   PeerLinks& peers() { return peers_; }
@@ -67,7 +69,7 @@ class JobRun {
   void check_progress(const Worker& worker) const;
 
   const Job& job_;
-  Stream stream_;
+  std::unique_ptr<Stream> stream_;
   PeerLinks peers_;
   std::optional<ParameterServer> server_;
   std::vector<std::unique_ptr<Worker>> workers_;

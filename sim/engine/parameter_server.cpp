@@ -7,6 +7,7 @@
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "engine/clock.hpp"
+#include "engine/flow_server_links.hpp"
 
 namespace syncopate {
 
@@ -24,13 +25,21 @@ void append(std::vector<Interval>& intervals, Interval next) {
 
 }  // namespace
 
-ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown)
+ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown,
+                                 const Network* network, Flows* flows)
     : setup_(setup),
       equals_(equals),
       timeline_(timeline),
       shown_(shown),
-      clients_(static_cast<std::size_t>(clients)),
-      links_(setup, clients, equals, [this](ServerLinks::Way way, int client, Seconds now) { arrived(way, client, now); }) {}
+      clients_(static_cast<std::size_t>(clients)) {
+  timeline_.server_traffic.resize(clients_.size());
+  const auto arrival = [this](ServerLinks::Way way, int client, Seconds now) { arrived(way, client, now); };
+  if (flows != nullptr) {
+    links_ = std::make_unique<FlowServerLinks>(setup, clients, *network, *flows, arrival);
+  } else {
+    links_ = std::make_unique<StarServerLinks>(setup, clients, equals, arrival);
+  }
+}
 
 std::size_t ParameterServer::add(int client, Request request) {
   Client& state = client_at(client);
@@ -129,10 +138,10 @@ void ParameterServer::next_push(int client) {
 }
 
 void ParameterServer::transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start) {
-  const Bytes moved = links_.moved_share(client) * bytes;
+  const Bytes moved = links_->moved_share(client) * bytes;
   if (moved > Bytes(0)) {
-    const Seconds after_latency = start + setup_.latency;
-    call_at(after_latency, [=, this] { links_.start(way, client, moved, after_latency); });
+    const Seconds after_latency = start + links_->latency(client);
+    call_at(after_latency, [=, this] { links_->start(way, client, moved, after_latency); });
   } else {
     call_at(start, [=, this] { arrived(way, client, start); });
   }
@@ -238,8 +247,14 @@ void ParameterServer::note_transfer(int client, Channel& channel, TransferSpan::
   channel.moving = false;
   if (is_past_window(channel.since)) return;
   append(channel.busy, {channel.since, now});
-  if (client >= shown_) return;
   const Request& moved = request(client, channel.queue.front());
+  const Window& window = timeline_.window;
+  if (window.has_opened && now > std::max(channel.since, window.open)) {
+    const double inside = (now - std::max(channel.since, window.open)) / (now - channel.since);
+    ServerTraffic& traffic = timeline_.server_traffic[static_cast<std::size_t>(client)];
+    (kind == TransferSpan::Kind::push ? traffic.pushed : traffic.pulled) += inside * moved.payload->bytes;
+  }
+  if (client >= shown_) return;
   timeline_.transfers.push_back({channel.since, now, client, moved.round, kind, moved.payload});
 }
 

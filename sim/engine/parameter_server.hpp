@@ -1,12 +1,14 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <simgrid/s4u/Actor.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "collective/collective.hpp"
+#include "engine/flows.hpp"
 #include "engine/server_links.hpp"
 #include "timeline/timeline.hpp"
 
@@ -37,7 +39,8 @@ class ParameterServer {
  public:
   /// A simulated client stands for `equals` clients that do the same at the same time. Staleness is noted in the steps of
   /// `timeline`, and single transfers for the first `shown` clients.
-  ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown);
+  /// `network` and `flows`: null for the links of a star, without flows.
+  ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown, const Network* network, Flows* flows);
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
 
@@ -150,7 +153,7 @@ class ParameterServer {
   Seconds server_free_;
   bool stopped_ = false;
   std::vector<Interval> work_;
-  ServerLinks links_;
+  std::unique_ptr<ServerLinks> links_;
 };
 
 }  // namespace syncopate

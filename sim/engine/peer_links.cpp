@@ -4,24 +4,62 @@
 
 #include <algorithm>
 
+#include "engine/clock.hpp"
+
 namespace syncopate {
 
-PeerLinks::Message PeerLinks::send(int from, int to, int round, Seconds duration, Seconds now) {
-  Seconds& free = free_[static_cast<std::size_t>(from)];
-  const Seconds start = std::max(now, free);
-  free = start + duration;
-  Inbox& inbox = inboxes_[static_cast<std::size_t>(to)];
-  const Message message = {now, start, free};
-  inbox.messages[round] = message;
-  if (inbox.waiter && inbox.awaited_round == round) {
+PeerLinks::PeerLinks(int workers, Time time, Flows* flows, Arrived arrived)
+    : time_(std::move(time)),
+      flows_(flows),
+      arrived_(std::move(arrived)),
+      free_(static_cast<std::size_t>(workers)),
+      moving_(static_cast<std::size_t>(workers)),
+      inboxes_(static_cast<std::size_t>(workers)) {}
+
+void PeerLinks::send(Message message) {
+  const int from = message.from;
+  if (flows_ == nullptr) {
+    Seconds& free = free_[worker(from)];
+    message.start = std::max(message.posted, free);
+    message.arrival = free = message.start + time_(message).total();
+    deliver(message);
+    return;
+  }
+  std::deque<Message>& queue = moving_[worker(from)];
+  const Seconds posted = message.posted;
+  queue.push_back(std::move(message));
+  if (queue.size() == 1) call_at(posted, [this, from, posted] { move_next(from, posted); });
+}
+
+void PeerLinks::move_next(int from, Seconds now) {
+  if (stopped_) return;
+  Message& message = moving_[worker(from)].front();
+  message.start = now;
+  flows_->start(from, message.to, message.payload->bytes, [this, from](Seconds transferred) {
+    const Seconds arrival = transferred + time_(moving_[worker(from)].front()).latency;
+    call_at(arrival, [this, from, arrival] {
+      if (stopped_) return;
+      std::deque<Message>& queue = moving_[worker(from)];
+      queue.front().arrival = arrival;
+      deliver(queue.front());
+      queue.pop_front();
+      if (!queue.empty()) move_next(from, arrival);
+    });
+  });
+}
+
+void PeerLinks::deliver(const Message& message) {
+  arrived_(message);
+  Inbox& inbox = inboxes_[worker(message.to)];
+  inbox.messages[message.round] = message;
+  if (inbox.waiter && inbox.awaited_round == message.round) {
     inbox.waiter->resume();
     inbox.waiter = nullptr;
   }
-  return message;
 }
 
 PeerLinks::Message PeerLinks::receive(int to, int round) {
-  Inbox& inbox = inboxes_[static_cast<std::size_t>(to)];
+  Inbox& inbox = inboxes_[worker(to)];
   if (!inbox.messages.contains(round)) {
     inbox.awaited_round = round;
     inbox.waiter = simgrid::s4u::Actor::self();
@@ -29,6 +67,8 @@ PeerLinks::Message PeerLinks::receive(int to, int round) {
   }
   return inbox.messages.extract(round).mapped();
 }
+
+bool PeerLinks::is_busy(int rank, Seconds time) const { return free_[worker(rank)] > time || !moving_[worker(rank)].empty(); }
 
 std::string PeerLinks::describe_waits() const {
   std::string text;

@@ -1,35 +1,51 @@
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <map>
 #include <simgrid/s4u/Actor.hpp>
 #include <string>
 #include <vector>
 
 #include "base/units.hpp"
+#include "collective/collective.hpp"
+#include "collective/cost.hpp"
+#include "engine/flows.hpp"
 
 namespace syncopate {
 
-/// Messages from worker to worker. Each worker has a link of its own to send them on, one at a time, in order; nothing
-/// else shares it, so that an arrival is known when the message is sent.
+/// Messages from worker to worker. Each worker sends them one at a time, in order: the next one when the one before has arrived.
 class PeerLinks {
  public:
   struct Message {
+    int from = 0;
+    int to = 0;
+    int round = 0;  ///< its receiver tells it by this
+    SharedPayload payload;
     Seconds posted;
-    Seconds start;    ///< when the sender's link takes it
-    Seconds arrival;  ///< the link is free then, too
+    Seconds start{};  ///< when the sender's link takes it
+    Seconds arrival{};
   };
+  /// Of a message that has the network for itself.
+  using Time = std::function<CollectiveTime(const Message&)>;
+  using Arrived = std::function<void(const Message&)>;
 
-  explicit PeerLinks(int workers) : free_(static_cast<std::size_t>(workers)), inboxes_(static_cast<std::size_t>(workers)) {}
+  /// `flows`: moves the transfers; null where nothing else shares their links, so that an arrival is known when a message is sent.
+  /// A worker stands for all ranks if there is only one.
+  PeerLinks(int workers, Time time, Flows* flows, Arrived arrived);
   PeerLinks(const PeerLinks&) = delete;
   PeerLinks& operator=(const PeerLinks&) = delete;
 
-  /// Sends the message of `round`, which its receiver tells it by and which takes `duration`.
-  Message send(int from, int to, int round, Seconds duration, Seconds now);
+  /// Hands a message to its sender's link at its time of posting.
+  void send(Message message);
 
-  /// Blocks the calling actor until the message of `round` has been sent to `to`; returns it and forgets it.
+  /// Blocks the calling actor until the message of `round` has been sent to `to` and its arrival is known; returns it and forgets it.
   Message receive(int to, int round);
 
-  bool is_busy(int worker, Seconds time) const { return free_[static_cast<std::size_t>(worker)] > time; }
+  bool is_busy(int worker, Seconds time) const;
+
+  /// The run is over: what is in flight is dropped, and nobody is woken any more.
+  void stop() { stopped_ = true; }
 
   /// For a diagnosis: who waits for which round's message.
   std::string describe_waits() const;
@@ -41,8 +57,17 @@ class PeerLinks {
     simgrid::s4u::ActorPtr waiter;
   };
 
-  std::vector<Seconds> free_;  ///< per sender
+  std::size_t worker(int rank) const { return inboxes_.size() == 1 ? 0 : static_cast<std::size_t>(rank); }
+  void move_next(int from, Seconds now);
+  void deliver(const Message& message);
+
+  Time time_;
+  Flows* flows_;
+  Arrived arrived_;
+  std::vector<Seconds> free_;                ///< by sender
+  std::vector<std::deque<Message>> moving_;  ///< by sender, as flows
   std::vector<Inbox> inboxes_;
+  bool stopped_ = false;
 };
 
 }  // namespace syncopate

@@ -6,7 +6,7 @@
 
 namespace syncopate {
 
-ServerLinks::ServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival)
+StarServerLinks::StarServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival)
     : setup_(setup),
       equals_(equals),
       arrival_(std::move(arrival)),
@@ -16,16 +16,16 @@ ServerLinks::ServerLinks(const ServerSetup& setup, int clients, int equals, Arri
   server_states_[0][0] = setup_.servers;
 }
 
-double ServerLinks::moved_share(int client) const { return on_server(client) ? (setup_.servers - 1.0) / setup_.servers : 1.0; }
+double StarServerLinks::moved_share(int client) const { return on_server(client) ? (setup_.servers - 1.0) / setup_.servers : 1.0; }
 
-void ServerLinks::start(Way way, int client, Bytes bytes, Seconds now) {
+void StarServerLinks::start(Way way, int client, Bytes bytes, Seconds now) {
   for (Class& other : classes_) other.flows.advance_to(now);
   flow_class(way, client).flows.add(bytes, client);
   set_moving(way, client, true);
   share_out(now);
 }
 
-void ServerLinks::set_moving(Way way, int client, bool moving) {
+void StarServerLinks::set_moving(Way way, int client, bool moving) {
   if (!on_server(client)) return;
   auto& [pushing, pulling] = moving_[static_cast<std::size_t>(client)];
   server_states_[pushing ? 1 : 0][pulling ? 1 : 0] -= equals_;
@@ -33,7 +33,7 @@ void ServerLinks::set_moving(Way way, int client, bool moving) {
   server_states_[pushing ? 1 : 0][pulling ? 1 : 0] += equals_;
 }
 
-double ServerLinks::busiest(Way way) const {
+double StarServerLinks::busiest(Way way) const {
   const std::size_t first = way == Way::push ? 0 : 2;
   const auto flows = static_cast<double>(equals_) * static_cast<double>(classes_[first].flows.size() + classes_[first + 1].flows.size());
   if (!setup_.colocated) return flows;
@@ -49,7 +49,7 @@ double ServerLinks::busiest(Way way) const {
   return most;
 }
 
-void ServerLinks::share_out(Seconds now) {
+void StarServerLinks::share_out(Seconds now) {
   const double down = busiest(Way::push);
   const double up = busiest(Way::pull);
   bool moving = false;
@@ -73,7 +73,7 @@ void ServerLinks::share_out(Seconds now) {
   });
 }
 
-void ServerLinks::end_flows(Seconds now) {
+void StarServerLinks::end_flows(Seconds now) {
   std::array<std::vector<int>, 2> ended;  ///< by way
   for (Class& flows : classes_) {
     flows.flows.advance_to(now);

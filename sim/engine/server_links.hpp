@@ -25,24 +25,37 @@ struct ServerSetup {
   Seconds spread_latency;
 };
 
-/// How the messages between clients and servers share the links. A message is equal parts, one for every server, which move
-/// at the same rate: that of the busiest link on their way, which it divides equally among the parts on it. With servers on
-/// nodes of their own this is max-min fair, and what SimGrid's flows do.
+/// How the messages between clients and servers move. A message is equal parts, one for every server.
 class ServerLinks {
  public:
   enum class Way { push, pull };
   using Arrival = std::function<void(Way, int client, Seconds)>;
 
-  /// A simulated client stands for `equals` clients that do the same at the same time.
-  ServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival);
+  ServerLinks() = default;
   ServerLinks(const ServerLinks&) = delete;
   ServerLinks& operator=(const ServerLinks&) = delete;
+  virtual ~ServerLinks() = default;
+
+  /// What a message of the client takes besides its transfer.
+  virtual Seconds latency(int client) const = 0;
 
   /// The share of a message that a client moves over its link: less than 1 on a server's node.
-  double moved_share(int client) const;
+  virtual double moved_share(int client) const = 0;
 
   /// A client's bytes (> 0 of them move) begin to move at `now`, the clock's. At most one push and one pull of a client at a time.
-  void start(Way way, int client, Bytes bytes, Seconds now);
+  virtual void start(Way way, int client, Bytes bytes, Seconds now) = 0;
+};
+
+/// On a star: all parts of a message move at the same rate, that of the busiest link on their way, which it divides equally among
+/// the parts on it. With servers on nodes of their own this is max-min fair, and what SimGrid's flows do.
+class StarServerLinks : public ServerLinks {
+ public:
+  /// A simulated client stands for `equals` clients that do the same at the same time.
+  StarServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival);
+
+  Seconds latency(int /*client*/) const override { return setup_.latency; }
+  double moved_share(int client) const override;
+  void start(Way way, int client, Bytes bytes, Seconds now) override;
 
  private:
   /// Flows of the same way whose clients are alike: on a server's node or not.

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <simgrid/version.h>
-#include <array>
+#include <algorithm>
 #include <simgrid/s4u.hpp>
 
 #include "base/errors.hpp"
+#include "cluster/simgrid.hpp"
 #include "engine/clock.hpp"
+#include "engine/flows.hpp"
 #include "engine/job_run.hpp"
 
 namespace syncopate {
@@ -16,26 +18,12 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-/// An engine with exact network settings and quiet logs. Address sanitiser needs threads: it takes SimGrid's own context
-/// switches for stack overflows.
-std::unique_ptr<s4u::Engine> make_engine() {
-#ifdef SYNCOPATE_THREAD_CONTEXTS
-  constexpr const char* factory = "--cfg=contexts/factory:thread";
-#else
-  constexpr const char* factory = "--cfg=contexts/factory:raw";
-#endif
-  static std::array<std::string, 8> arguments = {"simctl",
-                                                 "--log=root.app:file:/dev/null",
-                                                 "--cfg=network/model:CM02",
-                                                 "--cfg=network/crosstraffic:0",
-                                                 "--cfg=network/TCP-gamma:1e15",
-                                                 "--cfg=surf/precision:1e-12",
-                                                 "--cfg=contexts/stack-size:64",
-                                                 factory};
-  std::array<char*, arguments.size() + 1> argv = {};
-  for (std::size_t i = 0; i < arguments.size(); ++i) argv[i] = arguments[i].data();
-  int argc = static_cast<int>(arguments.size());
-  return std::make_unique<s4u::Engine>(&argc, argv.data());
+/// Actors do not compute in SimGrid's sense, so that one host, apart from the network, is enough for all of them.
+s4u::Host* make_home_of_actors() {
+  s4u::NetZone* zone = in_world(&s4u::create_empty_zone, "actors");
+  s4u::Host* host = zone->create_host("home", 1.0);
+  zone->seal();
+  return host;
 }
 
 /// Every actor's stack takes two memory mappings, of which Linux allows a process 65,530 (vm.max_map_count).
@@ -45,12 +33,23 @@ constexpr int most_actors = 30'000;
 
 std::string simgrid_version() { return fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR); }
 
-Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs) {
-  const auto engine = make_engine();
+std::string_view to_string(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::alpha_beta: return "alpha-beta";
+    case Fidelity::per_message: return "per-message";
+    case Fidelity::flow: return "flow";
+  }
+  return "?";
+}
+
+Timeline simulate(const std::vector<Job>& jobs, const Network& network) {
+  s4u::Engine& engine = simgrid_engine();
+  const bool any_flows = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.fidelity == Fidelity::flow; });
+  const auto flows = any_flows ? std::make_unique<Flows>(network) : nullptr;
   std::vector<std::unique_ptr<JobRun>> runs;
   int simulated = 0;
   for (const Job& job : jobs) {
-    runs.push_back(std::make_unique<JobRun>(job));
+    runs.push_back(std::make_unique<JobRun>(job, network, job.fidelity == Fidelity::flow ? flows.get() : nullptr, jobs.size() == 1));
     simulated += runs.back()->simulated();
   }
   if (simulated > most_actors) {
@@ -59,11 +58,10 @@ Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs) {
                     "them unequal (equal workers are simulated as one, where a schedule waits for all of them)",
                     simulated, most_actors));
   }
-  const std::vector<s4u::Host*> hosts = cluster.topology->build(cluster, simulated);
-  std::size_t host = 0;
+  s4u::Host* home = make_home_of_actors();
   for (const auto& run : runs) {
     for (int rank = 0; rank < run->simulated(); ++rank) {
-      s4u::Actor::create("worker", hosts[host++], [&run = *run, &runs, rank] {
+      s4u::Actor::create("worker", home, [&run = *run, &runs, rank] {
         run.run_worker(rank);
         const auto over = [](const auto& other) { return other->finished(); };
         if (!run.failure() && !std::all_of(runs.begin(), runs.end(), over)) return;
@@ -76,7 +74,7 @@ Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs) {
   s4u::Engine::on_deadlock_cb([&] {
     for (const auto& run : runs) deadlock += (deadlock.empty() ? "" : "; ") + run->describe();
   });
-  engine->run();
+  engine.run();
 
   Timeline timeline;
   for (const auto& run : runs) {

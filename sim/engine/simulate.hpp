@@ -3,15 +3,22 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "cluster/cluster.hpp"
+#include "cluster/network.hpp"
+#include "cluster/planned.hpp"
 #include "engine/speed.hpp"
 #include "engine/worker.hpp"
 #include "timeline/timeline.hpp"
 #include "trace/step_profile.hpp"
 
 namespace syncopate {
+
+/// How bytes move; see design: one event per collective, messages that have their links for themselves, flows that share links.
+enum class Fidelity { alpha_beta, per_message, flow };
+
+std::string_view to_string(Fidelity fidelity);
 
 /// One training job on the cluster.
 struct Job {
@@ -21,11 +28,13 @@ struct Job {
   int ranks = 1;          ///< that run the program
   int gpus_per_rank = 1;  ///< GPUs that a rank stands for: the slowest of them makes the pace
 
-  std::function<CollectiveTime(Operation, Bytes)> collective;  ///< over all ranks
+  Fidelity fidelity = Fidelity::alpha_beta;
+  std::function<CollectiveTime(Operation, Bytes)> collective;  ///< over all ranks, in alpha-beta fidelity or where not all take part
+  PlannedCollectives* planned = nullptr;                       ///< else
   double latency_cv = 0.0;                                     ///< of the factor on each collective's latency
   StreamRules stream;
   CostLine within_node;                ///< an all-reduce among the GPUs of a rank
-  CostLine message;                    ///< from rank to rank, over the sender's own link
+  std::function<CollectiveTime(int from, int to, Bytes)> message;  ///< from rank to rank, over the sender's own link
   std::optional<ServerSetup> servers;  ///< parameter servers, if there are any
 
   int warmup = 0;           ///< iterations before a worker has left its warm-up
@@ -34,15 +43,16 @@ struct Job {
   bool lockstep = false;    ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
                             ///< for something that all of them do
   bool run_ahead = true;    ///< workers may run ahead of SimGrid's clock within a step
+  bool shortcuts = true;    ///< what is known from before is not simulated again
   int shown_workers = 0;    ///< the first workers, for which per-layer spans are kept
 };
 
-/// Runs the jobs on the cluster until every worker has finished the step in which the measured window closed; what is in
+/// Runs the jobs until every worker has finished the step in which the measured window closed; what is in
 /// flight then is cancelled. Throws SimulationError, with who waits for what, when a program deadlocks, ends early, posts
 /// what others do not, or makes no progress; never returns a Timeline of a run that did not finish.
 ///
-/// SimGrid's clock is global to the process: call at most once per process (see run_forked).
-Timeline simulate(const Cluster& cluster, const std::vector<Job>& jobs);
+/// `network`: built for flows where a job's fidelity is flow. SimGrid's clock is global to the process: call at most once per process (see run_forked).
+Timeline simulate(const std::vector<Job>& jobs, const Network& network);
 
 /// The version of SimGrid that simulates, "3.32".
 std::string simgrid_version();

@@ -11,21 +11,19 @@
 
 namespace syncopate {
 
-Stream::Stream(int index, int posters, StreamRules rules, Cost cost)
+Stream::Stream(int index, int posters, double participants)
     : index_(index),
       next_(static_cast<std::size_t>(posters)),
-      needed_(std::max(1, static_cast<int>(std::ceil(rules.participants * posters - 1e-9)))),
-      rules_(rules),
-      cost_(std::move(cost)) {}
+      needed_(std::max(1, static_cast<int>(std::ceil(participants * posters - 1e-9)))) {}
 
 Handle Stream::post(int poster, const Post& post, Seconds at) {
   Handle& next = next_[static_cast<std::size_t>(poster)];
-  const Handle handle = is_partial() ? gathering_ : next;
+  const Handle handle = next_for(poster);
   if (handle < next) {
     throw SimulationError(fmt::format("rank {} posts again to stream {} before its post has started to move", poster, index_));
   }
   next = handle + 1;
-  if (handle == forgotten_ + entries_.size()) {
+  if (handle == end_of_entries()) {
     entries_.push_back({post, poster});
   } else {
     check_agreement(poster, post, at_handle(handle), handle);
@@ -33,19 +31,7 @@ Handle Stream::post(int poster, const Post& post, Seconds at) {
   Entry& entry = at_handle(handle);
   entry.ready = std::max(entry.ready, at);
   ++entry.posts;
-  if (is_partial()) {
-    if (entry.posts == needed_ && !busy_) call_at(at, [this, at] { dispatch_partial(at); });
-    return handle;
-  }
-  if (entry.posts == needed_) {
-    if (rules_.pipelined) {
-      const CollectiveTime time = cost_(entry.post, handle);
-      move(handle, entry.ready, std::max(entry.ready + time.latency, last_end_) + time.transfer);
-    } else {
-      upcoming_.push_back(handle);
-      dispatch_at(entry.ready);
-    }
-  }
+  posted(handle, poster, at);
   return handle;
 }
 
@@ -69,80 +55,73 @@ Seconds Stream::wait(int poster, Handle handle) {
   if (handle < forgotten_) return Seconds(0);
   Entry& entry = at_handle(handle);
   if (entry.ended) return entry.end;
+  if (!entry.ends.empty()) {
+    const auto end = entry.ends[static_cast<std::size_t>(poster)];
+    if (end && *end <= clock_now()) return *end;
+    if (end) {
+      wake_at(*end, simgrid::s4u::Actor::self());
+      simgrid::s4u::this_actor::suspend();
+      return *end;
+    }
+  }
   Seconds end;
   entry.waiters.push_back({poster, simgrid::s4u::Actor::self(), &end});
   simgrid::s4u::this_actor::suspend();
   return end;
 }
 
-bool Stream::has_ended(Handle handle, Seconds time) const {
+bool Stream::has_ended(int poster, Handle handle, Seconds time) const {
   constexpr double rounding = 1e-12;
   if (handle < forgotten_) return true;
   const Entry& entry = at_handle(handle);
+  if (!entry.ends.empty()) {
+    const auto end = entry.ends[static_cast<std::size_t>(poster)];
+    return end && *end <= time * (1.0 + rounding);
+  }
   return entry.started && entry.end <= time * (1.0 + rounding);
 }
 
-bool Stream::is_busy(Seconds time) const {
-  if (last_end_ > time) return true;
-  // What has been posted at this very instant has not been dispatched yet.
-  const auto moves = [&](Handle handle) { return cost_(at_handle(handle).post, handle).total() > Seconds(0); };
-  if (is_partial()) return gathering_ < forgotten_ + entries_.size() && at_handle(gathering_).posts >= needed_ && moves(gathering_);
-  const bool upcoming =
-      std::any_of(upcoming_.begin(), upcoming_.end(), [&](Handle handle) { return at_handle(handle).ready <= time && moves(handle); });
-  return upcoming || std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& next) { return moves(next.second); });
-}
-
-void Stream::dispatch_at(Seconds time) {
-  if (!busy_) call_at(time, [this, time] { dispatch(time); });
-}
-
-void Stream::dispatch(Seconds now) {
-  if (busy_) return;
-  for (; !upcoming_.empty() && at_handle(upcoming_.front()).ready <= now; upcoming_.pop_front()) {
-    waiting_.emplace(at_handle(upcoming_.front()).post.priority, upcoming_.front());
-  }
-  if (!waiting_.empty()) {
-    start(waiting_.extract(waiting_.begin()).value().second, now);
-  } else if (!upcoming_.empty()) {
-    dispatch_at(at_handle(upcoming_.front()).ready);
-  }
-}
-
-void Stream::dispatch_partial(Seconds now) {
-  if (busy_ || gathering_ == forgotten_ + entries_.size() || at_handle(gathering_).posts < needed_) return;
-  start(gathering_++, now);
-}
-
-void Stream::start(Handle handle, Seconds now) {
-  busy_ = true;
-  move(handle, now, now + cost_(at_handle(handle).post, handle).total());
-}
-
-void Stream::move(Handle handle, Seconds start, Seconds end) {
-  Entry& entry = at_handle(handle);
+void Stream::note_start(Entry& entry, Seconds start, Seconds end) {
   entry.started = true;
-  entry.end = last_end_ = end;
-  spans_.push_back({start, end, index_, entry.post.round, entry.post.payload, entry.ready});
-  call_at(end, [this, handle] { finish(handle); });
+  entry.end = end;
+  spans_.push_back({start, end, index_, entry.post.round, entry.post.payload, entry.ready, entry.post.operation});
+}
+
+std::vector<CollectiveSpan> Stream::take_spans() {
+  std::stable_sort(spans_.begin(), spans_.end(), [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });
+  return std::move(spans_);
 }
 
 void Stream::finish(Handle handle) {
-  if (stopped_) return;  // those who wait are gone
-  busy_ = false;
   Entry& entry = at_handle(handle);
   entry.ended = true;
-  const Seconds end = entry.end;
   for (const Waiter& waiter : std::exchange(entry.waiters, {})) {
-    *waiter.end = end;
+    *waiter.end = entry.ends.empty() ? entry.end : *entry.ends[static_cast<std::size_t>(waiter.poster)];
     waiter.actor->resume();
   }
   for (; !entries_.empty() && entries_.front().ended; entries_.pop_front()) ++forgotten_;
-  if (is_partial()) {
-    // Those who post at this very instant take part, too.
-    call_after(end, [this, end] { dispatch_partial(end); });
-  } else {
-    dispatch(end);
+}
+
+void Stream::wake(Entry& entry, int poster) {
+  const auto waiter = std::find_if(entry.waiters.begin(), entry.waiters.end(), [&](const Waiter& one) { return one.poster == poster; });
+  if (waiter == entry.waiters.end()) return;
+  *waiter->end = *entry.ends[static_cast<std::size_t>(poster)];
+  waiter->actor->resume();
+  entry.waiters.erase(waiter);
+}
+
+void Stream::wake_at_ends(Entry& entry) {
+  for (const Waiter& waiter : std::exchange(entry.waiters, {})) {
+    const Seconds end = *entry.ends[static_cast<std::size_t>(waiter.poster)];
+    *waiter.end = end;
+    wake_at(end, waiter.actor);
   }
+}
+
+void Stream::wake_at(Seconds end, const simgrid::s4u::ActorPtr& actor) {
+  call_at(end, [this, actor] {
+    if (!stopped_) actor->resume();
+  });
 }
 
 bool Stream::is_awaited_from(int poster) const {

@@ -2,7 +2,7 @@
 
 #include <deque>
 #include <functional>
-#include <set>
+#include <optional>
 #include <simgrid/s4u/Actor.hpp>
 #include <string>
 #include <utility>
@@ -28,25 +28,22 @@ using Handle = std::size_t;
 
 /// How a Stream moves what is posted.
 struct StreamRules {
-  bool pipelined = false;     ///< latencies of collectives in flight overlap, only their transfers follow each other (DTS)
+  bool pipelined = false;     ///< collectives in flight overlap; in alpha-beta fidelity their latencies, only their transfers follow each other (DTS)
   double participants = 1.0;  ///< the share of the ranks, in (0, 1], that a collective needs to start; the others' posts join the next
 };
 
-/// The communication channel of a job's workers: a queue of collectives of which one moves at a time. Each rank posts
-/// the same collectives in the same order; one starts moving when its last rank has posted it and the channel is free.
-/// StreamRules may relax both.
+/// The communication channel of a job's workers: a queue of collectives. Each rank posts the same collectives in the same
+/// order; unless StreamRules relax it, one starts at a rank when the one before has ended there. What moves them, and when a rank
+/// has its result, is the derived class's: one for each fidelity.
 ///
-/// A Stream is data: the last poster completes a collective's registration, and timers of SimGrid's clock start and end
-/// it. Posts may carry times ahead of the clock, because a worker knows when its next gradients will be ready; not so where
-/// not all ranks need to take part.
+/// A Stream is data: workers are actors that block on it, and timers of SimGrid's clock do the rest. Posts may carry times ahead of
+/// the clock, because a worker knows when its next gradients will be ready; not so where not all ranks need to take part.
 class Stream {
  public:
-  /// Time of the collective at a position.
-  using Cost = std::function<CollectiveTime(const Post&, Handle)>;
-
-  Stream(int index, int posters, StreamRules rules, Cost cost);
+  Stream(int index, int posters, double participants);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
 
   /// `poster` (index of a simulated worker) posts its next collective at time `at` >= the clock.
   /// Throws SimulationError when it disagrees with what others posted at the same position.
@@ -55,15 +52,15 @@ class Stream {
   /// The run is over: what is in flight is dropped, and nobody is woken any more.
   void stop() { stopped_ = true; }
 
-  /// Whether the collective has ended at `time`, the clock's; one that ends exactly then has.
-  bool has_ended(Handle handle, Seconds time) const;
+  /// Whether the collective has ended for `poster` at `time`, the clock's; one that ends exactly then has.
+  bool has_ended(int poster, Handle handle, Seconds time) const;
 
-  /// Blocks the calling actor until the collective has ended; returns its end, which may lie in the past.
+  /// Blocks the calling actor until the collective has ended for it; returns when that was, which may lie in the past.
   /// Throws SimulationError when `poster` has not posted it.
   Seconds wait(int poster, Handle handle);
 
-  /// Whether a collective moves at `time`, the clock's, everything that has been posted by then considered.
-  bool is_busy(Seconds time) const;
+  /// Whether a collective that `poster` takes part in moves at `time`, the clock's, everything that has been posted by then considered.
+  virtual bool is_busy(int poster, Seconds time) const = 0;
 
   /// Somebody is blocked on a collective that `poster` has not posted.
   bool is_awaited_from(int poster) const;
@@ -72,9 +69,9 @@ class Stream {
   std::string describe_waits() const;
 
   /// The collectives that have started, in that order.
-  std::vector<CollectiveSpan> take_spans() { return std::move(spans_); }
+  std::vector<CollectiveSpan> take_spans();
 
- private:
+ protected:
   struct Waiter {
     int poster;
     simgrid::s4u::ActorPtr actor;
@@ -85,39 +82,48 @@ class Stream {
     int first_poster = 0;
     int posts = 0;
     Seconds ready{};  ///< when the last rank posts
-    Seconds end{};
+    Seconds end{};    ///< for the last rank, once known
     bool started = false;
-    bool ended = false;
+    bool ended = false;  ///< for all
     std::vector<Waiter> waiters{};
+    std::vector<Seconds> posted{};               ///< by poster, where a derived class asks for it
+    std::vector<std::optional<Seconds>> ends{};  ///< by poster, where they differ; once known
   };
 
+  /// An entry has got another post, at time `at`.
+  virtual void posted(Handle handle, int poster, Seconds at) = 0;
+  /// Which collective the next post of `poster` belongs to.
+  virtual Handle next_for(int poster) const { return next_[static_cast<std::size_t>(poster)]; }
+
+  int posters() const { return static_cast<int>(next_.size()); }
+  bool is_partial() const { return needed_ < posters(); }
+  int needed() const { return needed_; }  ///< posts that start a collective
+  bool is_stopped() const { return stopped_; }
+  Handle first_entry() const { return forgotten_; }
+  Handle end_of_entries() const { return forgotten_ + entries_.size(); }
   Entry& at_handle(Handle handle) { return entries_[handle - forgotten_]; }
   const Entry& at_handle(Handle handle) const { return entries_[handle - forgotten_]; }
-  bool is_partial() const { return needed_ < static_cast<int>(next_.size()); }
-  void check_agreement(int poster, const Post& post, const Entry& entry, Handle handle) const;
-  /// Starts a collective at `time`, once everything of that instant has been posted.
-  void dispatch_at(Seconds time);
-  void dispatch(Seconds now);
-  /// Starts the collective that gathers posts when enough ranks are in it.
-  void dispatch_partial(Seconds now);
-  void start(Handle handle, Seconds now);
-  void move(Handle handle, Seconds start, Seconds end);
+
+  /// The collective's bytes begin to move at `start`, all ranks having posted it; see CollectiveSpan.
+  void note_start(Entry& entry, Seconds start, Seconds end);
+  /// It has ended for all at its end: whoever waits goes on.
   void finish(Handle handle);
+  /// It has ended for `poster`, at its end; if it waits, it goes on.
+  void wake(Entry& entry, int poster);
+  /// Its ends are known: whoever waits goes on at its own.
+  void wake_at_ends(Entry& entry);
+
+ private:
+  void wake_at(Seconds end, const simgrid::s4u::ActorPtr& actor);
+  void check_agreement(int poster, const Post& post, const Entry& entry, Handle handle) const;
 
   int index_;
   std::vector<Handle> next_;  ///< per poster: one beyond the last that it posted
-  int needed_;                ///< posts that start a collective
-  StreamRules rules_;
-  Cost cost_;
+  int needed_;
   std::deque<Entry> entries_;  ///< those that have not ended, and ended ones behind them
   Handle forgotten_ = 0;       ///< the first handle in entries_; all before it have ended
-  Handle gathering_ = 0;       ///< partial: the collective that the next post joins
   std::vector<CollectiveSpan> spans_;
-  std::deque<Handle> upcoming_;  ///< posted by all, not ready yet; in the order of posting, in which ready times never decrease
-  std::set<std::pair<double, Handle>> waiting_;  ///< ready, by priority and order of posting
-  bool busy_ = false;
   bool stopped_ = false;
-  Seconds last_end_;  ///< of all that have started
 };
 
 }  // namespace syncopate

@@ -168,7 +168,7 @@ Handle Worker::post(const SharedPayload& payload, int round, double priority, Op
 
 bool Worker::has_ended(Handle handle) {
   meet_clock();
-  return job_.stream().has_ended(handle, now_);
+  return job_.stream().has_ended(rank_, handle, now_);
 }
 
 void Worker::wait(Handle handle) { unblock(job_.stream().wait(rank_, handle)); }
@@ -214,9 +214,7 @@ void Worker::wait(std::span<const Exchange> exchanges) {
 
 void Worker::send(const SharedPayload& payload, int to, int round) {
   count_post(payload, 1);
-  const int receiver = job_.job().lockstep ? 0 : to;
-  const PeerLinks::Message sent = job_.peers().send(rank_, receiver, round, job_.job().message(payload->bytes), now_);
-  job_.note_transfer({sent.start, sent.arrival, rank_, round, TransferSpan::Kind::send, payload});
+  job_.peers().send({rank_, to, round, payload, now_});
 }
 
 void Worker::receive(int round) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/version.hpp"
@@ -37,7 +38,6 @@ void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   constexpr Seconds longest_plausible(5.0);
   const Cluster& cluster = scenario.cluster;
   if (scenario.schedule.all_reduces) {
-    found.emplace(scenario.all_reduce->caveat);
     if (cluster.fit) found.insert(fmt::format("all-reduces on {} cost what its fit says; its link's figures do not matter", cluster.name));
   } else if (cluster.latency_cv > 0.0) {
     found.insert(fmt::format("latency_cv of {} does not matter to {}, which has no all-reduces", cluster.name, scenario.schedule.name));
@@ -53,6 +53,9 @@ void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
 
 /// What a point's result alone does not say of itself.
 void note_outcome(const Row& row, std::set<std::string>& found) {
+  if (row.details.contains("fidelity_note")) {
+    found.insert(fmt::format("point {} ({}): {}", row.point, row.schedule, row.details["fidelity_note"].get<std::string>()));
+  }
   if (const auto order = row.details.value("region_order", std::vector<std::string>()); !order.empty()) {
     found.insert(fmt::format("the ring passes through the regions of {} in the order {}", row.cluster, fmt::join(order, ", ")));
   }
@@ -97,7 +100,11 @@ std::string results_csv(const Results& results) {
 std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows) {
   std::set<std::string> found;
   for (const Point& point : study.points) note_inputs(point.scenario, found);
-  for (const Row& row : rows) note_outcome(row, found);
+  for (const Row& row : rows) {
+    note_outcome(row, found);
+    const auto point = std::find_if(study.points.begin(), study.points.end(), [&](const Point& its) { return its.index == row.point; });
+    if (row.fidelity == to_string(Fidelity::alpha_beta) && row.all_reduces && row.nodes > 1) found.emplace(point->scenario.all_reduce.algorithm->caveat);
+  }
   found.erase("");
   return {found.begin(), found.end()};
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -33,8 +35,54 @@ constexpr std::array distributions = {DistributionRow{"lognormal", Jitter::Distr
 
 struct FidelityRow {
   std::string_view name;
+  std::optional<Fidelity> value;
 };
-constexpr std::array fidelities = {FidelityRow{"auto"}, FidelityRow{"alpha-beta"}};
+constexpr std::array fidelities = {FidelityRow{"auto", std::nullopt}, FidelityRow{"alpha-beta", Fidelity::alpha_beta},
+                                   FidelityRow{"per-message", Fidelity::per_message}, FidelityRow{"flow", Fidelity::flow}};
+
+bool has_bandwidth_profile(const Cluster& cluster) {
+  if (!cluster.regions) return false;
+  const auto& wan = cluster.regions->wan;
+  return std::any_of(wan.begin(), wan.end(), [](const std::vector<Link>& row) {
+    return std::any_of(row.begin(), row.end(), [](const Link& link) { return !link.changes.empty(); });
+  });
+}
+
+/// What the chosen fidelity cannot do with the rest of the scenario.
+void check_fidelity(const Scenario& scenario, const std::optional<Field>& field, const std::optional<Field>& all_reduce) {
+  const Cluster& cluster = scenario.cluster;
+  const bool fitted = cluster.fit && scenario.schedule.all_reduces;
+  if (!scenario.fidelity) return;
+  if (*scenario.fidelity == Fidelity::alpha_beta) {
+    if (scenario.all_reduce.chunk > Bytes(0)) {
+      all_reduce->fail_because("chunks are messages, which alpha-beta fidelity does not have; leave \"chunk\" out or use \"per-message\" or \"flow\"");
+    }
+    if (cluster.regions && !cluster.fit && scenario.schedule.all_reduces && scenario.all_reduce.algorithm != default_all_reduce().algorithm) {
+      all_reduce->fail_because(fmt::format("on regions alpha-beta fidelity knows a ring only; use \"ring\" instead of \"{}\", or \"per-message\"",
+                                           scenario.all_reduce.name));
+    }
+  } else if (fitted) {
+    field->fail_because("the cluster's fit says what an all-reduce costs as a whole, not what its messages do; leave \"fit\" out or use \"alpha-beta\"");
+  }
+  if (*scenario.fidelity != Fidelity::flow && has_bandwidth_profile(cluster)) {
+    field->fail_because("a link's \"bandwidth_profile\" needs flows; use \"flow\" or \"auto\"");
+  }
+  if (*scenario.fidelity == Fidelity::flow && scenario.schedule.stream.participants < 1.0) {
+    field->fail_because("an all-reduce in which not all ranks take part has no messages; use \"per-message\"");
+  }
+}
+
+/// Servers on nodes of their own need places, too.
+void check_places(const Scenario& scenario, const Document& document) {
+  const auto& servers = scenario.schedule.servers;
+  if (!servers || servers->colocated || scenario.cluster.workers() == 1) return;
+  const Topology& topology = *scenario.cluster.topology;
+  const int needed = scenario.cluster.nodes + servers->servers;
+  if (topology.places() >= needed) return;
+  Field(document, "/cluster/topology", document.root()["cluster"]["topology"])
+      .fail_because(fmt::format("a {} of this size has {} places for {} nodes and {} servers; use {}, or \"colocated\": true", topology.name(),
+                                topology.places(), scenario.cluster.nodes, servers->servers, topology.advice(needed)));
+}
 
 /// Factors as measured, scaled so that their mean is 1.
 std::vector<double> read_factors(const Field& field) {
@@ -121,12 +169,6 @@ Speed read_workers(const Field& field, int ranks) {
   return speed;
 }
 
-/// An algorithm's name as the scenario gives it: "two-level" or the algorithm's own.
-std::string name_of(const std::optional<Field>& field, const Collective& algorithm) {
-  if (!field) return std::string(algorithm.name);
-  return field->json().is_object() ? field->json()["name"].get<std::string>() : field->text();
-}
-
 int whole_cycles(std::int64_t steps, int cycle) { return static_cast<int>((steps + cycle - 1) / cycle * cycle); }
 
 void read_iterations(const std::optional<Field>& field, Scenario& scenario) {
@@ -172,22 +214,20 @@ Scenario read_scenario(const Document& document, Library& library) {
   fields.at("cluster");
   scenario.cluster = read_cluster(document, "/cluster");
   if (const auto granularity = fields.find("granularity")) scenario.granularity = choose<GranularityRow>(*granularity, granularities).value;
-  if (const auto fidelity = fields.find("fidelity")) choose<FidelityRow>(*fidelity, fidelities, {"per-message", "flow"});
+  const auto fidelity = fields.find("fidelity");
+  if (fidelity) scenario.fidelity = choose<FidelityRow>(*fidelity, fidelities).value;
   const auto all_reduce = fields.find("all_reduce");
-  scenario.all_reduce = all_reduce ? &read_collective(*all_reduce) : &collectives().front();
-  if (!can_carry_fit(scenario.cluster, *scenario.all_reduce)) {
+  scenario.all_reduce = all_reduce ? read_all_reduce(*all_reduce) : default_all_reduce();
+  if (!can_carry_fit(scenario.cluster, *scenario.all_reduce.algorithm)) {
     const Field fit(document, "/cluster/fit", document.root()["cluster"]["fit"]);
     fit.fail_because(
         fmt::format("a fit of {0} that is faster than reduce_s_per_B allows cannot be carried to {1}; lower reduce_s_per_B or use "
                     "\"all_reduce\": \"{0}\"",
-                    scenario.cluster.fit->algorithm->name, scenario.all_reduce->name));
-  }
-  scenario.all_reduce_name = name_of(all_reduce, *scenario.all_reduce);
-  if (scenario.cluster.regions && !scenario.cluster.fit && scenario.all_reduce != &collectives().front()) {
-    all_reduce->fail_because(
-        fmt::format("on regions all-reduces go round a ring; use \"ring\" instead of \"{}\"", scenario.all_reduce_name));
+                    scenario.cluster.fit->algorithm->name, scenario.all_reduce.algorithm->name));
   }
   scenario.schedule = read_schedule(fields.at("schedule"), scenario.cluster);
+  check_fidelity(scenario, fidelity, all_reduce);
+  check_places(scenario, document);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
   read_iterations(fields.find("iterations"), scenario);
   constexpr std::int64_t largest_seed = std::int64_t{1} << 53;

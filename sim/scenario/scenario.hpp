@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/document.hpp"
 #include "cluster/cluster.hpp"
 #include "collective/collectives.hpp"
+#include "engine/simulate.hpp"
 #include "engine/speed.hpp"
 #include "schedule/schedules.hpp"
 #include "trace/step_profile.hpp"
@@ -23,8 +25,8 @@ struct Scenario {
   std::shared_ptr<const Trace> trace;
   Granularity granularity = Granularity::tensor;
   Cluster cluster;
-  const Collective* all_reduce = nullptr;  ///< with several GPUs per node, among the nodes
-  std::string all_reduce_name;             ///< as the scenario calls it
+  AllReduce all_reduce;
+  std::optional<Fidelity> fidelity;  ///< else the one that is deep enough
   Schedule schedule;
   Speed speed;
   int warmup = 2;     ///< whole cycles of the schedule

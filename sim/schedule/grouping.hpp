@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "base/fields.hpp"
@@ -24,6 +25,9 @@ using Grouping = std::vector<GradientGroup>;
 
 /// A pure function from the undisturbed step and the cost of an all-reduce to groups; the same on every rank.
 using GroupingFunction = std::function<Grouping(const StepProfile&, const CostLine&)>;
+
+/// Whether the way of that name depends on the cost.
+bool groups_by_cost(std::string_view name);
 
 /// Reads the `name` and the parameters of a way to group gradients. Throws InputError.
 GroupingFunction read_grouping(Object& fields);

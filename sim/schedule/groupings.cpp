@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "base/choice.hpp"
@@ -11,6 +12,7 @@ namespace {
 struct GroupingRow {
   std::string_view name;
   GroupingFunction (*read)(Object& fields);
+  bool by_cost = false;  ///< it looks at what communication costs
 };
 
 template <auto group>
@@ -30,12 +32,16 @@ constexpr std::array groupings = {
     GroupingRow{"s-sgd", read_plain<group_s_sgd>},
     GroupingRow{"wfbp", read_plain<group_wfbp>},
     GroupingRow{"sync-easgd", read_plain<group_sync_easgd>},
-    GroupingRow{"mg-wfbp", read_plain<group_mg_wfbp>},
-    GroupingRow{"mg-wfbp-optimal", read_plain<group_mg_wfbp_optimal>},
+    GroupingRow{"mg-wfbp", read_plain<group_mg_wfbp>, true},
+    GroupingRow{"mg-wfbp-optimal", read_plain<group_mg_wfbp_optimal>, true},
     GroupingRow{"fusion", read_fusion},
 };
 
 }  // namespace
+
+bool groups_by_cost(std::string_view name) {
+  return std::any_of(groupings.begin(), groupings.end(), [&](const GroupingRow& row) { return row.name == name && row.by_cost; });
+}
 
 GroupingFunction read_grouping(Object& fields) { return choose<GroupingRow>(fields.at("name"), groupings).read(fields); }
 

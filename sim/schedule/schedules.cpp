@@ -13,6 +13,7 @@ namespace {
 Schedule read_synchronous(Object& fields, const Cluster& /*cluster*/) {
   Schedule schedule;
   schedule.waits_for_all = true;
+  schedule.groups_by_cost = groups_by_cost(fields.at("name").text());
   schedule.make = [group = read_grouping(fields)](const ScheduleInput& input) {
     return synchronous(group, input.profile, input.all_reduce);
   };

@@ -34,6 +34,7 @@ struct Schedule {
   bool waits_later = false;            ///< for all-reduces of earlier steps, so that these may queue up
   StreamRules stream;                  ///< of its all-reduces
   std::optional<ServerSetup> servers;  ///< as the schedule wants them; the links are the cluster's
+  bool groups_by_cost = false;         ///< it needs to know the all-reduce as a line
   bool all_reduces = true;             ///< else the algorithm of the all-reduce, a fit and latency_cv do not matter to it
   std::optional<Seconds> update;       ///< of a worker, at the end of a step; else the trace's
   int steps_before_warmup = 0;         ///< that are never measured

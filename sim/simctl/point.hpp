@@ -16,6 +16,7 @@ struct PointOptions {
 /// What a point's simulation gives.
 struct PointResult {
   Metrics metrics;
+  Fidelity fidelity = Fidelity::alpha_beta;
   int workers_simulated = 0;
   Json details = Json::object();  ///< what only some points have: see RESULTS.md
   std::string timeline;           ///< Chrome trace-event JSON, when wanted

@@ -91,7 +91,7 @@ void show_regions(const Regions& regions) {
 
 void show_cluster(const Document& document) {
   const Cluster cluster = read_cluster(document);
-  fmt::print("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name);
+  fmt::print("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name());
   if (cluster.gpus_per_node > 1) {
     fmt::print("nodes: {} GPUs each, joined by {}\n", cluster.gpus_per_node, describe_link(cluster.intra_node));
   }

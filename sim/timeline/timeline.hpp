@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -48,6 +50,7 @@ struct CollectiveSpan {
   std::int32_t round = 0;  ///< the step, or round, that posted it
   SharedPayload payload;
   Seconds ready{};  ///< its last rank had posted it; it may have queued since
+  Operation operation = Operation::all_reduce;
 };
 
 /// A message between two ends of one worker's channel, kept only for the workers that a timeline shows.
@@ -59,6 +62,13 @@ struct TransferSpan {
   std::int32_t round = 0;
   Kind kind = Kind::push;
   SharedPayload payload;
+  std::int32_t to = -1;  ///< of Kind::send: its receiver
+};
+
+/// What moved between a client and its parameter servers in the measured window.
+struct ServerTraffic {
+  Bytes pushed;
+  Bytes pulled;
 };
 
 /// One gradient step of one worker, from its start to the next step's start.
@@ -78,6 +88,7 @@ struct Step {
 struct Window {
   Seconds open;
   Seconds close;
+  bool has_opened = false;
 };
 
 /// What happened to one job. Everything that a report says is derived from this.
@@ -93,6 +104,8 @@ struct JobTimeline {
   bool serves = false;                          ///< the channels' other ends are parameter servers
   std::vector<Interval> server_work;            ///< they work
   std::vector<TransferSpan> transfers;
+  std::vector<ServerTraffic> server_traffic;               ///< per simulated worker; empty without servers
+  std::map<std::pair<int, int>, Bytes> peer_traffic;       ///< between workers in the measured window, but for collectives
 };
 
 /// One entry per job.

@@ -22,6 +22,13 @@ def row(point, sweep, cluster, schedule, nodes, exposed):
     return {"point": point, "sweep": sweep, **dict(zip(COLUMNS, values))}
 
 
+def point(number, schedule="wfbp", nodes=8, links=None, fidelity="flow", sweep=None):
+    """A row of a sweep over schedules or `sweep`, with links unless they are None."""
+    one = row(number, {"/schedule/name": schedule} if sweep is None else sweep, "10gbe", schedule, nodes, 0.01 * (number + 1))
+    one.update({"fidelity": fidelity} | ({} if links is None else {"links": links}))
+    return one
+
+
 def exposed(schedule, nodes, factor=1.0):
     fixed, slope = COST[schedule]
     return factor * (fixed + slope * (nodes.bit_length() - 1))

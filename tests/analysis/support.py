@@ -76,3 +76,14 @@ class Page(HTMLParser):
     def handle_data(self, data):
         if any(tag in self.open for tag in ("td", "th")):
             self.table[-1][-1] += data
+
+
+class Pages(Folder):
+    def page(self, *folders, words=()):
+        """The report of these folders, read; `text` is its HTML."""
+        code, _, error = run(*folders, "-o", self.tmp / "report.html", *words)
+        self.assertEqual((code, error), (0, ""))
+        self.text = (self.tmp / "report.html").read_text(encoding="utf-8")
+        page = Page(self.text)
+        self.assertEqual((page.problems, page.open), ([], []))
+        return page

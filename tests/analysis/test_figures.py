@@ -1,14 +1,28 @@
 """Do figures and files show what the result files say?"""
 
+import itertools
+import math
+import re
 import unittest
 
-from support import Folder, labelled, run  # first: it says where the report's modules are
+from support import HERE, Folder, labelled, run  # first: it says where the report's modules are
 
 import figures
 import report
 import samples
 import style
 import timeline
+from matplotlib.colors import to_rgb
+
+
+def oklab(color):
+    """Lightness and two axes of hue, in which equal distances look about equally large (Ottosson, 2020)."""
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color))
+    long, medium, short = ((a * red + b * green + c * blue) ** (1 / 3) for a, b, c in (
+        (0.4122214708, 0.5363325363, 0.0514459929), (0.2119034982, 0.6806995451, 0.1073969566), (0.0883024619, 0.2817188376, 0.6299787005)))
+    return (0.2104542553 * long + 0.7936177850 * medium - 0.0040720468 * short,
+            1.9779984951 * long - 2.4285922050 * medium + 0.4505937099 * short,
+            0.0259040371 * long + 0.7827717662 * medium - 0.8086757660 * short)
 
 
 class WhatFiguresShow(Folder):
@@ -53,12 +67,28 @@ class WhatFiguresShow(Folder):
         self.assertEqual([bar.get_width() for bars in axes.containers for bar in bars],
                          [frame.set_index("series").loc[name, "speedup"].iloc[0] for name in styles])
 
-    def test_a_schedule_keeps_its_colour_and_no_two_look_alike(self):
-        self.assertEqual(len(set(map(str, style.SCHEDULES.values()))), 16)
+    def test_a_schedule_keeps_its_colour(self):
         self.assertEqual(style.variant("wfbp", 0).color, style.BLUE)
         self.assertEqual(style.variant("new-sgd", 0), style.variant("new-sgd", 0))
         looks = [str(style.variant("ssd-sgd", number)) for number in range(12)]
         self.assertEqual(len(set(looks)), 12)
+
+    def test_every_schedule_has_a_look(self):
+        table = (HERE.parents[1] / "sim/schedule/schedules.cpp").read_text(encoding="utf-8")
+        self.assertLessEqual(set(re.findall(r'ScheduleRow\{"([\w-]+)"', table)), set(style.SCHEDULES))
+
+    def test_no_two_schedules_look_alike_a_new_one_included(self):
+        looks = [style.variant(name, 0) for name in [*style.SCHEDULES, "new-sgd"]]
+        self.assertGreaterEqual(len(looks), 17)
+        for one, other in itertools.combinations([look.color for look in looks] + [style.REFERENCE, "#FFFFFF"], 2):
+            self.assertGreater(math.dist(oklab(one), oklab(other)), 0.1, f"{one} {other}")
+        self.assertEqual(len({(look.marker, str(look.dash)) for look in looks}), len(looks))
+
+    def test_as_many_lines_of_one_schedule_as_a_figure_shows_look_different(self):
+        for schedule in ("wfbp", "sgp", "new-sgd"):
+            looks = [style.other_hue(schedule, number) for number in range(figures.MAX_SERIES)]
+            self.assertEqual(len(set(map(str, looks))), figures.MAX_SERIES)
+            self.assertEqual(len({look.color for look in looks[:17]}), 17)
 
     def test_the_timeline_shows_one_whole_measured_iteration(self):
         rows = samples.grid()

@@ -4,7 +4,7 @@ import re
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from support import Folder, Page, labelled, run  # first: it says where the report's modules are
+from support import Pages, labelled  # first: it says where the report's modules are
 
 import figures
 import samples
@@ -12,15 +12,7 @@ import timeline
 from columns import COLUMNS
 
 
-class WhatThePageSays(Folder):
-    def page(self, *folders, words=()):
-        code, _, error = run(*folders, "-o", self.tmp / "report.html", *words)
-        self.assertEqual((code, error), (0, ""))
-        self.text = (self.tmp / "report.html").read_text(encoding="utf-8")
-        page = Page(self.text)
-        self.assertEqual((page.problems, page.open), ([], []))
-        return page
-
+class WhatThePageSays(Pages):
     def test_it_needs_nothing_from_outside(self):
         out = samples.write(self.tmp / "out", samples.grid())
         samples.timeline(out, samples.grid()[0])

@@ -1,0 +1,74 @@
+"""The busiest links that results.json lists of a point, read and checked."""
+
+import math
+from dataclasses import dataclass
+
+from errors import InputError
+from results import shown
+
+SATURATED = 0.9     # a link that is used more than this has no room left
+EQUAL = 1e-6        # relative difference below which two links are equally busy
+
+
+@dataclass(frozen=True)
+class Link:
+    """What one direction of a link carried in the measured window, and which part of its bandwidth that took."""
+
+    name: str
+    bandwidth_Bps: float
+    bytes: float
+    utilisation: float
+
+    @property
+    def saturated(self):
+        return self.utilisation > SATURATED
+
+
+@dataclass(frozen=True)
+class Busy:
+    """A row of the results with its links, the busiest first; at least one."""
+
+    row: dict
+    links: tuple
+
+    @property
+    def busiest(self):
+        return self.links[0]
+
+    @property
+    def tied(self):
+        """Whether other links are as busy as the busiest."""
+        return len(self.links) > 1 and self.links[1].utilisation >= self.busiest.utilisation * (1 - EQUAL)
+
+
+def read_all(runs, frame):
+    """The Busy of every row of `frame` whose point has links, in the order of the rows. Raises InputError."""
+    found = {(number, item["point"]): read(run.folder, place, item)
+             for number, run in enumerate(runs) for place, item in enumerate(run.about["points"])}
+    rows = [(row, found.get((row["run"], row["point"]))) for row in frame.to_dict("records")]
+    return [Busy(row, links) for row, links in rows if links]
+
+
+def read(folder, place, item):
+    """The links of one point of results.json, the busiest first; none where it lists none."""
+    path, again = folder / "results.json", f"run the scenario again: simctl run SCENARIO -o {folder}"
+
+    def need(holds, where, rule, value):
+        if not holds:
+            raise InputError(f"{path}: /points/{place}/links{where}: expected {rule}, got {shown(value)}; {again}")
+
+    listed = item.get("links", [])
+    need(isinstance(listed, list), "", "a list", listed)
+    for number, link in enumerate(listed):
+        need(isinstance(link, dict), f"/{number}", "an object", link)
+        need(isinstance(link.get("name"), str), f"/{number}/name", "a string", link.get("name"))
+        need(is_number(link.get("bandwidth_Bps")) and link["bandwidth_Bps"] > 0, f"/{number}/bandwidth_Bps", "a number > 0",
+             link.get("bandwidth_Bps"))
+        for key in ("bytes", "utilisation"):
+            need(is_number(link.get(key)) and link[key] >= 0, f"/{number}/{key}", "a number >= 0", link.get(key))
+    links = [Link(*(link[key] for key in ("name", "bandwidth_Bps", "bytes", "utilisation"))) for link in listed]
+    return tuple(sorted(links, key=lambda link: -link.utilisation))
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include "cluster/simgrid.hpp"
+#include "cluster/topologies.hpp"
+#include "cluster/zones.hpp"
+
+namespace syncopate {
+
+namespace {
+
+namespace s4u = simgrid::s4u;
+
+constexpr int most_ports = 128;
+
+/// Three levels of switches with k ports: k pods of k/2 leaf switches with k/2 nodes each. A leaf switch has only 1/oversubscription as
+/// many uplinks as nodes. Routes are fixed by their destination (D-mod-k).
+/// M. Al-Fares et al., "A scalable, commodity data center network architecture", SIGCOMM'08.
+class FatTree : public Topology {
+ public:
+  FatTree(int ports, int oversubscription) : half_(ports / 2), uplinks_(ports / 2 / oversubscription) {}
+
+  std::string_view name() const override { return "fat-tree"; }
+  int places() const override { return 2 * half_ * half_ * half_; }
+  std::string advice(int nodes) const override {
+    const int oversubscription = half_ / uplinks_;
+    return fmt::format(R"("k": {})", smallest_ports(nodes, oversubscription));
+  }
+
+  static int smallest_ports(int nodes, int oversubscription) {
+    int ports = 2 * oversubscription;
+    while (ports * ports / 4 * ports < nodes) ports += 2 * oversubscription;
+    return ports;
+  }
+
+  std::vector<s4u::Host*> build(int /*needed*/, double bandwidth) const override {
+    const auto half = static_cast<unsigned>(half_);
+    const s4u::FatTreeParams levels(3, {half, half, 2 * half}, {1, static_cast<unsigned>(uplinks_), half}, {1, 1, 1});
+    std::vector<s4u::Host*> hosts;
+    s4u::create_fatTree_zone("fat-tree", simgrid_world(), levels, hosts_into(hosts), bandwidth, 0.0, s4u::Link::SharingPolicy::SPLITDUPLEX)->seal();
+    return hosts;
+  }
+
+  std::string link_name(const std::string& simgrid_name) const override {
+    // link_from_<lower switch>_<upper switch>_<number>
+    const std::size_t lower = simgrid_name.find("from_") + 5;
+    const std::size_t upper = simgrid_name.find('_', lower) + 1;
+    const std::size_t end = simgrid_name.find('_', upper);
+    return fmt::format("switch {} - switch {}", simgrid_name.substr(lower, upper - 1 - lower), simgrid_name.substr(upper, end - upper));
+  }
+
+ private:
+  int half_;
+  int uplinks_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Topology> read_fat_tree(Object& fields, int nodes) {
+  constexpr int most_oversubscription = most_ports / 2;
+  const auto ratio = fields.find("oversubscription");
+  const int oversubscription = ratio ? static_cast<int>(ratio->integer(1, most_oversubscription)) : 1;
+  const auto ports = fields.find("k");
+  if (!ports) {
+    const int smallest = FatTree::smallest_ports(nodes, oversubscription);
+    if (smallest > most_ports) fields.field().fail_because(fmt::format("no fat-tree with k <= {} has {} places", most_ports, nodes));
+    return std::make_shared<FatTree>(smallest, oversubscription);
+  }
+  const int k = static_cast<int>(ports->integer(2, most_ports));
+  if (k % 2 != 0) ports->fail_because(fmt::format("a switch has as many ports up as down, so k is even; use {} or {}", k - 1, k + 1));
+  if (k / 2 % oversubscription != 0) {
+    ports->fail_because(fmt::format("a leaf switch of {} ports has {} nodes, which is no multiple of \"oversubscription\" {}; use \"k\": {}", k, k / 2,
+                                    oversubscription, (k / 2 / oversubscription + 1) * 2 * oversubscription));
+  }
+  return std::make_shared<FatTree>(k, oversubscription);
+}
+
+}  // namespace syncopate

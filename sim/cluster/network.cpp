@@ -1,0 +1,184 @@
+#include "cluster/network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <simgrid/kernel/ProfileBuilder.hpp>
+#include <simgrid/s4u.hpp>
+
+#include "cluster/placement.hpp"
+#include "cluster/simgrid.hpp"
+
+namespace syncopate {
+
+namespace s4u = simgrid::s4u;
+
+Network::Network(const Cluster& cluster, int ranks_per_node, int servers, const std::vector<std::size_t>& region_order)
+    : cluster_(cluster),
+      ranks_per_node_(ranks_per_node),
+      nodes_(cluster.nodes + servers),
+      is_star_(!cluster.regions && cluster.topology->name() == default_topology()->name()),
+      places_(places_of_nodes(cluster, nodes_, region_order)) {
+  if (cluster.regions) place_region_ = regions_of_places(*cluster.regions);
+}
+
+Network::~Network() = default;
+
+const Path& Network::path(int from, int to) const {
+  const long key = static_cast<long>(from) * (static_cast<long>(nodes_) * ranks_per_node_) + to;
+  const auto [entry, is_new] = paths_.try_emplace(key);
+  if (is_new) entry->second = find_path(from, to);
+  return entry->second;
+}
+
+Path Network::find_path(int from, int to) const {
+  if (node_of(from) == node_of(to)) return path_inside_node(from, to);
+  if (cluster_.regions) return path_over_regions(from, to);
+  if (!is_star_) return path_over_zone(from, to);
+  return {{node_link(node_of(from), true), node_link(node_of(to), false)}, cluster_.link.latency, cluster_.link.bandwidth};
+}
+
+Path Network::path_inside_node(int from, int to) const {
+  const Link& inside = cluster_.intra_node;
+  const auto gpu_link = [&](int rank, bool up) {
+    const std::string cable = fmt::format("gpu-{}", rank);
+    return link(cable, up, inside.bandwidth, cable + (up ? " up" : " down"));
+  };
+  return {{gpu_link(from, true), gpu_link(to, false)}, inside.latency, inside.bandwidth};
+}
+
+Path Network::path_over_regions(int from, int to) const {
+  const std::size_t source = place_region_[static_cast<std::size_t>(places_[static_cast<std::size_t>(node_of(from))])];
+  const std::size_t target = place_region_[static_cast<std::size_t>(places_[static_cast<std::size_t>(node_of(to))])];
+  const Link& between = source == target ? cluster_.link : cluster_.regions->wan[source][target];
+  Path path = {{}, between.latency, between.flow_rate()};
+  if (cluster_.has_link) {
+    path.links.push_back(node_link(node_of(from), true));
+    path.rate = std::min(path.rate, cluster_.link.bandwidth);
+  }
+  if (source != target) {
+    const std::string& low = cluster_.regions->list[std::min(source, target)].name;
+    const std::string& high = cluster_.regions->list[std::max(source, target)].name;
+    const bool forward = source < target;
+    path.links.push_back(link(fmt::format("wan {}-{}", low, high), forward, between.bandwidth,
+                              fmt::format("wan {}-{}", forward ? low : high, forward ? high : low)));
+  }
+  if (cluster_.has_link) path.links.push_back(node_link(node_of(to), false));
+  return path;
+}
+
+Path Network::path_over_zone(int from, int to) const {
+  if (hosts_.empty()) build_for_flows(Bytes(1));
+  const auto [source, target] = hosts(from, to);
+  std::vector<s4u::Link*> route;
+  double no_latency = 0.0;
+  source->route_to(target, route, &no_latency);
+  Path path = {{}, static_cast<double>(route.size()) / cluster_.topology->nearest_links() * cluster_.link.latency, cluster_.link.bandwidth};
+  for (std::size_t i = 0; i < route.size(); ++i) {
+    if (cluster_.topology->has_node_links() && (i == 0 || i + 1 == route.size())) {
+      path.links.push_back(node_link(node_of(i == 0 ? from : to), i == 0));
+      continue;
+    }
+    const std::string name = route[i]->get_name();  // ends in _UP or _DOWN
+    const bool up = name.ends_with("_UP");
+    const std::string cable = cluster_.topology->link_name(name.substr(0, name.rfind('_')));
+    path.links.push_back(link(cable, up, cluster_.link.bandwidth, cable + (up ? " up" : " down")));
+  }
+  return path;
+}
+
+std::size_t Network::node_link(int node, bool up) const {
+  const bool server = node >= cluster_.nodes;
+  const std::string cable = server ? fmt::format("server-{}", node - cluster_.nodes) : fmt::format("node-{}", node);
+  return link(cable, up, cluster_.link.bandwidth, cable + (up ? " up" : " down"));
+}
+
+std::size_t Network::link(const std::string& cable, bool forward, Rate bandwidth, const std::string& name) const {
+  const auto [entry, is_new] = link_ids_.try_emplace(name, links_.size());
+  if (is_new) links_.push_back({name, bandwidth, cable, forward});
+  return entry->second;
+}
+
+void Network::build_for_flows(Bytes largest) const {
+  if (!hosts_.empty()) return;
+  constexpr double most_units = 0x1p60;  // SimGrid's sizes have 64 bits
+  scale_ = std::exp2(std::floor(std::log2(most_units / std::max(largest.value, 1.0))));
+  if (cluster_.regions) {
+    build_regions();
+  } else {
+    const int needed = *std::max_element(places_.begin(), places_.end()) + 1;
+    hosts_ = cluster_.topology->build(is_star_ ? needed : nodes_, scale_ * cluster_.link.bandwidth.value);
+  }
+  if (ranks_per_node_ > 1) build_insides();
+}
+
+void Network::build_regions() const {
+  const Regions& regions = *cluster_.regions;
+  s4u::NetZone* world = in_world(&s4u::create_full_zone, "regions");
+  std::vector<s4u::NetZone*> zones;
+  std::vector<simgrid::kernel::routing::NetPoint*> gateways;
+  for (std::size_t region = 0; region < regions.list.size(); ++region) {
+    s4u::NetZone* zone = s4u::create_star_zone(fmt::format("region-{}", region));
+    zone->set_parent(world);
+    gateways.push_back(zone->create_router(fmt::format("gateway-{}", region)));
+    zone->add_route(gateways.back(), nullptr, nullptr, nullptr, std::vector<s4u::LinkInRoute>{}, true);
+    for (int node = 0; node < regions.list[region].nodes; ++node) {
+      const auto place = hosts_.size();
+      hosts_.push_back(zone->create_host(fmt::format("place-{}", place), 1.0));
+      std::vector<s4u::LinkInRoute> links;
+      if (cluster_.has_link) {
+        const s4u::Link* cable =
+            zone->create_split_duplex_link(fmt::format("link-{}", place), scale_ * cluster_.link.bandwidth.value)->seal();
+        links.emplace_back(cable, s4u::LinkInRoute::Direction::UP);
+      }
+      zone->add_route(hosts_.back()->get_netpoint(), nullptr, nullptr, nullptr, links, true);
+    }
+    zone->seal();
+    zones.push_back(zone);
+  }
+  for (std::size_t a = 0; a < zones.size(); ++a) {
+    for (std::size_t b = 0; b < zones.size(); ++b) {
+      if (a == b) continue;
+      const Link& wan = regions.wan[a][b];
+      s4u::Link* link = world->create_link(fmt::format("wan-{}-{}", a, b), scale_ * wan.bandwidth.value);
+      if (!wan.changes.empty()) {
+        std::string profile;
+        for (const BandwidthChange& change : wan.changes) {
+          profile += fmt::format("{} {}\n", change.at.value, scale_ * change.bandwidth.value);
+        }
+        link->set_bandwidth_profile(simgrid::kernel::profile::ProfileBuilder::from_string(fmt::format("profile-{}-{}", a, b), profile, -1));
+      }
+      link->seal();
+      std::vector<s4u::LinkInRoute> route = {s4u::LinkInRoute(link)};
+      if (wan.has_window()) {
+        // SimGrid's direct communications have no limit of their own; a fat pipe limits each flow on it, and not all together.
+        s4u::Link* window = world->create_link(fmt::format("window-{}-{}", a, b), scale_ * wan.window_rate().value);
+        route.emplace_back(window->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)->seal());
+      }
+      world->add_route(zones[a]->get_netpoint(), zones[b]->get_netpoint(), gateways[a], gateways[b], route, false);
+    }
+  }
+  world->seal();
+}
+
+void Network::build_insides() const {
+  s4u::NetZone* zone = in_world(&s4u::create_star_zone, "inside-nodes");
+  const int ranks = cluster_.nodes * ranks_per_node_;
+  for (int rank = 0; rank < ranks; ++rank) {
+    s4u::Host* host = zone->create_host(fmt::format("gpu-{}", rank), 1.0);
+    const s4u::Link* cable =
+        zone->create_split_duplex_link(fmt::format("gpu-link-{}", rank), scale_ * cluster_.intra_node.bandwidth.value)->seal();
+    zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {{cable, s4u::LinkInRoute::Direction::UP}}, true);
+    inside_.push_back(host);
+  }
+  zone->seal();
+}
+
+std::pair<s4u::Host*, s4u::Host*> Network::hosts(int from, int to) const {
+  if (node_of(from) == node_of(to)) return {inside_[static_cast<std::size_t>(from)], inside_[static_cast<std::size_t>(to)]};
+  const auto host = [this](int rank) { return hosts_[static_cast<std::size_t>(places_[static_cast<std::size_t>(node_of(rank))])]; };
+  return {host(from), host(to)};
+}
+
+}  // namespace syncopate

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cluster/cluster.hpp"
+
+namespace simgrid::s4u {
+class Host;
+}
+
+namespace syncopate {
+
+/// One direction of a cable between two ends.
+struct NetworkLink {
+  std::string name;
+  Rate bandwidth;
+  std::string cable;    ///< the same for both directions
+  bool forward = true;  ///< which of them
+};
+
+/// The way of a message.
+struct Path {
+  std::vector<std::size_t> links;  ///< indices into Network::links(), in the order in which it crosses them
+  Seconds latency;
+  Rate rate;  ///< of a flow that has it for itself
+
+  Hop hop() const { return {latency, inverse(rate)}; }
+};
+
+/// The network between a job's ranks (the GPUs of every node, or every node) and its parameter servers. Ranks of one node have
+/// links of their own to each other; others meet in the nodes' network.
+///
+/// A rank's number divided by the ranks per node is its node's; servers are nodes after the last one of a rank.
+class Network {
+ public:
+  /// `regions`: see regions_of_nodes; used where nodes are placed by region.
+  Network(const Cluster& cluster, int ranks_per_node, int servers, const std::vector<std::size_t>& region_order);
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+  ~Network();
+
+  /// The way from one rank (or server) to another one.
+  const Path& path(int from, int to) const;
+
+  int server_rank(int server) const { return (cluster_.nodes + server) * ranks_per_node_; }
+
+  /// Those that paths have crossed so far.
+  const std::vector<NetworkLink>& links() const { return links_; }
+
+  /// Nodes have no links in common, and all of them are alike: on a star.
+  bool is_star() const { return is_star_; }
+
+  /// Makes SimGrid's platform, in whose engine the simulation then runs. `largest`: no message has more bytes.
+  void build_for_flows(Bytes largest) const;
+  /// The hosts of the two ends of a message, after build_for_flows.
+  std::pair<simgrid::s4u::Host*, simgrid::s4u::Host*> hosts(int from, int to) const;
+  /// SimGrid counts whole bytes: so many of its bytes are one.
+  double scale() const { return scale_; }
+
+ private:
+  int node_of(int rank) const { return rank / ranks_per_node_; }
+  Path find_path(int from, int to) const;
+  Path path_inside_node(int from, int to) const;
+  Path path_over_regions(int from, int to) const;
+  Path path_over_zone(int from, int to) const;
+  std::size_t link(const std::string& cable, bool forward, Rate bandwidth, const std::string& name) const;
+  std::size_t node_link(int node, bool up) const;
+  void build_regions() const;
+  void build_insides() const;
+
+  const Cluster& cluster_;
+  int ranks_per_node_;
+  int nodes_;  ///< with servers
+  bool is_star_;
+  std::vector<int> places_;                ///< of the nodes
+  std::vector<std::size_t> place_region_;  ///< of the places, on regions
+  mutable double scale_ = 1.0;
+  mutable std::vector<simgrid::s4u::Host*> hosts_;   ///< by place
+  mutable std::vector<simgrid::s4u::Host*> inside_;  ///< by rank
+  mutable std::vector<NetworkLink> links_;
+  mutable std::unordered_map<std::string, std::size_t> link_ids_;  ///< by cable and direction
+  mutable std::unordered_map<long, Path> paths_;
+};
+
+
+}  // namespace syncopate

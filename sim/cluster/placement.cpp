@@ -1,0 +1,53 @@
+#include "cluster/placement.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/random.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// Places in an order of their own for every seed (Fisher and Yates).
+std::vector<int> shuffled(int places, std::uint64_t seed) {
+  std::vector<int> order(static_cast<std::size_t>(places));
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t i = order.size(); i-- > 1;) {
+    const double uniform = uniform_pair(seed, static_cast<std::uint32_t>(i), 0, 0)[0];
+    std::swap(order[i], order[static_cast<std::size_t>(uniform * static_cast<double>(i + 1))]);
+  }
+  return order;
+}
+
+/// On regions, places are numbered region after region as in the file.
+std::vector<int> places_by_region(const Regions& regions, const std::vector<std::size_t>& order) {
+  std::vector<int> first(regions.list.size());
+  for (std::size_t i = 1; i < first.size(); ++i) first[i] = first[i - 1] + regions.list[i - 1].nodes;
+  std::vector<int> places;
+  for (const std::size_t region : order) {
+    for (int node = 0; node < regions.list[region].nodes; ++node) places.push_back(first[region] + node);
+  }
+  return places;
+}
+
+}  // namespace
+
+std::vector<int> places_of_nodes(const Cluster& cluster, int nodes, const std::vector<std::size_t>& region_order) {
+  switch (cluster.placement.kind) {
+    case Placement::Kind::by_region: return places_by_region(*cluster.regions, region_order);
+    case Placement::Kind::random: return shuffled(cluster.regions ? nodes : std::min(cluster.topology->places(), 65536), cluster.placement.seed);
+    case Placement::Kind::linear: break;
+  }
+  std::vector<int> places(static_cast<std::size_t>(nodes));
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
+std::vector<std::size_t> regions_of_places(const Regions& regions) {
+  std::vector<std::size_t> order(regions.list.size());
+  std::iota(order.begin(), order.end(), 0U);
+  return regions_of_nodes(regions, order);
+}
+
+}  // namespace syncopate

@@ -1,0 +1,47 @@
+#include "cluster/simgrid.hpp"
+
+#include <array>
+#include <memory>
+#include <simgrid/s4u.hpp>
+#include <string>
+
+namespace syncopate {
+
+namespace s4u = simgrid::s4u;
+
+s4u::Engine& simgrid_engine() {
+  static const auto engine = [] {
+    // Address sanitiser needs threads: it takes SimGrid's own context switches for stack overflows.
+#ifdef SYNCOPATE_THREAD_CONTEXTS
+    constexpr const char* factory = "--cfg=contexts/factory:thread";
+#else
+    constexpr const char* factory = "--cfg=contexts/factory:raw";
+#endif
+    static std::array<std::string, 8> arguments = {"simctl",
+                                                   "--log=root.app:file:/dev/null",
+                                                   "--cfg=network/model:CM02",
+                                                   "--cfg=network/crosstraffic:0",
+                                                   "--cfg=network/TCP-gamma:1e15",
+                                                   "--cfg=surf/precision:1e-12",
+                                                   "--cfg=contexts/stack-size:64",
+                                                   factory};
+    std::array<char*, arguments.size() + 1> argv = {};
+    for (std::size_t i = 0; i < arguments.size(); ++i) argv[i] = arguments[i].data();
+    int argc = static_cast<int>(arguments.size());
+    return std::make_unique<s4u::Engine>(&argc, argv.data());
+  }();
+  return *engine;
+}
+
+s4u::NetZone* simgrid_world() {
+  simgrid_engine();
+  static s4u::NetZone* const world = s4u::create_full_zone("world");
+  return world;
+}
+
+s4u::NetZone* in_world(s4u::NetZone* (*make)(const std::string& name), const std::string& name) {
+  s4u::NetZone* const world = simgrid_world();
+  return make(name)->set_parent(world);
+}
+
+}  // namespace syncopate

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+namespace simgrid::s4u {
+class Engine;
+class NetZone;
+}  // namespace simgrid::s4u
+
+namespace syncopate {
+
+/// SimGrid's engine, with exact settings and quiet; made at the first call. Its clock is global to the process.
+simgrid::s4u::Engine& simgrid_engine();
+
+/// The zone that all others are in. SimGrid takes the first zone made for it.
+simgrid::s4u::NetZone* simgrid_world();
+
+/// A zone made by one of SimGrid's functions, in the world.
+simgrid::s4u::NetZone* in_world(simgrid::s4u::NetZone* (*make)(const std::string& name), const std::string& name);
+
+}  // namespace syncopate

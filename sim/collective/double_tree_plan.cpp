@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "collective/plan.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr int none = -1;
+
+/// A binary tree over ranks of which in-order numbering makes every other one a leaf.
+struct Tree {
+  std::vector<int> parent;
+  std::vector<int> height;  ///< 0: a leaf
+  int root = 0;
+};
+
+/// Adds the in-order tree over positions first + 1 .. first + count; returns the position of its root. The root is at a power of two,
+/// so that odd positions are leaves.
+int add_subtree(std::vector<int>& parent, std::vector<int>& height, int first, int count) {
+  const int root = static_cast<int>(std::bit_floor(static_cast<unsigned>(count)));
+  const int position = first + root;
+  int& own_height = height[static_cast<std::size_t>(position)];
+  const auto adopt = [&](int from, int size) {
+    if (size == 0) return;
+    const int child = add_subtree(parent, height, from, size);
+    parent[static_cast<std::size_t>(child)] = position;
+    own_height = std::max(own_height, 1 + height[static_cast<std::size_t>(child)]);
+  };
+  adopt(first, root - 1);
+  adopt(position, count - root);
+  return position;
+}
+
+/// The second tree is the first one's mirror image or, for an odd number of ranks, is shifted by one: leaves of one are inner
+/// nodes of the other.
+Tree make_tree(int ranks, bool second) {
+  const auto size = static_cast<std::size_t>(ranks);
+  std::vector<int> parent(size + 1, none);
+  std::vector<int> height(size + 1);
+  const int root = add_subtree(parent, height, 0, ranks);
+  const auto rank_at = [&](int position) {
+    if (!second) return position - 1;
+    return ranks % 2 == 0 ? ranks - position : (position + ranks - 2) % ranks;
+  };
+  Tree tree = {std::vector<int>(size, none), std::vector<int>(size), rank_at(root)};
+  for (int position = 1; position <= ranks; ++position) {
+    const auto at = static_cast<std::size_t>(position);
+    const auto rank = static_cast<std::size_t>(rank_at(position));
+    tree.height[rank] = height[at];
+    tree.parent[rank] = parent[at] == none ? none : rank_at(parent[at]);
+  }
+  return tree;
+}
+
+/// An edge of one of the trees, from a rank to its parent.
+struct Edge {
+  int tree = 0;
+  int child = 0;
+  int colour = none;
+};
+
+/// Colours the edges 0 and 1 such that neither the two edges of a rank to its parents nor those from its children (at most two, in the
+/// tree where it is no leaf) are alike: each rank then sends in one half of the time to one and in the other half to the other.
+std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
+  std::vector<Edge> edges;
+  const std::size_t ranks = trees[0].parent.size();
+  std::vector<std::array<std::size_t, 2>> up(ranks, {SIZE_MAX, SIZE_MAX});
+  std::vector<std::array<std::size_t, 2>> down(ranks, {SIZE_MAX, SIZE_MAX});
+  const auto note = [](std::array<std::size_t, 2>& two, std::size_t edge) { (two[0] == SIZE_MAX ? two[0] : two[1]) = edge; };
+  const auto parent_of = [&](const Edge& edge) {
+    return static_cast<std::size_t>(trees[static_cast<std::size_t>(edge.tree)].parent[static_cast<std::size_t>(edge.child)]);
+  };
+  for (int tree = 0; tree < 2; ++tree) {
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      if (trees[static_cast<std::size_t>(tree)].parent[rank] == none) continue;
+      note(up[rank], edges.size());
+      edges.push_back({tree, static_cast<int>(rank)});
+      note(down[parent_of(edges.back())], edges.size() - 1);
+    }
+  }
+  const auto other = [](const std::array<std::size_t, 2>& two, std::size_t edge) { return two[0] == edge ? two[1] : two[0]; };
+  // Edges that exclude each other form paths and even cycles: walk each both ways from where it is met.
+  for (std::size_t start = 0; start < edges.size(); ++start) {
+    if (edges[start].colour != none) continue;
+    edges[start].colour = 0;
+    for (const bool up_first : {true, false}) {
+      bool by_child = up_first;
+      for (std::size_t edge = start;;) {
+        const Edge& here = edges[edge];
+        const std::size_t next = other(by_child ? up[static_cast<std::size_t>(here.child)] : down[parent_of(here)], edge);
+        if (next == SIZE_MAX || edges[next].colour != none) break;
+        edges[next].colour = 1 - here.colour;
+        edge = next;
+        by_child = !by_child;
+      }
+    }
+  }
+  return edges;
+}
+
+}  // namespace
+
+int double_tree_chunks(int ranks) {
+  constexpr int most_messages = 1 << 20;
+  const int height = std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))));
+  return std::clamp(16 * height, 1, std::max(1, most_messages / (4 * ranks)));
+}
+
+Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
+  if (operation != Operation::all_reduce) return halving_doubling_plan(operation, ranks, chunks);
+  Plan plan = {.ranks = ranks, .parts = 2 * chunks, .cells = 2 * chunks, .stages = {}};
+  if (ranks == 1) return plan;
+  const std::array<Tree, 2> trees = {make_tree(ranks, false), make_tree(ranks, true)};
+  const std::vector<Edge> edges = coloured_edges(trees);
+  int highest = 0;
+  for (const Tree& tree : trees) highest = std::max(highest, tree.height[static_cast<std::size_t>(tree.root)]);
+  const std::size_t slots = 2 * static_cast<std::size_t>(chunks + highest);
+  std::vector<Stage> up(slots);
+  std::vector<Stage> down(slots);
+  for (const Edge& edge : edges) {
+    const Tree& tree = trees[static_cast<std::size_t>(edge.tree)];
+    const int parent = tree.parent[static_cast<std::size_t>(edge.child)];
+    const int height = tree.height[static_cast<std::size_t>(edge.child)];
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      const int part = edge.tree * chunks + chunk;
+      up[static_cast<std::size_t>(2 * (chunk + height) + edge.colour)].messages.push_back({edge.child, parent, part, 1, part});
+      // The way down is the way up in reverse, and so are the parts.
+      const int reverse = edge.tree * chunks + chunks - 1 - chunk;
+      down[slots - 1 - static_cast<std::size_t>(2 * (chunk + height) + edge.colour)].messages.push_back(
+          {parent, edge.child, reverse, 1, reverse});
+    }
+  }
+  for (Stage& stage : up) {
+    stage.reduces = true;
+    if (!stage.messages.empty()) plan.stages.push_back(std::move(stage));
+  }
+  for (Stage& stage : down) {
+    if (!stage.messages.empty()) plan.stages.push_back(std::move(stage));
+  }
+  return plan;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <bit>
+#include <ranges>
+
+#include "collective/plan.hpp"
+
+namespace syncopate {
+
+namespace {
+
+bool is_power_of_two(int ranks) { return std::has_single_bit(static_cast<unsigned>(ranks)); }
+
+/// 1, 2, 4, ... below `ranks`.
+std::vector<int> distances(int ranks) {
+  std::vector<int> all;
+  for (int distance = 1; distance < ranks; distance *= 2) all.push_back(distance);
+  return all;
+}
+
+/// Partners exchange the halves that the other one keeps.
+Stage halve(int ranks, int distance) {
+  Stage stage;
+  stage.reduces = true;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int partner = rank ^ distance;
+    stage.messages.push_back({rank, partner, partner & ~(distance - 1), distance});
+  }
+  return stage;
+}
+
+/// Partners exchange all that they have gathered.
+Stage double_up(int ranks, int distance) {
+  Stage stage;
+  for (int rank = 0; rank < ranks; ++rank) stage.messages.push_back({rank, rank ^ distance, rank & ~(distance - 1), distance});
+  return stage;
+}
+
+/// Bruck's round: what a rank has gathered, the parts from its own on, goes to the rank `distance` below.
+Stage pass_down(int ranks, int distance) {
+  Stage stage;
+  const int parts = std::min(distance, ranks - distance);
+  for (int rank = 0; rank < ranks; ++rank) stage.messages.push_back({rank, (rank - distance + ranks) % ranks, rank, parts});
+  return stage;
+}
+
+/// Its mirror image: partial sums of those parts go back up.
+Stage pass_up(int ranks, int distance) {
+  Stage stage = pass_down(ranks, distance);
+  stage.reduces = true;
+  for (Message& message : stage.messages) std::swap(message.from, message.to);
+  return stage;
+}
+
+}  // namespace
+
+Plan halving_doubling_plan(Operation operation, int ranks, int chunks) {
+  if (operation == Operation::broadcast) return binary_tree_plan(operation, ranks, chunks);
+  Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .stages = {}};
+  const std::vector<int> ascending = distances(ranks);
+  if (operation != Operation::all_gather) {
+    for (const int distance : ascending | std::views::reverse) {
+      plan.stages.push_back(is_power_of_two(ranks) ? halve(ranks, distance) : pass_up(ranks, distance));
+    }
+  }
+  if (operation != Operation::reduce_scatter) {
+    for (const int distance : ascending) {
+      plan.stages.push_back(is_power_of_two(ranks) ? double_up(ranks, distance) : pass_down(ranks, distance));
+    }
+  }
+  return plan;
+}
+
+Plan recursive_doubling_plan(Operation operation, int ranks, int chunks) {
+  if (operation != Operation::all_reduce) return halving_doubling_plan(operation, ranks, chunks);
+  Plan plan = {.ranks = ranks, .stages = {}};
+  const int doubling = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+  const int folded = ranks - doubling;  // pairs of which the even rank sits out
+  const auto rank_of = [folded](int number) { return number < folded ? 2 * number + 1 : number + folded; };
+  Stage fold;
+  Stage unfold;
+  fold.reduces = true;
+  for (int pair = 0; pair < folded; ++pair) {
+    fold.messages.push_back({2 * pair, 2 * pair + 1});
+    unfold.messages.push_back({2 * pair + 1, 2 * pair});
+  }
+  if (folded > 0) plan.stages.push_back(fold);
+  for (const int distance : distances(doubling)) {
+    Stage stage;
+    stage.reduces = true;
+    for (int number = 0; number < doubling; ++number) stage.messages.push_back({rank_of(number), rank_of(number ^ distance)});
+    plan.stages.push_back(std::move(stage));
+  }
+  if (folded > 0) plan.stages.push_back(unfold);
+  return plan;
+}
+
+}  // namespace syncopate

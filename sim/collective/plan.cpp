@@ -1,0 +1,61 @@
+#include "collective/plan.hpp"
+
+#include <algorithm>
+
+namespace syncopate {
+
+double count_messages(const Plan& plan) {
+  double messages = 0.0;
+  for (const Stage& stage : plan.stages) messages += static_cast<double>(stage.repeats) * static_cast<double>(stage.messages.size());
+  return messages;
+}
+
+Bytes all_data(const Plan& plan, Bytes bytes) { return plan.operation == Operation::all_gather ? plan.ranks * bytes : bytes; }
+
+namespace {
+
+/// Each rank of every so many sends once and receives once, all of them the same number of parts.
+bool is_balanced(const Stage& stage, int ranks, int every) {
+  if (stage.messages.size() != static_cast<std::size_t>(ranks / every)) return false;
+  std::vector<int> seen(static_cast<std::size_t>(ranks));
+  for (const Message& message : stage.messages) {
+    if (message.parts != stage.messages.front().parts || message.from % every != 0 || message.to % every != 0) return false;
+    seen[static_cast<std::size_t>(message.from)] |= 1;
+    seen[static_cast<std::size_t>(message.to)] |= 2;
+  }
+  for (int rank = 0; rank < ranks; rank += every) {
+    if (seen[static_cast<std::size_t>(rank)] != 3) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_symmetric(const Plan& plan) {
+  if (plan.cells > 1) return false;
+  bool first_ranks_ahead = false;
+  for (const Stage& stage : plan.stages) {
+    if (stage.join > 0) {
+      first_ranks_ahead = false;
+    } else if (plan.node_size > 1 && is_balanced(stage, plan.ranks, plan.node_size)) {
+      first_ranks_ahead = true;
+    } else if (first_ranks_ahead || !is_balanced(stage, plan.ranks, 1)) {
+      return false;
+    }
+  }
+  return !first_ranks_ahead;
+}
+
+Plan fold(const Plan& plan) {
+  Plan folded = plan;
+  folded.ranks = folded.node_size = 1;
+  for (Stage& stage : folded.stages) {
+    stage.join = 0;
+    if (stage.messages.empty()) continue;
+    stage.messages.resize(1);
+    stage.messages.front().from = stage.messages.front().to = 0;
+  }
+  return folded;
+}
+
+}  // namespace syncopate

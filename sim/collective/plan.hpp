@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "collective/collective.hpp"
+
+namespace syncopate {
+
+/// One message of a collective: some of the equal parts of its data, `part`, `part + 1`, ... modulo their number.
+struct Message {
+  int from = 0;
+  int to = 0;
+  int part = 0;
+  int parts = 1;
+  int cell = 0;  ///< see Plan
+};
+
+/// Messages of which every rank sends at most one and receives at most one.
+struct Stage {
+  std::vector<Message> messages;
+  int repeats = 1;       ///< how many times the stage comes, one after the other ...
+  int shift = 0;         ///< ... with every message's first part so much higher each time, modulo their number
+  bool reduces = false;  ///< receivers add what arrives to what they have; else it replaces that
+  bool inside = false;   ///< the nodes, between ranks of the same one
+  int join = 0;          ///< > 0: no messages; each `join` successive ranks wait for each other ...
+  int first_cell = 0;    ///< ... in these cells
+  int cells = 1;
+};
+
+/// The messages of one collective over `ranks` ranks: a pure function of the operation, the group and the bytes. Rank i here is
+/// the i-th of the group.
+///
+/// Every rank sends its messages in the order of the stages, one at a time, and receives them in that order, one at a time. A
+/// message carries what its sender has received in earlier stages: it waits for those of them that have its own cell. One cell
+/// is enough where a rank handles one thing at a time; pipelines have one for each chunk of the data.
+///
+/// Ranks of the same node (`node_size` successive ones) have links of their own to each other. A message between nodes goes
+/// from first rank to first rank and stands for the shares of all ranks of the node, which enter the network together.
+struct Plan {
+  Operation operation = Operation::all_reduce;
+  int ranks = 1;
+  int node_size = 1;
+  int parts = 1;  ///< of the data: of the bytes of an all-reduce, of those of all ranks together in an all-gather
+  int cells = 1;
+  std::vector<Stage> stages;
+};
+
+/// How many messages all ranks send.
+double count_messages(const Plan& plan);
+
+/// The data that the plan divides into parts, for a collective of so many bytes: an all-gather's are those of one rank.
+Bytes all_data(const Plan& plan, Bytes bytes);
+
+/// Calls `visit(const Message&)` for every message in the order of the stages, with the parts that it really carries.
+template <class Visit>
+void for_each_message(const Stage& stage, int parts, Visit&& visit) {
+  for (int repeat = 0; repeat < stage.repeats; ++repeat) {
+    for (Message message : stage.messages) {
+      const long moved = (message.part + static_cast<long>(repeat) * stage.shift) % parts;
+      message.part = static_cast<int>(moved < 0 ? moved + parts : moved);
+      visit(message);
+    }
+  }
+}
+
+/// From equal starts over equal links every rank of a level does the same at the same time: in each stage, each rank of a node, or
+/// each first one, sends one message and receives one of the same size, and ranks that do not are waited for.
+bool is_symmetric(const Plan& plan);
+
+/// The same plan for one rank that stands for all: it sends its messages to itself. Requires is_symmetric.
+Plan fold(const Plan& plan);
+
+// The algorithms. `chunks` >= 1 pipelines a tree, or two levels; the others have no use for it.
+
+/// P. Patarasuk and X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009. A broadcast is a chain.
+Plan ring_plan(Operation operation, int ranks, int chunks);
+
+/// Halving and doubling: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
+/// 2005. Where the number of ranks is no power of two, the all-gather is that of J. Bruck et al., "Efficient algorithms for
+/// all-to-all communications in multiport message-passing systems", 1997, and the reduce-scatter its mirror image in time: as many
+/// rounds as log2 rounded up, and the least bytes. A broadcast is a binomial tree.
+Plan halving_doubling_plan(Operation operation, int ranks, int chunks);
+
+/// Exchanges of everything; where the number of ranks is no power of two, the first few of them pass theirs to a neighbour before
+/// and get the result from it afterwards (Thakur et al., Sec. 4). Other operations as halving and doubling.
+Plan recursive_doubling_plan(Operation operation, int ranks, int chunks);
+
+/// A binomial tree, with `chunks` of the data one after the other. Reduce-scatter and all-gather as halving and doubling.
+Plan binary_tree_plan(Operation operation, int ranks, int chunks);
+
+/// P. Sanders, J. Speck and J. L. Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009. Each tree
+/// carries half of the data in `chunks`. Other operations as halving and doubling.
+Plan double_binary_tree_plan(Operation operation, int ranks, int chunks);
+
+/// Chunks that fill a double tree's pipeline well: the bandwidth term stays within about 10% of its limit.
+int double_tree_chunks(int ranks);
+
+/// A reduce-scatter round a ring inside every node, `between` among the nodes, an all-gather inside; or what of these the
+/// operation needs. With several chunks, one is inside the nodes while another one is between them.
+Plan two_level_plan(Operation operation, int nodes, int node_size, Plan (*between)(Operation, int, int), int between_chunks, int chunks);
+
+/// A push of a client to servers, equal parts of it each: they share the client's link, all at once. Clients and servers are
+/// ranks; a client that is a server, too, keeps its part.
+Plan push_plan(int ranks, int client, const std::vector<int>& servers);
+/// The pull that answers it.
+Plan pull_plan(int ranks, int client, const std::vector<int>& servers);
+
+/// One message from a rank to another one.
+Plan peer_plan(int ranks, int from, int to);
+
+}  // namespace syncopate

@@ -1,0 +1,155 @@
+#include "collective/plan_times.hpp"
+
+#include <algorithm>
+
+namespace syncopate {
+
+PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>& link, SecondsPerByte gamma)
+    : ranks_(plan.ranks), parts_(plan.parts), cells_(plan.cells), gamma_(gamma.value) {
+  in_lockstep_ = is_symmetric(plan);
+  stages_.reserve(plan.stages.size());
+  for (const Stage& stage : plan.stages) {
+    Moves moves;
+    moves.repeats = stage.repeats;
+    moves.reduces = stage.reduces;
+    moves.inside = stage.inside;
+    moves.join = stage.join;
+    moves.first_cell = stage.first_cell;
+    moves.cells = stage.cells;
+    moves.all_alike = true;
+    moves.is_ring = plan.cells == 1 && stage.messages.size() == static_cast<std::size_t>(plan.ranks);
+    moves.list.reserve(stage.messages.size());
+    for (const Message& message : stage.messages) {
+      const Hop hop = link(message);
+      const int index = static_cast<int>(moves.list.size());
+      moves.list.push_back({message.from, message.to, message.from * cells_ + message.cell, message.to * cells_ + message.cell,
+                            static_cast<double>(message.parts), hop.latency.value, hop.beta.value});
+      const Move& first = moves.list.front();
+      const Move& last = moves.list.back();
+      moves.all_alike = moves.all_alike && first.parts == last.parts && first.latency == last.latency && first.beta == last.beta;
+      moves.is_ring = moves.is_ring && message.from == index && message.to == (index + 1) % plan.ranks;
+    }
+    in_lockstep_ = in_lockstep_ && moves.all_alike;
+    stages_.push_back(std::move(moves));
+  }
+}
+
+void PlanTimes::operator()(Bytes data, double latency_factor, std::span<const Seconds> starts, std::span<Seconds> ends) {
+  const auto ranks = static_cast<std::size_t>(ranks_);
+  const auto cells = static_cast<std::size_t>(cells_);
+  for (auto* channels : {&sending_, &receiving_}) {
+    for (std::vector<double>& channel : *channels) {
+      channel.resize(ranks);
+      for (std::size_t rank = 0; rank < ranks; ++rank) channel[rank] = starts[rank].value;
+    }
+  }
+  ready_.resize(ranks * cells);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    std::fill_n(ready_.begin() + static_cast<std::ptrdiff_t>(rank * cells), cells, starts[rank].value);
+  }
+  const double part = data.value / parts_;
+  for (const Moves& stage : stages_) {
+    if (stage.join > 0) {
+      join(stage);
+    } else if (stage.is_ring) {
+      move_round_ring(stage, part, latency_factor);
+    } else {
+      for (int repeat = 0; repeat < stage.repeats; ++repeat) move(stage, part, latency_factor);
+    }
+  }
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    double end = std::max(sending_[0][rank], sending_[1][rank]);
+    for (std::size_t cell = 0; cell < cells; ++cell) end = std::max(end, ready_[rank * cells + cell]);
+    ends[rank] = Seconds(end);
+  }
+}
+
+void PlanTimes::move(const Moves& stage, double part, double latency_factor) {
+  std::vector<double>& sending = sending_[stage.inside ? 1 : 0];
+  std::vector<double>& receiving = receiving_[stage.inside ? 1 : 0];
+  const double gamma = stage.reduces ? gamma_ : 0.0;
+  for (const Move& message : stage.list) {
+    double& sends = sending[static_cast<std::size_t>(message.from)];
+    double& receives = receiving[static_cast<std::size_t>(message.to)];
+    const double bytes = message.parts * part;
+    const double start = std::max(std::max(sends, receives), ready_[static_cast<std::size_t>(message.from_cell)]);
+    sends = receives = start + message.beta * bytes;
+    // Written to its receiver only after the stage: nobody sends on in the stage in which it receives.
+    arrivals_.push_back(sends + (latency_factor * message.latency + gamma * bytes));
+  }
+  for (std::size_t i = 0; i < stage.list.size(); ++i) {
+    double& ready = ready_[static_cast<std::size_t>(stage.list[i].to_cell)];
+    ready = std::max(ready, arrivals_[i]);
+  }
+  arrivals_.clear();
+}
+
+void PlanTimes::move_round_ring(const Moves& stage, double part, double latency_factor) {
+  const std::size_t ranks = stage.list.size();
+  const double bytes = stage.list.front().parts * part;
+  free_.resize(ranks);
+  costs_.resize(ranks);
+  latencies_.resize(ranks);
+  const double reduction = stage.reduces ? gamma_ * bytes : 0.0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    // Over a link of the ring only one rank sends and only one receives, so that both are free at the same times.
+    free_[rank] = std::max(sending_[0][rank], receiving_[0][rank + 1 == ranks ? 0 : rank + 1]);
+    costs_[rank] = stage.list[rank].beta * bytes;
+    latencies_[rank] = latency_factor * stage.list[rank].latency + reduction;
+  }
+  double* const free = free_.data();
+  double* const ready = ready_.data();
+  const double* const costs = costs_.data();
+  const double* const latencies = latencies_.data();
+  for (int repeat = 0; repeat < stage.repeats; ++repeat) {
+    for (std::size_t i = 0; i < ranks; ++i) free[i] = std::max(free[i], ready[i]) + costs[i];
+    ready[0] = free[ranks - 1] + latencies[ranks - 1];
+    for (std::size_t i = 1; i < ranks; ++i) ready[i] = free[i - 1] + latencies[i - 1];
+  }
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    sending_[0][rank] = free[rank];
+    receiving_[0][rank + 1 == ranks ? 0 : rank + 1] = free[rank];
+  }
+}
+
+void PlanTimes::join(const Moves& stage) {
+  const auto size = static_cast<std::size_t>(stage.join);
+  const auto all_cells = static_cast<std::size_t>(cells_);
+  const auto first_cell = static_cast<std::size_t>(stage.first_cell);
+  const auto cells = static_cast<std::size_t>(stage.cells);
+  for (std::size_t node = 0; node < static_cast<std::size_t>(ranks_); node += size) {
+    double latest = 0.0;
+    for (std::size_t rank = node; rank < node + size; ++rank) {
+      for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) latest = std::max(latest, ready_[rank * all_cells + cell]);
+    }
+    for (std::size_t rank = node; rank < node + size; ++rank) {
+      for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) ready_[rank * all_cells + cell] = latest;
+    }
+  }
+}
+
+Seconds PlanTimes::from_equal_starts(Bytes data, double latency_factor) {
+  if (!in_lockstep_) {
+    const std::vector<Seconds> starts(static_cast<std::size_t>(ranks_));
+    std::vector<Seconds> ends(starts.size());
+    (*this)(data, latency_factor, starts, ends);
+    return *std::max_element(ends.begin(), ends.end());
+  }
+  const double part = data.value / parts_;
+  std::array<double, 2> free = {};
+  double ready = 0.0;
+  for (const Moves& stage : stages_) {
+    if (stage.join > 0) continue;
+    const Move& message = stage.list.front();
+    const double bytes = message.parts * part;
+    const double arrival = latency_factor * message.latency + (stage.reduces ? gamma_ * bytes : 0.0);
+    double& channel = free[stage.inside ? 1 : 0];
+    for (int repeat = 0; repeat < stage.repeats; ++repeat) {
+      channel = std::max(channel, ready) + message.beta * bytes;
+      ready = std::max(ready, channel + arrival);
+    }
+  }
+  return Seconds(std::max({free[0], free[1], ready}));
+}
+
+}  // namespace syncopate

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/units.hpp"
+#include "collective/plan.hpp"
+#include "collective/ring.hpp"
+
+namespace syncopate {
+
+/// When a Plan's messages move if no two of them share a link: a max-plus recurrence, O(messages).
+///
+/// A message is transferred as soon as its sender has sent the one before, its receiver has received the one before, what it
+/// carries has arrived and both ranks have started. It arrives `latency` after its transfer, and another gamma x bytes later
+/// where its receiver reduces; the next message need not wait for that. A rank has ended when all that it sends has been
+/// transferred and all that it receives has arrived.
+class PlanTimes {
+ public:
+  /// `link`: that of a message, which nothing else uses meanwhile.
+  PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>& link, SecondsPerByte gamma);
+
+  /// When every rank ends that starts at `starts`. `data`: what the plan divides into parts (see all_data); latencies are
+  /// multiplied by `latency_factor`.
+  void operator()(Bytes data, double latency_factor, std::span<const Seconds> starts, std::span<Seconds> ends);
+
+  /// Every rank does the same at the same time, from equal starts: the plan is symmetric and all links of a level are alike.
+  bool in_lockstep() const { return in_lockstep_; }
+
+  /// From equal starts, until the last rank ends. O(stages) in lockstep.
+  Seconds from_equal_starts(Bytes data, double latency_factor = 1.0);
+
+ private:
+  struct Move {
+    int from = 0;
+    int to = 0;
+    int from_cell = 0;  ///< index of what it carries, at its sender ...
+    int to_cell = 0;    ///< ... and at its receiver
+    double parts = 0.0;
+    double latency = 0.0;
+    double beta = 0.0;
+  };
+  struct Moves {
+    std::vector<Move> list;
+    int repeats = 1;
+    bool reduces = false;
+    bool inside = false;     ///< the nodes, where ranks have channels of their own
+    bool is_ring = false;    ///< every rank sends the same number of parts to the next one, again and again
+    bool all_alike = false;  ///< links and parts
+    int join = 0;
+    int first_cell = 0;
+    int cells = 1;
+  };
+
+  void move(const Moves& stage, double part, double latency_factor);
+  void move_round_ring(const Moves& stage, double part, double latency_factor);
+  void join(const Moves& stage);
+
+  int ranks_;
+  int parts_;
+  int cells_;
+  double gamma_;
+  bool in_lockstep_ = false;
+  std::vector<Moves> stages_;
+  std::array<std::vector<double>, 2> sending_;    ///< until when, by rank: between nodes, inside
+  std::array<std::vector<double>, 2> receiving_;  ///< likewise
+  std::vector<double> ready_;                     ///< by rank and cell: the last arrival
+  std::vector<double> arrivals_;                  ///< of one stage
+  std::vector<double> free_;                      ///< round a ring, by sender
+  std::vector<double> costs_;
+  std::vector<double> latencies_;
+};
+
+}  // namespace syncopate

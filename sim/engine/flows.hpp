@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <simgrid/s4u/Comm.hpp>
+#include <vector>
+
+#include "cluster/network.hpp"
+
+namespace syncopate {
+
+/// Flows of SimGrid over a network: those that meet on a link share it fairly. They take no latency; who needs one pays it.
+///
+/// SimGrid tells of the end of a communication through a signal of the whole process, so that there can be one object only.
+class Flows {
+ public:
+  using Ended = std::function<void(Seconds)>;
+
+  /// After network.build_for_flows.
+  explicit Flows(const Network& network);
+  Flows(const Flows&) = delete;
+  Flows& operator=(const Flows&) = delete;
+
+  /// Bytes begin to move from rank to rank at SimGrid's clock; `ended` is called when they have. Flows that end at the same time are
+  /// told of in the order in which they started. Must be called from a timer's function or before the simulation.
+  void start(int from, int to, Bytes bytes, Ended ended);
+
+ private:
+  struct Flow {
+    simgrid::s4u::CommPtr comm;
+    Ended ended;
+    std::uint64_t number = 0;
+  };
+
+  void note_end(std::size_t flow);
+  void tell();
+
+  const Network& network_;
+  std::vector<Flow> flows_;
+  std::vector<std::size_t> unused_;  ///< of these
+  std::vector<std::size_t> ended_;   ///< at this instant
+  std::uint64_t started_ = 0;
+};
+
+}  // namespace syncopate

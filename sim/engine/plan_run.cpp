@@ -1,0 +1,197 @@
+#include "engine/plan_run.hpp"
+
+#include <algorithm>
+
+#include "engine/clock.hpp"
+
+namespace syncopate {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+}  // namespace
+
+std::size_t PlanOrder::port(const Turn& turn, int rank) const {
+  return at(rank) + (plan_.stages[at(turn.stage)].inside ? at(plan_.ranks) : 0);
+}
+
+PlanOrder::PlanOrder(Plan its_plan)
+    : sends(2 * at(its_plan.ranks)),
+      receives(2 * at(its_plan.ranks)),
+      waits_for(its_plan.stages.size()),
+      receives_too(its_plan.stages.size()),
+      all_receives(at(its_plan.ranks)),
+      joins_of_cell(at(its_plan.cells)),
+      plan_(std::move(its_plan)) {
+  const Plan& plan = plan_;
+  std::vector<int> before(at(plan.ranks) * at(plan.cells));  // receives by rank and cell
+  const auto received = [&](int rank, int cell) -> int& { return before[at(rank) * at(plan.cells) + at(cell)]; };
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    if (stage.join > 0) {
+      Join join = {static_cast<int>(s), stage.first_cell, stage.cells, std::vector<int>(at(plan.ranks / plan.node_size))};
+      for (int rank = 0; rank < plan.ranks; ++rank) {
+        for (int cell = stage.first_cell; cell < stage.first_cell + stage.cells; ++cell) {
+          join.receives[at(rank / plan.node_size)] += received(rank, cell);
+        }
+      }
+      for (int cell = stage.first_cell; cell < stage.first_cell + stage.cells; ++cell) {
+        joins_of_cell[at(cell)].push_back(static_cast<int>(joins.size()));
+      }
+      joins.push_back(std::move(join));
+      continue;
+    }
+    std::vector<int> cell_received(at(plan.ranks), -1);
+    for (const Message& message : stage.messages) cell_received[at(message.to)] = message.cell;
+    for (int m = 0; m < static_cast<int>(stage.messages.size()); ++m) {
+      const Message& message = stage.messages[at(m)];
+      const Turn turn = {static_cast<int>(s), m};
+      sends[port(turn, message.from)].push_back(turn);
+      receives[port(turn, message.to)].push_back(turn);
+      waits_for[s].push_back(received(message.from, message.cell));
+      receives_too[s].push_back(cell_received[at(message.from)] == message.cell ? 1 : 0);
+    }
+    for (const Message& message : stage.messages) {
+      received(message.to, message.cell) += stage.repeats;
+      all_receives[at(message.to)] += stage.repeats;
+    }
+  }
+}
+
+PlanRun::PlanRun(const PlanOrder& order, Bytes data, Events events)
+    : order_(order),
+      plan_(order.plan()),
+      part_(data / static_cast<double>(plan_.parts)),
+      events_(std::move(events)),
+      sending_(order.sends.size()),
+      receiving_(order.receives.size()),
+      started_(at(plan_.ranks)),
+      ended_(at(plan_.ranks)),
+      arrivals_(at(plan_.ranks) * at(plan_.cells)),
+      to_come_(order.all_receives),
+      to_start_(at(plan_.ranks / plan_.node_size), plan_.node_size),
+      running_(plan_.ranks) {}
+
+const Message& PlanRun::message(PlanOrder::Turn turn) const { return plan_.stages[at(turn.stage)].messages[at(turn.message)]; }
+
+void PlanRun::start(int rank, Seconds now) {
+  started_[at(rank)] = 1;
+  const int node = rank / plan_.node_size;
+  if (--to_start_[at(node)] == 0) {
+    for (int other = node * plan_.node_size; other < (node + 1) * plan_.node_size; ++other) try_all_of(other, now);
+  } else {
+    try_all_of(rank, now);
+  }
+}
+
+void PlanRun::retry(int rank, Seconds now) {
+  if (started_[at(rank)] != 0) try_all_of(rank, now);
+}
+
+void PlanRun::try_all_of(int rank, Seconds now) {
+  for (const std::size_t port : {at(rank), at(rank) + at(plan_.ranks)}) {
+    try_to_send(port, now);
+    const Position& receiving = receiving_[port];
+    if (receiving.turn < order_.receives[port].size()) {
+      const PlanOrder::Turn next = order_.receives[port][receiving.turn];
+      try_to_send(order_.port(next, message(next).from), now);
+    }
+  }
+  check_end(rank, now);
+}
+
+bool PlanRun::has_joined(const PlanOrder::Join& join, int node) const {
+  if (to_start_[at(node)] > 0) return false;
+  int arrivals = 0;
+  for (int rank = node * plan_.node_size; rank < (node + 1) * plan_.node_size; ++rank) {
+    for (int cell = join.first_cell; cell < join.first_cell + join.cells; ++cell) {
+      arrivals += arrivals_[at(rank) * at(plan_.cells) + at(cell)];
+    }
+  }
+  return arrivals >= join.receives[at(node)];
+}
+
+bool PlanRun::may_send(const Position& position, PlanOrder::Turn turn, const Message& message) const {
+  const auto stage = at(turn.stage);
+  const int needed = order_.waits_for[stage][at(turn.message)] + position.repeat * order_.receives_too[stage][at(turn.message)];
+  if (arrivals_[at(message.from) * at(plan_.cells) + at(message.cell)] < needed) return false;
+  const std::vector<int>& joins = order_.joins_of_cell[at(message.cell)];
+  for (std::size_t i = joins.size(); i-- > 0;) {
+    const PlanOrder::Join& join = order_.joins[at(joins[i])];
+    if (join.stage < turn.stage) return has_joined(join, message.from / plan_.node_size);
+  }
+  return true;
+}
+
+void PlanRun::try_to_send(std::size_t port, Seconds now) {
+  Position& sending = sending_[port];
+  if (sending.busy || sending.turn == order_.sends[port].size()) return;
+  const PlanOrder::Turn turn = order_.sends[port][sending.turn];
+  const Message& next = message(turn);
+  const std::size_t receiver = order_.port(turn, next.to);
+  Position& receiving = receiving_[receiver];
+  if (started_[at(next.from)] == 0 || started_[at(next.to)] == 0 || receiving.busy) return;
+  const PlanOrder::Turn awaited = order_.receives[receiver][receiving.turn];
+  const bool is_awaited = awaited.stage == turn.stage && awaited.message == turn.message && receiving.repeat == sending.repeat;
+  if (!is_awaited || !may_send(sending, turn, next)) return;
+  sending.busy = receiving.busy = true;
+  const bool moves = events_.transfer(turn, static_cast<double>(next.parts) * part_, [this, turn](Seconds end) { transferred(turn, end); });
+  if (!moves) sending.busy = receiving.busy = false;
+}
+
+void PlanRun::advance(Position& position, const std::vector<PlanOrder::Turn>& turns) const {
+  position.busy = false;
+  if (++position.repeat < plan_.stages[at(turns[position.turn].stage)].repeats) return;
+  position.repeat = 0;
+  ++position.turn;
+}
+
+void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
+  const Message& moved = message(turn);
+  const std::size_t sender = order_.port(turn, moved.from);
+  const std::size_t receiver = order_.port(turn, moved.to);
+  advance(sending_[sender], order_.sends[sender]);
+  advance(receiving_[receiver], order_.receives[receiver]);
+  const Seconds latency = events_.latency(turn, static_cast<double>(moved.parts) * part_);
+  if (latency > Seconds(0)) {
+    call_at(now + latency, [this, &moved, time = now + latency] { arrived(moved, time); });
+  } else {
+    arrived(moved, now);
+  }
+  try_to_send(sender, now);
+  if (receiving_[receiver].turn < order_.receives[receiver].size()) {
+    const PlanOrder::Turn next = order_.receives[receiver][receiving_[receiver].turn];
+    try_to_send(order_.port(next, message(next).from), now);
+  }
+  check_end(moved.from, now);
+}
+
+void PlanRun::arrived(const Message& message, Seconds now) {
+  ++arrivals_[at(message.to) * at(plan_.cells) + at(message.cell)];
+  --to_come_[at(message.to)];
+  if (order_.joins.empty()) {
+    try_to_send(at(message.to), now);
+    check_end(message.to, now);
+    return;
+  }
+  const int node = message.to / plan_.node_size;
+  for (int rank = node * plan_.node_size; rank < (node + 1) * plan_.node_size; ++rank) {
+    try_to_send(at(rank), now);
+    try_to_send(at(rank) + at(plan_.ranks), now);
+    check_end(rank, now);
+  }
+}
+
+void PlanRun::check_end(int rank, Seconds now) {
+  if (started_[at(rank)] == 0 || ended_[at(rank)] != 0 || to_come_[at(rank)] > 0) return;
+  for (const std::size_t port : {at(rank), at(rank) + at(plan_.ranks)}) {
+    if (sending_[port].turn < order_.sends[port].size()) return;
+  }
+  if (!order_.joins.empty() && !has_joined(order_.joins.back(), rank / plan_.node_size)) return;
+  ended_[at(rank)] = 1;
+  --running_;
+  events_.ended(rank, now);
+}
+
+}  // namespace syncopate

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/units.hpp"
+#include "collective/plan.hpp"
+
+namespace syncopate {
+
+/// A Plan's messages by who sends and who receives them, in the order of the stages. Made once for all runs of a Plan.
+class PlanOrder {
+ public:
+  /// A stage's message that a rank sends or receives; the stage repeats.
+  struct Turn {
+    int stage = 0;
+    int message = 0;
+  };
+
+  explicit PlanOrder(Plan plan);
+
+  const Plan& plan() const { return plan_; }
+  /// Ranks have ports of their own inside their node: a port is rank + ranks if so, else rank.
+  std::size_t port(const Turn& turn, int rank) const;
+
+  std::vector<std::vector<Turn>> sends;     ///< by port
+  std::vector<std::vector<Turn>> receives;  ///< by port
+  std::vector<std::vector<int>> waits_for;  ///< by stage and message: earlier receives of its sender, of its cell, in other stages
+  std::vector<std::vector<char>> receives_too;  ///< its sender also receives in the stage, in that cell
+  std::vector<int> all_receives;                ///< by rank
+
+  /// The ranks of a node wait for each other.
+  struct Join {
+    int stage = 0;
+    int first_cell = 0;
+    int cells = 1;
+    std::vector<int> receives;  ///< by node: earlier ones, of these cells
+  };
+  std::vector<Join> joins;
+  std::vector<std::vector<int>> joins_of_cell;  ///< indices of joins, in order
+
+ private:
+  Plan plan_;
+};
+
+/// One collective while its messages move, event by event: the same rules as PlanTimes, but whatever moves the messages says when a
+/// transfer ends.
+class PlanRun {
+ public:
+  struct Events {
+    /// Begins to transfer a message's bytes, or does not because it cannot yet; then retry() must follow.
+    std::function<bool(PlanOrder::Turn turn, Bytes bytes, std::function<void(Seconds)> ended)> transfer;
+    /// From the end of a message's transfer to its arrival.
+    std::function<Seconds(PlanOrder::Turn turn, Bytes bytes)> latency;
+    /// A rank has ended.
+    std::function<void(int rank, Seconds now)> ended;
+  };
+
+  PlanRun(const PlanOrder& order, Bytes data, Events events);
+  PlanRun(const PlanRun&) = delete;
+  PlanRun& operator=(const PlanRun&) = delete;
+
+  /// A rank starts at SimGrid's clock `now`.
+  void start(int rank, Seconds now);
+  /// A rank's channel, which others use, too, has become free.
+  void retry(int rank, Seconds now);
+  bool has_ended() const { return running_ == 0; }
+
+ private:
+  /// Where a port is in its order.
+  struct Position {
+    std::size_t turn = 0;
+    int repeat = 0;
+    bool busy = false;
+  };
+
+  const Message& message(PlanOrder::Turn turn) const;
+  void try_to_send(std::size_t port, Seconds now);
+  void try_all_of(int rank, Seconds now);
+  bool may_send(const Position& position, PlanOrder::Turn turn, const Message& message) const;
+  bool has_joined(const PlanOrder::Join& join, int node) const;
+  void transferred(PlanOrder::Turn turn, Seconds now);
+  void arrived(const Message& message, Seconds now);
+  void check_end(int rank, Seconds now);
+  void advance(Position& position, const std::vector<PlanOrder::Turn>& turns) const;
+
+  const PlanOrder& order_;
+  const Plan& plan_;
+  Bytes part_;
+  Events events_;
+  std::vector<Position> sending_;    ///< by port
+  std::vector<Position> receiving_;  ///< by port
+  std::vector<char> started_;        ///< by rank
+  std::vector<char> ended_;          ///< by rank
+  std::vector<int> arrivals_;        ///< by rank and cell
+  std::vector<int> to_come_;         ///< by rank: receives that have not arrived
+  std::vector<int> to_start_;        ///< by node: ranks
+  int running_;
+};
+
+}  // namespace syncopate

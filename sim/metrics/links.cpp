@@ -1,0 +1,90 @@
+#include "metrics/links.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace syncopate {
+
+namespace {
+
+/// Adds up bytes by link.
+class Loads {
+ public:
+  explicit Loads(const Network& network) : network_(network) {}
+
+  void add(std::size_t link, Bytes bytes) {
+    if (link >= bytes_.size()) bytes_.resize(link + 1);
+    bytes_[link] += bytes;
+  }
+
+  void add_message(int from, int to, Bytes bytes) {
+    for (const std::size_t link : network_.path(from, to).links) add(link, bytes);
+  }
+
+  const std::vector<Bytes>& bytes() const { return bytes_; }
+
+ private:
+  const Network& network_;
+  std::vector<Bytes> bytes_;
+};
+
+/// The share of the interval that lies in the window.
+double share_inside(const Interval& interval, const Window& window) {
+  const Seconds inside = std::min(interval.end, window.close) - std::max(interval.start, window.open);
+  if (inside < Seconds(0)) return 0.0;
+  return interval.end > interval.start ? inside / (interval.end - interval.start) : 1.0;
+}
+
+void add_collectives(const JobTimeline& timeline, PlannedCollectives& planned, Loads& loads) {
+  std::map<const PlannedCollective*, Bytes> moved;  // by plan, of what it divides into parts
+  for (const CollectiveSpan& span : timeline.collectives) {
+    const PlannedCollective& collective = planned(span.operation, span.payload->bytes);
+    moved[&collective] += share_inside({span.start, span.end}, timeline.window) * all_data(collective.plan, span.payload->bytes);
+  }
+  for (const auto& [collective, data] : moved) {
+    for (std::size_t link = 0; link < collective->loads.size(); ++link) loads.add(link, collective->loads[link] * data);
+  }
+}
+
+void add_server_traffic(const JobTimeline& timeline, int ranks, const std::vector<int>& servers, Loads& loads) {
+  for (int client = 0; client < ranks; ++client) {
+    const ServerTraffic& traffic = timeline.server_traffic[timeline.server_traffic.size() == 1 ? 0 : static_cast<std::size_t>(client)];
+    for (const int server : servers) {
+      if (server == client) continue;
+      loads.add_message(client, server, traffic.pushed / static_cast<double>(servers.size()));
+      loads.add_message(server, client, traffic.pulled / static_cast<double>(servers.size()));
+    }
+  }
+}
+
+void add_peer_traffic(const JobTimeline& timeline, int ranks, Loads& loads) {
+  const int stands_for = timeline.steps.size() == 1 ? ranks : 1;
+  for (const auto& [pair, bytes] : timeline.peer_traffic) {
+    for (int other = 0; other < stands_for; ++other) loads.add_message((pair.first + other) % ranks, (pair.second + other) % ranks, bytes);
+  }
+}
+
+}  // namespace
+
+std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, PlannedCollectives& planned, int ranks, const std::vector<int>& servers,
+                                    std::size_t most) {
+  Loads loads(planned.network());
+  add_collectives(timeline, planned, loads);
+  if (!timeline.server_traffic.empty()) add_server_traffic(timeline, ranks, servers, loads);
+  add_peer_traffic(timeline, ranks, loads);
+
+  const Seconds window = timeline.window.close - timeline.window.open;
+  std::vector<LinkLoad> links;
+  for (std::size_t link = 0; link < loads.bytes().size(); ++link) {
+    const Bytes bytes = loads.bytes()[link];
+    if (bytes == Bytes(0)) continue;
+    const NetworkLink& its = planned.network().links()[link];
+    links.push_back({its.name, its.bandwidth, bytes, bytes / (its.bandwidth * window)});
+  }
+  // A rounding error does not make one link busier than another.
+  std::stable_sort(links.begin(), links.end(), [](const LinkLoad& a, const LinkLoad& b) { return a.utilisation > b.utilisation * (1.0 + 1e-9); });
+  links.resize(std::min(links.size(), most));
+  return links;
+}
+
+}  // namespace syncopate

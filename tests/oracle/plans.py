@@ -1,0 +1,109 @@
+"""The messages of collectives over ranks 0..n-1, stage by stage: in a stage a rank sends and receives at most one."""
+
+import dataclasses
+import itertools
+import typing
+
+
+class Message(typing.NamedTuple):
+    sender: int
+    receiver: int
+    parts: tuple  # numbers of the parts of the data that it carries
+    reduces: bool  # the receiver adds what arrives to what it has, else replaces it
+    lane: int = 0  # it waits for receives of the same lane only
+
+
+@dataclasses.dataclass
+class Plan:
+    ranks: int
+    parts: int  # equal ones, that make up the data
+    stages: list
+
+
+def power_of_two(n):
+    return n & (n - 1) == 0
+
+
+def distances(n):
+    """1, 2, 4, .. below n."""
+    return list(itertools.takewhile(lambda distance: distance < n, (2**k for k in itertools.count())))
+
+
+def run_of_parts(first, count, n):
+    return tuple((first + offset) % n for offset in range(count))
+
+
+# Reduce-scatter and all-gather
+
+
+def round_the_ring(n, first, reduces):
+    """`first`: the part that rank 0 starts with."""
+    return [[Message(r, (r + 1) % n, ((r + first - k) % n,), reduces) for r in range(n)] for k in range(n - 1)]
+
+
+def halving(n):
+    return [[Message(r, r ^ d, run_of_parts((r ^ d) // d * d, d, n), True) for r in range(n)] for d in reversed(distances(n))]
+
+
+def doubling(n):
+    return [[Message(r, r ^ d, run_of_parts(r // d * d, d, n), False) for r in range(n)] for d in distances(n)]
+
+
+def bruck(n):
+    return [[Message(r, (r - d) % n, run_of_parts(r, min(d, n - d), n), False) for r in range(n)] for d in distances(n)]
+
+
+def mirrored_bruck(n):
+    return [[Message(r, (r + d) % n, run_of_parts(r + d, min(d, n - d), n), True) for r in range(n)] for d in reversed(distances(n))]
+
+
+# All-reduce
+
+
+def ring(n):
+    return Plan(n, n, round_the_ring(n, 0, True) + round_the_ring(n, 1, False))
+
+
+def halving_doubling(n):
+    return Plan(n, n, halving(n) + doubling(n) if power_of_two(n) else mirrored_bruck(n) + bruck(n))
+
+
+def recursive_doubling(n):
+    size = 2 ** (n.bit_length() - 1)
+    extra = n - size
+    folded = [Message(r, r + 1, (0,), True) for r in range(0, 2 * extra, 2)]
+    doubled = list(range(1, 2 * extra, 2)) + list(range(2 * extra, n))
+    stages = [[Message(doubled[i], doubled[i ^ d], (0,), True) for i in range(size)] for d in distances(size)]
+    back = [Message(r + 1, r, (0,), False) for r in range(0, 2 * extra, 2)]
+    return Plan(n, 1, [folded] + stages + [back] if extra else stages)
+
+
+def binary_tree(n, chunks=1):
+    """Binomial. A chunk is reduced to rank 0 and broadcast by itself."""
+    reduce = [[Message(r, r - d, (chunk,), True, chunk) for r in range(n) if r % (2 * d) == d]
+              for chunk in range(chunks) for d in distances(n)]
+    broadcast = [[Message(r, r + d, (chunk,), False, chunk) for r in range(n) if r % (2 * d) == 0 and r + d < n]
+                 for chunk in range(chunks) for d in reversed(distances(n))]
+    return Plan(n, chunks, reduce + broadcast)
+
+
+ALL_REDUCE = {"ring": ring, "recursive-doubling": recursive_doubling, "halving-doubling": halving_doubling, "binary-tree": binary_tree}
+
+
+def all_reduce(algorithm, n, chunks=1):
+    return ALL_REDUCE[algorithm](n) if chunks == 1 else ALL_REDUCE[algorithm](n, chunks)
+
+
+def all_gather(algorithm, n):
+    """Part r is what rank r contributes."""
+    if algorithm == "ring":
+        return Plan(n, n, round_the_ring(n, 0, False))
+    return Plan(n, n, doubling(n) if power_of_two(n) else bruck(n))
+
+
+def reduce_scatter_in_node(n):
+    return Plan(n, n, round_the_ring(n, 0, True))
+
+
+def all_gather_in_node(n):
+    return Plan(n, n, round_the_ring(n, 1, False))

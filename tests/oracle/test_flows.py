@@ -1,0 +1,195 @@
+"""Fidelity flow where flows meet, and what links carried: are links shared max-min fairly, moment by moment?"""
+
+import json
+import math
+import random
+import unittest
+
+import plans
+from comparing import cluster, scenario, slow, trace
+from movement import Engine, Path, alone, fair_rates
+from oracle import quantity
+from test_messages import ALGORITHMS, MOVING, Moving, two_level
+from test_regions import world
+
+
+def windows(rng, description):
+    """Some of them bind, some do not."""
+    for entry in description["wan"]:
+        entry["tcp_window"] = quantity(entry["rtt"]) * quantity(entry["bandwidth"]) * rng.uniform(0.2, 1.5)
+    return description
+
+
+def profiles(rng, description):
+    for entry in description["wan"]:
+        dates = sorted(rng.uniform(0, 0.2) for _ in range(4))
+        entry["bandwidth_profile"] = [{"at_s": date, "bandwidth": f"{rng.uniform(0.5, 5):.4f}Gbps"} for date in dates]
+    return description
+
+
+class Sharing(unittest.TestCase):
+    """Does the oracle itself share as it should?"""
+
+    def rates(self, expected, paths, **capacity):
+        found = fair_rates({flow: Path(tuple(links), 0.0, *cap) for flow, (links, *cap) in enumerate(paths)}, capacity)
+        self.assertEqual([found[flow] for flow in range(len(paths))], expected)
+
+    def test_max_min(self):
+        self.rates([5, 5], [["a"], ["a"]], a=10)
+        self.rates([5, 5, 15], [["a"], ["ab"], ["b"]], a=10, b=20)  # what one flow cannot use, another can
+        self.rates([2, 4, 4], [["a", 2], ["a"], ["a"]], a=10)
+        self.rates([3, 3, 3, 11], [["abc"], ["a"], ["a"], ["c"]], a=9, b=100, c=14)
+        self.rates([7], [["", 7]])
+
+    def test_dates(self):
+        """Two flows of 100 bytes over 10 B/s, the second 4 s later: 40 bytes alone, 60 at half the rate, then the rest."""
+        for shared, expected in ((True, [16.0, 20.0]), (False, [10.0, 14.0])):
+            engine, ends = Engine({"a": 10.0}, shared), []
+            for date in (0.0, 4.0):
+                engine.at(date, lambda: engine.transfer(100.0, Path(("a",), 0.0), lambda: ends.append(engine.now)))
+            while engine.step():
+                pass
+            self.assertEqual(ends, expected)
+
+    def test_changing_bandwidth(self):
+        engine, ends = Engine({"a": 10.0}, True), []
+        engine.transfer(100.0, Path(("a",), 0.0), lambda: ends.append(engine.now))
+        engine.at(4.0, engine.change, "a", 30.0)
+        while engine.step():
+            pass
+        self.assertEqual(ends, [6.0])
+
+    def test_crossing(self):
+        """Two regions of two nodes: halving/doubling crosses the WAN with two flows each way, of half the data each, that share it."""
+        wan = {"between": ["a", "b"], "rtt": 0.01, "bandwidth": 1e8}
+        point = {"cluster": {"nodes": 4, "link": {"bandwidth": 1e9, "latency": 1e-4}, "wan": [wan], "placement": "linear",
+                             "regions": [{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}]}, "all_reduce": "halving-doubling"}
+        near = 2 * (1e-4 + 0.25e6 / 1e9)
+        for window, rate in ((None, 0.5e8), (4e5, 0.4e8), (9e5, 0.5e8)):
+            if window:
+                wan["tcp_window"] = window
+            expected = near + 2 * (0.005 + 0.5e6 / rate)
+            self.assertTrue(all(math.isclose(end, expected, rel_tol=1e-12) for end in alone(point, 1e6, shared=True)))
+
+
+class Flows(Moving):
+    def regions(self, seed, draw, *options, fidelities=("flow",), workers=True, schedules=("wfbp",), **changes):
+        rng = random.Random(seed)
+        clusters = draw(rng)
+        sweep = {"/all_reduce": ALGORITHMS, "/schedule": [{"name": name} for name in schedules]}
+        if workers:
+            sweep["/workers"] = [{}, {"slow": slow(rng, clusters[0]["nodes"])}]
+        return self.draw(rng, clusters, *options, shared=True, fidelities=list(fidelities), sweep=sweep,
+                         **{"iterations": {"warmup": 1, "measured": 2}, **changes})
+
+    def test_regions(self):
+        for seed, (regions, nodes) in enumerate([(2, 1), (2, 2), (2, 4), (3, 2), (3, 3), (4, 2)]):
+            self.regions(seed, lambda rng: [world(rng, regions, nodes) | {"placement": "linear"}])
+
+    def test_regions_in_their_best_order(self):
+        for seed, regions in enumerate([2, 3, 4], 10):
+            self.regions(seed, lambda rng: [world(rng, regions, 2), world(rng, regions, 2) | {"placement": "by-region"}], workers=False)
+
+    def test_windows(self):
+        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2), (4, 2)], 20):
+            self.regions(seed, lambda rng: [windows(rng, world(rng, regions, nodes)) | {"placement": "linear"}])
+
+    def test_no_flow_meets_another(self):
+        """One node per region: per message is as exact."""
+        for seed, regions in enumerate([2, 3, 4], 30):
+            self.regions(seed, lambda rng: [windows(rng, world(rng, regions, 1)) | {"placement": "linear"}, world(rng, regions, 1)],
+                         fidelities=MOVING)
+
+    def test_node_links_are_unlimited(self):
+        def draw(rng):
+            description = world(rng, 3, 1) | {"placement": "linear"}
+            del description["link"]
+            return [description]
+
+        self.regions(40, draw, fidelities=MOVING)
+
+    def test_changing_bandwidth(self):
+        for seed, (regions, nodes) in enumerate([(2, 1), (2, 2), (3, 2)], 50):
+            self.regions(seed, lambda rng: [profiles(rng, world(rng, regions, nodes)) | {"placement": "linear"}])
+
+    def test_several_gpus(self):
+        rng = random.Random(60)
+        description = world(rng, 2, 2, 2) | {"placement": "linear"}
+        self.draw(rng, [description], shared=True, fidelities=["flow"], schedule={"name": "wfbp"}, iterations={"warmup": 1, "measured": 2},
+                  sweep={"/all_reduce": [two_level(name) for name in ALGORITHMS], "/workers": [{}, {"slow": slow(rng, 2)}]})
+
+    def test_groupings(self):
+        """By the line through what the collective costs with its links shared."""
+        for seed, nodes in enumerate([2, 3], 70):
+            self.regions(seed, lambda rng: [world(rng, 2, nodes) | {"placement": "linear"}],
+                         schedules=("mg-wfbp", "mg-wfbp-optimal", "s-sgd"))
+
+    def test_random_placement_on_a_star(self):
+        """It is the same whatever node a rank is on."""
+        rng = random.Random(80)
+        drawn = cluster(rng, 5)
+        placements = ["linear", "random", {"name": "random", "seed": 7}]
+        self.draw(rng, [drawn | {"placement": placement} for placement in placements], schedule={"name": "wfbp"})
+
+
+class Links(Moving):
+    def links(self, content, one):
+        pairs = self.run_points(content, [one])
+        results = json.loads((self.folder / "out" / "results.json").read_text())["points"]
+        return [(point, row, written["links"]) for (point, row), written in zip(pairs, results)]
+
+    def close(self, found, expected):
+        self.assertTrue(math.isclose(found, expected, rel_tol=1e-9), f"{found} instead of {expected}")
+
+    def test_ring_on_a_star(self):
+        """Every link carries 2(N-1)/N of the bytes of every collective."""
+        for seed, nodes in enumerate([2, 3, 8]):
+            rng = random.Random(seed)
+            one, measured = trace(rng), rng.randint(1, 4)
+            sweep = {"/cluster": [cluster(rng, nodes)], "/schedule": [{"name": "sync-easgd"}, {"name": "wfbp"}], "/fidelity": MOVING}
+            content = scenario(rng, sweep=sweep, iterations={"warmup": 1, "measured": measured}, all_reduce="ring")
+            for point, row, links in self.links(content, one):
+                size = measured * sum(gradient["bytes"] for gradient in one["gradients"])
+                bandwidth = quantity(point["cluster"]["link"]["bandwidth"])
+                self.assertEqual(len(links), min(10, 2 * nodes))
+                self.assertLessEqual({link["name"] for link in links}, {f"node-{n} {way}" for n in range(nodes) for way in ("up", "down")})
+                self.assertEqual(len({link["name"] for link in links}), len(links))
+                for link in links:
+                    self.close(link["bandwidth_Bps"], bandwidth)
+                    self.close(link["bytes"], 2 * (nodes - 1) / nodes * size)
+                    self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * float(row["iteration_s"])))
+
+    def test_two_level_rings(self):
+        rng = random.Random(10)
+        nodes, gpus, measured, one = 2, 2, 3, trace(rng)
+        content = scenario(rng, sweep={"/cluster": [cluster(rng, nodes, gpus)], "/fidelity": MOVING}, schedule={"name": "sync-easgd"},
+                           iterations={"warmup": 0, "measured": measured})
+        size = measured * sum(gradient["bytes"] for gradient in one["gradients"])
+        for point, row, links in self.links(content, one):
+            for link in links:
+                inner = link["name"].startswith("gpu-")
+                bandwidth = quantity(point["cluster"]["intra_node" if inner else "link"]["bandwidth"])
+                self.close(link["bytes"], 2 * (1 - 1 / (gpus if inner else nodes)) * size)
+                self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * float(row["iteration_s"])))
+            self.assertEqual(links, sorted(links, key=lambda link: -link["utilisation"]))
+
+    def test_wan(self):
+        """A ring through regions of unlike sizes crosses each WAN link with one message after another."""
+        rng = random.Random(20)
+        description, measured, one = world(rng, 3, 3) | {"placement": "linear"}, 2, trace(rng)
+        content = scenario(rng, sweep={"/cluster": [description], "/fidelity": MOVING}, schedule={"name": "s-sgd"}, all_reduce="ring",
+                           iterations={"warmup": 0, "measured": 1})
+        capacity = {}
+        for entry in description["wan"]:
+            for pair in (entry["between"], entry["between"][::-1]):
+                capacity["wan " + "-".join(pair)] = quantity(entry["bandwidth"])
+        names = {f"wan region{index}-region{(index + 1) % 3}" for index in range(3)}
+        for _, row, links in self.links(content, one):
+            busiest = {link["name"]: link for link in links}
+            self.assertLessEqual(names, set(busiest))
+            for name in names:
+                self.close(busiest[name]["bandwidth_Bps"], capacity[name])
+
+
+if __name__ == "__main__":
+    unittest.main()
