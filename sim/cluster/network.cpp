@@ -14,12 +14,23 @@ namespace syncopate {
 
 namespace s4u = simgrid::s4u;
 
-Network::Network(const Cluster& cluster, int ranks_per_node, int servers, const std::vector<std::size_t>& region_order)
+namespace {
+
+/// SimGrid's sizes are whole numbers of 64 bits: the power of two that makes the best use of them.
+double best_scale(Bytes largest) {
+  constexpr double most_units = 0x1p60;
+  return std::exp2(std::floor(std::log2(most_units / std::max(largest.value, 1.0))));
+}
+
+}  // namespace
+
+Network::Network(const Cluster& cluster, int ranks_per_node, int servers, const std::vector<std::size_t>& region_order, Bytes largest)
     : cluster_(cluster),
       ranks_per_node_(ranks_per_node),
       nodes_(cluster.nodes + servers),
       is_star_(!cluster.regions && cluster.topology->name() == default_topology()->name()),
-      places_(places_of_nodes(cluster, nodes_, region_order)) {
+      places_(places_of_nodes(cluster, nodes_, region_order)),
+      scale_(best_scale(largest)) {
   if (cluster.regions) place_region_ = regions_of_places(*cluster.regions);
 }
 
@@ -69,7 +80,7 @@ Path Network::path_over_regions(int from, int to) const {
 }
 
 Path Network::path_over_zone(int from, int to) const {
-  if (hosts_.empty()) build_for_flows(Bytes(1));
+  build();
   const auto [source, target] = hosts(from, to);
   std::vector<s4u::Link*> route;
   double no_latency = 0.0;
@@ -100,10 +111,8 @@ std::size_t Network::link(const std::string& cable, bool forward, Rate bandwidth
   return entry->second;
 }
 
-void Network::build_for_flows(Bytes largest) const {
+void Network::build() const {
   if (!hosts_.empty()) return;
-  constexpr double most_units = 0x1p60;  // SimGrid's sizes have 64 bits
-  scale_ = std::exp2(std::floor(std::log2(most_units / std::max(largest.value, 1.0))));
   if (cluster_.regions) {
     build_regions();
   } else {

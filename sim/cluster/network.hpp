@@ -38,8 +38,8 @@ struct Path {
 /// A rank's number divided by the ranks per node is its node's; servers are nodes after the last one of a rank.
 class Network {
  public:
-  /// `regions`: see regions_of_nodes; used where nodes are placed by region.
-  Network(const Cluster& cluster, int ranks_per_node, int servers, const std::vector<std::size_t>& region_order);
+  /// `region_order`: see regions_of_nodes; used where nodes are placed by region. `largest`: no message has more bytes.
+  Network(const Cluster& cluster, int ranks_per_node, int servers, const std::vector<std::size_t>& region_order, Bytes largest);
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
   ~Network();
@@ -55,9 +55,9 @@ class Network {
   /// Nodes have no links in common, and all of them are alike: on a star.
   bool is_star() const { return is_star_; }
 
-  /// Makes SimGrid's platform, in whose engine the simulation then runs. `largest`: no message has more bytes.
-  void build_for_flows(Bytes largest) const;
-  /// The hosts of the two ends of a message, after build_for_flows.
+  /// Makes SimGrid's platform, in whose engine the simulation then runs, unless it is there.
+  void build() const;
+  /// The hosts of the two ends of a message, after build().
   std::pair<simgrid::s4u::Host*, simgrid::s4u::Host*> hosts(int from, int to) const;
   /// SimGrid counts whole bytes: so many of its bytes are one.
   double scale() const { return scale_; }
@@ -79,7 +79,7 @@ class Network {
   bool is_star_;
   std::vector<int> places_;                ///< of the nodes
   std::vector<std::size_t> place_region_;  ///< of the places, on regions
-  mutable double scale_ = 1.0;
+  double scale_;
   mutable std::vector<simgrid::s4u::Host*> hosts_;   ///< by place
   mutable std::vector<simgrid::s4u::Host*> inside_;  ///< by rank
   mutable std::vector<NetworkLink> links_;

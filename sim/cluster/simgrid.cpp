@@ -33,15 +33,38 @@ s4u::Engine& simgrid_engine() {
   return *engine;
 }
 
-s4u::NetZone* simgrid_world() {
+namespace {
+
+struct World {
+  s4u::NetZone* zone = nullptr;
+  s4u::Host* home = nullptr;
+};
+
+World make_world() {
   simgrid_engine();
-  static s4u::NetZone* const world = s4u::create_full_zone("world");
+  World world;
+  world.zone = s4u::create_full_zone("world");
+  s4u::NetZone* apart = s4u::create_empty_zone("apart")->set_parent(world.zone);
+  world.home = apart->create_host("home", 1.0);
+  apart->seal();
   return world;
 }
 
+/// Made whole at once, because SimGrid adds nothing to it after the first route has been asked for.
+const World& world() {
+  static const World the_world = make_world();
+  return the_world;
+}
+
+}  // namespace
+
+s4u::NetZone* simgrid_world() { return world().zone; }
+
+s4u::Host* simgrid_home() { return world().home; }
+
 s4u::NetZone* in_world(s4u::NetZone* (*make)(const std::string& name), const std::string& name) {
-  s4u::NetZone* const world = simgrid_world();
-  return make(name)->set_parent(world);
+  s4u::NetZone* const parent = simgrid_world();
+  return make(name)->set_parent(parent);
 }
 
 }  // namespace syncopate

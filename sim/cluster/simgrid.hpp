@@ -4,6 +4,7 @@
 
 namespace simgrid::s4u {
 class Engine;
+class Host;
 class NetZone;
 }  // namespace simgrid::s4u
 
@@ -14,6 +15,9 @@ simgrid::s4u::Engine& simgrid_engine();
 
 /// The zone that all others are in. SimGrid takes the first zone made for it.
 simgrid::s4u::NetZone* simgrid_world();
+
+/// A host apart from the network. Actors do not compute in SimGrid's sense, so that it is home to all of them.
+simgrid::s4u::Host* simgrid_home();
 
 /// A zone made by one of SimGrid's functions, in the world.
 simgrid::s4u::NetZone* in_world(simgrid::s4u::NetZone* (*make)(const std::string& name), const std::string& name);

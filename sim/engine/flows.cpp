@@ -1,8 +1,11 @@
 #include "engine/flows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "base/errors.hpp"
 #include "engine/clock.hpp"
 
 namespace syncopate {
@@ -17,6 +20,8 @@ Flows::Flows(const Network& network) : network_(network) {
 
 void Flows::start(int from, int to, Bytes bytes, Ended ended) {
   const double units = std::round(network_.scale() * bytes.value);
+  constexpr double most_units = 0x1p63;
+  if (units > most_units) throw SimulationError(fmt::format("a message of {} bytes is longer than any that was expected", bytes.value));
   if (units < 1.0) {
     call_at(clock_now(), [ended = std::move(ended), now = clock_now()] { ended(now); });
     return;

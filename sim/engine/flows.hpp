@@ -16,7 +16,7 @@ class Flows {
  public:
   using Ended = std::function<void(Seconds)>;
 
-  /// After network.build_for_flows.
+  /// After network.build().
   explicit Flows(const Network& network);
   Flows(const Flows&) = delete;
   Flows& operator=(const Flows&) = delete;

@@ -18,14 +18,6 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-/// Actors do not compute in SimGrid's sense, so that one host, apart from the network, is enough for all of them.
-s4u::Host* make_home_of_actors() {
-  s4u::NetZone* zone = in_world(&s4u::create_empty_zone, "actors");
-  s4u::Host* host = zone->create_host("home", 1.0);
-  zone->seal();
-  return host;
-}
-
 /// Every actor's stack takes two memory mappings, of which Linux allows a process 65,530 (vm.max_map_count).
 constexpr int most_actors = 30'000;
 
@@ -58,10 +50,9 @@ Timeline simulate(const std::vector<Job>& jobs, const Network& network) {
                     "them unequal (equal workers are simulated as one, where a schedule waits for all of them)",
                     simulated, most_actors));
   }
-  s4u::Host* home = make_home_of_actors();
   for (const auto& run : runs) {
     for (int rank = 0; rank < run->simulated(); ++rank) {
-      s4u::Actor::create("worker", home, [&run = *run, &runs, rank] {
+      s4u::Actor::create("worker", simgrid_home(), [&run = *run, &runs, rank] {
         run.run_worker(rank);
         const auto over = [](const auto& other) { return other->finished(); };
         if (!run.failure() && !std::all_of(runs.begin(), runs.end(), over)) return;

@@ -53,6 +53,7 @@ std::string in_another_process(const Function& function) {
 
 /// The messages of the whole run that have to move: counted in alpha-beta fidelity, which posts as much.
 double count_messages(const Scenario& scenario, const Job& job, const Network& network) {
+  network.build();  // SimGrid adds nothing to a platform in which a simulation has run
   Job quick = job;
   quick.fidelity = Fidelity::alpha_beta;
   quick.lockstep = moves_in_lockstep(scenario, quick, network);

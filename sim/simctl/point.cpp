@@ -138,7 +138,7 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
   const CollectiveCosts costs(cluster, *scenario.all_reduce.algorithm, schedule.ranks, bytes);
   const int ranks_per_node = cluster.gpus_per_node / job.gpus_per_rank;
   const bool servers_have_nodes = schedule.servers && !schedule.servers->colocated;
-  const Network network(cluster, ranks_per_node, servers_have_nodes ? schedule.servers->servers : 0, costs.fastest_region_order());
+  const Network network(cluster, ranks_per_node, servers_have_nodes ? schedule.servers->servers : 0, costs.fastest_region_order(), job.ranks * bytes);
   PlannedCollectives planned(cluster, scenario.all_reduce, network, ranks_per_node);
   job.planned = &planned;
   job.collective = costs;
@@ -154,7 +154,7 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
 
   const FidelityChoice choice = choose_fidelity(scenario, job, network);
   job.fidelity = choice.fidelity;
-  if (job.fidelity == Fidelity::flow) network.build_for_flows(job.ranks * bytes);
+  if (job.fidelity == Fidelity::flow) network.build();
   if (job.fidelity != Fidelity::alpha_beta && cluster.workers() > 1) {
     job.collective = collective_time(job, costs);
     if (schedule.groups_by_cost) input.all_reduce = fitted_line(job, network);

@@ -34,7 +34,7 @@ Cluster star(int nodes) {
   cluster.name = "star";
   cluster.nodes = nodes;
   cluster.link = {Rate(1e9), Seconds(1e-5)};
-  cluster.topology = &topologies().front();
+  cluster.topology = default_topology();
   return cluster;
 }
 
@@ -44,7 +44,10 @@ std::string simulate_apart(const std::vector<Job>& jobs, const std::function<std
   int nodes = 0;
   for (const Job& job : jobs) nodes += job.ranks;
   run_forked(
-      1, 1, [&](int) { return look(simulate(star(nodes), jobs)); },
+      1, 1, [&](int) {
+        const Cluster cluster = star(nodes);
+        return look(simulate(jobs, Network(cluster, 1, 0, {}, Bytes(1))));
+      },
       [&](int, const Outcome& outcome) {
         result = outcome.ok ? outcome.result : "error: " + outcome.error;
         CHECK((outcome.ok || outcome.code == ExitCode::simulation_failed));

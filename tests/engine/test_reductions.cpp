@@ -185,7 +185,7 @@ TEST_SUITE("Do ties at a server go by rank?") {
           cluster.name = "round";
           cluster.nodes = nodes;
           cluster.link = {Rate(1e9), Seconds(1e-4)};
-          cluster.topology = &topologies().front();
+          cluster.topology = default_topology();
           Json schedule = {{"name", name}, {"duplex", duplex}, {"server_s_per_B", 1e-9}};
           if (schedule["name"] == "eamsgd" || schedule["name"] == "downpour") schedule["interval"] = 1;
           if (schedule["name"] == "ssd-sgd") schedule["delay"] = 2;

@@ -13,7 +13,7 @@ import plans
 import synchronous
 import window
 from compute import chunks, ranks
-from oracle import profile, quantity
+from oracle import overlap, profile, quantity
 
 
 @dataclasses.dataclass(frozen=True)
@@ -289,9 +289,9 @@ class Job:
     def __init__(self, point, shared, make):
         self.network, self.workers, self.make = Network(point), ranks(point, 1), make
         self.engine, count = self.network.engine(shared), len(self.workers)
-        self.collectives, self.queues, self.busy = {}, [collections.deque() for _ in range(count)], [False] * count
+        self.collectives, self.spans, self.queues, self.busy = {}, {}, [collections.deque() for _ in range(count)], [False] * count
         self.ends, self.waiting = [{} for _ in range(count)], [None] * count
-        self.starts = [[0.0] for _ in range(count)]
+        self.starts = [[0.0] for _ in range(count)]  # of steps
 
     def post(self, rank, number, size):
         self.queues[rank].append((number, size))
@@ -305,10 +305,12 @@ class Job:
         number, size = self.queues[rank].popleft()
         if number not in self.collectives:
             self.collectives[number] = self.make(self.network, self.engine, size, lambda one: self.ended(one, number))
+            self.spans[number] = [0.0, 0.0]
+        self.spans[number][0] = self.engine.now
         self.collectives[number].enter(rank)
 
     def ended(self, rank, number):
-        self.ends[rank][number], self.busy[rank] = self.engine.now, False
+        self.ends[rank][number], self.spans[number][1], self.busy[rank] = self.engine.now, self.engine.now, False
         self.follow(rank)
         if self.waiting[rank] == number:
             self.waiting[rank] = None
@@ -396,11 +398,27 @@ def run_delayed(point, shared):
 def report(job, counts, compute, posted):
     steps = [[window.Step(*edges, *posted(number)) for number, edges in enumerate(zip(dates, dates[1:]))] for dates in job.starts]
     nothing = [[] for _ in job.workers]
-    return window.columns(window.Run(*counts, compute, 1, steps, job.starts, nothing, [], nothing, nothing))
+    return job, window.Run(*counts, compute, 1, steps, job.starts, nothing, [], nothing, nothing)
+
+
+def simulate(point, shared):
+    return (run_delayed if point["schedule"]["name"] == "dts" else run_synchronous)(point, shared)
 
 
 def expected(point, shared):
     """The columns of results.csv that say when workers begin their steps."""
-    columns = (run_delayed if point["schedule"]["name"] == "dts" else run_synchronous)(point, shared)
+    columns = window.columns(simulate(point, shared)[1])
     times = ("iteration_s", "iteration_p50_s", "iteration_p95_s", "compute_s", "efficiency")
     return {column: columns[column] for column in times + ("communications_per_iteration", "bytes_per_worker_per_iteration")}
+
+
+def links(point, shared):
+    """{name: (bandwidth, bytes, utilisation)}. Of a collective that an edge of the window cuts, from when its last rank joins until
+    its last rank ends, the bytes count pro rata."""
+    job, run = simulate(point, shared)
+    edges = opening, close = window.window(run.begins, run.warmup, run.measured)
+    total = collections.Counter()
+    for number, (begin, end) in job.spans.items():
+        share = overlap((begin, end), edges) / (end - begin) if end > begin else 0.0
+        total.update({link: share * size for link, size in job.collectives[number].carried.items()})
+    return {link: (bandwidth, total[link], total[link] / bandwidth / (close - opening)) for link, bandwidth in job.network.capacity.items()}

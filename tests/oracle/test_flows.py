@@ -5,7 +5,7 @@ import math
 import random
 import unittest
 
-import plans
+import movement
 from comparing import cluster, scenario, slow, trace
 from movement import Engine, Path, alone, fair_rates
 from oracle import quantity
@@ -16,7 +16,7 @@ from test_regions import world
 def windows(rng, description):
     """Some of them bind, some do not."""
     for entry in description["wan"]:
-        entry["tcp_window"] = quantity(entry["rtt"]) * quantity(entry["bandwidth"]) * rng.uniform(0.2, 1.5)
+        entry["tcp_window"] = round(quantity(entry["rtt"]) * quantity(entry["bandwidth"]) * rng.uniform(0.2, 1.5))
     return description
 
 
@@ -65,7 +65,7 @@ class Sharing(unittest.TestCase):
         point = {"cluster": {"nodes": 4, "link": {"bandwidth": 1e9, "latency": 1e-4}, "wan": [wan], "placement": "linear",
                              "regions": [{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}]}, "all_reduce": "halving-doubling"}
         near = 2 * (1e-4 + 0.25e6 / 1e9)
-        for window, rate in ((None, 0.5e8), (4e5, 0.4e8), (9e5, 0.5e8)):
+        for window, rate in ((None, 0.5e8), (400000, 0.4e8), (900000, 0.5e8)):
             if window:
                 wan["tcp_window"] = window
             expected = near + 2 * (0.005 + 0.5e6 / rate)
@@ -173,22 +173,19 @@ class Links(Moving):
                 self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * float(row["iteration_s"])))
             self.assertEqual(links, sorted(links, key=lambda link: -link["utilisation"]))
 
-    def test_wan(self):
-        """A ring through regions of unlike sizes crosses each WAN link with one message after another."""
-        rng = random.Random(20)
-        description, measured, one = world(rng, 3, 3) | {"placement": "linear"}, 2, trace(rng)
-        content = scenario(rng, sweep={"/cluster": [description], "/fidelity": MOVING}, schedule={"name": "s-sgd"}, all_reduce="ring",
-                           iterations={"warmup": 0, "measured": 1})
-        capacity = {}
-        for entry in description["wan"]:
-            for pair in (entry["between"], entry["between"][::-1]):
-                capacity["wan " + "-".join(pair)] = quantity(entry["bandwidth"])
-        names = {f"wan region{index}-region{(index + 1) % 3}" for index in range(3)}
-        for _, row, links in self.links(content, one):
-            busiest = {link["name"]: link for link in links}
-            self.assertLessEqual(names, set(busiest))
-            for name in names:
-                self.close(busiest[name]["bandwidth_Bps"], capacity[name])
+    def test_what_edges_cut_counts_pro_rata(self):
+        for seed in range(8):
+            rng = random.Random(seed)
+            description = cluster(rng, 5, rng.randint(1, 2)) if seed % 2 else world(rng, 3, 2) | {"placement": "linear"}
+            content = scenario(rng, sweep={"/cluster": [description], "/all_reduce": ["ring", "binary-tree"], "/fidelity": ["flow"]},
+                               schedule={"name": "wfbp"}, workers={"slow": slow(rng, 3)}, iterations={"warmup": 0, "measured": 1})
+            for point, _, links in self.links(content, trace(rng)):
+                expected = movement.links(point, shared=True)
+                self.assertEqual([link["utilisation"] for link in links], sorted((link["utilisation"] for link in links), reverse=True))
+                for link, (_, _, utilisation) in zip(links, sorted(expected.values(), key=lambda values: -values[2])):
+                    self.close(link["utilisation"], utilisation)
+                    for found, right in zip((link["bandwidth_Bps"], link["bytes"], link["utilisation"]), expected[link["name"]]):
+                        self.close(found, right)
 
 
 if __name__ == "__main__":

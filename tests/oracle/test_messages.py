@@ -45,7 +45,7 @@ class Moving(Case):
             for column, value in expected.items():
                 if written[column] != value if column == "fidelity" else not math.isclose(float(written[column]), value, rel_tol=1e-9):
                     swept = {key: text[:200] for key, text in written.items() if key.startswith("/")}
-                    wrong.append(f"point {index} {swept}: {column}: simctl {written[column]}, oracle {value!r}")
+                    wrong.append(f"{column}: simctl {written[column]}, oracle {value!r}: point {index} {swept}")
         self.assertFalse(wrong, "\n".join([f"{len(wrong)} values of {len(pairs)} points differ, the first:", *wrong[:12]]))
         return len(pairs)
 
@@ -200,8 +200,9 @@ class Messages(Moving):
 
     def test_chunks_between_nodes(self):
         rng = random.Random(60)
-        self.draw(rng, [cluster(rng, nodes, 2) for nodes in (3, 4)], all_reduce=two_level("binary-tree", chunk="200kB"),
-                  sweep={"/workers": [{}, {"slow": slow(rng, 8)}]}, schedule={"name": "wfbp"})
+        for nodes in (3, 4):
+            self.draw(rng, [cluster(rng, nodes, 2)], all_reduce=two_level("binary-tree", chunk="200kB"),
+                      sweep={"/workers": [{}, {"slow": slow(rng, nodes * 2)}]}, schedule={"name": "wfbp"})
 
     def test_all_gather(self):
         for seed, nodes in enumerate([2, 3, 4, 7, 8], 70):

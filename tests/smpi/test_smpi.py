@@ -101,7 +101,7 @@ class AllReduce(Case):
         found = {}
         for row in self.rows():
             self.assertEqual(row["fidelity"], fidelity)
-            case = row["all_reduce"], int(row["nodes"]), int(row["bytes_per_worker_per_iteration"])
+            case = row["all_reduce"], int(row["nodes"]), int(row["/trace/gradients/0/bytes"])
             found[case] = float(row["iteration_s"]) - float(row["compute_s"])
         return {case: found[case] for case in cases()}
 

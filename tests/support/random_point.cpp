@@ -48,7 +48,7 @@ Cluster random_cluster(std::mt19937& random, int nodes) {
   cluster.nodes = nodes;
   cluster.link = {Rate(std::pow(10.0, between(random, 7.0, 11.0))), Seconds(std::pow(10.0, between(random, -6.0, -3.0)))};
   cluster.reduce = SecondsPerByte(chance(random, 0.5) ? 0.0 : between(random, 0.0, 3e-9));
-  cluster.topology = &topologies().front();
+  cluster.topology = default_topology();
   return cluster;
 }
 
@@ -58,8 +58,8 @@ Point make_point(const Trace& trace, const Cluster& cluster, const Json& schedul
   scenario.trace = std::make_shared<const Trace>(trace);
   scenario.cluster = cluster;
   const Document name(all_reduce, "all_reduce");
-  scenario.all_reduce = &read_collective(Field(name));
-  scenario.all_reduce_name = scenario.all_reduce->name;
+  scenario.all_reduce = read_all_reduce(Field(name));
+  scenario.fidelity = Fidelity::alpha_beta;
   const Document parameters(schedule.is_string() ? Json{{"name", schedule}} : schedule, "schedule");
   scenario.schedule = read_schedule(Field(parameters), scenario.cluster);
   scenario.warmup = 1;

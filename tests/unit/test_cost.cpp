@@ -9,7 +9,7 @@ namespace {
 
 const Collective& collective(const std::string& name) {
   const Document document(name, "test");
-  return read_collective(Field(document));
+  return *read_all_reduce(Field(document)).algorithm;
 }
 
 constexpr double alpha_s = 3e-5;
