@@ -53,8 +53,7 @@ PlannedCollectives::PlannedCollectives(const Cluster& cluster, const AllReduce& 
     : cluster_(cluster), all_reduce_(all_reduce), network_(network), ranks_per_node_(ranks_per_node) {}
 
 PlannedCollective& PlannedCollectives::operator()(Operation operation, Bytes bytes) {
-  int chunks = 1;
-  if (all_reduce_.chunk > Bytes(0)) chunks = chunks_of(all_reduce_, bytes);
+  const Chunks chunks = chunks_of(all_reduce_, cluster_.nodes, bytes);
   const auto found = known_.find({operation, chunks});
   if (found != known_.end()) return found->second;
   Plan plan = make_plan(all_reduce_, operation, cluster_.nodes, ranks_per_node_, chunks);

@@ -39,7 +39,7 @@ class PlannedCollectives {
   AllReduce all_reduce_;
   const Network& network_;
   int ranks_per_node_;
-  std::map<std::pair<Operation, int>, PlannedCollective> known_;  ///< by operation and chunks
+  std::map<std::pair<Operation, Chunks>, PlannedCollective> known_;  ///< by operation and chunks
 };
 
 }  // namespace syncopate

@@ -109,19 +109,20 @@ AllReduce read_all_reduce(const Field& field) {
   return all_reduce;
 }
 
-int chunks_of(const AllReduce& all_reduce, Bytes bytes) {
+Chunks chunks_of(const AllReduce& all_reduce, int nodes, Bytes bytes) {
   constexpr double most_chunks = 4096.0;
-  const double trees = !all_reduce.two_level && all_reduce.algorithm->is_pipelined ? 2.0 : 1.0;
-  return static_cast<int>(std::clamp(std::ceil(bytes / all_reduce.chunk / trees), 1.0, most_chunks));
+  const bool pipelined = all_reduce.algorithm->is_pipelined;
+  Chunks chunks;
+  if (pipelined) chunks.between = double_tree_chunks(nodes, bytes);
+  if (all_reduce.chunk == Bytes(0)) return chunks;
+  const double trees = pipelined && !all_reduce.two_level ? 2.0 : 1.0;
+  const int count = static_cast<int>(std::clamp(std::ceil(bytes / all_reduce.chunk / trees), 1.0, most_chunks));
+  (all_reduce.two_level ? chunks.levels : chunks.between) = count;
+  return chunks;
 }
 
-Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, int chunks) {
-  const Collective& algorithm = *all_reduce.algorithm;
-  const bool has_chunk = all_reduce.chunk > Bytes(0);
-  const int own_chunks = algorithm.is_pipelined ? double_tree_chunks(nodes) : 1;
-  const bool between_levels = has_chunk && all_reduce.two_level;
-  return two_level_plan(operation, nodes, ranks_per_node, algorithm.plan, has_chunk && !between_levels ? chunks : own_chunks,
-                        between_levels ? chunks : 1);
+Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Chunks chunks) {
+  return two_level_plan(operation, nodes, ranks_per_node, all_reduce.algorithm->plan, chunks.between, chunks.levels);
 }
 
 }  // namespace syncopate

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,10 +42,16 @@ AllReduce read_all_reduce(const Field& field);
 /// The ring.
 AllReduce default_all_reduce();
 
-/// In how many chunks so many bytes go. Requires a `chunk`.
-int chunks_of(const AllReduce& all_reduce, Bytes bytes);
+/// In how many chunks a collective's bytes go: between nodes, and from level to level.
+struct Chunks {
+  int between = 1;
+  int levels = 1;
 
-/// The messages of a collective over nodes with so many ranks each. `chunks`: of the pipeline, where there is a `chunk`.
-Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, int chunks);
+  auto operator<=>(const Chunks&) const = default;
+};
+Chunks chunks_of(const AllReduce& all_reduce, int nodes, Bytes bytes);
+
+/// The messages of a collective over nodes with so many ranks each.
+Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Chunks chunks);
 
 }  // namespace syncopate

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "collective/plan.hpp"
 
@@ -103,15 +104,15 @@ std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
 
 }  // namespace
 
-int double_tree_chunks(int ranks) {
-  constexpr int most_messages = 1 << 20;
-  const int height = std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))));
-  return std::clamp(16 * height, 1, std::max(1, most_messages / (4 * ranks)));
+int double_tree_chunks(int ranks, Bytes bytes) {
+  constexpr double most_messages = 1 << 20;
+  constexpr Bytes chunk(256 << 10);
+  return static_cast<int>(std::clamp(std::ceil(bytes / 2.0 / chunk), 1.0, std::max(1.0, most_messages / (4.0 * ranks))));
 }
 
 Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
   if (operation != Operation::all_reduce) return halving_doubling_plan(operation, ranks, chunks);
-  Plan plan = {.ranks = ranks, .parts = 2 * chunks, .cells = 2 * chunks, .stages = {}};
+  Plan plan = {.ranks = ranks, .parts = 2 * chunks, .block = 2 * chunks, .cells = 2 * chunks, .stages = {}};
   if (ranks == 1) return plan;
   const std::array<Tree, 2> trees = {make_tree(ranks, false), make_tree(ranks, true)};
   const std::vector<Edge> edges = coloured_edges(trees);

@@ -55,7 +55,7 @@ Stage pass_up(int ranks, int distance) {
 
 Plan halving_doubling_plan(Operation operation, int ranks, int chunks) {
   if (operation == Operation::broadcast) return binary_tree_plan(operation, ranks, chunks);
-  Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .stages = {}};
+  Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .block = ranks, .stages = {}};
   const std::vector<int> ascending = distances(ranks);
   if (operation != Operation::all_gather) {
     for (const int distance : ascending | std::views::reverse) {

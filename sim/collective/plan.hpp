@@ -7,7 +7,7 @@
 
 namespace syncopate {
 
-/// One message of a collective: some of the equal parts of its data, `part`, `part + 1`, ... modulo their number.
+/// One message of a collective: some of the equal parts of its data, `part`, `part + 1`, ... round its block (see Plan).
 struct Message {
   int from = 0;
   int to = 0;
@@ -20,7 +20,7 @@ struct Message {
 struct Stage {
   std::vector<Message> messages;
   int repeats = 1;       ///< how many times the stage comes, one after the other ...
-  int shift = 0;         ///< ... with every message's first part so much higher each time, modulo their number
+  int shift = 0;         ///< ... with every message's first part so much higher each time, round its block
   bool reduces = false;  ///< receivers add what arrives to what they have; else it replaces that
   bool inside = false;   ///< the nodes, between ranks of the same one
   int join = 0;          ///< > 0: no messages; each `join` successive ranks wait for each other ...
@@ -42,27 +42,23 @@ struct Plan {
   int ranks = 1;
   int node_size = 1;
   int parts = 1;  ///< of the data: of the bytes of an all-reduce, of those of all ranks together in an all-gather
+  int block = 1;  ///< so many successive parts follow each other round: all of them, or those of one chunk
   int cells = 1;
   std::vector<Stage> stages;
 };
+
+/// The part that comes `steps` after `part` round its block.
+inline int next_part(const Plan& plan, int part, long steps) {
+  const long first = part / plan.block * plan.block;
+  const long moved = (part - first + steps) % plan.block;
+  return static_cast<int>(first + (moved < 0 ? moved + plan.block : moved));
+}
 
 /// How many messages all ranks send.
 double count_messages(const Plan& plan);
 
 /// The data that the plan divides into parts, for a collective of so many bytes: an all-gather's are those of one rank.
 Bytes all_data(const Plan& plan, Bytes bytes);
-
-/// Calls `visit(const Message&)` for every message in the order of the stages, with the parts that it really carries.
-template <class Visit>
-void for_each_message(const Stage& stage, int parts, Visit&& visit) {
-  for (int repeat = 0; repeat < stage.repeats; ++repeat) {
-    for (Message message : stage.messages) {
-      const long moved = (message.part + static_cast<long>(repeat) * stage.shift) % parts;
-      message.part = static_cast<int>(moved < 0 ? moved + parts : moved);
-      visit(message);
-    }
-  }
-}
 
 /// From equal starts over equal links every rank of a level does the same at the same time: in each stage, each rank of a node, or
 /// each first one, sends one message and receives one of the same size, and ranks that do not are waited for.
@@ -90,11 +86,13 @@ Plan recursive_doubling_plan(Operation operation, int ranks, int chunks);
 Plan binary_tree_plan(Operation operation, int ranks, int chunks);
 
 /// P. Sanders, J. Speck and J. L. Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009. Each tree
-/// carries half of the data in `chunks`. Other operations as halving and doubling.
+/// carries half of the data in `chunks`. Other operations as halving and doubling. A rank takes the chunks of its neighbours in
+/// turn, so that chunks that are much shorter than a latency wait for it.
 Plan double_binary_tree_plan(Operation operation, int ranks, int chunks);
 
-/// Chunks that fill a double tree's pipeline well: the bandwidth term stays within about 10% of its limit.
-int double_tree_chunks(int ranks);
+/// Into how many chunks a double tree divides each half of so many bytes: of 256 KiB, but not so many that there were over a
+/// million messages.
+int double_tree_chunks(int ranks, Bytes bytes);
 
 /// A reduce-scatter round a ring inside every node, `between` among the nodes, an all-gather inside; or what of these the
 /// operation needs. With several chunks, one is inside the nodes while another one is between them.

@@ -5,7 +5,8 @@
 namespace syncopate {
 
 Plan push_plan(int ranks, int client, const std::vector<int>& servers) {
-  Plan plan = {.ranks = ranks, .parts = static_cast<int>(servers.size()), .stages = {Stage()}};
+  const int parts = static_cast<int>(servers.size());
+  Plan plan = {.ranks = ranks, .parts = parts, .block = parts, .stages = {Stage()}};
   for (int part = 0; part < plan.parts; ++part) {
     const int server = servers[static_cast<std::size_t>(part)];
     if (server != client) plan.stages.front().messages.push_back({client, server, part, 1});

@@ -28,7 +28,7 @@ void add_chain(Plan& plan) {
 }  // namespace
 
 Plan ring_plan(Operation operation, int ranks, int /*chunks*/) {
-  Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .stages = {}};
+  Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .block = ranks, .stages = {}};
   if (ranks == 1) return plan;
   switch (operation) {
     case Operation::all_reduce:

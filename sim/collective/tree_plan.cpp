@@ -29,7 +29,7 @@ Plan binary_tree_plan(Operation operation, int ranks, int chunks) {
   if (operation == Operation::all_gather || operation == Operation::reduce_scatter) {
     return halving_doubling_plan(operation, ranks, chunks);
   }
-  Plan plan = {.operation = operation, .ranks = ranks, .parts = chunks, .cells = chunks, .stages = {}};
+  Plan plan = {.operation = operation, .ranks = ranks, .parts = chunks, .block = chunks, .cells = chunks, .stages = {}};
   int top = 1;
   while (2 * top < ranks) top *= 2;
   if (ranks == 1) return plan;

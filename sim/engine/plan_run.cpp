@@ -21,6 +21,7 @@ PlanOrder::PlanOrder(Plan its_plan)
       receives(2 * at(its_plan.ranks)),
       waits_for(its_plan.stages.size()),
       receives_too(its_plan.stages.size()),
+      number(its_plan.stages.size()),
       all_receives(at(its_plan.ranks)),
       joins_of_cell(at(its_plan.cells)),
       plan_(std::move(its_plan)) {
@@ -50,6 +51,7 @@ PlanOrder::PlanOrder(Plan its_plan)
       sends[port(turn, message.from)].push_back(turn);
       receives[port(turn, message.to)].push_back(turn);
       waits_for[s].push_back(received(message.from, message.cell));
+      number[s].push_back(received(message.to, message.cell));
       receives_too[s].push_back(cell_received[at(message.from)] == message.cell ? 1 : 0);
     }
     for (const Message& message : stage.messages) {
@@ -151,13 +153,14 @@ void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
   const Message& moved = message(turn);
   const std::size_t sender = order_.port(turn, moved.from);
   const std::size_t receiver = order_.port(turn, moved.to);
+  const int repeat = sending_[sender].repeat;
   advance(sending_[sender], order_.sends[sender]);
   advance(receiving_[receiver], order_.receives[receiver]);
   const Seconds latency = events_.latency(turn, static_cast<double>(moved.parts) * part_);
   if (latency > Seconds(0)) {
-    call_at(now + latency, [this, &moved, time = now + latency] { arrived(moved, time); });
+    call_at(now + latency, [this, turn, repeat, time = now + latency] { arrived(turn, repeat, time); });
   } else {
-    arrived(moved, now);
+    arrived(turn, repeat, now);
   }
   try_to_send(sender, now);
   if (receiving_[receiver].turn < order_.receives[receiver].size()) {
@@ -167,8 +170,17 @@ void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
   check_end(moved.from, now);
 }
 
-void PlanRun::arrived(const Message& message, Seconds now) {
-  ++arrivals_[at(message.to) * at(plan_.cells) + at(message.cell)];
+void PlanRun::arrived(PlanOrder::Turn turn, int repeat, Seconds now) {
+  const Message& message = this->message(turn);
+  const std::size_t cell = at(message.to) * at(plan_.cells) + at(message.cell);
+  const int number = order_.number[at(turn.stage)][at(turn.message)] + repeat;
+  if (number == arrivals_[cell]) {
+    ++arrivals_[cell];
+    const auto early = early_.find(cell);
+    while (early != early_.end() && early->second.erase(arrivals_[cell]) > 0) ++arrivals_[cell];
+  } else {
+    early_[cell].insert(number);
+  }
   --to_come_[at(message.to)];
   if (order_.joins.empty()) {
     try_to_send(at(message.to), now);

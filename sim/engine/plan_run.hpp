@@ -2,7 +2,9 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/units.hpp"
@@ -29,6 +31,7 @@ class PlanOrder {
   std::vector<std::vector<Turn>> receives;  ///< by port
   std::vector<std::vector<int>> waits_for;  ///< by stage and message: earlier receives of its sender, of its cell, in other stages
   std::vector<std::vector<char>> receives_too;  ///< its sender also receives in the stage, in that cell
+  std::vector<std::vector<int>> number;         ///< by stage and message: of its receiver's receives of its cell, its first repeat's
   std::vector<int> all_receives;                ///< by rank
 
   /// The ranks of a node wait for each other.
@@ -82,7 +85,7 @@ class PlanRun {
   bool may_send(const Position& position, PlanOrder::Turn turn, const Message& message) const;
   bool has_joined(const PlanOrder::Join& join, int node) const;
   void transferred(PlanOrder::Turn turn, Seconds now);
-  void arrived(const Message& message, Seconds now);
+  void arrived(PlanOrder::Turn turn, int repeat, Seconds now);
   void check_end(int rank, Seconds now);
   void advance(Position& position, const std::vector<PlanOrder::Turn>& turns) const;
 
@@ -94,7 +97,8 @@ class PlanRun {
   std::vector<Position> receiving_;  ///< by port
   std::vector<char> started_;        ///< by rank
   std::vector<char> ended_;          ///< by rank
-  std::vector<int> arrivals_;        ///< by rank and cell
+  std::vector<int> arrivals_;        ///< by rank and cell: so many receives have arrived that no earlier one is still to come
+  std::map<std::size_t, std::set<int>> early_;  ///< by rank and cell: numbers of those that have overtaken another one
   std::vector<int> to_come_;         ///< by rank: receives that have not arrived
   std::vector<int> to_start_;        ///< by node: ranks
   int running_;

@@ -6,6 +6,8 @@
 #include "base/fields.hpp"
 #include "base/table.hpp"
 #include "cluster/costs.hpp"
+#include "cluster/picture.hpp"
+#include "cluster/planned.hpp"
 #include "model/model.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
@@ -89,6 +91,26 @@ void show_regions(const Regions& regions) {
   }
 }
 
+/// The all-reduces of a cluster as messages that have all links for themselves.
+class MessageTimes {
+ public:
+  explicit MessageTimes(const Cluster& cluster, Bytes bytes)
+      : cluster_(cluster),
+        bytes_(bytes),
+        network_(cluster, cluster.gpus_per_node, 0,
+                 CollectiveCosts(cluster, *default_all_reduce().algorithm, RankKind::gpu, bytes).fastest_region_order(), bytes) {}
+
+  Seconds of(const Collective& collective) const {
+    PlannedCollectives planned(cluster_, {&collective, std::string(collective.name), false, Bytes(0)}, network_, cluster_.gpus_per_node);
+    return planned(Operation::all_reduce, bytes_).times.from_equal_starts(bytes_);
+  }
+
+ private:
+  const Cluster& cluster_;
+  Bytes bytes_;
+  Network network_;
+};
+
 void show_cluster(const Document& document) {
   const Cluster cluster = read_cluster(document);
   fmt::print("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name());
@@ -109,35 +131,54 @@ void show_cluster(const Document& document) {
   constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
   Cells header = {"all-reduce", "latency"};
   for (const Bytes size : sizes) header.push_back(format_bytes(size));
+  constexpr int most_planned = 4096;
+  const bool planned = !cluster.fit && cluster.workers() <= most_planned && cluster.workers() > 1;
+  const MessageTimes messages(cluster, sizes.back());
+  if (planned) header.push_back(fmt::format("{} per message", format_bytes(sizes.back())));
   std::vector<Cells> table = {header};
   std::vector<std::string> order;
   for (const Collective& collective : collectives()) {
-    const bool possible = !cluster.regions || cluster.fit || &collective == &collectives().front();
+    const bool possible = !cluster.regions || cluster.fit || &collective == default_all_reduce().algorithm;
     if (!possible || !can_carry_fit(cluster, collective)) continue;
     const CollectiveCosts costs(cluster, collective, RankKind::gpu, sizes.back());
     order = costs.region_order();
     Cells row = {std::string(collective.name), format_seconds(costs.all_reduce_line().a)};
     for (const Bytes size : sizes) row.push_back(format_seconds(costs(Operation::all_reduce, size).total()));
+    if (planned) row.push_back(format_seconds(messages.of(collective)));
     table.push_back(row);
   }
   fmt::print("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));
   if (!order.empty()) fmt::print("order of the regions, for {}: {}\n", format_bytes(sizes.back()), fmt::join(order, ", "));
 }
 
+void show_picture(const Document& document, const Field& format) {
+  if (format.json() != "cluster/1") format.fail_because("--dot draws clusters; leave it out");
+  const Cluster cluster = read_cluster(document);
+  if (cluster.nodes > most_nodes_in_picture) {
+    const Field nodes(document, "/nodes", document.root()["nodes"]);
+    nodes.fail_because(fmt::format("a picture of {} nodes cannot be read; draw a smaller cluster of the same shape, of at most {}", cluster.nodes,
+                                   most_nodes_in_picture));
+  }
+  fmt::print("{}", draw_network(cluster));
+}
+
 }  // namespace
 
 void add_show_command(CLI::App& app) {
   const auto file = std::make_shared<std::string>();
+  const auto dot = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("show", "Show a model, a trace, a device profile or a cluster as a table");
   command->add_option("FILE", *file, "model/1, trace/1, device/1 or cluster/1 file")->required();
+  command->add_flag("--dot", *dot, "of a cluster: its network as a graph for Graphviz, for instance \"... --dot | dot -Tsvg > cluster.svg\"");
   command->footer("Example: simctl show traces/cpu-resnet50-b8.json");
-  command->callback([file] {
+  command->callback([file, dot] {
     constexpr std::string_view use_import = "a torch.profiler trace becomes one of ours with \"simctl trace import\"";
     if (file->ends_with(".gz")) throw InputError(fmt::format("{}: a compressed file; {}", *file, use_import));
     const Document document = Document::read(*file);
     Object fields{Field(document)};
     if (fields.find("traceEvents")) throw InputError(fmt::format("{}: {}", *file, use_import));
     const Field format = fields.at("format");
+    if (*dot) return show_picture(document, format);
     if (format.json() == "model/1") return show_model(document);
     if (format.json() == "trace/1") return show_trace(document);
     if (format.json() == "device/1") return show_device(document);

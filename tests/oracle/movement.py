@@ -207,6 +207,10 @@ class TwoLevel:
 # Clusters
 
 
+def window_rate(entry):
+    return quantity(entry["tcp_window"]) / quantity(entry["rtt"]) if "tcp_window" in entry else math.inf
+
+
 class Network:
     """Links of a star or of regions, and routes over them by rank."""
 
@@ -223,15 +227,13 @@ class Network:
         regions = cluster.get("regions", [{"name": "", "nodes": self.nodes}])
         self.region = [region["name"] for region in regions for _ in range(region["nodes"])]
         for entry in cluster.get("wan", []):
-            rtt = quantity(entry["rtt"])
             for pair in (entry["between"], entry["between"][::-1]):
                 self.capacity[name := "wan " + "-".join(pair)] = quantity(entry["bandwidth"])
                 self.profiles[name] = entry.get("bandwidth_profile", [])
-                self.wan[tuple(pair)] = name, rtt / 2, quantity(entry["tcp_window"]) / rtt if "tcp_window" in entry else math.inf
+                self.wan[tuple(pair)] = name, quantity(entry["rtt"]) / 2, window_rate(entry)
         self.place = list(range(self.nodes))
         if "regions" in cluster and cluster.get("placement", "by-region") == "by-region":
-            order = [regions[index]["name"] for index in collectives.best_order(cluster, collectives.model_bytes(point))]
-            self.place.sort(key=lambda node: order.index(self.region[node]))
+            self.place.sort(key=lambda node: point["region_order"].index(self.region[node]))
 
     def engine(self, shared):
         engine = Engine(self.capacity, shared)

@@ -5,9 +5,11 @@ import math
 import random
 import unittest
 
+import collectives
 import movement
-from comparing import cluster, scenario, slow, trace
-from movement import Engine, Path, alone, fair_rates
+import oracle
+from comparing import cluster, fit, scenario, slow, trace
+from movement import Engine, Path, alone, fair_rates, window_rate
 from oracle import quantity
 from test_messages import ALGORITHMS, MOVING, Moving, two_level
 from test_regions import world
@@ -94,6 +96,19 @@ class Flows(Moving):
         for seed, (regions, nodes) in enumerate([(2, 3), (3, 2), (4, 2)], 20):
             self.regions(seed, lambda rng: [windows(rng, world(rng, regions, nodes)) | {"placement": "linear"}])
 
+    def test_windows_in_the_best_order(self):
+        """That of the fastest ring whose links are no faster than a window allows."""
+        for seed in range(25, 30):
+            self.regions(seed, lambda rng: [windows(rng, world(rng, 4, 2))], workers=False, schedules=("sync-easgd",))
+            point = next(oracle.points(self.folder / "scenario.json"))
+            description = point["cluster"] | {"wan": [entry | {"bandwidth": min(quantity(entry["bandwidth"]), window_rate(entry))}
+                                                      for entry in point["cluster"]["wan"]]}
+            size, gamma = collectives.model_bytes(point), description.get("reduce_s_per_B", 0.0)
+            for written in json.loads((self.folder / "out" / "results.json").read_text())["points"]:
+                found = [int(name.removeprefix("region")) for name in written["region_order"]]
+                self.close(*(collectives.ring_all_reduce(collectives.hops(description, order), size, gamma)
+                             for order in (found, collectives.best_order(description, size))))
+
     def test_no_flow_meets_another(self):
         """One node per region: per message is as exact."""
         for seed, regions in enumerate([2, 3, 4], 30):
@@ -132,14 +147,23 @@ class Flows(Moving):
         self.draw(rng, [drawn | {"placement": placement} for placement in placements], schedule={"name": "wfbp"})
 
 
+    def test_automatic_fidelity(self):
+        """Flows only where some may meet."""
+        rng = random.Random(90)
+        alone = [cluster(rng, 5), cluster(rng, 3, 2), world(rng, 3, 1), world(rng, 3, 3) | {"placement": "linear"}]
+        meeting = world(rng, 2, 1) | {"nodes": 4, "regions": [{"name": "region0", "nodes": 2}, {"name": "region1", "nodes": 2}]}
+        for clusters, algorithm, fidelity in ((alone, "ring", "per-message"), ([meeting], "halving-doubling", "flow"),
+                                              ([cluster(rng, 4, fit=fit(rng))], "ring", "alpha-beta")):
+            content = scenario(rng, sweep={"/cluster": clusters}, schedule={"name": "wfbp"}, fidelity="auto", all_reduce=algorithm)
+            for _, row in self.run_points(content, [trace(rng)]):
+                self.assertEqual(row["fidelity"], fidelity)
+
+
 class Links(Moving):
     def links(self, content, one):
         pairs = self.run_points(content, [one])
         results = json.loads((self.folder / "out" / "results.json").read_text())["points"]
         return [(point, row, written["links"]) for (point, row), written in zip(pairs, results)]
-
-    def close(self, found, expected):
-        self.assertTrue(math.isclose(found, expected, rel_tol=1e-9), f"{found} instead of {expected}")
 
     def test_ring_on_a_star(self):
         """Every link carries 2(N-1)/N of the bytes of every collective."""

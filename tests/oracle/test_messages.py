@@ -35,8 +35,10 @@ class Moving(Case):
     def compare(self, content, traces, *options, shared=False):
         """To 1e-9. `shared`: flows may meet, so that the oracle shares links where the fidelity is flow."""
         wrong, known, pairs = [], {}, self.run_points(content, traces, *options)
+        results = json.loads((self.folder / "out" / "results.json").read_text())["points"]
         for index, (point, written) in enumerate(pairs):
             fidelity = point.pop("fidelity")
+            point["region_order"] = results[index].get("region_order")
             flows = shared and fidelity == "flow"
             key = json.dumps([point, flows])
             if key not in known:
@@ -46,8 +48,13 @@ class Moving(Case):
                 if written[column] != value if column == "fidelity" else not math.isclose(float(written[column]), value, rel_tol=1e-9):
                     swept = {key: text[:200] for key, text in written.items() if key.startswith("/")}
                     wrong.append(f"{column}: simctl {written[column]}, oracle {value!r}: point {index} {swept}")
+            iteration, *split = (float(written[column]) for column in ("iteration_s", "compute_s", "wait_s", "exposed_communication_s"))
+            self.assertAlmostEqual(sum(split) / iteration, 1, places=9)
         self.assertFalse(wrong, "\n".join([f"{len(wrong)} values of {len(pairs)} points differ, the first:", *wrong[:12]]))
         return len(pairs)
+
+    def close(self, found, expected):
+        self.assertTrue(math.isclose(found, expected, rel_tol=1e-9), f"{found} instead of {expected}")
 
     def draw(self, rng, clusters, *options, shared=False, fidelities=MOVING, layers=3, sweep=None, **changes):
         content = scenario(rng, sweep={"/cluster": clusters, **(sweep or {}), "/fidelity": fidelities}, **changes)

@@ -51,7 +51,7 @@ class Timeline(Case):
         self.assertAlmostEqual(sum(e["dur"] for e in layers[:6]), 9000, places=2)
 
     def test_the_parts_of_the_results_are_those_of_the_picture(self):
-        timeline = self.timeline(scenario(workers={"slow": [{"ranks": "1", "factor": 2}]}))
+        timeline = self.timeline(scenario(workers={"slow": [{"ranks": "1", "factor": 2}]}, fidelity="alpha-beta"))
         self.assert_nested(timeline)
         window = timeline["otherData"]
         row = self.rows()[0]

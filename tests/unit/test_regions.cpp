@@ -26,7 +26,7 @@ Regions random_regions(std::mt19937& random, std::size_t count, int most_nodes) 
 const Link inside = {Rate(1e9), Seconds(1e-4)};
 
 Seconds time_of(const Regions& regions, const std::vector<std::size_t>& order, Bytes bytes) {
-  return ring_all_reduce(ring_hops(regions, order, inside), bytes, SecondsPerByte(0));
+  return ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, SecondsPerByte(0));
 }
 
 }  // namespace

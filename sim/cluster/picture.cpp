@@ -1,0 +1,114 @@
+#include "cluster/picture.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/connected_components.hpp>
+#include <boost/graph/graphviz.hpp>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "cluster/costs.hpp"
+#include "cluster/network.hpp"
+
+namespace syncopate {
+
+namespace {
+
+struct Vertex {
+  std::string label;
+  bool is_node = false;
+};
+
+struct Cable {
+  std::string name;
+  Rate bandwidth;
+};
+
+using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, Vertex, Cable>;
+
+/// Finds out which ends of cables are at the same switch: those that some message's way joins.
+class Ends {
+ public:
+  /// The end at which a message leaves a cable, or enters it.
+  std::size_t leaving(const NetworkLink& link) { return end(link.cable, link.forward); }
+  std::size_t entering(const NetworkLink& link) { return end(link.cable, !link.forward); }
+
+  std::size_t of_node(int node) { return end(fmt::format("node {}", node), true); }
+
+  void join(std::size_t a, std::size_t b) { joined_.emplace(a, b); }
+
+  /// The place of every end.
+  std::vector<std::size_t> places() const {
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> graph(joined_.begin(), joined_.end(), ids_.size());
+    std::vector<std::size_t> places(ids_.size());
+    boost::connected_components(graph, places.data());
+    return places;
+  }
+
+ private:
+  std::size_t end(const std::string& cable, bool far) { return ids_.try_emplace({cable, far}, ids_.size()).first->second; }
+
+  std::map<std::pair<std::string, bool>, std::size_t> ids_;
+  std::set<std::pair<std::size_t, std::size_t>> joined_;
+};
+
+std::string describe(Rate bandwidth) { return fmt::format("{:.3g} Gb/s", bandwidth.value * 8 / 1e9); }
+
+}  // namespace
+
+std::string draw_network(const Cluster& cluster) {
+  const CollectiveCosts costs(cluster, *default_all_reduce().algorithm, RankKind::node, Bytes(1e6));
+  const Network network(cluster, 1, 0, costs.fastest_region_order(), Bytes(1));
+  Ends ends;
+  std::map<std::string, NetworkLink> cables;
+  for (int from = 0; from < cluster.nodes; ++from) {
+    for (int to = 0; to < cluster.nodes; ++to) {
+      if (from == to) continue;
+      std::size_t here = ends.of_node(from);
+      for (const std::size_t index : network.path(from, to).links) {
+        const NetworkLink& link = network.links()[index];
+        cables.try_emplace(link.cable, link);
+        ends.join(here, ends.entering(link));
+        here = ends.leaving(link);
+      }
+      ends.join(here, ends.of_node(to));
+    }
+  }
+
+  const std::vector<std::size_t> places = ends.places();
+  Graph graph;
+  std::map<std::size_t, Graph::vertex_descriptor> vertices;  // by place
+  for (int node = 0; node < cluster.nodes; ++node) {
+    const std::string gpus = cluster.gpus_per_node > 1 ? fmt::format(", {} GPUs", cluster.gpus_per_node) : "";
+    const std::string nics = cluster.nics > 1 ? fmt::format(", {} NICs", cluster.nics) : "";
+    vertices[places[ends.of_node(node)]] = boost::add_vertex({fmt::format("node-{}{}{}", node, gpus, nics), true}, graph);
+  }
+  const auto vertex_of = [&](std::size_t end) {
+    const auto [entry, is_new] = vertices.try_emplace(places[end]);
+    if (is_new) entry->second = boost::add_vertex({"", false}, graph);
+    return entry->second;
+  };
+  for (const auto& [name, link] : cables) {
+    boost::add_edge(vertex_of(ends.entering(link)), vertex_of(ends.leaving(link)), {name, link.bandwidth}, graph);
+  }
+
+  std::ostringstream text;
+  boost::write_graphviz(
+      text, graph,
+      [&](std::ostream& out, Graph::vertex_descriptor vertex) {
+        const Vertex& its = graph[vertex];
+        out << fmt::format("[label=\"{}\", shape={}]", its.label, its.is_node ? "box" : "point, width=0.15");
+      },
+      [&](std::ostream& out, Graph::edge_descriptor edge) {
+        out << fmt::format("[tooltip=\"{}\", label=\"{}\", fontsize=8]", graph[edge].name, describe(graph[edge].bandwidth));
+      },
+      [&](std::ostream& out) {
+        out << fmt::format("graph [label=\"{}: {} nodes, {}\", layout=neato, overlap=false, splines=true];\nnode [fontsize=10];\n", cluster.name,
+                           cluster.nodes, cluster.regions ? "regions" : cluster.topology->name());
+      });
+  return text.str();
+}
+
+}  // namespace syncopate

@@ -1,0 +1,376 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "collective/collectives.hpp"
+#include "collective/plan_times.hpp"
+
+using namespace syncopate;
+
+namespace {
+
+const std::vector<int> sizes = {2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 31, 32, 33, 64};
+
+/// How often each rank's contribution is in one part of a rank's data.
+using Contributions = std::vector<int>;
+
+/// Moves the plan's messages stage by stage, as what they contain. A first rank acts for all of its node where a message goes to
+/// another one: what enters the network are the shares of all of the node's ranks.
+class Symbols {
+ public:
+  explicit Symbols(const Plan& plan) : plan_(plan), data_(static_cast<std::size_t>(plan.ranks), std::vector<Contributions>(parts())) {
+    for (auto& rank : data_) std::fill(rank.begin(), rank.end(), Contributions(static_cast<std::size_t>(plan.ranks)));
+  }
+
+  Contributions& at(int rank, int part) { return data_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(part)]; }
+
+  /// Every part is the rank's own, or only those of which `owner` says so.
+  template <class Owner>
+  void fill(Owner&& owner) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      for (int part = 0; part < plan_.parts; ++part) {
+        if (owner(rank, part)) at(rank, part)[static_cast<std::size_t>(rank)] = 1;
+      }
+    }
+  }
+
+  void run() {
+    for (const Stage& stage : plan_.stages) {
+      if (stage.join > 0) continue;
+      for (int repeat = 0; repeat < stage.repeats; ++repeat) {
+        const auto before = data_;
+        for (Message message : stage.messages) {
+          message.part = next_part(plan_, message.part, static_cast<long>(repeat) * stage.shift);
+          move(before, stage, message);
+        }
+      }
+    }
+  }
+
+ private:
+  std::size_t parts() const { return static_cast<std::size_t>(plan_.parts); }
+
+  void move(const std::vector<std::vector<Contributions>>& before, const Stage& stage, const Message& message) {
+    const int ranks = stage.inside ? 1 : plan_.node_size;  // of the node, that each move their share
+    for (int i = 0; i < message.parts; ++i) {
+      const auto part = static_cast<std::size_t>(next_part(plan_, message.part, i));
+      for (int share = 0; share < ranks; ++share) {
+        const Contributions& carried = before[static_cast<std::size_t>(message.from + share)][part];
+        Contributions& own = data_[static_cast<std::size_t>(message.to + share)][part];
+        for (std::size_t rank = 0; rank < own.size(); ++rank) own[rank] = stage.reduces ? own[rank] + carried[rank] : carried[rank];
+      }
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<std::vector<Contributions>> data_;  ///< by rank and part
+};
+
+Contributions everybody(int ranks) { return Contributions(static_cast<std::size_t>(ranks), 1); }
+
+Contributions only(int rank, int ranks) {
+  Contributions one(static_cast<std::size_t>(ranks));
+  one[static_cast<std::size_t>(rank)] = 1;
+  return one;
+}
+
+/// What all ranks send, in shares of the data.
+double sent(const Plan& plan) {
+  double parts = 0.0;
+  for (const Stage& stage : plan.stages) {
+    for (const Message& message : stage.messages) parts += static_cast<double>(stage.repeats) * message.parts;
+  }
+  return parts / plan.parts;
+}
+
+bool one_message_each(const Plan& plan) {
+  return std::all_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) {
+    std::set<int> from;
+    std::set<int> to;
+    return std::all_of(stage.messages.begin(), stage.messages.end(), [&](const Message& message) {
+      return from.insert(message.from).second && to.insert(message.to).second && message.from != message.to;
+    });
+  });
+}
+
+double seconds(const Plan& plan, double alpha, double beta, double gamma, double bytes) {
+  PlanTimes times(plan, [&](const Message&) { return Hop{Seconds(alpha), SecondsPerByte(beta)}; }, SecondsPerByte(gamma));
+  return times.from_equal_starts(Bytes(bytes)).value;
+}
+
+int chunks_for(const Collective& collective) { return collective.is_pipelined ? 7 : 1; }
+
+}  // namespace
+
+TEST_SUITE("Does every Plan do what its operation says, with the textbook's bytes?") {
+  TEST_CASE("all-reduce: every rank ends with every contribution exactly once") {
+    for (const Collective& collective : collectives()) {
+      for (const int ranks : sizes) {
+        for (const int chunks : {chunks_for(collective), collective.takes_chunks ? 3 : 1}) {
+          CAPTURE(collective.name);
+          CAPTURE(ranks);
+          CAPTURE(chunks);
+          const Plan plan = collective.plan(Operation::all_reduce, ranks, chunks);
+          CHECK(one_message_each(plan));
+          Symbols symbols(plan);
+          symbols.fill([](int, int) { return true; });
+          symbols.run();
+          bool complete = true;
+          for (int rank = 0; rank < ranks; ++rank) {
+            for (int part = 0; part < plan.parts; ++part) complete = complete && symbols.at(rank, part) == everybody(ranks);
+          }
+          CHECK(complete);
+          const bool power_of_two = (ranks & (ranks - 1)) == 0;
+          if (collective.name != "recursive-doubling") CHECK(sent(plan) == doctest::Approx(2.0 * (ranks - 1)));
+          if (collective.name == "recursive-doubling" && power_of_two) CHECK(sent(plan) == doctest::Approx(ranks * std::log2(ranks)));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("reduce-scatter: every part is complete at one rank, and each rank has one") {
+    for (const Collective& collective : collectives()) {
+      for (const int ranks : sizes) {
+        CAPTURE(collective.name);
+        CAPTURE(ranks);
+        const Plan plan = collective.plan(Operation::reduce_scatter, ranks, 1);
+        CHECK(one_message_each(plan));
+        Symbols symbols(plan);
+        symbols.fill([](int, int) { return true; });
+        symbols.run();
+        for (int rank = 0; rank < ranks; ++rank) CHECK(symbols.at(rank, rank) == everybody(ranks));
+        CHECK(sent(plan) == doctest::Approx(ranks - 1.0));
+      }
+    }
+  }
+
+  TEST_CASE("all-gather: every rank ends with every rank's part") {
+    for (const Collective& collective : collectives()) {
+      for (const int ranks : sizes) {
+        CAPTURE(collective.name);
+        CAPTURE(ranks);
+        const Plan plan = collective.plan(Operation::all_gather, ranks, 1);
+        CHECK(one_message_each(plan));
+        Symbols symbols(plan);
+        symbols.fill([](int rank, int part) { return rank == part; });
+        symbols.run();
+        bool complete = true;
+        for (int rank = 0; rank < ranks; ++rank) {
+          for (int part = 0; part < ranks; ++part) complete = complete && symbols.at(rank, part) == only(part, ranks);
+        }
+        CHECK(complete);
+        CHECK(sent(plan) == doctest::Approx(ranks - 1.0));
+      }
+    }
+  }
+
+  TEST_CASE("broadcast: every rank ends with what rank 0 has") {
+    for (const Collective& collective : collectives()) {
+      for (const int ranks : sizes) {
+        for (const int chunks : {1, 4}) {
+          CAPTURE(collective.name);
+          CAPTURE(ranks);
+          const Plan plan = collective.plan(Operation::broadcast, ranks, chunks);
+          CHECK(one_message_each(plan));
+          Symbols symbols(plan);
+          symbols.fill([](int rank, int) { return rank == 0; });
+          symbols.run();
+          bool complete = true;
+          for (int rank = 0; rank < ranks; ++rank) {
+            for (int part = 0; part < plan.parts; ++part) complete = complete && symbols.at(rank, part) == only(0, ranks);
+          }
+          CHECK(complete);
+          CHECK(sent(plan) == doctest::Approx(ranks - 1.0));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("two levels: inside the nodes, among them, inside again") {
+    for (const Collective& collective : collectives()) {
+      for (const int nodes : {2, 3, 4, 7, 8}) {
+        for (const int gpus : {2, 3, 8}) {
+          for (const int chunks : {1, 2, 5}) {
+            CAPTURE(collective.name);
+            CAPTURE(nodes);
+            CAPTURE(gpus);
+            CAPTURE(chunks);
+            const int ranks = nodes * gpus;
+            const Plan plan = two_level_plan(Operation::all_reduce, nodes, gpus, collective.plan, chunks_for(collective), chunks);
+            CHECK(one_message_each(plan));
+            Symbols symbols(plan);
+            symbols.fill([](int, int) { return true; });
+            symbols.run();
+            bool complete = true;
+            for (int rank = 0; rank < ranks; ++rank) {
+              for (int part = 0; part < plan.parts; ++part) complete = complete && symbols.at(rank, part) == everybody(ranks);
+            }
+            CHECK(complete);
+          }
+        }
+      }
+    }
+  }
+
+  TEST_CASE("a push goes to every server once and a pull comes from each; a client keeps its own part") {
+    for (const std::vector<int>& servers : {std::vector<int>{8}, std::vector<int>{8, 9, 10}, std::vector<int>{0, 1, 2, 3}}) {
+      for (const int client : {0, 3, 7}) {
+        const Plan push = push_plan(11, client, servers);
+        const Plan pull = pull_plan(11, client, servers);
+        const bool colocated = std::count(servers.begin(), servers.end(), client) > 0;
+        const auto shares = static_cast<double>(servers.size());
+        CHECK(sent(push) == doctest::Approx((shares - (colocated ? 1.0 : 0.0)) / shares));
+        CHECK(count_messages(push) == count_messages(pull));
+        for (std::size_t i = 0; i < push.stages.front().messages.size(); ++i) {
+          const Message& there = push.stages.front().messages[i];
+          const Message& back = pull.stages.front().messages[i];
+          CHECK(there.from == client);
+          CHECK(there.from == back.to);
+          CHECK(there.to == back.from);
+          CHECK(servers[static_cast<std::size_t>(there.part)] == there.to);
+        }
+      }
+    }
+    const Plan peer = peer_plan(4, 1, 3);
+    CHECK(count_messages(peer) == 1.0);
+    CHECK(sent(peer) == 1.0);
+  }
+}
+
+TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
+  constexpr double alpha = 3e-5;
+  constexpr double beta = 8e-10;
+  constexpr double gamma = 2e-10;
+  constexpr double bytes = 1.7e7;
+
+  TEST_CASE("equal links, equal starts: alpha-beta, but for the double tree") {
+    for (const Collective& collective : collectives()) {
+      if (collective.is_pipelined) continue;
+      for (const int ranks : {2, 4, 8, 16, 32, 64}) {
+        CAPTURE(collective.name);
+        CAPTURE(ranks);
+        const CostLine line = cost_line(collective.cost, ranks, {Seconds(alpha), SecondsPerByte(beta), SecondsPerByte(gamma)});
+        CHECK(seconds(collective.plan(Operation::all_reduce, ranks, 1), alpha, beta, gamma, bytes) ==
+              doctest::Approx(line(Bytes(bytes)).value).epsilon(1e-12));
+      }
+    }
+  }
+
+  TEST_CASE("any number of ranks: ring, and halving/doubling in as many rounds as log2 rounded up") {
+    for (const std::size_t row : {0U, 3U}) {
+      const Collective& collective = collectives()[row];
+      for (const int ranks : {3, 5, 6, 7, 12, 33, 100}) {
+        CAPTURE(collective.name);
+        CAPTURE(ranks);
+        const CostLine line = cost_line(collective.cost, ranks, {Seconds(alpha), SecondsPerByte(beta), SecondsPerByte(gamma)});
+        // Its rounds are of several sizes, whose reductions need not all be waited for.
+        CHECK(seconds(collective.plan(Operation::all_reduce, ranks, 1), alpha, beta, 0.0, bytes) ==
+              doctest::Approx(line.a.value + 2.0 * (ranks - 1) / ranks * beta * bytes).epsilon(1e-12));
+      }
+    }
+  }
+
+  TEST_CASE("the double tree: its true cost is about 2 beta, above the bound of any all-reduce") {
+    for (const int ranks : {2, 3, 8, 16, 33, 64, 256, 1000}) {
+      CAPTURE(ranks);
+      const Plan plan = double_binary_tree_plan(Operation::all_reduce, ranks, double_tree_chunks(ranks, Bytes(1e9)));
+      const double transfer = seconds(plan, 0.0, beta, 0.0, 1e9);
+      CHECK(transfer >= 2.0 * (ranks - 1) / ranks * beta * 1e9 * (1.0 - 1e-12));
+      CHECK(transfer <= 2.25 * beta * 1e9);
+      const Plan whole = double_binary_tree_plan(Operation::all_reduce, ranks, double_tree_chunks(ranks, Bytes(0)));
+      const double latency = seconds(whole, alpha, beta, 0.0, 0.0);
+      CHECK(latency <= 2.0 * std::ceil(std::log2(ranks + 1)) * alpha * (1.0 + 1e-12));
+    }
+  }
+
+  TEST_CASE("in lock-step one rank gives what all give") {
+    int in_lockstep = 0;
+    for (const Collective& collective : collectives()) {
+      for (const int nodes : {2, 3, 4, 8, 12}) {
+        for (const int gpus : {1, 2, 4}) {
+          for (const Operation operation : {Operation::all_reduce, Operation::all_gather}) {
+            CAPTURE(collective.name);
+            CAPTURE(nodes);
+            CAPTURE(gpus);
+            const Plan plan = two_level_plan(operation, nodes, gpus, collective.plan, chunks_for(collective), 1);
+            PlanTimes times(
+                plan,
+                [&](const Message& message) {
+                  const bool inside = message.from / gpus == message.to / gpus;
+                  return Hop{Seconds(inside ? 1e-6 : alpha), SecondsPerByte(inside ? 1e-10 : beta)};
+                },
+                SecondsPerByte(gamma));
+            if (!times.in_lockstep()) continue;
+            ++in_lockstep;
+            const std::vector<Seconds> starts(static_cast<std::size_t>(plan.ranks), Seconds(0));
+            std::vector<Seconds> ends(starts.size());
+            times(Bytes(bytes), 1.3, starts, ends);
+            for (const Seconds end : ends) CHECK(end.value == doctest::Approx(times.from_equal_starts(Bytes(bytes), 1.3).value).epsilon(1e-13));
+          }
+        }
+      }
+    }
+    CHECK(in_lockstep > 40);
+  }
+
+  TEST_CASE("a ring over unequal links is the recurrence over regions") {
+    std::mt19937 random(3);
+    for (int i = 0; i < 200; ++i) {
+      const int ranks = std::uniform_int_distribution<int>(2, 12)(random);
+      std::vector<Hop> hops;
+      for (int rank = 0; rank < ranks; ++rank) {
+        hops.push_back({Seconds(std::uniform_real_distribution<double>(0, 1e-3)(random)),
+                        SecondsPerByte(std::uniform_real_distribution<double>(1e-10, 1e-8)(random))});
+      }
+      PlanTimes times(ring_plan(Operation::all_reduce, ranks, 1), [&](const Message& message) { return hops[static_cast<std::size_t>(message.from)]; },
+                      SecondsPerByte(gamma));
+      const Seconds recurrence = ring_time(hops, 2 * (ranks - 1), Bytes(bytes) / ranks, ranks - 1, SecondsPerByte(gamma));
+      CHECK(times.from_equal_starts(Bytes(bytes)).value == doctest::Approx(recurrence.value).epsilon(1e-12));
+    }
+  }
+
+  TEST_CASE("a late rank: the others have got ready what does not need it") {
+    // Ring of N, rank 0 late by L: what its neighbour could not send before goes to it and all the way round, N + 1 latencies.
+    const int ranks = 8;
+    PlanTimes times(ring_plan(Operation::all_reduce, ranks, 1), [&](const Message&) { return Hop{Seconds(alpha), SecondsPerByte(beta)}; },
+                    SecondsPerByte(0));
+    std::vector<Seconds> starts(ranks);
+    std::vector<Seconds> ends(ranks);
+    starts[0] = Seconds(5);
+    times(Bytes(bytes), 1.0, starts, ends);
+    const double chunk = beta * bytes / ranks;
+    CHECK(ends[0].value == doctest::Approx(5 + 2 * (ranks - 1) * chunk + (ranks + 1) * alpha).epsilon(1e-12));
+    const Seconds last = *std::max_element(ends.begin(), ends.end());
+    CHECK(last.value == doctest::Approx(5 + 2 * (ranks - 1) * (chunk + alpha)).epsilon(1e-12));
+  }
+
+  TEST_CASE("starting later never ends earlier, and all as much later ends as much later") {
+    std::mt19937 random(4);
+    for (int i = 0; i < 300; ++i) {
+      const Collective& collective = collectives()[static_cast<std::size_t>(i) % collectives().size()];
+      const int ranks = std::uniform_int_distribution<int>(2, 20)(random);
+      CAPTURE(collective.name);
+      CAPTURE(ranks);
+      PlanTimes times(collective.plan(Operation::all_reduce, ranks, chunks_for(collective)),
+                      [&](const Message& message) { return Hop{Seconds(alpha * (1 + message.from % 3)), SecondsPerByte(beta * (1 + message.to % 4))}; },
+                      SecondsPerByte(gamma));
+      std::vector<Seconds> starts;
+      for (int rank = 0; rank < ranks; ++rank) starts.emplace_back(std::uniform_real_distribution<double>(0, 0.1)(random));
+      std::vector<Seconds> before(starts.size());
+      times(Bytes(bytes), 1.0, starts, before);
+      for (const Seconds end : before) CHECK(end >= *std::max_element(starts.begin(), starts.end()));
+      std::vector<Seconds> shifted = starts;
+      for (Seconds& start : shifted) start += Seconds(1);
+      std::vector<Seconds> after(starts.size());
+      times(Bytes(bytes), 1.0, shifted, after);
+      for (std::size_t rank = 0; rank < starts.size(); ++rank) CHECK(after[rank].value == doctest::Approx(before[rank].value + 1).epsilon(1e-12));
+      starts[static_cast<std::size_t>(i) % starts.size()] += Seconds(0.05);
+      times(Bytes(bytes), 1.0, starts, after);
+      for (std::size_t rank = 0; rank < starts.size(); ++rank) CHECK(after[rank] >= before[rank]);
+    }
+  }
+}
