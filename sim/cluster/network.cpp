@@ -36,6 +36,8 @@ Network::Network(const Cluster& cluster, int ranks_per_node, int servers, const 
 
 Network::~Network() = default;
 
+bool Network::changes_with_time() const { return cluster_.regions && cluster_.regions->change_with_time(); }
+
 const Path& Network::path(int from, int to) const {
   const long key = static_cast<long>(from) * (static_cast<long>(nodes_) * ranks_per_node_) + to;
   const auto [entry, is_new] = paths_.try_emplace(key);
@@ -74,6 +76,7 @@ Path Network::path_over_regions(int from, int to) const {
     const bool forward = source < target;
     path.links.push_back(link(fmt::format("wan {}-{}", low, high), forward, between.bandwidth,
                               fmt::format("wan {}-{}", forward ? low : high, forward ? high : low)));
+    links_[path.links.back()].changes = !between.changes.empty();
   }
   if (cluster_.has_link) path.links.push_back(node_link(node_of(to), false));
   return path;

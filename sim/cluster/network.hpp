@@ -21,6 +21,7 @@ struct NetworkLink {
   Rate bandwidth;
   std::string cable;    ///< the same for both directions
   bool forward = true;  ///< which of them
+  bool changes = false;  ///< its bandwidth, with time
 };
 
 /// The way of a message.
@@ -54,6 +55,9 @@ class Network {
 
   /// Nodes have no links in common, and all of them are alike: on a star.
   bool is_star() const { return is_star_; }
+
+  /// Some link's bandwidth changes with time.
+  bool changes_with_time() const;
 
   /// Makes SimGrid's platform, in whose engine the simulation then runs, unless it is there.
   void build() const;

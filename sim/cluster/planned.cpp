@@ -45,7 +45,8 @@ PlannedCollective::PlannedCollective(Plan its_plan, const Network& network, Seco
   for (std::size_t link = 0; link < crossings.size(); ++link) {
     constexpr double rounding = 1e-12;
     const auto flows = static_cast<double>(std::min(crossings[link].senders.size(), crossings[link].receivers.size()));
-    shares.push_back(flows * crossings[link].fastest.value > network.links()[link].bandwidth.value * (1.0 + rounding));
+    const NetworkLink& its = network.links()[link];
+    shares.push_back(its.changes || flows * crossings[link].fastest.value > its.bandwidth.value * (1.0 + rounding));
   }
 }
 

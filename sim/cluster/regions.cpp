@@ -83,6 +83,12 @@ int Regions::nodes() const {
   return std::accumulate(list.begin(), list.end(), 0, [](int sum, const Region& region) { return sum + region.nodes; });
 }
 
+bool Regions::change_with_time() const {
+  return std::any_of(wan.begin(), wan.end(), [](const std::vector<Link>& row) {
+    return std::any_of(row.begin(), row.end(), [](const Link& link) { return !link.changes.empty(); });
+  });
+}
+
 Regions read_regions(const Field& regions_field, const Field& wan_field) {
   Regions regions;
   regions.list = read_region_list(regions_field);

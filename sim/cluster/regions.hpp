@@ -41,6 +41,7 @@ struct Regions {
   std::vector<std::vector<Link>> wan;  ///< by indices of two regions; latency is half of the round-trip time
 
   int nodes() const;
+  bool change_with_time() const;  ///< some link's bandwidth does
 };
 
 /// Reads `regions` and `wan` of a cluster. Throws InputError, also when two regions have no link.

@@ -17,12 +17,13 @@ s4u::Engine& simgrid_engine() {
 #else
     constexpr const char* factory = "--cfg=contexts/factory:raw";
 #endif
-    static std::array<std::string, 8> arguments = {"simctl",
+    static std::array<std::string, 9> arguments = {"simctl",
                                                    "--log=root.app:file:/dev/null",
                                                    "--cfg=network/model:CM02",
                                                    "--cfg=network/crosstraffic:0",
                                                    "--cfg=network/TCP-gamma:1e15",
                                                    "--cfg=surf/precision:1e-12",
+                                                   "--cfg=maxmin/precision:1e-12",
                                                    "--cfg=contexts/stack-size:64",
                                                    factory};
     std::array<char*, arguments.size() + 1> argv = {};

@@ -17,7 +17,7 @@ class FlowStream : public Stream {
  public:
   /// `flows`: null if messages have links for themselves. `shortcuts`: messages that cannot meet others on a full link are timers, and a
   /// collective of which all ranks start and end at once, alone in the network, moves only the first time (`alone`: nothing but
-  /// this Stream uses the network).
+  /// this Stream uses the network, which does not change with time).
   /// A poster stands for all ranks if there is only one: without flows, of symmetric plans (see fold).
   FlowStream(int index, int posters, StreamRules rules, PlannedCollectives& planned, Flows* flows, LatencyFactor latency_factor, bool shortcuts,
              bool alone);

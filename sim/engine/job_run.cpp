@@ -42,7 +42,7 @@ TransferSpan as_transfer(const PeerLinks::Message& message) {
 
 JobRun::JobRun(const Job& job, const Network& network, Flows* flows, bool alone)
     : job_(job),
-      stream_(make_stream(job, job.lockstep ? 1 : job.ranks, flows, alone)),
+      stream_(make_stream(job, job.lockstep ? 1 : job.ranks, flows, alone && !network.changes_with_time())),
       peers_(
           job.lockstep ? 1 : job.ranks,
           [&job](const PeerLinks::Message& message) { return job.message(message.from, message.to, message.payload->bytes); }, flows,

@@ -40,14 +40,6 @@ struct FidelityRow {
 constexpr std::array fidelities = {FidelityRow{"auto", std::nullopt}, FidelityRow{"alpha-beta", Fidelity::alpha_beta},
                                    FidelityRow{"per-message", Fidelity::per_message}, FidelityRow{"flow", Fidelity::flow}};
 
-bool has_bandwidth_profile(const Cluster& cluster) {
-  if (!cluster.regions) return false;
-  const auto& wan = cluster.regions->wan;
-  return std::any_of(wan.begin(), wan.end(), [](const std::vector<Link>& row) {
-    return std::any_of(row.begin(), row.end(), [](const Link& link) { return !link.changes.empty(); });
-  });
-}
-
 /// What the chosen fidelity cannot do with the rest of the scenario.
 void check_fidelity(const Scenario& scenario, const std::optional<Field>& field, const std::optional<Field>& all_reduce) {
   const Cluster& cluster = scenario.cluster;
@@ -64,7 +56,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   } else if (fitted) {
     field->fail_because("the cluster's fit says what an all-reduce costs as a whole, not what its messages do; leave \"fit\" out or use \"alpha-beta\"");
   }
-  if (*scenario.fidelity != Fidelity::flow && has_bandwidth_profile(cluster)) {
+  if (*scenario.fidelity != Fidelity::flow && cluster.regions && cluster.regions->change_with_time()) {
     field->fail_because("a link's \"bandwidth_profile\" needs flows; use \"flow\" or \"auto\"");
   }
   if (*scenario.fidelity == Fidelity::flow && scenario.schedule.stream.participants < 1.0) {

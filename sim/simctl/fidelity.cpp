@@ -90,19 +90,11 @@ double flow_seconds(const Scenario& scenario, const Job& job, const Network& net
   return messages * (can_share(scenario, job, network) ? seconds_per_contended_flow : seconds_per_flow) * std::max(1.0, job.ranks / 2048.0);
 }
 
-bool changes_with_time(const Cluster& cluster) {
-  if (!cluster.regions) return false;
-  for (const auto& row : cluster.regions->wan) {
-    if (std::any_of(row.begin(), row.end(), [](const Link& link) { return !link.changes.empty(); })) return true;
-  }
-  return false;
-}
-
 FidelityChoice choose_unasked(const Scenario& scenario, const Job& job, const Network& network) {
   const Schedule& schedule = scenario.schedule;
   if (schedule.all_reduces && scenario.cluster.fit) return {Fidelity::alpha_beta, ""};
   const bool shared = can_share(scenario, job, network);
-  const bool needs_flows = changes_with_time(scenario.cluster);
+  const bool needs_flows = network.changes_with_time();
   if (job.stream.participants < 1.0) {
     return {Fidelity::per_message, shared ? "not all ranks take part in an all-reduce, so that its messages do not share links" : ""};
   }
