@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <simgrid/kernel/ProfileBuilder.hpp>
 #include <simgrid/s4u.hpp>
 
 #include "cluster/placement.hpp"
@@ -154,12 +153,9 @@ void Network::build_regions() const {
       if (a == b) continue;
       const Link& wan = regions.wan[a][b];
       s4u::Link* link = world->create_link(fmt::format("wan-{}-{}", a, b), scale_ * wan.bandwidth.value);
-      if (!wan.changes.empty()) {
-        std::string profile;
-        for (const BandwidthChange& change : wan.changes) {
-          profile += fmt::format("{} {}\n", change.at.value, scale_ * change.bandwidth.value);
-        }
-        link->set_bandwidth_profile(simgrid::kernel::profile::ProfileBuilder::from_string(fmt::format("profile-{}-{}", a, b), profile, -1));
+      for (const BandwidthChange& change : wan.changes) {
+        changes_.push_back({change.at, fmt::format("wan {}-{}", regions.list[a].name, regions.list[b].name), link,
+                            scale_ * change.bandwidth.value});
       }
       link->seal();
       std::vector<s4u::LinkInRoute> route = {s4u::LinkInRoute(link)};

@@ -11,7 +11,8 @@
 
 namespace simgrid::s4u {
 class Host;
-}
+class Link;
+}  // namespace simgrid::s4u
 
 namespace syncopate {
 
@@ -39,6 +40,14 @@ struct Path {
 /// A rank's number divided by the ranks per node is its node's; servers are nodes after the last one of a rank.
 class Network {
  public:
+  /// From a time on, SimGrid's link has another bandwidth.
+  struct Change {
+    Seconds at;
+    std::string name;  ///< as in links()
+    simgrid::s4u::Link* link = nullptr;
+    double bandwidth = 0.0;  ///< in SimGrid's units
+  };
+
   /// `region_order`: see regions_of_nodes; used where nodes are placed by region. `largest`: no message has more bytes.
   Network(const Cluster& cluster, int ranks_per_node, int servers, const std::vector<std::size_t>& region_order, Bytes largest);
   Network(const Network&) = delete;
@@ -61,6 +70,8 @@ class Network {
 
   /// Makes SimGrid's platform, in whose engine the simulation then runs, unless it is there.
   void build() const;
+  /// What is to happen to its links, after build().
+  const std::vector<Change>& changes() const { return changes_; }
   /// The hosts of the two ends of a message, after build().
   std::pair<simgrid::s4u::Host*, simgrid::s4u::Host*> hosts(int from, int to) const;
   /// SimGrid counts whole bytes: so many of its bytes are one.
@@ -84,6 +95,7 @@ class Network {
   std::vector<int> places_;                ///< of the nodes
   std::vector<std::size_t> place_region_;  ///< of the places, on regions
   double scale_;
+  mutable std::vector<Change> changes_;
   mutable std::vector<simgrid::s4u::Host*> hosts_;   ///< by place
   mutable std::vector<simgrid::s4u::Host*> inside_;  ///< by rank
   mutable std::vector<NetworkLink> links_;

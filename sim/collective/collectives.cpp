@@ -117,7 +117,8 @@ Chunks chunks_of(const AllReduce& all_reduce, int nodes, Bytes bytes) {
   if (all_reduce.chunk == Bytes(0)) return chunks;
   const double trees = pipelined && !all_reduce.two_level ? 2.0 : 1.0;
   const int count = static_cast<int>(std::clamp(std::ceil(bytes / all_reduce.chunk / trees), 1.0, most_chunks));
-  (all_reduce.two_level ? chunks.levels : chunks.between) = count;
+  if (all_reduce.two_level) chunks.levels = count;
+  if (!all_reduce.two_level || (all_reduce.algorithm->takes_chunks && !pipelined)) chunks.between = count;
   return chunks;
 }
 

@@ -56,6 +56,9 @@ Tree make_tree(int ranks, bool second) {
   return tree;
 }
 
+/// A rank takes this many chunks of its leaves before the same chunk of a child that is one level higher, which has to wait for its own.
+constexpr int lead = 2;
+
 /// An edge of one of the trees, from a rank to its parent.
 struct Edge {
   int tree = 0;
@@ -118,7 +121,7 @@ Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
   const std::vector<Edge> edges = coloured_edges(trees);
   int highest = 0;
   for (const Tree& tree : trees) highest = std::max(highest, tree.height[static_cast<std::size_t>(tree.root)]);
-  const std::size_t slots = 2 * static_cast<std::size_t>(chunks + highest);
+  const std::size_t slots = 2 * static_cast<std::size_t>(chunks + lead * highest);
   std::vector<Stage> up(slots);
   std::vector<Stage> down(slots);
   for (const Edge& edge : edges) {
@@ -127,10 +130,10 @@ Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
     const int height = tree.height[static_cast<std::size_t>(edge.child)];
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const int part = edge.tree * chunks + chunk;
-      up[static_cast<std::size_t>(2 * (chunk + height) + edge.colour)].messages.push_back({edge.child, parent, part, 1, part});
+      up[static_cast<std::size_t>(2 * (chunk + lead * height) + edge.colour)].messages.push_back({edge.child, parent, part, 1, part});
       // The way down is the way up in reverse, and so are the parts.
       const int reverse = edge.tree * chunks + chunks - 1 - chunk;
-      down[slots - 1 - static_cast<std::size_t>(2 * (chunk + height) + edge.colour)].messages.push_back(
+      down[slots - 1 - static_cast<std::size_t>(2 * (chunk + lead * height) + edge.colour)].messages.push_back(
           {parent, edge.child, reverse, 1, reverse});
     }
   }

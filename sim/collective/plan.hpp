@@ -23,9 +23,10 @@ struct Stage {
   int shift = 0;         ///< ... with every message's first part so much higher each time, round its block
   bool reduces = false;  ///< receivers add what arrives to what they have; else it replaces that
   bool inside = false;   ///< the nodes, between ranks of the same one
-  int join = 0;          ///< > 0: no messages; each `join` successive ranks wait for each other ...
-  int first_cell = 0;    ///< ... in these cells
+  int join = 0;          ///< > 0: no messages; each `join` successive ranks wait for what has arrived at any of them ...
+  int first_cell = 0;    ///< ... in these cells ...
   int cells = 1;
+  bool enters = false;  ///< ... and only then the first of them may receive from other nodes in them
 };
 
 /// The messages of one collective over `ranks` ranks: a pure function of the operation, the group and the bytes. Rank i here is

@@ -5,7 +5,7 @@
 namespace syncopate {
 
 PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>& link, SecondsPerByte gamma)
-    : ranks_(plan.ranks), parts_(plan.parts), cells_(plan.cells), gamma_(gamma.value) {
+    : ranks_(plan.ranks), node_size_(plan.node_size), parts_(plan.parts), cells_(plan.cells), gamma_(gamma.value) {
   in_lockstep_ = is_symmetric(plan);
   stages_.reserve(plan.stages.size());
   for (const Stage& stage : plan.stages) {
@@ -16,6 +16,7 @@ PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>&
     moves.join = stage.join;
     moves.first_cell = stage.first_cell;
     moves.cells = stage.cells;
+    moves.enters = stage.enters;
     moves.all_alike = true;
     moves.is_ring = plan.cells == 1 && stage.messages.size() == static_cast<std::size_t>(plan.ranks);
     moves.list.reserve(stage.messages.size());
@@ -47,6 +48,7 @@ void PlanTimes::operator()(Bytes data, double latency_factor, std::span<const Se
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::fill_n(ready_.begin() + static_cast<std::ptrdiff_t>(rank * cells), cells, starts[rank].value);
   }
+  entered_.assign(node_size_ > 1 ? ranks * cells : 0, 0.0);
   const double part = data.value / parts_;
   for (const Moves& stage : stages_) {
     if (stage.join > 0) {
@@ -72,7 +74,8 @@ void PlanTimes::move(const Moves& stage, double part, double latency_factor) {
     double& sends = sending[static_cast<std::size_t>(message.from)];
     double& receives = receiving[static_cast<std::size_t>(message.to)];
     const double bytes = message.parts * part;
-    const double start = std::max(std::max(sends, receives), ready_[static_cast<std::size_t>(message.from_cell)]);
+    double start = std::max(std::max(sends, receives), ready_[static_cast<std::size_t>(message.from_cell)]);
+    if (!stage.inside && node_size_ > 1) start = std::max(start, entered_[static_cast<std::size_t>(message.to_cell)]);
     sends = receives = start + message.beta * bytes;
     // Written to its receiver only after the stage: nobody sends on in the stage in which it receives.
     arrivals_.push_back(sends + (latency_factor * message.latency + gamma * bytes));
@@ -123,7 +126,10 @@ void PlanTimes::join(const Moves& stage) {
       for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) latest = std::max(latest, ready_[rank * all_cells + cell]);
     }
     for (std::size_t rank = node; rank < node + size; ++rank) {
-      for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) ready_[rank * all_cells + cell] = latest;
+      for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) {
+        ready_[rank * all_cells + cell] = latest;
+        if (stage.enters) entered_[rank * all_cells + cell] = latest;
+      }
     }
   }
 }

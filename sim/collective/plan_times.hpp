@@ -16,7 +16,7 @@ namespace syncopate {
 /// A message is transferred as soon as its sender has sent the one before, its receiver has received the one before, what it
 /// carries has arrived and both ranks have started. It arrives `latency` after its transfer, and another gamma x bytes later
 /// where its receiver reduces; the next message need not wait for that. A rank has ended when all that it sends has been
-/// transferred and all that it receives has arrived.
+/// transferred and all that it receives has arrived. Ranks have channels of their own inside their node.
 class PlanTimes {
  public:
   /// `link`: that of a message, which nothing else uses meanwhile.
@@ -52,6 +52,7 @@ class PlanTimes {
     int join = 0;
     int first_cell = 0;
     int cells = 1;
+    bool enters = false;
   };
 
   void move(const Moves& stage, double part, double latency_factor);
@@ -59,6 +60,7 @@ class PlanTimes {
   void join(const Moves& stage);
 
   int ranks_;
+  int node_size_;
   int parts_;
   int cells_;
   double gamma_;
@@ -67,6 +69,7 @@ class PlanTimes {
   std::array<std::vector<double>, 2> sending_;    ///< until when, by rank: between nodes, inside
   std::array<std::vector<double>, 2> receiving_;  ///< likewise
   std::vector<double> ready_;                     ///< by rank and cell: the last arrival
+  std::vector<double> entered_;                   ///< by rank and cell: from when on it may receive from other nodes
   std::vector<double> arrivals_;                  ///< of one stage
   std::vector<double> free_;                      ///< round a ring, by sender
   std::vector<double> costs_;

@@ -14,8 +14,10 @@ namespace s4u = simgrid::s4u;
 
 Flows::Flows(const Network& network) : network_(network) {
   s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) {
-    if (const auto* comm = dynamic_cast<const s4u::Comm*>(&activity)) note_end(reinterpret_cast<std::size_t>(comm->get_data<void>()));
+    const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
+    if (comm != nullptr && comm->get_state() == s4u::Activity::State::FINISHED) note_end(reinterpret_cast<std::size_t>(comm->get_data<void>()));
   });
+  for (const Network::Change& next : network.changes()) call_at(next.at, [this, &next] { change(next); });
 }
 
 void Flows::start(int from, int to, Bytes bytes, Ended ended) {
@@ -32,12 +34,31 @@ void Flows::start(int from, int to, Bytes bytes, Ended ended) {
   }
   const std::size_t index = unused_.back();
   unused_.pop_back();
-  const auto [source, target] = network_.hosts(from, to);
-  Flow& flow = flows_[index];
-  flow = {s4u::Comm::sendto_init(source, target), std::move(ended), started_++};
-  flow.comm->set_payload_size(static_cast<std::uint64_t>(units));
-  flow.comm->set_data(reinterpret_cast<void*>(index));
-  flow.comm->start();
+  flows_[index] = {nullptr, std::move(ended), started_++, from, to};
+  move(index, static_cast<std::uint64_t>(units));
+}
+
+void Flows::move(std::size_t flow, std::uint64_t units) {
+  const auto [source, target] = network_.hosts(flows_[flow].from, flows_[flow].to);
+  s4u::CommPtr& comm = flows_[flow].comm;
+  comm = s4u::Comm::sendto_init(source, target);
+  comm->set_payload_size(units);
+  comm->set_data(reinterpret_cast<void*>(flow));
+  comm->start();
+}
+
+void Flows::change(const Network::Change& change) {
+  change.link->set_bandwidth(change.bandwidth);
+  for (std::size_t flow = 0; flow < flows_.size(); ++flow) {
+    if (!flows_[flow].comm || std::find(ended_.begin(), ended_.end(), flow) != ended_.end()) continue;
+    const std::vector<std::size_t>& links = network_.path(flows_[flow].from, flows_[flow].to).links;
+    if (std::none_of(links.begin(), links.end(), [&](std::size_t link) { return network_.links()[link].name == change.name; })) continue;
+    const double left = std::round(flows_[flow].comm->get_remaining());
+    if (left < 1.0) continue;
+    cancelled_.push_back(flows_[flow].comm);
+    cancelled_.back()->cancel();
+    move(flow, static_cast<std::uint64_t>(left));
+  }
 }
 
 void Flows::note_end(std::size_t flow) {

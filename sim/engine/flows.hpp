@@ -30,7 +30,13 @@ class Flows {
     simgrid::s4u::CommPtr comm;
     Ended ended;
     std::uint64_t number = 0;
+    int from = 0;
+    int to = 0;
   };
+
+  void move(std::size_t flow, std::uint64_t units);
+  /// SimGrid keeps flows below the bandwidth that their links had when they started: those on the link start anew with what is left.
+  void change(const Network::Change& change);
 
   void note_end(std::size_t flow);
   void tell();
@@ -40,6 +46,7 @@ class Flows {
   std::vector<std::size_t> unused_;  ///< of these
   std::vector<std::size_t> ended_;   ///< at this instant
   std::uint64_t started_ = 0;
+  std::vector<simgrid::s4u::CommPtr> cancelled_;
 };
 
 }  // namespace syncopate

@@ -31,7 +31,7 @@ PlanOrder::PlanOrder(Plan its_plan)
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     if (stage.join > 0) {
-      Join join = {static_cast<int>(s), stage.first_cell, stage.cells, std::vector<int>(at(plan.ranks / plan.node_size))};
+      Join join = {static_cast<int>(s), stage.first_cell, stage.cells, stage.enters, std::vector<int>(at(plan.ranks / plan.node_size))};
       for (int rank = 0; rank < plan.ranks; ++rank) {
         for (int cell = stage.first_cell; cell < stage.first_cell + stage.cells; ++cell) {
           join.receives[at(rank / plan.node_size)] += received(rank, cell);
@@ -121,7 +121,9 @@ bool PlanRun::may_send(const Position& position, PlanOrder::Turn turn, const Mes
   const std::vector<int>& joins = order_.joins_of_cell[at(message.cell)];
   for (std::size_t i = joins.size(); i-- > 0;) {
     const PlanOrder::Join& join = order_.joins[at(joins[i])];
-    if (join.stage < turn.stage) return has_joined(join, message.from / plan_.node_size);
+    if (join.stage > turn.stage) continue;
+    const bool receiver_may = !join.enters || has_joined(join, message.to / plan_.node_size);
+    return receiver_may && has_joined(join, message.from / plan_.node_size);
   }
   return true;
 }
@@ -189,9 +191,7 @@ void PlanRun::arrived(PlanOrder::Turn turn, int repeat, Seconds now) {
   }
   const int node = message.to / plan_.node_size;
   for (int rank = node * plan_.node_size; rank < (node + 1) * plan_.node_size; ++rank) {
-    try_to_send(at(rank), now);
-    try_to_send(at(rank) + at(plan_.ranks), now);
-    check_end(rank, now);
+    try_all_of(rank, now);
   }
 }
 
@@ -200,7 +200,8 @@ void PlanRun::check_end(int rank, Seconds now) {
   for (const std::size_t port : {at(rank), at(rank) + at(plan_.ranks)}) {
     if (sending_[port].turn < order_.sends[port].size()) return;
   }
-  if (!order_.joins.empty() && !has_joined(order_.joins.back(), rank / plan_.node_size)) return;
+  const auto joined = [&](const PlanOrder::Join& join) { return has_joined(join, rank / plan_.node_size); };
+  if (!std::all_of(order_.joins.rbegin(), order_.joins.rend(), joined)) return;
   ended_[at(rank)] = 1;
   --running_;
   events_.ended(rank, now);

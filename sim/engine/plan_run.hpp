@@ -39,6 +39,7 @@ class PlanOrder {
     int stage = 0;
     int first_cell = 0;
     int cells = 1;
+    bool enters = false;
     std::vector<int> receives;  ///< by node: earlier ones, of these cells
   };
   std::vector<Join> joins;

@@ -24,7 +24,7 @@ def windows(rng, description):
 
 def profiles(rng, description):
     for entry in description["wan"]:
-        dates = sorted(rng.uniform(0, 0.2) for _ in range(4))
+        dates = sorted(rng.uniform(0, 0.15) for _ in range(40))
         entry["bandwidth_profile"] = [{"at_s": date, "bandwidth": f"{rng.uniform(0.5, 5):.4f}Gbps"} for date in dates]
     return description
 
