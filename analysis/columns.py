@@ -21,7 +21,7 @@ COLUMNS = {
     "cluster": Column("text", "", "the cluster's name"),
     "schedule": Column("text", "", "the schedule's name"),
     "all_reduce": Column("text", "", "the all-reduce algorithm's name"),
-    "fidelity": Column("text", "", "how bytes moved: alpha-beta"),
+    "fidelity": Column("text", "", "how bytes moved: alpha-beta, per-message or flow; with auto, the one that was chosen"),
     "nodes": Column("count", "", "nodes of the cluster"),
     "workers": Column("count", "", "workers: nodes x GPUs per node; servers do not count"),
     "batch": Column("count", "samples", "samples per worker and gradient step"),

@@ -68,8 +68,11 @@ class Network {
   /// Some link's bandwidth changes with time.
   bool changes_with_time() const;
 
-  /// Makes SimGrid's platform, in whose engine the simulation then runs, unless it is there.
+  /// Makes SimGrid's platform, in whose engine the simulation then runs, unless it is there. SimGrid adds nothing to it once a
+  /// simulation runs.
   void build() const;
+  /// Ways are found without a platform: on a star and over regions.
+  bool knows_its_paths() const { return is_star_ || cluster_.regions.has_value(); }
   /// What is to happen to its links, after build().
   const std::vector<Change>& changes() const { return changes_; }
   /// The hosts of the two ends of a message, after build().

@@ -56,6 +56,7 @@ void FlowStream::start(Handle handle, int rank, Seconds now) {
   ++taking_part_[at(rank)];
   Run& run = begin(handle, now);
   run.last_start = now;
+  --run.to_start;
   run.equal_starts = run.equal_starts && now <= run.first_start * (1.0 + rounding);
   run.run->start(rank, now);
 }
@@ -68,6 +69,7 @@ FlowStream::Run& FlowStream::begin(Handle handle, Seconds now) {
   run.collective = &planned_(post.operation, post.payload->bytes);
   run.latency_factor = latency_factor_(handle);
   run.first_start = now;
+  run.to_start = posters();
   PlanRun::Events events;
   events.transfer = [this, &run](PlanOrder::Turn turn, Bytes bytes, std::function<void(Seconds)> ended) {
     return transfer(run, turn, bytes, std::move(ended));
@@ -165,6 +167,12 @@ void FlowStream::rank_ended(Handle handle, int rank, Seconds now) {
   call_after(now, [this, rank, now] {
     if (!is_stopped()) start_next(rank, now);
   });
+}
+
+void FlowStream::note_unfinished() {
+  for (const auto& [handle, run] : runs_) {
+    if (run.to_start == 0) note_start(at_handle(handle), run.last_start, std::max(run.last_start, clock_now()));
+  }
 }
 
 bool FlowStream::recall(Handle handle, Seconds now) {

@@ -33,9 +33,11 @@ class FlowStream : public Stream {
     Seconds first_start;
     Seconds last_start;
     bool equal_starts = true;
+    int to_start = 0;  ///< ranks
   };
 
   void posted(Handle handle, int poster, Seconds at) override;
+  void note_unfinished() override;
   void start_next(int rank, Seconds now);
   void start(Handle handle, int rank, Seconds now);
   Run& begin(Handle handle, Seconds now);

@@ -88,6 +88,7 @@ void Stream::note_start(Entry& entry, Seconds start, Seconds end) {
 }
 
 std::vector<CollectiveSpan> Stream::take_spans() {
+  note_unfinished();
   std::stable_sort(spans_.begin(), spans_.end(), [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });
   return std::move(spans_);
 }

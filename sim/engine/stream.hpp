@@ -68,7 +68,7 @@ class Stream {
   /// For a diagnosis: every collective that somebody waits for, who has posted it, who has not and who waits.
   std::string describe_waits() const;
 
-  /// The collectives that have started, in that order.
+  /// The collectives that have started, in that order. One that is still in flight ends, as far as anybody knows, now.
   std::vector<CollectiveSpan> take_spans();
 
  protected:
@@ -92,6 +92,8 @@ class Stream {
 
   /// An entry has got another post, at time `at`.
   virtual void posted(Handle handle, int poster, Seconds at) = 0;
+  /// Calls note_start for those in flight whose end is not known.
+  virtual void note_unfinished() {}
   /// Which collective the next post of `poster` belongs to.
   virtual Handle next_for(int poster) const { return next_[static_cast<std::size_t>(poster)]; }
 

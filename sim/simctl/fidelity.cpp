@@ -53,7 +53,7 @@ std::string in_another_process(const Function& function) {
 
 /// The messages of the whole run that have to move: counted in alpha-beta fidelity, which posts as much.
 double count_messages(const Scenario& scenario, const Job& job, const Network& network) {
-  network.build();  // SimGrid adds nothing to a platform in which a simulation has run
+  if (!network.knows_its_paths()) network.build();  // before a simulation runs
   Job quick = job;
   quick.fidelity = Fidelity::alpha_beta;
   quick.lockstep = moves_in_lockstep(scenario, quick, network);

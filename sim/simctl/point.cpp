@@ -154,7 +154,7 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
 
   const FidelityChoice choice = choose_fidelity(scenario, job, network);
   job.fidelity = choice.fidelity;
-  if (job.fidelity == Fidelity::flow) network.build();
+  if (job.fidelity == Fidelity::flow || (job.fidelity == Fidelity::per_message && !network.knows_its_paths())) network.build();
   if (job.fidelity != Fidelity::alpha_beta && cluster.workers() > 1) {
     job.collective = collective_time(job, costs);
     if (schedule.groups_by_cost) input.all_reduce = fitted_line(job, network);

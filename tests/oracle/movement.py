@@ -7,14 +7,6 @@ import heapq
 import itertools
 import math
 
-import collectives
-import delayed
-import plans
-import synchronous
-import window
-from compute import chunks, ranks
-from oracle import overlap, profile, quantity
-
 
 @dataclasses.dataclass(frozen=True)
 class Path:
@@ -107,320 +99,85 @@ class Engine:
 
 @functools.cache
 def compiled(make, *arguments):
-    """A plan as (its number of parts, messages in order, which ones each rank sends, and receives, how many receives a message
-    waits for, which messages wait for a message)."""
+    """A plan as (its number of parts, messages in order, how many receives each waits for, which messages wait for its arrival)."""
     plan = make(*arguments)
-    messages, stages = [], []
-    for number, stage in enumerate(plan.stages):
-        messages += stage
-        stages += [number] * len(stage)
-    sends, receives = ([[] for _ in range(plan.ranks)] for _ in range(2))
+    messages = [message for stage in plan.stages for message in stage]
+    stages = [number for number, stage in enumerate(plan.stages) for _ in stage]
+    sends, of_node = collections.defaultdict(list), collections.defaultdict(list)
     for index, message in enumerate(messages):
-        sends[message.sender].append(index)
-        receives[message.receiver].append(index)
-    followers = [[later for later in sends[message.receiver] if stages[later] > stages[index] and messages[later].lane == message.lane]
-                 for index, message in enumerate(messages)]
+        sends[message.lane, message.level, message.sender].append(index)
+        for node in {rank // plan.node for rank in (message.sender, message.receiver)}:
+            of_node[message.lane, node].append(index)
+
+    def after(index):
+        """A rank hands on what it has received; and what goes from or to a node at a later level waits for all that it has received."""
+        _, receiver, _, _, lane, level = messages[index]
+        return [later for later in sends[lane, level, receiver] if stages[later] > stages[index]] + [
+            later for later in of_node[lane, receiver // plan.node] if messages[later].level > level]
+
+    followers = [after(index) for index in range(len(messages))]
     waits = collections.Counter(itertools.chain.from_iterable(followers))
-    return plan.parts, messages, sends, receives, [waits[index] for index in range(len(messages))], followers
+    return plan, messages, [waits[index] for index in range(len(messages))], followers
 
 
 class Operation:
-    """A plan that moves `size` bytes. `route(sender, receiver)` is a Path; `ended(rank)` is called when a rank has ended; `carried`
-    counts the bytes of every link."""
+    """A plan that moves `size` bytes. `route(sender, receiver)` is a Path; `ended(rank)` is called when a rank has ended."""
 
-    def __init__(self, engine, plan, size, gamma, route, ended, carried=None):
-        parts, self.messages, self.sends, self.receives, waits, self.followers = plan
-        self.engine, self.part, self.gamma, self.route, self.ended = engine, size / parts, gamma, route, ended
-        self.waits, count, self.carried = list(waits), len(self.sends), collections.Counter() if carried is None else carried
-        self.entered, self.sent, self.received = [False] * count, [0] * count, [0] * count
-        self.started, self.left = set(), [len(out) + len(inward) for out, inward in zip(self.sends, self.receives)]
+    def __init__(self, engine, plan, size, gamma, route, ended):
+        plan, self.messages, waits, self.followers = plan
+        self.engine, self.node, self.part, self.gamma, self.route, self.ended = engine, plan.node, size / plan.parts, gamma, route, ended
+        self.waits, self.entered, self.left = list(waits), [False] * plan.ranks, [0] * plan.ranks
+        self.sends, self.receives = (collections.defaultdict(collections.deque) for _ in range(2))  # still to be transferred, by channel
+        for index, (sender, receiver, *_) in enumerate(self.messages):
+            self.sends[self.channel(sender, index)].append(index)
+            self.receives[self.channel(receiver, index)].append(index)
+            self.left[sender] += 1
+            self.left[receiver] += 1
+        self.started, self.carried = set(), collections.Counter()  # bytes, by link
+
+    def channel(self, rank, index):
+        """A rank has one inside its node and one to other nodes."""
+        return rank, self.messages[index].sender // self.node == self.messages[index].receiver // self.node
 
     def enter(self, rank):
         self.entered[rank] = True
-        self.consider(self.sends[rank], self.sent[rank])
-        self.consider(self.receives[rank], self.received[rank])
+        for inside in (True, False):
+            self.consider((rank, inside))
         self.finish(rank, 0)
 
-    def consider(self, queue, position):
-        """Start the message at the head of a rank's sends or receives, if all that it waits for is there."""
-        if position == len(queue):
-            return
-        index = queue[position]
-        sender, receiver, carried, reduces, _ = self.messages[index]
-        ready = self.entered[sender] and self.entered[receiver] and not self.waits[index] and index not in self.started
-        if ready and self.sends[sender][self.sent[sender]] == index == self.receives[receiver][self.received[receiver]]:
+    def consider(self, channel):
+        """Start the messages at the head of a channel's sends and receives, if all that they wait for is there."""
+        for queue in (self.sends[channel], self.receives[channel]):
+            if queue and queue[0] not in self.started and not self.waits[queue[0]]:
+                self.start(queue[0])
+
+    def start(self, index):
+        sender, receiver, parts, reduces, *_ = self.messages[index]
+        first = self.sends[self.channel(sender, index)][0] == index == self.receives[self.channel(receiver, index)][0]
+        if first and self.entered[sender] and self.entered[receiver]:
             self.started.add(index)
-            size, path = self.part * len(carried), self.route(sender, receiver)
+            size, path = self.part * len(parts), self.route(sender, receiver)
             delay = path.latency + (self.gamma * size if reduces else 0.0)
             self.carried.update(dict.fromkeys(path.links, size))
             self.engine.transfer(size, path, lambda: self.transferred(index, sender, receiver, delay))
 
     def transferred(self, index, sender, receiver, delay):
         self.engine.at(self.engine.now + delay, self.arrived, index, receiver)
-        self.sent[sender] += 1
-        self.received[receiver] += 1
-        self.consider(self.sends[sender], self.sent[sender])
-        self.consider(self.receives[receiver], self.received[receiver])
+        here, there = (self.channel(rank, index) for rank in (sender, receiver))
+        self.sends[here].popleft()
+        self.receives[there].popleft()
+        self.consider(here)
+        self.consider(there)
         self.finish(sender, 1)
 
     def arrived(self, index, receiver):
         for follower in self.followers[index]:
             self.waits[follower] -= 1
-        self.consider(self.sends[receiver], self.sent[receiver])
+            if not self.waits[follower]:
+                self.consider(self.channel(self.messages[follower].sender, follower))
         self.finish(receiver, 1)
 
     def finish(self, rank, count):
         self.left[rank] -= count
         if not self.left[rank]:
             self.ended(rank)
-
-
-class TwoLevel:
-    """Reduce-scatter in every node, `outer` among the nodes, all-gather in every node; GPUs of a node wait for each other between."""
-
-    def __init__(self, engine, nodes, gpus, outer, size, gamma, routes, ended):
-        route_gpus, route_nodes = routes
-        self.gpus, self.missing, self.first, self.carried = gpus, [gpus] * nodes, [], collections.Counter()
-
-        def inside(plan, node, after):
-            return Operation(engine, compiled(plan, gpus), size, gamma, lambda a, b: route_gpus(node * gpus + a, node * gpus + b), after,
-                             self.carried)
-
-        def scattered(node):
-            self.missing[node] -= 1
-            if not self.missing[node]:
-                among.enter(node)
-
-        def gather(node):
-            last = inside(plans.all_gather_in_node, node, lambda gpu: ended(node * gpus + gpu))
-            for gpu in range(gpus):
-                last.enter(gpu)
-
-        among = Operation(engine, outer, size, gamma, route_nodes, gather, self.carried)
-        for node in range(nodes):
-            self.first.append(inside(plans.reduce_scatter_in_node, node, lambda gpu, node=node: scattered(node)))
-
-    def enter(self, rank):
-        self.first[rank // self.gpus].enter(rank % self.gpus)
-
-
-# Clusters
-
-
-def window_rate(entry):
-    return quantity(entry["tcp_window"]) / quantity(entry["rtt"]) if "tcp_window" in entry else math.inf
-
-
-class Network:
-    """Links of a star or of regions, and routes over them by rank."""
-
-    def __init__(self, point):
-        self.point, cluster = point, point["cluster"]
-        self.nodes, self.gpus = collectives.sizes(cluster)
-        self.capacity, self.profiles, self.wan = {}, {}, {}
-        if "link" in cluster:
-            for node, way in itertools.product(range(self.nodes), ("up", "down")):
-                self.capacity[f"node-{node} {way}"] = quantity(cluster["link"]["bandwidth"]) * cluster.get("nics", 1)
-        if self.gpus > 1:
-            for gpu, way in itertools.product(range(self.nodes * self.gpus), ("up", "down")):
-                self.capacity[f"gpu-{gpu} {way}"] = quantity(cluster["intra_node"]["bandwidth"])
-        regions = cluster.get("regions", [{"name": "", "nodes": self.nodes}])
-        self.region = [region["name"] for region in regions for _ in range(region["nodes"])]
-        for entry in cluster.get("wan", []):
-            for pair in (entry["between"], entry["between"][::-1]):
-                self.capacity[name := "wan " + "-".join(pair)] = quantity(entry["bandwidth"])
-                self.profiles[name] = entry.get("bandwidth_profile", [])
-                self.wan[tuple(pair)] = name, quantity(entry["rtt"]) / 2, window_rate(entry)
-        self.place = list(range(self.nodes))
-        if "regions" in cluster and cluster.get("placement", "by-region") == "by-region":
-            self.place.sort(key=lambda node: point["region_order"].index(self.region[node]))
-
-    def engine(self, shared):
-        engine = Engine(self.capacity, shared)
-        for link, changes in self.profiles.items():
-            for change in changes:
-                engine.at(change["at_s"], engine.change, link, quantity(change["bandwidth"]))
-        return engine
-
-    def between_nodes(self, sender, receiver):
-        here, there = self.place[sender], self.place[receiver]
-        up, down = [(f"node-{here} up",), (f"node-{there} down",)] if "link" in self.point["cluster"] else [(), ()]
-        if self.region[here] == self.region[there]:
-            return Path(up + down, quantity(self.point["cluster"]["link"]["latency"]))
-        name, latency, cap = self.wan[self.region[here], self.region[there]]
-        return Path(up + (name,) + down, latency, cap)
-
-    def inside_node(self, sender, receiver):
-        return Path((f"gpu-{sender} up", f"gpu-{receiver} down"), quantity(self.point["cluster"]["intra_node"]["latency"]))
-
-    def all_reduce(self, engine, size, ended):
-        algorithm, gamma = self.point.get("all_reduce", "ring"), self.point["cluster"].get("reduce_s_per_B", 0.0)
-        chunk = quantity(algorithm["chunk"]) if isinstance(algorithm, dict) and "chunk" in algorithm else math.inf
-        plan = compiled(plans.all_reduce, collectives.between(self.point), self.nodes, max(1, math.ceil(size / chunk)))
-        if self.gpus == 1:
-            return Operation(engine, plan, size, gamma, self.between_nodes, ended)
-        return TwoLevel(engine, self.nodes, self.gpus, plan, size, gamma, (self.inside_node, self.between_nodes), ended)
-
-    def all_gather(self, engine, size, ended):
-        plan = compiled(plans.all_gather, collectives.between(self.point), self.nodes)
-        return Operation(engine, plan, size * self.nodes, 0.0, self.between_nodes, ended)
-
-
-def alone(point, size, shared=False, starts=None, make=Network.all_reduce):
-    """When each rank ends an all-reduce, of ranks that start at 0 or at `starts`."""
-    network = Network(point)
-    engine, ends = network.engine(shared), {}
-
-    def ended(rank):
-        ends[rank] = engine.now
-
-    collective = make(network, engine, size, ended)
-    for rank in range(network.nodes * network.gpus):
-        engine.at(starts[rank] if starts else 0.0, collective.enter, rank)
-    while engine.step():
-        pass
-    return [ends[rank] for rank in range(network.nodes * network.gpus)]
-
-
-# Whole iterations
-
-
-class Job:
-    """Workers are generators that yield a date to go on at, or the number of a collective to go on with the own end of."""
-
-    def __init__(self, point, shared, make):
-        self.network, self.workers, self.make = Network(point), ranks(point, 1), make
-        self.engine, count = self.network.engine(shared), len(self.workers)
-        self.collectives, self.spans, self.queues, self.busy = {}, {}, [collections.deque() for _ in range(count)], [False] * count
-        self.ends, self.waiting = [{} for _ in range(count)], [None] * count
-        self.starts = [[0.0] for _ in range(count)]  # of steps
-
-    def post(self, rank, number, size):
-        self.queues[rank].append((number, size))
-        self.follow(rank)
-
-    def follow(self, rank):
-        """A rank's stream is FIFO."""
-        if self.busy[rank] or not self.queues[rank]:
-            return
-        self.busy[rank] = True
-        number, size = self.queues[rank].popleft()
-        if number not in self.collectives:
-            self.collectives[number] = self.make(self.network, self.engine, size, lambda one: self.ended(one, number))
-            self.spans[number] = [0.0, 0.0]
-        self.spans[number][0] = self.engine.now
-        self.collectives[number].enter(rank)
-
-    def ended(self, rank, number):
-        self.ends[rank][number], self.spans[number][1], self.busy[rank] = self.engine.now, self.engine.now, False
-        self.follow(rank)
-        if self.waiting[rank] == number:
-            self.waiting[rank] = None
-            self.resume(rank)
-
-    def resume(self, rank):
-        for request in self.programs[rank]:
-            if isinstance(request, float):
-                self.engine.at(request, self.resume, rank)
-                return
-            if request not in self.ends[rank]:
-                self.waiting[rank] = request
-                return
-
-    def run(self, program, warmup, measured):
-        self.programs = [program(self, rank, worker) for rank, worker in enumerate(self.workers)]
-        for rank in range(len(self.workers)):
-            self.engine.at(0.0, self.resume, rank)
-        known = 0
-        while self.engine.step():
-            begun = min(map(len, self.starts))
-            if begun > known and window.covered(self.starts, self.starts, warmup, measured):
-                return
-            known = begun
-        raise AssertionError(f"all wait: {self.waiting}")
-
-
-def run_synchronous(point, shared):
-    messages, count = [], math.prod(collectives.sizes(point["cluster"]))
-    if count > 1:
-        line = (0.0, 0.0)
-        if point["schedule"]["name"].startswith("mg-wfbp"):
-            size = collectives.model_bytes(point)
-            line = collectives.line(lambda size: max(alone(point, size, shared)), size)
-        messages = synchronous.groups(point, *line, point["schedule"])
-    forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
-    layers, total = chunks(point, [position for position, _ in messages]), len(messages)
-
-    def program(job, rank, worker):
-        for number in itertools.count():
-            _, reached, computed = worker.chunks(number, job.starts[rank][-1], layers, [False] * len(layers), 0.0)
-            for index, (_, size) in enumerate(messages):
-                job.engine.at(reached[index], job.post, rank, number * total + index, size)
-            yield computed
-            for index in range(total):
-                yield number * total + index
-            date = worker.advance(job.engine.now, worker.slow * update)
-            job.starts[rank].append(date)
-            yield date
-
-    job, counts = Job(point, shared, Network.all_reduce), window.iterations(point)
-    job.run(program, *counts)
-    return report(job, counts, forward + backward + update, lambda number: (total, sum(size for _, size in messages)))
-
-
-def run_delayed(point, shared):
-    """dts, with its collectives one after another."""
-    schedule = point["schedule"]
-    delay, period, overhead = schedule["delay"], schedule.get("period", 1), schedule.get("overhead_s", 0.0)
-    gather = schedule.get("compression", 1) < 1 and schedule.get("sparse", "all-gather") == "all-gather"
-    forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
-    layers, (_, payload) = chunks(point), delayed.launched(point, schedule)
-
-    def program(job, rank, worker):
-        for number in itertools.count():
-            _, _, computed = worker.chunks(number, job.starts[rank][-1], layers, [False] * len(layers), 0.0)
-            launches, due = number % period == period - 1, (number - delay) % period == period - 1 and number >= delay
-            yield computed + launches * overhead
-            if due and delay:
-                yield number - delay
-            if launches:
-                job.post(rank, number, payload)
-            if due and not delay:
-                yield number
-            date = worker.advance(job.engine.now, worker.slow * update)
-            job.starts[rank].append(date)
-            yield date
-
-    counts = window.iterations(point, math.lcm(period, max(delay, 1)))
-    job = Job(point, shared, Network.all_gather if gather else Network.all_reduce)
-    job.run(program, *counts)
-    return report(job, counts, forward + backward + update, lambda number: (1, payload) if number % period == period - 1 else (0, 0))
-
-
-def report(job, counts, compute, posted):
-    steps = [[window.Step(*edges, *posted(number)) for number, edges in enumerate(zip(dates, dates[1:]))] for dates in job.starts]
-    nothing = [[] for _ in job.workers]
-    return job, window.Run(*counts, compute, 1, steps, job.starts, nothing, [], nothing, nothing)
-
-
-def simulate(point, shared):
-    return (run_delayed if point["schedule"]["name"] == "dts" else run_synchronous)(point, shared)
-
-
-def expected(point, shared):
-    """The columns of results.csv that say when workers begin their steps."""
-    columns = window.columns(simulate(point, shared)[1])
-    times = ("iteration_s", "iteration_p50_s", "iteration_p95_s", "compute_s", "efficiency")
-    return {column: columns[column] for column in times + ("communications_per_iteration", "bytes_per_worker_per_iteration")}
-
-
-def links(point, shared):
-    """{name: (bandwidth, bytes, utilisation)}. Of a collective that an edge of the window cuts, from when its last rank joins until
-    its last rank ends, the bytes count pro rata."""
-    job, run = simulate(point, shared)
-    edges = opening, close = window.window(run.begins, run.warmup, run.measured)
-    total = collections.Counter()
-    for number, (begin, end) in job.spans.items():
-        share = overlap((begin, end), edges) / (end - begin) if end > begin else 0.0
-        total.update({link: share * size for link, size in job.collectives[number].carried.items()})
-    return {link: (bandwidth, total[link], total[link] / bandwidth / (close - opening)) for link, bandwidth in job.network.capacity.items()}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 import typing
 
 
@@ -11,6 +12,7 @@ class Message(typing.NamedTuple):
     parts: tuple  # numbers of the parts of the data that it carries
     reduces: bool  # the receiver adds what arrives to what it has, else replaces it
     lane: int = 0  # it waits for receives of the same lane only
+    level: int = 0
 
 
 @dataclasses.dataclass
@@ -18,6 +20,7 @@ class Plan:
     ranks: int
     parts: int  # equal ones, that make up the data
     stages: list
+    node: int = 1  # ranks of a node
 
 
 def power_of_two(n):
@@ -91,7 +94,38 @@ ALL_REDUCE = {"ring": ring, "recursive-doubling": recursive_doubling, "halving-d
 
 
 def all_reduce(algorithm, n, chunks=1):
-    return ALL_REDUCE[algorithm](n) if chunks == 1 else ALL_REDUCE[algorithm](n, chunks)
+    return binary_tree(n, chunks) if algorithm == "binary-tree" else chunked(ALL_REDUCE[algorithm](n), chunks)
+
+
+def chunked(plan, chunks):
+    """Chunk after chunk."""
+    return Plan(plan.ranks, plan.parts * chunks, [
+        [message._replace(parts=tuple(chunk * plan.parts + part for part in message.parts), lane=chunk) for message in stage]
+        for chunk in range(chunks) for stage in plan.stages])
+
+
+def refined(plan, parts):
+    """The same, with more parts."""
+    times = parts // plan.parts
+    return [[message._replace(parts=tuple(times * part + k for part in message.parts for k in range(times))) for message in stage]
+            for stage in plan.stages]
+
+
+def two_level(algorithm, nodes, gpus, chunks=1):
+    """Reduce-scatter in every node, the algorithm among the nodes' first ranks, all-gather in every node."""
+    among = all_reduce(algorithm, nodes, chunks)
+    if gpus == 1:
+        return among
+    parts = math.lcm(among.parts, gpus * chunks)
+
+    def inside(first, reduces, level):
+        plan = chunked(Plan(gpus, gpus, round_the_ring(gpus, first, reduces)), chunks)
+        return [[message._replace(sender=node * gpus + message.sender, receiver=node * gpus + message.receiver, level=level)
+                 for node in range(nodes) for message in stage] for stage in refined(plan, parts)]
+
+    outer = [[message._replace(sender=message.sender * gpus, receiver=message.receiver * gpus, level=1) for message in stage]
+             for stage in refined(among, parts)]
+    return Plan(nodes * gpus, parts, inside(0, True, 0) + outer + inside(1, False, 2), gpus)
 
 
 def all_gather(algorithm, n):
@@ -99,11 +133,3 @@ def all_gather(algorithm, n):
     if algorithm == "ring":
         return Plan(n, n, round_the_ring(n, 0, False))
     return Plan(n, n, doubling(n) if power_of_two(n) else bruck(n))
-
-
-def reduce_scatter_in_node(n):
-    return Plan(n, n, round_the_ring(n, 0, True))
-
-
-def all_gather_in_node(n):
-    return Plan(n, n, round_the_ring(n, 1, False))

@@ -6,10 +6,11 @@ import random
 import unittest
 
 import collectives
-import movement
+import moving
 import oracle
 from comparing import cluster, fit, scenario, slow, trace
-from movement import Engine, Path, alone, fair_rates, window_rate
+from movement import Engine, Path, fair_rates
+from moving import alone, window_rate
 from oracle import quantity
 from test_messages import ALGORITHMS, MOVING, Moving, two_level
 from test_regions import world
@@ -204,7 +205,7 @@ class Links(Moving):
             content = scenario(rng, sweep={"/cluster": [description], "/all_reduce": ["ring", "binary-tree"], "/fidelity": ["flow"]},
                                schedule={"name": "wfbp"}, workers={"slow": slow(rng, 3)}, iterations={"warmup": 0, "measured": 1})
             for point, _, links in self.links(content, trace(rng)):
-                expected = movement.links(point, shared=True)
+                expected = moving.links(point, shared=True)
                 self.assertEqual([link["utilisation"] for link in links], sorted((link["utilisation"] for link in links), reverse=True))
                 for link, (_, _, utilisation) in zip(links, sorted(expected.values(), key=lambda values: -values[2])):
                     self.close(link["utilisation"], utilisation)

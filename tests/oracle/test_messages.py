@@ -6,11 +6,11 @@ import math
 import random
 import unittest
 
-import movement
+import moving
 import oracle
 import plans
 from comparing import cluster, disturbances, scenario, slow, trace
-from movement import alone
+from moving import alone
 from support import Case
 
 SIZES = [2, 3, 4, 7, 8, 16, 33]
@@ -42,7 +42,7 @@ class Moving(Case):
             flows = shared and fidelity == "flow"
             key = json.dumps([point, flows])
             if key not in known:
-                known[key] = movement.expected(point, flows)
+                known[key] = moving.expected(point, flows)
             expected = {"fidelity": fidelity, **known[key]}
             for column, value in expected.items():
                 if written[column] != value if column == "fidelity" else not math.isclose(float(written[column]), value, rel_tol=1e-9):
@@ -50,7 +50,8 @@ class Moving(Case):
                     wrong.append(f"{column}: simctl {written[column]}, oracle {value!r}: point {index} {swept}")
             iteration, *split = (float(written[column]) for column in ("iteration_s", "compute_s", "wait_s", "exposed_communication_s"))
             self.assertAlmostEqual(sum(split) / iteration, 1, places=9)
-        self.assertFalse(wrong, "\n".join([f"{len(wrong)} values of {len(pairs)} points differ, the first:", *wrong[:12]]))
+        if wrong:
+            self.fail("\n".join([f"{len(wrong)} values of {len(pairs)} points differ, the first:", *wrong[:12]]))
         return len(pairs)
 
     def close(self, found, expected):

@@ -183,8 +183,6 @@ class BadSchedule(Case):
              "/fidelity: the cluster's fit says what an all-reduce costs as a whole, not what its messages do; leave \"fit\" out or use "
              '"alpha-beta"'),
             (changing, {"fidelity": "per-message"}, '/fidelity: a link\'s "bandwidth_profile" needs flows; use "flow" or "auto"'),
-            (cluster(topology={"name": "torus", "dimensions": [2, 2]}), {"schedule": {"name": "ps-sgd", "servers": 2}},
-             '/cluster/topology: a torus of this size has 4 places for 4 nodes and 2 servers; use "dimensions": [2, 3], or "colocated": true'),
             (regions, {"schedule": {"name": "asgd"}}, f'/schedule: "asgd" {single}'),
             (regions, {"schedule": {"name": "sgp"}}, f'/schedule: "sgp" {single}'),
             (cluster(), {"all_reduce": {"name": "two-level", "between": "two-level"}},
@@ -200,6 +198,22 @@ class BadSchedule(Case):
                 self.write("cluster.json", where)
                 done = self.run_scenario(scenario(**what))
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
+
+
+    def test_servers_need_places_in_the_cluster(self):
+        self.write("cluster.json", cluster(topology={"name": "torus", "dimensions": [2, 2]}))
+        done = self.run_scenario(scenario(schedule={"name": "ps-sgd", "servers": 2}))
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: cluster.json: /topology: a torus of this size has 4 places for 4 nodes and 2 servers; "
+                                                             'use "dimensions": [2, 3], or "colocated": true\n'))
+        self.assertEqual(self.run_scenario(scenario(schedule={"name": "ps-sgd", "servers": 2, "colocated": True})).returncode, 0)
+
+    def test_a_picture_of_a_cluster(self):
+        self.write("cluster.json", cluster(nodes=513))
+        done = self.simctl("show", "cluster.json", "--dot")
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: cluster.json: /nodes: a picture of 513 nodes cannot be read; draw a smaller cluster of "
+                                                             "the same shape, of at most 512\n"))
+        done = self.simctl("show", "trace.json", "--dot")
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: trace.json: /format: --dot draws clusters; leave it out\n"))
 
 
 class BadWorkers(Case):

@@ -19,7 +19,7 @@ class Results(Case):
         header = (self.folder / "out/results.csv").read_text().splitlines()[0].split(",")
         self.assertEqual(header, documented)
         document = json.loads((self.folder / "out/results.json").read_text())
-        self.assertEqual([key for key in document["points"][0] if key != "sweep"], documented)
+        self.assertEqual([key for key in document["points"][0] if key not in ("sweep", "links")], documented)
 
     def test_json_holds_the_same_as_csv_and_where_it_came_from(self):
         sweep = {"/cluster/nodes": [2, 4], "/schedule": [{"name": "wfbp"}, {"name": "fusion", "bucket": "1MB"}]}
@@ -175,14 +175,15 @@ class Output(Case):
         self.assertIn("comms/iter", self.run_scenario(scenario(sweep={"/schedule/name": SIX})).stdout)
 
     def test_a_caveat_of_a_collective_is_told_by_every_report(self):
-        done = self.run_scenario(scenario(all_reduce="double-binary-tree"))
+        done = self.run_scenario(scenario(all_reduce="double-binary-tree", fidelity="alpha-beta"))
         self.assertIn("note: double-binary-tree costs what the MG-WFBP paper says; its bandwidth term is below the bound", done.stdout)
         self.assertEqual(len(json.loads((self.folder / "out/results.json").read_text())["notes"]), 1)
         page = self.folder / "report.html"
         report = subprocess.run([ROOT / "analysis/report.py", self.folder / "out", "-o", page], capture_output=True, text=True, check=False)
         self.assertEqual((report.returncode, report.stderr), (0, ""))
         self.assertIn("Double-binary-tree costs what the MG-WFBP paper says", page.read_text())
-        self.assertNotIn("note:", self.run_scenario(scenario()).stdout)
+        for fidelity in ("auto", "flow"):
+            self.assertNotIn("note:", self.run_scenario(scenario(all_reduce="double-binary-tree", fidelity=fidelity)).stdout)
 
     def test_iterations_are_whole_cycles_also_when_the_scenario_does_not_say_how_many(self):
         for iterations in ({}, {"iterations": {}}, {"iterations": {"warmup": 1, "measured": 3}}):
@@ -190,7 +191,8 @@ class Output(Case):
             del content["iterations"]
             self.assertEqual(self.run_scenario(content | iterations).returncode, 0)
             row = self.rows()[0]
-            self.assertEqual((row["measured_iterations"], row["communications_per_iteration"]), ("20", "0.05"))
+            self.assertEqual(row["measured_iterations"], "20")
+            self.assertAlmostEqual(float(row["communications_per_iteration"]), 0.05, places=12)
 
     def test_notes_say_what_the_figures_do_not(self):
         regions = [{"name": name, "nodes": 1} for name in "abc"]
@@ -200,7 +202,7 @@ class Output(Case):
         for where, what, note in (
                 (cluster(nodes=3, regions=regions, wan=wan), {}, "the ring passes through the regions of small in the order a, b, c"),
                 (slow, {"workers": pause}, "the pause of rank 1 at 500 s lies outside the measured window, 0.0"),
-                (slow, {"schedule": {"name": "dts", "delay": 60}, "iterations": {"warmup": 0, "measured": 60}}, "queue up faster than they move"),
+                (slow, {"schedule": {"name": "dts", "delay": 60}, "iterations": {"warmup": 0, "measured": 60}, "fidelity": "alpha-beta"}, "queue up faster than they move"),
                 (slow | {"latency_cv": 0.1}, {"schedule": {"name": "asgd"}}, "latency_cv of small does not matter to asgd"),
                 (cluster(link={"bandwidth": "10Gbps", "latency": 50}), {}, "has a latency of 50 s; for 50 us write")):
             with self.subTest(note):
@@ -213,6 +215,51 @@ class Output(Case):
         steady = scenario(schedule={"name": "dts", "delay": 60}, iterations={"warmup": 2000, "measured": 120})
         self.assertNotIn("note:", self.run_scenario(steady).stdout)
         self.assertNotIn("note:", self.run_scenario(scenario(workers={"events": [{"kind": "pause", "rank": 1, "at_s": 0.03, "for_s": 1}]})).stdout)
+
+    def test_busiest_links_are_in_json_only(self):
+        """A ring of 4 sends 2 x 3/4 of the 6 MB over every link."""
+        self.assertEqual(self.run_scenario(scenario(schedule={"name": "s-sgd"})).returncode, 0)
+        point = json.loads((self.folder / "out/results.json").read_text())["points"][0]
+        self.assertEqual(len(point["links"]), 8)
+        self.assertEqual({link["name"] for link in point["links"]}, {f"node-{node} {way}" for node in range(4) for way in ("up", "down")})
+        for link in point["links"]:
+            self.assertAlmostEqual(link["utilisation"], 1.5 * 6e6 / 1.25e9 / point["iteration_s"], places=12)
+            self.assertAlmostEqual(link["bytes"], 1.5 * 6e6 * point["measured_iterations"], places=3)
+        self.assertEqual(self.run_scenario(scenario(fidelity="alpha-beta")).returncode, 0)
+        self.assertNotIn("links", json.loads((self.folder / "out/results.json").read_text())["points"][0])
+
+    def test_the_fidelity_that_auto_chooses(self):
+        fit = {"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}
+        square = {"name": "torus", "dimensions": [4, 4]}
+        for where, what, fidelity in (
+                (cluster(), {}, "per-message"),
+                (cluster(fit=fit), {}, "alpha-beta"),
+                (cluster(nodes=1), {}, "alpha-beta"),
+                (cluster(nodes=8, topology={"name": "fat-tree", "k": 4, "oversubscription": 2}), {}, "per-message"),  # one flow per uplink
+                (cluster(nodes=8, topology={"name": "fat-tree", "k": 4, "oversubscription": 2}), {"all_reduce": "halving-doubling"}, "flow"),
+                (cluster(nodes=16, topology=square), {}, "flow"),
+                (cluster(), {"schedule": {"name": "asgd", "servers": 2}}, "per-message"),
+                (cluster(topology={"name": "fat-tree", "k": 4}), {"schedule": {"name": "asgd", "servers": 2}}, "flow"),
+                (cluster(), {"schedule": {"name": "sgp"}}, "per-message"),
+                (cluster(), {"schedule": {"name": "dts", "delay": 2}}, "per-message")):
+            with self.subTest(fidelity=fidelity, where=where):
+                self.write("cluster.json", where)
+                done = self.run_scenario(scenario(**what))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(self.rows()[0]["fidelity"], fidelity)
+                self.assertIn(f"fidelity: {fidelity}\n", done.stdout)
+
+    def test_flows_that_would_take_over_an_hour_are_refused_with_their_number(self):
+        self.write("cluster.json", cluster(nodes=2048, topology="torus", placement="random"))
+        done = self.run_scenario(scenario(fidelity="flow", schedule={"name": "s-sgd"}, iterations={"warmup": 0, "measured": 40},
+                                          workers={"slow": [{"ranks": "1", "factor": 1.1}]}))
+        self.assertEqual(done.returncode, 4)
+        messages = 2 * 2047 * 2048 * 3 * 41
+        self.assertRegex(done.stderr, rf"point 0: 1\.0\d?e\+09 messages as flows take about \d+ hours, over the limit of an hour; use \"fidelity\": \"per-message\"")
+        self.assertAlmostEqual(messages, 1.03e9, delta=1e7)
+        done = self.run_scenario(scenario(schedule={"name": "s-sgd"}, iterations={"warmup": 0, "measured": 1}))
+        self.assertEqual((done.returncode, self.rows()[0]["fidelity"]), (0, "per-message"))
+        self.assertIn("so that every message has links for itself though some meet", done.stdout)
 
     def test_details_of_some_points_are_in_json_only(self):
         self.assertEqual(self.run_scenario(scenario(schedule={"name": "lasgd", "tau_max": 3})).returncode, 0)
