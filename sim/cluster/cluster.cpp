@@ -129,7 +129,8 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   const auto topology = fields.find("topology");
   cluster.topology = topology ? read_topology(*topology, cluster.nodes) : default_topology();
   if (topology && cluster.regions && cluster.topology->name() != default_topology()->name()) {
-    topology->fail_because(fmt::format("nodes of a region form a star, and regions have links to each other; leave out \"{}\"", cluster.topology->name()));
+    topology->fail_because(
+        fmt::format("nodes of a region form a star, and regions have links to each other; leave out \"{}\"", cluster.topology->name()));
   }
   read_nics(fields, cluster);
   const auto placement = fields.find("placement");

@@ -12,9 +12,9 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-/// Groups of chassis of routers with nodes. All routers of a chassis are linked to each other, as are those of the same number in the chassis
-/// of a group; each two groups have one link. Routes are minimal.
-/// J. Kim et al., "Technology-driven, highly-scalable dragonfly topology", ISCA'08, as in Cray's Cascade.
+/// Groups of chassis of routers with nodes. All routers of a chassis are linked to each other, as are those of the same number in the
+/// chassis of a group; each two groups have one link. Routes are minimal. J. Kim et al., "Technology-driven, highly-scalable dragonfly
+/// topology", ISCA'08, as in Cray's Cascade.
 class Dragonfly : public Topology {
  public:
   Dragonfly(int groups, int chassis, int routers, int nodes) : groups_(groups), chassis_(chassis), routers_(routers), nodes_(nodes) {}
@@ -30,13 +30,15 @@ class Dragonfly : public Topology {
     const auto linked_once = [](int count) { return std::pair<unsigned, unsigned>(static_cast<unsigned>(count), 1U); };
     const s4u::DragonflyParams shape(linked_once(groups_), linked_once(chassis_), linked_once(routers_), static_cast<unsigned>(nodes_));
     std::vector<s4u::Host*> hosts;
-    s4u::create_dragonfly_zone("dragonfly", simgrid_world(), shape, hosts_into(hosts), bandwidth, 0.0, s4u::Link::SharingPolicy::SPLITDUPLEX)->seal();
+    s4u::create_dragonfly_zone("dragonfly", simgrid_world(), shape, hosts_into(hosts), bandwidth, 0.0,
+                               s4u::Link::SharingPolicy::SPLITDUPLEX)
+        ->seal();
     return hosts;
   }
 
   std::string link_name(const std::string& simgrid_name) const override {
-    // words joined by '_', then a number
-    std::string name = simgrid_name.substr(0, simgrid_name.rfind('_'));
+    // words joined by '_', then a number that no other link has
+    std::string name = simgrid_name;
     std::replace(name.begin(), name.end(), '_', ' ');
     return name;
   }
@@ -59,15 +61,14 @@ std::shared_ptr<const Topology> read_dragonfly(Object& fields, int /*nodes*/) {
   const int nodes = count("nodes");
   if (groups > routers) {
     fields.at("groups").fail_because(fmt::format(
-        "each of the {} groups has a router of every chassis for its link to another group, so that {} routers do not suffice; use "
-        "\"groups\": {} or \"routers\": {}",
+        "SimGrid's dragonfly has at most as many groups as routers in a chassis, not {} and {}; use \"groups\": {} or \"routers\": {}",
         groups, routers, routers, groups));
   }
   constexpr long most_places = 65536;
   const long places = static_cast<long>(groups) * chassis * routers * nodes;
   if (places > most_places) {
-    fields.field().fail_because(fmt::format("a dragonfly of {} x {} x {} x {} has {} places; at most {} can be simulated", groups, chassis, routers,
-                                            nodes, places, most_places));
+    fields.field().fail_because(fmt::format("a dragonfly of {} x {} x {} x {} has {} places; at most {} can be simulated", groups, chassis,
+                                            routers, nodes, places, most_places));
   }
   return std::make_shared<Dragonfly>(groups, chassis, routers, nodes);
 }

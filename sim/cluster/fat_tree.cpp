@@ -10,7 +10,7 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-constexpr int most_ports = 128;
+constexpr int most_ports = 64;  // 65536 places
 
 /// Three levels of switches with k ports: k pods of k/2 leaf switches with k/2 nodes each. A leaf switch has only 1/oversubscription as
 /// many uplinks as nodes. Routes are fixed by their destination (D-mod-k).
@@ -36,7 +36,8 @@ class FatTree : public Topology {
     const auto half = static_cast<unsigned>(half_);
     const s4u::FatTreeParams levels(3, {half, half, 2 * half}, {1, static_cast<unsigned>(uplinks_), half}, {1, 1, 1});
     std::vector<s4u::Host*> hosts;
-    s4u::create_fatTree_zone("fat-tree", simgrid_world(), levels, hosts_into(hosts), bandwidth, 0.0, s4u::Link::SharingPolicy::SPLITDUPLEX)->seal();
+    s4u::create_fatTree_zone("fat-tree", simgrid_world(), levels, hosts_into(hosts), bandwidth, 0.0, s4u::Link::SharingPolicy::SPLITDUPLEX)
+        ->seal();
     return hosts;
   }
 
@@ -68,8 +69,9 @@ std::shared_ptr<const Topology> read_fat_tree(Object& fields, int nodes) {
   const int k = static_cast<int>(ports->integer(2, most_ports));
   if (k % 2 != 0) ports->fail_because(fmt::format("a switch has as many ports up as down, so k is even; use {} or {}", k - 1, k + 1));
   if (k / 2 % oversubscription != 0) {
-    ports->fail_because(fmt::format("a leaf switch of {} ports has {} nodes, which is no multiple of \"oversubscription\" {}; use \"k\": {}", k, k / 2,
-                                    oversubscription, (k / 2 / oversubscription + 1) * 2 * oversubscription));
+    ports->fail_because(
+        fmt::format("a leaf switch of {} ports has {} nodes, which is no multiple of \"oversubscription\" {}; use \"k\": {}", k, k / 2,
+                    oversubscription, (k / 2 / oversubscription + 1) * 2 * oversubscription));
   }
   return std::make_shared<FatTree>(k, oversubscription);
 }

@@ -154,8 +154,8 @@ void Network::build_regions() const {
       const Link& wan = regions.wan[a][b];
       s4u::Link* link = world->create_link(fmt::format("wan-{}-{}", a, b), scale_ * wan.bandwidth.value);
       for (const BandwidthChange& change : wan.changes) {
-        changes_.push_back({change.at, fmt::format("wan {}-{}", regions.list[a].name, regions.list[b].name), link,
-                            scale_ * change.bandwidth.value});
+        changes_.push_back(
+            {change.at, fmt::format("wan {}-{}", regions.list[a].name, regions.list[b].name), link, scale_ * change.bandwidth.value});
       }
       link->seal();
       std::vector<s4u::LinkInRoute> route = {s4u::LinkInRoute(link)};

@@ -20,8 +20,8 @@ namespace syncopate {
 struct NetworkLink {
   std::string name;
   Rate bandwidth;
-  std::string cable;    ///< the same for both directions
-  bool forward = true;  ///< which of them
+  std::string cable;     ///< the same for both directions
+  bool forward = true;   ///< which of them
   bool changes = false;  ///< its bandwidth, with time
 };
 
@@ -71,6 +71,7 @@ class Network {
   /// Makes SimGrid's platform, in whose engine the simulation then runs, unless it is there. SimGrid adds nothing to it once a
   /// simulation runs.
   void build() const;
+  bool is_built() const { return !hosts_.empty(); }
   /// Ways are found without a platform: on a star and over regions.
   bool knows_its_paths() const { return is_star_ || cluster_.regions.has_value(); }
   /// What is to happen to its links, after build().
@@ -105,6 +106,5 @@ class Network {
   mutable std::unordered_map<std::string, std::size_t> link_ids_;  ///< by cable and direction
   mutable std::unordered_map<long, Path> paths_;
 };
-
 
 }  // namespace syncopate

@@ -54,6 +54,12 @@ class Ends {
   std::set<std::pair<std::size_t, std::size_t>> joined_;
 };
 
+/// Within double quotes of the dot language.
+std::string escaped(std::string text) {
+  for (std::size_t at = 0; (at = text.find_first_of("\"\\", at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
+  return text;
+}
+
 std::string describe(Rate bandwidth) { return fmt::format("{:.3g} Gb/s", bandwidth.value * 8 / 1e9); }
 
 }  // namespace
@@ -99,14 +105,14 @@ std::string draw_network(const Cluster& cluster) {
       text, graph,
       [&](std::ostream& out, Graph::vertex_descriptor vertex) {
         const Vertex& its = graph[vertex];
-        out << fmt::format("[label=\"{}\", shape={}]", its.label, its.is_node ? "box" : "point, width=0.15");
+        out << fmt::format("[label=\"{}\", shape={}]", escaped(its.label), its.is_node ? "box" : "point, width=0.15");
       },
       [&](std::ostream& out, Graph::edge_descriptor edge) {
-        out << fmt::format("[tooltip=\"{}\", label=\"{}\", fontsize=8]", graph[edge].name, describe(graph[edge].bandwidth));
+        out << fmt::format("[tooltip=\"{}\", label=\"{}\", fontsize=8]", escaped(graph[edge].name), describe(graph[edge].bandwidth));
       },
       [&](std::ostream& out) {
-        out << fmt::format("graph [label=\"{}: {} nodes, {}\", layout=neato, overlap=false, splines=true];\nnode [fontsize=10];\n", cluster.name,
-                           cluster.nodes, cluster.regions ? "regions" : cluster.topology->name());
+        out << fmt::format("graph [label=\"{}: {} nodes, {}\", layout=neato, overlap=false, splines=true];\nnode [fontsize=10];\n",
+                           escaped(cluster.name), cluster.nodes, cluster.regions ? "regions" : cluster.topology->name());
       });
   return text.str();
 }

@@ -1,6 +1,6 @@
 #include "cluster/placement.hpp"
 
-#include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/random.hpp"
@@ -36,7 +36,12 @@ std::vector<int> places_by_region(const Regions& regions, const std::vector<std:
 std::vector<int> places_of_nodes(const Cluster& cluster, int nodes, const std::vector<std::size_t>& region_order) {
   switch (cluster.placement.kind) {
     case Placement::Kind::by_region: return places_by_region(*cluster.regions, region_order);
-    case Placement::Kind::random: return shuffled(cluster.regions ? nodes : std::min(cluster.topology->places(), 65536), cluster.placement.seed);
+    case Placement::Kind::random: {
+      const bool any_size = cluster.regions || cluster.topology->places() == std::numeric_limits<int>::max();
+      std::vector<int> places = shuffled(any_size ? nodes : cluster.topology->places(), cluster.placement.seed);
+      places.resize(static_cast<std::size_t>(nodes));
+      return places;
+    }
     case Placement::Kind::linear: break;
   }
   std::vector<int> places(static_cast<std::size_t>(nodes));

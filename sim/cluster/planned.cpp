@@ -18,7 +18,9 @@ struct Crossing {
 }  // namespace
 
 PlannedCollective::PlannedCollective(Plan its_plan, const Network& network, SecondsPerByte gamma)
-    : plan(std::move(its_plan)), times(plan, [&](const Message& message) { return network.path(message.from, message.to).hop(); }, gamma) {
+    : plan(std::move(its_plan)),
+      times(
+          plan, [&](const Message& message) { return network.path(message.from, message.to).hop(); }, gamma) {
   using Pair = std::pair<int, int>;
   std::vector<std::pair<Pair, double>> sent;  ///< from whom to whom, the share of the data
   for (const Stage& stage : plan.stages) {

@@ -19,8 +19,9 @@ struct PlannedCollective {
   PlannedCollective(Plan its_plan, const Network& network, SecondsPerByte gamma);
 
   Plan plan;
-  PlanTimes times;            ///< if no messages share a link
-  std::vector<bool> shares;   ///< per link of the network: messages could fill it together, which one alone could not, or its bandwidth changes
+  PlanTimes times;  ///< if no messages share a link
+  std::vector<bool>
+      shares;  ///< per link of the network: messages could fill it together, which one alone could not, or its bandwidth changes
   std::vector<double> loads;  ///< per link: the share of the plan's data that crosses it
 };
 

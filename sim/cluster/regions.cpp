@@ -149,7 +149,9 @@ Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByt
 Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma) {
   constexpr std::size_t most_tried = 9;
   constexpr double most_messages = 1e9;
-  const auto time = [&](const Order& order) { return ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, gamma); };
+  const auto time = [&](const Order& order) {
+    return ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, gamma);
+  };
   const double nodes = regions.nodes();
   double orders = 1.0;
   for (std::size_t i = 2; i < regions.list.size(); ++i) orders *= static_cast<double>(i);

@@ -11,7 +11,7 @@ namespace s4u = simgrid::s4u;
 
 s4u::Engine& simgrid_engine() {
   static const auto engine = [] {
-    // Address sanitiser needs threads: it takes SimGrid's own context switches for stack overflows.
+  // Address sanitiser needs threads: it takes SimGrid's own context switches for stack overflows.
 #ifdef SYNCOPATE_THREAD_CONTEXTS
     constexpr const char* factory = "--cfg=contexts/factory:thread";
 #else

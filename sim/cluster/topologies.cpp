@@ -37,8 +37,8 @@ std::shared_ptr<const Topology> read_topology(const Field& field, int nodes) {
   const std::shared_ptr<const Topology> topology = choose(fields.at("name"), topologies()).read(fields, nodes);
   fields.finish();
   if (topology->places() < nodes) {
-    field.fail_because(fmt::format("a {} of this size has places for {} nodes, the cluster has {}; use {}", topology->name(), topology->places(),
-                                   nodes, topology->advice(nodes)));
+    field.fail_because(fmt::format("a {} of this size has places for {} nodes, the cluster has {}; use {}", topology->name(),
+                                   topology->places(), nodes, topology->advice(nodes)));
   }
   return topology;
 }

@@ -40,7 +40,8 @@ class Torus : public Topology {
 
   std::vector<s4u::Host*> build(int /*needed*/, double bandwidth) const override {
     std::vector<s4u::Host*> hosts;
-    s4u::create_torus_zone("torus", simgrid_world(), dimensions_, hosts_into(hosts), bandwidth, 0.0, s4u::Link::SharingPolicy::SPLITDUPLEX)->seal();
+    s4u::create_torus_zone("torus", simgrid_world(), dimensions_, hosts_into(hosts), bandwidth, 0.0, s4u::Link::SharingPolicy::SPLITDUPLEX)
+        ->seal();
     return hosts;
   }
 

@@ -102,7 +102,8 @@ AllReduce read_all_reduce(const Field& field) {
   if (const auto chunk = fields.find("chunk")) {
     all_reduce.chunk = chunk->bytes();
     if (!all_reduce.two_level && !all_reduce.algorithm->takes_chunks) {
-      chunk->fail_because(fmt::format("{} has nothing to pipeline; leave \"chunk\" out, or use a tree or two-level", all_reduce.algorithm->name));
+      chunk->fail_because(
+          fmt::format("{} has nothing to pipeline; leave \"chunk\" out, or use a tree or two-level", all_reduce.algorithm->name));
     }
   }
   fields.finish();
@@ -110,14 +111,16 @@ AllReduce read_all_reduce(const Field& field) {
 }
 
 Chunks chunks_of(const AllReduce& all_reduce, int nodes, Bytes bytes) {
-  constexpr double most_chunks = 4096.0;
+  constexpr double most_messages = 1 << 22;  // between nodes; where there were more, chunks are larger
   const bool pipelined = all_reduce.algorithm->is_pipelined;
   Chunks chunks;
   if (pipelined) chunks.between = double_tree_chunks(nodes, bytes);
   if (all_reduce.chunk == Bytes(0)) return chunks;
   const double trees = pipelined && !all_reduce.two_level ? 2.0 : 1.0;
-  const int count = static_cast<int>(std::clamp(std::ceil(bytes / all_reduce.chunk / trees), 1.0, most_chunks));
+  const double most = std::min(4096.0, std::max(1.0, most_messages / (2.0 * nodes)));
+  const int count = static_cast<int>(std::clamp(std::ceil(bytes / all_reduce.chunk / trees), 1.0, most));
   if (all_reduce.two_level) chunks.levels = count;
+  if (all_reduce.two_level && pipelined) chunks.between = double_tree_chunks(nodes, bytes / count);
   if (!all_reduce.two_level || (all_reduce.algorithm->takes_chunks && !pipelined)) chunks.between = count;
   return chunks;
 }

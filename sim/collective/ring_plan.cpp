@@ -31,9 +31,7 @@ Plan ring_plan(Operation operation, int ranks, int /*chunks*/) {
   Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .block = ranks, .stages = {}};
   if (ranks == 1) return plan;
   switch (operation) {
-    case Operation::all_reduce:
-      plan.stages = {round_trip(ranks, 0, true), round_trip(ranks, 1, false)};
-      break;
+    case Operation::all_reduce: plan.stages = {round_trip(ranks, 0, true), round_trip(ranks, 1, false)}; break;
     case Operation::reduce_scatter: plan.stages = {round_trip(ranks, -1, true)}; break;
     case Operation::all_gather: plan.stages = {round_trip(ranks, 0, false)}; break;
     case Operation::broadcast: add_chain(plan); break;

@@ -34,6 +34,7 @@ FlowStream::~FlowStream() = default;
 
 void FlowStream::posted(Handle handle, int poster, Seconds time) {
   Entry& entry = at_handle(handle);
+  require_no_priority(entry.post);
   entry.ends.resize(at(posters()));
   call_at(time, [this, handle, poster, time] {
     if (is_stopped()) return;
@@ -199,6 +200,13 @@ void FlowStream::end_recalled(Handle handle, Seconds now) {
   for (int rank = 0; rank < posters(); ++rank) start_next(rank, now);
 }
 
-bool FlowStream::is_busy(int poster, Seconds /*time*/) const { return taking_part_[at(poster)] > 0 || next_start_[at(poster)] < available_[at(poster)]; }
+bool FlowStream::is_busy(int poster, Seconds time) const {
+  for (Handle handle = first_entry(); handle < end_of_entries(); ++handle) {
+    const Entry& entry = at_handle(handle);
+    if (entry.posts < posters() || entry.ready > time) return false;
+    if (!entry.ends[at(poster)]) return true;
+  }
+  return false;
+}
 
 }  // namespace syncopate

@@ -19,8 +19,8 @@ class FlowStream : public Stream {
   /// collective of which all ranks start and end at once, alone in the network, moves only the first time (`alone`: nothing but
   /// this Stream uses the network, which does not change with time).
   /// A poster stands for all ranks if there is only one: without flows, of symmetric plans (see fold).
-  FlowStream(int index, int posters, StreamRules rules, PlannedCollectives& planned, Flows* flows, LatencyFactor latency_factor, bool shortcuts,
-             bool alone);
+  FlowStream(int index, int posters, StreamRules rules, PlannedCollectives& planned, Flows* flows, LatencyFactor latency_factor,
+             bool shortcuts, bool alone);
   ~FlowStream() override;
 
   bool is_busy(int poster, Seconds time) const override;
@@ -56,9 +56,9 @@ class FlowStream : public Stream {
   LatencyFactor latency_factor_;
   bool shortcuts_;
   bool alone_;
-  std::vector<Handle> next_start_;           ///< by rank: the collective that it starts next ...
-  std::vector<Handle> available_;            ///< ... if it is before this one
-  std::vector<int> taking_part_;             ///< by rank: in so many collectives
+  std::vector<Handle> next_start_;  ///< by rank: the collective that it starts next ...
+  std::vector<Handle> available_;   ///< ... if it is before this one
+  std::vector<int> taking_part_;    ///< by rank: in so many collectives
   std::map<Handle, Run> runs_;
   std::vector<std::unique_ptr<PlanRun>> done_;  ///< whose last event may still be under way
   std::vector<char> sending_;                   ///< by rank and level, where messages have links for themselves

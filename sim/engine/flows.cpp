@@ -15,7 +15,8 @@ namespace s4u = simgrid::s4u;
 Flows::Flows(const Network& network) : network_(network) {
   s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) {
     const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
-    if (comm != nullptr && comm->get_state() == s4u::Activity::State::FINISHED) note_end(reinterpret_cast<std::size_t>(comm->get_data<void>()));
+    if (comm != nullptr && comm->get_state() == s4u::Activity::State::FINISHED)
+      note_end(reinterpret_cast<std::size_t>(comm->get_data<void>()));
   });
   for (const Network::Change& next : network.changes()) call_at(next.at, [this, &next] { change(next); });
 }

@@ -46,7 +46,7 @@ class Flows {
   std::vector<std::size_t> unused_;  ///< of these
   std::vector<std::size_t> ended_;   ///< at this instant
   std::uint64_t started_ = 0;
-  std::vector<simgrid::s4u::CommPtr> cancelled_;
+  std::vector<simgrid::s4u::CommPtr> cancelled_;  ///< SimGrid still handles them when the instant is over
 };
 
 }  // namespace syncopate

@@ -16,9 +16,7 @@ namespace syncopate {
 namespace {
 
 std::unique_ptr<Stream> make_stream(const Job& job, int posters, Flows* flows, bool alone) {
-  const auto factor = [&job](Handle handle) {
-    return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, handle) : 1.0;
-  };
+  const auto factor = [&job](Handle handle) { return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, handle) : 1.0; };
   const bool partial = job.stream.participants < 1.0;
   if (job.fidelity == Fidelity::alpha_beta || partial || job.planned == nullptr) {
     return std::make_unique<LineStream>(0, posters, job.stream, [&job, factor](const Post& post, Handle handle) {

@@ -32,8 +32,8 @@ class LineStream : public Stream {
 
   StreamRules rules_;
   Cost cost_;
-  Handle gathering_ = 0;                         ///< partial: the collective that the next post joins
-  std::deque<Handle> upcoming_;                  ///< posted by all, not ready yet; in the order of posting, in which ready times never decrease
+  Handle gathering_ = 0;         ///< partial: the collective that the next post joins
+  std::deque<Handle> upcoming_;  ///< posted by all, not ready yet; in the order of posting, in which ready times never decrease
   std::set<std::pair<double, Handle>> waiting_;  ///< ready, by priority and order of posting
   bool busy_ = false;
   Seconds last_end_;  ///< of all that have started

@@ -17,6 +17,7 @@ MessageStream::MessageStream(int index, int posters, PlannedCollectives& planned
 
 void MessageStream::posted(Handle handle, int poster, Seconds at) {
   Entry& entry = at_handle(handle);
+  require_no_priority(entry.post);
   entry.posted.resize(static_cast<std::size_t>(posters()));
   entry.posted[static_cast<std::size_t>(poster)] = at;
   if (entry.posts == posters()) compute(handle);

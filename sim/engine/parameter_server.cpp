@@ -27,11 +27,7 @@ void append(std::vector<Interval>& intervals, Interval next) {
 
 ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown,
                                  const Network* network, Flows* flows)
-    : setup_(setup),
-      equals_(equals),
-      timeline_(timeline),
-      shown_(shown),
-      clients_(static_cast<std::size_t>(clients)) {
+    : setup_(setup), equals_(equals), timeline_(timeline), shown_(shown), clients_(static_cast<std::size_t>(clients)) {
   timeline_.server_traffic.resize(clients_.size());
   const auto arrival = [this](ServerLinks::Way way, int client, Seconds now) { arrived(way, client, now); };
   if (flows != nullptr) {

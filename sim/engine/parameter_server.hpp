@@ -40,7 +40,8 @@ class ParameterServer {
   /// A simulated client stands for `equals` clients that do the same at the same time. Staleness is noted in the steps of
   /// `timeline`, and single transfers for the first `shown` clients.
   /// `network` and `flows`: null for the links of a star, without flows.
-  ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown, const Network* network, Flows* flows);
+  ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown, const Network* network,
+                  Flows* flows);
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
 

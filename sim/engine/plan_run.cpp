@@ -185,7 +185,7 @@ void PlanRun::arrived(PlanOrder::Turn turn, int repeat, Seconds now) {
   }
   --to_come_[at(message.to)];
   if (order_.joins.empty()) {
-    try_to_send(at(message.to), now);
+    for (const std::size_t port : {at(message.to), at(message.to) + at(plan_.ranks)}) try_to_send(port, now);
     check_end(message.to, now);
     return;
   }

@@ -27,9 +27,9 @@ class PlanOrder {
   /// Ranks have ports of their own inside their node: a port is rank + ranks if so, else rank.
   std::size_t port(const Turn& turn, int rank) const;
 
-  std::vector<std::vector<Turn>> sends;     ///< by port
-  std::vector<std::vector<Turn>> receives;  ///< by port
-  std::vector<std::vector<int>> waits_for;  ///< by stage and message: earlier receives of its sender, of its cell, in other stages
+  std::vector<std::vector<Turn>> sends;         ///< by port
+  std::vector<std::vector<Turn>> receives;      ///< by port
+  std::vector<std::vector<int>> waits_for;      ///< by stage and message: earlier receives of its sender, of its cell, in other stages
   std::vector<std::vector<char>> receives_too;  ///< its sender also receives in the stage, in that cell
   std::vector<std::vector<int>> number;         ///< by stage and message: of its receiver's receives of its cell, its first repeat's
   std::vector<int> all_receives;                ///< by rank
@@ -94,14 +94,14 @@ class PlanRun {
   const Plan& plan_;
   Bytes part_;
   Events events_;
-  std::vector<Position> sending_;    ///< by port
-  std::vector<Position> receiving_;  ///< by port
-  std::vector<char> started_;        ///< by rank
-  std::vector<char> ended_;          ///< by rank
-  std::vector<int> arrivals_;        ///< by rank and cell: so many receives have arrived that no earlier one is still to come
+  std::vector<Position> sending_;               ///< by port
+  std::vector<Position> receiving_;             ///< by port
+  std::vector<char> started_;                   ///< by rank
+  std::vector<char> ended_;                     ///< by rank
+  std::vector<int> arrivals_;                   ///< by rank and cell: so many receives have arrived that no earlier one is still to come
   std::map<std::size_t, std::set<int>> early_;  ///< by rank and cell: numbers of those that have overtaken another one
-  std::vector<int> to_come_;         ///< by rank: receives that have not arrived
-  std::vector<int> to_start_;        ///< by node: ranks
+  std::vector<int> to_come_;                    ///< by rank: receives that have not arrived
+  std::vector<int> to_start_;                   ///< by node: ranks
   int running_;
 };
 

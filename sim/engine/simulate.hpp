@@ -33,9 +33,9 @@ struct Job {
   PlannedCollectives* planned = nullptr;                       ///< else
   double latency_cv = 0.0;                                     ///< of the factor on each collective's latency
   StreamRules stream;
-  CostLine within_node;                ///< an all-reduce among the GPUs of a rank
+  CostLine within_node;                                            ///< an all-reduce among the GPUs of a rank
   std::function<CollectiveTime(int from, int to, Bytes)> message;  ///< from rank to rank, over the sender's own link
-  std::optional<ServerSetup> servers;  ///< parameter servers, if there are any
+  std::optional<ServerSetup> servers;                              ///< parameter servers, if there are any
 
   int warmup = 0;           ///< iterations before a worker has left its warm-up
   int measured = 1;         ///< >= 1, iterations that the first worker has to do in the measured window
@@ -51,7 +51,8 @@ struct Job {
 /// flight then is cancelled. Throws SimulationError, with who waits for what, when a program deadlocks, ends early, posts
 /// what others do not, or makes no progress; never returns a Timeline of a run that did not finish.
 ///
-/// `network`: built for flows where a job's fidelity is flow. SimGrid's clock is global to the process: call at most once per process (see run_forked).
+/// `network`: built for flows where a job's fidelity is flow. SimGrid's clock is global to the process: call at most once per process (see
+/// run_forked).
 Timeline simulate(const std::vector<Job>& jobs, const Network& network);
 
 /// The version of SimGrid that simulates, "3.32".

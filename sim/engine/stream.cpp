@@ -54,7 +54,7 @@ Seconds Stream::wait(int poster, Handle handle) {
   }
   if (handle < forgotten_) return Seconds(0);
   Entry& entry = at_handle(handle);
-  if (entry.ended) return entry.end;
+  if (entry.ended) return entry.ends.empty() ? entry.end : *entry.ends[static_cast<std::size_t>(poster)];
   if (!entry.ends.empty()) {
     const auto end = entry.ends[static_cast<std::size_t>(poster)];
     if (end && *end <= clock_now()) return *end;
@@ -79,6 +79,12 @@ bool Stream::has_ended(int poster, Handle handle, Seconds time) const {
     return end && *end <= time * (1.0 + rounding);
   }
   return entry.started && entry.end <= time * (1.0 + rounding);
+}
+
+void Stream::require_no_priority(const Post& post) {
+  if (post.priority == 0.0) return;
+  throw SimulationError(
+      fmt::format("\"{}\" has a priority, and priorities are simulated in alpha-beta fidelity only", post.payload->label));
 }
 
 void Stream::note_start(Entry& entry, Seconds start, Seconds end) {

@@ -20,7 +20,7 @@ struct Post {
   Group group;
   int round = 0;  ///< the step or round that it belongs to; all ranks must agree
   SharedPayload payload;
-  double priority = 0.0;  ///< lower first among those that wait for the channel; equal ones in the order of posting
+  double priority = 0.0;  ///< lower first among those that wait for the channel; equal ones in the order of posting. Alpha-beta only
 };
 
 /// Names one posted collective: its position in the Stream.
@@ -28,7 +28,8 @@ using Handle = std::size_t;
 
 /// How a Stream moves what is posted.
 struct StreamRules {
-  bool pipelined = false;     ///< collectives in flight overlap; in alpha-beta fidelity their latencies, only their transfers follow each other (DTS)
+  bool pipelined =
+      false;  ///< collectives in flight overlap; in alpha-beta fidelity their latencies, only their transfers follow each other (DTS)
   double participants = 1.0;  ///< the share of the ranks, in (0, 1], that a collective needs to start; the others' posts join the next
 };
 
@@ -96,6 +97,9 @@ class Stream {
   virtual void note_unfinished() {}
   /// Which collective the next post of `poster` belongs to.
   virtual Handle next_for(int poster) const { return next_[static_cast<std::size_t>(poster)]; }
+
+  /// Throws SimulationError when the post has a priority.
+  static void require_no_priority(const Post& post);
 
   int posters() const { return static_cast<int>(next_.size()); }
   bool is_partial() const { return needed_ < posters(); }

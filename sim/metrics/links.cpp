@@ -82,7 +82,8 @@ std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, PlannedCollecti
     links.push_back({its.name, its.bandwidth, bytes, bytes / (its.bandwidth * window)});
   }
   // A rounding error does not make one link busier than another.
-  std::stable_sort(links.begin(), links.end(), [](const LinkLoad& a, const LinkLoad& b) { return a.utilisation > b.utilisation * (1.0 + 1e-9); });
+  std::stable_sort(links.begin(), links.end(),
+                   [](const LinkLoad& a, const LinkLoad& b) { return a.utilisation > b.utilisation * (1.0 + 1e-9); });
   links.resize(std::min(links.size(), most));
   return links;
 }

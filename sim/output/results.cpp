@@ -103,7 +103,8 @@ std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows)
   for (const Row& row : rows) {
     note_outcome(row, found);
     const auto point = std::find_if(study.points.begin(), study.points.end(), [&](const Point& its) { return its.index == row.point; });
-    if (row.fidelity == to_string(Fidelity::alpha_beta) && row.all_reduces && row.nodes > 1) found.emplace(point->scenario.all_reduce.algorithm->caveat);
+    if (row.fidelity == to_string(Fidelity::alpha_beta) && row.all_reduces && row.nodes > 1)
+      found.emplace(point->scenario.all_reduce.algorithm->caveat);
   }
   found.erase("");
   return {found.begin(), found.end()};

@@ -41,23 +41,40 @@ constexpr std::array fidelities = {FidelityRow{"auto", std::nullopt}, FidelityRo
                                    FidelityRow{"per-message", Fidelity::per_message}, FidelityRow{"flow", Fidelity::flow}};
 
 /// What the chosen fidelity cannot do with the rest of the scenario.
-void check_fidelity(const Scenario& scenario, const std::optional<Field>& field, const std::optional<Field>& all_reduce) {
+void check_fidelity(const Scenario& scenario, const std::optional<Field>& field, const std::optional<Field>& all_reduce,
+                    const Field& schedule) {
   const Cluster& cluster = scenario.cluster;
   const bool fitted = cluster.fit && scenario.schedule.all_reduces;
+  const bool changes = cluster.regions && cluster.regions->change_with_time();
+  if (changes && scenario.schedule.stream.participants < 1.0) {
+    Field(schedule.document(), "/schedule/participants", schedule.json()["participants"])
+        .fail_because(
+            "an all-reduce in which not all ranks take part does not know links whose bandwidth changes; leave \"participants\" out");
+  }
+  if (fitted && scenario.all_reduce.chunk > Bytes(0)) {
+    all_reduce->fail_because("chunks are messages, of which the cluster's fit knows nothing; leave \"chunk\" or \"fit\" out");
+  }
   if (!scenario.fidelity) return;
   if (*scenario.fidelity == Fidelity::alpha_beta) {
     if (scenario.all_reduce.chunk > Bytes(0)) {
-      all_reduce->fail_because("chunks are messages, which alpha-beta fidelity does not have; leave \"chunk\" out or use \"per-message\" or \"flow\"");
+      all_reduce->fail_because(
+          "chunks are messages, which alpha-beta fidelity does not have; leave \"chunk\" out or use \"per-message\" or \"flow\"");
     }
-    if (cluster.regions && !cluster.fit && scenario.schedule.all_reduces && scenario.all_reduce.algorithm != default_all_reduce().algorithm) {
-      all_reduce->fail_because(fmt::format("on regions alpha-beta fidelity knows a ring only; use \"ring\" instead of \"{}\", or \"per-message\"",
-                                           scenario.all_reduce.name));
+    if (cluster.regions && !cluster.fit && scenario.schedule.all_reduces &&
+        scenario.all_reduce.algorithm != default_all_reduce().algorithm) {
+      all_reduce->fail_because(
+          fmt::format("on regions alpha-beta fidelity knows a ring only; use \"ring\" instead of \"{}\", or \"per-message\"",
+                      scenario.all_reduce.name));
     }
   } else if (fitted) {
-    field->fail_because("the cluster's fit says what an all-reduce costs as a whole, not what its messages do; leave \"fit\" out or use \"alpha-beta\"");
+    field->fail_because(
+        "the cluster's fit says what an all-reduce costs as a whole, not what its messages do; leave \"fit\" out or use \"alpha-beta\"");
   }
-  if (*scenario.fidelity != Fidelity::flow && cluster.regions && cluster.regions->change_with_time()) {
+  if (*scenario.fidelity != Fidelity::flow && changes) {
     field->fail_because("a link's \"bandwidth_profile\" needs flows; use \"flow\" or \"auto\"");
+  }
+  if (*scenario.fidelity == Fidelity::per_message && scenario.schedule.servers && cluster.topology->name() != default_topology()->name()) {
+    field->fail_because("messages to parameter servers share links, which per-message knows on a star only; use \"flow\" or \"auto\"");
   }
   if (*scenario.fidelity == Fidelity::flow && scenario.schedule.stream.participants < 1.0) {
     field->fail_because("an all-reduce in which not all ranks take part has no messages; use \"per-message\"");
@@ -72,8 +89,8 @@ void check_places(const Scenario& scenario, const Document& document) {
   const int needed = scenario.cluster.nodes + servers->servers;
   if (topology.places() >= needed) return;
   Field(document, "/cluster/topology", document.root()["cluster"]["topology"])
-      .fail_because(fmt::format("a {} of this size has {} places for {} nodes and {} servers; use {}, or \"colocated\": true", topology.name(),
-                                topology.places(), scenario.cluster.nodes, servers->servers, topology.advice(needed)));
+      .fail_because(fmt::format("a {} of this size has {} places for {} nodes and {} servers; use {}, or \"colocated\": true",
+                                topology.name(), topology.places(), scenario.cluster.nodes, servers->servers, topology.advice(needed)));
 }
 
 /// Factors as measured, scaled so that their mean is 1.
@@ -218,7 +235,7 @@ Scenario read_scenario(const Document& document, Library& library) {
                     scenario.cluster.fit->algorithm->name, scenario.all_reduce.algorithm->name));
   }
   scenario.schedule = read_schedule(fields.at("schedule"), scenario.cluster);
-  check_fidelity(scenario, fidelity, all_reduce);
+  check_fidelity(scenario, fidelity, all_reduce, fields.at("schedule"));
   check_places(scenario, document);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
   read_iterations(fields.find("iterations"), scenario);

@@ -93,6 +93,7 @@ Schedule read_dts(Object& fields, const Cluster& cluster) {
             "use "
             "\"sparse\": \"all-reduce\"");
   }
+  schedule.gathers = parameters.compression < 1.0 && parameters.sparse == Operation::all_gather;
   schedule.cycle = std::lcm(parameters.period, std::max(parameters.delay, 1));
   schedule.make = [parameters](const ScheduleInput& input) { return dts(parameters, input); };
   return schedule;

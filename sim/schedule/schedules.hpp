@@ -35,6 +35,7 @@ struct Schedule {
   StreamRules stream;                  ///< of its all-reduces
   std::optional<ServerSetup> servers;  ///< as the schedule wants them; the links are the cluster's
   bool groups_by_cost = false;         ///< it needs to know the all-reduce as a line
+  bool gathers = false;                ///< its collectives are all-gathers
   bool all_reduces = true;             ///< else the algorithm of the all-reduce, a fit and latency_cv do not matter to it
   std::optional<Seconds> update;       ///< of a worker, at the end of a step; else the trace's
   int steps_before_warmup = 0;         ///< that are never measured

@@ -36,17 +36,20 @@ bool peers_share(const Job& job, const Network& network) {
   return can_share(PlannedCollective(std::move(plan), network, SecondsPerByte(0)));
 }
 
+Operation operation_of(const Schedule& schedule) { return schedule.gathers ? Operation::all_gather : Operation::all_reduce; }
+
 /// Whether messages can fill a link together.
 bool can_share(const Scenario& scenario, const Job& job, const Network& network) {
   if (scenario.schedule.servers) return !network.is_star();
   if (!scenario.schedule.all_reduces) return !network.is_star() && peers_share(job, network);
-  return can_share((*job.planned)(Operation::all_reduce, job.profile.bytes()));
+  return can_share((*job.planned)(operation_of(scenario.schedule), job.profile.bytes()));
 }
 
 template <class Function>
 std::string in_another_process(const Function& function) {
   Outcome outcome;
-  run_forked(1, 1, [&](int) { return function(); }, [&](int, const Outcome& its) { outcome = its; });
+  run_forked(
+      1, 1, [&](int) { return function(); }, [&](int, const Outcome& its) { outcome = its; });
   if (!outcome.ok) throw SimulationError(outcome.error);
   return outcome.result;
 }
@@ -90,28 +93,39 @@ double flow_seconds(const Scenario& scenario, const Job& job, const Network& net
   return messages * (can_share(scenario, job, network) ? seconds_per_contended_flow : seconds_per_flow) * std::max(1.0, job.ranks / 2048.0);
 }
 
+/// Throws SimulationError when flows take more than an hour.
+FidelityChoice require_feasible(double messages, double seconds) {
+  if (seconds <= most_seconds) return {Fidelity::flow, ""};
+  throw SimulationError(fmt::format(R"({}, over the limit of an hour; use "fidelity": "per-message", fewer nodes or iterations, or )"
+                                    R"(a schedule with fewer messages)",
+                                    describe(messages, seconds)));
+}
+
 FidelityChoice choose_unasked(const Scenario& scenario, const Job& job, const Network& network) {
   const Schedule& schedule = scenario.schedule;
   if (schedule.all_reduces && scenario.cluster.fit) return {Fidelity::alpha_beta, ""};
   const bool shared = can_share(scenario, job, network);
-  const bool needs_flows = network.changes_with_time();
   if (job.stream.participants < 1.0) {
-    return {Fidelity::per_message, shared ? "not all ranks take part in an all-reduce, so that its messages do not share links" : ""};
+    return {Fidelity::per_message,
+            "an all-reduce in which not all ranks take part costs what one of all of them does, on links of its own"};
   }
-  if (shared || needs_flows) {
+  if (shared || network.changes_with_time()) {
     const double messages = count_messages(scenario, job, network);
     const double seconds = flow_seconds(scenario, job, network, messages);
-    if (seconds <= most_seconds_unasked || needs_flows) return {Fidelity::flow, ""};
+    if (seconds <= most_seconds_unasked) return {Fidelity::flow, ""};
+    if (schedule.servers || network.changes_with_time()) return require_feasible(messages, seconds);
     return {Fidelity::per_message,
-            fmt::format(R"({}, so that every message has links for itself though some meet; "fidelity": "flow" shares them)",
+            fmt::format(R"(approximate: {}, so that every message has links for itself though some meet; "fidelity": "flow" shares them)",
                         describe(messages, seconds))};
   }
-  if (job.stream.pipelined && !moves_in_lockstep(scenario, job, network)) {
+  const bool knows_a_line = scenario.all_reduce.chunk == Bytes(0) && !scenario.cluster.regions;
+  if (job.stream.pipelined && knows_a_line && !moves_in_lockstep(scenario, job, network)) {
     const double messages = count_messages(scenario, job, network);
     if (messages > most_turns) {
-      return {Fidelity::alpha_beta, fmt::format(R"({:.3g} messages in turns take long, so that collectives are single events; "fidelity": )"
-                                                R"("per-message" simulates them)",
-                                                messages)};
+      return {Fidelity::alpha_beta,
+              fmt::format(R"(approximate: {:.3g} messages in turns take long, so that collectives are single events; )"
+                          R"("fidelity": "per-message" simulates them)",
+                          messages)};
     }
   }
   return {Fidelity::per_message, ""};
@@ -126,8 +140,7 @@ bool moves_in_lockstep(const Scenario& scenario, const Job& job, const Network& 
   if (scenario.cluster.workers() == 1 || job.fidelity == Fidelity::alpha_beta) return true;
   if (job.fidelity == Fidelity::flow) return false;
   if (!schedule.all_reduces) return network.is_star();
-  const auto in_lockstep = [&](Operation operation) { return (*job.planned)(operation, job.profile.bytes()).times.in_lockstep(); };
-  return in_lockstep(Operation::all_reduce) && in_lockstep(Operation::all_gather);
+  return (*job.planned)(operation_of(schedule), job.profile.bytes()).times.in_lockstep();
 }
 
 FidelityChoice choose_fidelity(const Scenario& scenario, const Job& job, const Network& network) {
@@ -139,23 +152,18 @@ FidelityChoice choose_fidelity(const Scenario& scenario, const Job& job, const N
   }
   if (*scenario.fidelity != Fidelity::flow) return {*scenario.fidelity, ""};
   const double messages = count_messages(scenario, job, network);
-  const double seconds = flow_seconds(scenario, job, network, messages);
-  if (seconds > most_seconds) {
-    throw SimulationError(fmt::format(R"({}, over the limit of an hour; use "fidelity": "per-message", fewer nodes or iterations, or )"
-                                      R"(a schedule with fewer messages)",
-                                      describe(messages, seconds)));
-  }
-  return {Fidelity::flow, ""};
+  return require_feasible(messages, flow_seconds(scenario, job, network, messages));
 }
 
 CostLine fitted_line(const Job& job, const Network& network) {
   const Bytes bytes = job.profile.bytes();
+  const Seconds without_bytes = (*job.planned)(Operation::all_reduce, Bytes(0)).times.from_equal_starts(Bytes(0));
   PlannedCollective& collective = (*job.planned)(Operation::all_reduce, bytes);
-  const Seconds without_bytes = collective.times.from_equal_starts(Bytes(0));
   Seconds all = collective.times.from_equal_starts(all_data(collective.plan, bytes));
   if (job.fidelity == Fidelity::flow) {
     Job once = job;
-    once.profile = StepProfile{.layers = {}, .gradients = job.profile.gradients, .forward = Seconds(0), .backward = Seconds(0), .update = Seconds(0)};
+    once.profile =
+        StepProfile{.layers = {}, .gradients = job.profile.gradients, .forward = Seconds(0), .backward = Seconds(0), .update = Seconds(0)};
     once.speed = Speed();
     once.latency_cv = 0.0;
     once.warmup = 0;

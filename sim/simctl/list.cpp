@@ -37,7 +37,8 @@ void print_collectives() {
 
 void print_topologies() {
   std::vector<Cells> table = {{"topology", "meaning", "parameters"}};
-  for (const TopologyRow& row : topologies()) table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.parameters)});
+  for (const TopologyRow& row : topologies())
+    table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.parameters)});
   fmt::print("{}", format_table(table));
 }
 

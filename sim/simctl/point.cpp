@@ -1,5 +1,7 @@
 #include "simctl/point.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -110,11 +112,16 @@ std::vector<int> server_ranks(const Job& job, const Network& network) {
 void add_links(Json& details, const JobTimeline& timeline, PlannedCollectives& planned, const Job& job) {
   constexpr std::size_t most_links = 10;
   for (const LinkLoad& link : busiest_links(timeline, planned, job.ranks, server_ranks(job, planned.network()), most_links)) {
-    details["links"].push_back({{"name", link.name},
-                                {"bandwidth_Bps", link.bandwidth.value},
-                                {"bytes", link.bytes.value},
-                                {"utilisation", link.utilisation}});
+    details["links"].push_back(
+        {{"name", link.name}, {"bandwidth_Bps", link.bandwidth.value}, {"bytes", link.bytes.value}, {"utilisation", link.utilisation}});
   }
+}
+
+/// How far messages exceed what their links can carry, if they do.
+std::string describe_overload(const Json& details) {
+  if (!details.contains("links")) return "";
+  const double most = details["links"][0]["utilisation"].get<double>();
+  return most > 1.0 ? fmt::format("; the busiest link would have to carry {:.3g} times what it can", most) : "";
 }
 
 /// The cost of an all-reduce of all ranks in alpha-beta fidelity, or that of messages where not all ranks take part.
@@ -138,13 +145,14 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
   const CollectiveCosts costs(cluster, *scenario.all_reduce.algorithm, schedule.ranks, bytes);
   const int ranks_per_node = cluster.gpus_per_node / job.gpus_per_rank;
   const bool servers_have_nodes = schedule.servers && !schedule.servers->colocated;
-  const Network network(cluster, ranks_per_node, servers_have_nodes ? schedule.servers->servers : 0, costs.fastest_region_order(), job.ranks * bytes);
+  const Network network(cluster, ranks_per_node, servers_have_nodes ? schedule.servers->servers : 0, costs.fastest_region_order(),
+                        job.ranks * bytes);
   PlannedCollectives planned(cluster, scenario.all_reduce, network, ranks_per_node);
   job.planned = &planned;
   job.collective = costs;
   job.within_node = costs.within_node();
-  job.message = [&network](int from, int to, Bytes message) {
-    const Hop hop = network.path(from, to).hop();
+  job.message = [&network, &cluster](int from, int to, Bytes message) {
+    const Hop hop = network.knows_its_paths() || network.is_built() ? network.path(from, to).hop() : cluster.link.hop();
     return CollectiveTime{hop.latency, hop.beta * message};
   };
   ScheduleInput input = {job.profile, costs.all_reduce_line(), CostLine(), job.ranks, value_size(*scenario.trace)};
@@ -168,8 +176,8 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
   result.fidelity = job.fidelity;
   result.workers_simulated = static_cast<int>(timeline.front().steps.size());
   result.details = details_of(scenario, costs, timeline.front());
-  if (!choice.note.empty()) result.details["fidelity_note"] = choice.note;
   if (job.fidelity != Fidelity::alpha_beta) add_links(result.details, timeline.front(), planned, job);
+  if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
   if (options.shown_workers > 0) result.timeline = timeline_json(timeline.front(), job.profile, point, options.shown_workers);
   return result;
 }

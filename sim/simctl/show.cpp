@@ -156,8 +156,8 @@ void show_picture(const Document& document, const Field& format) {
   const Cluster cluster = read_cluster(document);
   if (cluster.nodes > most_nodes_in_picture) {
     const Field nodes(document, "/nodes", document.root()["nodes"]);
-    nodes.fail_because(fmt::format("a picture of {} nodes cannot be read; draw a smaller cluster of the same shape, of at most {}", cluster.nodes,
-                                   most_nodes_in_picture));
+    nodes.fail_because(fmt::format("a picture of {} nodes cannot be read; draw a smaller cluster of the same shape, of at most {}",
+                                   cluster.nodes, most_nodes_in_picture));
   }
   fmt::print("{}", draw_network(cluster));
 }
@@ -169,7 +169,8 @@ void add_show_command(CLI::App& app) {
   const auto dot = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("show", "Show a model, a trace, a device profile or a cluster as a table");
   command->add_option("FILE", *file, "model/1, trace/1, device/1 or cluster/1 file")->required();
-  command->add_flag("--dot", *dot, "of a cluster: its network as a graph for Graphviz, for instance \"... --dot | dot -Tsvg > cluster.svg\"");
+  command->add_flag("--dot", *dot,
+                    "of a cluster: its network as a graph for Graphviz, for instance \"... --dot | dot -Tsvg > cluster.svg\"");
   command->footer("Example: simctl show traces/cpu-resnet50-b8.json");
   command->callback([file, dot] {
     constexpr std::string_view use_import = "a torch.profiler trace becomes one of ours with \"simctl trace import\"";

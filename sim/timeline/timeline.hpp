@@ -104,8 +104,8 @@ struct JobTimeline {
   bool serves = false;                          ///< the channels' other ends are parameter servers
   std::vector<Interval> server_work;            ///< they work
   std::vector<TransferSpan> transfers;
-  std::vector<ServerTraffic> server_traffic;               ///< per simulated worker; empty without servers
-  std::map<std::pair<int, int>, Bytes> peer_traffic;       ///< between workers in the measured window, but for collectives
+  std::vector<ServerTraffic> server_traffic;          ///< per simulated worker; empty without servers
+  std::map<std::pair<int, int>, Bytes> peer_traffic;  ///< between workers in the measured window, but for collectives
 };
 
 /// One entry per job.

@@ -106,6 +106,38 @@ def schedule_rows(simctl, folder, trace):
     return rows
 
 
+def fidelity_rows(simctl, folder, trace):
+    """Messages and flows, as they grow with the number of ranks; start-up is left out."""
+    rows = []
+    one = {"provenance": {"kind": "synthetic"}, "model": {"name": "one", "batch": 1}, "layers": [{"name": "a", "forward_s": 1e-3, "backward_s": 1e-3}],
+           "gradients": [{"name": "w", "layer": "a", "bytes": 100_000_000}]}
+    once = {"schedule": {"name": "sync-easgd"}, "iterations": {"warmup": 0, "measured": 1}, "fidelity": "per-message"}
+    jitter = {"jitter": {"distribution": "lognormal", "cv": 0.05}}
+    fat_tree = {"name": "fat-tree", "k": 24, "oversubscription": 2}
+
+    def growing(name, repeats, what, start_up, *options, nodes=(16, 64, 256, 1024, 2048), divisor=1, cluster=None):
+        cells, memory = [], 0
+        for count in nodes:
+            content = scenario("", count, **what)
+            content["cluster"] |= cluster or {}
+            wall, memory = measure(repeats, simctl, "run", write(folder, "growing.json", content), "--quiet", *options)
+            each = max(0.0, wall - start_up) / divisor
+            cells.append(f"{count}: {each * 1e3:.1f} ms" if each < 1 else f"{count}: {each:.1f} s")
+        rows.append((name, ", ".join(cells), f"{memory:.0f} MB ({nodes[-1]})"))
+
+    start_up, _ = measure(7, simctl, "run", write(folder, "start.json", scenario("", 16, **once, trace=one)), "--quiet")
+    growing("a 100 MB ring all-reduce, per-message, every rank on its own, beside start-up", 5, once | {"trace": one, "workers": jitter}, start_up)
+    wfbp = {"schedule": {"name": "wfbp"}, "iterations": {"warmup": 0, "measured": 2}, "fidelity": "per-message", "trace": str(trace)}
+    growing("wfbp, 161 gradients, per-message, equal workers, --no-symmetry, per iteration", 1, wfbp, start_up, "--no-symmetry", divisor=3)
+    growing("wfbp, 161 gradients, per-message, 5% jitter, per iteration", 3, wfbp | {"workers": jitter}, start_up, divisor=3)
+    flow = once | {"trace": one, "fidelity": "flow"}
+    growing("a 100 MB ring as flows on a fat-tree, 2:1 oversubscribed", 1, flow, start_up, cluster={"topology": fat_tree})
+    growing("the same, --no-symmetry: every message a SimGrid flow", 1, flow, start_up, "--no-symmetry", cluster={"topology": fat_tree})
+    growing("the same ring on nodes placed at random: every message shares links", 1, flow, start_up,
+            cluster={"topology": fat_tree, "placement": "random"})
+    return rows
+
+
 def main():
     simctl = pathlib.Path(sys.argv[1]).resolve() / "simctl"
     resnet50 = ROOT / "traces" / "cpu-resnet50-b8.json"
@@ -137,6 +169,7 @@ def main():
         rows.append(("the same 2048 workers, 10 iterations, --no-symmetry (every shortcut off)", f"{wall:.2f} s", f"{memory:.0f} MB"))
 
         rows += schedule_rows(simctl, folder, resnet50)
+        rows += fidelity_rows(simctl, folder, resnet50)
 
         size = resnet50.stat().st_size
         path = write(folder, "one.json", scenario(resnet50, 4))

@@ -44,7 +44,8 @@ std::string simulate_apart(const std::vector<Job>& jobs, const std::function<std
   int nodes = 0;
   for (const Job& job : jobs) nodes += job.ranks;
   run_forked(
-      1, 1, [&](int) {
+      1, 1,
+      [&](int) {
         const Cluster cluster = star(nodes);
         return look(simulate(jobs, Network(cluster, 1, 0, {}, Bytes(1))));
       },

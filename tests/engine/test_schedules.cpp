@@ -59,8 +59,10 @@ TEST_SUITE("Does the engine agree with closed forms and with itself?") {
       const Metrics m = run(point).metrics;
       const StepProfile profile = step_profile(*point.scenario.trace, Granularity::tensor);
       CHECK(m.iteration.value * slack >= profile.compute().value);
-      CHECK(m.iteration.value * slack >=
-            (all_reduce_cost(point.scenario.cluster, *point.scenario.all_reduce.algorithm, point.scenario.cluster.nodes).b * profile.bytes()).value);
+      CHECK(
+          m.iteration.value * slack >=
+          (all_reduce_cost(point.scenario.cluster, *point.scenario.all_reduce.algorithm, point.scenario.cluster.nodes).b * profile.bytes())
+              .value);
       CHECK((m.compute + m.wait + m.exposed_communication).value == doctest::Approx(m.iteration.value).epsilon(1e-9));
       CHECK(m.communication.value <= m.iteration.value * slack);
       CHECK(m.exposed_communication.value <= m.communication.value * slack);

@@ -12,7 +12,7 @@ from comparing import cluster, fit, scenario, slow, trace
 from movement import Engine, Path, fair_rates
 from moving import alone, window_rate
 from oracle import quantity
-from test_messages import ALGORITHMS, MOVING, Moving, two_level
+from test_messages import ALGORITHMS, MOVING, Moving
 from test_regions import world
 
 
@@ -23,10 +23,11 @@ def windows(rng, description):
     return description
 
 
-def profiles(rng, description):
+def profiles(rng, description, order=list):
     for entry in description["wan"]:
         dates = sorted(rng.uniform(0, 0.15) for _ in range(40))
-        entry["bandwidth_profile"] = [{"at_s": date, "bandwidth": f"{rng.uniform(0.5, 5):.4f}Gbps"} for date in dates]
+        rates = order([rng.uniform(0.5, 5) for _ in dates])
+        entry["bandwidth_profile"] = [{"at_s": date, "bandwidth": f"{rate:.4f}Gbps"} for date, rate in zip(dates, rates)]
     return description
 
 
@@ -55,12 +56,13 @@ class Sharing(unittest.TestCase):
             self.assertEqual(ends, expected)
 
     def test_changing_bandwidth(self):
-        engine, ends = Engine({"a": 10.0}, True), []
-        engine.transfer(100.0, Path(("a",), 0.0), lambda: ends.append(engine.now))
-        engine.at(4.0, engine.change, "a", 30.0)
-        while engine.step():
-            pass
-        self.assertEqual(ends, [6.0])
+        for bandwidth, cap, expected in ((30.0, math.inf, 6.0), (5.0, math.inf, 16.0), (30.0, 20.0, 7.0), (5.0, 20.0, 16.0)):
+            engine, ends = Engine({"a": 10.0}, True), []
+            engine.transfer(100.0, Path(("a",), 0.0, cap), lambda: ends.append(engine.now))
+            engine.at(4.0, engine.change, "a", bandwidth)
+            while engine.step():
+                pass
+            self.assertEqual(ends, [expected])
 
     def test_crossing(self):
         """Two regions of two nodes: halving/doubling crosses the WAN with two flows each way, of half the data each, that share it."""
@@ -128,11 +130,27 @@ class Flows(Moving):
         for seed, (regions, nodes) in enumerate([(2, 1), (2, 2), (3, 2)], 50):
             self.regions(seed, lambda rng: [profiles(rng, world(rng, regions, nodes)) | {"placement": "linear"}])
 
-    def test_several_gpus(self):
-        rng = random.Random(60)
-        description = world(rng, 2, 2, 2) | {"placement": "linear"}
-        self.draw(rng, [description], shared=True, fidelities=["flow"], schedule={"name": "wfbp"}, iterations={"warmup": 1, "measured": 2},
-                  sweep={"/all_reduce": [two_level(name) for name in ALGORITHMS], "/workers": [{}, {"slow": slow(rng, 2)}]})
+    def test_rising_and_falling_bandwidth(self):
+        for seed, nodes in enumerate([1, 3], 55):
+            self.regions(seed, lambda rng: [profiles(rng, windows(rng, world(rng, 2, nodes)), order) | {"placement": "linear"}
+                                            for order in (sorted, lambda rates: sorted(rates, reverse=True))], workers=False)
+
+    def test_a_change_reaches_a_flow_under_way(self):
+        """A node in each of two regions exchange everything after backward: 40% at the first rate, the rest at the second."""
+        rng, seconds, size, first = random.Random(58), 0.004, 1e6, 1e9
+        one = trace(rng, 1) | {"gradients": [{"name": "w", "layer": "layer0", "bytes": int(size)}], "iteration": {
+            "forward_s": seconds / 2, "backward_s": seconds / 2}}
+        for second, limit, rate in ((4e9, None, 4e9), (1e8, None, 1e8), (4e9, 2e9, 2e9), (1e8, 2e9, 1e8)):
+            wan = {"between": ["a", "b"], "rtt": 0.01, "bandwidth": first,
+                   "bandwidth_profile": [{"at_s": seconds + 0.4 * size / first, "bandwidth": second}]}
+            if limit:
+                wan["tcp_window"] = int(limit * wan["rtt"])
+            content = {"format": "scenario/1", "name": "change", "all_reduce": "recursive-doubling", "schedule": {"name": "sync-easgd"},
+                       "iterations": {"warmup": 0, "measured": 1}, "fidelity": "flow", "cluster": {
+                           "format": "cluster/1", "name": "change", "nodes": 2, "wan": [wan],
+                           "regions": [{"name": name, "nodes": 1} for name in "ab"]}}
+            (_, row), = self.run_points(content, [one])
+            self.close(float(row["iteration_s"]), seconds + 0.4 * size / first + 0.6 * size / rate + 0.005 + one["update_s"])
 
     def test_groupings(self):
         """By the line through what the collective costs with its links shared."""
@@ -145,8 +163,8 @@ class Flows(Moving):
         rng = random.Random(80)
         drawn = cluster(rng, 5)
         placements = ["linear", "random", {"name": "random", "seed": 7}]
-        self.draw(rng, [drawn | {"placement": placement} for placement in placements], schedule={"name": "wfbp"})
-
+        self.draw(rng, [drawn | {"placement": placement} for placement in placements], schedule={"name": "wfbp"},
+                  iterations={"warmup": 1, "measured": 2})
 
     def test_automatic_fidelity(self):
         """Flows only where some may meet."""

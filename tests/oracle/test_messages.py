@@ -67,10 +67,6 @@ def star(algorithm, n, **changes):
             "all_reduce": algorithm}
 
 
-def two_level(between, **changes):
-    return {"name": "two-level", "between": between, **changes}
-
-
 class Plans(unittest.TestCase):
     """Does every rank end with every contribution exactly once, having sent no more than the textbook says?"""
 
@@ -146,14 +142,6 @@ class ClosedForms(unittest.TestCase):
         self.check(2 * one - 3 / 4 * BETA * SIZE + GAMMA * SIZE / 4,
                    lambda shared: [max(alone(star({"name": "binary-tree", "chunk": SIZE / 4}, 2), SIZE, shared))])
 
-    def test_two_level(self):
-        inner, gpus = (2e-5, 1e-10), 3
-        for n in (2, 3, 5):
-            point = star(two_level("ring"), n, gpus_per_node=gpus, intra_node={"bandwidth": 1 / inner[1], "latency": inner[0]}, nics=2)
-            outer = 2 * (n - 1) * (ALPHA + SIZE / n * BETA / 2) + (n - 1) / n * GAMMA * SIZE
-            inside = 2 * (gpus - 1) * (inner[0] + SIZE / gpus * inner[1]) + (gpus - 1) / gpus * GAMMA * SIZE
-            self.check(outer + inside, lambda shared: alone(point, SIZE, shared))
-
     def test_late_rank(self):
         """Round a ring of four whose first rank is late by far, all wait for it."""
         late, one = 1.0, ALPHA + SIZE / 4 * BETA
@@ -167,7 +155,7 @@ class Messages(Moving):
     def test_one_collective(self):
         for seed, nodes in enumerate(SIZES):
             rng = random.Random(seed)
-            self.draw(rng, [cluster(rng, nodes) for _ in range(2 if nodes > 20 else 5)], sweep={"/all_reduce": ALGORITHMS},
+            self.draw(rng, [cluster(rng, nodes) for _ in range(2 if nodes > 10 else 4)], sweep={"/all_reduce": ALGORITHMS},
                       schedule={"name": "sync-easgd"}, iterations={"warmup": 0, "measured": 1})
 
     def test_one_by_one(self):
@@ -176,7 +164,7 @@ class Messages(Moving):
                   schedule={"name": "wfbp"})
 
     def test_unequal_workers(self):
-        for seed, nodes in enumerate([2, 3, 4, 5, 8, 11], 10):
+        for seed, nodes in enumerate([3, 4, 5, 11], 10):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes)], sweep={"/all_reduce": ALGORITHMS, "/workers": disturbances(rng, nodes, slowdown=False)},
                       schedule={"name": "wfbp"})
@@ -188,29 +176,12 @@ class Messages(Moving):
             self.draw(rng, [cluster(rng, nodes)], layers=5, all_reduce=ALGORITHMS[seed % 4],
                       sweep={"/schedule": names, "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
-    def test_several_gpus(self):
-        for seed, (nodes, gpus) in enumerate([(2, 2), (3, 2), (4, 3), (5, 4), (1, 4)], 30):
-            rng = random.Random(seed)
-            self.draw(rng, [cluster(rng, nodes, gpus) for _ in range(2)], schedule={"name": "wfbp"},
-                      sweep={"/all_reduce": [two_level(name) for name in ALGORITHMS], "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
-
-    def test_several_network_cards(self):
-        rng = random.Random(40)
-        self.draw(rng, [cluster(rng, 3, 2, nics=nics) for nics in (1, 2, 4)], schedule={"name": "wfbp"},
-                  sweep={"/all_reduce": ["ring", "halving-doubling"], "/workers": [{}, {"slow": slow(rng, 6)}]})
-
     def test_chunks(self):
         for seed, nodes in enumerate([2, 3, 4, 7, 8, 16], 50):
             rng = random.Random(seed)
             trees = [{"name": "binary-tree", "chunk": chunk} for chunk in ("100kB", "1MB", 123456)]
             self.draw(rng, [cluster(rng, nodes)], sweep={"/all_reduce": trees, "/workers": [{}, {"slow": slow(rng, nodes)}]},
                       schedule={"name": "wfbp"})
-
-    def test_chunks_between_nodes(self):
-        rng = random.Random(60)
-        for nodes in (3, 4):
-            self.draw(rng, [cluster(rng, nodes, 2)], all_reduce=two_level("binary-tree", chunk="200kB"),
-                      sweep={"/workers": [{}, {"slow": slow(rng, nodes * 2)}]}, schedule={"name": "wfbp"})
 
     def test_all_gather(self):
         for seed, nodes in enumerate([2, 3, 4, 7, 8], 70):
@@ -229,7 +200,7 @@ class Messages(Moving):
         for point, row in self.run_points(content | {"sweep": sweep}, [large]):
             n, seconds = point["cluster"]["nodes"], float(row["iteration_p95_s"]) - float(row["compute_s"])
             self.assertGreaterEqual(seconds, 2 * (n - 1) / n * BETA * 1e8)
-            self.assertLessEqual(seconds, 2 * 1.2 * BETA * 1e8)
+            self.assertLessEqual(seconds, 2 * 1.15 * BETA * 1e8)
 
 
 if __name__ == "__main__":

@@ -182,6 +182,13 @@ class BadSchedule(Case):
             (cluster(fit={"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}), {"fidelity": "per-message"},
              "/fidelity: the cluster's fit says what an all-reduce costs as a whole, not what its messages do; leave \"fit\" out or use "
              '"alpha-beta"'),
+            (changing, {"schedule": {"name": "lasgd", "tau_max": 2, "participants": 0.5}},
+             "/schedule/participants: an all-reduce in which not all ranks take part does not know links whose bandwidth changes; leave "
+             '"participants" out'),
+            (cluster(fit={"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}), {"all_reduce": {"name": "binary-tree", "chunk": 100}},
+             "/all_reduce: chunks are messages, of which the cluster's fit knows nothing; leave \"chunk\" or \"fit\" out"),
+            (cluster(topology="torus"), {"schedule": {"name": "asgd", "colocated": True}, "fidelity": "per-message"},
+             '/fidelity: messages to parameter servers share links, which per-message knows on a star only; use "flow" or "auto"'),
             (changing, {"fidelity": "per-message"}, '/fidelity: a link\'s "bandwidth_profile" needs flows; use "flow" or "auto"'),
             (regions, {"schedule": {"name": "asgd"}}, f'/schedule: "asgd" {single}'),
             (regions, {"schedule": {"name": "sgp"}}, f'/schedule: "sgp" {single}'),
@@ -280,8 +287,7 @@ class BadCluster(Case):
             (cluster(topology="dragonfly"), '/topology: a dragonfly needs its sizes; for instance {"name": "dragonfly", "groups": 3, "chassis": 4, '
                                             '"routers": 4, "nodes": 2}'),
             (cluster(topology={"name": "dragonfly", "groups": 3, "chassis": 2, "routers": 2, "nodes": 2}),
-             "/topology/groups: each of the 3 groups has a router of every chassis for its link to another group, so that 2 routers do not suffice; "
-             'use "groups": 2 or "routers": 3'),
+             "/topology/groups: SimGrid's dragonfly has at most as many groups as routers in a chassis, not 3 and 2; use \"groups\": 2 or \"routers\": 3"),
             (cluster(nodes=40, topology={"name": "dragonfly", "groups": 2, "chassis": 2, "routers": 4, "nodes": 2}),
              '/topology: a dragonfly of this size has places for 32 nodes, the cluster has 40; use "nodes": 3'),
             (cluster(topology={"name": "dragonfly", "groups": 256, "chassis": 256, "routers": 256, "nodes": 1}),

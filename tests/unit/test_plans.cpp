@@ -98,7 +98,12 @@ bool one_message_each(const Plan& plan) {
 }
 
 double seconds(const Plan& plan, double alpha, double beta, double gamma, double bytes) {
-  PlanTimes times(plan, [&](const Message&) { return Hop{Seconds(alpha), SecondsPerByte(beta)}; }, SecondsPerByte(gamma));
+  PlanTimes times(
+      plan,
+      [&](const Message&) {
+        return Hop{Seconds(alpha), SecondsPerByte(beta)};
+      },
+      SecondsPerByte(gamma));
   return times.from_equal_starts(Bytes(bytes)).value;
 }
 
@@ -309,7 +314,8 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
             const std::vector<Seconds> starts(static_cast<std::size_t>(plan.ranks), Seconds(0));
             std::vector<Seconds> ends(starts.size());
             times(Bytes(bytes), 1.3, starts, ends);
-            for (const Seconds end : ends) CHECK(end.value == doctest::Approx(times.from_equal_starts(Bytes(bytes), 1.3).value).epsilon(1e-13));
+            for (const Seconds end : ends)
+              CHECK(end.value == doctest::Approx(times.from_equal_starts(Bytes(bytes), 1.3).value).epsilon(1e-13));
           }
         }
       }
@@ -326,8 +332,9 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
         hops.push_back({Seconds(std::uniform_real_distribution<double>(0, 1e-3)(random)),
                         SecondsPerByte(std::uniform_real_distribution<double>(1e-10, 1e-8)(random))});
       }
-      PlanTimes times(ring_plan(Operation::all_reduce, ranks, 1), [&](const Message& message) { return hops[static_cast<std::size_t>(message.from)]; },
-                      SecondsPerByte(gamma));
+      PlanTimes times(
+          ring_plan(Operation::all_reduce, ranks, 1), [&](const Message& message) { return hops[static_cast<std::size_t>(message.from)]; },
+          SecondsPerByte(gamma));
       const Seconds recurrence = ring_time(hops, 2 * (ranks - 1), Bytes(bytes) / ranks, ranks - 1, SecondsPerByte(gamma));
       CHECK(times.from_equal_starts(Bytes(bytes)).value == doctest::Approx(recurrence.value).epsilon(1e-12));
     }
@@ -336,8 +343,12 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
   TEST_CASE("a late rank: the others have got ready what does not need it") {
     // Ring of N, rank 0 late by L: what its neighbour could not send before goes to it and all the way round, N + 1 latencies.
     const int ranks = 8;
-    PlanTimes times(ring_plan(Operation::all_reduce, ranks, 1), [&](const Message&) { return Hop{Seconds(alpha), SecondsPerByte(beta)}; },
-                    SecondsPerByte(0));
+    PlanTimes times(
+        ring_plan(Operation::all_reduce, ranks, 1),
+        [&](const Message&) {
+          return Hop{Seconds(alpha), SecondsPerByte(beta)};
+        },
+        SecondsPerByte(0));
     std::vector<Seconds> starts(ranks);
     std::vector<Seconds> ends(ranks);
     starts[0] = Seconds(5);
@@ -355,9 +366,12 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
       const int ranks = std::uniform_int_distribution<int>(2, 20)(random);
       CAPTURE(collective.name);
       CAPTURE(ranks);
-      PlanTimes times(collective.plan(Operation::all_reduce, ranks, chunks_for(collective)),
-                      [&](const Message& message) { return Hop{Seconds(alpha * (1 + message.from % 3)), SecondsPerByte(beta * (1 + message.to % 4))}; },
-                      SecondsPerByte(gamma));
+      PlanTimes times(
+          collective.plan(Operation::all_reduce, ranks, chunks_for(collective)),
+          [&](const Message& message) {
+            return Hop{Seconds(alpha * (1 + message.from % 3)), SecondsPerByte(beta * (1 + message.to % 4))};
+          },
+          SecondsPerByte(gamma));
       std::vector<Seconds> starts;
       for (int rank = 0; rank < ranks; ++rank) starts.emplace_back(std::uniform_real_distribution<double>(0, 0.1)(random));
       std::vector<Seconds> before(starts.size());
@@ -367,7 +381,8 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
       for (Seconds& start : shifted) start += Seconds(1);
       std::vector<Seconds> after(starts.size());
       times(Bytes(bytes), 1.0, shifted, after);
-      for (std::size_t rank = 0; rank < starts.size(); ++rank) CHECK(after[rank].value == doctest::Approx(before[rank].value + 1).epsilon(1e-12));
+      for (std::size_t rank = 0; rank < starts.size(); ++rank)
+        CHECK(after[rank].value == doctest::Approx(before[rank].value + 1).epsilon(1e-12));
       starts[static_cast<std::size_t>(i) % starts.size()] += Seconds(0.05);
       times(Bytes(bytes), 1.0, starts, after);
       for (std::size_t rank = 0; rank < starts.size(); ++rank) CHECK(after[rank] >= before[rank]);
