@@ -19,8 +19,8 @@ struct BandwidthChange {
 struct Link {
   Rate bandwidth;
   Seconds latency;
-  Bytes window;                          ///< > 0: what a flow may have under way, as TCP, so that it is never faster than window / rtt
-  std::vector<BandwidthChange> changes;  ///< in the order of time
+  Bytes window{};                          ///< > 0: what a flow may have under way, as TCP, so that it is never faster than window / rtt
+  std::vector<BandwidthChange> changes{};  ///< in the order of time
 
   bool has_window() const { return window > Bytes(0) && latency > Seconds(0); }
   Rate window_rate() const { return Rate(window.value / (2.0 * latency.value)); }

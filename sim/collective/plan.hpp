@@ -50,7 +50,7 @@ struct Plan {
 
 /// The part that comes `steps` after `part` round its block.
 inline int next_part(const Plan& plan, int part, long steps) {
-  const long first = part / plan.block * plan.block;
+  const long first = part - part % plan.block;
   const long moved = (part - first + steps) % plan.block;
   return static_cast<int>(first + (moved < 0 ? moved + plan.block : moved));
 }
