@@ -52,8 +52,8 @@ PlannedCollective::PlannedCollective(Plan its_plan, const Network& network, Seco
   }
 }
 
-PlannedCollectives::PlannedCollectives(const Cluster& cluster, const AllReduce& all_reduce, const Network& network, int ranks_per_node)
-    : cluster_(cluster), all_reduce_(all_reduce), network_(network), ranks_per_node_(ranks_per_node) {}
+PlannedCollectives::PlannedCollectives(const Cluster& cluster, AllReduce all_reduce, const Network& network, int ranks_per_node)
+    : cluster_(cluster), all_reduce_(std::move(all_reduce)), network_(network), ranks_per_node_(ranks_per_node) {}
 
 PlannedCollective& PlannedCollectives::operator()(Operation operation, Bytes bytes) {
   const Chunks chunks = chunks_of(all_reduce_, cluster_.nodes, bytes);

@@ -28,7 +28,7 @@ struct PlannedCollective {
 /// The collectives of a job's ranks, as the messages that they consist of. Plans are made when they are asked for, and kept.
 class PlannedCollectives {
  public:
-  PlannedCollectives(const Cluster& cluster, const AllReduce& all_reduce, const Network& network, int ranks_per_node);
+  PlannedCollectives(const Cluster& cluster, AllReduce all_reduce, const Network& network, int ranks_per_node);
 
   PlannedCollective& operator()(Operation operation, Bytes bytes);
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <ranges>
 
 #include "collective/plan.hpp"
 
@@ -58,8 +57,8 @@ Plan halving_doubling_plan(Operation operation, int ranks, int chunks) {
   Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .block = ranks, .stages = {}};
   const std::vector<int> ascending = distances(ranks);
   if (operation != Operation::all_gather) {
-    for (const int distance : ascending | std::views::reverse) {
-      plan.stages.push_back(is_power_of_two(ranks) ? halve(ranks, distance) : pass_up(ranks, distance));
+    for (auto distance = ascending.rbegin(); distance != ascending.rend(); ++distance) {
+      plan.stages.push_back(is_power_of_two(ranks) ? halve(ranks, *distance) : pass_up(ranks, *distance));
     }
   }
   if (operation != Operation::reduce_scatter) {

@@ -15,8 +15,7 @@ namespace s4u = simgrid::s4u;
 Flows::Flows(const Network& network) : network_(network) {
   s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) {
     const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
-    if (comm != nullptr && comm->get_state() == s4u::Activity::State::FINISHED)
-      note_end(reinterpret_cast<std::size_t>(comm->get_data<void>()));
+    if (comm != nullptr && comm->get_state() == s4u::Activity::State::FINISHED) note_end(comm->get_data<Flow>()->index);
   });
   for (const Network::Change& next : network.changes()) call_at(next.at, [this, &next] { change(next); });
 }
@@ -35,7 +34,7 @@ void Flows::start(int from, int to, Bytes bytes, Ended ended) {
   }
   const std::size_t index = unused_.back();
   unused_.pop_back();
-  flows_[index] = {nullptr, std::move(ended), started_++, from, to};
+  flows_[index] = {index, nullptr, std::move(ended), started_++, from, to};
   move(index, static_cast<std::uint64_t>(units));
 }
 
@@ -44,7 +43,7 @@ void Flows::move(std::size_t flow, std::uint64_t units) {
   s4u::CommPtr& comm = flows_[flow].comm;
   comm = s4u::Comm::sendto_init(source, target);
   comm->set_payload_size(units);
-  comm->set_data(reinterpret_cast<void*>(flow));
+  comm->set_data(&flows_[flow]);
   comm->start();
 }
 

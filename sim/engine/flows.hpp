@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <simgrid/s4u/Comm.hpp>
 #include <vector>
@@ -27,6 +28,7 @@ class Flows {
 
  private:
   struct Flow {
+    std::size_t index = 0;  ///< its own
     simgrid::s4u::CommPtr comm;
     Ended ended;
     std::uint64_t number = 0;
@@ -42,7 +44,7 @@ class Flows {
   void tell();
 
   const Network& network_;
-  std::vector<Flow> flows_;
+  std::deque<Flow> flows_;           ///< where they stay, because SimGrid points to them
   std::vector<std::size_t> unused_;  ///< of these
   std::vector<std::size_t> ended_;   ///< at this instant
   std::uint64_t started_ = 0;

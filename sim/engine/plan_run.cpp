@@ -93,11 +93,11 @@ void PlanRun::retry(int rank, Seconds now) {
 
 void PlanRun::try_all_of(int rank, Seconds now) {
   for (const std::size_t port : {at(rank), at(rank) + at(plan_.ranks)}) {
-    try_to_send(port, now);
+    try_to_send(port);
     const Position& receiving = receiving_[port];
     if (receiving.turn < order_.receives[port].size()) {
       const PlanOrder::Turn next = order_.receives[port][receiving.turn];
-      try_to_send(order_.port(next, message(next).from), now);
+      try_to_send(order_.port(next, message(next).from));
     }
   }
   check_end(rank, now);
@@ -128,7 +128,7 @@ bool PlanRun::may_send(const Position& position, PlanOrder::Turn turn, const Mes
   return true;
 }
 
-void PlanRun::try_to_send(std::size_t port, Seconds now) {
+void PlanRun::try_to_send(std::size_t port) {
   Position& sending = sending_[port];
   if (sending.busy || sending.turn == order_.sends[port].size()) return;
   const PlanOrder::Turn turn = order_.sends[port][sending.turn];
@@ -164,10 +164,10 @@ void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
   } else {
     arrived(turn, repeat, now);
   }
-  try_to_send(sender, now);
+  try_to_send(sender);
   if (receiving_[receiver].turn < order_.receives[receiver].size()) {
     const PlanOrder::Turn next = order_.receives[receiver][receiving_[receiver].turn];
-    try_to_send(order_.port(next, message(next).from), now);
+    try_to_send(order_.port(next, message(next).from));
   }
   check_end(moved.from, now);
 }
@@ -185,7 +185,7 @@ void PlanRun::arrived(PlanOrder::Turn turn, int repeat, Seconds now) {
   }
   --to_come_[at(message.to)];
   if (order_.joins.empty()) {
-    for (const std::size_t port : {at(message.to), at(message.to) + at(plan_.ranks)}) try_to_send(port, now);
+    for (const std::size_t port : {at(message.to), at(message.to) + at(plan_.ranks)}) try_to_send(port);
     check_end(message.to, now);
     return;
   }

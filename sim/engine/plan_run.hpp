@@ -81,7 +81,7 @@ class PlanRun {
   };
 
   const Message& message(PlanOrder::Turn turn) const;
-  void try_to_send(std::size_t port, Seconds now);
+  void try_to_send(std::size_t port);
   void try_all_of(int rank, Seconds now);
   bool may_send(const Position& position, PlanOrder::Turn turn, const Message& message) const;
   bool has_joined(const PlanOrder::Join& join, int node) const;
