@@ -15,7 +15,7 @@ constexpr int most_nodes = 65536;
 
 Link read_link(const Field& field) {
   Object fields(field);
-  const Link link = {fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
+  Link link = {fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
   fields.finish();
   return link;
 }

@@ -34,7 +34,7 @@ std::shared_ptr<const Topology> read_topology(const Field& field, int nodes) {
     return row.read(fields, nodes);
   }
   Object fields(field);
-  const std::shared_ptr<const Topology> topology = choose(fields.at("name"), topologies()).read(fields, nodes);
+  std::shared_ptr<const Topology> topology = choose(fields.at("name"), topologies()).read(fields, nodes);
   fields.finish();
   if (topology->places() < nodes) {
     field.fail_because(fmt::format("a {} of this size has places for {} nodes, the cluster has {}; use {}", topology->name(),

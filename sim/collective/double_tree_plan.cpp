@@ -130,11 +130,12 @@ Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
     const int height = tree.height[static_cast<std::size_t>(edge.child)];
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const int part = edge.tree * chunks + chunk;
-      up[static_cast<std::size_t>(2 * (chunk + lead * height) + edge.colour)].messages.push_back({edge.child, parent, part, 1, part});
+      const int in_order = chunk + lead * height;
+      const std::size_t slot = 2 * static_cast<std::size_t>(in_order) + static_cast<std::size_t>(edge.colour);
+      up[slot].messages.push_back({edge.child, parent, part, 1, part});
       // The way down is the way up in reverse, and so are the parts.
       const int reverse = edge.tree * chunks + chunks - 1 - chunk;
-      down[slots - 1 - static_cast<std::size_t>(2 * (chunk + lead * height) + edge.colour)].messages.push_back(
-          {parent, edge.child, reverse, 1, reverse});
+      down[slots - 1 - slot].messages.push_back({parent, edge.child, reverse, 1, reverse});
     }
   }
   for (Stage& stage : up) {

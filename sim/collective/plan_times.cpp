@@ -5,8 +5,12 @@
 namespace syncopate {
 
 PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>& link, SecondsPerByte gamma)
-    : ranks_(plan.ranks), node_size_(plan.node_size), parts_(plan.parts), cells_(plan.cells), gamma_(gamma.value) {
-  in_lockstep_ = is_symmetric(plan);
+    : ranks_(plan.ranks),
+      node_size_(plan.node_size),
+      parts_(plan.parts),
+      cells_(plan.cells),
+      gamma_(gamma.value),
+      in_lockstep_(is_symmetric(plan)) {
   stages_.reserve(plan.stages.size());
   for (const Stage& stage : plan.stages) {
     Moves moves;

@@ -64,7 +64,7 @@ class PlanTimes {
   int parts_;
   int cells_;
   double gamma_;
-  bool in_lockstep_ = false;
+  bool in_lockstep_;
   std::vector<Moves> stages_;
   std::array<std::vector<double>, 2> sending_;    ///< until when, by rank: between nodes, inside
   std::array<std::vector<double>, 2> receiving_;  ///< likewise

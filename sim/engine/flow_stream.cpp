@@ -32,15 +32,15 @@ FlowStream::FlowStream(int index, int posters, StreamRules rules, PlannedCollect
 
 FlowStream::~FlowStream() = default;
 
-void FlowStream::posted(Handle handle, int poster, Seconds time) {
+void FlowStream::posted(Handle handle, int poster, Seconds at_time) {
   Entry& entry = at_handle(handle);
   require_no_priority(entry.post);
   entry.ends.resize(at(posters()));
-  call_at(time, [this, handle, poster, time] {
+  call_at(at_time, [this, handle, poster, at_time] {
     if (is_stopped()) return;
     // Posts at the same time come in any order, but all those before this one are there.
     available_[at(poster)] = std::max(available_[at(poster)], handle + 1);
-    start_next(poster, time);
+    start_next(poster, at_time);
   });
 }
 

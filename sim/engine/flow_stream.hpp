@@ -36,7 +36,7 @@ class FlowStream : public Stream {
     int to_start = 0;  ///< ranks
   };
 
-  void posted(Handle handle, int poster, Seconds at) override;
+  void posted(Handle handle, int poster, Seconds at_time) override;
   void note_unfinished() override;
   void start_next(int rank, Seconds now);
   void start(Handle handle, int rank, Seconds now);

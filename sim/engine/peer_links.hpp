@@ -42,7 +42,7 @@ class PeerLinks {
   /// Blocks the calling actor until the message of `round` has been sent to `to` and its arrival is known; returns it and forgets it.
   Message receive(int to, int round);
 
-  bool is_busy(int worker, Seconds time) const;
+  bool is_busy(int rank, Seconds time) const;
 
   /// The run is over: what is in flight is dropped, and nobody is woken any more.
   void stop() { stopped_ = true; }

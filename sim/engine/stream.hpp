@@ -115,7 +115,7 @@ class Stream {
   /// It has ended for all at its end: whoever waits goes on.
   void finish(Handle handle);
   /// It has ended for `poster`, at its end; if it waits, it goes on.
-  void wake(Entry& entry, int poster);
+  static void wake(Entry& entry, int poster);
   /// Its ends are known: whoever waits goes on at its own.
   void wake_at_ends(Entry& entry);
 

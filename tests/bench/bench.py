@@ -107,7 +107,7 @@ def schedule_rows(simctl, folder, trace):
 
 
 def fidelity_rows(simctl, folder, trace):
-    """Messages and flows, as they grow with the number of ranks; start-up is left out."""
+    """Messages and flows, as they grow with the number of ranks."""
     rows = []
     one = {"provenance": {"kind": "synthetic"}, "model": {"name": "one", "batch": 1}, "layers": [{"name": "a", "forward_s": 1e-3, "backward_s": 1e-3}],
            "gradients": [{"name": "w", "layer": "a", "bytes": 100_000_000}]}
@@ -115,26 +115,30 @@ def fidelity_rows(simctl, folder, trace):
     jitter = {"jitter": {"distribution": "lognormal", "cv": 0.05}}
     fat_tree = {"name": "fat-tree", "k": 24, "oversubscription": 2}
 
-    def growing(name, repeats, what, start_up, *options, nodes=(16, 64, 256, 1024, 2048), divisor=1, cluster=None):
+    def growing(name, repeats, what, *options, lengths=None, cluster=None, nodes=(16, 64, 256, 1024, 2048)):
+        """`lengths`: of two runs whose difference is that of so many iterations; else of a whole process."""
         cells, memory = [], 0
         for count in nodes:
-            content = scenario("", count, **what)
+            content = scenario("", count) | what
             content["cluster"] |= cluster or {}
-            wall, memory = measure(repeats, simctl, "run", write(folder, "growing.json", content), "--quiet", *options)
-            each = max(0.0, wall - start_up) / divisor
-            cells.append(f"{count}: {each * 1e3:.1f} ms" if each < 1 else f"{count}: {each:.1f} s")
+            walls = []
+            for measured in lengths or (1,):
+                content["iterations"] = {"warmup": 0, "measured": measured}
+                wall, memory = measure(repeats, simctl, "run", write(folder, "growing.json", content), "--quiet", *options)
+                walls.append(wall)
+            each = (walls[1] - walls[0]) / (lengths[1] - lengths[0]) if lengths else walls[0]
+            cells.append(f"{count}: {each * 1e3:.3g} ms" if each < 1 else f"{count}: {each:.1f} s")
         rows.append((name, ", ".join(cells), f"{memory:.0f} MB ({nodes[-1]})"))
 
-    start_up, _ = measure(7, simctl, "run", write(folder, "start.json", scenario("", 16, **once, trace=one)), "--quiet")
-    growing("a 100 MB ring all-reduce, per-message, every rank on its own, beside start-up", 5, once | {"trace": one, "workers": jitter}, start_up)
-    wfbp = {"schedule": {"name": "wfbp"}, "iterations": {"warmup": 0, "measured": 2}, "fidelity": "per-message", "trace": str(trace)}
-    growing("wfbp, 161 gradients, per-message, equal workers, --no-symmetry, per iteration", 1, wfbp, start_up, "--no-symmetry", divisor=3)
-    growing("wfbp, 161 gradients, per-message, 5% jitter, per iteration", 3, wfbp | {"workers": jitter}, start_up, divisor=3)
+    whole = once | {"trace": one, "workers": jitter}
+    growing("a 100 MB ring all-reduce of jittered workers, per-message, per iteration", 3, whole, lengths=(20, 120))
+    wfbp = {"schedule": {"name": "wfbp"}, "fidelity": "per-message", "trace": str(trace)}
+    growing("wfbp, 161 gradients, per-message, equal workers, --no-symmetry, per iteration", 1, wfbp, "--no-symmetry", lengths=(2, 6))
+    growing("wfbp, 161 gradients, per-message, 5% jitter, per iteration", 1, wfbp | {"workers": jitter}, lengths=(2, 6))
     flow = once | {"trace": one, "fidelity": "flow"}
-    growing("a 100 MB ring as flows on a fat-tree, 2:1 oversubscribed", 1, flow, start_up, cluster={"topology": fat_tree})
-    growing("the same, --no-symmetry: every message a SimGrid flow", 1, flow, start_up, "--no-symmetry", cluster={"topology": fat_tree})
-    growing("the same ring on nodes placed at random: every message shares links", 1, flow, start_up,
-            cluster={"topology": fat_tree, "placement": "random"})
+    growing("a 100 MB ring as flows on a fat-tree, 2:1 oversubscribed, whole process", 1, flow, cluster={"topology": fat_tree})
+    growing("the same, --no-symmetry: every message a SimGrid flow", 1, flow, "--no-symmetry", cluster={"topology": fat_tree})
+    growing("the same ring on nodes placed at random: every message shares links", 1, flow, cluster={"topology": fat_tree, "placement": "random"})
     return rows
 
 

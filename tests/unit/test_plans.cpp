@@ -59,8 +59,8 @@ class Symbols {
     for (int i = 0; i < message.parts; ++i) {
       const auto part = static_cast<std::size_t>(next_part(plan_, message.part, i));
       for (int share = 0; share < ranks; ++share) {
-        const Contributions& carried = before[static_cast<std::size_t>(message.from + share)][part];
-        Contributions& own = data_[static_cast<std::size_t>(message.to + share)][part];
+        const Contributions& carried = before[static_cast<std::size_t>(message.from) + static_cast<std::size_t>(share)][part];
+        Contributions& own = data_[static_cast<std::size_t>(message.to) + static_cast<std::size_t>(share)][part];
         for (std::size_t rank = 0; rank < own.size(); ++rank) own[rank] = stage.reduces ? own[rank] + carried[rank] : carried[rank];
       }
     }
@@ -70,7 +70,10 @@ class Symbols {
   std::vector<std::vector<Contributions>> data_;  ///< by rank and part
 };
 
-Contributions everybody(int ranks) { return Contributions(static_cast<std::size_t>(ranks), 1); }
+Contributions everybody(int ranks) {
+  Contributions all(static_cast<std::size_t>(ranks), 1);
+  return all;
+}
 
 Contributions only(int rank, int ranks) {
   Contributions one(static_cast<std::size_t>(ranks));
@@ -328,6 +331,7 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
     for (int i = 0; i < 200; ++i) {
       const int ranks = std::uniform_int_distribution<int>(2, 12)(random);
       std::vector<Hop> hops;
+      hops.reserve(static_cast<std::size_t>(ranks));
       for (int rank = 0; rank < ranks; ++rank) {
         hops.push_back({Seconds(std::uniform_real_distribution<double>(0, 1e-3)(random)),
                         SecondsPerByte(std::uniform_real_distribution<double>(1e-10, 1e-8)(random))});
@@ -373,6 +377,7 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
           },
           SecondsPerByte(gamma));
       std::vector<Seconds> starts;
+      starts.reserve(static_cast<std::size_t>(ranks));
       for (int rank = 0; rank < ranks; ++rank) starts.emplace_back(std::uniform_real_distribution<double>(0, 0.1)(random));
       std::vector<Seconds> before(starts.size());
       times(Bytes(bytes), 1.0, starts, before);
