@@ -16,6 +16,11 @@ std::vector<int> distances(int ranks) {
   return all;
 }
 
+std::vector<int> reversed(std::vector<int> distances) {
+  std::reverse(distances.begin(), distances.end());
+  return distances;
+}
+
 /// Partners exchange the halves that the other one keeps.
 Stage halve(int ranks, int distance) {
   Stage stage;
@@ -57,8 +62,8 @@ Plan halving_doubling_plan(Operation operation, int ranks, int chunks) {
   Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .block = ranks, .stages = {}};
   const std::vector<int> ascending = distances(ranks);
   if (operation != Operation::all_gather) {
-    for (auto distance = ascending.rbegin(); distance != ascending.rend(); ++distance) {
-      plan.stages.push_back(is_power_of_two(ranks) ? halve(ranks, *distance) : pass_up(ranks, *distance));
+    for (const int distance : reversed(ascending)) {
+      plan.stages.push_back(is_power_of_two(ranks) ? halve(ranks, distance) : pass_up(ranks, distance));
     }
   }
   if (operation != Operation::reduce_scatter) {

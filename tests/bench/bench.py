@@ -45,6 +45,7 @@ def scenario(trace, nodes, **changes):
         "trace": str(trace),
         "cluster": {"name": "10gbe", "nodes": nodes, "link": {"bandwidth": "10Gbps", "latency": "50us"}},
         "schedule": {"name": "wfbp"},
+        "fidelity": "alpha-beta",
     }
     return content | changes
 
@@ -133,8 +134,8 @@ def fidelity_rows(simctl, folder, trace):
     whole = once | {"trace": one, "workers": jitter}
     growing("a 100 MB ring all-reduce of jittered workers, per-message, per iteration", 3, whole, lengths=(20, 120))
     wfbp = {"schedule": {"name": "wfbp"}, "fidelity": "per-message", "trace": str(trace)}
-    growing("wfbp, 161 gradients, per-message, equal workers, --no-symmetry, per iteration", 1, wfbp, "--no-symmetry", lengths=(2, 6))
-    growing("wfbp, 161 gradients, per-message, 5% jitter, per iteration", 1, wfbp | {"workers": jitter}, lengths=(2, 6))
+    growing("wfbp, 161 gradients, per-message, equal workers, --no-symmetry, per iteration", 1, wfbp, "--no-symmetry", lengths=(2, 22))
+    growing("wfbp, 161 gradients, per-message, 5% jitter, per iteration", 1, wfbp | {"workers": jitter}, lengths=(2, 22))
     flow = once | {"trace": one, "fidelity": "flow"}
     growing("a 100 MB ring as flows on a fat-tree, 2:1 oversubscribed, whole process", 1, flow, cluster={"topology": fat_tree})
     growing("the same, --no-symmetry: every message a SimGrid flow", 1, flow, "--no-symmetry", cluster={"topology": fat_tree})
