@@ -106,8 +106,9 @@ FidelityChoice choose_unasked(const Scenario& scenario, const Job& job, const Ne
   if (schedule.all_reduces && scenario.cluster.fit) return {Fidelity::alpha_beta, ""};
   const bool shared = can_share(scenario, job, network);
   if (job.stream.participants < 1.0) {
-    return {Fidelity::per_message,
-            "an all-reduce in which not all ranks take part costs what one of all of them does, on links of its own"};
+    return {
+        Fidelity::per_message,
+        shared ? "approximate: not all ranks take part in an all-reduce, whose messages have links for themselves though some meet" : ""};
   }
   if (shared || network.changes_with_time()) {
     const double messages = count_messages(scenario, job, network);
