@@ -9,30 +9,6 @@ using namespace syncopate::testing;
 
 namespace {
 
-const std::vector<Json> one_of_each = {
-    {{"name", "s-sgd"}},
-    {{"name", "wfbp"}},
-    {{"name", "sync-easgd"}},
-    {{"name", "mg-wfbp"}},
-    {{"name", "mg-wfbp-optimal"}},
-    {{"name", "fusion"}, {"bucket", "1MB"}},
-    {{"name", "ps-sgd"}, {"servers", 2}},
-    {{"name", "ps-sgd"}, {"servers", 2}, {"duplex", false}, {"grouping", "mg-wfbp"}},
-    {{"name", "ssd-sgd"}, {"servers", 2}, {"delay", 3}},
-    {{"name", "ssd-sgd"}, {"delay", 2}, {"warmup_iterations", 2}, {"duplex", false}},
-    {{"name", "asgd"}, {"servers", 2}},
-    {{"name", "downpour"}, {"servers", 2}, {"interval", 3}},
-    {{"name", "eamsgd"}, {"servers", 2}, {"interval", 2}},
-    {{"name", "dts"}, {"delay", 3}, {"period", 2}},
-    {{"name", "dts"}, {"delay", 2}, {"in_flight", "serial"}, {"compression", 0.1}},
-    {{"name", "sasgd"}, {"interval", 4}},
-    {{"name", "local-sgd"}, {"interval", 2}},
-    {{"name", "lasgd"}, {"tau_max", 3}},
-    {{"name", "lasgd"}, {"tau_max", 4}, {"worker", "gpu"}},
-    {{"name", "lasgd"}, {"tau_max", 3}, {"participants", 0.6}},
-    {{"name", "sgp"}},
-};
-
 /// Workers of different speeds, or equal ones.
 Speed random_speed(std::mt19937& random, int workers) {
   Speed speed;
