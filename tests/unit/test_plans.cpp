@@ -51,6 +51,17 @@ class Symbols {
     }
   }
 
+  /// Whether every part of every rank's data is what `expected` says of the part.
+  template <class Expected>
+  bool hold(Expected&& expected) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      for (int part = 0; part < plan_.parts; ++part) {
+        if (at(rank, part) != expected(part)) return false;
+      }
+    }
+    return true;
+  }
+
  private:
   std::size_t parts() const { return static_cast<std::size_t>(plan_.parts); }
 
@@ -127,11 +138,7 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
           Symbols symbols(plan);
           symbols.fill([](int, int) { return true; });
           symbols.run();
-          bool complete = true;
-          for (int rank = 0; rank < ranks; ++rank) {
-            for (int part = 0; part < plan.parts; ++part) complete = complete && symbols.at(rank, part) == everybody(ranks);
-          }
-          CHECK(complete);
+          CHECK(symbols.hold([&](int /*part*/) { return everybody(ranks); }));
           const bool power_of_two = (ranks & (ranks - 1)) == 0;
           if (collective.name != "recursive-doubling") CHECK(sent(plan) == doctest::Approx(2.0 * (ranks - 1)));
           if (collective.name == "recursive-doubling" && power_of_two) CHECK(sent(plan) == doctest::Approx(ranks * std::log2(ranks)));
@@ -166,11 +173,7 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
         Symbols symbols(plan);
         symbols.fill([](int rank, int part) { return rank == part; });
         symbols.run();
-        bool complete = true;
-        for (int rank = 0; rank < ranks; ++rank) {
-          for (int part = 0; part < ranks; ++part) complete = complete && symbols.at(rank, part) == only(part, ranks);
-        }
-        CHECK(complete);
+        CHECK(symbols.hold([&](int part) { return only(part, ranks); }));
         CHECK(sent(plan) == doctest::Approx(ranks - 1.0));
       }
     }
@@ -187,11 +190,7 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
           Symbols symbols(plan);
           symbols.fill([](int rank, int) { return rank == 0; });
           symbols.run();
-          bool complete = true;
-          for (int rank = 0; rank < ranks; ++rank) {
-            for (int part = 0; part < plan.parts; ++part) complete = complete && symbols.at(rank, part) == only(0, ranks);
-          }
-          CHECK(complete);
+          CHECK(symbols.hold([&](int /*part*/) { return only(0, ranks); }));
           CHECK(sent(plan) == doctest::Approx(ranks - 1.0));
         }
       }
@@ -213,11 +212,7 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
             Symbols symbols(plan);
             symbols.fill([](int, int) { return true; });
             symbols.run();
-            bool complete = true;
-            for (int rank = 0; rank < ranks; ++rank) {
-              for (int part = 0; part < plan.parts; ++part) complete = complete && symbols.at(rank, part) == everybody(ranks);
-            }
-            CHECK(complete);
+            CHECK(symbols.hold([&](int /*part*/) { return everybody(ranks); }));
           }
         }
       }
