@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <functional>
+
+#include "base/document.hpp"
 #include "base/errors.hpp"
 
 namespace syncopate {
@@ -11,15 +14,25 @@ namespace syncopate {
 void add_run_command(CLI::App& app, ExitCode& code);
 void add_check_command(CLI::App& app);
 void add_list_command(CLI::App& app);
-void add_show_command(CLI::App& app);
 void add_trace_command(CLI::App& app);
+
+/// How `show` shows a cluster.
+struct ClusterView {
+  void (*print)(const Document& document);  ///< as a table
+  void (*draw)(const Document& document);   ///< as a graph for Graphviz
+};
+const ClusterView& cluster_view();
+
+/// `clusters` is null in a program without SimGrid, which then refuses clusters.
+void add_show_command(CLI::App& app, const ClusterView* clusters);
 
 /// Subcommands of `trace`.
 void add_trace_import_command(CLI::App& app);
 void add_trace_synth_command(CLI::App& app);
 void add_trace_fit_command(CLI::App& app);
+void add_trace_compare_command(CLI::App& app);
 
-/// The whole program: parses, runs, prints errors to stderr; returns the exit code.
-int run_simctl(int argc, char** argv);
+/// A whole program: parses, runs one of the commands that `add_commands` adds, prints errors to stderr; returns the exit code.
+int run_simctl(int argc, char** argv, const std::function<void(CLI::App& app, ExitCode& code)>& add_commands);
 
 }  // namespace syncopate

@@ -1,3 +1,12 @@
 #include "simctl/commands.hpp"
 
-int main(int argc, char** argv) { return syncopate::run_simctl(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace syncopate;
+  return run_simctl(argc, argv, [](CLI::App& app, ExitCode& code) {
+    add_run_command(app, code);
+    add_check_command(app);
+    add_list_command(app);
+    add_show_command(app, &cluster_view());
+    add_trace_command(app);
+  });
+}

@@ -1,13 +1,9 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <memory>
 
 #include "base/fields.hpp"
 #include "base/table.hpp"
-#include "cluster/costs.hpp"
-#include "cluster/picture.hpp"
-#include "cluster/planned.hpp"
 #include "model/model.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
@@ -78,93 +74,9 @@ void show_device(const Document& document) {
   fmt::print("{}", format_costs(profile));
 }
 
-std::string describe_link(const Link& link) {
-  return fmt::format("{:.4g} Gb/s, {} end to end", link.bandwidth.value * 8 / 1e9, format_seconds(link.latency));
-}
-
-void show_regions(const Regions& regions) {
-  for (std::size_t a = 0; a < regions.list.size(); ++a) {
-    fmt::print("region {}: {} node{}\n", regions.list[a].name, regions.list[a].nodes, regions.list[a].nodes == 1 ? "" : "s");
-    for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
-      fmt::print("  to {}: {}\n", regions.list[b].name, describe_link(regions.wan[a][b]));
-    }
-  }
-}
-
-/// The all-reduces of a cluster as messages that have all links for themselves.
-class MessageTimes {
- public:
-  explicit MessageTimes(const Cluster& cluster, Bytes bytes)
-      : cluster_(cluster),
-        bytes_(bytes),
-        network_(cluster, cluster.gpus_per_node, 0,
-                 CollectiveCosts(cluster, *default_all_reduce().algorithm, RankKind::gpu, bytes).fastest_region_order(), bytes) {}
-
-  Seconds of(const Collective& collective) const {
-    PlannedCollectives planned(cluster_, {&collective, std::string(collective.name), false, Bytes(0)}, network_, cluster_.gpus_per_node);
-    return planned(Operation::all_reduce, bytes_).times.from_equal_starts(bytes_);
-  }
-
- private:
-  const Cluster& cluster_;
-  Bytes bytes_;
-  Network network_;
-};
-
-void show_cluster(const Document& document) {
-  const Cluster cluster = read_cluster(document);
-  fmt::print("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name());
-  if (cluster.gpus_per_node > 1) {
-    fmt::print("nodes: {} GPUs each, joined by {}\n", cluster.gpus_per_node, describe_link(cluster.intra_node));
-  }
-  if (cluster.regions) {
-    show_regions(*cluster.regions);
-  } else {
-    fmt::print("link: {}\n", describe_link(cluster.link));
-  }
-  fmt::print("reduction: {:.4g} s/B\n", cluster.reduce.value);
-  if (cluster.fit) {
-    fmt::print("fit: {:.4g} s + {:.4g} s/B over {} ranks, {}\n", cluster.fit->line.a.value, cluster.fit->line.b.value, cluster.fit->ranks,
-               cluster.fit->algorithm->name);
-  }
-  if (!cluster.source.empty()) fmt::print("source: {}\n", cluster.source);
-  constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
-  Cells header = {"all-reduce", "latency"};
-  for (const Bytes size : sizes) header.push_back(format_bytes(size));
-  constexpr int most_planned = 4096;
-  const bool planned = !cluster.fit && cluster.workers() <= most_planned && cluster.workers() > 1;
-  const MessageTimes messages(cluster, sizes.back());
-  if (planned) header.push_back(fmt::format("{} per message", format_bytes(sizes.back())));
-  std::vector<Cells> table = {header};
-  std::vector<std::string> order;
-  for (const Collective& collective : collectives()) {
-    const bool possible = !cluster.regions || cluster.fit || &collective == default_all_reduce().algorithm;
-    if (!possible || !can_carry_fit(cluster, collective)) continue;
-    const CollectiveCosts costs(cluster, collective, RankKind::gpu, sizes.back());
-    order = costs.region_order();
-    Cells row = {std::string(collective.name), format_seconds(costs.all_reduce_line().a)};
-    for (const Bytes size : sizes) row.push_back(format_seconds(costs(Operation::all_reduce, size).total()));
-    if (planned) row.push_back(format_seconds(messages.of(collective)));
-    table.push_back(row);
-  }
-  fmt::print("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));
-  if (!order.empty()) fmt::print("order of the regions, for {}: {}\n", format_bytes(sizes.back()), fmt::join(order, ", "));
-}
-
-void show_picture(const Document& document, const Field& format) {
-  if (format.json() != "cluster/1") format.fail_because("--dot draws clusters; leave it out");
-  const Cluster cluster = read_cluster(document);
-  if (cluster.nodes > most_nodes_in_picture) {
-    const Field nodes(document, "/nodes", document.root()["nodes"]);
-    nodes.fail_because(fmt::format("a picture of {} nodes cannot be read; draw a smaller cluster of the same shape, of at most {}",
-                                   cluster.nodes, most_nodes_in_picture));
-  }
-  fmt::print("{}", draw_network(cluster));
-}
-
 }  // namespace
 
-void add_show_command(CLI::App& app) {
+void add_show_command(CLI::App& app, const ClusterView* clusters) {
   const auto file = std::make_shared<std::string>();
   const auto dot = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("show", "Show a model, a trace, a device profile or a cluster as a table");
@@ -172,18 +84,21 @@ void add_show_command(CLI::App& app) {
   command->add_flag("--dot", *dot,
                     "of a cluster: its network as a graph for Graphviz, for instance \"... --dot | dot -Tsvg > cluster.svg\"");
   command->footer("Example: simctl show traces/cpu-resnet50-b8.json");
-  command->callback([file, dot] {
+  command->callback([file, dot, clusters] {
     constexpr std::string_view use_import = "a torch.profiler trace becomes one of ours with \"simctl trace import\"";
     if (file->ends_with(".gz")) throw InputError(fmt::format("{}: a compressed file; {}", *file, use_import));
     const Document document = Document::read(*file);
     Object fields{Field(document)};
     if (fields.find("traceEvents")) throw InputError(fmt::format("{}: {}", *file, use_import));
     const Field format = fields.at("format");
-    if (*dot) return show_picture(document, format);
+    const bool is_cluster = format.json() == "cluster/1";
+    if (*dot && !is_cluster) format.fail_because("--dot draws clusters; leave it out");
+    if (is_cluster && clusters == nullptr)
+      format.fail_because("this simctl was built without SimGrid, which clusters need; \"make build\" builds it with");
+    if (is_cluster) return *dot ? clusters->draw(document) : clusters->print(document);
     if (format.json() == "model/1") return show_model(document);
     if (format.json() == "trace/1") return show_trace(document);
     if (format.json() == "device/1") return show_device(document);
-    if (format.json() == "cluster/1") return show_cluster(document);
     if (format.json() == "scenario/1") format.fail_because("this is a scenario; use \"simctl check\" or \"simctl run\"");
     format.fail("\"model/1\", \"trace/1\", \"device/1\" or \"cluster/1\"");
   });

@@ -9,7 +9,7 @@
 
 namespace syncopate {
 
-int run_simctl(int argc, char** argv) {
+int run_simctl(int argc, char** argv, const std::function<void(CLI::App& app, ExitCode& code)>& add_commands) {
   ExitCode code = ExitCode::done;
   CLI::App app("Simulates data-parallel training: which communication schedule trains fastest, how far it scales, what holds it back.",
                "simctl");
@@ -18,11 +18,7 @@ int run_simctl(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 done, 2 usage, 3 bad input, 4 simulation failed, 5 cannot write, 130 interrupted.\n"
       "Example: simctl run scenarios/quickstart.json");
-  add_run_command(app, code);
-  add_check_command(app);
-  add_list_command(app);
-  add_show_command(app);
-  add_trace_command(app);
+  add_commands(app, code);
   try {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));

@@ -34,9 +34,10 @@ void print_summary(const Imported& imported, const std::string& out) {
       "{} layers, {} gradients, {}; medians over {} step{}{}\n", trace.layers.size(), trace.gradients.size(), format_bytes(step.bytes()),
       imported.steps, imported.steps == 1 ? "" : "s",
       imported.steps_left_out == 0 ? "" : fmt::format(", {} left out that differ from most or are cut off", imported.steps_left_out));
-  fmt::print("forward {} (kernels of its layers {}), backward {} ({}), update {}: {} in all\n", format_seconds(step.forward),
-             format_seconds(imported.forward_busy), format_seconds(step.backward), format_seconds(imported.backward_busy),
-             format_seconds(step.update), format_seconds(step.compute()));
+  const bool on_cpu = trace.device_kind == "cpu";
+  fmt::print("forward {} ({} of its layers {}), backward {} ({}), update {}: {} in all\n", format_seconds(step.forward),
+             on_cpu ? "operators" : "kernels", format_seconds(imported.forward_busy), format_seconds(step.backward),
+             format_seconds(imported.backward_busy), format_seconds(step.update), format_seconds(step.compute()));
   if (imported.period) {
     fmt::print("a step took {}; the {} that are not in the trace went to loading data, zeroing gradients and the host\n",
                format_seconds(*imported.period), format_seconds(std::max(Seconds(0), *imported.period - step.compute())));
@@ -49,14 +50,21 @@ void print_summary(const Imported& imported, const std::string& out) {
     fmt::print(stderr, "simctl: warning: {} of {} step{}; record at least 5 for medians that mean something\n", out, imported.steps,
                imported.steps == 1 ? "" : "s");
   }
-  if (trace.update == Seconds(0)) fmt::print(stderr, "simctl: warning: no kernels of an \"Optimizer.step\"; update_s is 0\n");
+  if (trace.update == Seconds(0)) {
+    fmt::print(stderr, "simctl: warning: {} \"Optimizer.step\"; update_s is 0\n", on_cpu ? "no" : "no kernels of an");
+  }
+  if (on_cpu) {
+    fmt::print(stderr,
+               "simctl: warning: a profile of the CPU alone: its times hold what the profiler costs (small operators by far too much) and "
+               "whatever else ran; if the model runs on a GPU, record with ProfilerActivity.CUDA\n");
+  }
 }
 
 }  // namespace
 
 void add_trace_import_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("import", "Make a trace from a torch.profiler (Kineto) file of a training loop on a GPU");
+  CLI::App* command = app.add_subcommand("import", "Make a trace from a torch.profiler (Kineto) file of a training loop");
   command->add_option("PROFILE", options->profile, ".json or .json.gz file of export_chrome_trace or tensorboard_trace_handler")
       ->required();
   command->add_option("--model", options->model, "name of the model; default: the file's name");

@@ -120,7 +120,9 @@ class Importer {
     imported.backward_busy = over_steps([](const TrainingStep& step) { return sum(step.backward); }).median();
     imported.backward_of_no_layer = over_steps([](const TrainingStep& step) { return step.backward_of_no_layer; }).median();
     if (imported.forward_busy == Seconds(0) || imported.backward_busy == Seconds(0)) {
-      profile_->lacks("no GPU kernel was launched by its operators of forward or of backward: CUDA graphs hide who launched what");
+      profile_->lacks(profile_->cpu_only()
+                          ? "its operators of forward or of backward take no time"
+                          : "no GPU kernel was launched by its operators of forward or of backward: CUDA graphs hide who launched what");
     }
     std::vector<double> periods;
     for (std::size_t i = 0; i + 1 < steady_.size(); ++i) {
@@ -199,9 +201,6 @@ class Importer {
     }
     trace.batch = batch ? *batch : *imported.batch_seen;
     trace.dtype = dtype_of(string(steady_.front()->gradients.front().accumulate->type)).value();
-    trace.device_kind = "gpu";
-    const auto device = static_cast<std::size_t>(std::max<std::int64_t>(0, profile_->kernels.front().device));
-    trace.device = device < profile_->devices.size() ? profile_->devices[device] : "GPU";
     trace.provenance.kind = "imported";
     trace.provenance.source = fmt::format("torch.profiler trace {}", std::filesystem::path(profile_->file).filename().string());
     if (profile_->world_size > 1) trace.provenance.source += fmt::format(", one of {} workers", profile_->world_size);
@@ -211,16 +210,63 @@ class Importer {
     if (recorded > year_2000 && recorded < year_2100) {
       trace.provenance.utc = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(recorded)));
     }
-    trace.provenance.note =
-        "layers' times are those of their kernels, communication left out; iteration and ready_s are spans on the GPU, launch gaps "
-        "included";
-    trace.timing = {{"method", "GPU kernels by their launching operator"},
-                    {"clock", "CUPTI"},
-                    {"iterations", imported.steps},
+    trace.timing = {{"iterations", imported.steps},
                     {"forward_busy_s", imported.forward_busy.value},
                     {"backward_busy_s", imported.backward_busy.value},
                     {"backward_of_no_layer_s", imported.backward_of_no_layer.value}};
+    if (profile_->cpu_only()) {
+      describe_cpu(trace);
+    } else {
+      describe_gpu(trace);
+    }
     if (imported.period) trace.timing["step_s"] = imported.period->value;
+  }
+
+  void describe_gpu(Trace& trace) const {
+    trace.device_kind = "gpu";
+    const auto device = static_cast<std::size_t>(std::max<std::int64_t>(0, profile_->kernels.front().device));
+    trace.device = device < profile_->devices.size() ? profile_->devices[device] : "GPU";
+    trace.provenance.note =
+        "layers' times are those of their kernels, communication left out; iteration and ready_s are spans on the GPU, launch gaps "
+        "included";
+    trace.timing["method"] = "GPU kernels by their launching operator";
+    trace.timing["clock"] = "CUPTI";
+    for (std::size_t i = 0; i < trace.layers.size(); ++i) {
+      Json& names = trace.timing["kernels"][trace.layers[i].name] = Json::array();
+      for (const std::uint32_t name : steady_.front()->kernels[i]) names.push_back(short_name(string(name)));
+    }
+  }
+
+  static void describe_cpu(Trace& trace) {
+    trace.device_kind = "cpu";
+    trace.device = "CPU";
+    trace.provenance.note =
+        "a profile of the CPU: layers' times are those of their operators on the wall's clock, with what the profiler itself costs and "
+        "what else ran on the machine";
+    trace.timing["method"] = "operators of the CPU";
+    trace.timing["clock"] = "wall";
+  }
+
+  /// Without a function's parameters and "void ": "(int, float*)" of "void gemm<float>(int, float*)", but not "(Device)" of "Memset
+  /// (Device)".
+  static std::string_view without_parameters(std::string_view name) {
+    if (name.starts_with("void ")) name.remove_prefix(5);
+    int open = 0;
+    for (std::size_t at = name.ends_with(')') ? name.size() : 0; at-- > 0;) {
+      open += name[at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
+      if (open == 0) return at > 0 && name[at - 1] != ' ' ? name.substr(0, at) : name;
+    }
+    return name;
+  }
+
+  /// Enough of a kernel's name to tell it from others: names of templates run to a thousand characters.
+  static std::string short_name(std::string_view full) {
+    constexpr std::size_t most = 96;
+    const std::string_view name = without_parameters(full);
+    if (name.size() <= most) return std::string(name);
+    std::size_t end = most;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // never within a character of UTF-8
+    return fmt::format("{}...", name.substr(0, end));
   }
 
   /// The first extent of the first layer's input; an embedding's input is its second argument.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <istream>
 #include <nlohmann/json.hpp>
@@ -201,12 +202,14 @@ class EventHandler : public nlohmann::json_sax<Parser> {
         trace_.launches.push_back({start, event_.correlation, trace_.strings.number_of(event_.thread)});
       }
     } else if (category == "kernel" || category == "gpu_memset" || category == "memset" || is_device_copy(category)) {
-      trace_.kernels.push_back({start, end, event_.correlation, event_.device, is_communication(event_.name)});
+      trace_.kernels.push_back(
+          {start, end, event_.correlation, event_.device, trace_.strings.number_of(event_.name), is_communication(event_.name)});
     }
   }
 
   void keep_operator(double start, double end, bool cpu_operator) {
     trace_.cpu_operators += cpu_operator ? 1 : 0;
+    if (trace_.gpu_operator.empty() && runs_on_gpu(event_.name)) trace_.gpu_operator = event_.name;
     const bool of_interest = event_.name.find("AccumulateGrad") != std::string::npos || event_.name.starts_with("Optimizer.step");
     if (!of_interest && (event_.sequence == KinetoTrace::none || !cpu_operator)) return;
     const bool unnumbered_node = event_.forward_thread == 0 && event_.name.starts_with("autograd::engine");
@@ -217,6 +220,12 @@ class EventHandler : public nlohmann::json_sax<Parser> {
 
   bool is_device_copy(const std::string& category) const {
     return (category == "gpu_memcpy" || category == "memcpy") && event_.name.find("DtoD") != std::string::npos;
+  }
+
+  /// Some operators exist for GPUs only: "aten::cudnn_convolution", "aten::_flash_attention_forward", "nccl:all_reduce".
+  static bool runs_on_gpu(std::string_view name) {
+    constexpr std::array<std::string_view, 4> words = {"cudnn", "miopen", "_flash_attention", "nccl:"};
+    return std::any_of(words.begin(), words.end(), [name](std::string_view word) { return name.find(word) != std::string_view::npos; });
   }
 
   /// NCCL and its relatives name their kernels so.

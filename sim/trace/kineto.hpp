@@ -51,6 +51,7 @@ struct KinetoTrace {
     double end = 0;
     std::int64_t correlation = none;
     std::int64_t device = 0;
+    std::uint32_t name = 0;
     bool communication = false;
   };
 
@@ -65,6 +66,10 @@ struct KinetoTrace {
   std::int64_t world_size = 0;       ///< of a distributed run, else 0
   std::size_t events = 0;            ///< in the file
   std::size_t cpu_operators = 0;     ///< in the file, of all kinds
+  std::string gpu_operator;          ///< one that runs on a GPU only, to judge by its name; else empty
+
+  /// Whether the profiler saw no GPU at work: then the operators' own times are all there is.
+  bool cpu_only() const { return kernels.empty() && launches.empty(); }
 
   /// Throws InputError: what the profile lacks, and how to record one that has it.
   [[noreturn]] void lacks(std::string_view what) const;

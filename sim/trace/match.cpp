@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "trace/device_profile.hpp"
@@ -21,64 +22,107 @@ std::string op_key(std::string_view type) {
     if (std::isalpha(static_cast<unsigned char>(c)) != 0) key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   if (key.size() > 3 && key.ends_with('d') && type.find_first_of("123") != std::string_view::npos) key.pop_back();  // "conv2d"
-  return key == "cat" ? "concat" : key;
+  for (const auto& [framework, ours] :
+       {std::pair{"cat", "concat"}, {"crossentropyloss", "crossentropy"}, {"scaleddotproductattention", "attention"}}) {
+    if (key == framework) return ours;
+  }
+  return key;
 }
 
-LayerMatch match_by_name(const Trace& trace, const Model& model) {
+/// What layers are matched by.
+struct Candidate {
+  std::string name;
+  std::string key;      ///< the spelling of its type
+  bool view = false;    ///< its forward takes no time
+  bool weights = true;  ///< it has parameters
+};
+using Candidates = std::vector<Candidate>;
+
+Candidates candidates(const Trace& trace) {
+  Candidates found;
+  for (const Layer& layer : trace.layers) found.push_back({layer.name, op_key(layer.type), layer.forward == Seconds(0)});
+  return found;
+}
+
+Candidates candidates(const Model& model) {
+  Candidates found;
+  for (const ModelLayer& layer : model.layers) found.push_back({layer.name, op_key(layer.op->name), false, !layer.tensors.empty()});
+  return found;
+}
+
+LayerMatch match_by_name(const Candidates& measured, const Candidates& others) {
   std::unordered_map<std::string, std::size_t> index;
-  for (std::size_t i = 0; i < model.layers.size(); ++i) index.emplace(model.layers[i].name, i);
+  for (std::size_t i = 0; i < others.size(); ++i) index.emplace(others[i].name, i);
   LayerMatch match{"name", {}};
-  for (std::size_t i = 0; i < trace.layers.size(); ++i) {
-    const auto found = index.find(trace.layers[i].name);
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const auto found = index.find(measured[i].name);
     if (found != index.end()) match.pairs.emplace_back(i, found->second);
   }
   return match;
 }
 
-void pair_up(const Indices& measured, const Indices& described, LayerMatch& match) {
-  if (measured.size() != described.size()) return;
-  for (std::size_t i = 0; i < measured.size(); ++i) match.pairs.emplace_back(measured[i], described[i]);
+void pair_up(const Indices& measured, const Indices& others, LayerMatch& match) {
+  if (measured.size() != others.size()) return;
+  for (std::size_t i = 0; i < measured.size(); ++i) match.pairs.emplace_back(measured[i], others[i]);
 }
 
-LayerMatch match_by_type(const Trace& trace, const Model& model) {
-  std::map<std::string, Indices> measured;
-  std::map<std::string, Indices> described;
-  for (std::size_t i = 0; i < trace.layers.size(); ++i) measured[op_key(trace.layers[i].type)].push_back(i);
-  for (std::size_t i = 0; i < model.layers.size(); ++i) described[op_key(model.layers[i].op->name)].push_back(i);
+std::map<std::string, Indices> by_type(const Candidates& layers) {
+  std::map<std::string, Indices> found;
+  for (std::size_t i = 0; i < layers.size(); ++i) found[layers[i].key].push_back(i);
+  return found;
+}
+
+LayerMatch match_by_type(const Candidates& measured, const Candidates& others) {
+  std::map<std::string, Indices> partners = by_type(others);
   LayerMatch match{"order among layers of one type", {}};
-  for (auto& [type, layers] : measured) {
-    const Indices& partners = described[type];
-    if (layers.size() != partners.size()) std::erase_if(layers, [&](std::size_t i) { return trace.layers[i].forward == Seconds(0); });
-    pair_up(layers, partners, match);
+  for (auto& [type, layers] : by_type(measured)) {
+    Indices ours = layers;
+    Indices& theirs = partners[type];
+    if (ours.size() != theirs.size()) {
+      std::erase_if(ours, [&](std::size_t i) { return measured[i].view; });
+      std::erase_if(theirs, [&](std::size_t i) { return others[i].view; });
+    }
+    pair_up(ours, theirs, match);
   }
   std::sort(match.pairs.begin(), match.pairs.end());
   return match;
 }
 
-LayerMatch match_by_parameters(const Trace& trace, const Model& model) {
-  Indices measured(trace.layers.size());
-  for (std::size_t i = 0; i < measured.size(); ++i) measured[i] = i;
-  Indices described;
-  for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    if (!model.layers[i].tensors.empty()) described.push_back(i);
+LayerMatch match_by_parameters(const Candidates& measured, const Candidates& others) {
+  Indices all(measured.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  Indices weighted;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (others[i].weights) weighted.push_back(i);
   }
   LayerMatch match{"order among layers with parameters", {}};
-  pair_up(measured, described, match);
+  pair_up(all, weighted, match);
   return match;
 }
 
-LayerMatch match_by_any(const Trace& trace, const Model& model) {
-  LayerMatch by_name = match_by_name(trace, model);
-  if (2 * by_name.pairs.size() > trace.layers.size()) return by_name;
-  const bool untyped = std::all_of(trace.layers.begin(), trace.layers.end(),
-                                   [](const Layer& layer) { return layer.type.empty() || layer.type == "unknown"; });
-  return untyped ? match_by_parameters(trace, model) : match_by_type(trace, model);
+LayerMatch match_by_any(const Candidates& measured, const Candidates& others) {
+  LayerMatch by_name = match_by_name(measured, others);
+  if (2 * by_name.pairs.size() > measured.size()) return by_name;
+  const bool untyped =
+      std::all_of(measured.begin(), measured.end(), [](const Candidate& layer) { return layer.key.empty() || layer.key == "unknown"; });
+  return untyped ? match_by_parameters(measured, others) : match_by_type(measured, others);
+}
+
+/// Elements of each layer's gradients, or nothing where one has no shape.
+std::vector<std::optional<std::int64_t>> elements_of_layers(const Trace& trace) {
+  std::vector<std::optional<std::int64_t>> found(trace.layers.size(), 0);
+  for (const Gradient& gradient : trace.gradients) {
+    std::optional<std::int64_t>& sum = found[gradient.layer];
+    if (gradient.shape.empty()) sum.reset();
+    if (sum) *sum += elements(gradient.shape);
+  }
+  return found;
 }
 
 }  // namespace
 
 LayerMatch match_layers(const Trace& trace, const Model& model) {
-  LayerMatch match = match_by_any(trace, model);
+  LayerMatch match = match_by_any(candidates(trace), candidates(model));
   const std::optional<double> bytes_per_element = element_bytes(trace.dtype);
   if (!bytes_per_element) return match;
   std::vector<Bytes> bytes(trace.layers.size());
@@ -88,6 +132,15 @@ LayerMatch match_layers(const Trace& trace, const Model& model) {
     const double described = model.layers[pair.second].parameters() * *bytes_per_element;
     return std::abs(bytes[pair.first].value - described) > rounding * described;
   });
+  return match;
+}
+
+LayerMatch match_layers(const Trace& trace, const Trace& other) {
+  LayerMatch match = match_by_any(candidates(trace), candidates(other));
+  const auto ours = elements_of_layers(trace);
+  const auto theirs = elements_of_layers(other);
+  std::erase_if(match.pairs,
+                [&](const auto& pair) { return ours[pair.first] && theirs[pair.second] && ours[pair.first] != theirs[pair.second]; });
   return match;
 }
 

@@ -21,4 +21,8 @@ struct LayerMatch {
 /// What has no partner is left out, and so is a pair whose parameters differ in size by more than 5%.
 LayerMatch match_layers(const Trace& trace, const Model& model);
 
+/// The same of two traces: the second of a pair is an index into the layers of `other`. A pair whose gradients differ in their numbers of
+/// elements is left out.
+LayerMatch match_layers(const Trace& trace, const Trace& other);
+
 }  // namespace syncopate

@@ -1,5 +1,7 @@
 #include "trace/training_steps.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -16,10 +18,12 @@ using Kernel = KinetoTrace::Kernel;
 
 enum Kind : std::size_t { accumulate, update, backward, forward, kinds };
 
-/// The kernels of a profile by the time and thread of their launch.
-class Launches {
+/// What an operator made the hardware do: the kernels of a profile by the time and thread of their launch. In a profile of the CPU alone it
+/// is the operator's own time.
+class Work {
  public:
-  explicit Launches(const KinetoTrace& profile) {
+  explicit Work(const KinetoTrace& profile) : cpu_only_(profile.cpu_only()) {
+    if (cpu_only_) return;
     std::unordered_map<std::int64_t, const KinetoTrace::Launch*> launches;
     for (const KinetoTrace::Launch& launch : profile.launches) launches.emplace(launch.correlation, &launch);
     for (const Kernel& kernel : profile.kernels) {
@@ -31,20 +35,26 @@ class Launches {
     std::sort(launched_.begin(), launched_.end(), [](const Launched& a, const Launched& b) { return a.time < b.time; });
   }
 
-  /// The kernels launched from `start` to `end`, on one thread or on all.
+  /// Calls visit(start, end) for the work begun from `start` to `end`, on one thread or on all.
   template <class Visit>
   void visit(double start, double end, std::optional<std::uint32_t> thread, Visit&& visit) const {
-    auto at = std::lower_bound(launched_.begin(), launched_.end(), start, [](const Launched& l, double time) { return l.time < time; });
-    for (; at != launched_.end() && at->time <= end; ++at) {
-      if (!thread || at->thread == *thread) visit(*at->kernel);
-    }
+    if (cpu_only_) return visit(start, end);
+    for_each_kernel(start, end, thread, [&visit](const Kernel& kernel) { visit(kernel.start, kernel.end); });
   }
 
-  /// The durations of the kernels that an operator launched, together.
+  /// The durations of an operator's work, together.
   double busy(const Operator& op) const {
     double sum = 0;
-    visit(op.start, op.end, op.thread, [&sum](const Kernel& kernel) { sum += kernel.end - kernel.start; });
+    visit(op.start, op.end, op.thread, [&sum](double start, double end) { sum += end - start; });
     return sum;
+  }
+
+  /// Adds the names of an operator's kernels that are not there yet.
+  void add_kernels(const Operator& op, std::vector<std::uint32_t>& names) const {
+    if (cpu_only_) return;
+    for_each_kernel(op.start, op.end, op.thread, [&names](const Kernel& kernel) {
+      if (std::find(names.begin(), names.end(), kernel.name) == names.end()) names.push_back(kernel.name);
+    });
   }
 
  private:
@@ -54,17 +64,26 @@ class Launches {
     const Kernel* kernel;
   };
 
+  template <class Visit>
+  void for_each_kernel(double start, double end, std::optional<std::uint32_t> thread, Visit visit) const {
+    auto at = std::lower_bound(launched_.begin(), launched_.end(), start, [](const Launched& l, double time) { return l.time < time; });
+    for (; at != launched_.end() && at->time <= end; ++at) {
+      if (!thread || at->thread == *thread) visit(*at->kernel);
+    }
+  }
+
+  bool cpu_only_;
   std::vector<Launched> launched_;
 };
 
-/// From the first start of kernels to the last end.
+/// From the first start of work to the last end.
 struct Span {
   double start = std::numeric_limits<double>::infinity();
   double end = -std::numeric_limits<double>::infinity();
 
-  void add(const Kernel& kernel) {
-    start = std::min(start, kernel.start);
-    end = std::max(end, kernel.end);
+  void add(double from, double to) {
+    start = std::min(start, from);
+    end = std::max(end, to);
   }
   bool empty() const { return start > end; }
 };
@@ -78,7 +97,7 @@ struct Node {
 
 class Finder {
  public:
-  explicit Finder(const KinetoTrace& profile) : profile_(&profile), launches_(profile) {
+  explicit Finder(const KinetoTrace& profile) : profile_(&profile), work_(profile) {
     sort_operators();
     match_nodes();
   }
@@ -104,6 +123,13 @@ class Finder {
     return op.forward_thread != 0 ? backward : forward;
   }
 
+  /// Of two operators that follow one another at once, rounding may put the start of the second before the end of the first, by less than
+  /// the nanosecond in which profilers count.
+  static bool starts_within(const Operator& op, const Operator& around) {
+    constexpr double half_a_nanosecond = 5e-4;
+    return op.start < around.end - half_a_nanosecond;
+  }
+
   /// Sorts operators by their start and finds the outermost of each kind, and the forward operator of each sequence number.
   void sort_operators() {
     struct Thread {
@@ -119,12 +145,12 @@ class Finder {
       const Kind kind = kind_of(*op);
       Thread& thread = threads[op->thread];
       const Operator*& around = thread.outermost[kind];
-      const bool inside = around != nullptr && op->start < around->end;
+      const bool inside = around != nullptr && starts_within(*op, *around);
       if (!inside) around = op;
       if (kind == forward) {
         // What runs inside a backward node is no layer of forward.
         const Operator* node = thread.outermost[backward];
-        if (node != nullptr && op->start < node->end) continue;
+        if (node != nullptr && starts_within(*op, *node)) continue;
         // The creator of a node comes last among the operators that carry its number: earlier ones only looked at it.
         forward_of_[op->thread][op->sequence] = around;
       } else if (kind == update) {
@@ -193,8 +219,9 @@ class Finder {
   void measure_forward(TrainingStep& step) const {
     Span span;
     for (const Operator* layer : step.layers) {
-      step.forward.push_back(launches_.busy(*layer));
-      launches_.visit(layer->start, layer->end, layer->thread, [&span](const Kernel& kernel) { span.add(kernel); });
+      step.forward.push_back(work_.busy(*layer));
+      work_.add_kernels(*layer, step.kernels.emplace_back());
+      work_.visit(layer->start, layer->end, layer->thread, [&span](double from, double to) { span.add(from, to); });
     }
     if (span.empty()) return;
     step.forward_start = span.start;
@@ -207,9 +234,9 @@ class Finder {
     for (const Node& node : nodes) end = std::max(end, node.op->end);
     Span span;
     double all = 0;
-    launches_.visit(begin, end, std::nullopt, [&](const Kernel& kernel) {
-      span.add(kernel);
-      all += kernel.end - kernel.start;
+    work_.visit(begin, end, std::nullopt, [&](double from, double to) {
+      span.add(from, to);
+      all += to - from;
     });
     if (!span.empty()) {
       step.backward_start = span.start;
@@ -235,11 +262,12 @@ class Finder {
         step.whole = step.whole && !is_gradient;
         continue;
       }
-      const double time = launches_.busy(*node.op);
+      const double time = work_.busy(*node.op);
       step.backward[layer->second] += time;
+      work_.add_kernels(*node.op, step.kernels[layer->second]);
       of_layers += time;
       if (!is_gradient) continue;
-      launches_.visit(seen, node.op->end, std::nullopt, [&ready](const Kernel& kernel) { ready = std::max(ready, kernel.end); });
+      work_.visit(seen, node.op->end, std::nullopt, [&ready](double /*from*/, double to) { ready = std::max(ready, to); });
       seen = node.op->end;
       step.gradients.push_back({layer->second, node.op, ready - step.backward_start});
     }
@@ -252,14 +280,14 @@ class Finder {
     auto at = std::lower_bound(updates_.begin(), updates_.end(), begin, [](const Operator* op, double time) { return op->start < time; });
     for (; at != updates_.end() && (*at)->start < end; ++at) {
       Span span;
-      launches_.visit((*at)->start, (*at)->end, (*at)->thread, [&span](const Kernel& kernel) { span.add(kernel); });
+      work_.visit((*at)->start, (*at)->end, (*at)->thread, [&span](double from, double to) { span.add(from, to); });
       if (!span.empty()) sum += span.end - span.start;
     }
     return sum;
   }
 
   const KinetoTrace* profile_;
-  Launches launches_;
+  Work work_;
   std::vector<Node> nodes_;                                                                // outermost, by time
   std::vector<const Operator*> updates_;                                                   // by time
   std::map<std::uint32_t, std::unordered_map<std::int64_t, const Operator*>> forward_of_;  // by thread and sequence number
@@ -274,7 +302,10 @@ void check(const KinetoTrace& profile) {
         "its operators have no \"Sequence number\", by which backward is matched with forward: the program ran without gradients, or its "
         "PyTorch was built without Kineto");
   }
-  if (profile.kernels.empty()) profile.lacks("the profile has no GPU kernels: it saw the CPU only");
+  if (profile.cpu_only() && !profile.gpu_operator.empty()) {
+    profile.lacks(fmt::format("the profile saw the CPU only, but {} runs on a GPU", profile.gpu_operator));
+  }
+  if (profile.kernels.empty() && !profile.cpu_only()) profile.lacks("the profile has calls that start GPU kernels, but no kernels");
   if (!any([](const Operator& op) { return op.forward_thread != 0 && op.sequence != KinetoTrace::none; })) {
     profile.lacks("the profile has no backward pass: it is of inference");
   }

@@ -70,6 +70,7 @@ class Profile:
     layers: list = field(default_factory=lambda: SMALL)
     steps: int = 5
     old: bool = False
+    cpu: bool = False  # the operators do the work themselves, and there is no GPU
     integer: bool = False  # whole microseconds of the epoch, else fractions since baseTimeNanoseconds
     world: int = 1  # more than one: DDP, its NCCL kernels on a stream of their own
     optimizer: bool = True
@@ -97,7 +98,7 @@ class Profile:
         return self.header() | {"traceEvents": list(self.events())}
 
     def header(self):
-        header = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Simulated GPU", "numSms": 80}]}
+        header = {"schemaVersion": 1} | ({} if self.cpu else {"deviceProperties": [{"id": 0, "name": "Simulated GPU", "numSms": 80}]})
         if not self.integer:
             header["baseTimeNanoseconds"] = EPOCH
         if self.world > 1:
@@ -107,6 +108,7 @@ class Profile:
     def events(self):
         self.random = random.Random(1)
         self.now, self.free, self.correlation, self.sequence, self.thread = 100 * US, {}, 0, 890, FORWARD
+        self.closed = {}  # spans of operators that have ended, the last of each name
         self.kept = []  # what an import must find in each step that counts
         events = self.events_of_steps()
         if self.shuffled:
@@ -147,6 +149,7 @@ class Profile:
                             if node is layer.nodes[0]:
                                 kernels += self.launch_all(layer.forward)
                         self.sequence += 1
+                self.own_time(kernels, layer.operator)
             if self.old:
                 with self.operator("Optimizer.zero_grad#SGD.zero_grad", "user_annotation"):
                     with self.operator("aten::zero_", number=self.sequence):
@@ -163,14 +166,18 @@ class Profile:
                         in_backward += self.launch_all(layer.sums)
                 for node in layer.nodes:
                     number -= 1
+                    done = len(kernels)
                     with self.node(node.name, number):
                         kernels += self.launch_all(node.kernels)
+                    self.own_time(kernels, node.name.rstrip("0") if self.old else node.name, done)
                     in_backward += kernels
                     for shape in node.shapes:
+                        done = len(kernels)
                         with self.accumulate(shape):
                             if self.old:
                                 with self.operator("aten::add_"):
                                     kernels += self.launch_all([1])
+                        self.own_time(kernels, "torch::autograd::AccumulateGrad", done)
                         in_backward += kernels
                         ready.append(in_backward[-1][1])
             self.thread = FORWARD
@@ -179,6 +186,7 @@ class Profile:
                     for size in (9, 13):
                         with self.operator("aten::_foreach_add_"):
                             update += self.launch_all([size])
+                self.own_time(update, "Optimizer.step#SGD.step")
         start = in_backward[0][0]
         return {"layers": [[sum(end - begin for begin, end in side) for side in pair] for pair in zip(forward, backward)],
                 "ready": [end - start for end in ready],
@@ -197,6 +205,7 @@ class Profile:
         self.now += 2 * US
         yield
         self.now += 1 * US
+        self.closed[name] = (start, self.now)
         self.emit(category, name, start, self.now - start, args)
 
     @contextlib.contextmanager
@@ -216,6 +225,11 @@ class Profile:
             if self.world > 1:
                 self.launch(("nccl", 90), stream=20)
 
+    def own_time(self, kernels, operator, done=0):
+        """On the CPU an operator's time takes the place of what it launched."""
+        if self.cpu:
+            kernels[done:] = [self.closed[operator]]
+
     def launch_all(self, kernels):
         """Launches them; returns the spans of those that count as a layer's time."""
         spans = [(kernel, self.launch(kernel)) for kernel in kernels]
@@ -227,6 +241,9 @@ class Profile:
         duration = round(duration * US * self.random.uniform(0.9, 1.1))
         duration -= duration % US if self.integer and duration > US else 0
         duration = max(duration, US) if self.integer else duration
+        if self.cpu:
+            self.now += duration
+            return self.now - duration, self.now
         self.correlation += 1
         start = max(self.now + 7 * US, self.free.get(stream, 0), self.free.get(7, 0) if kind == "nccl" else 0)
         self.free[stream] = start + duration + US

@@ -68,6 +68,9 @@ class Generated(ImportCase):
             ("cut off at the end", {"cut_end": True} | old),
             ("a step with another operator", {"other": (2,)}),
             ("embedding", {"layers": embedding}),
+            ("a CPU", {"cpu": True}),
+            ("a CPU, old", {"cpu": True} | old),
+            ("a CPU, cut off", {"cpu": True, "cut_start": True, "cut_end": True, "shuffled": True, "other": (2,), "steps": 9}),
             ("everything", {"world": 2, "integer": True, "odd": True, "shuffled": True, "cut_start": True, "cut_end": True, "other": (2,),
                             "steps": 9}),
         ]
@@ -85,10 +88,33 @@ class Generated(ImportCase):
                     self.assertEqual(trace["timing"]["iterations"], len(profile.kept))
                     dtype = {"c10::Half": "fp16", "c10::BFloat16": "bf16"}.get(profile.dtype, "fp32")
                     self.assertEqual(trace["model"], {"name": "mine", "batch": 8, "dtype": dtype})
-                    self.assertEqual(trace["device"], {"kind": "gpu", "name": "Simulated GPU"})
+                    self.assertEqual(trace["device"], {"kind": "cpu", "name": "CPU"} if profile.cpu else {"kind": "gpu", "name": "Simulated GPU"})
                     self.assertEqual((trace["provenance"]["kind"], trace["provenance"]["utc"]), ("imported", "2023-11-14T22:13:20Z"))
                     workers = f", one of {profile.world} workers" if profile.world > 1 else ""
                     self.assertEqual(trace["provenance"]["source"], f"torch.profiler trace mine.pt.trace{suffix}{workers}")
+
+    def test_a_profile_of_the_cpu_is_imported_with_its_caveat(self):
+        Profile(RESIDUAL, cpu=True).write(self.folder / "mine.json")
+        done = self.simctl("trace", "import", "mine.json", "-o", "out.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"\Asimctl: warning: a profile of the CPU alone: its times hold what the profiler costs [^\n]+\n\Z")
+        trace = self.trace()
+        self.assertIn("a profile of the CPU", trace["provenance"]["note"])
+        self.assertEqual((trace["timing"]["clock"], trace["timing"]["method"]), ("wall", "operators of the CPU"))
+        self.assertNotIn("kernels", trace["timing"])
+
+    def test_kernels_are_named_by_layer(self):
+        profile = Profile(RESIDUAL)
+        profile.write(self.folder / "mine.json")
+        kernels = self.import_profile("mine.json")["timing"]["kernels"]
+        self.assertEqual(list(kernels), [layer["name"] for layer in profile.trace()["layers"]])
+        self.assertEqual(kernels["conv2d_1"], ["gemm<float>", "Memset (Device)"])  # an upload is of no layer
+        self.assertEqual(kernels["add_1"], ["Memcpy DtoD (Device -> Device)", "gemm<float>"])
+        events, run = self.document(profile, "renamed.json")
+        names = {"void gemm<float>(int, float*)": "x" * 95 + "\N{GREEK SMALL LETTER MU}<(anonymous namespace)::f>(int, (bool)0)"}
+        for event in events:
+            event["name"] = names.get(event["name"], event["name"])
+        self.assertEqual(run()["timing"]["kernels"]["relu_1"], ["x" * 95 + "..."])
 
     def test_a_sum_of_gradients_belongs_to_no_layer_where_evaluate_function_holds_it(self):
         """Newer PyTorch adds up gradients before the evaluate_function of the node that made one of them ends."""

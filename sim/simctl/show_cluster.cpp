@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/fields.hpp"
+#include "base/table.hpp"
+#include "cluster/costs.hpp"
+#include "cluster/picture.hpp"
+#include "cluster/planned.hpp"
+#include "simctl/commands.hpp"
+
+namespace syncopate {
+
+namespace {
+
+using Cells = std::vector<std::string>;
+
+std::string describe_link(const Link& link) {
+  return fmt::format("{:.4g} Gb/s, {} end to end", link.bandwidth.value * 8 / 1e9, format_seconds(link.latency));
+}
+
+void show_regions(const Regions& regions) {
+  for (std::size_t a = 0; a < regions.list.size(); ++a) {
+    fmt::print("region {}: {} node{}\n", regions.list[a].name, regions.list[a].nodes, regions.list[a].nodes == 1 ? "" : "s");
+    for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
+      fmt::print("  to {}: {}\n", regions.list[b].name, describe_link(regions.wan[a][b]));
+    }
+  }
+}
+
+/// The all-reduces of a cluster as messages that have all links for themselves.
+class MessageTimes {
+ public:
+  explicit MessageTimes(const Cluster& cluster, Bytes bytes)
+      : cluster_(cluster),
+        bytes_(bytes),
+        network_(cluster, cluster.gpus_per_node, 0,
+                 CollectiveCosts(cluster, *default_all_reduce().algorithm, RankKind::gpu, bytes).fastest_region_order(), bytes) {}
+
+  Seconds of(const Collective& collective) const {
+    PlannedCollectives planned(cluster_, {&collective, std::string(collective.name), false, Bytes(0)}, network_, cluster_.gpus_per_node);
+    return planned(Operation::all_reduce, bytes_).times.from_equal_starts(bytes_);
+  }
+
+ private:
+  const Cluster& cluster_;
+  Bytes bytes_;
+  Network network_;
+};
+
+void print_cluster(const Document& document) {
+  const Cluster cluster = read_cluster(document);
+  fmt::print("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name());
+  if (cluster.gpus_per_node > 1) {
+    fmt::print("nodes: {} GPUs each, joined by {}\n", cluster.gpus_per_node, describe_link(cluster.intra_node));
+  }
+  if (cluster.regions) {
+    show_regions(*cluster.regions);
+  } else {
+    fmt::print("link: {}\n", describe_link(cluster.link));
+  }
+  fmt::print("reduction: {:.4g} s/B\n", cluster.reduce.value);
+  if (cluster.fit) {
+    fmt::print("fit: {:.4g} s + {:.4g} s/B over {} ranks, {}\n", cluster.fit->line.a.value, cluster.fit->line.b.value, cluster.fit->ranks,
+               cluster.fit->algorithm->name);
+  }
+  if (!cluster.source.empty()) fmt::print("source: {}\n", cluster.source);
+  constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
+  Cells header = {"all-reduce", "latency"};
+  for (const Bytes size : sizes) header.push_back(format_bytes(size));
+  constexpr int most_planned = 4096;
+  const bool planned = !cluster.fit && cluster.workers() <= most_planned && cluster.workers() > 1;
+  const MessageTimes messages(cluster, sizes.back());
+  if (planned) header.push_back(fmt::format("{} per message", format_bytes(sizes.back())));
+  std::vector<Cells> table = {header};
+  std::vector<std::string> order;
+  for (const Collective& collective : collectives()) {
+    const bool possible = !cluster.regions || cluster.fit || &collective == default_all_reduce().algorithm;
+    if (!possible || !can_carry_fit(cluster, collective)) continue;
+    const CollectiveCosts costs(cluster, collective, RankKind::gpu, sizes.back());
+    order = costs.region_order();
+    Cells row = {std::string(collective.name), format_seconds(costs.all_reduce_line().a)};
+    for (const Bytes size : sizes) row.push_back(format_seconds(costs(Operation::all_reduce, size).total()));
+    if (planned) row.push_back(format_seconds(messages.of(collective)));
+    table.push_back(row);
+  }
+  fmt::print("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));
+  if (!order.empty()) fmt::print("order of the regions, for {}: {}\n", format_bytes(sizes.back()), fmt::join(order, ", "));
+}
+
+void draw_cluster(const Document& document) {
+  const Cluster cluster = read_cluster(document);
+  if (cluster.nodes > most_nodes_in_picture) {
+    const Field nodes(document, "/nodes", document.root()["nodes"]);
+    nodes.fail_because(fmt::format("a picture of {} nodes cannot be read; draw a smaller cluster of the same shape, of at most {}",
+                                   cluster.nodes, most_nodes_in_picture));
+  }
+  fmt::print("{}", draw_network(cluster));
+}
+
+}  // namespace
+
+const ClusterView& cluster_view() {
+  static constexpr ClusterView view = {print_cluster, draw_cluster};
+  return view;
+}
+
+}  // namespace syncopate
