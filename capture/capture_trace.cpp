@@ -35,6 +35,7 @@ Trace capture_trace(const Network& network, const DeviceDescription& device, con
                   {"floor_s", recording.floor.value},
                   {"warmup", recording.warmup},
                   {"iterations", recording.busy.size()},
+                  {"optimizer", name_of(network.optimizer)},
                   {"forward_busy_s", summary.forward_busy.value},
                   {"backward_busy_s", summary.backward_busy.value},
                   {"iteration_s", summary.busy.iteration.median.value},

@@ -32,7 +32,6 @@ struct Array {
 struct DeviceDescription {
   std::string kind;  ///< trace/1's: "gpu" or "cpu"
   std::string name;
-  bool asynchronous = false;  ///< it works on while the host goes on: gaps arise where the host is late
   std::string clock;
   Json software = Json::object();  ///< versions of libraries, driver and compiler
   Json clocks = Json::object();    ///< frequencies now, for what they are worth
@@ -43,10 +42,6 @@ struct DeviceDescription {
 struct DeviceError : Error {
   explicit DeviceError(const std::string& message) : Error(ExitCode::cannot_write, message) {}
 };
-
-/// Of every device's update. Small, so that training on random numbers stays finite.
-inline constexpr float learning_rate = 1e-4F;
-inline constexpr float momentum = 0.9F;
 
 /// Trains one network. An iteration is begin(), forward() of every layer and of the loss, backward() of the loss and of the
 /// layers in reverse, update(); mark() in between records points in time. Work may be queued: only collect() waits for it.
@@ -64,7 +59,7 @@ class Device {
   virtual void begin(bool queue_first) = 0;
   virtual void forward(std::size_t layer) = 0;
   virtual void backward(std::size_t layer) = 0;
-  /// One step of stochastic gradient descent with momentum on all parameters.
+  /// One step of the network's optimizer on all parameters.
   virtual void update() = 0;
   virtual void mark() = 0;
   /// Seconds from the first mark since begin() to each, once the device has passed them all.
@@ -75,6 +70,8 @@ class Device {
   virtual void write(const Array& array, std::span<const float> values) = 0;
   virtual double loss() = 0;  ///< of the last forward
 
+  /// Whether it works on while the host goes on: gaps arise where the host is late.
+  virtual bool asynchronous() const = 0;
   virtual DeviceDescription describe() const = 0;
 };
 

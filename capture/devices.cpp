@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #ifndef SYNCOPATE_NO_CPU
@@ -20,11 +21,11 @@ namespace {
       "--device {}: this program was built without it, because {}; change that, remove the build folder and build again", device, reason));
 }
 
-std::unique_ptr<Device> make_cuda_device(const DeviceOptions& /*options*/) {
+std::unique_ptr<Device> make_cuda_device([[maybe_unused]] const DeviceOptions& options) {
 #ifdef SYNCOPATE_NO_CUDA
   fail_without("cuda", SYNCOPATE_NO_CUDA);
 #else
-  return make_cuda();
+  return make_cuda(options.gpu);
 #endif
 }
 
@@ -42,12 +43,16 @@ Layout cuda_layout(std::string_view dtype) { return dtype == "fp16" || dtype == 
 Layout cpu_layout(std::string_view /*dtype*/) { return Layout::channels_last; }
 
 constexpr std::array table = {
-    DeviceRow{"cuda", "an NVIDIA GPU, through cuDNN and cuBLAS", "fp32, tf32, fp16, bf16", make_cuda_device, 10, cuda_layout},
-    DeviceRow{"cpu", "the processor, through oneDNN", "fp32", make_cpu_device, 2, cpu_layout},
+    DeviceRow{"cuda", "an NVIDIA GPU, through cuDNN and cuBLAS", "fp32, tf32, fp16, bf16", make_cuda_device, false, 10, cuda_layout},
+    DeviceRow{"cpu", "the processor, through oneDNN", "fp32", make_cpu_device, true, 2, cpu_layout},
 };
 
 }  // namespace
 
 std::span<const DeviceRow> devices() { return table; }
+
+const DeviceRow& find_device(std::string_view name) {
+  return *std::find_if(table.begin(), table.end(), [name](const DeviceRow& row) { return row.name == name; });
+}
 
 }  // namespace syncopate::capture

@@ -10,6 +10,7 @@ namespace syncopate::capture {
 
 struct DeviceOptions {
   int threads = 1;  ///< of the processor
+  int gpu = 0;      ///< among those that CUDA_VISIBLE_DEVICES allows
 };
 
 /// One row of the table of devices.
@@ -19,11 +20,15 @@ struct DeviceRow {
   std::string_view dtypes;  ///< separated by commas
   /// Throws DeviceError when this program was built without it or the machine has none.
   std::unique_ptr<Device> (*make)(const DeviceOptions& options);
+  bool has_threads;                          ///< of which DeviceOptions say how many
   int warmup;                                ///< iterations before those that count, unless the user says otherwise
   Layout (*layout)(std::string_view dtype);  ///< of images
 };
 
 /// The table: to add a device, add a row.
 std::span<const DeviceRow> devices();
+
+/// The row of a name that the table has.
+const DeviceRow& find_device(std::string_view name);
 
 }  // namespace syncopate::capture

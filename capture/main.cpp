@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "capture/capture_trace.hpp"
+#include "capture/device_name.hpp"
 #include "capture/devices.hpp"
 #include "capture/plan_table.hpp"
 
@@ -28,6 +29,7 @@ struct Options {
   std::int64_t batch = 0;
   std::string dtype = "fp32";
   std::string device;
+  std::string optimizer = "sgd";
   std::string out;
   std::optional<int> warmup;
   int iterations = 30;
@@ -44,15 +46,16 @@ void add_options(CLI::App& app, Options& options) {
   app.set_version_flag("--version", version());
   app.add_option("--model", options.model, "model/1 file")->required();
   app.add_option("--batch", options.batch, "samples in an iteration")->required()->check(CLI::Range(std::int64_t{1}, largest_batch));
-  std::vector<std::string> names;
-  for (const DeviceRow& row : devices()) names.emplace_back(row.name);
   std::string meaning;
   for (const DeviceRow& row : devices())
     meaning += fmt::format("{}{}: {} ({})", meaning.empty() ? "" : "; ", row.name, row.meaning, row.dtypes);
-  app.add_option("--device", options.device, meaning)->check(CLI::IsMember(names));
+  app.add_option("--device", options.device, meaning + "; cuda:1 is the second GPU that CUDA_VISIBLE_DEVICES allows");
   app.add_option("--dtype", options.dtype, "number format; tf32 is fp32 whose products are rounded")
       ->capture_default_str()
       ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
+  app.add_option("--optimizer", options.optimizer, "whose step ends an iteration: sgd (with momentum) or adam")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"sgd", "adam"}));
   app.add_option("-o", options.out, "trace/1 file to write");
   std::string warmups;
   for (const DeviceRow& row : devices()) warmups += fmt::format("{}{} on {}", warmups.empty() ? "" : ", ", row.warmup, row.name);
@@ -73,13 +76,11 @@ void add_options(CLI::App& app, Options& options) {
 
 /// The row of the device that was asked for; a plan without one is for the first.
 const DeviceRow& chosen_device(const Options& options) {
-  if (options.device.empty() && !options.plan) throw UsageError("--device is missing: cuda or cpu");
-  const std::string name = options.device.empty() ? std::string(devices().front().name) : options.device;
-  const DeviceRow& row =
-      *std::find_if(devices().begin(), devices().end(), [&name](const DeviceRow& candidate) { return candidate.name == name; });
+  const bool any = options.device.empty() && options.plan;
+  const DeviceRow& row = any ? devices().front() : find_device(parse_device(options.device).kind);
   if (row.dtypes.find(options.dtype) == std::string_view::npos)
     throw UsageError(fmt::format("--dtype {}: the {} device computes in {}", options.dtype, row.name, row.dtypes));
-  if (options.threads != 1 && row.name != "cpu") throw UsageError("--threads is for --device cpu");
+  if (options.threads != 1 && !row.has_threads) throw UsageError(fmt::format("--threads: the {} device has none to set", row.name));
   return row;
 }
 
@@ -97,17 +98,18 @@ std::string command(const Options& options, int warmup) {
                                     std::to_string(warmup),
                                     "--iterations",
                                     std::to_string(options.iterations)};
+  if (options.optimizer != "sgd") words.insert(words.end(), {"--optimizer", options.optimizer});
   if (options.threads != 1) words.insert(words.end(), {"--threads", std::to_string(options.threads)});
   return command_line(words);
 }
 
 Recording record_with_progress(Device& device, std::size_t layers, int warmup, const Options& options) {
-  const int rounds = device.describe().asynchronous ? 2 : 1;
+  const int rounds = device.asynchronous() ? 2 : 1;
   ProgressBar progress(static_cast<std::size_t>(warmup + rounds * options.iterations), "iterations", !options.quiet);
   return record(device, layers, {warmup, options.iterations, [&progress] { progress.advance(); }});
 }
 
-void print_summary(const Options& options, const Trace& trace, const Summary& summary) {
+void print_summary(const Options& options, const Trace& trace, const Summary& summary, bool asynchronous) {
   fmt::print("{}: {}, batch {}, {}, {}\n", options.out, trace.model, trace.batch, trace.dtype, trace.device);
   fmt::print("forward {}, backward {}, update {}: {} in all, {:.4g} samples/s; {} gradients\n", format_seconds(*trace.forward_span),
              format_seconds(*trace.backward_span), format_seconds(trace.update),
@@ -117,17 +119,22 @@ void print_summary(const Options& options, const Trace& trace, const Summary& su
              format_seconds(summary.sum_of_layers), format_seconds(summary.busy.iteration.median),
              format_seconds(summary.busy.iteration.first), format_seconds(summary.busy.iteration.third), summary.busy.outliers,
              options.iterations);
+  if (!asynchronous) return;
+  const auto gaps = [](Seconds busy, Seconds span) { return 100 * std::max(0.0, 1 - busy / span); };
+  fmt::print("launch gaps, where the device waits for the host, take {:.1f}% of forward and {:.1f}% of backward\n",
+             gaps(summary.forward_busy, summary.forward_span), gaps(summary.backward_busy, summary.backward_span));
 }
 
 void capture(const Options& options) {
   const DeviceRow& row = chosen_device(options);
   if (!options.plan) check_output(options.out, {options.model});
-  const Network network = plan_network(read_model(Document::read(options.model)), options.batch, options.dtype, row.layout(options.dtype));
+  const Network network = plan_network(read_model(Document::read(options.model)), options.batch, options.dtype, row.layout(options.dtype),
+                                       options.optimizer == "adam" ? Optimizer::adam : Optimizer::sgd);
   if (options.plan) {
     fmt::print("{}", format_plan(network));
     return;
   }
-  const std::unique_ptr<Device> device = row.make({options.threads});
+  const std::unique_ptr<Device> device = row.make({options.threads, parse_device(options.device).index});
   device->set_up(network);
   const std::filesystem::path folder = std::filesystem::path(options.out).parent_path();
   make_writable_folder(folder.empty() ? "." : folder);
@@ -146,7 +153,7 @@ void capture(const Options& options) {
   trace.software["syncopate"] = version();
   trace.provenance.note = fmt::format("{}", fmt::join(summary.warnings, "; "));
   write_trace_file(options.out, trace, options.model);
-  if (!options.quiet) print_summary(options, trace, summary);
+  if (!options.quiet) print_summary(options, trace, summary, device->asynchronous());
   for (const std::string& warning : summary.warnings) fmt::print(stderr, "capture: warning: {}\n", warning);
 }
 

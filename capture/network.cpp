@@ -151,12 +151,13 @@ Attributes adaptive_window(const Shape& input, const ModelLayer& layer) {
   return window;
 }
 
-Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout) {
+Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout, Optimizer optimizer) {
   Network network;
   network.model = std::move(model);
   network.batch = batch;
   network.dtype = dtype;
   network.layout = layout;
+  network.optimizer = optimizer;
   network.element_bytes = static_cast<std::int64_t>(syncopate::element_bytes(dtype).value());
   require_possible(network);
   network.input_elements = batch * elements(network.model.input);
@@ -195,7 +196,7 @@ Network plan_network(Model model, std::int64_t batch, const std::string& dtype, 
     const auto bytes = static_cast<double>(network.parameter_bytes(described));
     memory.parameters += Bytes(described.parameters() * (bytes < 4 ? bytes + 4 : bytes));
     memory.gradients += Bytes(described.parameters() * bytes);
-    memory.momentum += Bytes(described.parameters() * 4);
+    memory.optimizer += Bytes(described.parameters() * 4 * optimizer_states(optimizer));
     memory.kept += kept_bytes(network, described);
   }
   memory.activations = Bytes(static_cast<double>(network.activation_bytes));

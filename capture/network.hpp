@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "capture/optimizer.hpp"
 #include "model/model.hpp"
 
 namespace syncopate::capture {
@@ -40,12 +41,12 @@ struct MemoryNeeds {
   Bytes input;
   Bytes parameters;  ///< for half precision with the optimiser's copy in fp32
   Bytes gradients;   ///< of parameters
-  Bytes momentum;
+  Bytes optimizer;   ///< its state: momentum, or two moments
   Bytes activations;
   Bytes activation_gradients;  ///< at most at one time
   Bytes kept;                  ///< by ops for their backward: attention's weights and their gradients, the winners of maxima, ...
 
-  Bytes total() const { return input + parameters + gradients + momentum + activations + activation_gradients + kept; }
+  Bytes total() const { return input + parameters + gradients + optimizer + activations + activation_gradients + kept; }
 };
 
 /// A model in training: its batch and number format, and where gradients flow. It knows no device.
@@ -54,6 +55,7 @@ struct Network {
   std::int64_t batch = 1;
   std::string dtype;  ///< "fp32", "tf32", "fp16" or "bf16"
   Layout layout = Layout::channels_first;
+  Optimizer optimizer = Optimizer::sgd;
   std::int64_t element_bytes = 4;  ///< of activations, and of the weights of layers that are no normalizations
   std::int64_t input_elements = 0;
   std::vector<NetworkLayer> layers;   ///< as model.layers
@@ -78,6 +80,6 @@ Attributes adaptive_window(const Shape& input, const ModelLayer& layer);
 void require_ops(const Network& network, std::string_view device, bool (*has)(std::string_view op));
 
 /// Throws InputError for a batch that no machine could hold and for an embedding that reads no ids.
-Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout);
+Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout, Optimizer optimizer = Optimizer::sgd);
 
 }  // namespace syncopate::capture

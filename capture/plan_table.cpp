@@ -24,10 +24,11 @@ std::string format_plan(const Network& network) {
   text += fmt::format("{} layers, {} tensors, {:.0f} parameters; {:.4g} GMACs of forward\n", network.layers.size(), network.model.tensors(),
                       network.model.parameters(), batch * network.model.macs() / 1e9);
   text += fmt::format(
-      "memory: {} = input {} + parameters {} + their gradients {} + momentum {} + activations {} + their gradients, at most at one time, {}"
+      "memory: {} = input {} + parameters {} + their gradients {} + the optimizer's state {} + activations {} + their gradients, at most "
+      "at one time, {}"
       " + what ops keep for backward {}\n",
       format_bytes(memory.total()), format_bytes(memory.input), format_bytes(memory.parameters), format_bytes(memory.gradients),
-      format_bytes(memory.momentum), format_bytes(memory.activations), format_bytes(memory.activation_gradients),
+      format_bytes(memory.optimizer), format_bytes(memory.activations), format_bytes(memory.activation_gradients),
       format_bytes(memory.kept));
   return text + "Libraries take working space besides, which depends on the algorithms that they choose.\n";
 }

@@ -62,9 +62,8 @@ constexpr double most_apart = 0.05;
 
 void warn_of(const Steadiness& found, std::size_t iterations, const std::string& which, std::vector<std::string>& warnings) {
   if (std::abs(found.drift) > most_apart) {
-    warnings.push_back(
-        fmt::format("the second half of the {} lasts {:+.1f}% longer than the first: the device's speed changed, capture again", which,
-                    100 * found.drift));
+    warnings.push_back(fmt::format("the second half of the {} took {:.1f}% {} than the first: the device's speed changed, capture again",
+                                   which, 100 * std::abs(found.drift), found.drift > 0 ? "longer" : "less"));
   }
   constexpr std::size_t one_in = 5;
   if (found.outliers * one_in > iterations) {
@@ -77,8 +76,9 @@ void warn_of_sum(const Summary& summary, std::vector<std::string>& warnings) {
   const double apart = summary.sum_of_layers / summary.busy.iteration.median - 1;
   if (std::abs(apart) <= most_apart) return;
   warnings.push_back(
-      fmt::format("the medians of the layers add up to {}, {:+.1f}% off the iteration's {}: capture again on a quieter machine",
-                  format_seconds(summary.sum_of_layers), 100 * apart, format_seconds(summary.busy.iteration.median)));
+      fmt::format("the medians of the layers add up to {}, {:.1f}% {} than the iteration's {}: capture again on a quieter machine",
+                  format_seconds(summary.sum_of_layers), 100 * std::abs(apart), apart > 0 ? "more" : "less",
+                  format_seconds(summary.busy.iteration.median)));
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ Recording record(Device& device, std::size_t layers, const RecordingOptions& opt
   repeat(options.warmup, true);
   recording.floor = measure_floor(device);
   recording.busy = repeat(options.iterations, true);
-  if (device.describe().asynchronous) recording.spans = repeat(options.iterations, false);
+  if (device.asynchronous()) recording.spans = repeat(options.iterations, false);
   return recording;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <new>
 
@@ -40,6 +41,21 @@ void for_each_element(std::int64_t batch, const Shape& shape, Copy copy) {
 void change_place(float* numbers, std::int64_t bytes) {
   madvise(numbers, static_cast<std::size_t>(bytes), MADV_DONTNEED);
   std::fill_n(numbers, bytes / static_cast<std::int64_t>(sizeof(float)), 0.0F);
+}
+
+void descend_sgd(float* value, const float* gradient, std::span<float> moving) {
+  for (std::size_t i = 0; i < moving.size(); ++i) {
+    moving[i] = momentum * moving[i] + gradient[i];
+    value[i] -= learning_rate * moving[i];
+  }
+}
+
+void descend_adam(float* value, const float* gradient, std::span<float> first, std::span<float> second, const AdamStep& step) {
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    first[i] = adam_beta1 * first[i] + (1 - adam_beta1) * gradient[i];
+    second[i] = adam_beta2 * second[i] + (1 - adam_beta2) * gradient[i] * gradient[i];
+    value[i] -= step.rate * first[i] / (step.scale * std::sqrt(second[i]) + adam_epsilon);
+  }
 }
 
 }  // namespace
@@ -98,7 +114,8 @@ void CpuDevice::build() {
     ops_.push_back(cpu_op(described.op->name)(layer_context(i)));
     sums_.push_back(sum_of(network.layers[i]));
     for (std::size_t tensor = 0; tensor < described.tensors.size(); ++tensor) {
-      momenta_.emplace_back(ops_[i]->parameters()[tensor].value.get_desc().get_size() / sizeof(float));
+      const std::size_t numbers = ops_[i]->parameters()[tensor].value.get_desc().get_size() / sizeof(float);
+      states_.emplace_back(static_cast<std::size_t>(optimizer_states(network.optimizer)), std::vector<float>(numbers));
       write({Array::Kind::parameter, i, tensor}, initial_values(described, i, tensor));
     }
   }
@@ -127,8 +144,8 @@ float* CpuDevice::gradient(std::size_t buffer) {
   return gradients_.get() + network_->buffers[buffer].offset / static_cast<std::int64_t>(sizeof(float));
 }
 
-CpuDevice::Sum CpuDevice::sum_of(const NetworkLayer& layer) {
-  Sum sum;
+CpuOp::Step CpuDevice::sum_of(const NetworkLayer& layer) {
+  CpuOp::Step sum;
   if (layer.contributions.size() < 2) return sum;
   const std::vector<dnnl::memory::desc> descs(layer.contributions.size(), flat_desc(layer.elements));
   sum.primitive = dnnl::sum({descs.front(), std::vector<float>(descs.size(), 1.0F), descs, engine_});
@@ -164,18 +181,18 @@ void CpuDevice::backward(std::size_t layer) {
 }
 
 void CpuDevice::update() {
-  auto velocity = momenta_.begin();
+  const AdamStep step = adam_step(++updates_);
+  auto state = states_.begin();
   for (const std::unique_ptr<CpuOp>& op : ops_) {
     for (const CpuParameter& parameter : op->parameters()) {
       auto* value = static_cast<float*>(parameter.value.get_data_handle());
       const auto* gradient = static_cast<const float*>(parameter.gradient.get_data_handle());
-      float* moving = velocity->data();
-      const std::size_t count = velocity->size();
-      for (std::size_t i = 0; i < count; ++i) {
-        moving[i] = momentum * moving[i] + gradient[i];
-        value[i] -= learning_rate * moving[i];
+      if (network_->optimizer == Optimizer::adam) {
+        descend_adam(value, gradient, (*state)[0], (*state)[1], step);
+      } else {
+        descend_sgd(value, gradient, (*state)[0]);
       }
-      ++velocity;
+      ++state;
     }
   }
 }
@@ -219,10 +236,10 @@ std::vector<float> CpuDevice::read(const Array& array) {
 }
 
 void CpuDevice::write(const Array& array, std::span<const float> values) {
-  if (array.kind == Array::Kind::parameter) {
+  if (array.kind == Array::Kind::parameter || array.kind == Array::Kind::parameter_gradient) {
     std::vector<float> copy(values.begin(), values.end());
     dnnl::memory plain(parameter(array).plain, engine_, copy.data());
-    dnnl::memory target = parameter(array).value;
+    dnnl::memory target = array.kind == Array::Kind::parameter ? parameter(array).value : parameter(array).gradient;
     dnnl::reorder(plain, target).execute(stream_, plain, target);
     return;
   }

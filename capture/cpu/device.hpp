@@ -26,6 +26,7 @@ class CpuDevice : public Device {
   std::vector<float> read(const Array& array) override;
   void write(const Array& array, std::span<const float> values) override;
   double loss() override;
+  bool asynchronous() const override { return false; }
   DeviceDescription describe() const override;
 
  private:
@@ -33,17 +34,13 @@ class CpuDevice : public Device {
     void operator()(float* memory) const;
   };
   using Block = std::unique_ptr<float, FreeMemory>;
-  struct Sum {
-    dnnl::sum primitive;
-    std::unordered_map<int, dnnl::memory> arguments;
-  };
 
   static Block allocate(std::int64_t elements);
   void build();
   CpuLayer layer_context(std::size_t index);
   float* output(std::size_t layer) { return layer == Model::input_layer ? input_.get() : outputs_[layer]; }
   float* gradient(std::size_t buffer);
-  Sum sum_of(const NetworkLayer& layer);
+  CpuOp::Step sum_of(const NetworkLayer& layer);
   /// Where an activation or its gradient lies, and the shape of its sample.
   std::pair<float*, Shape> find(const Array& array);
   const CpuParameter& parameter(const Array& array) { return ops_[array.layer]->parameters()[array.index]; }
@@ -57,9 +54,10 @@ class CpuDevice : public Device {
   Block gradients_;
   std::vector<float*> outputs_;
   std::vector<std::unique_ptr<CpuOp>> ops_;
-  std::vector<Sum> sums_;  // by layer; without a primitive where there is nothing to sum
+  std::vector<CpuOp::Step> sums_;  // by layer; without a primitive where there is nothing to sum
   std::vector<CpuLoss> losses_;
-  std::vector<std::vector<float>> momenta_;
+  std::vector<std::vector<std::vector<float>>> states_;  // the optimizer's, by parameter
+  int updates_ = 0;
   std::uint32_t iteration_ = 0;
   std::vector<Seconds> marks_;
 };

@@ -43,6 +43,14 @@ struct CpuLayer {
 /// A layer on the CPU. backward() reads what forward() left, and overwrites the gradients of inputs and parameters.
 class CpuOp {
  public:
+  using Arguments = std::unordered_map<int, dnnl::memory>;
+
+  /// A primitive and what it works on.
+  struct Step {
+    dnnl::primitive primitive;
+    Arguments arguments;
+  };
+
   explicit CpuOp(CpuLayer layer) : layer_(std::move(layer)) {}
   virtual ~CpuOp() = default;
   virtual void forward() = 0;
@@ -53,14 +61,6 @@ class CpuOp {
   std::vector<CpuParameter>& parameters() { return parameters_; }
 
  protected:
-  using Arguments = std::unordered_map<int, dnnl::memory>;
-
-  /// A primitive and what it works on.
-  struct Step {
-    dnnl::primitive primitive;
-    Arguments arguments;
-  };
-
   dnnl::memory view(const dnnl::memory::desc& desc, float* data) const { return {desc, layer_.engine, data}; }
   dnnl::memory new_memory(const dnnl::memory::desc& desc) const { return {desc, layer_.engine}; }
   void run(const dnnl::primitive& primitive, const Arguments& arguments) const { primitive.execute(layer_.stream, arguments); }

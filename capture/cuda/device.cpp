@@ -17,7 +17,7 @@ constexpr std::size_t fewest_marks = 128;
 
 }  // namespace
 
-CudaDevice::CudaDevice() {
+CudaDevice::CudaDevice(int gpu) {
   const auto require = [](cudaError_t status) {
     if (status == cudaSuccess) return;
     cudaGetLastError();
@@ -26,12 +26,17 @@ CudaDevice::CudaDevice() {
   };
   int count = 0;
   require(cudaGetDeviceCount(&count));
-  require(count == 0 ? cudaErrorNoDevice : cudaSetDevice(0));
+  if (count == 0) require(cudaErrorNoDevice);
+  if (gpu >= count) {
+    throw DeviceError(fmt::format("--device cuda:{}: there {} {} GPU{} here, counted from 0 (CUDA_VISIBLE_DEVICES says which)", gpu,
+                                  count == 1 ? "is" : "are", count, count == 1 ? "" : "s"));
+  }
+  require(cudaSetDevice(gpu));
   cudaDeviceProp properties = {};
-  require(cudaGetDeviceProperties(&properties, 0));
+  require(cudaGetDeviceProperties(&properties, gpu));
   name_ = static_cast<const char*>(properties.name);
   std::array<char, 32> bus = {};
-  require(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), 0));
+  require(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), gpu));
   nvml_ = std::make_unique<Nvml>(bus.data());
   try {
     tools_.stream = StreamHandle([](cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking); },
@@ -155,12 +160,13 @@ void CudaDevice::prepare_update() {
     first_descent_.push_back(descents_.size());
     for (const CudaParameter& parameter : op->parameters()) {
       const std::int64_t bytes = parameter.count() * number_bytes(Number::fp32);
-      auto* moving = optimizer_memory_.emplace_back(tools_.allocate(bytes)).as<float>();
+      auto* first = optimizer_memory_.emplace_back(tools_.allocate(bytes)).as<float>();
+      auto* second = network_->optimizer == Optimizer::adam ? optimizer_memory_.emplace_back(tools_.allocate(bytes)).as<float>() : nullptr;
       auto* master = parameter.number == Number::fp32 ? parameter.value.as<float>()
                                                       : optimizer_memory_.emplace_back(tools_.allocate(bytes)).as<float>();
       const auto tensor = static_cast<std::int64_t>(descents_.size());
       for (std::int64_t first = 0; first < parameter.count(); first += DescentPiece::elements) pieces.push_back({tensor, first});
-      descents_.push_back({master, parameter.value.data(), parameter.gradient.data(), moving, parameter.count(), parameter.number});
+      descents_.push_back({master, parameter.value.data(), parameter.gradient.data(), first, second, parameter.count(), parameter.number});
     }
   }
   if (descents_.empty()) return;
@@ -218,8 +224,8 @@ void CudaDevice::backward(std::size_t layer) {
 }
 
 void CudaDevice::update() {
-  descend(tools_.stream.get(), device_descents_.as<Descent>(), descent_pieces_.as<DescentPiece>(), descent_piece_count_, learning_rate,
-          momentum);
+  descend(tools_.stream.get(), device_descents_.as<Descent>(), descent_pieces_.as<DescentPiece>(), descent_piece_count_,
+          adam_step(++updates_));
   // The first iteration also loads kernels, which no later one does. Where the queue was full, the host waited for the device; the
   // shortest time knows least of that.
   if (iteration_ > 1)
@@ -243,6 +249,6 @@ std::vector<Seconds> CudaDevice::collect() {
   return times;
 }
 
-std::unique_ptr<Device> make_cuda() { return std::make_unique<CudaDevice>(); }
+std::unique_ptr<Device> make_cuda(int gpu) { return std::make_unique<CudaDevice>(gpu); }
 
 }  // namespace syncopate::capture

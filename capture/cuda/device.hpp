@@ -12,12 +12,12 @@
 
 namespace syncopate::capture {
 
-/// The first NVIDIA GPU that the CUDA runtime sees (the environment's CUDA_VISIBLE_DEVICES chooses), through cuDNN and cuBLAS
-/// in one stream. Ops that these lack, and those that frameworks do not leave to them, are kernels of our own.
+/// An NVIDIA GPU, counted from 0 among those that CUDA_VISIBLE_DEVICES allows, through cuDNN and cuBLAS in one stream. Ops that these lack,
+/// and those that frameworks do not leave to them, are kernels of our own.
 class CudaDevice : public Device {
  public:
   /// Throws DeviceError when there is no GPU that can be used.
-  CudaDevice();
+  explicit CudaDevice(int gpu = 0);
 
   void set_up(const Network& network) override;
   void begin(bool queue_first) override;
@@ -29,6 +29,7 @@ class CudaDevice : public Device {
   std::vector<float> read(const Array& array) override;
   void write(const Array& array, std::span<const float> values) override;
   double loss() override;
+  bool asynchronous() const override { return true; }
   DeviceDescription describe() const override;
 
  private:
@@ -78,6 +79,7 @@ class CudaDevice : public Device {
   DeviceMemory descent_pieces_;
   std::int64_t descent_piece_count_ = 0;
   std::uint32_t iteration_ = 0;
+  int updates_ = 0;
   std::vector<EventHandle> marks_;
   std::size_t marked_ = 0;
   HostClock::time_point begun_;
@@ -85,6 +87,6 @@ class CudaDevice : public Device {
 };
 
 /// Throws DeviceError when there is no GPU that can be used.
-std::unique_ptr<Device> make_cuda();
+std::unique_ptr<Device> make_cuda(int gpu = 0);
 
 }  // namespace syncopate::capture

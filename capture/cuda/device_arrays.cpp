@@ -100,7 +100,6 @@ DeviceDescription CudaDevice::describe() const {
   DeviceDescription description;
   description.kind = "gpu";
   description.name = name_;
-  description.asynchronous = true;
   description.clock = "CUDA events";
   int version = 0;
   check(cudaRuntimeGetVersion(&version), "cudaRuntimeGetVersion");

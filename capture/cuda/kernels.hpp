@@ -6,6 +6,7 @@
 #include <span>
 
 #include "capture/cuda/image.hpp"
+#include "capture/optimizer.hpp"
 
 // Kernels of our own. Each function queues one, and throws std::runtime_error when that fails. Numbers are read and written in
 // the queue's format and computed with in fp32; statistics, sums and what normalizations train are fp32 in memory, too.
@@ -40,7 +41,8 @@ struct Descent {
   float* master;         ///< what is trained
   void* value;           ///< what the layers read; the master itself, or its rounding
   const void* gradient;  ///< in the format of the value
-  float* momentum;
+  float* first;          ///< momentum, or Adam's first moment
+  float* second;         ///< Adam's second moment, or null
   std::int64_t count;
   Number number;  ///< of value and gradient
 };
@@ -52,8 +54,8 @@ struct DescentPiece {
   std::int64_t first;
 };
 
-/// Stochastic gradient descent with momentum on all tensors. Both lists lie on the device.
-void descend(cudaStream_t stream, const Descent* tensors, const DescentPiece* pieces, std::int64_t piece_count, float rate, float momentum);
+/// The optimizer's step on all tensors; `step` is Adam's. Both lists lie on the device.
+void descend(cudaStream_t stream, const Descent* tensors, const DescentPiece* pieces, std::int64_t piece_count, const AdamStep& step);
 
 // Arrangement.
 /// Rows of `width` numbers, the distance between which is `from_stride` and `to_stride`.

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "base/files.hpp"
-#include "capture/cpu/device.hpp"
+#include "capture/devices.hpp"
 #include "capture/random_values.hpp"
 
 // Trains a model and writes all that was computed into a new folder: <kind>.<iteration>.f32 for each kind of numbers, one array
@@ -103,19 +103,32 @@ void train(Device& device, const Network& network, std::size_t iteration, Folder
   device.update();
 }
 
-void run(const std::filesystem::path& model, std::int64_t batch, std::size_t iterations, const std::filesystem::path& path) {
-  const Network network = plan_network(read_model(Document::read(model)), batch, "fp32", Layout::channels_last);
-  CpuDevice device(1);
-  device.set_up(network);
-  disturb_vectors(device, network);
-  Folder folder(path);
-  folder.add("input", "$input", device.read({Array::Kind::input}));
+struct Options {
+  std::filesystem::path model;
+  std::int64_t batch;
+  std::size_t iterations;
+  std::filesystem::path folder;
+  std::string device = "cpu";
+  std::string dtype = "fp32";
+  std::string optimizer = "sgd";
+};
+
+void run(const Options& options) {
+  const DeviceRow& row = find_device(options.device);
+  const Network network = plan_network(read_model(Document::read(options.model)), options.batch, options.dtype, row.layout(options.dtype),
+                                       options.optimizer == "adam" ? Optimizer::adam : Optimizer::sgd);
+  const std::unique_ptr<Device> device = row.make({});
+  device->set_up(network);
+  disturb_vectors(*device, network);
+  Folder folder(options.folder);
+  folder.add("input", "$input", device->read({Array::Kind::input}));
   for (const std::size_t head : network.heads) {
-    const std::int64_t classes = CpuLayer::width(network.shape(head));
+    const Shape& shape = network.shape(head);
+    const std::int64_t classes = shape.size() == 3 ? shape[0] : shape.back();
     folder.add_head(network.model.layers[head].name, random_labels(network.layers[head].elements / classes, classes));
   }
-  for (std::size_t iteration = 0; iteration < iterations; ++iteration) train(device, network, iteration, folder);
-  add_tensors(folder, fmt::format("parameters.{}", iterations), device, network, Array::Kind::parameter);
+  for (std::size_t iteration = 0; iteration < options.iterations; ++iteration) train(*device, network, iteration, folder);
+  add_tensors(folder, fmt::format("parameters.{}", options.iterations), *device, network, Array::Kind::parameter);
   folder.finish();
 }
 
@@ -124,12 +137,12 @@ void run(const std::filesystem::path& model, std::int64_t batch, std::size_t ite
 }  // namespace syncopate::capture
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    fmt::print(stderr, "usage: capture_values MODEL BATCH ITERATIONS FOLDER\n");
+  if (argc != 8) {
+    fmt::print(stderr, "usage: capture_values MODEL BATCH ITERATIONS FOLDER cpu|cuda DTYPE sgd|adam\n");
     return 2;
   }
   try {
-    syncopate::capture::run(argv[1], std::stoll(argv[2]), std::stoul(argv[3]), argv[4]);
+    syncopate::capture::run({argv[1], std::stoll(argv[2]), std::stoul(argv[3]), argv[4], argv[5], argv[6], argv[7]});
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "capture_values: {}\n", error.what());

@@ -35,6 +35,10 @@ def has_gpu():
     return shutil.which("nvidia-smi") is not None and subprocess.run(["nvidia-smi", "-L"], capture_output=True, check=False).stdout != b""
 
 
+def simulates():
+    return pathlib.Path(SIMCTL).exists() and subprocess.run([SIMCTL, "list", "schedules"], capture_output=True, check=False).returncode == 0
+
+
 class CaptureCase(Case):
     def setUp(self):
         super().setUp()
@@ -121,6 +125,7 @@ class Captured(CaptureCase):
         self.assertIn("syncopate", trace["software"])
         timing = trace["timing"]
         self.assertEqual(timing["iterations"], 40)
+        self.assertEqual(timing["optimizer"], "sgd")
         self.assertEqual(timing["clock"], "CPU time of the thread")
         self.assertIn("conv1", timing["kernels"])
         # A property of medians, on the thread's own clock: others on the machine hardly disturb it.
@@ -130,7 +135,7 @@ class Captured(CaptureCase):
             self.assertLess(abs(total / timing["iteration_s"] - 1), 0.05)
         self.assertIn("samples/s", finished.stdout)
 
-    @unittest.skipUnless(pathlib.Path(SIMCTL).exists(), "needs simctl")
+    @unittest.skipUnless(simulates(), "needs a simctl with SimGrid")
     def test_capture_then_simulate(self):
         self.assertEqual(self.capture("--quiet", out="trace.json").returncode, 0)
         shown = self.simctl("show", "trace.json")
@@ -153,6 +158,17 @@ class Captured(CaptureCase):
         self.assertEqual(finished.returncode, 5)
         self.assertIn("standard output cannot be written: No space left on device", finished.stderr)
 
+    def test_adam_takes_longer_and_is_named(self):
+        self.write("wide.json", {**TINY, "layers": [{"name": "flat", "op": "flatten"}, {"name": "fc", "op": "linear", "out_features": 20000}]})
+        updates = {}
+        for optimizer in ("sgd", "adam"):
+            self.assertEqual(self.capture("--optimizer", optimizer, model="wide.json").returncode, 0)
+            trace = json.loads((self.folder / "trace-out.json").read_text())
+            self.assertEqual(trace["timing"]["optimizer"], optimizer)
+            self.assertEqual("--optimizer adam" in trace["provenance"]["command"], optimizer == "adam")
+            updates[optimizer] = trace["update_s"]
+        self.assertGreater(updates["adam"], updates["sgd"])
+
     def test_several_threads_are_timed_on_the_wall(self):
         self.assertEqual(self.capture("--threads", 2).returncode, 0)
         trace = json.loads((self.folder / "trace-out.json").read_text())
@@ -165,7 +181,9 @@ class Refused(CaptureCase):
     def test_usage(self):
         table = [
             ({"device": None}, [], "--device is missing: cuda or cpu"),
-            ({"device": "tpu"}, [], "--device: tpu not in {cuda,cpu}"),
+            ({"device": "tpu"}, [], "--device tpu: expected cuda, cuda:N or cpu"),
+            ({"device": "cuda:x"}, [], "--device cuda:x: expected cuda:N, where N counts GPUs from 0"),
+            ({"device": "cpu:1"}, [], "--device cpu:1: the processor has no number"),
             ({"out": None}, [], "-o: the name of a file is missing"),
             ({"out": "."}, [], "-o .: this is a folder; name a file in it"),
             ({"out": "new/"}, [], "-o new/: this is a folder; name a file in it"),
@@ -176,7 +194,8 @@ class Refused(CaptureCase):
             ({"batch": 10**30}, [], "--batch"),
             ({}, ["--dtype", "fp64"], "--dtype: fp64 not in {fp32,tf32,fp16,bf16}"),
             ({}, ["--dtype", "bf16"], "--dtype bf16: the cpu device computes in fp32"),
-            ({"device": "cuda"}, ["--threads", 2], "--threads is for --device cpu"),
+            ({"device": "cuda"}, ["--threads", 2], "--threads: the cuda device has none to set"),
+            ({}, ["--optimizer", "lamb"], "--optimizer: lamb not in {sgd,adam}"),
             ({}, ["--iterations", 29], "--iterations: Value 29 not in range 30 to 100000"),
             ({}, ["--warmup", 0], "--warmup"),
             ({}, ["--threads", 0], "--threads"),
@@ -214,6 +233,7 @@ class Refused(CaptureCase):
     @unittest.skipIf(has_gpu(), "this machine has a GPU")
     def test_no_gpu(self):
         self.check_refused(self.capture(device="cuda"), 5, "--device cuda: ")
+        self.check_refused(self.capture(device="cuda:3"), 5, "--device cuda: ")
 
     @unittest.skipIf(b"__asan_init" in pathlib.Path(CAPTURE).read_bytes(), "a sanitized program takes more address space than any limit")
     def test_more_memory_than_there_is(self):

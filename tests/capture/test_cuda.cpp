@@ -24,11 +24,7 @@ struct Format {
 
 const std::vector<Format> formats = {{"fp32", 1e-4}, {"tf32", 5e-3}, {"fp16", 1e-2}, {"bf16", 5e-2}};
 
-Layout gpu_layout(const std::string& dtype) {
-  const auto row = std::find_if(devices().begin(), devices().end(), [](const DeviceRow& candidate) { return candidate.name == "cuda"; });
-  REQUIRE(row != devices().end());
-  return row->layout(dtype);
-}
+Layout gpu_layout(const std::string& dtype) { return find_device("cuda").layout(dtype); }
 
 Model model_of(const std::string& input, const std::string& layers) {
   const std::string text = fmt::format(R"({{"format": "model/1", "name": "net", "input": {}, "layers": [{}]}})", input, layers);
@@ -38,9 +34,9 @@ Model model_of(const std::string& input, const std::string& layers) {
 /// A model on both devices: fp32 on the CPU, `dtype` on the GPU.
 class Both {
  public:
-  Both(const Model& model, std::int64_t batch, const std::string& dtype)
-      : cpu_network_(plan_network(model, batch, "fp32", Layout::channels_last)),
-        gpu_network_(plan_network(model, batch, dtype, gpu_layout(dtype))) {
+  Both(const Model& model, std::int64_t batch, const std::string& dtype, Optimizer optimizer = Optimizer::sgd)
+      : cpu_network_(plan_network(model, batch, "fp32", Layout::channels_last, optimizer)),
+        gpu_network_(plan_network(model, batch, dtype, gpu_layout(dtype), optimizer)) {
     cpu.set_up(cpu_network_);
     gpu.set_up(gpu_network_);
   }
@@ -197,11 +193,32 @@ TEST_SUITE("Does the GPU compute what the CPU does?") {
     }
   }
 
-  TEST_CASE("updates, with momentum") {
+  TEST_CASE("three updates from the same gradients") {
+    for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::adam}) {
+      for (const Format& format : formats) {
+        CAPTURE(name_of(optimizer));
+        CAPTURE(format.dtype);
+        Both both(model_of("[2, 4, 4]", branches), 8, format.dtype, optimizer);
+        for (const std::int64_t step : {23, 31, 43}) {
+          for_each_parameter(both.network(), [&](std::size_t layer, std::size_t i) {
+            const std::int64_t count = elements(both.network().model.layers[layer].tensors[i].shape);
+            both.write({Array::Kind::parameter_gradient, layer, i}, numbers(count, step));
+          });
+          both.each([](Device& device) { device.update(); });
+        }
+        // Biases begin at zero, so that they are the sums of their updates.
+        for_each_parameter(both.network(), [&](std::size_t layer, std::size_t i) {
+          const Array parameter = {Array::Kind::parameter, layer, i};
+          check_close(both.gpu.read(parameter), both.cpu.read(parameter), format.tolerance);
+        });
+      }
+    }
+  }
+
+  TEST_CASE("training, with momentum") {
     for (const Format& format : formats_of_networks) {
       CAPTURE(format.dtype);
       Both both(model_of("[2, 4, 4]", branches), 8, format.dtype);
-      // Biases begin at zero, so that they are the sums of their updates.
       for (int iteration = 0; iteration < 3; ++iteration) {
         both.train();
         both.each([](Device& device) { device.update(); });
@@ -255,7 +272,7 @@ TEST_SUITE("Does the GPU measure what it should?") {
     const DeviceDescription description = CudaDevice().describe();
     CHECK(description.kind == "gpu");
     CHECK_FALSE(description.name.empty());
-    CHECK(description.asynchronous);
+    CHECK(CudaDevice().asynchronous());
     for (const char* key : {"cuda_runtime", "cuda_driver", "cudnn", "cublas"}) CHECK(description.software.contains(key));
   }
 }

@@ -87,7 +87,7 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
     CHECK(network.memory.input == Bytes(8 * 50 * 4));
     CHECK(network.memory.parameters == Bytes(4 * parameters));
     CHECK(network.memory.gradients == Bytes(4 * parameters));
-    CHECK(network.memory.momentum == Bytes(4 * parameters));
+    CHECK(network.memory.optimizer == Bytes(4 * parameters));
     CHECK(network.memory.activations == Bytes(3 * 3328 + 512));  // 3200 and 320 bytes in steps of 256
     // At the turn of b: what c and the addition left for it and their sum, which it then works on in place. 8 x 100 numbers are
     // 3200 bytes, in steps of 256: 3328.

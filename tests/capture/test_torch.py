@@ -1,4 +1,7 @@
-"""Does the CPU compute what PyTorch makes of the same model: outputs, losses, gradients and updates?"""
+"""Does a device compute what PyTorch makes of the same model: outputs, losses, gradients and updates?
+
+The CPU in fp32, unless CAPTURE_DEVICE and CAPTURE_DTYPE name another: a borrowed GPU may have no oneDNN to be compared with.
+"""
 import json
 import os
 import pathlib
@@ -21,10 +24,13 @@ except ImportError:
     torch = None
 
 CAPTURE_VALUES = os.environ.get("CAPTURE_VALUES", str(ROOT / "build/capture_values"))
+DEVICE, DTYPE = os.environ.get("CAPTURE_DEVICE", "cpu"), os.environ.get("CAPTURE_DTYPE", "fp32")
 ITERATIONS = 3
 # Errors relative to the largest number of a tensor, or to the loss. An update is what all iterations together added.
 TOLERANCES = {"output": 1e-5, "output gradient": 1e-4, "gradient": 1e-4, "update": 1e-4, "loss": 1e-5}
-ROUNDING = 2.0**-24  # of a number in fp32
+if (DEVICE, DTYPE) != ("cpu", "fp32"):
+    TOLERANCES = dict.fromkeys(TOLERANCES, {"fp32": 1e-4, "tf32": 5e-3, "fp16": 1e-2, "bf16": 5e-2}[DTYPE])
+ROUNDING = 2.0**{"fp16": -11, "bf16": -8}.get(DTYPE, -24)  # of a parameter
 
 
 def model_of(name):
@@ -54,8 +60,9 @@ def narrow_alexnet():
 class Captured:
     """What the device computed: `iterations` as torch_reference.Computed, `parameters` and dropouts' `factors` of each."""
 
-    def __init__(self, path, layers, batch, input_shape, folder):
-        subprocess.run([CAPTURE_VALUES, path, str(batch), str(ITERATIONS), folder], check=True, timeout=300)
+    def __init__(self, path, layers, batch, input_shape, folder, optimizer):
+        subprocess.run([CAPTURE_VALUES, path, str(batch), str(ITERATIONS), folder, DEVICE, DTYPE, optimizer], check=True, timeout=300)
+        self.optimizer = optimizer
         index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
         shapes = {"$input": [batch, *input_shape]} | {layer["name"]: [batch, *layer["shape"]] for layer in layers}
         tensors = {name: shape for layer in layers for name, shape in layer["tensors"]}
@@ -126,7 +133,8 @@ def compare_layers(layers, found):
     for i, iteration in enumerate(found.iterations):
         expected = torch_reference.follow(layers, found.parameters[i], found.input, found.heads, found.factors[i], iteration)
         comparison.iteration(f"iteration {i}", iteration, expected)
-    trained = torch_reference.update(found.parameters[0], [iteration.gradients for iteration in found.iterations])
+    trained = torch_reference.update(found.parameters[0], [iteration.gradients for iteration in found.iterations],
+                                     found.optimizer)
     comparison.update("all iterations", found.parameters[0], found.parameters[-1], trained)
     return comparison
 
@@ -154,15 +162,15 @@ class Torch(unittest.TestCase):
         self.folder = pathlib.Path(scratch.name)
         torch.set_num_threads(1)
 
-    def check(self, model, batch, comparisons):
+    def check(self, model, batch, comparisons, optimizer="sgd"):
         """Returns what was captured."""
         path = self.folder / f"{model['name']}.json"
         path.write_text(json.dumps(model), encoding="utf-8")
         layers = oracle.read(path)
-        found = Captured(path, layers, batch, model["input"], self.folder / model["name"])
+        found = Captured(path, layers, batch, model["input"], self.folder / f"{model['name']}.{optimizer}", optimizer)
         unread = {layer["name"] for layer in layers} - {name for layer in layers for name in layer["inputs"]}
         self.assertEqual({name for name, _ in found.heads}, unread)
-        for compare in comparisons:
+        for compare in comparisons if DTYPE == "fp32" else [compare_layers]:
             mistakes = compare(layers, found).mistakes
             self.assertEqual(mistakes[:5], [], f"{model['name']}, {compare.__name__}: {len(mistakes)} differences, the first above")
         return found
@@ -177,6 +185,10 @@ class Torch(unittest.TestCase):
         ops = set(re.findall(r'Row\{"(\w+)", make_\w+\}', table))
         self.assertGreater(len(ops), 20)
         self.assertEqual({layer["op"] for _, _, layers in SMALL.values() for layer in layers}, ops)
+
+    def test_adam(self):
+        self.check(model_of("resnet20"), 4, [compare_layers], "adam")
+        self.check(*small("readers"), [compare_layers], "adam")
 
     def test_resnet20(self):
         self.check(model_of("resnet20"), 4, [compare_layers])

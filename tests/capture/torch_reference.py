@@ -79,10 +79,13 @@ def follow(layers, parameters, input_values, heads, drawn, found):
     return expected.settle(layers)
 
 
-def update(parameters, gradients):
-    """The parameters after a step for each of `gradients`."""
+def update(parameters, gradients, optimizer):
+    """The parameters after a step of "sgd" or "adam" for each of `gradients`."""
     parameters = {name: values.clone() for name, values in parameters.items()}
-    optimizer = torch.optim.SGD(parameters.values(), lr=LEARNING_RATE, momentum=MOMENTUM)
+    if optimizer == "adam":
+        optimizer = torch.optim.Adam(parameters.values(), lr=LEARNING_RATE)
+    else:
+        optimizer = torch.optim.SGD(parameters.values(), lr=LEARNING_RATE, momentum=MOMENTUM)
     for step in gradients:
         for name, values in parameters.items():
             values.grad = step[name]
