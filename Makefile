@@ -9,7 +9,7 @@ PACKAGES := $(CAPTURE_PACKAGES) libsimgrid-dev python3-matplotlib python3-pandas
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint bench papers picture build capture packages debug clean
+.PHONY: demo test lint bench papers picture build capture gpu gpu-bundle packages debug clean
 
 demo: build
 	build/simctl run scenarios/scalability.json -o results/scalability --timeline 84-89
@@ -48,6 +48,15 @@ capture: packages
 	cmake --preset capture
 	cmake --build --preset capture
 
+# What a borrowed GPU can tell in nine minutes, into the folder OUT: capture/gpu/README.md. Installs nothing.
+gpu:
+	capture/on_gpu.sh $(or $(OUT),results/gpu) $(GPU_OPTIONS)
+
+# What such a machine lacks to build the capturer, packed to travel with this folder.
+gpu-bundle: PACKAGES := $(CAPTURE_PACKAGES)
+gpu-bundle: packages
+	capture/gpu/make_bundle.sh
+
 # With sanitizers; `ctest --preset debug` then runs the tests.
 debug: packages
 	cmake --preset debug > /dev/null
@@ -61,4 +70,4 @@ packages:
 	fi
 
 clean:
-	rm -rf build build-debug build-capture results
+	rm -rf build build-debug build-capture build-gpu .gpu-bundle results

@@ -1,0 +1,50 @@
+"""What is captured and profiled, the most valuable first."""
+
+from typing import NamedTuple
+
+DTYPES = ["fp32", "bf16", "tf32", "fp16"]
+# The networks of the five papers at their batch sizes.
+PAPERS = [("resnet50", 32), ("googlenet_bvlc", 64), ("resnet50", 64), ("densenet201", 64), ("resnet152", 128), ("inception_v4", 128),
+          ("densenet161", 64), ("vgg11", 64), ("alexnet_mxnet", 64), ("resnet20", 128), ("sasgd_cifar10", 64), ("sasgd_nlcf", 1)]
+OTHERS = [("bert_base", 32), ("googlenet", 64), ("alexnet", 64)]
+BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256]  # of ResNet-50: how times grow with the batch
+REHEARSAL = [("sasgd_cifar10", 4), ("resnet20", 4)]  # small enough for a processor
+
+
+class Job(NamedTuple):
+    """A network in training; the kind of the job is "capture" or "profile"."""
+    kind: str
+    model: str
+    batch: int
+    dtype: str
+
+    @property
+    def optimizer(self):
+        """As the network is trained in practice."""
+        return "adam" if self.model.startswith("bert") else "sgd"
+
+    @property
+    def network(self):
+        return f"{self.model}-b{self.batch}-{self.dtype}"
+
+    @property
+    def name(self):
+        return f"{self.kind}:{self.network}"
+
+
+def jobs(device):
+    """In the order in which they should run."""
+    if device == "cpu":
+        return of_kind("capture", REHEARSAL, "fp32") + of_kind("profile", REHEARSAL, "fp32")
+    first = of_kind("capture", PAPERS, "fp32") + of_kind("profile", [("resnet50", 32)], "fp32") + of_kind("capture", OTHERS[:1], "fp32")
+    bf16 = of_kind("capture", PAPERS + OTHERS[:1], "bf16") + of_kind("profile", [("resnet50", 32), ("bert_base", 32)], "bf16")
+    compared = of_kind("profile", PAPERS[1:2] + PAPERS[3:] + OTHERS, "fp32")
+    rest = [job for dtype in DTYPES[2:] for job in of_kind("capture", PAPERS + OTHERS[:1], dtype)]
+    rest += [job for dtype in DTYPES for job in of_kind("capture", OTHERS[1:], dtype)]
+    growth = [job for dtype in DTYPES for job in of_kind("capture", [("resnet50", batch) for batch in BATCHES], dtype)]
+    more = [job for dtype in DTYPES for job in of_kind("profile", PAPERS + OTHERS, dtype)]
+    return list(dict.fromkeys(first + bf16 + compared + rest + growth + more))
+
+
+def of_kind(kind, networks, dtype):
+    return [Job(kind, model, batch, dtype) for model, batch in networks]

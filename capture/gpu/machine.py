@@ -1,0 +1,134 @@
+"""What a machine has of what capture and PyTorch need on a GPU, and how to mend what it lacks."""
+
+import csv
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+# nvidia-smi's names for what is asked of each GPU; it says "[N/A]" where a card does not know.
+GPU_FIELDS = ["index", "name", "driver_version", "compute_cap", "memory.total", "power.limit", "clocks.sm", "clocks.mem", "clocks.max.sm",
+              "clocks.max.mem", "mig.mode.current", "ecc.mode.current", "temperature.gpu", "utilization.gpu"]
+NUMBERS = {"index", "memory.total", "power.limit", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "temperature.gpu",
+           "utilization.gpu"}
+PACKAGES = ["torch", "torchvision", "transformers", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "nvidia-cublas"]
+# Asked in a process of its own: importing PyTorch takes seconds and memory, and may fail in many ways.
+ASK_TORCH = """import json, torch
+print(json.dumps({"version": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
+                  "sees_gpu": torch.cuda.is_available(), "kineto": torch.autograd.kineto_available()}))"""
+
+
+def output_of(*command, timeout=60):
+    """What a program prints, or None where it is not there or fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def version_in(text):
+    """The first number with dots in it."""
+    found = re.search(r"\d+(\.\d+)+", text or "")
+    return found and found[0]
+
+
+def gpus():
+    """What nvidia-smi says of each GPU."""
+    found = output_of("nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader,nounits")
+    cards = []
+    for row in csv.reader((found or "").splitlines(), skipinitialspace=True):
+        if len(row) == len(GPU_FIELDS):
+            cards.append({name: read(name, value) for name, value in zip(GPU_FIELDS, row)})
+    return cards
+
+
+def read(name, value):
+    if value.strip("[]") in ("N/A", "Not Supported", "Unknown Error"):
+        return None
+    try:
+        return float(value) if name in NUMBERS else value
+    except ValueError:
+        return None
+
+
+def nvidia_folders():
+    """Where Python packages put CUDA's libraries."""
+    try:
+        import nvidia
+    except ImportError:
+        return []
+    return [library for folder in nvidia.__path__ for library in sorted(Path(folder).glob("*/lib")) if library.is_dir()]
+
+
+def packages():
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    return found
+
+
+def look():
+    """What is here, as the report has it; None stands for what is not."""
+    torch = output_of(sys.executable, "-c", ASK_TORCH)
+    processor = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
+    return {
+        "gpus": gpus(),
+        "visible": os.environ.get("CUDA_VISIBLE_DEVICES"),
+        "processor": processor[1] if processor else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "architecture": platform.machine(),
+        "python": platform.python_version(),
+        "packages": packages(),
+        "torch": json.loads(torch) if torch else None,
+        "nvcc": version_in((output_of("nvcc", "--version") or "").partition("release")[2]),
+        "cmake": version_in(output_of("cmake", "--version")),
+        "ninja": version_in(output_of("ninja", "--version")),
+        "g++": version_in(output_of("g++", "-dumpfullversion")),
+        "compute-sanitizer": shutil.which("compute-sanitizer") is not None,
+    }
+
+
+def lacks(found):
+    """What is missing: (what, what cannot be done then, how to mend it)."""
+    table = [
+        (not found["gpus"], "an NVIDIA GPU", "tests on the GPU, captures, measurements of the node",
+         "nvidia-smi must list one: install the driver, or pass the device into the container (--gpus all)"),
+        (not found["cmake"], "cmake", "building", "install CMake 3.25 or later (pip install cmake)"),
+        (not found["ninja"], "ninja", "building", "install Ninja (pip install ninja)"),
+        (not found["g++"], "g++", "building", "install g++ 12 or later"),
+        (not found["nvcc"], "nvcc", "building for the GPU", "install the CUDA Toolkit, or put its bin folder into PATH"),
+        (not found["torch"], "PyTorch", "profiles to compare captures with", "put the Python that has it first in PATH (pip install torch)"),
+        (found["torch"] and not found["torch"]["kineto"], "Kineto in PyTorch", "profiles to compare captures with",
+         "take a build of PyTorch from pytorch.org; Debian's has none"),
+        (found["torch"] and found["gpus"] and not found["torch"]["sees_gpu"], "a GPU for PyTorch", "profiles to compare captures with",
+         "its build must be for CUDA and its CUDA no newer than the driver's"),
+    ]
+    missing = [{"what": what, "then_not": then_not, "mend": mend} for absent, what, then_not, mend in table if absent]
+    for card in found["gpus"]:
+        if number(card["compute_cap"]) < 7.5 and number(found["nvcc"]) >= 13:
+            missing.append({"what": f"a CUDA Toolkit for GPU {card['index']:.0f}", "then_not": "tests on the GPU, captures, measurements of the node",
+                            "mend": "CUDA 13 has no code for compute capabilities below 7.5; take CUDA 12 and cuDNN 9.10 at the latest"})
+        if card["mig.mode.current"] == "Enabled":
+            missing.append({"what": f"the whole of GPU {card['index']:.0f}", "then_not": "times of the whole card",
+                            "mend": "it is cut into MIG instances; name one in CUDA_VISIBLE_DEVICES and say so wherever its times are used"})
+    return missing
+
+
+def number(text):
+    """A version's first two parts, or what compares with nothing."""
+    found = re.match(r"\d+(\.\d+)?", text or "")
+    return float(found[0]) if found else float("nan")
+
+
+def slug(name):
+    """"NVIDIA H100 80GB HBM3" as part of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower().replace("nvidia", "")).strip("-") or "device"

@@ -1,0 +1,325 @@
+"""Does a session on a borrowed GPU do each of its steps whatever happens to the others, and bring back what it found?"""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import time
+import unittest
+
+from support import ROOT, SIMCTL, Case
+
+sys.path[:0] = [str(ROOT / "capture/gpu"), str(ROOT / "tests/traces")]
+
+import jobs
+import machine
+import results
+import session as sessions
+import steps
+from kineto_writer import RESIDUAL, Profile
+from running import Failed, Session, Skipped
+
+CAPTURE = pathlib.Path(os.environ.get("CAPTURE", ROOT / "build/capture"))
+PROGRAMS = CAPTURE.parent
+H100 = "0, NVIDIA H100 80GB HBM3, 580.159.04, 9.0, 81559, 700.00, 345, 2619, 1980, 2619, Disabled, Enabled, 31, 0"
+OTHER = "1, NVIDIA A100-SXM4-40GB, 580.159.04, 8.0, 40960, [N/A], 210, 1215, 1410, 1215, Enabled, Enabled, 27, [N/A]"
+
+
+class GpuCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.out = self.folder / "out"
+        # A machine without a GPU, whatever this one has.
+        self.environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+        self.program("nvidia-smi", "exit 9")
+
+    def program(self, name, body):
+        """A program that is found before any other of its name."""
+        folder = self.folder / "bin"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+        (folder / name).chmod(0o755)
+        self.environment["PATH"] = f"{folder}:{os.environ['PATH']}"
+
+    def on_gpu(self, *words, programs=PROGRAMS, **options):
+        words = [self.out, *words] + (["--programs", programs] if programs else [])
+        return subprocess.run([ROOT / "capture/on_gpu.sh", *map(str, words)], capture_output=True, text=True, timeout=120, check=False,
+                              env=self.environment, cwd=self.folder, **options)
+
+    def report(self):
+        return json.loads((self.out / "report.json").read_text())
+
+    def states(self):
+        return {step["name"]: step["state"] for step in self.report()["steps"]}
+
+
+class WithoutGpu(GpuCase):
+    def test_it_says_what_is_missing_and_ends_well(self):
+        done = self.on_gpu()
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        report = self.report()
+        self.assertIn("an NVIDIA GPU", [entry["what"] for entry in report["missing"]])
+        self.assertEqual(report["machine"]["gpus"], [])
+        states = self.states()
+        self.assertEqual({name for name, state in states.items() if state != "skipped"}, {"machine", "build"})
+        self.assertEqual(len(states), len(set(states)))
+        text = (self.out / "report.txt").read_text()
+        self.assertIn("missing: an NVIDIA GPU; no tests on the GPU", text)
+        self.assertRegex(text, r"SKIPPED  gpu-tests to torch-tests:fp16, \d+ steps: no GPU")
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["log.txt", "report.json", "report.txt"])
+
+    def test_without_a_compiler_nothing_is_built_and_it_still_ends_well(self):
+        for tool in ("nvcc", "cmake"):
+            self.program(tool, "exit 127")
+        done = self.on_gpu(programs=None)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.report()["steps"][1], {"name": "build", "state": "skipped", "seconds": 0, "reason": "cmake, nvcc missing"}
+                         | {"seconds": self.report()["steps"][1]["seconds"]})
+        self.assertEqual(self.states()["gpu-tests"], "skipped")
+
+    def test_a_rehearsal_on_the_processor_brings_back_traces_and_a_profile(self):
+        done = self.on_gpu("--device", "cpu", "--only", "capture:*", "--only", "fit:*")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        names = [f"cpu-{job.network}.json" for job in jobs.jobs("cpu") if job.kind == "capture"]
+        with tarfile.open(self.out / "traces.tar.gz") as tar:
+            self.assertEqual(sorted(tar.getnames()), sorted(names))
+            for entry in tar:
+                trace = json.load(tar.extractfile(entry))
+                line = self.report()["captures"][entry.name.removeprefix("cpu-").removesuffix(".json")]
+                self.assertEqual([line[key] for key in ("forward_s", "backward_s")], [trace["iteration"][key] for key in ("forward_s", "backward_s")])
+                self.assertNotIn(str(ROOT), json.dumps(trace))
+        with tarfile.open(self.out / "devices.tar.gz") as tar:
+            self.assertEqual(tar.getnames(), ["cpu-fp32.json"])
+        self.assertIn("against resnet20 batch 4", self.report()["devices"]["cpu-fp32"])
+        files = list(self.out.iterdir())
+        self.assertLessEqual(len(files), results.MOST_FILES)
+        self.assertEqual({stat.S_IMODE(file.stat().st_mode) & 0o444 for file in files}, {0o444})
+
+        again = self.on_gpu("--device", "cpu", "--after", self.out / "report.json", "--only", "capture:*", "--only", "fit:*")
+        self.assertEqual((again.returncode, set(self.states())), (0, {"machine", "build"}))
+
+    def test_when_its_time_is_over_the_rest_is_named(self):
+        done = self.on_gpu("--device", "cpu", "--minutes", "0.0001")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.states()[jobs.jobs("cpu")[0].name], "no time")
+        self.assertIn(f"--after {self.out}/report.json", done.stdout)
+
+    def test_a_signal_leaves_a_whole_report(self):
+        programs = self.folder / "programs"
+        programs.mkdir()
+        (programs / "capture").write_text(f"#!/bin/sh\necho $$ > {self.folder}/pid\nsleep 60\n")
+        (programs / "capture").chmod(0o755)
+        for kill in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(kill):
+                (self.folder / "pid").unlink(missing_ok=True)
+                process = subprocess.Popen([ROOT / "capture/on_gpu.sh", self.out, "--device", "cpu", "--only", "capture:resnet20*", "--programs",
+                                            programs], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                self.addCleanup(process.wait)
+                self.addCleanup(process.kill)
+                deadline = time.monotonic() + 60
+                while not ((self.folder / "pid").exists() and (self.folder / "pid").read_text().strip()) and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                process.send_signal(kill)
+                self.assertEqual(process.wait(timeout=30), 130)
+                self.assertEqual(self.report()["steps"][-1]["state"], "interrupted")
+                self.assertFalse(pathlib.Path(f"/proc/{(self.folder / 'pid').read_text().strip()}").exists())
+
+
+class Refused(GpuCase):
+    def test_arguments(self):
+        (self.folder / "file").write_text("")
+        (self.folder / "list.json").write_text("[1]")
+        (self.folder / "cut.json").write_text('{"format": "gpu-report/1", "ste')
+        table = [
+            (["--device", "tpu"], 2, "--device tpu: expected cuda, cuda:N or cpu"),
+            (["--device", "cuda:"], 2, "--device cuda:: expected"),
+            (["--minutes", "0"], 2, "--minutes 0: expected more than 0"),
+            (["--minutes", "nan"], 2, "--minutes nan: expected more than 0"),
+            (["--minutes", "x"], 2, "argument --minutes: invalid float value: 'x'"),
+            (["--only", "catpure:*"], 2, "--only catpure:*: no step is called so"),
+            (["--wait"], 2, "unrecognized arguments: --wait"),
+            (["--after", "gone.json"], 3, "--after gone.json: No such file or directory"),
+            (["--after", "list.json"], 3, "--after list.json: not the report.json of a session"),
+            (["--after", "cut.json"], 3, "--after cut.json: not the report.json of a session"),
+            (["--after", "trace.json"], 3, "--after trace.json: not the report.json of a session (no gpu-report/1)"),
+        ]
+        for words, code, message in table:
+            with self.subTest(message):
+                done = self.on_gpu(*words)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (code, "", 1), done.stderr)
+                self.assertTrue(done.stderr.startswith(f"on_gpu: {message}"), done.stderr)
+                self.assertFalse(self.out.exists())
+
+    def test_a_folder_that_cannot_be_written(self):
+        (self.folder / "file").write_text("")
+        for folder in ("file", "file/in", "/proc/gpu"):
+            self.out = pathlib.Path(folder)
+            done = self.on_gpu()
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (5, 1), done.stderr)
+            self.assertIn("name a folder that can be written", done.stderr)
+
+    def test_scratch_folders_do_not_stay(self):
+        self.environment["TMPDIR"] = str(self.folder / "tmp")
+        (self.folder / "tmp").mkdir()
+        for words in ([], ["--only", "nothing"], ["--list"]):
+            self.on_gpu(*words)
+            self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+
+
+class Machines(GpuCase):
+    def with_cards(self, *cards):
+        self.program("nvidia-smi", "cat <<'END'\n" + "\n".join(cards) + "\nEND")
+
+    def test_what_nvidia_smi_says_is_in_the_report(self):
+        self.with_cards(H100, OTHER)
+        (self.folder / "empty").mkdir()
+        done = self.on_gpu("--only", "gpu-tests", programs=self.folder / "empty")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first, second = self.report()["machine"]["gpus"]
+        self.assertEqual([first[key] for key in ("index", "name", "compute_cap", "memory.total", "power.limit", "mig.mode.current")],
+                         [0, "NVIDIA H100 80GB HBM3", "9.0", 81559, 700, "Disabled"])
+        self.assertEqual((second["power.limit"], second["utilization.gpu"]), (None, None))
+        self.assertIn("the whole of GPU 1", [entry["what"] for entry in self.report()["missing"]])
+        self.assertIn("GPU 0: NVIDIA H100 80GB HBM3, driver 580.159.04, compute capability 9.0, power limit 700.0 W", (self.out / "report.txt").read_text())
+
+    @unittest.skipUnless(CAPTURE.exists(), f"there is no {CAPTURE}")
+    def test_a_step_that_fails_does_not_cost_the_others(self):
+        self.with_cards(H100)
+        self.environment["CUDA_VISIBLE_DEVICES"] = ""  # the card is on paper only
+        done = self.on_gpu("--only", "capture:*-b1-fp32", "--only", "capture:resnet20*fp32", "--only", "fit:fp32")
+        self.assertEqual(done.returncode, 1)
+        states = self.states()
+        self.assertEqual(states.pop("fit:fp32"), "skipped")
+        self.assertEqual((states.pop("machine"), states.pop("build")), ("done", "done"))
+        self.assertEqual((len(states), set(states.values())), (3, {"failed"}))
+        for step in self.report()["steps"][2:5]:
+            self.assertIn("capture ended with 5: capture: --device cuda: ", step["reason"])
+
+    def test_an_old_card_and_a_new_toolkit(self):
+        found = {"gpus": [machine.gpus], "cmake": "4", "ninja": "1", "g++": "12", "nvcc": "13.0", "torch": None}
+        with contextlib.redirect_stdout(io.StringIO()):
+            for capability, nvcc, missing in (("7.0", "13.0", True), ("7.0", "12.9", False), ("7.5", "13.0", False), ("10.0", "13.0", False)):
+                found["gpus"], found["nvcc"] = [{"index": 0.0, "compute_cap": capability, "mig.mode.current": None, "name": "card"}], nvcc
+                self.assertEqual("a CUDA Toolkit for GPU 0" in [entry["what"] for entry in machine.lacks(found)], missing, (capability, nvcc))
+
+    def test_slugs(self):
+        for name, slug in (("NVIDIA H100 80GB HBM3", "h100-80gb-hbm3"), ("Tesla V100-DGXS-32GB", "tesla-v100-dgxs-32gb"), ("NVIDIA", "device")):
+            self.assertEqual(machine.slug(name), slug)
+
+
+class Steps(GpuCase):
+    """Steps by themselves, whose commands are the test's."""
+
+    def session(self, device="cpu"):
+        options = sessions.parse([str(self.out), "--device", device, "--quiet", "--programs", str(PROGRAMS)])
+        made = Session(options, ROOT)
+        self.addCleanup(made.close)
+        self.out.mkdir(exist_ok=True)
+        made.report["machine"] = {"gpus": [], "torch": {"sees_gpu": False, "kineto": True}, "visible": None, "compute-sanitizer": True}
+        return made
+
+    def test_names_are_unique_and_papers_come_first(self):
+        main, closing = steps.plan(self.session("cuda"))
+        names = [name for name, _ in main + closing]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(names[3:3 + len(jobs.PAPERS)], [f"capture:{model}-b{batch}-fp32" for model, batch in jobs.PAPERS])
+        for model, batch in jobs.PAPERS + jobs.OTHERS:
+            self.assertTrue((ROOT / f"models/{model}.json").exists(), model)
+            for dtype in jobs.DTYPES:
+                for kind in ("capture", "profile"):
+                    self.assertIn(f"{kind}:{model}-b{batch}-{dtype}", names)
+        for batch in jobs.BATCHES:
+            self.assertIn(f"capture:resnet50-b{batch}-fp32", names)
+        for dtype in jobs.DTYPES:
+            self.assertTrue({f"torch-tests:{dtype}", f"fit:{dtype}"} <= set(names))
+
+    def test_a_profile_is_imported_compared_and_kept(self):
+        made = self.session()
+        job = jobs.Job("profile", "resnet20", 8, "fp32")
+        really_run = made.run
+
+        def run(command, limit, **options):
+            if any(str(word).endswith("torch_profile.py") for word in command):
+                self.assertIn("--model", command)
+                Profile(RESIDUAL).write(command[command.index("-o") + 1])
+                return ""
+            return really_run(command, limit, **options)
+
+        made.run = run
+        made.programs = pathlib.Path(SIMCTL).parent
+        steps.profile(made, job)
+        self.assertEqual(made.report["profiles"][job.network]["device"], "Simulated GPU")
+        self.assertEqual(made.report["comparisons"], {})
+        captured = json.loads((made.folder("imported") / "cpu-resnet20-b8-fp32-pytorch.json").read_text())
+        for layer in captured["layers"]:
+            layer["backward_s"] *= 2
+        captured["iteration"]["backward_s"] *= 2
+        (made.folder("traces") / "cpu-resnet20-b8-fp32.json").write_text(json.dumps(captured))
+        steps.compare(made, job)
+        line = made.report["comparisons"][job.network]
+        self.assertAlmostEqual(line["pytorch_over_captured"]["backward"], -0.5, places=6)
+        self.assertAlmostEqual(line["pytorch_over_captured"]["forward"], 0, places=6)
+        self.assertEqual((line["within_goal"], line["matched"], line["of"]), (False, 9, 9))
+        self.assertEqual(line["layers"][0]["kernels"], line["layers"][0]["other_kernels"])
+        with tarfile.open(self.out / "imported.tar.gz") as tar:
+            self.assertEqual(sorted(tar.getnames()), ["cpu-resnet20-b8-fp32-comparison.json", "cpu-resnet20-b8-fp32-pytorch.json"])
+        self.assertTrue((self.out / "resnet20-b8-fp32.pt.trace.json.gz").exists())
+        made.report["steps"] = [{"name": "machine", "state": "done", "seconds": 0}]
+        made.save()
+        self.assertIn("resnet20-b8-fp32: +0.0% -50.0% +0.0%", (self.out / "report.txt").read_text())
+
+    def test_a_goal_that_is_reached_needs_no_explanation(self):
+        comparison = {key: [1, 1.04] for key in results.TOTALS} | {"types": [1], "layers": [1], "first": {"layers": 1}}
+        self.assertNotIn("layers", results.of_comparison(comparison))
+        self.assertFalse(results.of_comparison(comparison | {"update_s": [0, 1]})["within_goal"])
+        self.assertIn("layers", results.of_comparison(comparison | {"backward_s": [1, 1.06]}))
+
+    def test_what_is_too_large_is_left_out_and_said(self):
+        made = self.session()
+        (made.folder("traces") / "small.json").write_text("{}")
+        with open(made.folder("traces") / "large.json", "wb") as file:
+            file.truncate(results.MOST_BYTES + 1)
+        made.pack("traces.tar.gz", "traces")
+        made.pack("traces.tar.gz", "traces")
+        self.assertEqual(made.report["left_out"], [{"file": "large.json", "why": f"over {results.MOST_BYTES} bytes"}])
+        with tarfile.open(self.out / "traces.tar.gz") as tar:
+            self.assertEqual(tar.getnames(), ["small.json"])
+        (made.folder("traces") / "noise.json").write_bytes(os.urandom(results.MOST_BYTES - 10))
+        before = (self.out / "traces.tar.gz").read_bytes()
+        made.pack("traces.tar.gz", "traces")
+        self.assertEqual((self.out / "traces.tar.gz").read_bytes(), before)
+        self.assertEqual(made.report["left_out"][-1]["file"], "traces.tar.gz")
+
+    def test_commands_that_fail_or_take_too_long(self):
+        made = self.session()
+        for command, limit, message in ((["sh", "-c", "echo first; echo last; exit 3"], 9, "sh ended with 3: last"), (["false"], 9, "false ended with 1: no output"),
+                                        (["sleep", "30"], 0.2, "sleep took longer than 0.2 s")):
+            with self.assertRaises(Failed) as caught:
+                made.run(command, limit)
+            self.assertEqual(str(caught.exception), message)
+        self.assertIn("first\nlast\n", (self.out / "log.txt").read_text())
+        self.assertEqual(made.run(["sh", "-c", "echo out; echo err >&2; exit 7"], 9, accept=(7,)), "out\nerr\n")
+
+    def test_what_a_step_needs(self):
+        made = self.session("cuda")
+        for what, reason in (("gpu", "no GPU"), ("device", "no GPU"), ("torch", "no PyTorch that can use the device")):
+            with self.assertRaises(Skipped) as caught:
+                made.require(what)
+            self.assertEqual(str(caught.exception), reason)
+        made.require("programs", "kineto")
+
+    def test_the_card_that_is_meant(self):
+        for device, visible, name in (("cuda", None, "a"), ("cuda:1", None, "b"), ("cuda:1", "2,0", "a"), ("cuda", "2,0", "c"), ("cuda:5", None, None)):
+            made = self.session(device)
+            made.report["machine"] = {"gpus": [{"name": each} for each in "abc"], "visible": visible}
+            card = made.card()
+            self.assertEqual(card and card["name"], name)
+
+
+if __name__ == "__main__":
+    unittest.main()
