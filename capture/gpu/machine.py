@@ -57,13 +57,37 @@ def read(name, value):
         return None
 
 
-def nvidia_folders():
-    """Where Python packages put CUDA's libraries."""
+def nvidia_packages():
+    """Where Python packages put NVIDIA's software."""
     try:
         import nvidia
     except ImportError:
         return []
-    return [library for folder in nvidia.__path__ for library in sorted(Path(folder).glob("*/lib")) if library.is_dir()]
+    return [Path(folder) for folder in nvidia.__path__]
+
+
+def nvidia_libraries():
+    return [library for folder in nvidia_packages() for library in sorted(folder.glob("*/lib")) if library.is_dir()]
+
+
+def put_cuda_in_path():
+    """The toolkit's usual place, where PATH has no nvcc."""
+    usual = Path("/usr/local/cuda/bin")
+    if not shutil.which("nvcc") and (usual / "nvcc").exists():
+        os.environ["PATH"] += f":{usual}"
+
+
+def cudnn():
+    """The version of the first cuDNN whose headers are where the build looks."""
+    nvcc = shutil.which("nvcc")
+    places = [Path(os.environ["CUDNN_ROOT"])] if "CUDNN_ROOT" in os.environ else []
+    places += [Path(nvcc).resolve().parents[1]] if nvcc else []
+    for place in [*places, *(folder / "cudnn" for folder in nvidia_packages()), Path("/usr")]:
+        for header in [place / "include/cudnn_version.h", *place.glob("include/*/cudnn_version.h")]:
+            if header.is_file():
+                parts = [re.search(rf"define CUDNN_{part} +(\d+)", header.read_text(encoding="utf-8")) for part in ("MAJOR", "MINOR", "PATCHLEVEL")]
+                return ".".join(part[1] for part in parts if part)
+    return None
 
 
 def packages():
@@ -89,6 +113,7 @@ def look():
         "python": platform.python_version(),
         "packages": packages(),
         "torch": json.loads(torch) if torch else None,
+        "cudnn": cudnn(),
         "nvcc": version_in((output_of("nvcc", "--version") or "").partition("release")[2]),
         "cmake": version_in(output_of("cmake", "--version")),
         "ninja": version_in(output_of("ninja", "--version")),
@@ -106,6 +131,8 @@ def lacks(found):
         (not found["ninja"], "ninja", "building", "install Ninja (pip install ninja)"),
         (not found["g++"], "g++", "building", "install g++ 12 or later"),
         (not found["nvcc"], "nvcc", "building for the GPU", "install the CUDA Toolkit, or put its bin folder into PATH"),
+        (not found["cudnn"], "cuDNN", "building for the GPU",
+         "install cuDNN 9 (pip install nvidia-cudnn-cu13), or say in CUDNN_ROOT where it is"),
         (not found["torch"], "PyTorch", "profiles to compare captures with", "put the Python that has it first in PATH (pip install torch)"),
         (found["torch"] and not found["torch"]["kineto"], "Kineto in PyTorch", "profiles to compare captures with",
          "take a build of PyTorch from pytorch.org; Debian's has none"),

@@ -94,7 +94,10 @@ def text_of(report):
         lines.append(f"GPU {card['index']:.0f}: {card['name']}, driver {card['driver_version']}, compute capability {card['compute_cap']}, "
                      f"power limit {card['power.limit']} W, clocks {card['clocks.sm']} of {card['clocks.max.sm']} MHz, "
                      f"MIG {card['mig.mode.current'] or 'unknown'}")
-    lines += [f"{name}: {machine[name] or 'missing'}" for name in ("nvcc", "cmake", "ninja", "g++", "python") if name in machine]
+    lines += [f"{name}: {machine[name] or 'missing'}" for name in ("nvcc", "cudnn", "cmake", "ninja", "g++", "python") if name in machine]
+    torch = machine.get("torch")
+    if torch:
+        lines.append(f"PyTorch: {torch['version']}, CUDA {torch['cuda']}, cuDNN {torch['cudnn']}, {'sees' if torch['sees_gpu'] else 'sees no'} GPU")
     lines += [f"missing: {entry['what']}; no {entry['then_not']}; {entry['mend']}" for entry in report["missing"]]
     lines.append("")
     lines += step_lines(report["steps"])

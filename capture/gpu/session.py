@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 
+import machine
 import results
 import steps
 from running import CLOSING_S, Interrupted, Session
@@ -109,6 +110,7 @@ def print_result(session):
 def main(words):
     options = parse(words)
     before = done_before(options.after)
+    machine.put_cuda_in_path()
     session = Session(options, steps.ROOT)
     try:
         session.environment = lambda: steps.environment(session)

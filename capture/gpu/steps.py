@@ -198,5 +198,5 @@ def plan(session):
 
 def environment(session):
     """That of programs built here: libraries of Python's packages and of the bundle are found last."""
-    folders = [os.environ.get("LD_LIBRARY_PATH"), *machine.nvidia_folders(), *session.libraries]
+    folders = [os.environ.get("LD_LIBRARY_PATH"), *machine.nvidia_libraries(), *session.libraries]
     return {"LD_LIBRARY_PATH": ":".join(str(folder) for folder in folders if folder)}

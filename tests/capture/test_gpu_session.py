@@ -11,6 +11,7 @@ import sys
 import tarfile
 import time
 import unittest
+import unittest.mock
 
 from support import ROOT, SIMCTL, Case
 
@@ -201,11 +202,18 @@ class Machines(GpuCase):
             self.assertIn("capture ended with 5: capture: --device cuda: ", step["reason"])
 
     def test_an_old_card_and_a_new_toolkit(self):
-        found = {"gpus": [machine.gpus], "cmake": "4", "ninja": "1", "g++": "12", "nvcc": "13.0", "torch": None}
+        found = {"gpus": [machine.gpus], "cmake": "4", "ninja": "1", "g++": "12", "nvcc": "13.0", "cudnn": "9.13.0", "torch": None}
         with contextlib.redirect_stdout(io.StringIO()):
             for capability, nvcc, missing in (("7.0", "13.0", True), ("7.0", "12.9", False), ("7.5", "13.0", False), ("10.0", "13.0", False)):
                 found["gpus"], found["nvcc"] = [{"index": 0.0, "compute_cap": capability, "mig.mode.current": None, "name": "card"}], nvcc
                 self.assertEqual("a CUDA Toolkit for GPU 0" in [entry["what"] for entry in machine.lacks(found)], missing, (capability, nvcc))
+
+    def test_cudnn_is_found_where_the_build_finds_it(self):
+        header = self.folder / "root/include/cudnn_version.h"
+        header.parent.mkdir(parents=True)
+        header.write_text("#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 13\n#define CUDNN_PATCHLEVEL 1\n")
+        with unittest.mock.patch.dict(os.environ, {"CUDNN_ROOT": str(self.folder / "root")}):
+            self.assertEqual(machine.cudnn(), "9.13.1")
 
     def test_slugs(self):
         for name, slug in (("NVIDIA H100 80GB HBM3", "h100-80gb-hbm3"), ("Tesla V100-DGXS-32GB", "tesla-v100-dgxs-32gb"), ("NVIDIA", "device")):
@@ -220,7 +228,7 @@ class Steps(GpuCase):
         made = Session(options, ROOT)
         self.addCleanup(made.close)
         self.out.mkdir(exist_ok=True)
-        made.report["machine"] = {"gpus": [], "torch": {"sees_gpu": False, "kineto": True}, "visible": None, "compute-sanitizer": True}
+        made.report["machine"] = {"gpus": [], "torch": {"version": "2", "cuda": None, "cudnn": None, "sees_gpu": False, "kineto": True}, "visible": None, "compute-sanitizer": True}
         return made
 
     def test_names_are_unique_and_papers_come_first(self):

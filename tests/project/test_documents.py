@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIMCTL = pathlib.Path(os.environ.get("SIMCTL", ROOT / "build" / "simctl"))
 CAPTURE = pathlib.Path(os.environ.get("CAPTURE", ROOT / "build" / "capture"))
 PAGES = ["README.md", "scenarios/README.md", "traces/README.md", "models/README.md", "sim/README.md", "sim/output/RESULTS.md", "analysis/README.md",
-         "capture/README.md", "sim/schedule/README.md", "scenarios/papers/README.md", "scenarios/papers/mg-wfbp/README.md",
+         "capture/README.md", "capture/gpu/README.md", "sim/schedule/README.md", "scenarios/papers/README.md", "scenarios/papers/mg-wfbp/README.md",
          "scenarios/papers/ssd-sgd/README.md", "scenarios/papers/dts/README.md", "scenarios/papers/lasgd/README.md", "scenarios/papers/sasgd/README.md"]
 
 
@@ -22,7 +22,7 @@ class Documents(unittest.TestCase):
     def test_every_command_runs(self):
         with tempfile.TemporaryDirectory() as folder:
             scratch = pathlib.Path(folder)
-            for name in ("Makefile", "analysis", "models", "scenarios", "traces", "tests"):
+            for name in ("Makefile", "analysis", "capture", "models", "scenarios", "traces", "tests"):
                 (scratch / name).symlink_to(ROOT / name)
             (scratch / "build").mkdir()
             (scratch / "build/simctl").symlink_to(SIMCTL)
