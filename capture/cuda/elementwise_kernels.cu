@@ -133,7 +133,8 @@ __global__ void add_bias_kernel(const T* bias, T* numbers, Index count, Index ch
 
 template <class From, class To>
 __global__ void convert_kernel(const From* from, To* to, std::int64_t count) {
-  for (std::int64_t i = thread_index(); i < count; i += thread_count()) store(to + i, to_float(from[i]));
+  for (std::int64_t first = pack_elements * thread_index(); first < count; first += pack_elements * thread_count())
+    store_pack(to, first, count, load_pack(from, first, count));
 }
 
 }  // namespace
@@ -196,8 +197,8 @@ void convert(cudaStream_t stream, const void* from, Number from_number, void* to
     using From = decltype(from_zero);
     with_type(to_number, [&](auto to_zero) {
       using To = decltype(to_zero);
-      launch(stream, convert_kernel<From, To>, blocks_for(count), block_threads, static_cast<const From*>(from), static_cast<To*>(to),
-             count);
+      launch(stream, convert_kernel<From, To>, blocks_for(packs(count)), block_threads, static_cast<const From*>(from),
+             static_cast<To*>(to), count);
     });
   });
 }

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "capture/node/device.hpp"
+
+namespace syncopate::capture {
+
+/// One thread of the processor, on its own clock, which others on the machine hardly disturb.
+class CpuNode : public NodeDevice {
+ public:
+  std::span<const std::string_view> dtypes(const Operation& operation) const override;
+  std::unique_ptr<NodeTask> prepare(const Operation& operation, std::string_view dtype, const std::vector<std::int64_t>& tensors) override;
+  Seconds time(NodeTask& task) override;
+  DeviceDescription describe() const override;
+};
+
+}  // namespace syncopate::capture

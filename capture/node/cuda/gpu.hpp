@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "capture/cuda/handles.hpp"
+#include "capture/cuda/memory.hpp"
+#include "capture/cuda/nvml.hpp"
+#include "capture/device.hpp"
+
+namespace syncopate::capture {
+
+/// An NVIDIA GPU, which the calling thread works with from now on, and a stream on it.
+class Gpu {
+ public:
+  /// `index` counts those that CUDA_VISIBLE_DEVICES allows. Throws DeviceError when there is no such GPU, or it cannot be used.
+  explicit Gpu(int index);
+
+  cudaStream_t stream() const { return stream_.get(); }
+  /// In the order of the stream. Throws OutOfDeviceMemory.
+  DeviceMemory allocate(std::int64_t bytes) const { return {bytes, stream()}; }
+  DeviceDescription describe() const;
+
+ private:
+  std::string name_;
+  std::unique_ptr<Nvml> nvml_;
+  StreamHandle stream_;
+};
+
+/// A stream that waits for no other one.
+StreamHandle make_stream();
+
+/// For which a stream waits, so that the host queues meanwhile what is to be timed.
+constexpr std::uint64_t queueing_nanoseconds = 5'000'000;
+
+void record(const EventHandle& event, cudaStream_t stream);
+/// Between two events that are past.
+Seconds elapsed(const EventHandle& from, const EventHandle& to);
+
+}  // namespace syncopate::capture

@@ -1,0 +1,137 @@
+#include "capture/node/cuda/overlap_work.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "capture/cuda/products.hpp"
+#include "capture/node/cuda/kernels.hpp"
+#include "capture/node/cuda/tasks.hpp"
+#include "capture/random_values.hpp"
+
+namespace syncopate::capture {
+
+namespace {
+
+/// Of square matrices.
+class Product : public CudaWork {
+ public:
+  Product(const Gpu& gpu, cudaStream_t stream, Number number, bool tf32) {
+    tools_.cublas = CublasHandle(cublasCreate, "cublasCreate");
+    check(cublasSetStream(tools_.cublas.get(), stream), "cublasSetStream");
+    tools_.number = number;
+    tools_.tf32 = tf32;
+    for (DeviceMemory* matrix : {&left_, &right_, &result_}) *matrix = gpu.allocate(extent * extent * number_bytes(number));
+    const std::vector<float> numbers = random_numbers(extent * extent);
+    write_numbers(gpu, numbers, left_.data(), number);
+    write_numbers(gpu, numbers, right_.data(), number);
+  }
+  void queue() override {
+    multiply(tools_, {extent, extent, extent}, {left_.data(), extent, false}, {right_.data(), extent, false}, result_.data());
+  }
+
+ private:
+  static constexpr std::int64_t extent = 4096;
+  CudaTools tools_;  // without cuDNN and a stream of its own
+  DeviceMemory left_;
+  DeviceMemory right_;
+  DeviceMemory result_;
+};
+
+/// Memory full of random numbers: on zeros a GPU takes less power.
+DeviceMemory random_memory(const Gpu& gpu, std::int64_t bytes) {
+  constexpr std::int64_t piece = std::int64_t{4} << 20U;
+  DeviceMemory memory = gpu.allocate(bytes);
+  const std::vector<float> numbers = random_numbers(piece / number_bytes(Number::fp32));
+  for (std::int64_t done = 0; done < bytes; done += piece)
+    copy_to_device(memory.at(done), numbers.data(), static_cast<std::size_t>(std::min(piece, bytes - done)), gpu.stream());
+  return memory;
+}
+
+/// Of fp32 numbers, each from its own element alone: limited by memory.
+class Elementwise : public CudaWork {
+ public:
+  Elementwise(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes)
+      : stream_(stream),
+        count_(bytes / number_bytes(Number::fp32)),
+        input_(random_memory(gpu, bytes)),
+        output_(random_memory(gpu, bytes)) {}
+  void queue() override { activate({stream_, Number::fp32}, Activation::relu, input_.data(), output_.data(), count_); }
+
+ private:
+  cudaStream_t stream_;
+  std::int64_t count_;
+  DeviceMemory input_;
+  DeviceMemory output_;
+};
+
+/// A gradient arrives and is added, as fast as the GPU can.
+class CopyAndAdd : public CudaWork {
+ public:
+  CopyAndAdd(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes)
+      : stream_(stream),
+        count_(bytes / number_bytes(Number::fp32)),
+        sent_(random_memory(gpu, bytes)),
+        arrived_(random_memory(gpu, bytes)),
+        sums_(random_memory(gpu, bytes)) {}
+  void queue() override {
+    check(cudaMemcpyAsync(arrived_.data(), sent_.data(), sent_.bytes(), cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+    sum({stream_, Number::fp32}, std::array<const void*, 2>{sums_.data(), arrived_.data()}, sums_.data(), count_);
+  }
+
+ private:
+  cudaStream_t stream_;
+  std::int64_t count_;
+  DeviceMemory sent_;
+  DeviceMemory arrived_;
+  DeviceMemory sums_;
+};
+
+/// Additions by as few blocks as a collectives' library has channels.
+class AddInBlocks : public CudaWork {
+ public:
+  AddInBlocks(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes)
+      : stream_(stream),
+        count_(bytes / number_bytes(Number::fp32)),
+        sums_(random_memory(gpu, bytes)),
+        arrived_(random_memory(gpu, bytes)) {}
+  void queue() override { add_in_blocks(stream_, sums_.as<float>(), arrived_.as<float>(), count_, blocks); }
+
+ private:
+  static constexpr unsigned int blocks = 16;
+  cudaStream_t stream_;
+  std::int64_t count_;
+  DeviceMemory sums_;
+  DeviceMemory arrived_;
+};
+
+std::unique_ptr<CudaWork> make_bf16_product(const Gpu& gpu, cudaStream_t stream, std::int64_t /*bytes*/) {
+  return std::make_unique<Product>(gpu, stream, Number::bf16, false);
+}
+
+std::unique_ptr<CudaWork> make_tf32_product(const Gpu& gpu, cudaStream_t stream, std::int64_t /*bytes*/) {
+  return std::make_unique<Product>(gpu, stream, Number::fp32, true);
+}
+
+template <class Work>
+std::unique_ptr<CudaWork> make(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes) {
+  return std::make_unique<Work>(gpu, stream, bytes);
+}
+
+constexpr std::array computes = {
+    CudaWorkRow{"matrix product, bf16", make_bf16_product},
+    CudaWorkRow{"matrix product, tf32", make_tf32_product},
+    CudaWorkRow{"elementwise, fp32", make<Elementwise>},
+};
+
+constexpr std::array communications = {
+    CudaWorkRow{"copies and additions on the whole GPU", make<CopyAndAdd>},
+    CudaWorkRow{"additions in 16 blocks", make<AddInBlocks>},
+};
+
+}  // namespace
+
+std::span<const CudaWorkRow> cuda_computes() { return computes; }
+
+std::span<const CudaWorkRow> cuda_communications() { return communications; }
+
+}  // namespace syncopate::capture

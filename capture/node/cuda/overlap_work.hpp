@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "capture/node/cuda/gpu.hpp"
+
+namespace syncopate::capture {
+
+/// Work on a GPU that can be queued in a stream time and again.
+class CudaWork {
+ public:
+  virtual ~CudaWork() = default;
+  virtual void queue() = 0;
+};
+
+/// A row of the tables of kinds of work. `bytes` are the size of gradients, a multiple of 16.
+struct CudaWorkRow {
+  std::string_view name;
+  std::unique_ptr<CudaWork> (*make)(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes);
+};
+
+/// What computes ...
+std::span<const CudaWorkRow> cuda_computes();
+/// ... and what stands for communication beside it.
+std::span<const CudaWorkRow> cuda_communications();
+
+}  // namespace syncopate::capture

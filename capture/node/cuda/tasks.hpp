@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "capture/cuda/op.hpp"
+#include "capture/node/cuda/gpu.hpp"
+#include "capture/node/device.hpp"
+
+namespace syncopate::capture {
+
+/// The gradients that a task is for.
+struct CudaGradients {
+  const Gpu& gpu;
+  Number number;
+  std::vector<std::int64_t> tensors;  ///< numbers in each
+  double share;                       ///< of the numbers, that top_k keeps
+
+  std::int64_t count() const;
+  std::int64_t bytes() const { return count() * number_bytes(number); }
+};
+
+Number number_of(std::string_view dtype);
+
+/// Numbers of the host to ones of the device, which begin at a multiple of 16 bytes, or back; waits until that is done.
+void write_numbers(const Gpu& gpu, std::span<const float> from, void* to, Number number);
+std::vector<float> read_numbers(const Gpu& gpu, const void* from, Number number, std::int64_t count);
+
+/// An operation of the GPU.
+struct CudaOperation {
+  std::string_view name;
+  std::span<const std::string_view> dtypes;
+  std::unique_ptr<NodeTask> (*make)(const CudaGradients& gradients);
+};
+
+/// Null for one that the GPU lacks.
+const CudaOperation* find_cuda_operation(std::string_view name);
+
+}  // namespace syncopate::capture
