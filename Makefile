@@ -17,7 +17,7 @@ demo: build
 	@echo "The report is in results/scalability/report.html: open it in a browser."
 
 test: build
-	ctest --preset release
+	ctest --preset release -j $$(nproc)
 
 lint: build
 	git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "base/table.hpp"
@@ -17,38 +16,15 @@ constexpr std::size_t fewest_marks = 128;
 
 }  // namespace
 
-CudaDevice::CudaDevice(int gpu) {
-  const auto require = [](cudaError_t status) {
-    if (status == cudaSuccess) return;
-    cudaGetLastError();
-    throw DeviceError(
-        fmt::format("--device cuda: no NVIDIA GPU can be used: {}; check nvidia-smi, or take --device cpu", cudaGetErrorString(status)));
-  };
-  int count = 0;
-  require(cudaGetDeviceCount(&count));
-  if (count == 0) require(cudaErrorNoDevice);
-  if (gpu >= count) {
-    throw DeviceError(fmt::format("--device cuda:{}: there {} {} GPU{} here, counted from 0 (CUDA_VISIBLE_DEVICES says which)", gpu,
-                                  count == 1 ? "is" : "are", count, count == 1 ? "" : "s"));
-  }
-  require(cudaSetDevice(gpu));
-  cudaDeviceProp properties = {};
-  require(cudaGetDeviceProperties(&properties, gpu));
-  name_ = static_cast<const char*>(properties.name);
-  std::array<char, 32> bus = {};
-  require(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), gpu));
-  nvml_ = std::make_unique<Nvml>(bus.data());
+CudaDevice::CudaDevice(int gpu) : gpu_(gpu) {
+  tools_.stream = gpu_.stream();
   try {
-    tools_.stream = StreamHandle([](cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking); },
-                                 "cudaStreamCreateWithFlags");
     tools_.cudnn = CudnnHandle(cudnnCreate, "cudnnCreate");
-    check(cudnnSetStream(tools_.cudnn.get(), tools_.stream.get()), "cudnnSetStream");
+    check(cudnnSetStream(tools_.cudnn.get(), tools_.stream), "cudnnSetStream");
     tools_.cublas = CublasHandle(cublasCreate, "cublasCreate");
-    check(cublasSetStream(tools_.cublas.get(), tools_.stream.get()), "cublasSetStream");
-    delay(tools_.stream.get(), 0);  // shows whether this program has code for the GPU
-    check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+    check(cublasSetStream(tools_.cublas.get(), tools_.stream), "cublasSetStream");
   } catch (const std::runtime_error& error) {
-    throw DeviceError(fmt::format("--device cuda: {} cannot be used: {}; check nvidia-smi, or take --device cpu", name_, error.what()));
+    throw gpu_.unusable(error.what());
   }
 }
 
@@ -68,7 +44,7 @@ void CudaDevice::set_up(const Network& network) {
     return DeviceError(
         fmt::format("{} at batch {} needs {} and what cuDNN takes besides, and {} of {} are free on {}; choose a smaller --batch{}",
                     network.model.name, network.batch, format_bytes(network.memory.total()), format_bytes(Bytes(static_cast<double>(free))),
-                    format_bytes(Bytes(static_cast<double>(all))), name_, network.element_bytes > 2 ? " or --dtype bf16" : ""));
+                    format_bytes(Bytes(static_cast<double>(all))), gpu_.name(), network.element_bytes > 2 ? " or --dtype bf16" : ""));
   };
   if (network.memory.total() > Bytes(static_cast<double>(free))) throw too_small();
   try {
@@ -126,14 +102,14 @@ void CudaDevice::fill(const DeviceMemory& memory) const {
   const std::vector<float> numbers = random_numbers(count);
   const DeviceMemory plain = tools_.allocate(count * number_bytes(Number::fp32));
   const DeviceMemory piece = tools_.allocate(count * number_bytes(tools_.number));
-  copy_to_device(plain.data(), numbers.data(), plain.bytes(), tools_.stream.get());
-  convert(tools_.stream.get(), plain.data(), Number::fp32, piece.data(), tools_.number, count);
+  copy_to_device(plain.data(), numbers.data(), plain.bytes(), tools_.stream);
+  convert(tools_.stream, plain.data(), Number::fp32, piece.data(), tools_.number, count);
   for (std::size_t done = 0; done < memory.bytes(); done += piece.bytes()) {
     check(cudaMemcpyAsync(memory.at(static_cast<std::int64_t>(done)), piece.data(), std::min(piece.bytes(), memory.bytes() - done),
-                          cudaMemcpyDeviceToDevice, tools_.stream.get()),
+                          cudaMemcpyDeviceToDevice, tools_.stream),
           "cudaMemcpyAsync");
   }
-  check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+  check(cudaStreamSynchronize(tools_.stream), "cudaStreamSynchronize");
 }
 
 /// Lets libraries try their algorithms in much memory, then keeps what those need that they chose.
@@ -148,7 +124,7 @@ void CudaDevice::prepare_ops() {
   fill(gradients_);
   std::size_t needed = 0;
   for (const std::unique_ptr<CudaOp>& op : ops_) needed = std::max(needed, op->prepare());
-  check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+  check(cudaStreamSynchronize(tools_.stream), "cudaStreamSynchronize");
   cudaGetLastError();  // an algorithm that failed on trial is no error of the next launch
   tools_.workspace = {};
   tools_.workspace = tools_.allocate(static_cast<std::int64_t>(needed));
@@ -165,17 +141,17 @@ void CudaDevice::prepare_update() {
       auto* master = parameter.number == Number::fp32 ? parameter.value.as<float>()
                                                       : optimizer_memory_.emplace_back(tools_.allocate(bytes)).as<float>();
       const auto tensor = static_cast<std::int64_t>(descents_.size());
-      for (std::int64_t first = 0; first < parameter.count(); first += DescentPiece::elements) pieces.push_back({tensor, first});
+      for (std::int64_t start = 0; start < parameter.count(); start += DescentPiece::elements) pieces.push_back({tensor, start});
       descents_.push_back({master, parameter.value.data(), parameter.gradient.data(), first, second, parameter.count(), parameter.number});
     }
   }
   if (descents_.empty()) return;
   const std::size_t bytes = descents_.size() * sizeof(Descent);
   device_descents_ = tools_.allocate(static_cast<std::int64_t>(bytes));
-  copy_to_device(device_descents_.data(), descents_.data(), bytes, tools_.stream.get());
+  copy_to_device(device_descents_.data(), descents_.data(), bytes, tools_.stream);
   descent_piece_count_ = static_cast<std::int64_t>(pieces.size());
   descent_pieces_ = tools_.allocate(static_cast<std::int64_t>(pieces.size() * sizeof(DescentPiece)));
-  copy_to_device(descent_pieces_.data(), pieces.data(), pieces.size() * sizeof(DescentPiece), tools_.stream.get());
+  copy_to_device(descent_pieces_.data(), pieces.data(), pieces.size() * sizeof(DescentPiece), tools_.stream);
 }
 
 CudaLayer CudaDevice::layer_context(std::size_t index) {
@@ -201,14 +177,14 @@ void CudaDevice::begin(bool queue_first) {
     constexpr std::chrono::nanoseconds shortest = std::chrono::microseconds(100);
     constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(100);
     const auto wait = queueing_ ? std::clamp(*queueing_ * 3 / 2, shortest, longest) : longest / 10;
-    delay(tools_.stream.get(), static_cast<std::uint64_t>(wait.count()));
+    delay(tools_.stream, static_cast<std::uint64_t>(wait.count()));
   }
   begun_ = HostClock::now();
 }
 
 void CudaDevice::forward(std::size_t layer) {
   if (layer < ops_.size()) return ops_[layer]->forward();
-  check(cudaMemsetAsync(loss_.data(), 0, loss_.bytes(), tools_.stream.get()), "cudaMemsetAsync");
+  check(cudaMemsetAsync(loss_.data(), 0, loss_.bytes(), tools_.stream), "cudaMemsetAsync");
   for (const CudaLoss& loss : losses_) loss.forward(loss_.as<double>());
 }
 
@@ -224,8 +200,7 @@ void CudaDevice::backward(std::size_t layer) {
 }
 
 void CudaDevice::update() {
-  descend(tools_.stream.get(), device_descents_.as<Descent>(), descent_pieces_.as<DescentPiece>(), descent_piece_count_,
-          adam_step(++updates_));
+  descend(tools_.stream, device_descents_.as<Descent>(), descent_pieces_.as<DescentPiece>(), descent_piece_count_, adam_step(++updates_));
   // The first iteration also loads kernels, which no later one does. Where the queue was full, the host waited for the device; the
   // shortest time knows least of that.
   if (iteration_ > 1)
@@ -234,11 +209,11 @@ void CudaDevice::update() {
 
 void CudaDevice::mark() {
   if (marked_ == marks_.size()) marks_.emplace_back(cudaEventCreate, "cudaEventCreate");
-  check(cudaEventRecord(marks_[marked_++].get(), tools_.stream.get()), "cudaEventRecord");
+  check(cudaEventRecord(marks_[marked_++].get(), tools_.stream), "cudaEventRecord");
 }
 
 std::vector<Seconds> CudaDevice::collect() {
-  check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+  check(cudaStreamSynchronize(tools_.stream), "cudaStreamSynchronize");
   std::vector<Seconds> times;
   times.reserve(marked_);
   for (std::size_t i = 0; i < marked_; ++i) {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "capture/cuda/gpu.hpp"
 #include "capture/cuda/loss.hpp"
-#include "capture/cuda/nvml.hpp"
 #include "capture/cuda/op.hpp"
 #include "capture/device.hpp"
 
@@ -60,9 +60,8 @@ class CudaDevice : public Device {
   Place place_of(void* numbers, const Shape& shape) const;
   bool input_is_ids() const { return network_->largest_id > 0; }
 
+  Gpu gpu_;
   CudaTools tools_;
-  std::string name_;
-  std::unique_ptr<Nvml> nvml_;
   const Network* network_ = nullptr;
   DeviceMemory input_;
   DeviceMemory activations_;

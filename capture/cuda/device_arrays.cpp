@@ -22,8 +22,6 @@ std::vector<float> swap_last(std::span<const float> from, std::int64_t samples, 
   return to;
 }
 
-std::string format_version(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
-
 }  // namespace
 
 CudaDevice::Place CudaDevice::place_of(void* numbers, const Shape& shape) const {
@@ -55,13 +53,13 @@ std::vector<float> CudaDevice::read(const Array& array) {
   std::vector<float> values(count);
   if (array.kind == Array::Kind::input && input_is_ids()) {
     std::vector<std::int32_t> ids(count);
-    copy_to_host(ids.data(), place.numbers, count * sizeof(std::int32_t), tools_.stream.get());
+    copy_to_host(ids.data(), place.numbers, count * sizeof(std::int32_t), tools_.stream);
     std::transform(ids.begin(), ids.end(), values.begin(), [](std::int32_t id) { return static_cast<float>(id); });
     return values;
   }
   const DeviceMemory converted = tools_.allocate(place.count() * number_bytes(Number::fp32));
-  convert(tools_.stream.get(), place.numbers, place.number, converted.data(), Number::fp32, place.count());
-  copy_to_host(values.data(), converted.data(), converted.bytes(), tools_.stream.get());
+  convert(tools_.stream, place.numbers, place.number, converted.data(), Number::fp32, place.count());
+  copy_to_host(values.data(), converted.data(), converted.bytes(), tools_.stream);
   return place.channels_last ? swap_last(values, place.samples, place.pixels, place.channels) : values;
 }
 
@@ -70,7 +68,7 @@ void CudaDevice::write(const Array& array, std::span<const float> values) {
   if (array.kind == Array::Kind::input && input_is_ids()) {
     std::vector<std::int32_t> ids(values.size());
     std::transform(values.begin(), values.end(), ids.begin(), [](float id) { return static_cast<std::int32_t>(id); });
-    return copy_to_device(place.numbers, ids.data(), ids.size() * sizeof(std::int32_t), tools_.stream.get());
+    return copy_to_device(place.numbers, ids.data(), ids.size() * sizeof(std::int32_t), tools_.stream);
   }
   std::vector<float> reordered;
   if (place.channels_last) {
@@ -79,40 +77,26 @@ void CudaDevice::write(const Array& array, std::span<const float> values) {
   }
   if (array.kind == Array::Kind::parameter) {
     const Descent& descent = descents_[first_descent_[array.layer] + array.index];
-    copy_to_device(descent.master, values.data(), values.size_bytes(), tools_.stream.get());
-    if (descent.master != descent.value)
-      convert(tools_.stream.get(), descent.master, Number::fp32, descent.value, descent.number, descent.count);
+    copy_to_device(descent.master, values.data(), values.size_bytes(), tools_.stream);
+    if (descent.master != descent.value) convert(tools_.stream, descent.master, Number::fp32, descent.value, descent.number, descent.count);
     return;
   }
   const DeviceMemory plain = tools_.allocate(place.count() * number_bytes(Number::fp32));
-  copy_to_device(plain.data(), values.data(), values.size_bytes(), tools_.stream.get());
-  convert(tools_.stream.get(), plain.data(), Number::fp32, place.numbers, place.number, place.count());
-  check(cudaStreamSynchronize(tools_.stream.get()), "cudaStreamSynchronize");
+  copy_to_device(plain.data(), values.data(), values.size_bytes(), tools_.stream);
+  convert(tools_.stream, plain.data(), Number::fp32, place.numbers, place.number, place.count());
+  check(cudaStreamSynchronize(tools_.stream), "cudaStreamSynchronize");
 }
 
 double CudaDevice::loss() {
   double value = 0;
-  copy_to_host(&value, loss_.data(), sizeof(value), tools_.stream.get());
+  copy_to_host(&value, loss_.data(), sizeof(value), tools_.stream);
   return value;
 }
 
 DeviceDescription CudaDevice::describe() const {
-  DeviceDescription description;
-  description.kind = "gpu";
-  description.name = name_;
-  description.clock = "CUDA events";
-  int version = 0;
-  check(cudaRuntimeGetVersion(&version), "cudaRuntimeGetVersion");
-  description.software["cuda_runtime"] = format_version(version);
-  check(cudaDriverGetVersion(&version), "cudaDriverGetVersion");
-  description.software["cuda_driver"] = format_version(version);
-  if (const auto driver = nvml_->driver_version()) description.software["nvidia_driver"] = *driver;
+  DeviceDescription description = gpu_.describe();
   const std::size_t cudnn = cudnnGetVersion();
   description.software["cudnn"] = fmt::format("{}.{}.{}", cudnn / 10000, cudnn / 100 % 100, cudnn % 100);
-  check(cublasGetVersion(tools_.cublas.get(), &version), "cublasGetVersion");
-  description.software["cublas"] = fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-  if (const auto hertz = nvml_->hertz(Nvml::Clock::streaming_multiprocessors)) description.clocks["sm_hz"] = *hertz;
-  if (const auto hertz = nvml_->hertz(Nvml::Clock::memory)) description.clocks["memory_hz"] = *hertz;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const std::vector<std::string> kernels = ops_[i]->kernels();
     if (!kernels.empty()) description.kernels[network_->model.layers[i].name] = kernels;

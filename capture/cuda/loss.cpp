@@ -11,7 +11,7 @@ CudaLoss::CudaLoss(const CudaTools& tools, const Logits& shape, const void* logi
   const std::vector<std::int32_t> labels(drawn.begin(), drawn.end());
   const std::size_t bytes = labels.size() * sizeof(std::int32_t);
   labels_ = tools.allocate(static_cast<std::int64_t>(bytes));
-  copy_to_device(labels_.data(), labels.data(), bytes, tools.stream.get());
+  copy_to_device(labels_.data(), labels.data(), bytes, tools.stream);
   log_sums_ = tools.allocate(rows * number_bytes(Number::fp32));
 }
 

@@ -18,15 +18,15 @@ namespace syncopate::capture {
 
 /// What all ops of a network work with.
 struct CudaTools {
-  StreamHandle stream;
+  cudaStream_t stream = nullptr;
   CudnnHandle cudnn;
   CublasHandle cublas;
   Number number = Number::fp32;  ///< of activations
   bool tf32 = false;             ///< products may round fp32 to 10 bits of mantissa
   DeviceMemory workspace;        ///< of the library's call that runs
 
-  Queue queue() const { return {stream.get(), number}; }
-  DeviceMemory allocate(std::int64_t bytes) const { return {bytes, stream.get()}; }
+  Queue queue() const { return {stream, number}; }
+  DeviceMemory allocate(std::int64_t bytes) const { return {bytes, stream}; }
 };
 
 constexpr std::int64_t number_bytes(Number number) { return number == Number::fp32 ? 4 : 2; }

@@ -45,7 +45,7 @@ struct FakeNode : NodeDevice {
     const auto count = static_cast<std::size_t>(repetitions);
     return {std::vector<Seconds>(count, Seconds(2)), std::vector<Seconds>(count, Seconds(3))};
   }
-  DeviceDescription describe() const override { return {"cpu", "fake", false, "the test's"}; }
+  DeviceDescription describe() const override { return {"cpu", "fake", "the test's", {}, {}, {}}; }
 
   bool all_fail = false;
   int times = 0;

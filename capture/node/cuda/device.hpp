@@ -1,6 +1,6 @@
 #pragma once
 
-#include "capture/node/cuda/gpu.hpp"
+#include "capture/cuda/gpu.hpp"
 #include "capture/node/device.hpp"
 
 namespace syncopate::capture {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "capture/node/cuda/gpu.hpp"
+#include "capture/cuda/gpu.hpp"
 
 namespace syncopate::capture {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "capture/cuda/op.hpp"
-#include "capture/node/cuda/gpu.hpp"
+#include "capture/cuda/gpu.hpp"
 #include "capture/node/device.hpp"
 
 namespace syncopate::capture {

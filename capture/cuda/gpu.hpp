@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "capture/cuda/handles.hpp"
 #include "capture/cuda/memory.hpp"
@@ -19,9 +20,12 @@ class Gpu {
   cudaStream_t stream() const { return stream_.get(); }
   /// In the order of the stream. Throws OutOfDeviceMemory.
   DeviceMemory allocate(std::int64_t bytes) const { return {bytes, stream()}; }
+  const std::string& name() const { return name_; }
   DeviceDescription describe() const;
+  DeviceError unusable(std::string_view reason) const;
 
  private:
+  int index_;
   std::string name_;
   std::unique_ptr<Nvml> nvml_;
   StreamHandle stream_;

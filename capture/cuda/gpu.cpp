@@ -1,4 +1,4 @@
-#include "capture/node/cuda/gpu.hpp"
+#include "capture/cuda/gpu.hpp"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ Seconds elapsed(const EventHandle& from, const EventHandle& to) {
   return Seconds(1e-3 * static_cast<double>(milliseconds));
 }
 
-Gpu::Gpu(int index) {
+Gpu::Gpu(int index) : index_(index) {
   const auto require = [](cudaError_t status) {
     if (status == cudaSuccess) return;
     cudaGetLastError();
@@ -60,16 +60,18 @@ Gpu::Gpu(int index) {
     delay(stream(), 0);  // shows whether this program has code for the GPU
     check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
   } catch (const std::runtime_error& error) {
-    throw DeviceError(
-        fmt::format("--device cuda:{}: {} cannot be used: {}; check nvidia-smi, or take --device cpu", index, name_, error.what()));
+    throw unusable(error.what());
   }
+}
+
+DeviceError Gpu::unusable(std::string_view reason) const {
+  return DeviceError(fmt::format("--device cuda:{}: {} cannot be used: {}; check nvidia-smi, or take --device cpu", index_, name_, reason));
 }
 
 DeviceDescription Gpu::describe() const {
   DeviceDescription description;
   description.kind = "gpu";
   description.name = name_;
-  description.asynchronous = true;
   description.clock = "CUDA events";
   int version = 0;
   check(cudaRuntimeGetVersion(&version), "cudaRuntimeGetVersion");
