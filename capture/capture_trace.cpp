@@ -26,6 +26,7 @@ Trace capture_trace(const Network& network, const DeviceDescription& device, con
   trace.provenance.source = fmt::format("{}, trained by Syncopate's capture on random inputs", network.model.file);
   trace.model = network.model.name;
   trace.batch = network.batch;
+  if (network.model.resized) trace.input = network.model.input;
   trace.dtype = network.dtype;
   trace.device_kind = device.kind;
   trace.device = device.name;

@@ -26,6 +26,7 @@ namespace {
 
 struct Options {
   std::string model;
+  std::string input;
   std::int64_t batch = 0;
   std::string dtype = "fp32";
   std::string device;
@@ -45,6 +46,7 @@ constexpr int most_iterations = 100'000;
 void add_options(CLI::App& app, Options& options) {
   app.set_version_flag("--version", version());
   app.add_option("--model", options.model, "model/1 file")->required();
+  app.add_option("--input", options.input, "shape of a sample, such as 3x224x224; default: the model's");
   app.add_option("--batch", options.batch, "samples in an iteration")->required()->check(CLI::Range(std::int64_t{1}, largest_batch));
   std::string meaning;
   for (const DeviceRow& row : devices())
@@ -98,6 +100,7 @@ std::string command(const Options& options, int warmup) {
                                     std::to_string(warmup),
                                     "--iterations",
                                     std::to_string(options.iterations)};
+  if (!options.input.empty()) words.insert(words.end(), {"--input", options.input});
   if (options.optimizer != "sgd") words.insert(words.end(), {"--optimizer", options.optimizer});
   if (options.threads != 1) words.insert(words.end(), {"--threads", std::to_string(options.threads)});
   return command_line(words);
@@ -128,8 +131,9 @@ void print_summary(const Options& options, const Trace& trace, const Summary& su
 void capture(const Options& options) {
   const DeviceRow& row = chosen_device(options);
   if (!options.plan) check_output(options.out, {options.model});
-  const Network network = plan_network(read_model(Document::read(options.model)), options.batch, options.dtype, row.layout(options.dtype),
-                                       options.optimizer == "adam" ? Optimizer::adam : Optimizer::sgd);
+  const Shape input = options.input.empty() ? Shape() : parse_shape(options.input, "--input");
+  const Network network = plan_network(read_model(Document::read(options.model), input), options.batch, options.dtype,
+                                       row.layout(options.dtype), options.optimizer == "adam" ? Optimizer::adam : Optimizer::sgd);
   if (options.plan) {
     fmt::print("{}", format_plan(network));
     return;

@@ -24,8 +24,8 @@ class ModelError(Exception):
     """What is wrong with a model file, in one line."""
 
 
-def load(path):
-    """The Network of a model/1 file, on the CPU, in fp32 and in training mode. Throws ModelError, but only for what cannot be built:
+def load(path, shape=None):
+    """The Network of a model/1 file, on the CPU, in fp32 and in training mode; `shape` of a sample takes the place of the file's. Throws ModelError, but only for what cannot be built:
     simctl checks more."""
     try:
         model = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -33,7 +33,9 @@ def load(path):
             raise ModelError('no model/1 file, whose "format" would say so')
         layers = []
         expand(model["layers"], "", "$input", model.get("blocks", {}), {}, layers)
-        return Network(model["name"], model["input"], layers)
+        if shape and len(shape) != len(model["input"]):
+            raise ModelError(f"its input {model['input']} has another number of extents than {shape}")
+        return Network(model["name"], shape or model["input"], layers)
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror}") from None
     except KeyError as error:

@@ -66,12 +66,13 @@ def parse(arguments):
     add("--threads", type=int, metavar="N", help="threads of --device cpu [1]")
     add = parser.add_argument_group("with --model").add_argument
     add("--batch", type=int, metavar="N", help="samples in a step; required")
+    add("--input", metavar="SHAPE", help="of a sample, such as 3x224x224 [the model's]")
     add("--optimizer", choices=["sgd", "adam"], help="learning rate 1e-4; sgd has momentum 0.9 [sgd]")
     add("--autocast", action="store_true", help="store everything in fp32 and let torch.autocast compute in the 16-bit --dtype")
     add("--channels-last", action=argparse.BooleanOptionalAction, help="memory format of images [of 16-bit types]")
     add("--no-benchmark", action="store_true", help="do not let cuDNN try which algorithm is the fastest")
     options = parser.parse_args(arguments)
-    names = ["batch", "optimizer", "autocast", "channels_last", "no_benchmark"]
+    names = ["batch", "input", "optimizer", "autocast", "channels_last", "no_benchmark"]
     of_a_model = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) not in (None, False)]
     counts = [number for number in (options.steps - 1, options.warmup, options.batch, options.threads) if number is not None]
     half = options.dtype in ("fp16", "bf16")
@@ -81,6 +82,7 @@ def parse(arguments):
         (options.function and not re.fullmatch(r"[\w.]+:\w+", options.function), f"{options.function} is not MODULE:FUNCTION"),
         (options.model and options.batch is None, "--batch is missing"),
         (not re.fullmatch(r"cpu|cuda(:\d+)?", options.device or "cpu"), f"--device {options.device}: choose cuda, cuda:N or cpu"),
+        (options.input and not re.fullmatch(r"[1-9]\d{0,5}(x[1-9]\d{0,5})*", options.input), f"--input {options.input}: expected extents such as 3x224x224"),
         (options.autocast and not half, "--autocast needs --dtype fp16 or bf16"),
         (min(counts) < 1, "--steps: at least 2; --warmup, --batch and --threads: at least 1"),
     ]:
@@ -138,8 +140,9 @@ def model_step(options, device):
     import torch_models
     import torch_training
 
+    shape = [int(extent) for extent in options.input.split("x")] if options.input else None
     try:
-        return torch_training.make_step(torch_models.load(options.model), options, device)
+        return torch_training.make_step(torch_models.load(options.model, shape), options, device)
     except torch_models.ModelError as error:
         raise Failure(BAD_INPUT, error) from None
 
@@ -230,7 +233,7 @@ def describe(options, device, seconds):
     else:
         name, peak = platform.processor() or platform.machine(), 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
-        "step_s": median, "quartiles_s": [first, third], "model": options.model or options.function, "batch": options.batch,
+        "step_s": median, "quartiles_s": [first, third], "model": options.model or options.function, "batch": options.batch, "input": options.input,
         "torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
         "device": name, "dtype": options.dtype, "autocast": options.autocast, "channels_last": options.channels_last,
         "optimizer": (options.optimizer or "sgd") if options.model else None, "peak_memory_bytes": peak,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 DTYPES = ["fp32", "bf16", "tf32", "fp16"]
 # The networks of the five papers at their batch sizes.
-PAPERS = [("resnet50", 32), ("googlenet_bvlc", 64), ("resnet50", 64), ("densenet201", 64), ("resnet152", 128), ("inception_v4", 128),
+PAPERS = [("resnet50", 32), ("googlenet_bvlc", 64), ("resnet50", 64), ("densenet201", 64), ("resnet152", 128), ("inception_v4", 128, "3x224x224"),
           ("densenet161", 64), ("vgg11", 64), ("alexnet_mxnet", 64), ("resnet20", 128), ("sasgd_cifar10", 64), ("sasgd_nlcf", 1)]
 OTHERS = [("bert_base", 32), ("googlenet", 64), ("alexnet", 64)]
 BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256]  # of ResNet-50: how times grow with the batch
@@ -17,6 +17,7 @@ class Job(NamedTuple):
     model: str
     batch: int
     dtype: str
+    input: str = ""  # shape of a sample, where it is not the model file's
 
     @property
     def optimizer(self):
@@ -25,7 +26,7 @@ class Job(NamedTuple):
 
     @property
     def network(self):
-        return f"{self.model}-b{self.batch}-{self.dtype}"
+        return f"{self.model}{self.input and '-'}{self.input}-b{self.batch}-{self.dtype}"
 
     @property
     def name(self):
@@ -47,4 +48,4 @@ def jobs(device):
 
 
 def of_kind(kind, networks, dtype):
-    return [Job(kind, model, batch, dtype) for model, batch in networks]
+    return [Job(kind, model, batch, dtype, *shape) for model, batch, *shape in networks]

@@ -122,16 +122,16 @@ def look():
     }
 
 
-def lacks(found):
-    """What is missing: (what, what cannot be done then, how to mend it)."""
+def lacks(found, building=True):
+    """What is missing: what, what cannot be done then, how to mend it."""
     table = [
         (not found["gpus"], "an NVIDIA GPU", "tests on the GPU, captures, measurements of the node",
          "nvidia-smi must list one: install the driver, or pass the device into the container (--gpus all)"),
-        (not found["cmake"], "cmake", "building", "install CMake 3.25 or later (pip install cmake)"),
-        (not found["ninja"], "ninja", "building", "install Ninja (pip install ninja)"),
-        (not found["g++"], "g++", "building", "install g++ 12 or later"),
-        (not found["nvcc"], "nvcc", "building for the GPU", "install the CUDA Toolkit, or put its bin folder into PATH"),
-        (not found["cudnn"], "cuDNN", "building for the GPU",
+        (building and not found["cmake"], "cmake", "building", "install CMake 3.25 or later (pip install cmake)"),
+        (building and not found["ninja"], "ninja", "building", "install Ninja (pip install ninja)"),
+        (building and not found["g++"], "g++", "building", "install g++ 12 or later"),
+        (building and not found["nvcc"], "nvcc", "building for the GPU", "install the CUDA Toolkit, or put its bin folder into PATH"),
+        (building and not found["cudnn"], "cuDNN", "building for the GPU",
          "install cuDNN 9 (pip install nvidia-cudnn-cu13), or say in CUDNN_ROOT where it is"),
         (not found["torch"], "PyTorch", "profiles to compare captures with", "put the Python that has it first in PATH (pip install torch)"),
         (found["torch"] and not found["torch"]["kineto"], "Kineto in PyTorch", "profiles to compare captures with",

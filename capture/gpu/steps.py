@@ -21,7 +21,7 @@ SKIPPED_CODE = 77
 def look(session):
     found = machine.look()
     session.report["machine"] = found
-    session.report["missing"] = machine.lacks(found)
+    session.report["missing"] = machine.lacks(found, building=not session.options.programs)
     for entry in session.report["missing"]:
         session.say(f"missing: {entry['what']}; no {entry['then_not']}; {entry['mend']}")
 
@@ -121,11 +121,15 @@ def sanitizer(session):
 # Measuring
 
 
+def shape(job):
+    return ["--input", job.input] if job.input else []
+
+
 def capture(session, job):
     session.require("device", "programs")
     trace = session.folder("traces") / f"{session.slug()}-{job.network}.json"
     session.run([session.programs / "capture", "--model", f"models/{job.model}.json", "--batch", job.batch, "--dtype", job.dtype,
-                 "--optimizer", job.optimizer, "--device", session.options.device, "--quiet", "-o", trace], 90)
+                 *shape(job), "--optimizer", job.optimizer, "--device", session.options.device, "--quiet", "-o", trace], 90)
     session.report["captures"][job.network] = results.of_trace(results.load(trace))
     session.pack("traces.tar.gz", "traces")
     compare(session, job)
@@ -135,7 +139,7 @@ def profile(session, job):
     session.require("device", "programs", "torch", "kineto")
     raw = session.folder("raw") / f"{job.network}.pt.trace.json.gz"
     session.run([sys.executable, CAPTURE / "torch_profile.py", "--model", f"models/{job.model}.json", "--batch", job.batch, "--dtype", job.dtype,
-                 "--optimizer", job.optimizer, "--device", session.options.device, "-o", raw], 120)
+                 *shape(job), "--optimizer", job.optimizer, "--device", session.options.device, "-o", raw], 120)
     trace = session.folder("imported") / f"{session.slug()}-{job.network}-pytorch.json"
     session.run([session.programs / "simctl", "trace", "import", raw, "--model", job.model, "--batch", job.batch, "-o", trace], 60)
     session.report["profiles"][job.network] = results.of_trace(results.load(trace))

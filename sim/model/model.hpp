@@ -35,6 +35,7 @@ struct Model {
   std::string name;
   std::string source;  ///< where the architecture comes from, or empty
   Shape input;
+  bool resized = false;            ///< `input` is not the file's
   std::vector<ModelLayer> layers;  ///< in the order of forward, which is a topological one
   Graph graph;
 
@@ -43,7 +44,8 @@ struct Model {
   double macs() const;  ///< of forward, for one sample
 };
 
-/// Reads and validates a model/1 document. Throws InputError.
-Model read_model(const Document& document);
+/// Reads and validates a model/1 document. `input` takes the place of the file's, unless it is empty; images may have another size, texts
+/// another length. Throws InputError.
+Model read_model(const Document& document, const Shape& input = {});
 
 }  // namespace syncopate

@@ -106,7 +106,7 @@ std::set<std::string> read_outputs(const std::optional<Field>& field, const Mode
 
 }  // namespace
 
-Model read_model(const Document& document) {
+Model read_model(const Document& document, const Shape& input) {
   const Field root(document);
   Object fields(root);
   Model model;
@@ -114,7 +114,15 @@ Model read_model(const Document& document) {
   fields.format("model/1", true);
   model.name = fields.at("name").text();
   if (const auto source = fields.find("source")) model.source = source->text();
-  model.input = read_input(fields.at("input"));
+  const Field input_field = fields.at("input");
+  model.input = read_input(input_field);
+  if (!input.empty() && input != model.input) {
+    if (input.size() != model.input.size())
+      input_field.fail_because(
+          fmt::format("{} cannot be replaced by {}, which has another number of extents", format_shape(model.input), format_shape(input)));
+    model.input = input;
+    model.resized = true;
+  }
   const auto blocks = fields.find("blocks");
   const Field layers = fields.at("layers");
   const auto outputs_field = fields.find("outputs");

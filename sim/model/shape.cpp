@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <functional>
 #include <numeric>
+
+#include "base/errors.hpp"
 
 namespace syncopate {
 
@@ -15,5 +18,19 @@ double unchecked_elements(const Shape& shape) {
 }
 
 std::string format_shape(const Shape& shape) { return fmt::format("{}", fmt::join(shape, "x")); }
+
+Shape parse_shape(std::string_view text, std::string_view option) {
+  constexpr std::int64_t most = 1'000'000;
+  Shape shape;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    const auto [next, error] = std::from_chars(at, end, shape.emplace_back());
+    if (error != std::errc() || shape.back() < 1 || shape.back() > most || (next != end && *next != 'x'))
+      throw UsageError(fmt::format("{} {}: expected extents of 1 to 1000000, such as 3x224x224", option, text));
+    if (next == end) return shape;
+    at = next + 1;
+  }
+}
 
 }  // namespace syncopate

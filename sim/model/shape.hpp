@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace syncopate {
@@ -17,5 +18,8 @@ double unchecked_elements(const Shape& shape);
 
 /// "64x3x7x7", for people.
 std::string format_shape(const Shape& shape);
+
+/// The shape that `option` of a command line has. Throws UsageError for anything but extents of 1 to 1,000,000 with an x in between.
+Shape parse_shape(std::string_view text, std::string_view option);
 
 }  // namespace syncopate

@@ -20,8 +20,8 @@ using Cells = std::vector<std::string>;
 void show_trace(const Document& document) {
   const Trace trace = read_trace(document);
   const StepProfile profile = step_profile(trace, Granularity::tensor);
-  fmt::print("trace {}: {}, batch {}{}{}\n", trace.file, trace.model, trace.batch, trace.dtype.empty() ? "" : ", " + trace.dtype,
-             trace.device.empty() ? "" : ", " + trace.device);
+  fmt::print("trace {}: {}{}, batch {}{}{}\n", trace.file, trace.model, trace.input.empty() ? "" : ", input " + format_shape(trace.input),
+             trace.batch, trace.dtype.empty() ? "" : ", " + trace.dtype, trace.device.empty() ? "" : ", " + trace.device);
   fmt::print("provenance: {}{}{}\n", trace.provenance.synthetic() ? "SYNTHETIC" : trace.provenance.kind,
              trace.provenance.source.empty() ? "" : ", " + trace.provenance.source,
              trace.provenance.note.empty() ? "" : "; " + trace.provenance.note);

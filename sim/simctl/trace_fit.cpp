@@ -25,12 +25,12 @@ struct Options {
 
 /// The model that a trace names, from models/, or the one that the user names.
 Model model_of(const Trace& trace, const Options& options) {
-  if (!options.model.empty()) return read_model(Document::read(options.model));
+  if (!options.model.empty()) return read_model(Document::read(options.model), trace.input);
   const std::filesystem::path file = find_folder("models") / (trace.model + ".json");
   if (!std::filesystem::exists(file)) {
     throw InputError(fmt::format("{}: /model/name: no {}; name the model's file with --model", trace.file, file.string()));
   }
-  return read_model(Document::read(file));
+  return read_model(Document::read(file), trace.input);
 }
 
 void print_errors(DeviceProfile profile, const std::vector<FitSample>& samples) {

@@ -15,6 +15,7 @@ void add_trace_synth_command(CLI::App& app) {
   struct Options {
     std::string model;
     std::string device;
+    std::string input;
     std::int64_t batch = 0;
     std::string out;
   };
@@ -25,15 +26,19 @@ void add_trace_synth_command(CLI::App& app) {
   command->add_option("--batch", options->batch, "samples per worker")
       ->required()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  command->add_option("--input", options->input, "shape of a sample, such as 3x224x224; default: the model's");
   command->add_option("-o", options->out, "trace/1 file to write")->required();
   command->footer("Example: simctl trace synth models/resnet50.json --device models/devices/v100.json --batch 32 -o results/resnet50.json");
   command->callback([options] {
     check_output(options->out, {options->model, options->device});
-    const Model model = read_model(Document::read(options->model));
+    const Shape input = options->input.empty() ? Shape() : parse_shape(options->input, "--input");
+    const Model model = read_model(Document::read(options->model), input);
     const DeviceProfile profile = read_device_profile(Document::read(options->device));
     Trace trace = synthesize(model, profile, options->batch);
-    trace.provenance.command =
-        command_line({"simctl", "trace", "synth", options->model, "--device", options->device, "--batch", std::to_string(options->batch)});
+    std::vector<std::string> words = {"simctl",   "trace",         "synth",   options->model,
+                                      "--device", options->device, "--batch", std::to_string(options->batch)};
+    if (!options->input.empty()) words.insert(words.end(), {"--input", options->input});
+    trace.provenance.command = command_line(words);
     write_trace_file(options->out, trace, fmt::format("{} on {}", options->model, options->device));
     const StepProfile step = step_profile(trace, Granularity::tensor);
     fmt::print("{}: SYNTHETIC, {}, batch {}, {}\n", options->out, model.name, trace.batch, profile.name);

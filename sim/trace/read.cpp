@@ -151,6 +151,9 @@ Trace read_trace(const Document& document, const std::string& pointer) {
   trace.model = model.at("name").text();
   trace.batch = model.at("batch").integer(1, 1'000'000'000);
   trace.dtype = optional_text(model, "dtype");
+  if (const auto input = model.find("input")) {
+    for (const Field& extent : input->list()) trace.input.push_back(extent.integer(1, 1'000'000'000));
+  }
   model.finish();
 
   if (const auto field = fields.find("device")) {

@@ -34,6 +34,7 @@ Trace synthesize(const Model& model, const DeviceProfile& profile, std::int64_t 
   trace.provenance.note = describe_error(profile, model);
   trace.model = model.name;
   trace.batch = batch;
+  if (model.resized) trace.input = model.input;
   trace.dtype = profile.dtype;
   trace.device_kind = profile.kind;
   trace.device = profile.name;

@@ -52,6 +52,7 @@ struct Trace {
   std::string model;
   std::int64_t batch = 0;  ///< samples per worker and iteration
   std::string dtype;
+  std::vector<std::int64_t> input;       ///< of a sample, where it is not the model file's; else empty
   std::string device_kind;               ///< "gpu", "cpu" or empty
   std::string device;                    ///< the device's name or empty
   Json software = Json::object();        ///< free-form: versions

@@ -48,6 +48,7 @@ std::string write_trace(const Trace& trace) {
   Json head = {
       {"format", "trace/1"}, {"provenance", provenance_json(trace.provenance)}, {"model", {{"name", trace.model}, {"batch", trace.batch}}}};
   if (!trace.dtype.empty()) head["model"]["dtype"] = trace.dtype;
+  if (!trace.input.empty()) head["model"]["input"] = trace.input;
   if (!trace.device_kind.empty()) head["device"] = {{"kind", trace.device_kind}};
   if (!trace.device.empty()) head["device"]["name"] = trace.device;
   if (!trace.software.empty()) head["software"] = trace.software;

@@ -82,6 +82,14 @@ class Plan(CaptureCase):
                     self.assertEqual(row[1:3], [layer["op"], shape])
                     self.assertEqual(row[3:-1], ([tensors] if tensors else []) + [str(parameters), str(round(3 * layer["macs"]))], layer["name"])
 
+    def test_samples_of_another_size(self):
+        model = json.loads((ROOT / "models" / "resnet20.json").read_text())
+        resized = self.write("resized.json", model | {"input": [3, 48, 40]})
+        plans = [self.capture("--plan", *words, model=path, device=None, out=None).stdout for words, path in
+                 [(["--input", "3x48x40"], ROOT / "models" / "resnet20.json"), ([], resized)]]
+        self.assertEqual(*plans)
+        self.assertIn("2x16x48x40", plans[0])
+
     def test_memory_is_the_sum_of_its_parts(self):
         units = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
         for dtype in ("fp32", "bf16"):
@@ -147,6 +155,13 @@ class Captured(CaptureCase):
         compute = iteration["iteration"]["forward_s"] + iteration["iteration"]["backward_s"] + iteration["update_s"]
         self.assertAlmostEqual(float(self.rows()[0]["compute_s"]), compute, delta=1e-6 * compute)
 
+    def test_the_size_of_a_sample_is_in_the_trace_where_it_is_not_the_models(self):
+        for words, expected in (([], None), (["--input", "3x8x8"], None), (["--input", "3x9x7"], [3, 9, 7])):
+            self.assertEqual(self.capture(*words).returncode, 0)
+            trace = json.loads((self.folder / "trace-out.json").read_text())
+            self.assertEqual(trace["model"].get("input"), expected)
+            self.assertEqual("--input" in trace["provenance"]["command"], bool(words))
+
     def test_quiet_says_nothing(self):
         finished = self.capture("--quiet")
         self.assertEqual((finished.returncode, finished.stdout), (0, ""))
@@ -195,6 +210,10 @@ class Refused(CaptureCase):
             ({}, ["--dtype", "fp64"], "--dtype: fp64 not in {fp32,tf32,fp16,bf16}"),
             ({}, ["--dtype", "bf16"], "--dtype bf16: the cpu device computes in fp32"),
             ({"device": "cuda"}, ["--threads", 2], "--threads: the cuda device has none to set"),
+            ({}, ["--input", "3x0x8"], "--input 3x0x8: expected extents of 1 to 1000000, such as 3x224x224"),
+            ({}, ["--input", "3,8,8"], "--input 3,8,8: expected extents"),
+            ({}, ["--input", "x"], "--input x: expected extents"),
+            ({}, ["--input", "3x8x"], "--input 3x8x: expected extents"),
             ({}, ["--optimizer", "lamb"], "--optimizer: lamb not in {sgd,adam}"),
             ({}, ["--iterations", 29], "--iterations: Value 29 not in range 30 to 100000"),
             ({}, ["--warmup", 0], "--warmup"),
@@ -223,6 +242,10 @@ class Refused(CaptureCase):
         for model, message in table:
             with self.subTest(model):
                 self.check_refused(self.capture(model=model, out="new/folder/trace.json"), 3, message)
+
+    def test_an_input_that_does_not_fit_the_model(self):
+        self.check_refused(self.capture("--input", "8"), 3, "/input: 3x8x8 cannot be replaced by 8, which has another number of extents")
+        self.check_refused(self.capture("--input", "3x2x2"), 3, "tiny.json: /layers/0")
 
     def test_an_output_that_cannot_be_written(self):
         self.write("file", "")

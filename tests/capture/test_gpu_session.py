@@ -235,12 +235,13 @@ class Steps(GpuCase):
         main, closing = steps.plan(self.session("cuda"))
         names = [name for name, _ in main + closing]
         self.assertEqual(len(names), len(set(names)))
-        self.assertEqual(names[3:3 + len(jobs.PAPERS)], [f"capture:{model}-b{batch}-fp32" for model, batch in jobs.PAPERS])
-        for model, batch in jobs.PAPERS + jobs.OTHERS:
-            self.assertTrue((ROOT / f"models/{model}.json").exists(), model)
-            for dtype in jobs.DTYPES:
-                for kind in ("capture", "profile"):
-                    self.assertIn(f"{kind}:{model}-b{batch}-{dtype}", names)
+        self.assertEqual(names[3:3 + len(jobs.PAPERS)], [job.name for job in jobs.of_kind("capture", jobs.PAPERS, "fp32")])
+        for dtype in jobs.DTYPES:
+            for kind in ("capture", "profile"):
+                for job in jobs.of_kind(kind, jobs.PAPERS + jobs.OTHERS, dtype):
+                    self.assertIn(job.name, names)
+                    self.assertTrue((ROOT / f"models/{job.model}.json").exists(), job.name)
+        self.assertIn("capture:inception_v4-3x224x224-b128-fp32", names)
         for batch in jobs.BATCHES:
             self.assertIn(f"capture:resnet50-b{batch}-fp32", names)
         for dtype in jobs.DTYPES:

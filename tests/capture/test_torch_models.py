@@ -110,6 +110,13 @@ class Models(Case):
         in_place = [name for name, run, _, _ in network.steps if getattr(run, "inplace", False)]
         self.assertEqual(in_place, ["second"])
 
+    def test_samples_of_another_size(self):
+        network = torch_models.load(ROOT / "models/resnet20.json", [3, 48, 40])
+        self.assertEqual(network.random_input(2).shape, (2, 3, 48, 40))
+        self.assertEqual([output.shape for output in network(network.random_input(2))], [(2, 10)])
+        with self.assertRaisesRegex(torch_models.ModelError, "another number of extents"):
+            torch_models.load(ROOT / "models/resnet20.json", [48, 40])
+
     def test_only_the_largest_table_takes_ids_as_they_are(self):
         network = self.load(small("embeddings")[0])
         self.assertEqual(network.takes_ids, 23)
@@ -153,7 +160,7 @@ class Models(Case):
         for arguments, dtype, channels_last in table:
             with self.subTest(" ".join(arguments)), mock.patch.object(torch_models, "load", wraps=torch_models.load) as load:
                 network = torch_models.load(path)
-                load.side_effect = lambda _, network=network: network
+                load.side_effect = lambda *_, network=network: network
                 options = torch_profile.parse(["--model", str(path), "--batch", "2", "--device", "cpu", "-o", "none", *arguments])
                 step = torch_profile.model_step(options, torch_profile.choose_device(options))
                 before = {name: values.detach().clone() for name, values in network.named_parameters()}

@@ -66,6 +66,28 @@ class Synthesis(Case):
         parameters = sum(math.prod(shape) for layer in layers for _, shape in layer["tensors"])
         self.assertAlmostEqual(trace["update_s"], 4 * parameters / profile["update"]["weight_bandwidth"], delta=1e-12)
 
+    def test_samples_of_another_size_are_those_of_a_model_of_that_size(self):
+        model = json.loads((ROOT / "models/resnet20.json").read_text())
+        self.write("resnet20.json", model | {"input": [3, 48, 40]})
+        device = ROOT / "models/devices/v100.json"
+        want, _ = self.synth("resnet20.json", device, 4)
+        done = self.simctl("trace", "synth", ROOT / "models/resnet20.json", "--device", device, "--batch", 4, "--input", "3x48x40", "-o", "out.json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        got = json.loads((self.folder / "out.json").read_text())
+        self.assertEqual((got["layers"], got["gradients"]), (want["layers"], want["gradients"]))
+        self.assertEqual((got["model"]["input"], want["model"].get("input")), ([3, 48, 40], None))
+        self.assertIn("--input 3x48x40", got["provenance"]["command"])
+        self.assertIn("resnet20, input 3x48x40, batch 4", self.simctl("show", "out.json").stdout)
+        # A fit to such a trace takes that size for the model's, too.
+        measured = got | {"provenance": {"kind": "measured"}}
+        self.write("measured.json", measured)
+        done = self.simctl("trace", "fit", "measured.json", "--model", ROOT / "models/resnet20.json", "--profile", device)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("forward +0.0%, backward +0.0%", done.stdout)
+        refused = self.simctl("trace", "synth", "resnet20.json", "--device", device, "--batch", 4, "--input", "48x40", "-o", "none.json")
+        self.assertEqual((refused.returncode, refused.stderr), (
+            3, "simctl: resnet20.json: /input: 3x48x40 cannot be replaced by 48x40, which has another number of extents\n"))
+
     def test_the_shipped_traces_are_what_their_command_writes(self):
         self.assertGreaterEqual(len(SYNTHETIC), 8)
         for path in SYNTHETIC:
