@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "trace/step_profile.hpp"
@@ -85,7 +86,7 @@ TraceComparison compare_traces(const Trace& first, const Trace& second) {
     add(type.forward, result.layers.back().forward);
     add(type.backward, result.layers.back().backward);
   }
-  for (const auto& [name, type] : types) result.types.push_back(type);
+  std::transform(types.begin(), types.end(), std::back_inserter(result.types), [](const auto& type) { return type.second; });
   sort_by_difference(result.layers);
   sort_by_difference(result.types);
   return result;
@@ -105,8 +106,8 @@ std::string write_comparison(const TraceComparison& comparison, const Trace& fir
   std::string text = "{\n";
   for (const auto& [key, value] : head.items()) text += fmt::format("{}: {},\n", Json(key).dump(), value.dump());
   const auto lines = [](const std::vector<LayerComparison>& rows) {
-    std::vector<std::string> texts;
-    for (const LayerComparison& row : rows) texts.push_back(json_of(row).dump());
+    std::vector<std::string> texts(rows.size());
+    std::transform(rows.begin(), rows.end(), texts.begin(), [](const LayerComparison& row) { return json_of(row).dump(); });
     return fmt::format("{}", fmt::join(texts, ",\n"));
   };
   return text + fmt::format("\"types\": [\n{}\n],\n\"layers\": [\n{}\n]\n}}\n", lines(comparison.types), lines(comparison.layers));

@@ -1,7 +1,7 @@
-"""A second implementation of Syncopate's synchronous schedules, written from the design alone, to compare simctl with.
+"""A second implementation of Syncopate's synchronous schedules, written from its reference pages alone, to compare simctl with.
 
 No event queue: a step of N workers is a max-plus recurrence over one FIFO channel. Fidelity alpha-beta, star of equal links,
-one GPU per node; `workers.slow` is the only disturbance. "Design" is the project's design document, by section.
+one GPU per node; `workers.slow` is the only disturbance.
 """
 
 import copy
@@ -17,7 +17,7 @@ SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 def quantity(value):
-    """A number, or a string with its unit: "10Gbps", "50us", "25MiB" (design 3)."""
+    """A number, or a string with its unit: "10Gbps", "50us", "25MiB" (scenarios/README.md)."""
     if not isinstance(value, str):
         return value
     number, unit = re.fullmatch(r"\s*([0-9.eE+-]+?)\s*([A-Za-z]*)\s*", value).groups()
@@ -27,7 +27,7 @@ def quantity(value):
     return float(number) * MULTIPLES[multiple] * BITS_OR_BYTES[base]
 
 
-# Files (design 3, scenario/1)
+# Files (scenarios/README.md)
 
 
 def put(point, pointer, value, folder):
@@ -49,7 +49,7 @@ def points(path):
         yield point
 
 
-# Trace (design 3, trace/1)
+# Trace (traces/README.md)
 
 
 def profile(trace, granularity):
@@ -73,7 +73,7 @@ def profile(trace, granularity):
     return forward, backward, trace.get("update_s", 0.0), [(seconds, size) for _, seconds, size in named]
 
 
-# Cost of an all-reduce, a + b bytes (design 5.1; Thakur, Rabenseifner and Gropp 2005 for all but the double tree)
+# Cost of an all-reduce, a + b bytes (simctl list collectives; Thakur, Rabenseifner and Gropp 2005 for all but the double tree)
 
 
 def rounds(n):
@@ -95,7 +95,7 @@ def cost(cluster, algorithm):
     alpha, beta = quantity(cluster["link"]["latency"]), 1 / quantity(cluster["link"]["bandwidth"])
     gamma = cluster.get("reduce_s_per_B", 0.0)
     latencies, transfers, reductions = TERMS[algorithm](cluster["nodes"])
-    if "fit" in cluster:  # design 3, cluster/1
+    if "fit" in cluster:  # scenarios/README.md
         fit = cluster["fit"]
         fit_latencies, fit_transfers, fit_reductions = TERMS[fit["algorithm"]](fit["nodes"])
         if fit["algorithm"] == algorithm:  # B and G of one algorithm grow alike with N
@@ -104,7 +104,7 @@ def cost(cluster, algorithm):
     return latencies * alpha, transfers * beta + reductions * gamma
 
 
-# Groups (design 4, "Synchronous, all-reduce"): slices of the gradients in the order of readiness. A rule yields every grouping
+# Groups (sim/schedule/README.md): slices of the gradients in the order of readiness. A rule yields every grouping
 # that it admits: one, but for ties between optima.
 
 
@@ -130,7 +130,7 @@ def greedy(gradients, a, b, schedule):
 
 
 def optimal(gradients, a, b, schedule):
-    """E[j] = min over i < j of max(E[i], ready(j)) + a + b (S[j] - S[i]) (design 4)."""
+    """E[j] = min over i < j of max(E[i], ready(j)) + a + b (S[j] - S[i]) (S. Shi et al., MG-WFBP)."""
     before = [0, *itertools.accumulate(size for _, size in gradients)]
     end, cuts = [0.0], [[]]
     for j in range(1, len(before)):
@@ -173,7 +173,7 @@ SCHEDULES = {
 }
 
 
-# Steps of all workers (design 4: one FIFO channel; a collective starts moving when its last rank has posted)
+# Steps of all workers (sim/schedule/README.md: one FIFO channel; a collective starts moving when its last rank has posted)
 
 
 def classes(nodes, slow):
@@ -217,7 +217,7 @@ def percentile(values, share):
 
 
 def rows(point):
-    """The columns of results.csv that the design's closed forms determine, for every admissible grouping."""
+    """The columns of results.csv that closed forms determine, for every admissible grouping."""
     cluster, schedule, trace = point["cluster"], point["schedule"], point["trace"]
     forward, backward, update, gradients = profile(trace, point.get("granularity", "tensor"))
     if cluster["nodes"] == 1:
@@ -241,7 +241,7 @@ def row(point, forward, backward, update, groups, messages):
         exposed.append(blocked)
         moving += moved
 
-    # Window (design 4, "Measured window"): gradients are counted by steps, those that an edge cuts pro rata of their duration;
+    # Window (sim/output/RESULTS.md): gradients are counted by steps, those that an edge cuts pro rata of their duration;
     # time is what lies inside, so that it is the same for collectives that belong to no single step.
     opening = max(starts[warmup].values())
     begun = [[start[factor] for start in starts if start[factor] >= opening] for factor in workers]
@@ -255,7 +255,7 @@ def row(point, forward, backward, update, groups, messages):
             exposed_seconds += count * sum(overlap(interval, window) for interval in blocked[factor])
             durations += [end - begin] * (count if window[0] <= begin < window[1] else 0)
 
-    # Metrics (design 4)
+    # Metrics (sim/output/RESULTS.md)
     iteration, compute = (window[1] - window[0]) * nodes / gradient_steps, forward + backward + update
     exposed_part = exposed_seconds / gradient_steps
     throughput = nodes * batch / iteration

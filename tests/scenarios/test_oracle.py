@@ -160,8 +160,8 @@ class Oracle(Case):
         self.compare(self.write("rounding.json", scenario))
         self.compare(self.write("rounding.json", scenario), "--no-symmetry")
 
-    def test_design_example(self):
-        """Design 4: with a = b = 1, Algorithm 1 gives 6.8 where 6.0 is possible."""
+    def test_where_the_greedy_grouping_is_not_the_best(self):
+        """With a = b = 1, Algorithm 1 gives 6.8 where 6.0 is possible."""
         gradients = [(1.0, 1), (1.9, 1), (2.8, 1)]
         for rule, expected in ((oracle.greedy, 6.8), (oracle.optimal, 6.0)):
             end = 0.0

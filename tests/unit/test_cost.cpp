@@ -36,7 +36,7 @@ TEST_SUITE("Does an all-reduce cost what the closed forms say?") {
       double a;
       double b;
     };
-    // Written out by hand from the design's formulas; log2 is rounded up.
+    // Written out by hand from the formulas; log2 is rounded up.
     const std::vector<Row> table = {
         {"ring", 2, 2 * alpha_s, beta_s + gamma_s / 2},
         {"ring", 8, 14 * alpha_s, 14.0 / 8 * beta_s + 7.0 / 8 * gamma_s},
