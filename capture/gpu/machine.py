@@ -16,6 +16,7 @@ GPU_FIELDS = ["index", "name", "driver_version", "compute_cap", "memory.total", 
               "clocks.max.mem", "mig.mode.current", "ecc.mode.current", "temperature.gpu", "utilization.gpu"]
 NUMBERS = {"index", "memory.total", "power.limit", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "temperature.gpu",
            "utilization.gpu"}
+BUNDLE = Path(__file__).resolve().parents[2] / ".gpu-bundle/bundle.tar.gz"
 PACKAGES = ["torch", "torchvision", "transformers", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "nvidia-cublas"]
 # Asked in a process of its own: importing PyTorch takes seconds and memory, and may fail in many ways.
 ASK_TORCH = """import json, torch
@@ -23,7 +24,7 @@ print(json.dumps({"version": torch.__version__, "cuda": torch.version.cuda, "cud
                   "sees_gpu": torch.cuda.is_available(), "kineto": torch.autograd.kineto_available()}))"""
 
 
-def output_of(*command, timeout=60):
+def output_of(*command, timeout=180):
     """What a program prints, or None where it is not there or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
@@ -40,12 +41,12 @@ def version_in(text):
 
 def gpus():
     """What nvidia-smi says of each GPU."""
-    found = output_of("nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader,nounits")
-    cards = []
-    for row in csv.reader((found or "").splitlines(), skipinitialspace=True):
-        if len(row) == len(GPU_FIELDS):
-            cards.append({name: read(name, value) for name, value in zip(GPU_FIELDS, row)})
-    return cards
+    for fields in (GPU_FIELDS, GPU_FIELDS[:4]):  # a driver that lacks one of them refuses all
+        found = output_of("nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits")
+        rows = [row for row in csv.reader((found or "").splitlines(), skipinitialspace=True) if len(row) == len(fields)]
+        if rows:
+            return [dict.fromkeys(GPU_FIELDS) | {name: read(name, value) for name, value in zip(fields, row)} for row in rows]
+    return []
 
 
 def read(name, value):
@@ -118,6 +119,8 @@ def look():
         "cmake": version_in(output_of("cmake", "--version")),
         "ninja": version_in(output_of("ninja", "--version")),
         "g++": version_in(output_of("g++", "-dumpfullversion")),
+        "headers": any(Path(folder, "include/fmt/core.h").exists() for folder in ("/usr", "/usr/local")),
+        "bundle": BUNDLE.exists(),
         "compute-sanitizer": shutil.which("compute-sanitizer") is not None,
     }
 
@@ -130,6 +133,8 @@ def lacks(found, building=True):
         (building and not found["cmake"], "cmake", "building", "install CMake 3.25 or later (pip install cmake)"),
         (building and not found["ninja"], "ninja", "building", "install Ninja (pip install ninja)"),
         (building and not found["g++"], "g++", "building", "install g++ 12 or later"),
+        (building and not found["headers"] and not found["bundle"], "headers of fmt and other libraries", "building",
+         "run \"make gpu-bundle\" on a Debian 12, and carry the folder .gpu-bundle along"),
         (building and not found["nvcc"], "nvcc", "building for the GPU", "install the CUDA Toolkit, or put its bin folder into PATH"),
         (building and not found["cudnn"], "cuDNN", "building for the GPU",
          "install cuDNN 9 (pip install nvidia-cudnn-cu13), or say in CUDNN_ROOT where it is"),

@@ -3,25 +3,28 @@
 import io
 import itertools
 import json
-import os
 import tarfile
-import tempfile
 from pathlib import Path
 
 MOST_FILES, MOST_BYTES = 8, 16 * 1024 * 1024
+PART = ".syncopate-part"
 
 
 def write(path, data):
     """A file that appears whole or not at all."""
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    part = path.with_name(f".{path.name}{PART}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(part, 0o644)
-        os.replace(part, path)
+        part.write_bytes(data)
+        part.replace(path)
     except BaseException:
-        os.unlink(part)
+        part.unlink(missing_ok=True)
         raise
+
+
+def tidy(folder):
+    """Removes what a session left that was killed while it wrote."""
+    for part in folder.glob(f".*{PART}"):
+        part.unlink()
 
 
 def write_json(path, value):
@@ -42,6 +45,16 @@ def pack(archive, files):
         return left_out + [(archive.name, f"over {MOST_BYTES} bytes")]
     write(archive, buffer.getvalue())
     return left_out
+
+
+def unpack(archive, folder):
+    """What pack() wrote, if it did; files only, by their names alone."""
+    if not archive.exists():
+        return
+    with tarfile.open(archive) as tar:
+        for entry in tar:
+            if entry.isfile():
+                (folder / Path(entry.name).name).write_bytes(tar.extractfile(entry).read())
 
 
 def anonymous(entry):
@@ -103,6 +116,9 @@ def text_of(report):
     lines += step_lines(report["steps"])
     lines += captured_lines(report["captures"]) + compared_lines(report["comparisons"]) + [""]
     lines += [f"device profile {name}: {error}" for name, error in report["devices"].items()]
+    lines += [f"{name}: {line}" for name, found in report["tests"].items() for line in found]
+    lines += [f"not measured: {each['name']} {each.get('dtype', '')}: {each['reason']}" for each in report["node"].get("failed", [])]
+    lines += [f"left out: {entry['file']}: {entry['why']}" for entry in report["left_out"]]
     return "\n".join(lines).rstrip() + "\n"
 
 

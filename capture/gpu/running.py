@@ -13,7 +13,7 @@ import machine
 import results
 
 CLOSING_S = 25  # kept for fits and archives
-LOGGED = 20_000  # characters of a command's output
+LOGGED = 20_000  # characters of a command's output, from its begin and from its end
 
 
 class Failed(Exception):
@@ -36,10 +36,12 @@ class Session:
     def __init__(self, options, root):
         self.options, self.root, self.out = options, root, Path(options.out).resolve()
         self.on_cpu = options.device == "cpu"
+        self.device = options.device.partition(":")[0]  # as commands are told, which see one GPU
         self.programs = Path(options.programs).resolve() if options.programs else None
-        self.libraries, self.kept_raw, self.environment = [], None, dict
+        self.kept_raw = None
+        self.libraries = []  # folders of the bundle's
         self.start = time.monotonic()
-        self.end = self.start + 60 * options.minutes
+        self.end = self.start + 60 * options.minutes - CLOSING_S
         self.scratch = Path(tempfile.mkdtemp(prefix="syncopate-gpu-"))
         now = datetime.datetime.now(datetime.timezone.utc)
         self.report = {"format": "gpu-report/1", "utc": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "device": options.device, "seconds": 0, "machine": {},
@@ -54,33 +56,46 @@ class Session:
         remaining = self.end - time.monotonic()
         if remaining < 1:
             raise NoTime
+        ours = self.programs is not None and any(word.startswith(f"{self.programs}/") for word in command)
         process = subprocess.Popen(command, cwd=cwd or self.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    text=True, errors="replace", start_new_session=True,
-                                   env=os.environ | (environment or {}) | self.environment_of(command))
+                                   env=os.environ | self.visible() | (self.library_path() if ours else {}) | (environment or {}))
         try:
             output, _ = process.communicate(timeout=min(limit, remaining))
-        except subprocess.TimeoutExpired:
-            self.kill(process)
+        except BaseException as error:
+            output = self.kill(process)
+            self.log(command, output, f"killed: {type(error).__name__}")
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
             raise (Failed(f"{Path(command[0]).name} took longer than {limit} s") if limit < remaining else NoTime()) from None
-        except BaseException:
-            self.kill(process)
-            raise
-        self.log(f"$ {' '.join(command)}\n{output[-LOGGED:]}\n[exit code {process.returncode}]\n")
+        self.log(command, output, f"exit code {process.returncode}")
         if process.returncode not in accept:
             last = next((line for line in reversed(output.splitlines()) if line.strip()), "no output")
             raise Failed(f"{Path(command[0]).name} ended with {process.returncode}: {last}")
         return output
 
-    def environment_of(self, command):
-        return self.environment() if self.programs and command[0].startswith(str(self.programs)) or "-m" in command else {}
+    def library_path(self):
+        """Of programs built here: cuDNN and cuBLAS may lie where PyTorch has them, oneDNN in the bundle."""
+        bundled = self.libraries or sorted(self.programs.glob("bundle/usr/lib/*-linux-gnu"))
+        folders = [os.environ.get("LD_LIBRARY_PATH"), *machine.nvidia_libraries(), *bundled]
+        return {"LD_LIBRARY_PATH": ":".join(str(folder) for folder in folders if folder)}
+
+    def visible(self):
+        """The GPU of --device cuda:N is the only one that commands see, and the first."""
+        index = self.options.device.partition(":")[2]
+        listed = (os.environ.get("CUDA_VISIBLE_DEVICES") or "").split(",")
+        if not index:
+            return {}
+        return {"CUDA_VISIBLE_DEVICES": listed[int(index)] if int(index) < len(listed) and listed[int(index)] else index}
 
     @staticmethod
     def kill(process):
+        """Ends a command and all that it started; what it had printed."""
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        process.communicate()
+        return process.communicate()[0] or ""
 
     def require(self, *what):
         """Throws Skipped unless all of it is here: "gpu", "device", "programs", "torch", "kineto"."""
@@ -122,9 +137,12 @@ class Session:
         if not self.options.quiet:
             print(f"[{time.monotonic() - self.start:5.0f} s] {text}", flush=True)
 
-    def log(self, text):
+    def log(self, command, output, end):
+        cut = len(output) - 2 * LOGGED
+        if cut > 0:
+            output = f"{output[:LOGGED]}\n[... {cut} characters ...]\n{output[-LOGGED:]}"
         with open(self.out / "log.txt", "a", encoding="utf-8") as file:
-            file.write(text)
+            file.write(f"$ {' '.join(command)}\n{output}\n[{end}]\n")
 
     # Running them
 
@@ -132,7 +150,7 @@ class Session:
         begun, reason = time.monotonic(), None
         state = "no time"
         try:
-            if self.end - begun >= 1:
+            if self.end - begun >= 1 or not self.report["steps"]:
                 reason = function(self)
                 state = "done"
         except NoTime:

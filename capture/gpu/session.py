@@ -9,7 +9,9 @@ import fnmatch
 import re
 import signal
 import sys
+import tarfile
 import time
+from pathlib import Path
 
 import machine
 import results
@@ -49,37 +51,47 @@ def parse(words):
     return options
 
 
-def done_before(path):
-    """Names of the steps that an earlier session did."""
+def go_on(session, path):
+    """Takes over what an earlier session brought back. Returns the names of the steps that it did."""
     if path is None:
         return set()
     try:
         report = results.load(path)
         if report["format"] != "gpu-report/1":
             raise ValueError("no gpu-report/1")
-        return {step["name"] for step in report["steps"] if step["state"] == "done"}
-    except OSError as error:
+        done = {step["name"] for step in report["steps"] if step["state"] == "done"} | set(report.get("done_before", []))
+        for key in ("captures", "profiles", "comparisons", "node", "devices"):
+            session.report[key] = dict(report[key])
+        session.report["done_before"] = sorted(done)
+        for archive, folder in (("traces.tar.gz", "traces"), ("imported.tar.gz", "imported"), ("devices.tar.gz", "devices")):
+            results.unpack(Path(path).with_name(archive), session.folder(folder))
+        return done
+    except (OSError, tarfile.TarError) as error:
+        if isinstance(error, tarfile.TarError):
+            fail(BAD_INPUT, f"--after {path}: an archive beside it cannot be read: {error}")
         fail(BAD_INPUT, f"--after {path}: {error.strerror}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         fail(BAD_INPUT, f"--after {path}: not the report.json of a session ({error})")
 
 
 def chosen(planned, options, before):
-    """Of the planned steps those that the options leave. Everything needs the first two."""
-    def wanted(name):
-        return name not in before and (not options.only or any(fnmatch.fnmatch(name, pattern) for pattern in options.only))
+    """Of the planned steps those that the options leave. Everything needs the first two; the closing ones also take what was done before."""
+    def wanted(name, again=False):
+        return (again or name not in before) and (not options.only or any(fnmatch.fnmatch(name, pattern) for pattern in options.only))
 
     main, closing = planned
     for pattern in options.only or []:
         if not fnmatch.filter([name for name, _ in main + closing], pattern):
             fail(USAGE, f"--only {pattern}: no step is called so; --list has their names")
-    return main[:2] + [step for step in main[2:] if wanted(step[0])], [step for step in closing if wanted(step[0])]
+    return main[:2] + [step for step in main[2:] if wanted(step[0])], [step for step in closing if wanted(step[0], again=True)]
 
 
 def open_folder(session):
     try:
         session.out.mkdir(parents=True, exist_ok=True)
-        results.write(session.out / "log.txt", b"")
+        results.tidy(session.out)
+        if not session.options.after:
+            results.write(session.out / "log.txt", b"")
     except OSError as error:
         fail(CANNOT, f"{session.out}: {error.strerror}; name a folder that can be written")
 
@@ -90,11 +102,8 @@ def interrupt(_signal, _frame):
 
 def run(session, main, closing):
     for name, function in main:
-        if session.end - time.monotonic() > CLOSING_S or len(session.report["steps"]) < 2:
-            session.do(name, function)
-        else:
-            session.finish(name, "no time", None, time.monotonic())
-    session.end = max(session.end, time.monotonic() + CLOSING_S)
+        session.do(name, function)
+    session.end = max(session.end, time.monotonic()) + CLOSING_S
     for name, function in closing:
         session.do(name, function)
 
@@ -109,11 +118,10 @@ def print_result(session):
 
 def main(words):
     options = parse(words)
-    before = done_before(options.after)
     machine.put_cuda_in_path()
     session = Session(options, steps.ROOT)
     try:
-        session.environment = lambda: steps.environment(session)
+        before = go_on(session, options.after)
         planned = steps.plan(session)
         if options.list:
             print("\n".join(name for name, _ in planned[0] + planned[1]))

@@ -1,6 +1,5 @@
 """What a session does, step by step. Each may fail without the others."""
 
-import os
 import platform
 import re
 import shutil
@@ -29,6 +28,10 @@ def look(session):
 # Building
 
 
+# The programs that measure, and those that prove, which are worth less than a session.
+PROGRAMS, PROOFS = ["capture", "simctl", "nodeprobe"], ["capture_gpu_tests", "capture_node_gpu_tests", "capture_values"]
+
+
 def build(session):
     found = session.report["machine"]
     if session.options.programs:
@@ -39,11 +42,24 @@ def build(session):
     if absent:
         raise Skipped(f"{', '.join(absent)} missing")
     folder = ROOT / "build-gpu"
-    session.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSYNCOPATE_SIMULATOR=OFF",
-                 *architecture(session), *bundle(session)], 60)
-    session.run(["cmake", "--build", folder], 600)
+    output = session.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSYNCOPATE_SIMULATOR=OFF",
+                          *architecture(session), *bundle(session)], 120)
+    devices = re.findall(r"^-- capture: (.*)", output, re.M)
+    if not session.on_cpu and session.report["machine"]["gpus"] and not any(line.startswith("CUDA device") for line in devices):
+        raise Failed("; ".join(devices))
+    session.run(["cmake", "--build", folder, "--target", *PROGRAMS], 600)
     session.programs = folder
-    return None
+    return "; ".join(devices + build_proofs(session, folder))
+
+
+def build_proofs(session, folder):
+    """Why some were not built, if so."""
+    known = session.run(["cmake", "--build", folder, "--target", "help"], 60)
+    try:
+        session.run(["cmake", "--build", folder, "--target", *[name for name in PROOFS if re.search(rf"^{name}:", known, re.M)]], 600)
+        return []
+    except Failed as failed:
+        return [str(failed)]
 
 
 def architecture(session):
@@ -55,12 +71,11 @@ def architecture(session):
 
 
 def bundle(session):
-    archive = ROOT / ".gpu-bundle/bundle.tar.gz"
-    if not archive.exists():
+    if not machine.BUNDLE.exists():
         return []
     folder = ROOT / "build-gpu/bundle"
     shutil.rmtree(folder, ignore_errors=True)
-    options, libraries = unpack(archive, folder)
+    options, libraries = unpack(machine.BUNDLE, folder)
     session.libraries.append(libraries)
     return options
 
@@ -79,26 +94,34 @@ def unpack(archive, folder):
 # Proving
 
 
-def gpu_tests(session):
+def gpu_tests(session, name):
     session.require("gpu", "programs")
-    ran = []
-    for name in ("capture_gpu_tests", "capture_node_gpu_tests"):
-        program = session.programs / name
-        if not program.exists():
-            continue
-        output = session.run([program], 120, accept=(0, SKIPPED_CODE))
-        session.report["tests"][name] = re.findall(r"^\[doctest\].*|^SKIPPED.*", output, re.M)
-        ran.append(name)
-    if not ran:  # they compare with oneDNN; without it values are held against PyTorch's
-        for dtype in jobs.DTYPES:
-            torch_tests(session, dtype)
+    program = session.programs / name
+    if program.exists():
+        return doctest(session, program)
+    if name != "capture_gpu_tests":
+        raise Skipped(f"{name} was not built")
+    torch_tests(session, "fp32")  # without oneDNN, with which the others compare
+    return None
+
+
+def doctest(session, program):
+    """Runs a program of tests; what it says of itself and of the tests that failed goes into the report."""
+    output = session.run([program], 240, accept=(0, 1, SKIPPED_CODE))
+    failed = re.findall(r"^TEST CASE: +(.*)", output, re.M)
+    session.report["tests"][program.name] = re.findall(r"^\[doctest\] (?:test cases|assertions|Status).*|^SKIPPED.*", output, re.M)
+    session.report["tests"][program.name] += [f"failed: {name}" for name in dict.fromkeys(failed)]
+    if failed:
+        first = re.search(r"^.*ERROR:.*(?:\n.*){0,8}", output, re.M)
+        session.report["tests"][program.name] += first[0].splitlines() if first else []
+        raise Failed(f"{len(dict.fromkeys(failed))} tests failed, the first: {failed[0]}")
 
 
 def torch_tests(session, dtype):
     session.require("gpu", "programs", "torch")
     output = session.run([sys.executable, "-m", "unittest", "-v", "test_torch"], 150, cwd=ROOT / "tests/capture",
                          environment={"CAPTURE_VALUES": str(session.programs / "capture_values"), "CAPTURE_DEVICE": "cuda", "CAPTURE_DTYPE": dtype,
-                                      "PYTHONPATH": str(ROOT / "tests/scenarios"), "PYTHONDONTWRITEBYTECODE": "1"})
+                                      "PYTHONPATH": str(ROOT / "tests/scenarios"), "PYTHONDONTWRITEBYTECODE": "1", **session.library_path()})
     session.report["tests"][f"test_torch {dtype}"] = output.splitlines()[-3:]
 
 
@@ -129,7 +152,7 @@ def capture(session, job):
     session.require("device", "programs")
     trace = session.folder("traces") / f"{session.slug()}-{job.network}.json"
     session.run([session.programs / "capture", "--model", f"models/{job.model}.json", "--batch", job.batch, "--dtype", job.dtype,
-                 *shape(job), "--optimizer", job.optimizer, "--device", session.options.device, "--quiet", "-o", trace], 90)
+                 *shape(job), "--optimizer", job.optimizer, "--device", session.device, "--quiet", "-o", trace], 90)
     session.report["captures"][job.network] = results.of_trace(results.load(trace))
     session.pack("traces.tar.gz", "traces")
     compare(session, job)
@@ -139,7 +162,7 @@ def profile(session, job):
     session.require("device", "programs", "torch", "kineto")
     raw = session.folder("raw") / f"{job.network}.pt.trace.json.gz"
     session.run([sys.executable, CAPTURE / "torch_profile.py", "--model", f"models/{job.model}.json", "--batch", job.batch, "--dtype", job.dtype,
-                 *shape(job), "--optimizer", job.optimizer, "--device", session.options.device, "-o", raw], 120)
+                 *shape(job), "--optimizer", job.optimizer, "--device", session.device, "-o", raw], 120)
     trace = session.folder("imported") / f"{session.slug()}-{job.network}-pytorch.json"
     session.run([session.programs / "simctl", "trace", "import", raw, "--model", job.model, "--batch", job.batch, "-o", trace], 60)
     session.report["profiles"][job.network] = results.of_trace(results.load(trace))
@@ -166,9 +189,10 @@ def compare(session, job):
 def node(session):
     session.require("device", "programs")
     file = session.out / "node.json"
-    session.run([session.programs / "nodeprobe", "--device", session.options.device, "--model", "models/resnet50.json", "-o", file], 90)
+    session.run([session.programs / "nodeprobe", "--device", session.device, "--model", "models/resnet50.json", "-o", file], 90)
     found = results.load(file)
-    session.report["node"] = {key: found[key] for key in ("measurements", "overlap", "failed") if key in found}
+    session.report["node"] = {key: found[key] for key in ("measurements", "overlap", "failed")}
+    return f"{len(found['failed'])} could not be measured" if found["failed"] else None
 
 
 def fit(session, dtype):
@@ -187,20 +211,16 @@ def plan(session):
     def of_jobs(some):
         return [(job.name, lambda session, job=job: (capture if job.kind == "capture" else profile)(session, job)) for job in some]
 
-    def of_dtypes(name, function):
-        return [(f"{name}:{dtype}", lambda session, dtype=dtype: function(session, dtype)) for dtype in (["fp32"] if session.on_cpu else jobs.DTYPES)]
+    def of_dtypes(name, function, dtypes):
+        return [(f"{name}:{dtype}", lambda session, dtype=dtype: function(session, dtype)) for dtype in dtypes]
 
     first = [("machine", look), ("build", build)]
     in_order = jobs.jobs("cpu" if session.on_cpu else "cuda")
     if session.on_cpu:
-        return first + [("node", node)] + of_jobs(in_order), of_dtypes("fit", fit)
+        return first + [("node", node)] + of_jobs(in_order), of_dtypes("fit", fit, ["fp32"])
     papers = len(jobs.PAPERS)
-    steps = first + [("gpu-tests", gpu_tests)] + of_jobs(in_order[:papers]) + [("node", node)] + of_jobs(in_order[papers:3 * papers])
-    steps += [("sanitizer", sanitizer)] + of_jobs(in_order[3 * papers:]) + of_dtypes("torch-tests", torch_tests)
-    return steps, of_dtypes("fit", fit)
-
-
-def environment(session):
-    """That of programs built here: libraries of Python's packages and of the bundle are found last."""
-    folders = [os.environ.get("LD_LIBRARY_PATH"), *machine.nvidia_libraries(), *session.libraries]
-    return {"LD_LIBRARY_PATH": ":".join(str(folder) for folder in folders if folder)}
+    steps = first + [("gpu-tests", lambda session: gpu_tests(session, "capture_gpu_tests")),
+                     ("node-tests", lambda session: gpu_tests(session, "capture_node_gpu_tests"))]
+    steps += of_jobs(in_order[:papers]) + [("node", node)] + of_dtypes("torch-tests", torch_tests, ["fp32"])
+    steps += of_jobs(in_order[papers:3 * papers]) + [("sanitizer", sanitizer)] + of_jobs(in_order[3 * papers:])
+    return steps + of_dtypes("torch-tests", torch_tests, jobs.DTYPES[1:]), of_dtypes("fit", fit, jobs.DTYPES)

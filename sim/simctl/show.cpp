@@ -99,7 +99,11 @@ void add_show_command(CLI::App& app, const ClusterView* clusters) {
     if (format.json() == "model/1") return show_model(document);
     if (format.json() == "trace/1") return show_trace(document);
     if (format.json() == "device/1") return show_device(document);
-    if (format.json() == "scenario/1") format.fail_because("this is a scenario; use \"simctl check\" or \"simctl run\"");
+    if (format.json() == "scenario/1") {
+      format.fail_because(clusters == nullptr
+                              ? "this is a scenario, and this simctl was built without SimGrid, which it needs; see \"make build\""
+                              : "this is a scenario; use \"simctl check\" or \"simctl run\"");
+    }
     format.fail("\"model/1\", \"trace/1\", \"device/1\" or \"cluster/1\"");
   });
 }

@@ -56,6 +56,17 @@ void print_rows(const std::vector<LayerComparison>& rows, std::size_t most, bool
   fmt::print("{}", format_table(table));
 }
 
+void warn_of_unlike(const Trace& first, const Trace& second) {
+  std::vector<std::string> unlike;
+  const auto add = [&unlike](const char* what, const auto& a, const auto& b) {
+    if (a != b) unlike.push_back(fmt::format("{} ({} and {})", what, a, b));
+  };
+  add("models", first.model, second.model);
+  add("batches", first.batch, second.batch);
+  add("number formats", first.dtype, second.dtype);
+  if (!unlike.empty()) fmt::print(stderr, "simctl: warning: the traces are of different {}\n", fmt::join(unlike, ", "));
+}
+
 void print_comparison(const TraceComparison& comparison, const Trace& first, const Trace& second, std::size_t most) {
   print_trace("first", first);
   print_trace("second", second);
@@ -94,6 +105,7 @@ void add_trace_compare_command(CLI::App& app) {
     const Trace second = read_trace(Document::read(options->second));
     const TraceComparison comparison = compare_traces(first, second);
     if (!options->out.empty()) write_output(options->out, write_comparison(comparison, first, second));
+    warn_of_unlike(first, second);
     print_comparison(comparison, first, second, static_cast<std::size_t>(options->layers));
   });
 }

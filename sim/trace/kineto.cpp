@@ -222,9 +222,15 @@ class EventHandler : public nlohmann::json_sax<Parser> {
     return (category == "gpu_memcpy" || category == "memcpy") && event_.name.find("DtoD") != std::string::npos;
   }
 
-  /// Some operators exist for GPUs only: "aten::cudnn_convolution", "aten::_flash_attention_forward", "nccl:all_reduce".
+  /// Some operators exist for GPUs only, such as "aten::cudnn_convolution" and "nccl:all_reduce".
   static bool runs_on_gpu(std::string_view name) {
-    constexpr std::array<std::string_view, 4> words = {"cudnn", "miopen", "_flash_attention", "nccl:"};
+    constexpr std::array<std::string_view, 7> words = {"cudnn_convolution",
+                                                       "cudnn_batch_norm",
+                                                       "_cudnn_rnn",
+                                                       "miopen_",
+                                                       "_flash_attention_forward",
+                                                       "_efficient_attention_forward",
+                                                       "nccl:"};
     return std::any_of(words.begin(), words.end(), [name](std::string_view word) { return name.find(word) != std::string_view::npos; });
   }
 
@@ -244,11 +250,12 @@ class EventHandler : public nlohmann::json_sax<Parser> {
 }  // namespace
 
 void KinetoTrace::lacks(std::string_view what) const {
-  throw InputError(
-      fmt::format("{}: {}; record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], "
-                  "record_shapes=True) round whole "
-                  "training steps; traces/README.md has the lines",
-                  file, what));
+  const bool trained = std::any_of(operators.begin(), operators.end(), [](const Operator& op) { return op.sequence != none; });
+  const bool of_a_cpu = trained && cpu_only() && gpu_operator.empty();
+  throw InputError(fmt::format(
+      "{}: {}; record with torch.profiler.profile(activities=[ProfilerActivity.CPU{}], record_shapes=True) round whole training "
+      "steps; traces/README.md has the lines",
+      file, what, of_a_cpu ? "" : ", ProfilerActivity.CUDA"));
 }
 
 std::uint32_t StringPool::number_of(const std::string& text) {

@@ -12,7 +12,7 @@ namespace syncopate {
 /// Which layer of a model a trace's layer measured.
 struct LayerMatch {
   std::string rule;                                        ///< what they were matched by, for people
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;  ///< index into Trace::layers, index into Model::layers
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;  ///< indices into Trace::layers, and into Model::layers or the other trace's
 };
 
 /// Matches by name when most of the trace's layers are called as the model's are. Otherwise the k-th layer of a type is

@@ -47,8 +47,8 @@ class GpuCase(Case):
         (folder / name).chmod(0o755)
         self.environment["PATH"] = f"{folder}:{os.environ['PATH']}"
 
-    def on_gpu(self, *words, programs=PROGRAMS, **options):
-        words = [self.out, *words] + (["--programs", programs] if programs else [])
+    def on_gpu(self, *words, programs=PROGRAMS, out=None, **options):
+        words = [out or self.out, *words] + (["--programs", programs] if programs else [])
         return subprocess.run([ROOT / "capture/on_gpu.sh", *map(str, words)], capture_output=True, text=True, timeout=120, check=False,
                               env=self.environment, cwd=self.folder, **options)
 
@@ -101,8 +101,18 @@ class WithoutGpu(GpuCase):
         self.assertLessEqual(len(files), results.MOST_FILES)
         self.assertEqual({stat.S_IMODE(file.stat().st_mode) & 0o444 for file in files}, {0o444})
 
-        again = self.on_gpu("--device", "cpu", "--after", self.out / "report.json", "--only", "capture:*", "--only", "fit:*")
-        self.assertEqual((again.returncode, set(self.states())), (0, {"machine", "build"}))
+        before = self.report()
+        for folder in (self.folder / "other", self.out):  # in another folder, and in the same
+            again = self.on_gpu("--device", "cpu", "--after", self.out / "report.json", "--only", "capture:*", "--only", "fit:*", out=folder)
+            self.assertEqual(again.returncode, 0, again.stderr)
+            report = json.loads((folder / "report.json").read_text())
+            self.assertEqual([step["name"] for step in report["steps"]], ["machine", "build", "fit:fp32"])
+            self.assertEqual((report["captures"], report["devices"]), (before["captures"], before["devices"]))
+            self.assertIn("capture:resnet20-b4-fp32", report["done_before"])
+        with tarfile.open(self.out / "traces.tar.gz") as tar:
+            self.assertEqual(sorted(tar.getnames()), sorted(names))
+        with tarfile.open(self.folder / "other/devices.tar.gz") as tar:
+            self.assertEqual(tar.getnames(), ["cpu-fp32.json"])
 
     def test_when_its_time_is_over_the_rest_is_named(self):
         done = self.on_gpu("--device", "cpu", "--minutes", "0.0001")
@@ -202,7 +212,7 @@ class Machines(GpuCase):
             self.assertIn("capture ended with 5: capture: --device cuda: ", step["reason"])
 
     def test_an_old_card_and_a_new_toolkit(self):
-        found = {"gpus": [machine.gpus], "cmake": "4", "ninja": "1", "g++": "12", "nvcc": "13.0", "cudnn": "9.13.0", "torch": None}
+        found = {"gpus": [machine.gpus], "cmake": "4", "ninja": "1", "g++": "12", "nvcc": "13.0", "cudnn": "9.13.0", "headers": True, "bundle": False, "torch": None}
         with contextlib.redirect_stdout(io.StringIO()):
             for capability, nvcc, missing in (("7.0", "13.0", True), ("7.0", "12.9", False), ("7.5", "13.0", False), ("10.0", "13.0", False)):
                 found["gpus"], found["nvcc"] = [{"index": 0.0, "compute_cap": capability, "mig.mode.current": None, "name": "card"}], nvcc
@@ -235,7 +245,7 @@ class Steps(GpuCase):
         main, closing = steps.plan(self.session("cuda"))
         names = [name for name, _ in main + closing]
         self.assertEqual(len(names), len(set(names)))
-        self.assertEqual(names[3:3 + len(jobs.PAPERS)], [job.name for job in jobs.of_kind("capture", jobs.PAPERS, "fp32")])
+        self.assertEqual(names[4:4 + len(jobs.PAPERS)], [job.name for job in jobs.of_kind("capture", jobs.PAPERS, "fp32")])
         for dtype in jobs.DTYPES:
             for kind in ("capture", "profile"):
                 for job in jobs.of_kind(kind, jobs.PAPERS + jobs.OTHERS, dtype):
@@ -311,7 +321,15 @@ class Steps(GpuCase):
             with self.assertRaises(Failed) as caught:
                 made.run(command, limit)
             self.assertEqual(str(caught.exception), message)
-        self.assertIn("first\nlast\n", (self.out / "log.txt").read_text())
+        with self.assertRaises(Failed):
+            made.run(["sh", "-c", "echo important; sleep 30"], 0.5)
+        log = (self.out / "log.txt").read_text()
+        for line in ("first\nlast\n\n[exit code 3]", "important\n\n[killed: TimeoutExpired]"):
+            self.assertIn(line, log)
+        made.run(["sh", "-c", "echo begin; head -c 100000 /dev/zero | tr '\\0' x; echo; echo end"], 9)
+        log = (self.out / "log.txt").read_text()
+        self.assertLess(len(log), 60_000)
+        self.assertRegex(log, r"begin\nx+\n\[\.\.\. \d+ characters \.\.\.\]\nx+\nend\n")
         self.assertEqual(made.run(["sh", "-c", "echo out; echo err >&2; exit 7"], 9, accept=(7,)), "out\nerr\n")
 
     def test_what_a_step_needs(self):
@@ -321,6 +339,47 @@ class Steps(GpuCase):
                 made.require(what)
             self.assertEqual(str(caught.exception), reason)
         made.require("programs", "kineto")
+
+    def test_commands_see_the_card_that_is_meant(self):
+        for device, visible, seen in (("cuda", None, None), ("cuda:1", None, "1"), ("cuda:1", "2,0", "0"), ("cuda", "2,0", "2,0"), ("cuda:3", "2,0", "3")):
+            with unittest.mock.patch.dict(os.environ, {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}):
+                made = self.session(device)
+                self.assertEqual(made.run(["sh", "-c", "echo $CUDA_VISIBLE_DEVICES"], 9).strip() or None, seen)
+                self.assertEqual(made.device, "cuda")
+
+    def test_libraries_of_a_bundle_are_found_by_programs_built_with_it(self):
+        made = self.session()
+        made.programs = self.folder / "build"
+        libraries = made.programs / "bundle/usr/lib/x86_64-linux-gnu"
+        libraries.mkdir(parents=True)
+        (made.programs / "program").write_text("#!/bin/sh\necho $LD_LIBRARY_PATH\n")
+        (made.programs / "program").chmod(0o755)
+        for command in ([made.programs / "program"], ["env", made.programs / "program"]):
+            self.assertIn(str(libraries), made.run(command, 9))
+        self.assertNotIn(str(libraries), made.run(["sh", "-c", "echo $LD_LIBRARY_PATH"], 9))
+
+    def test_what_failed_in_a_program_of_tests_is_in_the_report(self):
+        made = self.session()
+        program = self.folder / "some_tests"
+        program.write_text("""#!/bin/sh
+cat <<'END'
+===============================================================================
+test.cpp:9:
+TEST SUITE: Does the GPU compute what the CPU does?
+TEST CASE:  every op
+
+test.cpp:12: ERROR: CHECK( 1 == 2 ) is NOT correct!
+  values: CHECK( 1 == 2 )
+[doctest] test cases: 2 | 1 passed | 1 failed | 0 skipped
+[doctest] Status: FAILURE!
+END
+exit 1""")
+        program.chmod(0o755)
+        with self.assertRaisesRegex(Failed, "1 tests failed, the first: every op"):
+            steps.doctest(made, program)
+        found = made.report["tests"]["some_tests"]
+        self.assertIn("failed: every op", found)
+        self.assertTrue(any("CHECK( 1 == 2 ) is NOT correct!" in line for line in found))
 
     def test_the_card_that_is_meant(self):
         for device, visible, name in (("cuda", None, "a"), ("cuda:1", None, "b"), ("cuda:1", "2,0", "a"), ("cuda", "2,0", "c"), ("cuda:5", None, None)):

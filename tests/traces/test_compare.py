@@ -87,6 +87,13 @@ class Compare(Case):
         self.assertEqual((got["layers"], got["types"], got["forward_s"]), ([], [], [1.5, 1]))
         self.assertIn("0 of 3 and 1 layers matched", self.printed)
 
+    def test_traces_of_different_networks_are_warned_of(self):
+        self.write("a.json", trace())
+        self.write("b.json", trace(model={"name": "other", "batch": 8, "dtype": "fp32"}))
+        done = self.simctl("trace", "compare", "a.json", "b.json")
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, "simctl: warning: the traces are of different models (three and other), batches (4 and 8)\n"))
+
     def test_kernels_of_any_shape_do_no_harm(self):
         for kernels in (3, [], {"l0": 3}, {"l0": [1, None, {"a": 1}]}, {"other": ["x"]}):
             got = self.compare(trace(timing={"kernels": kernels}), trace())

@@ -103,6 +103,19 @@ class Generated(ImportCase):
         self.assertEqual((trace["timing"]["clock"], trace["timing"]["method"]), ("wall", "operators of the CPU"))
         self.assertNotIn("kernels", trace["timing"])
 
+    def test_attention_of_the_cpu_is_no_sign_of_a_gpu(self):
+        events, run = self.document(Profile(RESIDUAL, cpu=True))
+        for event in events:
+            if event["name"] == "aten::linear":
+                event["name"] = "aten::_scaled_dot_product_flash_attention_for_cpu"
+        self.assertEqual(run()["device"]["kind"], "cpu")
+
+    def test_a_profile_of_the_cpu_that_lacks_something_is_to_be_recorded_on_the_cpu(self):
+        Profile(RESIDUAL, cpu=True, shapes=False).write(self.folder / "mine.json")
+        done = self.simctl("trace", "import", "mine.json", "-o", "out.json", "--batch", 8)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("record with torch.profiler.profile(activities=[ProfilerActivity.CPU], record_shapes=True)", done.stderr)
+
     def test_kernels_are_named_by_layer(self):
         profile = Profile(RESIDUAL)
         profile.write(self.folder / "mine.json")
