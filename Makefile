@@ -1,24 +1,31 @@
 # The README's commands. Everything else is CMake: see CMakePresets.json.
 
-# Every Debian package that building capture and testing it need ...
-CAPTURE_PACKAGES := build-essential cmake ninja-build libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev \
-	libdnnl-dev python3
-# ... and what the rest, linting and reporting need besides.
-PACKAGES := $(CAPTURE_PACKAGES) libsimgrid-dev python3-matplotlib python3-pandas clang-format clang-tidy git
+# The Debian packages that building needs ...
+BUILD_PACKAGES := build-essential cmake ninja-build libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev python3
+# ... simulating and reporting besides, capturing, and looking over the code.
+PACKAGES := $(BUILD_PACKAGES) libsimgrid-dev python3-matplotlib python3-pandas
+CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev
+LINT_PACKAGES := $(PACKAGES) libdnnl-dev clang-format clang-tidy git
 
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .PHONY: demo test lint bench papers picture build capture gpu gpu-bundle packages debug clean
 
-demo: build
+# simctl alone, not the tests and the capturer.
+demo: packages
+	@echo "make demo: builds simctl (about two and a half minutes on two cores), simulates 120 points and draws a report of them (5 seconds)."
+	cmake --preset release > /dev/null
+	cmake --build --preset release --target simctl
 	build/simctl run scenarios/scalability.json -o results/scalability --timeline 84-89
 	@$(PYTHON) analysis/report.py results/scalability -o results/scalability/report.html
 	@echo "The report is in results/scalability/report.html: open it in a browser."
 
+test: PACKAGES += libdnnl-dev
 test: build
 	ctest --preset release -j $$(nproc)
 
+lint: PACKAGES := $(LINT_PACKAGES)
 lint: build
 	git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
 	run-clang-tidy -quiet -j $$(nproc) -p build -extra-arg=-Wno-unknown-warning-option '$(CURDIR)/(sim|capture|tests)/.*\.cpp' > build/clang-tidy.log 2>&1 || \
