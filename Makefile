@@ -26,7 +26,8 @@ test: build
 	ctest --preset release -j $$(nproc)
 
 lint: PACKAGES := $(LINT_PACKAGES)
-lint: build
+lint: packages
+	cmake --preset release > /dev/null
 	git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
 	run-clang-tidy -quiet -j $$(nproc) -p build -extra-arg=-Wno-unknown-warning-option '$(CURDIR)/(sim|capture|tests)/.*\.cpp' > build/clang-tidy.log 2>&1 || \
 		{ grep -E '(warning|error):' build/clang-tidy.log; exit 1; }
