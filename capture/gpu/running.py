@@ -171,7 +171,7 @@ class Session:
         step = {"name": name, "state": state, "seconds": round(seconds, 3)}
         self.report["steps"].append(step | ({"reason": reason} if reason else {}))
         if state not in ("no time", "skipped") or not name.partition(":")[2]:
-            self.say(f"{name}: {state}{f': {reason}' if reason else ''}, {seconds:.1f} s")
+            self.say(f"{name}: {state if state == 'done' else state.upper()}{f': {reason}' if reason else ''}, {seconds:.1f} s")
         self.save()
 
     def save(self):
