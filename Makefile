@@ -14,7 +14,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # simctl alone, not the tests and the capturer.
 demo: packages
-	@echo "make demo: builds simctl (about two and a half minutes on two cores), simulates 120 points and draws a report of them (5 seconds)."
+	@echo "make demo: builds simctl (under three minutes on two cores), simulates 120 points and draws a report of them (5 seconds)."
 	cmake --preset release > /dev/null
 	cmake --build --preset release --target simctl
 	build/simctl run scenarios/scalability.json -o results/scalability --timeline 84-89

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "capture/cuda/op.hpp"
 #include "capture/cuda/gpu.hpp"
+#include "capture/cuda/op.hpp"
 #include "capture/node/device.hpp"
 
 namespace syncopate::capture {
