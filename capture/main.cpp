@@ -3,10 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <optional>
 
@@ -19,6 +16,7 @@
 #include "capture/device_name.hpp"
 #include "capture/devices.hpp"
 #include "capture/plan_table.hpp"
+#include "capture/program.hpp"
 
 namespace syncopate::capture {
 
@@ -165,22 +163,7 @@ int run(int argc, char** argv) {
   Options options;
   CLI::App app("Captures a trace: trains a network on this machine's GPU or processor and measures every layer.", "capture");
   add_options(app, options);
-  try {
-    app.parse(argc, argv);
-    capture(options);
-    if (std::fflush(stdout) != 0) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
-    return static_cast<int>(ExitCode::done);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-    fmt::print(stderr, "capture: {}; \"capture --help\" has an example\n", error.what());
-    return static_cast<int>(ExitCode::usage);
-  } catch (const Error& error) {
-    fmt::print(stderr, "capture: {}\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "capture: internal error: {}\n", error.what());
-    return static_cast<int>(ExitCode::cannot_write);
-  }
+  return run_program(app, argc, argv, [&options] { capture(options); });
 }
 
 }  // namespace

@@ -38,7 +38,6 @@ class Session:
         self.on_cpu = options.device == "cpu"
         self.device = options.device.partition(":")[0]  # as commands are told, which see one GPU
         self.programs = Path(options.programs).resolve() if options.programs else None
-        self.kept_raw = None
         self.libraries = []  # folders of the bundle's
         self.start = time.monotonic()
         self.end = self.start + 60 * options.minutes - CLOSING_S

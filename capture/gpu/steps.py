@@ -167,9 +167,8 @@ def profile(session, job):
     trace = session.folder("imported") / f"{session.slug()}-{job.network}-pytorch.json"
     session.run([session.programs / "simctl", "trace", "import", raw, "--model", job.model, "--batch", job.batch, "-o", trace], 60)
     session.report["profiles"][job.network] = results.of_trace(results.load(trace))
-    if not session.kept_raw and raw.stat().st_size <= results.MOST_BYTES:  # one to look at
-        session.kept_raw = session.out / raw.name
-        shutil.copyfile(raw, session.kept_raw)
+    if not any(session.out.glob("*.pt.trace.json.gz")) and raw.stat().st_size <= results.MOST_BYTES:  # one to look at
+        results.write(session.out / raw.name, raw.read_bytes())
     raw.unlink()
     session.pack("imported.tar.gz", "imported")
     compare(session, job)

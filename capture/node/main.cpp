@@ -2,9 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <optional>
 
@@ -13,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "capture/node/report.hpp"
+#include "capture/program.hpp"
 #include "trace/gradient_order.hpp"
 
 namespace syncopate::capture {
@@ -108,22 +106,7 @@ int run(int argc, char** argv) {
   CLI::App app("Measures what a simulation wants to know of a node: copying, adding and compressing gradients, and compute beside that.",
                "nodeprobe");
   add_options(app, options);
-  try {
-    app.parse(argc, argv);
-    probe(options);
-    if (std::fflush(stdout) != 0) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
-    return static_cast<int>(ExitCode::done);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-    fmt::print(stderr, "nodeprobe: {}; \"nodeprobe --help\" has an example\n", error.what());
-    return static_cast<int>(ExitCode::usage);
-  } catch (const Error& error) {
-    fmt::print(stderr, "nodeprobe: {}\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "nodeprobe: internal error: {}\n", error.what());
-    return static_cast<int>(ExitCode::cannot_write);
-  }
+  return run_program(app, argc, argv, [&options] { probe(options); });
 }
 
 }  // namespace

@@ -4,64 +4,32 @@ import os
 import pathlib
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
 import time
 import unittest
 
-from support import ROOT, SIMCTL, Case
+from program_support import TINY, ProgramCase, has_gpu
+from support import ROOT, SIMCTL
 
 sys.path.insert(0, str(ROOT / "tests" / "models"))
 import oracle  # noqa: E402
 
 CAPTURE = os.environ.get("CAPTURE", str(ROOT / "build" / "capture"))
 MODELS = sorted(path for path in (ROOT / "models").glob("*.json"))
-TINY = {
-    "format": "model/1",
-    "name": "tiny",
-    "input": [3, 8, 8],
-    "layers": [
-        {"name": "conv", "op": "conv2d", "out_channels": 4, "kernel": 3},
-        {"name": "relu", "op": "relu"},
-        {"name": "flat", "op": "flatten"},
-        {"name": "fc", "op": "linear", "out_features": 10},
-    ],
-}
-
-
-def has_gpu():
-    return shutil.which("nvidia-smi") is not None and subprocess.run(["nvidia-smi", "-L"], capture_output=True, check=False).stdout != b""
 
 
 def simulates():
     return pathlib.Path(SIMCTL).exists() and subprocess.run([SIMCTL, "list", "schedules"], capture_output=True, check=False).returncode == 0
 
 
-class CaptureCase(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("tiny.json", TINY)
-        self.before = self.files()
-
-    def files(self):
-        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
-
+class CaptureCase(ProgramCase):
     def capture(self, *arguments, model="tiny.json", batch=2, device="cpu", out="trace-out.json", **options):
         words = ["--model", model, "--batch", batch]
         words += ["--device", device] if device else []
         words += ["-o", out] if out else []
-        return subprocess.run([CAPTURE, *map(str, [*words, *arguments])], capture_output=True, text=True, cwd=self.folder, timeout=120,
-                              check=False, **options)
-
-    def check_refused(self, finished, code, message):
-        """One clear line, the documented exit code, and no file."""
-        self.assertEqual(finished.returncode, code, finished.stderr)
-        self.assertEqual(finished.stdout, "")
-        self.assertRegex(finished.stderr, r"\Acapture: [^\n]+\n\Z")
-        self.assertIn(message, finished.stderr)
-        self.assertEqual(self.files(), self.before)
+        return self.program(CAPTURE, *words, *arguments, **options)
 
 
 class Plan(CaptureCase):

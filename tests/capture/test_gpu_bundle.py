@@ -25,6 +25,10 @@ FILES = [*(f"/usr/include/{name}" for name in ("zlib.h", "zconf.h", "dnnl.h", "d
 OBJECTS = ["sim/CMakeFiles/syncopate_core.dir/model/graph.cpp.o", "sim/CMakeFiles/syncopate_core.dir/base/gzip.cpp.o",
            "sim/CMakeFiles/syncopate_core.dir/base/table.cpp.o", "capture.build/CMakeFiles/capture_core.dir/cpu/loss.cpp.o",
            "capture.build/CMakeFiles/capture.dir/main.cpp.o", "tests/capture/CMakeFiles/capture_tests.dir/__/unit/main.cpp.o"]
+# What was built runs, and a simctl without SimGrid says so.
+RUN = ['export LD_LIBRARY_PATH="$2"', '"$1/capture" --plan --model "$0/models/resnet20.json" --batch 2', '"$1/simctl" show "$0/traces/cpu-resnet50-b8.json"',
+       '"$1/simctl" run "$0/scenarios/quickstart.json" 2>&1 | grep "simctl run. needs SimGrid"',
+       '"$1/simctl" show "$0/scenarios/clusters/10gbe.json" 2>&1 | grep "built without SimGrid"']
 
 
 def has_namespaces():
@@ -50,7 +54,7 @@ class Bundle(unittest.TestCase):
         script = "\n".join(["set -e", *hide, "! echo '#include <fmt/core.h>' | g++ -x c++ -fsyntax-only - 2> /dev/null",
                             'cmake -S "$0" -B "$1" -G Ninja -DSYNCOPATE_SIMULATOR=OFF -DSYNCOPATE_CUDA=OFF "${@:3}"',
                             f'ninja -C "$1" {"capture simctl" if slow else " ".join(OBJECTS)}',
-                            *(['LD_LIBRARY_PATH="$2" "$1/capture" --plan --model "$0/models/resnet20.json" --batch 2'] if slow else [])])
+                            *(RUN if slow else [])])
         done = subprocess.run([*IN_NAMESPACE, "bash", "-c", script, ROOT, build, libraries, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-4000:])

@@ -3,54 +3,23 @@ import json
 import os
 import pathlib
 import resource
-import shutil
 import subprocess
 import unittest
 
-from support import ROOT, Case
+from program_support import TINY, ProgramCase, has_gpu
+from support import ROOT
 
 NODEPROBE = os.environ.get("NODEPROBE", str(ROOT / "build" / "nodeprobe"))
-TINY = {
-    "format": "model/1",
-    "name": "tiny",
-    "input": [3, 8, 8],
-    "layers": [
-        {"name": "conv", "op": "conv2d", "out_channels": 4, "kernel": 3},
-        {"name": "flat", "op": "flatten"},
-        {"name": "fc", "op": "linear", "out_features": 10},
-    ],
-}
 TINY_PARAMETERS = 4 * 3 * 9 + 4 + 4 * 36 * 10 + 10
 TRAFFIC = {"device_copy": 2, "pack": 2, "add": 3, "cast_fp16": 1.5, "uncast_fp16": 1.5, "sign": 1 + 1 / 32, "top_k_0.01": 1.02, "top_k_0.001": 1.002}
 
 
-def has_gpu():
-    return shutil.which("nvidia-smi") is not None and subprocess.run(["nvidia-smi", "-L"], capture_output=True, check=False).stdout != b""
-
-
-class NodeCase(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("tiny.json", TINY)
-        self.before = self.files()
-
-    def files(self):
-        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
-
+class NodeCase(ProgramCase):
     def nodeprobe(self, *arguments, device="cpu", size="1MiB", out="node.json", **options):
         words = ["--device", device] if device is not None else []
         words += ["--bytes", size] if size else []
         words += ["-o", out] if out else []
-        return subprocess.run([NODEPROBE, *map(str, [*words, *arguments])], capture_output=True, text=True, cwd=self.folder, timeout=120,
-                              check=False, **options)
-
-    def check_refused(self, finished, code, message):
-        """One clear line, the documented exit code, and no file."""
-        self.assertEqual(finished.returncode, code, finished.stderr)
-        self.assertEqual(finished.stdout, "")
-        self.assertRegex(finished.stderr, r"\Anodeprobe: [^\n]+\n\Z")
-        self.assertIn(message, finished.stderr)
-        self.assertEqual(self.files(), self.before)
+        return self.program(NODEPROBE, *words, *arguments, **options)
 
     def node(self, out="node.json"):
         return json.loads((self.folder / out).read_text())
