@@ -125,9 +125,10 @@ class Session:
         folder.mkdir(exist_ok=True)
         return folder
 
-    def pack(self, archive, folder):
+    def pack(self, folder):
+        """Brings a scratch folder's files into the archive of its name."""
         files = [file for file in self.folder(folder).iterdir() if file.is_file()]
-        for name, why in results.pack(self.out / archive, files):
+        for name, why in results.pack(self.out / f"{folder}.tar.gz", files):
             entry = {"file": name, "why": why}
             if entry not in self.report["left_out"]:
                 self.report["left_out"].append(entry)

@@ -19,6 +19,7 @@ import steps
 from running import CLOSING_S, Interrupted, Session
 
 USAGE, BAD_INPUT, CANNOT, INTERRUPTED = 2, 3, 5, 130
+ARCHIVED = ["traces", "imported", "devices"]
 
 
 def fail(code, message):
@@ -63,8 +64,8 @@ def go_on(session, path):
         for key in ("captures", "profiles", "comparisons", "node", "devices"):
             session.report[key] = dict(report[key])
         session.report["done_before"] = sorted(done)
-        for archive, folder in (("traces.tar.gz", "traces"), ("imported.tar.gz", "imported"), ("devices.tar.gz", "devices")):
-            results.unpack(Path(path).with_name(archive), session.folder(folder))
+        for folder in ARCHIVED:
+            results.unpack(Path(path).with_name(f"{folder}.tar.gz"), session.folder(folder))
         return done
     except (OSError, tarfile.TarError) as error:
         if isinstance(error, tarfile.TarError):
@@ -91,7 +92,13 @@ def open_folder(session):
         session.out.mkdir(parents=True, exist_ok=True)
         results.tidy(session.out)
         if not session.options.after:
-            results.write(session.out / "log.txt", b"")
+            return results.write(session.out / "log.txt", b"")
+        node = Path(session.options.after).with_name("node.json")
+        if node.exists():
+            results.write(session.out / node.name, node.read_bytes())
+        for folder in ARCHIVED:
+            if any(session.folder(folder).iterdir()):
+                session.pack(folder)
     except OSError as error:
         fail(CANNOT, f"{session.out}: {error.strerror}; name a folder that can be written")
 

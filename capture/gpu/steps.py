@@ -155,7 +155,7 @@ def capture(session, job):
     session.run([session.programs / "capture", "--model", f"models/{job.model}.json", "--batch", job.batch, "--dtype", job.dtype,
                  *shape(job), "--optimizer", job.optimizer, "--device", session.device, "--quiet", "-o", trace], 90)
     session.report["captures"][job.network] = results.of_trace(results.load(trace))
-    session.pack("traces.tar.gz", "traces")
+    session.pack("traces")
     compare(session, job)
 
 
@@ -170,7 +170,7 @@ def profile(session, job):
     if not any(session.out.glob("*.pt.trace.json.gz")) and raw.stat().st_size <= results.MOST_BYTES:  # one to look at
         results.write(session.out / raw.name, raw.read_bytes())
     raw.unlink()
-    session.pack("imported.tar.gz", "imported")
+    session.pack("imported")
     compare(session, job)
 
 
@@ -183,7 +183,7 @@ def compare(session, job):
     comparison = session.folder("imported") / f"{session.slug()}-{job.network}-comparison.json"
     session.run([session.programs / "simctl", "trace", "compare", captured, imported, "-o", comparison], 30)
     session.report["comparisons"][job.network] = results.of_comparison(results.load(comparison))
-    session.pack("imported.tar.gz", "imported")
+    session.pack("imported")
 
 
 def node(session):
@@ -203,7 +203,7 @@ def fit(session, dtype):
     name = f"{session.slug()}-{dtype}"
     output = session.run([session.programs / "simctl", "trace", "fit", *traces, "-o", session.folder("devices") / f"{name}.json"], 60)
     session.report["devices"][name] = next((line.removeprefix("error: ") for line in output.splitlines() if line.startswith("error: ")), "unknown")
-    session.pack("devices.tar.gz", "devices")
+    session.pack("devices")
 
 
 def plan(session):
