@@ -38,7 +38,6 @@ class Session:
         self.on_cpu = options.device == "cpu"
         self.device = options.device.partition(":")[0]  # as commands are told, which see one GPU
         self.programs = Path(options.programs).resolve() if options.programs else None
-        self.libraries = []  # folders of the bundle's
         self.start = time.monotonic()
         self.end = self.start + 60 * options.minutes - CLOSING_S
         self.scratch = Path(tempfile.mkdtemp(prefix="syncopate-gpu-"))
@@ -75,7 +74,7 @@ class Session:
 
     def library_path(self):
         """Of programs built here: cuDNN and cuBLAS may lie where PyTorch has them, oneDNN in the bundle."""
-        bundled = self.libraries or sorted(self.programs.glob("bundle/usr/lib/*-linux-gnu"))
+        bundled = sorted(self.programs.glob("bundle/usr/lib/*-linux-gnu"))
         folders = [os.environ.get("LD_LIBRARY_PATH"), *machine.nvidia_libraries(), *bundled]
         return {"LD_LIBRARY_PATH": ":".join(str(folder) for folder in folders if folder)}
 

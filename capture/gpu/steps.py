@@ -13,7 +13,7 @@ import results
 from running import Failed, Skipped
 
 ROOT = Path(__file__).resolve().parents[2]
-CAPTURE = ROOT / "capture"
+CAPTURE, BUILD = ROOT / "capture", ROOT / "build-gpu"
 SKIPPED_CODE = 77
 
 
@@ -26,7 +26,6 @@ def look(session):
 
 
 # Building
-
 
 # The programs that measure, and those that prove, which are worth less than a session.
 PROGRAMS, PROOFS = ["capture", "simctl", "nodeprobe"], ["capture_gpu_tests", "capture_node_gpu_tests", "capture_values"]
@@ -41,23 +40,22 @@ def build(session):
         absent.append("nvcc")
     if absent:
         raise Skipped(f"{', '.join(absent)} missing")
-    folder = ROOT / "build-gpu"
-    output = session.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSYNCOPATE_SIMULATOR=OFF",
-                          *architecture(session), *bundle(session)], 120)
+    output = session.run(["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSYNCOPATE_SIMULATOR=OFF",
+                          *architecture(session), *bundle()], 120)
     devices = re.findall(r"^-- capture: (.*)", output, re.M)
     if not session.on_cpu and session.report["machine"]["gpus"] and not any(line.startswith("CUDA device") for line in devices):
         raise Failed("; ".join(devices))
-    session.run(["cmake", "--build", folder, "--target", *PROGRAMS], 600)
-    session.programs = folder
-    return "; ".join(devices + build_proofs(session, folder))
+    session.run(["cmake", "--build", BUILD, "--target", *PROGRAMS], 600)
+    session.programs = BUILD
+    return "; ".join(devices + build_proofs(session))
 
 
-def build_proofs(session, folder):
+def build_proofs(session):
     """What could not be built of them. Which there are depends on the libraries found."""
     notes = []
     for name in PROOFS:
         try:
-            session.run(["cmake", "--build", folder, "--target", name], 600)
+            session.run(["cmake", "--build", BUILD, "--target", name], 600)
         except Failed as failed:
             notes.append(f"no {name}: {failed}")
     return notes
@@ -71,14 +69,12 @@ def architecture(session):
     return [f"-DCMAKE_CUDA_ARCHITECTURES={card['compute_cap'].replace('.', '')}-real"] if card and card["compute_cap"] else []
 
 
-def bundle(session):
+def bundle():
     if not machine.BUNDLE.exists():
         return []
-    folder = ROOT / "build-gpu/bundle"
+    folder = BUILD / "bundle"  # beside the programs, which look for its libraries there
     shutil.rmtree(folder, ignore_errors=True)
-    options, libraries = unpack(machine.BUNDLE, folder)
-    session.libraries.append(libraries)
-    return options
+    return unpack(machine.BUNDLE, folder)[0]
 
 
 def unpack(archive, folder):
@@ -120,10 +116,13 @@ def doctest(session, program):
 
 def torch_tests(session, dtype):
     session.require("gpu", "programs", "torch")
+    if f"test_torch {dtype}" in session.report["tests"]:
+        return "done in the place of gpu-tests"
     output = session.run([sys.executable, "-m", "unittest", "-v", "test_torch"], 150, cwd=ROOT / "tests/capture",
                          environment={"CAPTURE_VALUES": str(session.programs / "capture_values"), "CAPTURE_DEVICE": "cuda", "CAPTURE_DTYPE": dtype,
                                       "PYTHONPATH": str(ROOT / "tests/scenarios"), "PYTHONDONTWRITEBYTECODE": "1", **session.library_path()})
     session.report["tests"][f"test_torch {dtype}"] = output.splitlines()[-3:]
+    return None
 
 
 def sanitizer(session):
