@@ -159,11 +159,11 @@ class Sheet:
 def legend_columns(handles, width, size=7.5):
     """The most columns that fit; matplotlib fills them from top to bottom, each as wide as its widest entry."""
     cells = [text_width(handle.get_label(), size) + 0.074 * size for handle in handles]
-    for rows in range(1, len(cells) + 1):
-        columns = -(-len(cells) // rows)
+    for columns in dict.fromkeys(-(-len(cells) // rows) for rows in range(1, len(cells) + 1)):
+        rows = -(-len(cells) // columns)
         long = len(cells) - columns * (rows - 1)      # so many columns have all the rows, the others one less
         ends = [rows * min(place, long) + (rows - 1) * max(0, place - long) for place in range(columns + 1)]
-        if sum(max(cells[start:end]) for start, end in zip(ends, ends[1:]) if end > start) <= width:
+        if sum(max(cells[start:end]) for start, end in zip(ends, ends[1:])) <= width:
             return columns
     return 1
 

@@ -13,6 +13,7 @@ import samples
 import style
 import timeline
 from matplotlib.colors import to_rgb
+from matplotlib.patches import Patch
 
 
 def oklab(color):
@@ -136,6 +137,12 @@ class WhatFiguresShow(Folder):
                 self.assertTrue(0 <= box.x0 and box.x1 <= figure.bbox.x1)
                 for text in axes.texts:
                     self.assertGreaterEqual(text.get_window_extent().x0, 0)
+
+    def test_a_legend_of_long_names_has_one_column(self):
+        for count in range(1, 12):
+            handles = [Patch(label=f"{number} " + 30 * "long ") for number in range(count)]
+            self.assertEqual(style.legend_columns(handles, 7), 1)
+            self.assertEqual(style.legend_columns(handles, 1000), count)
 
     def test_more_series_than_can_be_told_apart_are_cut_and_the_figure_says_so(self):
         rows = [samples.row(place, {"/schedule/bucket": place}, "10gbe", "fusion", 8, 0.001 * (place + 1))
