@@ -113,7 +113,7 @@ def make(options):
         if options.format == "html":
             drawings = [(*caption(name, frame), style.to_bytes(figure, "svg").decode())
                         for name, figure in made.items()]
-            busy = links_table.section(links.read_all(runs, frame), frame, styles)
+            busy = links_table.section(links.read_all(runs, frame), frame)
             text = page.page(runs, frame, styles, winners(frame), drawings, remarks, busy)
             files.append((Path(options.output), text.encode()))
         else:

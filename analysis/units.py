@@ -1,5 +1,7 @@
 """Numbers as readers see them: significant digits, and the unit that reads best."""
 
+import math
+
 
 def significant(value, digits=3):
     """A number to some significant digits, never in exponent notation where it can be read without."""
@@ -9,6 +11,12 @@ def significant(value, digits=3):
         return f"{value:.{digits - 1}e}"
     exponent = int(f"{abs(value):.{digits - 1}e}".split("e")[1])
     return f"{value:.{max(0, digits - 1 - exponent)}f}"
+
+
+def ratio(value):
+    """1.274×; with two digits of the excess over 1 where these would read 1.000."""
+    digits = 3 if value >= 1.0005 or value <= 1 else 1 - math.floor(math.log10(value - 1))
+    return f"{value:.{digits}f}×"
 
 
 def duration(seconds):

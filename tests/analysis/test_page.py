@@ -10,6 +10,7 @@ import figures
 import samples
 import timeline
 from columns import COLUMNS
+from markupsafe import escape
 
 
 class WhatThePageSays(Pages):
@@ -71,7 +72,7 @@ class WhatThePageSays(Pages):
                    "slow": [{"ranks": "0-3,7", "factor": 2.0}, {"ranks": "5", "factor": 1.5}]}
         self.page(samples.write(self.tmp / "out", samples.grid(), scenario={"workers": workers},
                                 settings={"/cluster/link/bandwidth": "1Gbps", "/cluster/nodes": 4}))
-        self.assertIn("<dt>Changed</dt><dd>/cluster/link/bandwidth = &quot;1Gbps&quot;; /cluster/nodes = 4</dd>",
+        self.assertIn("<dt>Changed</dt><dd>/cluster/link/bandwidth = &#34;1Gbps&#34;; /cluster/nodes = 4</dd>",
                       self.text)
         self.assertIn("<dt>Workers</dt><dd>lognormal jitter, cv 0.2; ranks 0-3,7 slowed by 2; rank 5 slowed by 1.5"
                       "</dd>", self.text)
@@ -124,6 +125,19 @@ class WhatThePageSays(Pages):
             written = " ".join(text.get_text() for text in figure.texts)
             for words in marks:
                 self.assertIn(words, written)
+
+    def test_names_are_text_whatever_they_hold(self):
+        name = """<script>alert("it's")</script> & co"""
+        rows = [samples.row(place, {"/workers/<b>": name + str(place), "/schedule/name": schedule}, name, schedule, 8, 0.01 * (place + 1))
+                | {"model": name, "all_reduce": name, "fidelity": name,
+                   "links": [{"name": name, "bandwidth_Bps": 1e9, "bytes": 1e9, "utilisation": 0.5}]}
+                for place, schedule in enumerate((name, name + " 2"))]
+        page = self.page(samples.write(self.tmp / "out", rows, kind="synthetic", total=3, name=name, note=name, notes=[name],
+                                       failed=[{"point": 2, "error": name}], settings={"/" + name: name}, versions={name: name}))
+        self.assertNotIn("script", [tag for tag, _ in page.tags])
+        self.assertGreater(self.text.count(str(escape(name))), 20)
+        self.assertEqual(page.tables["links"][1][0], f"{name}, <b>={name}0")
+        self.assertEqual(page.tables["rows"][1][:3], ["0", name + "0", name])
 
     def test_a_timeline_without_a_whole_iteration_is_mentioned_not_drawn(self):
         out = samples.write(self.tmp / "out", samples.grid())

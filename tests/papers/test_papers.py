@@ -1,5 +1,6 @@
 """Is every published number handled, do the papers' scenarios run, and does the page say what the files say?"""
 
+import collections
 import contextlib
 import csv
 import io
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,11 +95,21 @@ class ThePage(unittest.TestCase):
         text = PUBLISHED.read_text(encoding="utf-8")
         changed = self.out / "changed.csv"
         changed.write_text(text.replace(",3657.22,", ",1234.5,").replace(",10 6 6 5 3", ",77 6 6 5 3"), encoding="utf-8")
-        table = paper_page.table(compare(Results(self.out), read_published(changed)))
+        page = Page(paper_page.page(compare(Results(self.out), read_published(changed)), [], [], collections.defaultdict(str)))
         for old, new in (("10 6 6 5 3 2", "77 6 6 5 3 2"), ("3657.22", "1234.5")):
-            self.assertIn(old, self.text)
-            self.assertNotIn(old, table)
-            self.assertIn(new, table)
+            self.assertIn(old, str(self.page.tables["numbers"]))
+            self.assertNotIn(old, str(page.tables["numbers"]))
+            self.assertIn(new, str(page.tables["numbers"]))
+
+    def test_published_words_are_text_whatever_they_hold(self):
+        name = """<script>alert("it's")</script> & co"""
+        hostile = [replace(one, published=replace(one.published, quantity=name, configuration=name, note=name))
+                   for one in compare(Results(self.out), read_published(PUBLISHED))]
+        drawing = [(hostile[0].published.paper, name, name, '<svg viewBox="0 0 1 1"></svg>')]
+        page = Page(paper_page.page(hostile, drawing, [], collections.defaultdict(lambda: name)))
+        self.assertEqual(page.tables["numbers"][1][2], name + name)
+        self.assertNotIn("script", [tag for tag, _ in page.tags])
+        self.assertIn(name, [attributes.get("aria-label") for _, attributes in page.tags])
 
     def test_remarks_belong_to_published_numbers(self):
         self.assertLessEqual(set(REMARKS), set(QUANTITIES))
