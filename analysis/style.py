@@ -1,11 +1,12 @@
 """How figures look: one colour, marker and dash per schedule for ever, fonts, layout in inches, deterministic files.
 
-No two schedules share a colour, nor marker and dash together. The first eight colours are those of Okabe and Ito, which stay apart
-for colour-blind readers (the yellow is left out, for it vanishes on white); the others lie as far from these and from each other as
-colours can that are neither pale nor garish.
+No two rows of SCHEDULES share a colour, nor marker and dash together, and a schedule without a row gets what they leave free. The
+first eight colours are those of Okabe and Ito, which stay apart for colour-blind readers (the yellow is left out, for it vanishes on
+white); the others lie as far from these and from each other as colours can that are neither pale nor garish.
 """
 
 import io
+import itertools
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,10 +27,10 @@ WAITING, REFERENCE, QUIET, INK = "#CCCCCC", "#A6A6A6", "#5F6368", "#202124"
 
 SOLID, DASHED, DOTTED, MIXED = "-", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.4, 1.2, 1.4))
 DASHES, MARKERS = [SOLID, DASHED, MIXED, DOTTED], "osD^vP*X<>ph"
+MARKS = list(itertools.product(MARKERS, DASHES))
 MARKER_SCALE = {"*": 1.6, "P": 1.2, "X": 1.2, "p": 1.15, "h": 1.1, "D": 0.9}   # to look equally large
-SPARE = [WINE, OLIVE]       # no schedule's below
 HUES = [BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, BLACK, GREY,
-        INDIGO, CRIMSON, MINT, BROWN, VIOLET, MOSS, MAGENTA, PETROL, *SPARE]
+        INDIGO, CRIMSON, MINT, BROWN, VIOLET, MOSS, MAGENTA, PETROL, WINE, OLIVE]
 
 SCHEDULES = {
     "s-sgd": (BLACK, "o", SOLID),
@@ -70,26 +71,28 @@ def styles(frame):
     pairs = list(dict.fromkeys(zip(frame["series"], frame["schedule"])))
     rank = {name: place for place, name in enumerate(SCHEDULES)}
     pairs.sort(key=lambda pair: rank.get(pair[1], len(rank)))
-    alone = len({schedule for _, schedule in pairs}) == 1
+    schedules = {schedule for _, schedule in pairs}
+    look_of = other_hue if len(schedules) == 1 else variant
     found, seen = {}, {}
     for series, schedule in pairs:
         if series not in found:
             number = seen.get(schedule, 0)
-            found[series] = (other_hue if alone else variant)(schedule, number)
+            found[series] = look_of(schedule, number, schedules)
             seen[schedule] = number + 1
     return found
 
 
-def other_hue(schedule, number):
+def other_hue(schedule, number, beside=()):
     """The look of the series of a sweep over something else than schedules: no hue is anybody else's there."""
-    first = variant(schedule, 0)
+    first = variant(schedule, 0, beside)
     hues = [first.color] + [color for color in HUES if color != first.color]
     return Style(hues[number % len(hues)], MARKERS[(MARKERS.index(first.marker) + number) % len(MARKERS)],
                  DASHES[number // 8 % len(DASHES)])
 
 
-def variant(schedule, number):
-    color, marker, dash = SCHEDULES.get(schedule) or unknown(schedule)
+def variant(schedule, number, beside=()):
+    """The look of the series of one schedule that is drawn beside others."""
+    color, marker, dash = rows({schedule, *beside})[schedule]
     if number:
         light = (0, 0.42, 0.22, 0.5)[number % 4]
         color = to_hex([part + (1 - part) * light for part in to_rgb(color)])
@@ -98,10 +101,19 @@ def variant(schedule, number):
     return Style(color, marker, dash)
 
 
-def unknown(schedule):
-    """The look of a schedule that has no row above: a function of its name alone."""
-    code = zlib.crc32(schedule.encode())
-    return SPARE[code % len(SPARE)], MARKERS[code // 8 % len(MARKERS)], DASHES[code // 128 % 4]
+def rows(schedules):
+    """{schedule: (colour, marker, dash)}, by the names alone: its row of SCHEDULES, or what no row and no other of these has."""
+    found = {name: SCHEDULES[name] for name in schedules if name in SCHEDULES}
+    for name in sorted(set(schedules) - set(found)):
+        color = rarest(HUES, name, found, lambda row: row[0])
+        found[name] = (color, *rarest(MARKS, name, found, lambda row: row[1:]))
+    return found
+
+
+def rarest(values, name, beside, part):
+    """The value that the fewest rows beside have, of equals the one that the fewest of SCHEDULES have, then one by the name."""
+    here, ever = ([part(row) for row in table.values()] for table in (beside, SCHEDULES))
+    return min(values, key=lambda value: (here.count(value), ever.count(value), zlib.crc32(f"{name} {value}".encode())))
 
 
 @contextmanager
