@@ -145,4 +145,12 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
   }
 }
 
+std::string in_another_process(const std::function<std::string()>& function) {
+  Outcome outcome;
+  run_forked(
+      1, 1, [&](int) { return function(); }, [&](int, const Outcome& its) { outcome = its; });
+  if (!outcome.ok) throw SimulationError(outcome.error);
+  return outcome.result;
+}
+
 }  // namespace syncopate

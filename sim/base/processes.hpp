@@ -23,4 +23,7 @@ struct Outcome {
 void run_forked(int count, int parallel, const std::function<std::string(int)>& task, const std::function<void(int, const Outcome&)>& done,
                 const std::function<bool()>& interrupted = {});
 
+/// Calls one function in a process of its own. Throws SimulationError with what it threw.
+std::string in_another_process(const std::function<std::string()>& function);
+
 }  // namespace syncopate

@@ -13,9 +13,10 @@ namespace {
 
 constexpr int most_nodes = 65536;
 
-Link read_link(const Field& field) {
+/// `nics` of them together.
+Link read_link(const Field& field, int nics = 1) {
   Object fields(field);
-  Link link = {fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
+  Link link = {nics * fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
   fields.finish();
   return link;
 }
@@ -25,7 +26,7 @@ Fit read_fit(const Field& field) {
   Fit fit;
   fit.line = {fields.at("a_s").seconds(), fields.at("b_s_per_B").seconds_per_byte()};
   fit.ranks = static_cast<int>(fields.at("nodes").integer(2, most_nodes));
-  fit.algorithm = &choose(fields.at("algorithm"), collectives());
+  fit.algorithm = &choose(fields.at("algorithm"), algorithms());
   fields.finish();
   return fit;
 }
@@ -53,7 +54,7 @@ void read_links(Object& fields, Cluster& cluster) {
   const auto wan = fields.find("wan");
   if (!regions) {
     if (wan) wan->fail_because(R"(links between regions need "regions": [{"name": ..., "nodes": ...}, ...])");
-    cluster.link = read_link(fields.at("link"));
+    cluster.link = read_link(fields.at("link"), cluster.nics);
     return;
   }
   if (!wan) {
@@ -71,21 +72,13 @@ void read_links(Object& fields, Cluster& cluster) {
   const bool alone = cluster.nodes == static_cast<int>(cluster.regions->list.size());
   const auto link = fields.find("link");
   if (link) {
-    cluster.link = read_link(*link);
+    cluster.link = read_link(*link, cluster.nics);
   } else if (alone) {
     cluster.link = cluster.regions->wan[0][1];  // no two nodes of a region need one
     cluster.has_link = false;
   } else {
     regions->fail_because(R"(regions of several nodes need a "link" between these)");
   }
-}
-
-void read_nics(Object& fields, Cluster& cluster) {
-  constexpr int most_nics = 64;
-  const auto nics = fields.find("nics");
-  if (!nics) return;
-  cluster.nics = static_cast<int>(nics->integer(1, most_nics));
-  cluster.link.bandwidth = cluster.nics * cluster.link.bandwidth;
 }
 
 struct PlacementRow {
@@ -124,6 +117,8 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   if (const auto source = fields.find("source")) cluster.source = source->text();
   cluster.nodes = static_cast<int>(fields.at("nodes").integer(1, most_nodes));
   cluster.gpus_per_node = read_gpus(fields, cluster);
+  constexpr int most_nics = 64;
+  if (const auto nics = fields.find("nics")) cluster.nics = static_cast<int>(nics->integer(1, most_nics));
   read_links(fields, cluster);
   if (const auto reduce = fields.find("reduce_s_per_B")) cluster.reduce = reduce->seconds_per_byte();
   const auto topology = fields.find("topology");
@@ -132,7 +127,6 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
     topology->fail_because(
         fmt::format("nodes of a region form a star, and regions have links to each other; leave out \"{}\"", cluster.topology->name()));
   }
-  read_nics(fields, cluster);
   const auto placement = fields.find("placement");
   if (cluster.regions) cluster.placement.kind = Placement::Kind::by_region;
   if (placement) cluster.placement = read_placement(*placement, cluster);
@@ -146,18 +140,18 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
 bool implies_link(const Cluster& cluster) {
   if (!cluster.fit) return true;
   const Fit& fit = *cluster.fit;
-  return implied_link(fit.algorithm->cost, fit.line, fit.ranks, cluster.reduce).beta >= SecondsPerByte(0);
+  return implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster.reduce).beta >= SecondsPerByte(0);
 }
 
-bool can_carry_fit(const Cluster& cluster, const Collective& algorithm) {
+bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm) {
   return !cluster.fit || cluster.fit->algorithm == &algorithm || implies_link(cluster);
 }
 
-CostLine all_reduce_cost(const Cluster& cluster, const Collective& algorithm, int ranks) {
-  if (!cluster.fit) return cost_line(algorithm.cost, ranks, {cluster.link.latency, inverse(cluster.link.bandwidth), cluster.reduce});
+CostLine all_reduce_cost(const Cluster& cluster, const Algorithm& algorithm, int ranks) {
+  if (!cluster.fit) return cost_line(algorithm.all_reduce, ranks, {cluster.link.hop().latency, cluster.link.hop().beta, cluster.reduce});
   const Fit& fit = *cluster.fit;
-  if (fit.algorithm == &algorithm) return carry(algorithm.cost, fit.line, fit.ranks, ranks);
-  return cost_line(algorithm.cost, ranks, implied_link(fit.algorithm->cost, fit.line, fit.ranks, cluster.reduce));
+  if (fit.algorithm == &algorithm) return carry(algorithm.all_reduce, fit.line, fit.ranks, ranks);
+  return cost_line(algorithm.all_reduce, ranks, implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster.reduce));
 }
 
 }  // namespace syncopate

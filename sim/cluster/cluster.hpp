@@ -9,8 +9,8 @@
 #include "base/units.hpp"
 #include "cluster/regions.hpp"
 #include "cluster/topologies.hpp"
-#include "collective/collectives.hpp"
-#include "collective/cost.hpp"
+#include "collective/algorithms.hpp"
+#include "collective/closed_form.hpp"
 
 namespace syncopate {
 
@@ -18,7 +18,7 @@ namespace syncopate {
 struct Fit {
   CostLine line;
   int ranks = 2;
-  const Collective* algorithm = nullptr;
+  const Algorithm* algorithm = nullptr;
 };
 
 /// Which place of the network each node has.
@@ -58,13 +58,13 @@ Cluster read_cluster(const Document& document, const std::string& pointer = "");
 
 /// Whether the cluster's fit, if it has one, can be carried to `algorithm`: it cannot when it is faster than its own
 /// algorithm's reduction alone, which leaves a negative time for the link.
-bool can_carry_fit(const Cluster& cluster, const Collective& algorithm);
+bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm);
 
 /// Whether a link can be derived from the cluster's fit, if it has one.
 bool implies_link(const Cluster& cluster);
 
 /// What an all-reduce over `ranks` ranks with a link each costs: from the cluster's fit, carried by the algorithms' closed
 /// forms, else from its link. Requires can_carry_fit.
-CostLine all_reduce_cost(const Cluster& cluster, const Collective& algorithm, int ranks);
+CostLine all_reduce_cost(const Cluster& cluster, const Algorithm& algorithm, int ranks);
 
 }  // namespace syncopate

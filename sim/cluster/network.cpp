@@ -37,21 +37,21 @@ Network::~Network() = default;
 
 bool Network::changes_with_time() const { return cluster_.regions && cluster_.regions->change_with_time(); }
 
-const Path& Network::path(int from, int to) const {
+const Path& Network::path(int from, int to) {
   const long key = static_cast<long>(from) * (static_cast<long>(nodes_) * ranks_per_node_) + to;
   const auto [entry, is_new] = paths_.try_emplace(key);
   if (is_new) entry->second = find_path(from, to);
   return entry->second;
 }
 
-Path Network::find_path(int from, int to) const {
+Path Network::find_path(int from, int to) {
   if (node_of(from) == node_of(to)) return path_inside_node(from, to);
   if (cluster_.regions) return path_over_regions(from, to);
   if (!is_star_) return path_over_zone(from, to);
   return {{node_link(node_of(from), true), node_link(node_of(to), false)}, cluster_.link.latency, cluster_.link.bandwidth};
 }
 
-Path Network::path_inside_node(int from, int to) const {
+Path Network::path_inside_node(int from, int to) {
   const Link& inside = cluster_.intra_node;
   const auto gpu_link = [&](int rank, bool up) {
     const std::string cable = fmt::format("gpu-{}", rank);
@@ -60,7 +60,7 @@ Path Network::path_inside_node(int from, int to) const {
   return {{gpu_link(from, true), gpu_link(to, false)}, inside.latency, inside.bandwidth};
 }
 
-Path Network::path_over_regions(int from, int to) const {
+Path Network::path_over_regions(int from, int to) {
   const std::size_t source = place_region_[static_cast<std::size_t>(places_[static_cast<std::size_t>(node_of(from))])];
   const std::size_t target = place_region_[static_cast<std::size_t>(places_[static_cast<std::size_t>(node_of(to))])];
   const Link& between = source == target ? cluster_.link : cluster_.regions->wan[source][target];
@@ -81,7 +81,7 @@ Path Network::path_over_regions(int from, int to) const {
   return path;
 }
 
-Path Network::path_over_zone(int from, int to) const {
+Path Network::path_over_zone(int from, int to) {
   build();
   const auto [source, target] = hosts(from, to);
   std::vector<s4u::Link*> route;
@@ -101,19 +101,19 @@ Path Network::path_over_zone(int from, int to) const {
   return path;
 }
 
-std::size_t Network::node_link(int node, bool up) const {
+std::size_t Network::node_link(int node, bool up) {
   const bool server = node >= cluster_.nodes;
   const std::string cable = server ? fmt::format("server-{}", node - cluster_.nodes) : fmt::format("node-{}", node);
   return link(cable, up, cluster_.link.bandwidth, cable + (up ? " up" : " down"));
 }
 
-std::size_t Network::link(const std::string& cable, bool forward, Rate bandwidth, const std::string& name) const {
+std::size_t Network::link(const std::string& cable, bool forward, Rate bandwidth, const std::string& name) {
   const auto [entry, is_new] = link_ids_.try_emplace(name, links_.size());
   if (is_new) links_.push_back({name, bandwidth, cable, forward});
   return entry->second;
 }
 
-void Network::build() const {
+void Network::build() {
   if (!hosts_.empty()) return;
   if (cluster_.regions) {
     build_regions();
@@ -124,7 +124,7 @@ void Network::build() const {
   if (ranks_per_node_ > 1) build_insides();
 }
 
-void Network::build_regions() const {
+void Network::build_regions() {
   const Regions& regions = *cluster_.regions;
   s4u::NetZone* world = in_world(&s4u::create_full_zone, "regions");
   std::vector<s4u::NetZone*> zones;
@@ -170,7 +170,7 @@ void Network::build_regions() const {
   world->seal();
 }
 
-void Network::build_insides() const {
+void Network::build_insides() {
   s4u::NetZone* zone = in_world(&s4u::create_star_zone, "inside-nodes");
   const int ranks = cluster_.nodes * ranks_per_node_;
   for (int rank = 0; rank < ranks; ++rank) {

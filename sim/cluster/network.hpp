@@ -55,7 +55,7 @@ class Network {
   ~Network();
 
   /// The way from one rank (or server) to another one.
-  const Path& path(int from, int to) const;
+  const Path& path(int from, int to);
 
   int server_rank(int server) const { return (cluster_.nodes + server) * ranks_per_node_; }
 
@@ -70,7 +70,7 @@ class Network {
 
   /// Makes SimGrid's platform, in whose engine the simulation then runs, unless it is there. SimGrid adds nothing to it once a
   /// simulation runs.
-  void build() const;
+  void build();
   bool is_built() const { return !hosts_.empty(); }
   /// Ways are found without a platform: on a star and over regions.
   bool knows_its_paths() const { return is_star_ || cluster_.regions.has_value(); }
@@ -83,14 +83,14 @@ class Network {
 
  private:
   int node_of(int rank) const { return rank / ranks_per_node_; }
-  Path find_path(int from, int to) const;
-  Path path_inside_node(int from, int to) const;
-  Path path_over_regions(int from, int to) const;
-  Path path_over_zone(int from, int to) const;
-  std::size_t link(const std::string& cable, bool forward, Rate bandwidth, const std::string& name) const;
-  std::size_t node_link(int node, bool up) const;
-  void build_regions() const;
-  void build_insides() const;
+  Path find_path(int from, int to);
+  Path path_inside_node(int from, int to);
+  Path path_over_regions(int from, int to);
+  Path path_over_zone(int from, int to);
+  std::size_t link(const std::string& cable, bool forward, Rate bandwidth, const std::string& name);
+  std::size_t node_link(int node, bool up);
+  void build_regions();
+  void build_insides();
 
   const Cluster& cluster_;
   int ranks_per_node_;
@@ -99,12 +99,12 @@ class Network {
   std::vector<int> places_;                ///< of the nodes
   std::vector<std::size_t> place_region_;  ///< of the places, on regions
   double scale_;
-  mutable std::vector<Change> changes_;
-  mutable std::vector<simgrid::s4u::Host*> hosts_;   ///< by place
-  mutable std::vector<simgrid::s4u::Host*> inside_;  ///< by rank
-  mutable std::vector<NetworkLink> links_;
-  mutable std::unordered_map<std::string, std::size_t> link_ids_;  ///< by cable and direction
-  mutable std::unordered_map<long, Path> paths_;
+  std::vector<Change> changes_;
+  std::vector<simgrid::s4u::Host*> hosts_;   ///< by place
+  std::vector<simgrid::s4u::Host*> inside_;  ///< by rank
+  std::vector<NetworkLink> links_;
+  std::unordered_map<std::string, std::size_t> link_ids_;  ///< by cable and direction
+  std::unordered_map<long, Path> paths_;
 };
 
 }  // namespace syncopate

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "cluster/costs.hpp"
+#include "cluster/alpha_beta.hpp"
 #include "cluster/network.hpp"
 
 namespace syncopate {
@@ -65,8 +65,7 @@ std::string describe(Rate bandwidth) { return fmt::format("{:.3g} Gb/s", bandwid
 }  // namespace
 
 std::string draw_network(const Cluster& cluster) {
-  const CollectiveCosts costs(cluster, *default_all_reduce().algorithm, RankKind::node, Bytes(1e6));
-  const Network network(cluster, 1, 0, costs.fastest_region_order(), Bytes(1));
+  Network network(cluster, 1, 0, fastest_region_order(cluster, Bytes(1e6)), Bytes(1));
   Ends ends;
   std::map<std::string, NetworkLink> cables;
   for (int from = 0; from < cluster.nodes; ++from) {

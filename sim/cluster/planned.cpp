@@ -17,15 +17,17 @@ struct Crossing {
 
 }  // namespace
 
-PlannedCollective::PlannedCollective(Plan its_plan, const Network& network, SecondsPerByte gamma)
+PlannedCollective::PlannedCollective(Plan its_plan, Communicator its_members, Network& network, SecondsPerByte gamma)
     : plan(std::move(its_plan)),
+      members(std::move(its_members)),
       times(
-          plan, [&](const Message& message) { return network.path(message.from, message.to).hop(); }, gamma) {
+          plan, [&](const Message& message) { return path(message, network).hop(); }, gamma) {
   using Pair = std::pair<int, int>;
   std::vector<std::pair<Pair, double>> sent;  ///< from whom to whom, the share of the data
   for (const Stage& stage : plan.stages) {
     for (const Message& message : stage.messages) {
-      sent.push_back({{message.from, message.to}, static_cast<double>(stage.repeats) * message.parts / plan.parts});
+      sent.push_back(
+          {{members.rank(message.from), members.rank(message.to)}, static_cast<double>(stage.repeats) * message.parts / plan.parts});
     }
   }
   std::sort(sent.begin(), sent.end());
@@ -52,15 +54,25 @@ PlannedCollective::PlannedCollective(Plan its_plan, const Network& network, Seco
   }
 }
 
-PlannedCollectives::PlannedCollectives(const Cluster& cluster, AllReduce all_reduce, const Network& network, int ranks_per_node)
+PlannedCollectives::PlannedCollectives(const Cluster& cluster, AllReduce all_reduce, Network& network, int ranks_per_node)
     : cluster_(cluster), all_reduce_(std::move(all_reduce)), network_(network), ranks_per_node_(ranks_per_node) {}
 
-PlannedCollective& PlannedCollectives::operator()(Operation operation, Bytes bytes) {
-  const Chunks chunks = chunks_of(all_reduce_, cluster_.nodes, bytes);
-  const auto found = known_.find({operation, chunks});
+PlannedCollective& PlannedCollectives::operator()(Operation operation, const Communicator& communicator, Bytes bytes) {
+  const auto [its, is_new] = layouts_.try_emplace(communicator);
+  if (is_new) its->second = layout_on_nodes(communicator, ranks_per_node_);
+  const int nodes = static_cast<int>(its->second.nodes.size());
+  const int ranks_on_node = its->second.ranks_per_node;
+  const Chunks chunks = chunks_of(all_reduce_, operation, nodes, ranks_on_node, bytes);
+  const auto found = known_.find({operation, communicator, chunks});
   if (found != known_.end()) return found->second;
-  Plan plan = make_plan(all_reduce_, operation, cluster_.nodes, ranks_per_node_, chunks);
-  return known_.try_emplace({operation, chunks}, std::move(plan), network_, cluster_.reduce).first->second;
+  Plan plan = make_plan(all_reduce_, operation, nodes, ranks_on_node, chunks);
+  return known_.try_emplace({operation, communicator, chunks}, std::move(plan), communicator, network_, cluster_.reduce).first->second;
+}
+
+CollectiveTime PlannedCollectives::time(Operation operation, const Communicator& communicator, Bytes bytes) {
+  PlannedCollective& collective = (*this)(operation, communicator, bytes);
+  const Seconds latency = collective.times.from_equal_starts(Bytes(0));
+  return {latency, collective.times.from_equal_starts(bytes) - latency};
 }
 
 }  // namespace syncopate

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/fields.hpp"
-#include "collective/ring.hpp"
+#include "collective/ring_time.hpp"
 
 namespace syncopate {
 

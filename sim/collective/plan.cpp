@@ -10,8 +10,6 @@ double count_messages(const Plan& plan) {
   return messages;
 }
 
-Bytes all_data(const Plan& plan, Bytes bytes) { return plan.operation == Operation::all_gather ? plan.ranks * bytes : bytes; }
-
 namespace {
 
 /// Each rank of every so many sends once and receives once, all of them the same number of parts.

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "collective/collective.hpp"
+#include "collective/payload.hpp"
 
 namespace syncopate {
 
@@ -37,29 +37,20 @@ struct Stage {
 /// is enough where a rank handles one thing at a time; pipelines have one for each chunk of the data.
 ///
 /// Ranks of the same node (`node_size` successive ones) have links of their own to each other. A message between nodes goes
-/// from first rank to first rank and stands for the shares of all ranks of the node, which enter the network together.
+/// from first rank to first rank and stands for the shares of all ranks of the node, which enter the network together: the j-th of them
+/// has the j-th part of every block, and moves parts / node_size from part + j x block / node_size on, round that.
 struct Plan {
   Operation operation = Operation::all_reduce;
   int ranks = 1;
   int node_size = 1;
-  int parts = 1;  ///< of the data: of the bytes of an all-reduce, of those of all ranks together in an all-gather
+  int parts = 1;  ///< of the vector's bytes
   int block = 1;  ///< so many successive parts follow each other round: all of them, or those of one chunk
   int cells = 1;
   std::vector<Stage> stages;
 };
 
-/// The part that comes `steps` after `part` round its block.
-inline int next_part(const Plan& plan, int part, long steps) {
-  const long first = part - part % plan.block;
-  const long moved = (part - first + steps) % plan.block;
-  return static_cast<int>(first + (moved < 0 ? moved + plan.block : moved));
-}
-
 /// How many messages all ranks send.
 double count_messages(const Plan& plan);
-
-/// The data that the plan divides into parts, for a collective of so many bytes: an all-gather's are those of one rank.
-Bytes all_data(const Plan& plan, Bytes bytes);
 
 /// From equal starts over equal links every rank of a level does the same at the same time: in each stage, each rank of a node, or
 /// each first one, sends one message and receives one of the same size, and ranks that do not are waited for.
@@ -96,16 +87,8 @@ Plan double_binary_tree_plan(Operation operation, int ranks, int chunks);
 int double_tree_chunks(int ranks, Bytes bytes);
 
 /// A reduce-scatter round a ring inside every node, `between` among the nodes, an all-gather inside; or what of these the
-/// operation needs. With several chunks, one is inside the nodes while another one is between them.
+/// operation needs. A broadcast's root first deals its data out to its node. With several chunks, one is inside the nodes while another
+/// one is between them.
 Plan two_level_plan(Operation operation, int nodes, int node_size, Plan (*between)(Operation, int, int), int between_chunks, int chunks);
-
-/// A push of a client to servers, equal parts of it each: they share the client's link, all at once. Clients and servers are
-/// ranks; a client that is a server, too, keeps its part.
-Plan push_plan(int ranks, int client, const std::vector<int>& servers);
-/// The pull that answers it.
-Plan pull_plan(int ranks, int client, const std::vector<int>& servers);
-
-/// One message from a rank to another one.
-Plan peer_plan(int ranks, int from, int to);
 
 }  // namespace syncopate

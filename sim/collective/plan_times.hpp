@@ -7,7 +7,7 @@
 
 #include "base/units.hpp"
 #include "collective/plan.hpp"
-#include "collective/ring.hpp"
+#include "collective/ring_time.hpp"
 
 namespace syncopate {
 

@@ -42,12 +42,22 @@ class TwoLevels {
     }
   }
 
+  /// The root's node only: the root sends each of the others its share.
+  void deal_out(int chunk) {
+    for (int rank = 1; rank < node_size_; ++rank) {
+      Stage stage;
+      stage.inside = true;
+      stage.messages.push_back({0, rank, chunk * plan_.block + rank * between_parts_, between_parts_, chunk * cells_});
+      plan_.stages.push_back(std::move(stage));
+    }
+  }
+
   /// What `among` says, for the chunk or, if it is for all of them, from that one on.
   void add_among(int chunk) {
     for (Stage stage : among_.stages) {
-      stage.shift *= node_size_;
       for (Message& message : stage.messages) {
-        message = {message.from * node_size_, message.to * node_size_, chunk * plan_.block + message.part * node_size_,
+        const int its_chunk = chunk + message.part / between_parts_;
+        message = {message.from * node_size_, message.to * node_size_, its_chunk * plan_.block + message.part % between_parts_,
                    message.parts * node_size_, chunk * cells_ + message.cell};
       }
       plan_.stages.push_back(std::move(stage));
@@ -83,6 +93,7 @@ Plan two_level_plan(Operation operation, int nodes, int node_size, Plan (*betwee
   TwoLevels levels(operation, nodes, node_size, std::move(among), chunks, all_chunks);
   for (int chunk = 0; chunk < chunks; ++chunk) {
     if (operation == Operation::all_reduce || operation == Operation::reduce_scatter) levels.add_inside(Operation::reduce_scatter, chunk);
+    if (operation == Operation::broadcast) levels.deal_out(chunk);
     levels.add_join(chunk, true);
   }
   for (int chunk = 0; chunk < (all_chunks ? 1 : chunks); ++chunk) levels.add_among(chunk);

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <memory>
-
-#include "collective/plan.hpp"
+#include <utility>
 
 namespace syncopate {
 
-FlowServerLinks::FlowServerLinks(const ServerSetup& setup, int clients, const Network& network, Flows& flows, Arrival arrival)
-    : clients_(clients), network_(network), flows_(flows), arrival_(std::move(arrival)) {
+FlowServerLinks::FlowServerLinks(const ServerSetup& setup, Network& network, Flows& flows, Arrival arrival)
+    : network_(network), flows_(flows), arrival_(std::move(arrival)) {
   servers_.reserve(static_cast<std::size_t>(setup.servers));
   for (int server = 0; server < setup.servers; ++server) servers_.push_back(setup.colocated ? server : network.server_rank(server));
 }
@@ -28,11 +27,12 @@ double FlowServerLinks::moved_share(int client) const {
 }
 
 void FlowServerLinks::start(Way way, int client, Bytes bytes, Seconds /*now*/) {
-  const Plan plan = way == Way::push ? push_plan(clients_, client, servers_) : pull_plan(clients_, client, servers_);
-  const std::vector<Message>& messages = plan.stages.front().messages;
-  const auto left = std::make_shared<std::size_t>(messages.size());
-  for (const Message& message : messages) {
-    flows_.start(message.from, message.to, bytes / static_cast<double>(messages.size()), [this, way, client, left](Seconds end) {
+  const auto others = servers_.size() - static_cast<std::size_t>(std::count(servers_.begin(), servers_.end(), client));
+  const auto left = std::make_shared<std::size_t>(others);
+  for (const int server : servers_) {
+    if (server == client) continue;
+    const auto [from, to] = way == Way::push ? std::pair(client, server) : std::pair(server, client);
+    flows_.start(from, to, bytes / static_cast<double>(others), [this, way, client, left](Seconds end) {
       if (--*left == 0) arrival_(way, client, end);
     });
   }

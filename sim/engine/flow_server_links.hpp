@@ -8,7 +8,7 @@ namespace syncopate {
 /// The parts of a message as flows of SimGrid, on any topology and beside any other traffic.
 class FlowServerLinks : public ServerLinks {
  public:
-  FlowServerLinks(const ServerSetup& setup, int clients, const Network& network, Flows& flows, Arrival arrival);
+  FlowServerLinks(const ServerSetup& setup, Network& network, Flows& flows, Arrival arrival);
 
   /// That of the longest way to a server; all parts start after it.
   Seconds latency(int client) const override;
@@ -16,9 +16,8 @@ class FlowServerLinks : public ServerLinks {
   void start(Way way, int client, Bytes bytes, Seconds now) override;
 
  private:
-  int clients_;
   std::vector<int> servers_;  ///< ranks
-  const Network& network_;
+  Network& network_;
   Flows& flows_;
   Arrival arrival_;
 };

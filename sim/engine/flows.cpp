@@ -6,26 +6,38 @@
 #include <cmath>
 
 #include "base/errors.hpp"
-#include "engine/clock.hpp"
 
 namespace syncopate {
 
 namespace s4u = simgrid::s4u;
 
-Flows::Flows(const Network& network) : network_(network) {
-  s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) {
-    const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
-    if (comm != nullptr && comm->get_state() == s4u::Activity::State::FINISHED) note_end(comm->get_data<Flow>()->index);
-  });
-  for (const Network::Change& next : network.changes()) call_at(next.at, [this, &next] { change(next); });
+namespace {
+
+Flows* listening = nullptr;  ///< to the process's signal
+
+}  // namespace
+
+Flows::Flows(Network& network, Clock& clock) : network_(network), clock_(clock) {
+  static const bool is_connected = [] {
+    s4u::Activity::on_completion_cb([](const s4u::Activity& activity) {
+      const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
+      if (listening == nullptr || comm == nullptr || comm->get_state() != s4u::Activity::State::FINISHED) return;
+      listening->note_end(comm->get_data<Flow>()->index);
+    });
+    return true;
+  }();
+  listening = is_connected ? this : nullptr;
+  for (const Network::Change& next : network.changes()) clock_.at(next.at, [this, &next] { change(next); });
 }
+
+Flows::~Flows() { listening = nullptr; }
 
 void Flows::start(int from, int to, Bytes bytes, Ended ended) {
   const double units = std::round(network_.scale() * bytes.value);
   constexpr double most_units = 0x1p63;
   if (units > most_units) throw SimulationError(fmt::format("a message of {} bytes is longer than any that was expected", bytes.value));
   if (units < 1.0) {
-    call_at(clock_now(), [ended = std::move(ended), now = clock_now()] { ended(now); });
+    clock_.at(Clock::now(), [ended = std::move(ended), now = Clock::now()] { ended(now); });
     return;
   }
   if (unused_.empty()) {
@@ -63,14 +75,14 @@ void Flows::change(const Network::Change& change) {
 
 void Flows::note_end(std::size_t flow) {
   ended_.push_back(flow);
-  if (ended_.size() == 1) call_at(clock_now(), [this] { tell(); });
+  if (ended_.size() == 1) clock_.at(Clock::now(), [this] { tell(); });
 }
 
 void Flows::tell() {
   std::vector<std::size_t> ended;
   ended.swap(ended_);
   std::sort(ended.begin(), ended.end(), [this](std::size_t a, std::size_t b) { return flows_[a].number < flows_[b].number; });
-  const Seconds now = clock_now();
+  const Seconds now = Clock::now();
   for (const std::size_t index : ended) {
     const Ended tell = std::move(flows_[index].ended);
     flows_[index] = {};

@@ -7,20 +7,22 @@
 #include <vector>
 
 #include "cluster/network.hpp"
+#include "engine/clock.hpp"
 
 namespace syncopate {
 
 /// Flows of SimGrid over a network: those that meet on a link share it fairly. They take no latency; who needs one pays it.
 ///
-/// SimGrid tells of the end of a communication through a signal of the whole process, so that there can be one object only.
+/// SimGrid tells of the end of a communication through a signal of the whole process, so that there can be one object at a time.
 class Flows {
  public:
   using Ended = std::function<void(Seconds)>;
 
   /// After network.build().
-  explicit Flows(const Network& network);
+  Flows(Network& network, Clock& clock);
   Flows(const Flows&) = delete;
   Flows& operator=(const Flows&) = delete;
+  ~Flows();
 
   /// Bytes begin to move from rank to rank at SimGrid's clock; `ended` is called when they have. Flows that end at the same time are
   /// told of in the order in which they started. Must be called from a timer's function or before the simulation.
@@ -43,7 +45,8 @@ class Flows {
   void note_end(std::size_t flow);
   void tell();
 
-  const Network& network_;
+  Network& network_;
+  Clock& clock_;
   std::deque<Flow> flows_;           ///< where they stay, because SimGrid points to them
   std::vector<std::size_t> unused_;  ///< of these
   std::vector<std::size_t> ended_;   ///< at this instant

@@ -3,62 +3,86 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <simgrid/s4u/Actor.hpp>
+#include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
-#include "engine/flow_stream.hpp"
-#include "engine/line_stream.hpp"
-#include "engine/message_stream.hpp"
+#include "engine/closed_form_transport.hpp"
+#include "engine/message_transport.hpp"
+#include "engine/recurrence_transport.hpp"
 
 namespace syncopate {
 
 namespace {
 
-std::unique_ptr<Stream> make_stream(const Job& job, int posters, Flows* flows, bool alone) {
-  const auto factor = [&job](Handle handle) { return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, handle) : 1.0; };
-  const bool partial = job.stream.participants < 1.0;
-  if (job.fidelity == Fidelity::alpha_beta || partial || job.planned == nullptr) {
-    return std::make_unique<LineStream>(0, posters, job.stream, [&job, factor](const Post& post, Handle handle) {
-      if (post.group.count == 1) return CollectiveTime{};
-      CollectiveTime time = job.collective(post.operation, post.payload->bytes);
-      time.latency = factor(handle) * time.latency;
-      return time;
-    });
-  }
-  if (flows != nullptr || job.stream.pipelined) {
-    return std::make_unique<FlowStream>(0, posters, job.stream, *job.planned, flows, factor, job.shortcuts, alone);
-  }
-  return std::make_unique<MessageStream>(0, posters, *job.planned, factor, job.shortcuts);
+/// One simulated worker stands for all ranks of the job, or each for itself.
+int simulated_workers(const Job& job) { return job.lockstep ? 1 : job.ranks; }
+
+std::unique_ptr<Transport> closed_form(const Job& job, const Communicator& communicator, LatencyFactor factor) {
+  return std::make_unique<ClosedFormTransport>([&job, communicator, factor = std::move(factor)](const Movement& movement) {
+    CollectiveTime time = std::visit(
+        [&](const auto& model) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(model)>, AlphaBeta>) {
+            return model.cost(movement.operation, communicator, movement.bytes);
+          } else {
+            return model.planned->time(movement.operation, communicator, movement.bytes);
+          }
+        },
+        job.model);
+    time.latency = factor(movement.ticket) * time.latency;
+    return time;
+  });
 }
 
-TransferSpan as_transfer(const PeerLinks::Message& message) {
-  return {message.start, message.arrival, message.from, message.round, TransferSpan::Kind::send, message.payload, message.to};
+std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& stream, int posters, Flows* flows, bool alone, Clock& clock) {
+  const StreamRules& rules = stream.rules;
+  LatencyFactor factor = [&job](Ticket ticket) {
+    return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, ticket) : 1.0;
+  };
+  if (std::holds_alternative<AlphaBeta>(job.model) || rules.is_partial()) return closed_form(job, stream.communicator, std::move(factor));
+  PlannedCollectives& planned = flows != nullptr ? *std::get<PerFlow>(job.model).planned : *std::get<PerMessage>(job.model).planned;
+  const bool overlaps = rules.channels > 1;
+  if (flows != nullptr || overlaps || rules.by_priority) {
+    return std::make_unique<MessageTransport>(posters, stream.communicator, planned, flows, std::move(factor),
+                                              MessageTransport::Options{overlaps, job.shortcuts, alone && job.streams.size() == 1}, clock);
+  }
+  return std::make_unique<RecurrenceTransport>(posters, stream.communicator, planned, std::move(factor), job.shortcuts);
 }
 
 }  // namespace
 
-JobRun::JobRun(const Job& job, const Network& network, Flows* flows, bool alone)
+JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock& clock)
     : job_(job),
-      stream_(make_stream(job, job.lockstep ? 1 : job.ranks, flows, alone && !network.changes_with_time())),
+      clock_(clock),
+      passes_(job.profile),
+      runs_ahead_(job.run_ahead && !layer_by_layer() &&
+                  std::none_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.rules.is_partial(); })),
+      recorder_(simulated_workers(job), job.shown_workers, job.profile.compute()),
       peers_(
-          job.lockstep ? 1 : job.ranks,
+          simulated_workers(job),
           [&job](const PeerLinks::Message& message) { return job.message(message.from, message.to, message.payload->bytes); }, flows,
-          [this](const PeerLinks::Message& message) { note_transfer(as_transfer(message)); }) {
-  const std::size_t count = job.lockstep ? 1 : static_cast<std::size_t>(job.ranks);
+          recorder_, clock) {
+  for (const StreamSetup& stream : job.streams) {
+    const int posters = job.lockstep ? 1 : stream.communicator.size();
+    auto transport = make_transport(job, stream, posters, flows, alone && !network.changes_with_time(), clock);
+    streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), stream.communicator, posters, stream.rules,
+                                                std::move(transport), clock));
+  }
+  const auto count = static_cast<std::size_t>(simulated_workers(job));
   workers_.reserve(count);
   for (std::size_t rank = 0; rank < count; ++rank) workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(rank)));
-  timeline_.workers = job.ranks * job.gpus_per_rank;
-  timeline_.compute = job.profile.compute();
-  timeline_.steps.resize(count);
-  timeline_.spans.resize(count);
-  timeline_.channels.resize(count);
   begun_in_window_.resize(count);
   last_begin_.resize(count);
   begun_then_.resize(count);
   ended_.resize(count);
-  past_window_.resize(count);
-  if (job.servers) server_.emplace(*job.servers, simulated(), job.ranks / simulated(), timeline_, job.shown_workers, &network, flows);
+  if (job.servers) server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, flows, recorder_, clock);
+}
+
+Stream& JobRun::stream(int number) {
+  if (number >= 0 && number < static_cast<int>(streams_.size())) return *streams_[static_cast<std::size_t>(number)];
+  throw SimulationError(fmt::format("a program uses stream {}, and its job has {}", number, streams_.size()));
 }
 
 ParameterServer& JobRun::server() {
@@ -67,17 +91,13 @@ ParameterServer& JobRun::server() {
 }
 
 bool JobRun::is_channel_busy(int rank, Seconds now) const {
-  return stream_->is_busy(rank, now) || peers_.is_busy(rank, now) || (server_ && server_->is_busy(rank, now));
+  const auto moves = [&](const auto& stream) { return stream->has_member(rank) && stream->is_busy(rank, now); };
+  return std::any_of(streams_.begin(), streams_.end(), moves) || peers_.is_busy(rank, now) || (server_ && server_->is_busy(rank, now));
 }
 
-void JobRun::note_transfer(const TransferSpan& transfer) {
-  if (is_past_window(transfer.worker)) return;
-  if (transfer.to >= 0 && timeline_.window.has_opened && transfer.end > transfer.start) {
-    const double inside = (transfer.end - std::max(transfer.start, timeline_.window.open)) / (transfer.end - transfer.start);
-    if (inside > 0.0) timeline_.peer_traffic[{transfer.worker, transfer.to}] += inside * transfer.payload->bytes;
-  }
-  timeline_.channels[static_cast<std::size_t>(transfer.worker)].push_back({transfer.start, transfer.end});
-  if (transfer.worker < job_.shown_workers) timeline_.transfers.push_back(transfer);
+bool JobRun::is_awaited(int rank) const {
+  const auto awaits = [&](const auto& stream) { return stream->has_member(rank) && stream->is_awaited_from(rank); };
+  return std::any_of(streams_.begin(), streams_.end(), awaits) || (server_ && server_->is_awaited_from(rank));
 }
 
 void JobRun::run_worker(int rank) {
@@ -95,26 +115,14 @@ void JobRun::run_worker(int rank) {
   }
 }
 
-void JobRun::stop() {
-  stream_->stop();
-  peers_.stop();
-  if (server_) server_->stop();
-}
-
 bool JobRun::begin_step(Worker& worker, Seconds now) {
-  const auto index = static_cast<std::size_t>(worker.rank_);
-  std::vector<Step>& steps = timeline_.steps[index];
+  const int rank = worker.rank_;
   ++worker.step_;
   ++worker.steps_since_post_;
-  if (past_window_[index]) {
-    steps.back() = {.start = now};  // steps after the window do not count
-  } else {
-    if (!steps.empty()) steps.back().end = now;
-    steps.push_back({.start = now});
-  }
+  recorder_.begin_step(rank, now);
   if (!counts_rounds()) update_window(worker, worker.step_, now);
-  if (close_ && !past_window_[index]) {
-    past_window_[index] = true;
+  if (close_ && !recorder_.has_left_window(rank)) {
+    recorder_.leave_window(rank);
     ++finished_workers_;
   }
   if (finished()) return false;
@@ -131,17 +139,19 @@ void JobRun::update_window(const Worker& worker, int iteration, Seconds now) {
   if (open_) {
     ++begun_in_window_[index];
   } else if (iteration == job_.warmup && ++warm_workers_ == simulated()) {
-    timeline_.window.open = *(open_ = now);
-    timeline_.window.has_opened = true;
+    open_ = now;
+    recorder_.open_window(now);
     // What began at the very instant of opening, before the last worker said so, belongs to the window too.
     for (std::size_t i = 0; i < workers_.size(); ++i) begun_in_window_[i] = last_begin_[i] >= now * (1.0 - 1e-12) ? begun_then_[i] : 0;
   }
-  if (!close_ && begun_in_window_[index] > job_.measured) timeline_.window.close = *(close_ = now);
+  if (close_ || begun_in_window_[index] <= job_.measured) return;
+  close_ = now;
+  recorder_.close_window(now);
 }
 
 void JobRun::check_progress(const Worker& worker) const {
   const std::int64_t patience = (std::int64_t{job_.warmup} + job_.measured + 1) * std::max(1, job_.steps_per_round);
-  const std::vector<Step>& steps = timeline_.steps[static_cast<std::size_t>(worker.rank_)];
+  const std::vector<Step>& steps = recorder_.steps(worker.rank_);
   const std::size_t before = steps.size() - 1 - std::min<std::size_t>(steps.size() - 1, static_cast<std::size_t>(patience));
   if (worker.step_ >= patience && steps[before].start == steps.back().start) {
     throw SimulationError(fmt::format("rank {} made {} steps in no time, at {:.9g} s: a step must take some time", worker.rank_, patience,
@@ -149,15 +159,15 @@ void JobRun::check_progress(const Worker& worker) const {
   }
   // Whole cycles of every schedule fit into the measured steps, so a rank that others wait for posts within them.
   if (worker.steps_since_post_ <= patience) return;
-  const bool awaited = stream_->is_awaited_from(worker.rank_) || (server_ && server_->is_awaited_from(worker.rank_));
-  if (!awaited) return;
+  if (!is_awaited(worker.rank_)) return;
   throw SimulationError(
       fmt::format("no progress: rank {} made {} steps without a post: {}", worker.rank_, worker.steps_since_post_ - 1, describe()));
 }
 
 std::string JobRun::describe() const {
-  std::string text = stream_->describe_waits();
+  std::string text;
   const auto add = [&text](const std::string& more) { text += (text.empty() || more.empty() ? "" : "; ") + more; };
+  for (const auto& stream : streams_) add(stream->describe_waits());
   add(peers_.describe_waits());
   if (server_) add(server_->describe_waits());
   std::vector<int> ended;
@@ -169,13 +179,19 @@ std::string JobRun::describe() const {
 }
 
 JobTimeline JobRun::take_timeline() {
-  if (!(timeline_.window.close > timeline_.window.open)) {
-    throw SimulationError(fmt::format("the measured window is empty: it opened and closed at {:.9g} s", timeline_.window.open.value));
+  if (!(*close_ > *open_))
+    throw SimulationError(fmt::format("the measured window is empty: it opened and closed at {:.9g} s", open_->value));
+  std::vector<Communicator> communicators;
+  std::vector<CollectiveSpan> collectives;
+  for (const auto& stream : streams_) {
+    communicators.push_back(stream->communicator());
+    const std::vector<CollectiveSpan> spans = stream->take_spans();
+    collectives.insert(collectives.end(), spans.begin(), spans.end());
   }
-  for (std::vector<Step>& steps : timeline_.steps) steps.pop_back();
-  timeline_.collectives = stream_->take_spans();
-  if (server_) server_->note_busy_times();
-  return std::move(timeline_);
+  std::stable_sort(collectives.begin(), collectives.end(),
+                   [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });
+  if (server_) server_->cut_off();
+  return recorder_.take(job_.ranks * job_.gpus_per_rank, server_.has_value(), std::move(communicators), std::move(collectives));
 }
 
 }  // namespace syncopate

@@ -6,27 +6,32 @@
 #include <string>
 #include <vector>
 
+#include "engine/clock.hpp"
 #include "engine/flows.hpp"
 #include "engine/parameter_server.hpp"
 #include "engine/peer_links.hpp"
 #include "engine/simulate.hpp"
 #include "engine/stream.hpp"
 #include "engine/worker.hpp"
+#include "timeline/recorder.hpp"
 
 namespace syncopate {
 
-/// One job while it runs: its workers, its Stream and its measured window. Private to the engine.
+/// One job while it runs: its workers, its streams and its measured window. Private to the engine.
 class JobRun {
  public:
   /// `flows`: null without them; `alone`: no other job uses the network.
-  JobRun(const Job& job, const Network& network, Flows* flows, bool alone);
+  JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock& clock);
 
   const Job& job() const { return job_; }
-  Stream& stream() { return *stream_; }
+  Clock& clock() { return clock_; }
+  Recorder& recorder() { return recorder_; }
+  const PassTable& passes() const { return passes_; }
+  /// Throws SimulationError when the job has no stream of that number.
+  Stream& stream(int number);
   /// Throws SimulationError when the job has none.
   ParameterServer& server();
   PeerLinks& peers() { return peers_; }
-  JobTimeline& timeline() { return timeline_; }
   int simulated() const { return static_cast<int>(workers_.size()); }
 
   /// Body of a worker's actor.
@@ -39,17 +44,8 @@ class JobRun {
 
   /// Compute depends on what happens at the start of every layer.
   bool layer_by_layer() const { return job_.speed.overlap_slowdown > 0.0; }
-  bool runs_ahead() const { return job_.run_ahead && !layer_by_layer() && job_.stream.participants == 1.0; }
+  bool runs_ahead() const { return runs_ahead_; }
   bool is_channel_busy(int rank, Seconds now) const;
-
-  /// The worker has begun a step after the measured window: what it does now is not recorded.
-  bool is_past_window(int rank) const { return past_window_[static_cast<std::size_t>(rank)]; }
-
-  /// Notes a transfer on a worker's own channel.
-  void note_transfer(const TransferSpan& transfer);
-
-  /// The run is over: timers that are still set find nothing to do.
-  void stop();
 
   bool finished() const { return finished_workers_ == simulated(); }
 
@@ -67,19 +63,22 @@ class JobRun {
   /// A worker begins its iteration number `iteration`.
   void update_window(const Worker& worker, int iteration, Seconds now);
   void check_progress(const Worker& worker) const;
+  bool is_awaited(int rank) const;
 
   const Job& job_;
-  std::unique_ptr<Stream> stream_;
+  Clock& clock_;
+  PassTable passes_;
+  bool runs_ahead_;
+  Recorder recorder_;
+  std::vector<std::unique_ptr<Stream>> streams_;
   PeerLinks peers_;
   std::optional<ParameterServer> server_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  JobTimeline timeline_;
   int warm_workers_ = 0;
   std::vector<int> begun_in_window_;  ///< per worker: iterations begun since the window opened
   std::vector<Seconds> last_begin_;   ///< per worker: of its latest iteration ...
   std::vector<int> begun_then_;       ///< ... and how many it began at that instant
   std::vector<bool> ended_;
-  std::vector<bool> past_window_;
   std::optional<Seconds> open_;
   std::optional<Seconds> close_;
   int finished_workers_ = 0;

@@ -3,37 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
-#include "engine/clock.hpp"
 #include "engine/flow_server_links.hpp"
 
 namespace syncopate {
 
-namespace {
-
-/// Adds an interval that begins no earlier than those before it; one that continues the last makes it longer.
-void append(std::vector<Interval>& intervals, Interval next) {
-  if (next.end <= next.start) return;
-  if (!intervals.empty() && next.start <= intervals.back().end) {
-    intervals.back().end = std::max(intervals.back().end, next.end);
-  } else {
-    intervals.push_back(next);
-  }
-}
-
-}  // namespace
-
-ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown,
-                                 const Network* network, Flows* flows)
-    : setup_(setup), equals_(equals), timeline_(timeline), shown_(shown), clients_(static_cast<std::size_t>(clients)) {
-  timeline_.server_traffic.resize(clients_.size());
+ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, Recorder& recorder,
+                                 Clock& clock)
+    : setup_(setup), equals_(equals), recorder_(recorder), clock_(clock), clients_(static_cast<std::size_t>(clients)) {
   const auto arrival = [this](ServerLinks::Way way, int client, Seconds now) { arrived(way, client, now); };
   if (flows != nullptr) {
-    links_ = std::make_unique<FlowServerLinks>(setup, clients, *network, *flows, arrival);
+    links_ = std::make_unique<FlowServerLinks>(setup, network, *flows, arrival);
   } else {
-    links_ = std::make_unique<StarServerLinks>(setup, clients, equals, arrival);
+    links_ = std::make_unique<StarServerLinks>(setup, clients, equals, arrival, clock);
   }
 }
 
@@ -70,18 +55,17 @@ void ParameterServer::join_aggregate(int client, std::size_t index) {
 
 Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, Seconds at) {
   const std::size_t index = add(client, {.payload = payload, .round = round, .only_pull = true, .posted = at});
-  call_at(at, [this, client, index, at] { reach_server(client, index, at); });
+  clock_.at(at, [this, client, index, at] { reach_server(client, index, at); });
   return {index};
 }
 
 void ParameterServer::reach_server(int client, std::size_t index, Seconds now) {
   constexpr double instant = 1e-12;  // what arrives within it arrives at the same time
   arrivals_.push_back({client, index, now});
-  if (arrivals_.size() == 1) call_at(now * (1.0 + instant), [this] { serve_arrivals(); });
+  if (arrivals_.size() == 1) clock_.at(now * (1.0 + instant), [this] { serve_arrivals(); });
 }
 
 void ParameterServer::serve_arrivals() {
-  if (stopped_) return;
   std::vector<Arrival> arrivals = std::move(arrivals_);
   arrivals_.clear();
   std::stable_sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) { return a.client < b.client; });
@@ -98,9 +82,9 @@ void ParameterServer::serve_push(int client, std::size_t index, Seconds arrival)
   const Seconds work = equals_ * (setup_.work * (request(client, index).payload->bytes / setup_.servers));
   const Seconds start = std::max(arrival, server_free_);
   server_free_ = start + work;
-  if (!is_past_window(start)) append(work_, {start, server_free_});
+  recorder_.serve({start, server_free_});
   if (server_free_ > arrival) {
-    call_at(server_free_, [this, client, index, done = server_free_] { handled(client, index, done); });
+    clock_.at(server_free_, [this, client, index, done = server_free_] { handled(client, index, done); });
   } else {
     handled(client, index, arrival);
   }
@@ -109,14 +93,13 @@ void ParameterServer::serve_push(int client, std::size_t index, Seconds arrival)
 void ParameterServer::serve_pull(int client, std::size_t index, Seconds arrival) {
   const Seconds turn = std::max(arrival, server_free_);
   const auto take_turn = [this, client, index, turn] {
-    if (stopped_) return;
     Versions& versions = versions_[request(client, index).payload.get()];
     versions.seen.resize(clients_.size());
     versions.seen[static_cast<std::size_t>(client)] = versions.updates;
     answer(client, index, turn);
   };
   if (turn > arrival) {
-    call_after(turn, take_turn);  // once the push before it has been handled
+    clock_.after(turn, take_turn);  // once the push before it has been handled
   } else {
     take_turn();
   }
@@ -128,8 +111,7 @@ void ParameterServer::next_push(int client) {
   const Request& next = request(client, up.queue.front());
   if (next.only_pull) return next_pull(client, up.free);
   up.occupied = true;
-  up.since = std::max(next.posted, up.free);
-  up.moving = true;
+  begin_transfer(up, TransferSpan::Kind::push, std::max(next.posted, up.free));
   transfer(ServerLinks::Way::push, client, next.payload->bytes, up.since + setup_.gather_latency + setup_.gather * next.payload->bytes);
 }
 
@@ -137,14 +119,13 @@ void ParameterServer::transfer(ServerLinks::Way way, int client, Bytes bytes, Se
   const Bytes moved = links_->moved_share(client) * bytes;
   if (moved > Bytes(0)) {
     const Seconds after_latency = start + links_->latency(client);
-    call_at(after_latency, [=, this] { links_->start(way, client, moved, after_latency); });
+    clock_.at(after_latency, [=, this] { links_->start(way, client, moved, after_latency); });
   } else {
-    call_at(start, [=, this] { arrived(way, client, start); });
+    clock_.at(start, [=, this] { arrived(way, client, start); });
   }
 }
 
 void ParameterServer::arrived(ServerLinks::Way way, int client, Seconds now) {
-  if (stopped_) return;
   if (way == ServerLinks::Way::push) {
     push_arrived(client, now);
     return;
@@ -152,9 +133,7 @@ void ParameterServer::arrived(ServerLinks::Way way, int client, Seconds now) {
   const Request& pulled = request(client, down(client).queue.front());
   const Seconds end = now + setup_.spread_latency + setup_.spread * pulled.payload->bytes;
   if (end > now) {
-    call_at(end, [this, client, end] {
-      if (!stopped_) pull_arrived(client, end);
-    });
+    clock_.at(end, [this, client, end] { pull_arrived(client, end); });
   } else {
     pull_arrived(client, now);
   }
@@ -164,14 +143,13 @@ void ParameterServer::push_arrived(int client, Seconds now) {
   Channel& up = client_at(client).up;
   const std::size_t index = up.queue.front();
   const Request& pushed = request(client, index);
-  note_transfer(client, up, TransferSpan::Kind::push, now);
+  end_transfer(client, up, now);
   if (setup_.duplex || pushed.answer == Answer::none) release(up, now);
   reach_server(client, index, now);
   if (!up.occupied) next_push(client);
 }
 
 void ParameterServer::handled(int client, std::size_t index, Seconds now) {
-  if (stopped_) return;
   const Request& pushed = request(client, index);
   if (setup_.asynchronous) note_staleness(client, pushed);
   switch (pushed.answer) {
@@ -194,10 +172,7 @@ void ParameterServer::note_staleness(int client, const Request& pushed) {
   const double staleness = static_cast<double>(versions.updates - seen) / static_cast<double>(clients_.size());
   ++versions.updates;
   if (pushed.answer == Answer::own) seen = versions.updates;  // what the client is about to pull
-  Step& step = timeline_.steps[static_cast<std::size_t>(client)].back();
-  ++step.updates;
-  step.staleness += staleness;
-  step.staleness_max = std::max(step.staleness_max, staleness);
+  recorder_.update(client, staleness);
 }
 
 void ParameterServer::answer(int client, std::size_t index, Seconds now) {
@@ -215,15 +190,14 @@ void ParameterServer::next_pull(int client, Seconds now) {
 
 void ParameterServer::move_pull(int client, Seconds now) {
   Channel& channel = down(client);
-  channel.since = now;
-  channel.moving = true;
+  begin_transfer(channel, TransferSpan::Kind::pull, now);
   transfer(ServerLinks::Way::pull, client, request(client, channel.queue.front()).payload->bytes, now);
 }
 
 void ParameterServer::pull_arrived(int client, Seconds now) {
   Channel& channel = down(client);
   const std::size_t index = channel.queue.front();
-  note_transfer(client, channel, TransferSpan::Kind::pull, now);
+  end_transfer(client, channel, now);
   release(channel, now);
   end(client, index, now);
   if (setup_.duplex) {
@@ -239,29 +213,22 @@ void ParameterServer::release(Channel& channel, Seconds now) {
   channel.free = now;
 }
 
-void ParameterServer::note_transfer(int client, Channel& channel, TransferSpan::Kind kind, Seconds now) {
+void ParameterServer::begin_transfer(Channel& channel, TransferSpan::Kind kind, Seconds now) {
+  channel.since = now;
+  channel.moving = true;
+  channel.kind = kind;
+}
+
+void ParameterServer::end_transfer(int client, Channel& channel, Seconds now) {
   channel.moving = false;
-  if (is_past_window(channel.since)) return;
-  append(channel.busy, {channel.since, now});
   const Request& moved = request(client, channel.queue.front());
-  const Window& window = timeline_.window;
-  if (window.has_opened && now > std::max(channel.since, window.open)) {
-    const double inside = (now - std::max(channel.since, window.open)) / (now - channel.since);
-    ServerTraffic& traffic = timeline_.server_traffic[static_cast<std::size_t>(client)];
-    (kind == TransferSpan::Kind::push ? traffic.pushed : traffic.pulled) += inside * moved.payload->bytes;
-  }
-  if (client >= shown_) return;
-  timeline_.transfers.push_back({channel.since, now, client, moved.round, kind, moved.payload});
+  recorder_.transfer({channel.since, now, client, moved.round, channel.kind, moved.payload});
 }
 
 void ParameterServer::end(int client, std::size_t index, Seconds now) {
   Request& ended = request(client, index);
   ended.ended = true;
-  if (ended.waiter) {
-    *ended.end = now;
-    ended.waiter->resume();
-    ended.waiter = nullptr;
-  }
+  if (ended.waiter != nullptr) std::exchange(ended.waiter, nullptr)->complete(now);
   Client& state = client_at(client);
   for (; !state.requests.empty() && state.requests.front().ended; state.requests.pop_front()) ++state.forgotten;
 }
@@ -274,12 +241,9 @@ const ParameterServer::Request* ParameterServer::find(int client, std::size_t in
 Seconds ParameterServer::wait(int client, Exchange exchange) {
   const Request* pending = find(client, exchange.index);
   if (pending == nullptr || pending->ended) return Seconds(0);
-  Request& awaited = request(client, exchange.index);
-  Seconds end;
-  awaited.waiter = simgrid::s4u::Actor::self();
-  awaited.end = &end;
-  simgrid::s4u::this_actor::suspend();
-  return end;
+  Completion completion;
+  request(client, exchange.index).waiter = &completion;
+  return completion.wait();
 }
 
 bool ParameterServer::is_busy(int client, Seconds time) const {
@@ -294,7 +258,7 @@ bool ParameterServer::is_awaited_from(int client) const {
     for (std::size_t other = 0; other < clients_.size(); ++other) {
       if (aggregate.requests[other] == 0) continue;
       const Request* pushed = find(static_cast<int>(other), aggregate.requests[other] - 1);
-      if (pushed != nullptr && pushed->waiter) return true;
+      if (pushed != nullptr && pushed->waiter != nullptr) return true;
     }
     return false;
   });
@@ -311,7 +275,7 @@ std::string ParameterServer::describe_waits() const {
         continue;
       }
       const Request* pushed = find(static_cast<int>(client), aggregate.requests[client] - 1);
-      if (pushed != nullptr && pushed->waiter) waiting.push_back(static_cast<int>(client));
+      if (pushed != nullptr && pushed->waiter != nullptr) waiting.push_back(static_cast<int>(client));
     }
     if (waiting.empty()) continue;
     text += fmt::format("{}the servers' sum of \"{}\" ({} B, round {}) is awaited by {}, not pushed by {}", text.empty() ? "" : "; ",
@@ -321,18 +285,12 @@ std::string ParameterServer::describe_waits() const {
   return text;
 }
 
-void ParameterServer::note_busy_times() {
-  const Seconds now = clock_now();
-  for (std::size_t client = 0; client < clients_.size(); ++client) {
-    std::vector<Interval>& intervals = timeline_.channels[client];
-    for (Channel* channel : {&clients_[client].up, &clients_[client].down}) {
-      if (channel->moving) append(channel->busy, {channel->since, now});
-      intervals.insert(intervals.end(), channel->busy.begin(), channel->busy.end());
-      channel->busy = {};
+void ParameterServer::cut_off() {
+  for (int client = 0; client < static_cast<int>(clients_.size()); ++client) {
+    for (const Channel* channel : {&client_at(client).up, &client_at(client).down}) {
+      if (channel->moving) recorder_.cut_off(client, channel->kind, {channel->since, Clock::now()});
     }
   }
-  timeline_.serves = true;
-  timeline_.server_work = std::move(work_);
 }
 
 }  // namespace syncopate

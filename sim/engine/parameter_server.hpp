@@ -2,15 +2,15 @@
 
 #include <deque>
 #include <memory>
-#include <simgrid/s4u/Actor.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "collective/collective.hpp"
+#include "collective/payload.hpp"
+#include "engine/clock.hpp"
 #include "engine/flows.hpp"
 #include "engine/server_links.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/recorder.hpp"
 
 namespace syncopate {
 
@@ -37,11 +37,9 @@ struct Exchange {
 /// Data, as a Stream is: posts may carry times ahead of SimGrid's clock, and timers do the rest.
 class ParameterServer {
  public:
-  /// A simulated client stands for `equals` clients that do the same at the same time. Staleness is noted in the steps of
-  /// `timeline`, and single transfers for the first `shown` clients.
-  /// `network` and `flows`: null for the links of a star, without flows.
-  ParameterServer(const ServerSetup& setup, int clients, int equals, JobTimeline& timeline, int shown, const Network* network,
-                  Flows* flows);
+  /// A simulated client stands for `equals` clients that do the same at the same time. `flows`: null for the links of a star, without
+  /// flows.
+  ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, Recorder& recorder, Clock& clock);
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
 
@@ -60,11 +58,8 @@ class ParameterServer {
   /// For a diagnosis: every push that somebody waits for and who has not pushed.
   std::string describe_waits() const;
 
-  /// The run is over: what is in flight is dropped, and nobody is woken any more.
-  void stop() { stopped_ = true; }
-
-  /// Notes in the timeline when each client's channels were busy and when the server was.
-  void note_busy_times();
+  /// At the end of the run: records the transfers under way.
+  void cut_off();
 
  private:
   struct Request {
@@ -75,8 +70,7 @@ class ParameterServer {
     Seconds posted{};
     std::size_t aggregate = 0;  ///< Answer::all: its number among those of its client
     bool ended = false;
-    simgrid::s4u::ActorPtr waiter{};
-    Seconds* end = nullptr;  ///< on the waiter's stack, for its answer
+    Completion* waiter = nullptr;
   };
   /// A transfer at a time, first come first served.
   struct Channel {
@@ -85,7 +79,7 @@ class ParameterServer {
     Seconds free;   ///< when it became free
     Seconds since;  ///< start of the transfer under way
     bool moving = false;
-    std::vector<Interval> busy;
+    TransferSpan::Kind kind = TransferSpan::Kind::push;  ///< of what moves
   };
   struct Client {
     std::deque<Request> requests;  ///< those that have not ended, and ended ones behind them
@@ -133,14 +127,13 @@ class ParameterServer {
   void end(int client, std::size_t index, Seconds now);
   void arrived(ServerLinks::Way way, int client, Seconds now);
   void transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start);
-  /// The measured window has closed before `time`; what happens then is not recorded.
-  bool is_past_window(Seconds time) const { return timeline_.window.close > Seconds(0) && time >= timeline_.window.close; }
-  void note_transfer(int client, Channel& channel, TransferSpan::Kind kind, Seconds now);
+  void begin_transfer(Channel& channel, TransferSpan::Kind kind, Seconds now);
+  void end_transfer(int client, Channel& channel, Seconds now);
 
   ServerSetup setup_;
   int equals_;
-  JobTimeline& timeline_;
-  int shown_;
+  Recorder& recorder_;
+  Clock& clock_;
   std::vector<Client> clients_;
   std::deque<Aggregate> aggregates_;  ///< those that not all clients have pushed, and complete ones behind them
   std::size_t forgotten_aggregates_ = 0;
@@ -152,8 +145,6 @@ class ParameterServer {
   };
   std::vector<Arrival> arrivals_;  ///< of this instant
   Seconds server_free_;
-  bool stopped_ = false;
-  std::vector<Interval> work_;
   std::unique_ptr<ServerLinks> links_;
 };
 

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "engine/clock.hpp"
+#include <utility>
 
 namespace syncopate {
 
-PeerLinks::PeerLinks(int workers, Time time, Flows* flows, Arrived arrived)
+PeerLinks::PeerLinks(int workers, Time time, Flows* flows, Recorder& recorder, Clock& clock)
     : time_(std::move(time)),
       flows_(flows),
-      arrived_(std::move(arrived)),
+      recorder_(recorder),
+      clock_(clock),
       free_(static_cast<std::size_t>(workers)),
       moving_(static_cast<std::size_t>(workers)),
       inboxes_(static_cast<std::size_t>(workers)) {}
@@ -28,17 +28,15 @@ void PeerLinks::send(Message message) {
   std::deque<Message>& queue = moving_[worker(from)];
   const Seconds posted = message.posted;
   queue.push_back(std::move(message));
-  if (queue.size() == 1) call_at(posted, [this, from, posted] { move_next(from, posted); });
+  if (queue.size() == 1) clock_.at(posted, [this, from, posted] { move_next(from, posted); });
 }
 
 void PeerLinks::move_next(int from, Seconds now) {
-  if (stopped_) return;
   Message& message = moving_[worker(from)].front();
   message.start = now;
   flows_->start(from, message.to, message.payload->bytes, [this, from](Seconds transferred) {
     const Seconds arrival = transferred + time_(moving_[worker(from)].front()).latency;
-    call_at(arrival, [this, from, arrival] {
-      if (stopped_) return;
+    clock_.at(arrival, [this, from, arrival] {
       std::deque<Message>& queue = moving_[worker(from)];
       queue.front().arrival = arrival;
       deliver(queue.front());
@@ -49,21 +47,21 @@ void PeerLinks::move_next(int from, Seconds now) {
 }
 
 void PeerLinks::deliver(const Message& message) {
-  arrived_(message);
+  recorder_.transfer({message.start, message.arrival, message.from, message.round, TransferSpan::Kind::send, message.payload, message.to});
   Inbox& inbox = inboxes_[worker(message.to)];
   inbox.messages[message.round] = message;
-  if (inbox.waiter && inbox.awaited_round == message.round) {
-    inbox.waiter->resume();
-    inbox.waiter = nullptr;
+  if (inbox.waiter != nullptr && inbox.awaited_round == message.round) {
+    std::exchange(inbox.waiter, nullptr)->complete(message.arrival);
   }
 }
 
 PeerLinks::Message PeerLinks::receive(int to, int round) {
   Inbox& inbox = inboxes_[worker(to)];
   if (!inbox.messages.contains(round)) {
+    Completion completion;
     inbox.awaited_round = round;
-    inbox.waiter = simgrid::s4u::Actor::self();
-    simgrid::s4u::this_actor::suspend();
+    inbox.waiter = &completion;
+    completion.wait();
   }
   return inbox.messages.extract(round).mapped();
 }
@@ -73,7 +71,7 @@ bool PeerLinks::is_busy(int rank, Seconds time) const { return free_[worker(rank
 std::string PeerLinks::describe_waits() const {
   std::string text;
   for (std::size_t worker = 0; worker < inboxes_.size(); ++worker) {
-    if (!inboxes_[worker].waiter) continue;
+    if (inboxes_[worker].waiter == nullptr) continue;
     text += fmt::format("{}rank {} waits for the message of round {}", text.empty() ? "" : "; ", worker, inboxes_[worker].awaited_round);
   }
   return text;

@@ -3,14 +3,15 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <simgrid/s4u/Actor.hpp>
 #include <string>
 #include <vector>
 
 #include "base/units.hpp"
-#include "collective/collective.hpp"
-#include "collective/cost.hpp"
+#include "collective/closed_form.hpp"
+#include "collective/payload.hpp"
+#include "engine/clock.hpp"
 #include "engine/flows.hpp"
+#include "timeline/recorder.hpp"
 
 namespace syncopate {
 
@@ -28,11 +29,10 @@ class PeerLinks {
   };
   /// Of a message that has the network for itself.
   using Time = std::function<CollectiveTime(const Message&)>;
-  using Arrived = std::function<void(const Message&)>;
 
   /// `flows`: moves the transfers; null where nothing else shares their links, so that an arrival is known when a message is sent.
   /// A worker stands for all ranks if there is only one.
-  PeerLinks(int workers, Time time, Flows* flows, Arrived arrived);
+  PeerLinks(int workers, Time time, Flows* flows, Recorder& recorder, Clock& clock);
   PeerLinks(const PeerLinks&) = delete;
   PeerLinks& operator=(const PeerLinks&) = delete;
 
@@ -44,9 +44,6 @@ class PeerLinks {
 
   bool is_busy(int rank, Seconds time) const;
 
-  /// The run is over: what is in flight is dropped, and nobody is woken any more.
-  void stop() { stopped_ = true; }
-
   /// For a diagnosis: who waits for which round's message.
   std::string describe_waits() const;
 
@@ -54,7 +51,7 @@ class PeerLinks {
   struct Inbox {
     std::map<int, Message> messages;  ///< by round
     int awaited_round = -1;
-    simgrid::s4u::ActorPtr waiter;
+    Completion* waiter = nullptr;
   };
 
   std::size_t worker(int rank) const { return inboxes_.size() == 1 ? 0 : static_cast<std::size_t>(rank); }
@@ -63,11 +60,11 @@ class PeerLinks {
 
   Time time_;
   Flows* flows_;
-  Arrived arrived_;
+  Recorder& recorder_;
+  Clock& clock_;
   std::vector<Seconds> free_;                ///< by sender
   std::vector<std::deque<Message>> moving_;  ///< by sender, as flows
   std::vector<Inbox> inboxes_;
-  bool stopped_ = false;
 };
 
 }  // namespace syncopate

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/clock.hpp"
-
 namespace syncopate {
 
 namespace {
@@ -61,11 +59,12 @@ PlanOrder::PlanOrder(Plan its_plan)
   }
 }
 
-PlanRun::PlanRun(const PlanOrder& order, Bytes data, Events events)
+PlanRun::PlanRun(const PlanOrder& order, Bytes data, Events events, Clock& clock)
     : order_(order),
       plan_(order.plan()),
       part_(data / static_cast<double>(plan_.parts)),
       events_(std::move(events)),
+      clock_(clock),
       sending_(order.sends.size()),
       receiving_(order.receives.size()),
       started_(at(plan_.ranks)),
@@ -160,7 +159,7 @@ void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
   advance(receiving_[receiver], order_.receives[receiver]);
   const Seconds latency = events_.latency(turn, static_cast<double>(moved.parts) * part_);
   if (latency > Seconds(0)) {
-    call_at(now + latency, [this, turn, repeat, time = now + latency] { arrived(turn, repeat, time); });
+    clock_.at(now + latency, [this, turn, repeat, time = now + latency] { arrived(turn, repeat, time); });
   } else {
     arrived(turn, repeat, now);
   }

@@ -9,6 +9,7 @@
 
 #include "base/units.hpp"
 #include "collective/plan.hpp"
+#include "engine/clock.hpp"
 
 namespace syncopate {
 
@@ -62,7 +63,7 @@ class PlanRun {
     std::function<void(int rank, Seconds now)> ended;
   };
 
-  PlanRun(const PlanOrder& order, Bytes data, Events events);
+  PlanRun(const PlanOrder& order, Bytes data, Events events, Clock& clock);
   PlanRun(const PlanRun&) = delete;
   PlanRun& operator=(const PlanRun&) = delete;
 
@@ -94,6 +95,7 @@ class PlanRun {
   const Plan& plan_;
   Bytes part_;
   Events events_;
+  Clock& clock_;
   std::vector<Position> sending_;               ///< by port
   std::vector<Position> receiving_;             ///< by port
   std::vector<char> started_;                   ///< by rank

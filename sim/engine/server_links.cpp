@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "engine/clock.hpp"
-
 namespace syncopate {
 
-StarServerLinks::StarServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival)
+StarServerLinks::StarServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival, Clock& clock)
     : setup_(setup),
       equals_(equals),
       arrival_(std::move(arrival)),
+      clock_(clock),
       classes_({{{Way::push, false, {}}, {Way::push, true, {}}, {Way::pull, false, {}}, {Way::pull, true, {}}}}) {
   if (!setup_.colocated) return;
   moving_.resize(static_cast<std::size_t>(std::min(clients, setup_.servers)));
@@ -67,7 +66,7 @@ void StarServerLinks::share_out(Seconds now) {
   timer_ = nullptr;
   if (!moving) return;
   end = std::max(now, end);
-  timer_ = call_at(end, [this, end] {
+  timer_ = clock_.at(end, [this, end] {
     timer_ = nullptr;
     end_flows(end);
   });

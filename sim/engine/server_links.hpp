@@ -2,10 +2,10 @@
 
 #include <array>
 #include <functional>
-#include <simgrid/kernel/Timer.hpp>
 #include <vector>
 
 #include "base/units.hpp"
+#include "engine/clock.hpp"
 #include "engine/shared_flows.hpp"
 
 namespace syncopate {
@@ -51,7 +51,7 @@ class ServerLinks {
 class StarServerLinks : public ServerLinks {
  public:
   /// A simulated client stands for `equals` clients that do the same at the same time.
-  StarServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival);
+  StarServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival, Clock& clock);
 
   Seconds latency(int /*client*/) const override { return setup_.latency; }
   double moved_share(int client) const override;
@@ -76,10 +76,11 @@ class StarServerLinks : public ServerLinks {
   ServerSetup setup_;
   int equals_;
   Arrival arrival_;
+  Clock& clock_;
   std::array<Class, 4> classes_;
   std::vector<std::array<bool, 2>> moving_;               ///< per client on a server's node: pushing, pulling
   std::array<std::array<int, 2>, 2> server_states_ = {};  ///< how many of these push and pull
-  simgrid::kernel::timer::Timer* timer_ = nullptr;        ///< at the next end of a flow
+  Clock::Timer* timer_ = nullptr;                         ///< at the next end of a flow
 };
 
 }  // namespace syncopate

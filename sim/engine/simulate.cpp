@@ -34,14 +34,15 @@ std::string_view to_string(Fidelity fidelity) {
   return "?";
 }
 
-Timeline simulate(const std::vector<Job>& jobs, const Network& network) {
+Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   s4u::Engine& engine = simgrid_engine();
-  const bool any_flows = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.fidelity == Fidelity::flow; });
-  const auto flows = any_flows ? std::make_unique<Flows>(network) : nullptr;
+  Clock clock;
+  const auto by_flows = [](const Job& job) { return std::holds_alternative<PerFlow>(job.model); };
+  const auto flows = std::any_of(jobs.begin(), jobs.end(), by_flows) ? std::make_unique<Flows>(network, clock) : nullptr;
   std::vector<std::unique_ptr<JobRun>> runs;
   int simulated = 0;
   for (const Job& job : jobs) {
-    runs.push_back(std::make_unique<JobRun>(job, network, job.fidelity == Fidelity::flow ? flows.get() : nullptr, jobs.size() == 1));
+    runs.push_back(std::make_unique<JobRun>(job, network, by_flows(job) ? flows.get() : nullptr, jobs.size() == 1, clock));
     simulated += runs.back()->simulated();
   }
   if (simulated > most_actors) {
@@ -52,11 +53,11 @@ Timeline simulate(const std::vector<Job>& jobs, const Network& network) {
   }
   for (const auto& run : runs) {
     for (int rank = 0; rank < run->simulated(); ++rank) {
-      s4u::Actor::create("worker", simgrid_home(), [&run = *run, &runs, rank] {
+      s4u::Actor::create("worker", simgrid_home(), [&run = *run, &runs, &clock, rank] {
         run.run_worker(rank);
         const auto over = [](const auto& other) { return other->finished(); };
         if (!run.failure() && !std::all_of(runs.begin(), runs.end(), over)) return;
-        for (const auto& other : runs) other->stop();
+        clock.stop();
         s4u::Actor::kill_all();
       });
     }
@@ -70,7 +71,7 @@ Timeline simulate(const std::vector<Job>& jobs, const Network& network) {
   Timeline timeline;
   for (const auto& run : runs) {
     if (run->failure()) std::rethrow_exception(run->failure());
-    if (!run->finished()) throw SimulationError(fmt::format("deadlock at {:.9g} s: {}", clock_now().value, deadlock));
+    if (!run->finished()) throw SimulationError(fmt::format("deadlock at {:.9g} s: {}", Clock::now().value, deadlock));
     timeline.push_back(run->take_timeline());
   }
   return timeline;

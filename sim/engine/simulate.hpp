@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "cluster/network.hpp"
@@ -21,6 +22,26 @@ enum class Fidelity { alpha_beta, per_message, flow };
 
 std::string_view to_string(Fidelity fidelity);
 
+/// What each fidelity moves collectives by.
+struct AlphaBeta {
+  std::function<CollectiveTime(Operation, const Communicator&, Bytes)> cost;
+};
+struct PerMessage {
+  PlannedCollectives* planned = nullptr;
+};
+struct PerFlow {
+  PlannedCollectives* planned = nullptr;
+};
+using NetworkModel = std::variant<AlphaBeta, PerMessage, PerFlow>;
+
+inline Fidelity fidelity_of(const NetworkModel& model) { return static_cast<Fidelity>(model.index()); }
+
+/// A stream of a job: whose collectives go over it, and when they start.
+struct StreamSetup {
+  Communicator communicator{1};
+  StreamRules rules;
+};
+
 /// One training job on the cluster.
 struct Job {
   Program program;
@@ -29,11 +50,9 @@ struct Job {
   int ranks = 1;          ///< that run the program
   int gpus_per_rank = 1;  ///< GPUs that a rank stands for: the slowest of them makes the pace
 
-  Fidelity fidelity = Fidelity::alpha_beta;
-  std::function<CollectiveTime(Operation, Bytes)> collective;  ///< over all ranks, in alpha-beta fidelity or where not all take part
-  PlannedCollectives* planned = nullptr;                       ///< else
-  double latency_cv = 0.0;                                     ///< of the factor on each collective's latency
-  StreamRules stream;
+  NetworkModel model;
+  std::vector<StreamSetup> streams;                                ///< the first is the one that programs use unless they say otherwise
+  double latency_cv = 0.0;                                         ///< of the factor on each collective's latency
   CostLine within_node;                                            ///< an all-reduce among the GPUs of a rank
   std::function<CollectiveTime(int from, int to, Bytes)> message;  ///< from rank to rank, over the sender's own link
   std::optional<ServerSetup> servers;                              ///< parameter servers, if there are any
@@ -52,9 +71,9 @@ struct Job {
 /// flight then is cancelled. Throws SimulationError, with who waits for what, when a program deadlocks, ends early, posts
 /// what others do not, or makes no progress; never returns a Timeline of a run that did not finish.
 ///
-/// `network`: built for flows where a job's fidelity is flow. SimGrid's clock is global to the process: call at most once per process (see
+/// `network`: built for flows where a job's model is PerFlow. SimGrid's clock is global to the process: call at most once per process (see
 /// run_forked).
-Timeline simulate(const std::vector<Job>& jobs, const Network& network);
+Timeline simulate(const std::vector<Job>& jobs, Network& network);
 
 /// The version of SimGrid that simulates, "3.32".
 std::string simgrid_version();

@@ -4,157 +4,279 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
-#include "engine/clock.hpp"
 
 namespace syncopate {
 
-Stream::Stream(int index, int posters, double participants)
-    : index_(index),
-      next_(static_cast<std::size_t>(posters)),
-      needed_(std::max(1, static_cast<int>(std::ceil(participants * posters - 1e-9)))) {}
+namespace {
 
-Handle Stream::post(int poster, const Post& post, Seconds at) {
-  Handle& next = next_[static_cast<std::size_t>(poster)];
-  const Handle handle = next_for(poster);
-  if (handle < next) {
-    throw SimulationError(fmt::format("rank {} posts again to stream {} before its post has started to move", poster, index_));
-  }
-  next = handle + 1;
-  if (handle == end_of_entries()) {
-    entries_.push_back({post, poster});
-  } else {
-    check_agreement(poster, post, at_handle(handle), handle);
-  }
-  Entry& entry = at_handle(handle);
-  entry.ready = std::max(entry.ready, at);
-  ++entry.posts;
-  posted(handle, poster, at);
-  return handle;
+constexpr Seconds never(std::numeric_limits<double>::infinity());
+constexpr double rounding = 1e-12;
+
+}  // namespace
+
+Stream::Stream(int index, Communicator communicator, int posters, const StreamRules& rules, std::unique_ptr<Transport> transport,
+               Clock& clock)
+    : index_(index),
+      communicator_(std::move(communicator)),
+      rules_(rules),
+      transport_(std::move(transport)),
+      clock_(clock),
+      lanes_(static_cast<std::size_t>(transport_->lanes())),
+      goes_on_at_once_(transport_->goes_on_at_once() && !rules.by_priority && !rules.is_partial()),
+      needed_(std::max(1, static_cast<int>(std::ceil(rules.participants * posters - 1e-9)))),
+      admission_(transport_->lanes(), rules.channels, rules.by_priority),
+      next_(static_cast<std::size_t>(posters)),
+      last_ends_(lanes_),
+      starts_(lanes_) {
+  transport_->when_ended([this](Ticket ticket, int lane, Seconds now) { lane_ended(ticket, static_cast<std::size_t>(lane), now); });
 }
 
-void Stream::check_agreement(int poster, const Post& post, const Entry& entry, Handle handle) const {
+std::size_t Stream::poster(int rank) const {
+  if (next_.size() == 1) return 0;
+  const int member = communicator_.member(rank);
+  if (member >= 0) return static_cast<std::size_t>(member);
+  throw SimulationError(fmt::format("rank {} is no member of the communicator of stream {}", rank, index_));
+}
+
+Movement Stream::movement(Ticket ticket) const {
+  const Post& post = entry(ticket).post;
+  return {ticket, post.operation, post.payload->bytes};
+}
+
+Ticket Stream::post(int rank, const Post& post, Seconds at) {
+  const std::size_t poster = this->poster(rank);
+  const Ticket ticket = rules_.is_partial() ? gathering_ : next_[poster];
+  if (ticket < next_[poster]) {
+    throw SimulationError(fmt::format("rank {} posts again to stream {} before its post has started to move", rank, index_));
+  }
+  if (post.priority != 0.0 && !rules_.by_priority) {
+    throw SimulationError(
+        fmt::format("rank {} posted \"{}\" with a priority to stream {}, which serves in the order of posting; set "
+                    "by_priority in the stream's rules",
+                    rank, post.payload->label, index_));
+  }
+  next_[poster] = ticket + 1;
+  if (ticket == end_of_entries()) {
+    entries_.push_back({post, rank});
+    entries_.back().ends.assign(lanes_, never);
+  } else {
+    check_agreement(rank, post, entry(ticket), ticket);
+  }
+  Entry& its = entry(ticket);
+  its.ready = std::max(its.ready, at);
+  ++its.posts;
+  if (transport_->foresees()) {
+    its.posted.resize(lanes_);
+    its.posted[lane(poster)] = at;
+    if (its.posts == needed_) foresee(ticket);
+  } else if (lanes_ > 1) {
+    clock_.at(at, [this, lane = poster, priority = post.priority, at] { posted(lane, priority, at); });
+  } else if (its.posts == needed_) {
+    clock_.at(its.ready, [this, priority = post.priority, ready = its.ready] { posted(0, priority, ready); });
+  }
+  return ticket;
+}
+
+void Stream::check_agreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const {
   const Post& first = entry.post;
   const bool same_payload = first.payload == post.payload || first.payload->slices == post.payload->slices;
-  const bool same_round = is_partial() || first.round == post.round;
-  if (same_payload && same_round && first.operation == post.operation && first.group == post.group) return;
+  const bool same_round = rules_.is_partial() || first.round == post.round;
+  if (same_payload && same_round && first.operation == post.operation && first.priority == post.priority) return;
+  if (first.priority != post.priority) {
+    throw SimulationError(
+        fmt::format("ranks disagree on collective {} of stream {} (\"{}\", round {}): rank {} posted it with priority {}, "
+                    "rank {} with priority {}; give it the same on every rank",
+                    ticket, index_, first.payload->label, first.round, entry.first_rank, first.priority, rank, post.priority));
+  }
   throw SimulationError(
       fmt::format("ranks disagree on collective {} of stream {}: rank {} posted {} of \"{}\" in round {}, rank {} posted {} of \"{}\" in "
                   "round {}; every rank "
                   "must post the same collectives in the same order",
-                  handle, index_, entry.first_poster, to_string(first.operation), first.payload->label, first.round, poster,
+                  ticket, index_, entry.first_rank, to_string(first.operation), first.payload->label, first.round, rank,
                   to_string(post.operation), post.payload->label, post.round));
 }
 
-Seconds Stream::wait(int poster, Handle handle) {
-  if (handle >= next_[static_cast<std::size_t>(poster)]) {
-    throw SimulationError(fmt::format("rank {} waits for collective {} of stream {}, which it has not posted", poster, handle, index_));
-  }
-  if (handle < forgotten_) return Seconds(0);
-  Entry& entry = at_handle(handle);
-  if (entry.ended) return entry.ends.empty() ? entry.end : *entry.ends[static_cast<std::size_t>(poster)];
-  if (!entry.ends.empty()) {
-    const auto end = entry.ends[static_cast<std::size_t>(poster)];
-    if (end && *end <= clock_now()) return *end;
-    if (end) {
-      wake_at(*end, simgrid::s4u::Actor::self());
-      simgrid::s4u::this_actor::suspend();
-      return *end;
+void Stream::foresee(Ticket ticket) {
+  Entry& its = entry(ticket);
+  for (std::size_t lane = 0; lane < lanes_; ++lane) starts_[lane] = std::max(its.posted[lane], last_ends_[lane]);
+  transport_->foresee(movement(ticket), starts_, its.ends);
+  its.posted = {};
+  last_ends_ = its.ends;
+  its.start = *std::max_element(starts_.begin(), starts_.end());
+  const Seconds end = *std::max_element(its.ends.begin(), its.ends.end());
+  spans_.push_back(span_of(its, end));
+  if (lanes_ > 1) {
+    for (const Waiter& waiter : std::exchange(its.waiters, {})) {
+      const Seconds its_end = its.ends[lane(waiter.poster)];
+      clock_.at(its_end, [completion = waiter.completion, its_end] { completion->complete(its_end); });
     }
   }
-  Seconds end;
-  entry.waiters.push_back({poster, simgrid::s4u::Actor::self(), &end});
-  simgrid::s4u::this_actor::suspend();
-  return end;
+  clock_.at(end, [this, ticket] { finish(ticket); });
 }
 
-bool Stream::has_ended(int poster, Handle handle, Seconds time) const {
-  constexpr double rounding = 1e-12;
-  if (handle < forgotten_) return true;
-  const Entry& entry = at_handle(handle);
-  if (!entry.ends.empty()) {
-    const auto end = entry.ends[static_cast<std::size_t>(poster)];
-    return end && *end <= time * (1.0 + rounding);
+void Stream::posted(std::size_t lane, double priority, Seconds now) {
+  admission_.post(static_cast<int>(lane), priority);
+  if (rules_.by_priority) {
+    clock_.after(now, [this, lane, now] { admit(lane, now); });  // what is posted at this very instant counts, too
+  } else {
+    admit(lane, now);
   }
-  return entry.started && entry.end <= time * (1.0 + rounding);
 }
 
-void Stream::require_no_priority(const Post& post) {
-  if (post.priority == 0.0) return;
-  throw SimulationError(
-      fmt::format("\"{}\" has a priority, and priorities are simulated in alpha-beta fidelity only", post.payload->label));
+void Stream::admit(std::size_t lane, Seconds now) {
+  admit_at(lane, now);
+  if (!rules_.by_priority) return;
+  for (std::size_t other = 0; other < lanes_; ++other) admit_at(other, now);
 }
 
-void Stream::note_start(Entry& entry, Seconds start, Seconds end) {
-  entry.started = true;
-  entry.end = end;
-  spans_.push_back({start, end, index_, entry.post.round, entry.post.payload, entry.ready, entry.post.operation});
+void Stream::admit_at(std::size_t lane, Seconds now) {
+  while (const auto next = admission_.next(static_cast<int>(lane))) {
+    if (recall(*next, now)) return;
+    start(*next, lane, now);
+  }
+}
+
+bool Stream::recall(Ticket ticket, Seconds now) {
+  Entry& its = entry(ticket);
+  if (lanes_ == 1 || its.posts < needed_ || its.ready > now * (1.0 + rounding)) return false;
+  for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) {
+    if (!admission_.is_idle_before(lane, ticket)) return false;
+  }
+  const auto time = transport_->recall(movement(ticket));
+  if (!time) return false;
+  for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.start(lane);
+  its.start = now;
+  its.lanes_started = lanes_;
+  const Seconds end = now + *time;
+  its.ends.assign(lanes_, end);
+  clock_.at(end, [this, ticket, end] {
+    finish(ticket);
+    for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.end(lane);
+    for (std::size_t lane = 0; lane < lanes_; ++lane) admit_at(lane, end);
+  });
+  return true;
+}
+
+void Stream::start(Ticket ticket, std::size_t lane, Seconds now) {
+  Entry& its = entry(ticket);
+  its.start = std::max(its.start, now);
+  ++its.lanes_started;
+  admission_.start(static_cast<int>(lane));
+  if (rules_.is_partial()) gathering_ = ticket + 1;
+  if (const auto end = transport_->start(movement(ticket), static_cast<int>(lane), now)) {
+    its.ends[lane] = *end;
+    clock_.at(*end, [this, ticket, lane, end = *end] { lane_ended(ticket, lane, end); });
+  }
+}
+
+void Stream::lane_ended(Ticket ticket, std::size_t lane, Seconds now) {
+  Entry& its = entry(ticket);
+  its.ends[lane] = now;
+  if (++its.lanes_ended == lanes_) {
+    finish(ticket);
+  } else {
+    wake(its, lane);
+  }
+  admission_.end(static_cast<int>(lane));
+  if (goes_on_at_once_) {
+    admit(lane, now);
+  } else {
+    clock_.after(now, [this, lane, now] { admit(lane, now); });
+  }
+}
+
+void Stream::finish(Ticket ticket) {
+  Entry& its = entry(ticket);
+  its.lanes_ended = lanes_;
+  if (!transport_->foresees()) spans_.push_back(span_of(its, *std::max_element(its.ends.begin(), its.ends.end())));
+  for (const Waiter& waiter : std::exchange(its.waiters, {})) waiter.completion->complete(its.ends[lane(waiter.poster)]);
+  for (; !entries_.empty() && entries_.front().lanes_ended == lanes_; entries_.pop_front()) ++forgotten_;
+}
+
+void Stream::wake(Entry& entry, std::size_t lane) {
+  const auto waiter = std::find_if(entry.waiters.begin(), entry.waiters.end(), [&](const Waiter& one) { return one.poster == lane; });
+  if (waiter == entry.waiters.end()) return;
+  waiter->completion->complete(entry.ends[lane]);
+  entry.waiters.erase(waiter);
+}
+
+Seconds Stream::wait(int rank, Ticket ticket) {
+  const std::size_t poster = this->poster(rank);
+  if (ticket >= next_[poster]) {
+    throw SimulationError(fmt::format("rank {} waits for collective {} of stream {}, which it has not posted", rank, ticket, index_));
+  }
+  if (!has_entry(ticket)) return Seconds(0);
+  Entry& its = entry(ticket);
+  const Seconds end = its.ends[lane(poster)];
+  if (end <= Clock::now()) return end;
+  Completion completion;
+  if (transport_->foresees() && lanes_ > 1 && end < never) {
+    clock_.at(end, [&completion, end] { completion.complete(end); });
+  } else {
+    its.waiters.push_back({poster, &completion});
+  }
+  return completion.wait();
+}
+
+bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
+  return !has_entry(ticket) || entry(ticket).ends[lane(poster(rank))] <= time * (1.0 + rounding);
+}
+
+bool Stream::is_busy(int rank, Seconds time) const {
+  const std::size_t lane = this->lane(poster(rank));
+  if (transport_->foresees()) return last_ends_[lane] > time;
+  for (Ticket ticket = forgotten_; ticket < end_of_entries(); ++ticket) {
+    const Entry& its = entry(ticket);
+    if (its.posts < needed_ || its.ready > time) return false;
+    if (its.ends[lane] > time && (its.ends[lane] < never || transport_->takes_time(movement(ticket)))) return true;
+  }
+  return false;
+}
+
+CollectiveSpan Stream::span_of(const Entry& entry, Seconds end) const {
+  return {entry.start, end, index_, entry.post.round, entry.post.payload, entry.ready, entry.post.operation};
 }
 
 std::vector<CollectiveSpan> Stream::take_spans() {
-  note_unfinished();
+  if (!transport_->foresees()) {
+    for (const Entry& its : entries_) {
+      if (its.lanes_started < lanes_ || its.lanes_ended == lanes_) continue;
+      const Seconds end = *std::max_element(its.ends.begin(), its.ends.end());
+      spans_.push_back(span_of(its, end < never ? end : std::max(its.start, Clock::now())));
+    }
+  }
   std::stable_sort(spans_.begin(), spans_.end(), [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });
   return std::move(spans_);
 }
 
-void Stream::finish(Handle handle) {
-  Entry& entry = at_handle(handle);
-  entry.ended = true;
-  for (const Waiter& waiter : std::exchange(entry.waiters, {})) {
-    *waiter.end = entry.ends.empty() ? entry.end : *entry.ends[static_cast<std::size_t>(waiter.poster)];
-    waiter.actor->resume();
-  }
-  for (; !entries_.empty() && entries_.front().ended; entries_.pop_front()) ++forgotten_;
-}
-
-void Stream::wake(Entry& entry, int poster) {
-  const auto waiter = std::find_if(entry.waiters.begin(), entry.waiters.end(), [&](const Waiter& one) { return one.poster == poster; });
-  if (waiter == entry.waiters.end()) return;
-  *waiter->end = *entry.ends[static_cast<std::size_t>(poster)];
-  waiter->actor->resume();
-  entry.waiters.erase(waiter);
-}
-
-void Stream::wake_at_ends(Entry& entry) {
-  for (const Waiter& waiter : std::exchange(entry.waiters, {})) {
-    const Seconds end = *entry.ends[static_cast<std::size_t>(waiter.poster)];
-    *waiter.end = end;
-    wake_at(end, waiter.actor);
-  }
-}
-
-void Stream::wake_at(Seconds end, const simgrid::s4u::ActorPtr& actor) {
-  call_at(end, [this, actor] {
-    if (!stopped_) actor->resume();
-  });
-}
-
-bool Stream::is_awaited_from(int poster) const {
-  for (Handle handle = std::max(forgotten_, next_[static_cast<std::size_t>(poster)]); handle < forgotten_ + entries_.size(); ++handle) {
-    if (!at_handle(handle).waiters.empty()) return true;
+bool Stream::is_awaited_from(int rank) const {
+  for (Ticket ticket = std::max(forgotten_, next_[poster(rank)]); ticket < end_of_entries(); ++ticket) {
+    if (!entry(ticket).waiters.empty()) return true;
   }
   return false;
 }
 
 std::string Stream::describe_waits() const {
   std::string text;
-  for (Handle handle = forgotten_; handle < forgotten_ + entries_.size(); ++handle) {
-    const Entry& entry = at_handle(handle);
-    if (entry.waiters.empty()) continue;
+  for (Ticket ticket = forgotten_; ticket < end_of_entries(); ++ticket) {
+    const Entry& its = entry(ticket);
+    if (its.waiters.empty()) continue;
     std::vector<int> waiting;
-    for (const Waiter& waiter : entry.waiters) waiting.push_back(waiter.poster);
+    for (const Waiter& waiter : its.waiters) waiting.push_back(communicator_.rank(static_cast<int>(waiter.poster)));
     std::sort(waiting.begin(), waiting.end());
     std::vector<int> posted;
     std::vector<int> missing;
-    for (int poster = 0; poster < static_cast<int>(next_.size()); ++poster) {
-      (next_[static_cast<std::size_t>(poster)] > handle ? posted : missing).push_back(poster);
+    for (std::size_t poster = 0; poster < next_.size(); ++poster) {
+      (next_[poster] > ticket ? posted : missing).push_back(communicator_.rank(static_cast<int>(poster)));
     }
-    const Payload& payload = *entry.post.payload;
+    const Payload& payload = *its.post.payload;
     text += fmt::format("{}{} {} of stream {} (\"{}\", {} B, round {}) is awaited by {}, posted by {}, not posted by {}",
-                        text.empty() ? "" : "; ", to_string(entry.post.operation), handle, index_, payload.label, payload.bytes.value,
-                        entry.post.round, describe_ranks(waiting), describe_ranks(posted), describe_ranks(missing));
+                        text.empty() ? "" : "; ", to_string(its.post.operation), ticket, index_, payload.label, payload.bytes.value,
+                        its.post.round, describe_ranks(waiting), describe_ranks(posted), describe_ranks(missing));
   }
   return text;
 }

@@ -1,70 +1,59 @@
 #pragma once
 
 #include <deque>
-#include <functional>
-#include <optional>
-#include <simgrid/s4u/Actor.hpp>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "collective/collective.hpp"
-#include "collective/cost.hpp"
+#include "collective/communicator.hpp"
+#include "collective/payload.hpp"
+#include "engine/admission.hpp"
+#include "engine/clock.hpp"
+#include "engine/transport.hpp"
 #include "timeline/timeline.hpp"
 
 namespace syncopate {
 
-/// What a worker hands to its Stream.
+/// What a worker hands to a Stream.
 struct Post {
   Operation operation = Operation::all_reduce;
-  Group group;
   int round = 0;  ///< the step or round that it belongs to; all ranks must agree
   SharedPayload payload;
-  double priority = 0.0;  ///< lower first among those that wait for the channel; equal ones in the order of posting. Alpha-beta only
+  double priority = 0.0;  ///< lower first, where the stream's rules are by priority
 };
 
-/// Names one posted collective: its position in the Stream.
-using Handle = std::size_t;
-
-/// How a Stream moves what is posted.
-struct StreamRules {
-  bool pipelined =
-      false;  ///< collectives in flight overlap; in alpha-beta fidelity their latencies, only their transfers follow each other (DTS)
-  double participants = 1.0;  ///< the share of the ranks, in (0, 1], that a collective needs to start; the others' posts join the next
-};
-
-/// The communication channel of a job's workers: a queue of collectives. Each rank posts the same collectives in the same
-/// order; unless StreamRules relax it, one starts at a rank when the one before has ended there. What moves them, and when a rank
-/// has its result, is the derived class's: one for each fidelity.
+/// A queue of the collectives of a communicator, and its channels. Each rank posts the same collectives in the same order. When one
+/// starts where is its Admission's, what moves it its Transport's.
 ///
 /// A Stream is data: workers are actors that block on it, and timers of SimGrid's clock do the rest. Posts may carry times ahead of
-/// the clock, because a worker knows when its next gradients will be ready; not so where not all ranks need to take part.
+/// the clock, because a worker knows when its next gradients will be ready; not so where not all ranks need to take part. Where the
+/// transport foresees ends, they are known as soon as the last rank has posted; else collectives start and end with the clock.
 class Stream {
  public:
-  Stream(int index, int posters, double participants);
+  /// `posters`: simulated ranks of the communicator; one may stand for all. A transport that foresees needs the rules' defaults.
+  Stream(int index, Communicator communicator, int posters, const StreamRules& rules, std::unique_ptr<Transport> transport, Clock& clock);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  virtual ~Stream() = default;
 
-  /// `poster` (index of a simulated worker) posts its next collective at time `at` >= the clock.
-  /// Throws SimulationError when it disagrees with what others posted at the same position.
-  Handle post(int poster, const Post& post, Seconds at);
+  const Communicator& communicator() const { return communicator_; }
+  bool has_member(int rank) const { return next_.size() == 1 || communicator_.member(rank) >= 0; }
 
-  /// The run is over: what is in flight is dropped, and nobody is woken any more.
-  void stop() { stopped_ = true; }
+  /// A rank posts its next collective at time `at` >= the clock. Throws SimulationError when it disagrees with what others posted at the
+  /// same position.
+  Ticket post(int rank, const Post& post, Seconds at);
 
-  /// Whether the collective has ended for `poster` at `time`, the clock's; one that ends exactly then has.
-  bool has_ended(int poster, Handle handle, Seconds time) const;
+  /// Whether the collective has ended for the rank at `time`, the clock's; one that ends exactly then has.
+  bool has_ended(int rank, Ticket ticket, Seconds time) const;
 
   /// Blocks the calling actor until the collective has ended for it; returns when that was, which may lie in the past.
-  /// Throws SimulationError when `poster` has not posted it.
-  Seconds wait(int poster, Handle handle);
+  /// Throws SimulationError when the rank has not posted it.
+  Seconds wait(int rank, Ticket ticket);
 
-  /// Whether a collective that `poster` takes part in moves at `time`, the clock's, everything that has been posted by then considered.
-  virtual bool is_busy(int poster, Seconds time) const = 0;
+  /// Whether a collective that the rank takes part in moves at `time`, the clock's, everything that has been posted by then considered.
+  bool is_busy(int rank, Seconds time) const;
 
-  /// Somebody is blocked on a collective that `poster` has not posted.
-  bool is_awaited_from(int poster) const;
+  /// Somebody is blocked on a collective that the rank has not posted.
+  bool is_awaited_from(int rank) const;
 
   /// For a diagnosis: every collective that somebody waits for, who has posted it, who has not and who waits.
   std::string describe_waits() const;
@@ -72,64 +61,65 @@ class Stream {
   /// The collectives that have started, in that order. One that is still in flight ends, as far as anybody knows, now.
   std::vector<CollectiveSpan> take_spans();
 
- protected:
+ private:
   struct Waiter {
-    int poster;
-    simgrid::s4u::ActorPtr actor;
-    Seconds* end;  ///< on the actor's stack, for its answer
+    std::size_t poster;
+    Completion* completion;
   };
   struct Entry {
     Post post;
-    int first_poster = 0;
+    int first_rank = 0;
     int posts = 0;
-    Seconds ready{};  ///< when the last rank posts
-    Seconds end{};    ///< for the last rank, once known
-    bool started = false;
-    bool ended = false;  ///< for all
+    Seconds ready{};                ///< when the last rank posts
+    std::vector<Seconds> posted{};  ///< by lane, where ends are foreseen
+    std::vector<Seconds> ends{};    ///< by lane; `never` until known
+    Seconds start{};                ///< at the last lane
+    std::size_t lanes_started = 0;
+    std::size_t lanes_ended = 0;  ///< at the clock
     std::vector<Waiter> waiters{};
-    std::vector<Seconds> posted{};               ///< by poster, where a derived class asks for it
-    std::vector<std::optional<Seconds>> ends{};  ///< by poster, where they differ; once known
   };
 
-  /// An entry has got another post, at time `at`.
-  virtual void posted(Handle handle, int poster, Seconds at) = 0;
-  /// Calls note_start for those in flight whose end is not known.
-  virtual void note_unfinished() {}
-  /// Which collective the next post of `poster` belongs to.
-  virtual Handle next_for(int poster) const { return next_[static_cast<std::size_t>(poster)]; }
+  std::size_t poster(int rank) const;
+  std::size_t lane(std::size_t poster) const { return lanes_ == 1 ? 0 : poster; }
+  bool has_entry(Ticket ticket) const { return ticket >= forgotten_; }
+  Ticket end_of_entries() const { return forgotten_ + entries_.size(); }
+  Entry& entry(Ticket ticket) { return entries_[ticket - forgotten_]; }
+  const Entry& entry(Ticket ticket) const { return entries_[ticket - forgotten_]; }
+  Movement movement(Ticket ticket) const;
+  void check_agreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const;
 
-  /// Throws SimulationError when the post has a priority.
-  static void require_no_priority(const Post& post);
-
-  int posters() const { return static_cast<int>(next_.size()); }
-  bool is_partial() const { return needed_ < posters(); }
-  int needed() const { return needed_; }  ///< posts that start a collective
-  bool is_stopped() const { return stopped_; }
-  Handle first_entry() const { return forgotten_; }
-  Handle end_of_entries() const { return forgotten_ + entries_.size(); }
-  Entry& at_handle(Handle handle) { return entries_[handle - forgotten_]; }
-  const Entry& at_handle(Handle handle) const { return entries_[handle - forgotten_]; }
-
-  /// The collective's bytes begin to move at `start`, all ranks having posted it; see CollectiveSpan.
-  void note_start(Entry& entry, Seconds start, Seconds end);
-  /// It has ended for all at its end: whoever waits goes on.
-  void finish(Handle handle);
-  /// It has ended for `poster`, at its end; if it waits, it goes on.
-  static void wake(Entry& entry, int poster);
-  /// Its ends are known: whoever waits goes on at its own.
-  void wake_at_ends(Entry& entry);
-
- private:
-  void wake_at(Seconds end, const simgrid::s4u::ActorPtr& actor);
-  void check_agreement(int poster, const Post& post, const Entry& entry, Handle handle) const;
+  /// All ends of a collective that all ranks have posted.
+  void foresee(Ticket ticket);
+  /// A lane may start its next collective at `now` or later.
+  void posted(std::size_t lane, double priority, Seconds now);
+  /// Starts what may start at a lane at the clock's time `now` or, by priority, at any lane.
+  void admit(std::size_t lane, Seconds now);
+  void admit_at(std::size_t lane, Seconds now);
+  /// The collective is known to start and end at all lanes at the same time.
+  bool recall(Ticket ticket, Seconds now);
+  void start(Ticket ticket, std::size_t lane, Seconds now);
+  void lane_ended(Ticket ticket, std::size_t lane, Seconds now);
+  /// It has ended for all: whoever waits goes on.
+  void finish(Ticket ticket);
+  void wake(Entry& entry, std::size_t lane);
+  CollectiveSpan span_of(const Entry& entry, Seconds end) const;
 
   int index_;
-  std::vector<Handle> next_;  ///< per poster: one beyond the last that it posted
-  int needed_;
-  std::deque<Entry> entries_;  ///< those that have not ended, and ended ones behind them
-  Handle forgotten_ = 0;       ///< the first handle in entries_; all before it have ended
+  Communicator communicator_;
+  StreamRules rules_;
+  std::unique_ptr<Transport> transport_;
+  Clock& clock_;
+  std::size_t lanes_;
+  bool goes_on_at_once_;            ///< where a collective has ended; else what is posted at that instant counts, too
+  int needed_;                      ///< posts that start a collective
+  Admission admission_;             ///< where nothing is foreseen
+  std::vector<Ticket> next_;        ///< per poster: one beyond the last that it posted
+  Ticket gathering_ = 0;            ///< where not all ranks take part: the collective that the next post joins
+  std::deque<Entry> entries_;       ///< those that have not ended, and ended ones behind them
+  Ticket forgotten_ = 0;            ///< the first ticket in entries_; all before it have ended
+  std::vector<Seconds> last_ends_;  ///< foreseen: by lane
+  std::vector<Seconds> starts_;     ///< of the collective that is being foreseen
   std::vector<CollectiveSpan> spans_;
-  bool stopped_ = false;
 };
 
 }  // namespace syncopate

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/errors.hpp"
-#include "engine/clock.hpp"
 #include "engine/job_run.hpp"
 
 namespace syncopate {
@@ -26,21 +25,19 @@ Worker::Worker(JobRun& job, int rank)
     : job_(job),
       rank_(rank),
       pauses_(job.job().speed.pauses_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
-      slowness_(largest(rank, job.job().gpus_per_rank, [&](int gpu) { return job.job().speed.slowness(gpu); })) {}
+      slowness_(largest(rank, job.job().gpus_per_rank, [&](int gpu) { return job.job().speed.slowness(gpu); })),
+      forward_(job.passes().forward, Phase::forward),
+      backward_(job.passes().backward, Phase::backward) {}
 
 int Worker::ranks() const { return job_.job().ranks; }
-
-bool Worker::is_shown() const { return rank_ < job_.job().shown_workers; }
-
-Step& Worker::current_step() { return job_.timeline().steps[static_cast<std::size_t>(rank_)].back(); }
 
 bool Worker::next_step() {
   meet_clock();
   if (!job_.begin_step(*this, now_)) return false;
   factor_ = largest(rank_, job_.job().gpus_per_rank, [this](int gpu) { return job_.job().speed.compute_factor(gpu, step_); });
-  forward_done_ = Seconds(0);
-  next_layer_ = 0;
-  in_backward_ = false;
+  forward_.end();
+  backward_.end();
+  updated_ = Seconds(0);
   return true;
 }
 
@@ -50,102 +47,93 @@ void Worker::begin_round() {
   job_.begin_round(*this, now_);
 }
 
-void Worker::forward() {
-  const StepProfile& profile = job_.job().profile;
-  if (job_.layer_by_layer()) {
-    while (next_layer_ < profile.layers.size()) forward(next_layer_);
-  }
-  const Seconds start = now_ - factor_ * forward_done_;
-  record_layers(Phase::forward, start, next_layer_);
-  advance_to(end_of_compute(now_, factor_ * (profile.forward - forward_done_), pauses_));
-  forward_done_ = profile.forward;
-  next_layer_ = profile.layers.size();
-  record(Phase::forward);
+void Worker::run_until(Pass& pass, Seconds done) {
+  if (!pass.has_begun()) pass.begin(now_, factor_);
+  pass.resume(now_);
+  if (job_.layer_by_layer()) begin_layers_until(pass, done);
+  if (done <= pass.done()) return;
+  const Seconds end = std::max(now_, pass.time_of(done, pauses_));
+  pass.reach(done, end);
+  record_layers(pass);
+  advance_to(end);
 }
 
-void Worker::forward(std::size_t layer) {
-  if (layer != next_layer_) {
-    throw SimulationError(fmt::format("rank {} asked for forward of layer {} where layer {} is next", rank_, layer, next_layer_));
+void Worker::begin_layers_until(Pass& pass, Seconds done) {
+  constexpr double rounding = 1e-12;
+  // A layer that ends just when a gradient is ready is followed by the next one only after the gradient's post.
+  for (; pass.begun < pass.layers() && pass.layer_begin(pass.begun) < done * (1.0 - rounding); ++pass.begun) {
+    const Seconds begin = pass.layer_begin(pass.begun);
+    if (begin > pass.done()) {
+      const Seconds start = pass.time_of(begin, pauses_);
+      pass.reach(begin, start);
+      record_layers(pass);
+      advance_to(start);
+    }
+    if (pass.layer_end(pass.begun) == begin) continue;
+    const double factor = layer_factor();
+    pass.change_pace(now_, factor);
   }
-  const Seconds start = now_;
-  const Seconds length = job_.job().profile.layers[layer].forward;
-  advance_to(end_of_compute(now_, layer_factor() * length, pauses_));
-  forward_done_ += length;
-  ++next_layer_;
-  record_layer(Phase::forward, layer, start);
-  record(Phase::forward);
 }
 
 double Worker::layer_factor() {
-  if (!job_.layer_by_layer()) return factor_;
   advance_to(end_of_pause(now_, pauses_));
   meet_clock();
   simgrid::s4u::this_actor::yield();  // so that whatever others post at this instant counts
   return job_.is_channel_busy(rank_, now_) ? factor_ * (1.0 + job_.job().speed.overlap_slowdown) : factor_;
 }
 
-void Worker::backward_until(Seconds ready) {
-  if (!in_backward_) {
-    in_backward_ = true;
-    backward_done_ = Seconds(0);
-    anchor_time_ = now_;
-    anchor_done_ = Seconds(0);
-    anchor_factor_ = factor_;
-    backward_layer_ = 0;
-    backward_layer_end_ = Seconds(0);
-    if (!job_.layer_by_layer()) record_layers(Phase::backward, now_);
+void Worker::run_layer(Pass& pass, std::size_t layer) {
+  if (!pass.has_begun()) pass.begin(now_, factor_);
+  while (pass.asked < pass.layers() && pass.layer_end(pass.asked) < pass.done()) ++pass.asked;
+  if (pass.asked == pass.layers() || pass.layer_index(pass.asked) != layer) {
+    throw SimulationError(fmt::format("rank {} asked for {} of layer {} where {} is next", rank_,
+                                      pass.phase() == Phase::forward ? "forward" : "backward", layer,
+                                      pass.asked == pass.layers() ? "no layer" : fmt::format("layer {}", pass.layer_index(pass.asked))));
   }
-  if (job_.layer_by_layer()) backward_by_layers_until(ready);
-  if (ready <= backward_done_) return;
-  backward_done_ = ready;
-  advance_to(std::max(now_, end_of_compute(anchor_time_, anchor_factor_ * (ready - anchor_done_), pauses_)));
+  run_until(pass, pass.layer_end(pass.asked++));
+  record(pass.phase());
 }
 
-void Worker::backward_by_layers_until(Seconds ready) {
-  constexpr double rounding = 1e-12;
-  const auto& layers = job_.job().profile.layers;
-  // A layer that ends just when a gradient is ready is followed by the next one only after the gradient's post.
-  while (backward_layer_ < layers.size() && backward_layer_end_ < ready * (1.0 - rounding)) {
-    if (backward_layer_end_ > backward_done_) {
-      advance_to(end_of_compute(anchor_time_, anchor_factor_ * (backward_layer_end_ - anchor_done_), pauses_));
-      backward_done_ = backward_layer_end_;
-    }
-    if (backward_layer_ > 0) record_layer(Phase::backward, layers.size() - backward_layer_, layer_start_);
-    const Seconds length = layers[layers.size() - 1 - backward_layer_].backward;
-    ++backward_layer_;
-    layer_start_ = now_;
-    if (length == Seconds(0)) continue;
-    anchor_factor_ = layer_factor();
-    anchor_time_ = now_;
-    anchor_done_ = backward_done_;
-    backward_layer_end_ += length;
-  }
+void Worker::forward() {
+  run_until(forward_, forward_.total());
+  record(Phase::forward);
 }
+
+void Worker::forward(std::size_t layer) { run_layer(forward_, layer); }
+
+void Worker::backward_until(Seconds ready) { run_until(backward_, ready); }
 
 void Worker::backward() {
-  backward_until(job_.job().profile.backward);
-  if (job_.layer_by_layer() && backward_layer_ > 0) {
-    record_layer(Phase::backward, job_.job().profile.layers.size() - backward_layer_, layer_start_);
-  }
+  run_until(backward_, backward_.total());
   record(Phase::backward);
 }
 
+void Worker::backward(std::size_t layer) { run_layer(backward_, layer); }
+
 void Worker::update() {
-  advance_to(end_of_compute(now_, slowness_ * job_.job().profile.update, pauses_));
+  advance_to(end_of_compute(now_, slowness_ * (job_.job().profile.update - updated_), pauses_));
+  updated_ = job_.job().profile.update;
   record(Phase::update);
 }
 
-void Worker::apply(int gradient_step) {
-  Step& step = current_step();
-  const double staleness = step_ - gradient_step;
-  ++step.updates;
-  step.staleness += staleness;
-  step.staleness_max = std::max(step.staleness_max, staleness);
+void Worker::update(std::size_t layer) {
+  const StepProfile& profile = job_.job().profile;
+  updated_in_step_.resize(profile.layers.size(), -1);
+  if (layer >= profile.layers.size() || updated_in_step_[layer] == step_) {
+    throw SimulationError(fmt::format("rank {} asked for the update of layer {} again in step {}, or there is none", rank_, layer, step_));
+  }
+  updated_in_step_[layer] = step_;
+  const Seconds length = job_.passes().update_shares[layer] * profile.update;
+  advance_to(end_of_compute(now_, slowness_ * length, pauses_));
+  updated_ += length;
+  record(Phase::update);
 }
+
+void Worker::apply(int gradient_step) { job_.recorder().update(rank_, step_ - gradient_step); }
 
 void Worker::mix(int posted) {
   apply(posted);
-  current_step().mixed_after = step_ - posted;
+  job_.recorder().mix(rank_, step_ - posted);
 }
 
 void Worker::spend(Seconds time) {
@@ -154,24 +142,23 @@ void Worker::spend(Seconds time) {
   record(Phase::communicating);
 }
 
-void Worker::count_post(const SharedPayload& payload, int posts) {
-  Step& step = current_step();
-  step.posts += posts;
-  step.bytes += posts * payload->bytes;
+void Worker::count_post(int posts, Bytes bytes) {
+  job_.recorder().post(rank_, posts, bytes);
   steps_since_post_ = 0;
 }
 
-Handle Worker::post(const SharedPayload& payload, int round, double priority, Operation operation) {
-  count_post(payload, 1);
-  return job_.stream().post(rank_, {operation, {0, ranks(), 1}, round, payload, priority}, now_);
+Handle Worker::post(const SharedPayload& payload, int round, const Options& options) {
+  Stream& stream = job_.stream(options.stream);
+  count_post(1, contribution(options.operation, payload->bytes, stream.communicator().size()));
+  return {options.stream, stream.post(rank_, {options.operation, round, payload, options.priority}, now_)};
 }
 
 bool Worker::has_ended(Handle handle) {
   meet_clock();
-  return job_.stream().has_ended(rank_, handle, now_);
+  return job_.stream(handle.stream).has_ended(rank_, handle.ticket, now_);
 }
 
-void Worker::wait(Handle handle) { unblock(job_.stream().wait(rank_, handle)); }
+void Worker::wait(Handle handle) { unblock(job_.stream(handle.stream).wait(rank_, handle.ticket)); }
 
 void Worker::wait(std::span<const Handle> handles) {
   // Backwards: the newest most often ends last, and then the others cost nothing.
@@ -183,8 +170,6 @@ void Worker::unblock(Seconds end) {
   record(Phase::backward);  // what backward_until has left unrecorded; everything else is
   now_ = end;
   record(Phase::blocked);
-  anchor_time_ = now_;  // blocking puts off what is left of backward
-  anchor_done_ = backward_done_;
 }
 
 void Worker::all_reduce_within_node(const SharedPayload& payload) {
@@ -193,16 +178,16 @@ void Worker::all_reduce_within_node(const SharedPayload& payload) {
   const Seconds start = now_;
   advance_to(now_ + job.within_node(payload->bytes));
   record(Phase::communicating);
-  job_.note_transfer({start, now_, rank_, step_, TransferSpan::Kind::within_node, payload});
+  job_.recorder().transfer({start, now_, rank_, step_, TransferSpan::Kind::within_node, payload});
 }
 
 Exchange Worker::push(const SharedPayload& payload, int round, Answer answer) {
-  count_post(payload, answer == Answer::none ? 1 : 2);
+  count_post(answer == Answer::none ? 1 : 2, payload->bytes);
   return job_.server().push(rank_, payload, round, answer, now_);
 }
 
 Exchange Worker::pull(const SharedPayload& payload, int round) {
-  count_post(payload, 1);
+  count_post(1, payload->bytes);
   return job_.server().pull(rank_, payload, round, now_);
 }
 
@@ -213,7 +198,7 @@ void Worker::wait(std::span<const Exchange> exchanges) {
 }
 
 void Worker::send(const SharedPayload& payload, int to, int round) {
-  count_post(payload, 1);
+  count_post(1, payload->bytes);
   job_.peers().send({rank_, to, round, payload, now_});
 }
 
@@ -232,37 +217,16 @@ void Worker::receive(int round) {
 
 void Worker::record(Phase phase) {
   if (now_ <= recorded_) return;
-  if (job_.is_past_window(rank_)) {
-    recorded_ = now_;
-    return;
-  }
-  std::vector<Span>& spans = job_.timeline().spans[static_cast<std::size_t>(rank_)];
-  // Only shown workers need to tell one kind of compute from another; the others' memory matters more.
-  if (!is_shown() && !spans.empty() && (spans.back().phase == phase || (is_compute(spans.back().phase) && is_compute(phase)))) {
-    spans.back().end = now_;
-  } else {
-    spans.push_back({recorded_, now_, step_, phase});
-  }
+  job_.recorder().phase(rank_, {recorded_, now_, step_, phase});
   recorded_ = now_;
 }
 
-void Worker::record_layer(Phase phase, std::size_t layer, Seconds start) {
-  if (is_shown()) job_.timeline().layers.push_back({start, now_, rank_, step_, static_cast<std::int32_t>(layer), phase});
-}
-
-void Worker::record_layers(Phase phase, Seconds start, std::size_t first) {
-  if (!is_shown()) return;
-  const StepProfile& profile = job_.job().profile;
-  const bool forward = phase == Phase::forward;
-  const Seconds span = forward ? profile.forward : profile.backward;
-  const auto at = [&](Seconds undisturbed) { return end_of_compute(start, factor_ * undisturbed, pauses_); };
-  Seconds elapsed;
-  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
-    const std::size_t layer = forward ? i : profile.layers.size() - 1 - i;
-    const Seconds begin = elapsed;
-    elapsed = std::min(span, elapsed + (forward ? profile.layers[layer].forward : profile.layers[layer].backward));
-    if (i < first) continue;
-    job_.timeline().layers.push_back({at(begin), at(elapsed), rank_, step_, static_cast<std::int32_t>(layer), phase});
+void Worker::record_layers(Pass& pass) {
+  if (!job_.recorder().is_shown(rank_)) return;
+  for (; pass.recorded < pass.layers() && pass.layer_end(pass.recorded) <= pass.done(); ++pass.recorded) {
+    const Seconds end = pass.time_of(pass.layer_end(pass.recorded), pauses_);
+    job_.recorder().layer({pass.layer_start, end, rank_, step_, static_cast<std::int32_t>(pass.layer_index(pass.recorded)), pass.phase()});
+    pass.layer_start = end;
   }
 }
 
@@ -272,9 +236,10 @@ void Worker::advance_to(Seconds time) {
 }
 
 void Worker::meet_clock() const {
-  if (now_ <= clock_now()) return;
-  call_at(now_, [actor = simgrid::s4u::ActorPtr(simgrid::s4u::Actor::self())] { actor->resume(); });
-  simgrid::s4u::this_actor::suspend();
+  if (now_ <= Clock::now()) return;
+  Completion completion;
+  job_.clock().at(now_, [&] { completion.complete(now_); });
+  completion.wait();
 }
 
 }  // namespace syncopate

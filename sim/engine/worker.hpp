@@ -1,11 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <simgrid/s4u/Actor.hpp>
 #include <span>
 #include <vector>
 
 #include "engine/parameter_server.hpp"
+#include "engine/pass.hpp"
 #include "engine/speed.hpp"
 #include "engine/stream.hpp"
 #include "timeline/timeline.hpp"
@@ -14,6 +14,12 @@
 namespace syncopate {
 
 class JobRun;
+
+/// Names a posted collective.
+struct Handle {
+  int stream = 0;
+  Ticket ticket = 0;
+};
 
 /// One simulated worker, as a schedule sees it: an actor on SimGrid's clock that computes, communicates and waits. It is a
 /// rank of the schedule: one GPU, or all GPUs of a node.
@@ -38,20 +44,22 @@ class Worker {
   /// Begins the next round, in a schedule whose iterations are rounds.
   void begin_round();
 
-  // Compute
+  // Compute: whole passes, or layer by layer. A layer counts from 0, wherever it is in its pass.
 
-  /// Forward work of all layers, or of the next one; `layer` counts from 0.
-  /// Throws SimulationError when it is not the next.
   void forward();
+  /// Throws SimulationError when the layer is not the next one; a pass begins with its first layer.
   void forward(std::size_t layer);
 
-  /// Backward work until `ready` after backward began, as an undisturbed worker would count it.
-  void backward_until(Seconds ready);
-  /// Backward work until the end of backward.
   void backward();
+  void backward(std::size_t layer);
+  /// Until `ready` after backward began, as an undisturbed worker would count it.
+  void backward_until(Seconds ready);
 
-  /// The optimiser's step.
+  /// The optimiser's step: all of it, or what is left of it.
   void update();
+  /// Its share for one layer, by bytes; in any order, each layer once a step.
+  void update(std::size_t layer);
+
   /// Notes that what others computed in `gradient_step` enters the parameters now; the difference to the worker's own step is
   /// the update's staleness. Takes no time.
   void apply(int gradient_step);
@@ -61,10 +69,18 @@ class Worker {
   /// Work for the sake of communication, such as compression: lasts `time` on every worker.
   void spend(Seconds time);
 
-  // All-reduce
+  // Collectives
 
-  /// Hands a collective to the Stream; does not block.
-  Handle post(const SharedPayload& payload, int round, double priority = 0.0, Operation operation = Operation::all_reduce);
+  /// What a post may say besides its payload.
+  struct Options {
+    Operation operation = Operation::all_reduce;
+    double priority = 0.0;  ///< lower first, where the stream's rules are by priority
+    int stream = 0;         ///< of the job's
+  };
+
+  /// Hands a collective to a stream; does not block. `payload`: the whole vector, over all members of the stream's communicator.
+  Handle post(const SharedPayload& payload, int round) { return post(payload, round, Options()); }
+  Handle post(const SharedPayload& payload, int round, const Options& options);
   /// Whether the collective has ended by now; one that ends just now has.
   bool has_ended(Handle handle);
   /// Blocks until the collective has ended.
@@ -95,21 +111,22 @@ class Worker {
  private:
   friend class JobRun;
 
-  Step& current_step();
-  void count_post(const SharedPayload& payload, int posts);
+  void count_post(int posts, Bytes bytes);
   /// Everything since the last call until `now_` was `phase`.
   void record(Phase phase);
-  void record_layers(Phase phase, Seconds start, std::size_t first = 0);
-  void record_layer(Phase phase, std::size_t layer, Seconds start);
+  /// Layers of the pass that have ended.
+  void record_layers(Pass& pass);
+  /// Goes on with a pass until so much is done.
+  void run_until(Pass& pass, Seconds done);
+  /// Layer by layer, because each may be slowed by communication.
+  void begin_layers_until(Pass& pass, Seconds done);
+  void run_layer(Pass& pass, std::size_t layer);
+  /// The factor of a layer that starts now.
+  double layer_factor();
   /// Blocked since `now_`; `end` may lie in the past.
   void unblock(Seconds end);
   void advance_to(Seconds time);
   void meet_clock() const;
-  bool is_shown() const;  ///< by a timeline
-  /// The factor of a layer that starts now.
-  double layer_factor();
-  /// Layer by layer, because each may be slowed by communication.
-  void backward_by_layers_until(Seconds ready);
 
   JobRun& job_;
   int rank_;
@@ -121,16 +138,10 @@ class Worker {
   double factor_ = 1.0;  ///< of this step's compute
   Seconds now_;
   Seconds recorded_;
-  Seconds forward_done_;  ///< of the current step's forward, undisturbed
-  std::size_t next_layer_ = 0;
-  bool in_backward_ = false;
-  Seconds backward_done_;           ///< undisturbed
-  Seconds anchor_time_;             ///< from here on backward goes on without a break ...
-  Seconds anchor_done_;             ///< ... with so much done ...
-  double anchor_factor_ = 1.0;      ///< ... at this factor
-  std::size_t backward_layer_ = 0;  ///< by layers: how many have begun, from the last
-  Seconds backward_layer_end_;      ///< undisturbed
-  Seconds layer_start_;
+  Pass forward_;
+  Pass backward_;
+  Seconds updated_;                   ///< undisturbed, of this step's update
+  std::vector<int> updated_in_step_;  ///< by layer, the step in which it was updated by itself last
 };
 
 /// What runs on every worker of a job: a schedule, as sequential text.

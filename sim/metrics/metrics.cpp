@@ -13,14 +13,6 @@ namespace {
 
 constexpr double noise = 1e-12;  ///< relative; times that differ by less are the same
 
-/// The share of a step that lies in the window.
-double share(const Step& step, const Window& window) {
-  const Seconds inside = std::min(step.end, window.close) - std::max(step.start, window.open);
-  if (step.end == step.start) return step.start >= window.open && step.start < window.close ? 1.0 : 0.0;
-  const double share = inside / (step.end - step.start);
-  return share > noise ? share : 0.0;
-}
-
 /// Sums over the steps in the window, cut steps counting pro rata.
 struct StepSums {
   double steps = 0.0;
@@ -36,7 +28,7 @@ StepSums sum_steps(const JobTimeline& timeline) {
   StepSums sums;
   for (const std::vector<Step>& worker : timeline.steps) {
     for (const Step& step : worker) {
-      const double weight = share(step, timeline.window);
+      const double weight = timeline.window.share({step.start, step.end});
       if (weight == 0.0) continue;
       sums.steps += weight;
       sums.posts += weight * step.posts;
@@ -52,9 +44,9 @@ StepSums sum_steps(const JobTimeline& timeline) {
 }
 
 /// When bytes moved or a server worked.
-class Network {
+class Movements {
  public:
-  explicit Network(const JobTimeline& timeline) : moving(everything(timeline)), timeline_(timeline) {}
+  explicit Movements(const JobTimeline& timeline) : moving(everything(timeline)), timeline_(timeline) {}
 
   /// Seconds in the window in which a worker's channels were busy, added up over the workers.
   Seconds busy_time(const Window& window) const {
@@ -112,7 +104,7 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   const auto simulated = static_cast<double>(timeline.steps.size());
   const StepSums sums = sum_steps(timeline);
 
-  const Network network(timeline);
+  const Movements movements(timeline);
   Seconds computing;
   Seconds waiting;
   Seconds exposed;
@@ -125,7 +117,7 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
         computing += to - from;
         continue;
       }
-      const Seconds moved = span.phase == Phase::blocked         ? network.moving.covered(from, to)
+      const Seconds moved = span.phase == Phase::blocked         ? movements.moving.covered(from, to)
                             : span.phase == Phase::communicating ? to - from
                                                                  : Seconds(0);
       exposed += moved;
@@ -141,7 +133,7 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   metrics.compute = timeline.compute;
   metrics.wait = without_rounding(waiting / sums.steps + (computing / sums.steps - timeline.compute), metrics.iteration);
   metrics.exposed_communication = without_rounding(exposed / sums.steps, metrics.iteration);
-  metrics.communication = network.busy_time(window) / sums.steps;
+  metrics.communication = movements.busy_time(window) / sums.steps;
   metrics.throughput = timeline.workers * static_cast<double>(batch) / metrics.iteration.value;
   metrics.speedup = timeline.workers * (timeline.compute / metrics.iteration);
   metrics.efficiency = timeline.compute / metrics.iteration;
@@ -171,7 +163,7 @@ double backlog_growth(const JobTimeline& timeline) {
   return (last - first) / static_cast<double>(third) / apart;
 }
 
-std::vector<Interval> moving_intervals(const JobTimeline& timeline) { return Network(timeline).moving.parts(); }
+std::vector<Interval> moving_intervals(const JobTimeline& timeline) { return Movements(timeline).moving.parts(); }
 
 std::vector<int> count_local_steps(const JobTimeline& timeline) {
   std::vector<int> counts;

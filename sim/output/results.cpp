@@ -37,7 +37,7 @@ void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   constexpr Rate slowest_plausible(1e5);
   constexpr Seconds longest_plausible(5.0);
   const Cluster& cluster = scenario.cluster;
-  if (scenario.schedule.all_reduces) {
+  if (scenario.schedule.traffic.has_collectives()) {
     if (cluster.fit) found.insert(fmt::format("all-reduces on {} cost what its fit says; its link's figures do not matter", cluster.name));
   } else if (cluster.latency_cv > 0.0) {
     found.insert(fmt::format("latency_cv of {} does not matter to {}, which has no all-reduces", cluster.name, scenario.schedule.name));

@@ -101,13 +101,13 @@ void add_phase(EventList& events, int worker, const Span& span, const std::vecto
   events.slice(title(category(span.phase), span.step), category(span.phase), worker, compute_track, span.start, span.end, span.step);
 }
 
-std::string describe(const Payload& payload) {
-  return fmt::format(R"(,"bytes":{:.0f},"gradients":{})", payload.bytes.value, payload.slices.size());
+std::string describe(Bytes bytes, const Payload& payload) {
+  return fmt::format(R"(,"bytes":{:.0f},"gradients":{})", bytes.value, payload.slices.size());
 }
 
-void add_collectives(EventList& events, int worker, const std::vector<CollectiveSpan>& collectives, Seconds end) {
+void add_collectives(EventList& events, int worker, const JobTimeline& timeline, Seconds end) {
   std::vector<Seconds> free(1);  ///< per track
-  for (const CollectiveSpan& span : collectives) {
+  for (const CollectiveSpan& span : timeline.collectives) {
     if (span.end > end) continue;
     const auto found = std::find_if(free.begin(), free.end(), [&](Seconds time) { return time <= span.start; });
     const auto lane = static_cast<int>(found - free.begin());
@@ -118,7 +118,8 @@ void add_collectives(EventList& events, int worker, const std::vector<Collective
     }
     free[static_cast<std::size_t>(lane)] = span.end;
     events.slice(title(span.payload->label, span.round), "collective", worker, track, span.start, span.end, span.round,
-                 describe(*span.payload));
+                 describe(contribution(span.operation, span.payload->bytes, timeline.streams[static_cast<std::size_t>(span.stream)].size()),
+                          *span.payload));
   }
 }
 
@@ -127,7 +128,7 @@ void add_transfers(EventList& events, int worker, const std::vector<TransferSpan
     if (span.worker != worker || span.end > end) continue;
     const auto slice = [&](int track, const char* what) {
       events.slice(fmt::format("{} {}", what, title(span.payload->label, span.round)), "collective", worker, track, span.start, span.end,
-                   span.round, describe(*span.payload));
+                   span.round, describe(span.payload->bytes, *span.payload));
     };
     switch (span.kind) {
       case TransferSpan::Kind::push: slice(communication_track, "push"); break;
@@ -162,7 +163,7 @@ void add_worker(EventList& events, int worker, const JobTimeline& timeline, cons
   }
   // What began after the last complete step was cut off by the end of the run.
   const Seconds end = steps.empty() ? Seconds(0) : steps.back().end;
-  add_collectives(events, worker, timeline.collectives, end);
+  add_collectives(events, worker, timeline, end);
   add_transfers(events, worker, timeline.transfers, end);
   for (const Span& span : timeline.spans[static_cast<std::size_t>(worker)]) {
     if (span.end <= end) add_phase(events, worker, span, moving);

@@ -44,9 +44,9 @@ constexpr std::array fidelities = {FidelityRow{"auto", std::nullopt}, FidelityRo
 void check_fidelity(const Scenario& scenario, const std::optional<Field>& field, const std::optional<Field>& all_reduce,
                     const Field& schedule) {
   const Cluster& cluster = scenario.cluster;
-  const bool fitted = cluster.fit && scenario.schedule.all_reduces;
+  const bool fitted = cluster.fit && scenario.schedule.traffic.has_collectives();
   const bool changes = cluster.regions && cluster.regions->change_with_time();
-  if (changes && scenario.schedule.stream.participants < 1.0) {
+  if (changes && scenario.schedule.traffic.has_partial_collectives()) {
     Field(schedule.document(), "/schedule/participants", schedule.json()["participants"])
         .fail_because(
             "an all-reduce in which not all ranks take part does not know links whose bandwidth changes; leave \"participants\" out");
@@ -60,7 +60,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
       all_reduce->fail_because(
           "chunks are messages, which alpha-beta fidelity does not have; leave \"chunk\" out or use \"per-message\" or \"flow\"");
     }
-    if (cluster.regions && !cluster.fit && scenario.schedule.all_reduces &&
+    if (cluster.regions && !cluster.fit && scenario.schedule.traffic.has_collectives() &&
         scenario.all_reduce.algorithm != default_all_reduce().algorithm) {
       all_reduce->fail_because(
           fmt::format("on regions alpha-beta fidelity knows a ring only; use \"ring\" instead of \"{}\", or \"per-message\"",
@@ -73,17 +73,27 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   if (*scenario.fidelity != Fidelity::flow && changes) {
     field->fail_because("a link's \"bandwidth_profile\" needs flows; use \"flow\" or \"auto\"");
   }
-  if (*scenario.fidelity == Fidelity::per_message && scenario.schedule.servers && cluster.topology->name() != default_topology()->name()) {
+  if (*scenario.fidelity == Fidelity::per_message && scenario.schedule.traffic.servers &&
+      cluster.topology->name() != default_topology()->name()) {
     field->fail_because("messages to parameter servers share links, which per-message knows on a star only; use \"flow\" or \"auto\"");
   }
-  if (*scenario.fidelity == Fidelity::flow && scenario.schedule.stream.participants < 1.0) {
+  if (*scenario.fidelity == Fidelity::flow && scenario.schedule.traffic.has_partial_collectives()) {
     field->fail_because("an all-reduce in which not all ranks take part has no messages; use \"per-message\"");
   }
 }
 
+int read_channels(const Field& field, const Schedule& schedule) {
+  constexpr int most_channels = 1024;
+  const int channels = static_cast<int>(field.integer(1, most_channels));
+  if (channels > 1 && schedule.traffic.has_partial_collectives()) {
+    field.fail_because("an all-reduce in which not all ranks take part has one channel; leave \"participants\" or \"channels\" out");
+  }
+  return channels;
+}
+
 /// Servers on nodes of their own need places, too.
 void check_places(const Scenario& scenario, const Document& document) {
-  const auto& servers = scenario.schedule.servers;
+  const auto& servers = scenario.schedule.traffic.servers;
   if (!servers || servers->colocated || scenario.cluster.workers() == 1) return;
   const Topology& topology = *scenario.cluster.topology;
   const int needed = scenario.cluster.nodes + servers->servers;
@@ -189,8 +199,8 @@ void read_iterations(const std::optional<Field>& field, Scenario& scenario) {
     if (const auto value = fields.find("measured")) measured = value->integer(1, most_iterations);
     fields.finish();
   }
-  scenario.warmup = whole_cycles(warmup, scenario.schedule.cycle);
-  scenario.measured = whole_cycles(measured, scenario.schedule.cycle);
+  scenario.warmup = whole_cycles(warmup, scenario.schedule.pace.cycle);
+  scenario.measured = whole_cycles(measured, scenario.schedule.pace.cycle);
 }
 
 }  // namespace
@@ -235,6 +245,7 @@ Scenario read_scenario(const Document& document, Library& library) {
                     scenario.cluster.fit->algorithm->name, scenario.all_reduce.algorithm->name));
   }
   scenario.schedule = read_schedule(fields.at("schedule"), scenario.cluster);
+  if (const auto channels = fields.find("channels")) scenario.channels = read_channels(*channels, scenario.schedule);
   check_fidelity(scenario, fidelity, all_reduce, fields.at("schedule"));
   check_places(scenario, document);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());

@@ -10,10 +10,10 @@
 
 #include "base/document.hpp"
 #include "cluster/cluster.hpp"
-#include "collective/collectives.hpp"
+#include "collective/algorithms.hpp"
 #include "engine/simulate.hpp"
 #include "engine/speed.hpp"
-#include "schedule/schedules.hpp"
+#include "schedule/schedule.hpp"
 #include "trace/step_profile.hpp"
 #include "trace/trace.hpp"
 
@@ -28,6 +28,7 @@ struct Scenario {
   AllReduce all_reduce;
   std::optional<Fidelity> fidelity;  ///< else the one that is deep enough
   Schedule schedule;
+  std::optional<int> channels;  ///< collectives in flight at a time on each stream; else what the schedule says
   Speed speed;
   int warmup = 2;     ///< whole cycles of the schedule
   int measured = 10;  ///< likewise

@@ -1,14 +1,11 @@
-#include "schedule/push_pull.hpp"
-#include "schedule/readers.hpp"
+#include "schedule/servers.hpp"
 
 namespace syncopate {
 
-/// Asynchronous SGD over parameter servers, J. Dean et al., "Large scale distributed deep networks", NIPS'12, tensor by tensor: a server
-/// answers every worker's push at once.
-Schedule read_asgd(Object& fields, const Cluster& cluster) {
-  Schedule schedule = read_push_pull(fields, cluster, Answer::own);
-  schedule.servers->asynchronous = true;
-  return schedule;
+/// Asynchronous SGD over parameter servers, tensor by tensor: a server answers every worker's push at once.
+ScheduleRow asgd() {
+  return declare_schedule("asgd", "parameter servers that answer each worker's push at once",
+                          "J. Dean et al., \"Large scale distributed deep networks\", NIPS'12", PushPull{.answer = Answer::own});
 }
 
 }  // namespace syncopate

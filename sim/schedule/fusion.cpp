@@ -2,7 +2,12 @@
 
 namespace syncopate {
 
-Grouping group_fusion(const StepProfile& profile, Bytes first_bucket, Bytes bucket) {
+void Fusion::declare(Parameters& parameters) {
+  parameters.optional("first_bucket", first_bucket, "size of the first bucket");
+  parameters.optional("bucket", bucket, "size of the others");
+}
+
+Grouping Fusion::operator()(const StepProfile& profile, const CostLine& /*cost*/) const {
   const auto& gradients = profile.gradients;
   Grouping groups;
   Bytes filled;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/choice.hpp"
+
 namespace syncopate {
 
 Seconds communication_end(const Grouping& grouping, const StepProfile& profile, const CostLine& cost) {
@@ -12,6 +14,19 @@ Seconds communication_end(const Grouping& grouping, const StepProfile& profile, 
     free = std::max(free, group.post_at) + cost(bytes);
   }
   return free;
+}
+
+GroupingFunction read_grouping(const Field& field) {
+  const std::span<const GroupingRow> table = groupings();
+  if (!field.json().is_object()) {
+    const Document no_parameters(Json::object(), "grouping");
+    Object fields{Field(no_parameters)};
+    return choose(field, table).read(fields);
+  }
+  Object fields(field);
+  GroupingFunction group = choose(fields.at("name"), table).read(fields);
+  fields.finish();
+  return group;
 }
 
 }  // namespace syncopate

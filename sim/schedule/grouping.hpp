@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/fields.hpp"
-#include "collective/cost.hpp"
+#include "collective/closed_form.hpp"
+#include "schedule/parameters.hpp"
 #include "trace/step_profile.hpp"
 
 namespace syncopate {
@@ -26,11 +27,41 @@ using Grouping = std::vector<GradientGroup>;
 /// A pure function from the undisturbed step and the cost of an all-reduce to groups; the same on every rank.
 using GroupingFunction = std::function<Grouping(const StepProfile&, const CostLine&)>;
 
-/// Whether the way of that name depends on the cost.
-bool groups_by_cost(std::string_view name);
+/// One row of the table of ways to group gradients: each makes a synchronous schedule over all-reduces of that name, and a value of
+/// `grouping` of schedules over servers.
+struct GroupingRow {
+  std::string_view name;
+  std::string_view meaning;  ///< as a schedule over all-reduces
+  std::string_view paper;
+  std::vector<ParameterInfo> parameters;
+  std::function<GroupingFunction(Object& fields)> read;
+  bool by_cost = false;  ///< it looks at what communication costs
+};
 
-/// Reads the `name` and the parameters of a way to group gradients. Throws InputError.
-GroupingFunction read_grouping(Object& fields);
+/// The table: to add a way, write its file and add a row.
+const std::vector<GroupingRow>& groupings();
+
+/// Declares a struct whose members are parameters, with `void declare(Parameters&)` and `Grouping operator()(const StepProfile&, const
+/// CostLine&) const`; or a plain function.
+template <class Declared>
+GroupingRow declare_grouping(std::string_view name, std::string_view meaning, std::string_view paper, Declared defaults,
+                             bool by_cost = false) {
+  GroupingRow row = {name, meaning, paper, {}, {}, by_cost};
+  if constexpr (requires(Declared declared, Parameters & parameters) { declared.declare(parameters); }) {
+    ParameterList parameters;
+    Declared(defaults).declare(parameters);
+    row.parameters = parameters.list;
+  }
+  row.read = [defaults]([[maybe_unused]] Object& fields) {
+    Declared declared = defaults;
+    if constexpr (requires(Parameters & parameters) { declared.declare(parameters); }) {
+      ParameterReader reader(fields);
+      declared.declare(reader);
+    }
+    return GroupingFunction(declared);
+  };
+  return row;
+}
 
 /// Reads a way to group gradients: its name, or an object with its parameters. Throws InputError.
 GroupingFunction read_grouping(const Field& field);
@@ -54,7 +85,13 @@ Grouping group_mg_wfbp_optimal(const StepProfile& profile, const CostLine& cost)
 
 /// PyTorch DistributedDataParallel's buckets, S. Li et al., VLDB 2020, Sec. 4.2: in ready order, a bucket is closed by the
 /// gradient that reaches its size.
-Grouping group_fusion(const StepProfile& profile, Bytes first_bucket, Bytes bucket);
+struct Fusion {
+  Bytes first_bucket{1 << 20};
+  Bytes bucket{25 << 20};
+
+  void declare(Parameters& parameters);
+  Grouping operator()(const StepProfile& profile, const CostLine& cost) const;
+};
 
 /// When the last all-reduce of a grouping ends, since backward began, on an undisturbed worker whose channel is free.
 Seconds communication_end(const Grouping& grouping, const StepProfile& profile, const CostLine& cost);

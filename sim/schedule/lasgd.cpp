@@ -1,60 +1,64 @@
-#include <array>
-
-#include "base/choice.hpp"
 #include "schedule/posts.hpp"
-#include "schedule/readers.hpp"
+#include "schedule/schedule.hpp"
 
 namespace syncopate {
 
 namespace {
 
-/// T. Avidor and N. Tal Israel, "Locally asynchronous stochastic gradient descent for decentralised deep learning" (LASGD), 2022: while the
-/// model is being all-reduced, a rank makes local steps, one at least and tau_max at most; then it mixes the result in and posts the next
-/// round. All ranks run the same number of rounds, each of as many steps as it finds time for. WLASGD: every GPU is a rank.
-Program lasgd(int tau_max, const ScheduleInput& input) {
-  return [model = whole_model(input.profile), tau_max, alone = input.ranks == 1](Worker& worker) {
-    int round = 0;
-    int posted = 0;
-    Handle all_reduce = 0;
-    while (worker.next_step()) {
-      worker.forward();
-      worker.backward();
-      worker.all_reduce_within_node(model);
-      worker.update();
-      if (alone) {
-        worker.begin_round();
-        continue;
-      }
-      if (round > 0) {
-        const int local_steps = worker.step() - posted;
-        if (local_steps < tau_max && !worker.has_ended(all_reduce)) continue;
-        worker.wait(all_reduce);
-        worker.mix(posted);
-      }
-      worker.begin_round();
-      all_reduce = worker.post(model, round++);
-      posted = worker.step();
-    }
-  };
-}
+/// While the model is being all-reduced, a rank makes local steps, one at least and tau_max at most; then it mixes the result in and posts
+/// the next round. All ranks run the same number of rounds, each of as many steps as it finds time for. WLASGD: every GPU is a rank.
+struct Lasgd {
+  int tau_max = 1;
+  RankKind ranks = RankKind::node;
+  double participants = 1.0;
 
-struct WorkerRow {
-  std::string_view name;
-  RankKind kind;
+  void declare(Parameters& parameters) {
+    parameters.required("tau_max", tau_max, step_range, "local steps of a round at most");
+    parameters.optional("worker", ranks, {{"node", RankKind::node}, {"gpu", RankKind::gpu}}, "who is a rank (gpu: WLASGD)");
+    parameters.optional("participants", participants, {0.0, 1.0, true}, "share of the ranks that an all-reduce waits for");
+  }
+
+  Traffic traffic() const {
+    Traffic traffic = all_reduces({.participants = participants});
+    traffic.ranks = ranks;
+    return traffic;
+  }
+  Pace pace() const { return {.steps_per_round = tau_max, .waits_for_all = true}; }
+
+  Program program(const ScheduleInput& input) const {
+    return [model = whole_model(input.profile), tau_max = tau_max, alone = input.ranks == 1](Worker& worker) {
+      int round = 0;
+      int posted = 0;
+      Handle all_reduce;
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        worker.all_reduce_within_node(model);
+        worker.update();
+        if (alone) {
+          worker.begin_round();
+          continue;
+        }
+        if (round > 0) {
+          const int local_steps = worker.step() - posted;
+          if (local_steps < tau_max && !worker.has_ended(all_reduce)) continue;
+          worker.wait(all_reduce);
+          worker.mix(posted);
+        }
+        worker.begin_round();
+        all_reduce = worker.post(model, round++);
+        posted = worker.step();
+      }
+    };
+  }
 };
-constexpr std::array worker_rows = {WorkerRow{"node", RankKind::node}, WorkerRow{"gpu", RankKind::gpu}};
 
 }  // namespace
 
-Schedule read_lasgd(Object& fields, const Cluster& /*cluster*/) {
-  Schedule schedule;
-  schedule.waits_for_all = true;
-  schedule.steps_per_round = read_steps(fields.at("tau_max"));
-  const auto worker = fields.find("worker");
-  schedule.ranks = worker ? choose<WorkerRow>(*worker, worker_rows).kind : RankKind::node;
-  if (const auto participants = fields.find("participants")) schedule.stream.participants = participants->positive(1.0);
-  schedule.make = [tau_max = schedule.steps_per_round](const ScheduleInput& input) { return lasgd(tau_max, input); };
-  return schedule;
+ScheduleRow lasgd() {
+  return declare_schedule<Lasgd>("lasgd", "local steps while the model is being all-reduced",
+                                 "T. Avidor and N. Tal Israel, \"Locally asynchronous stochastic gradient descent for decentralised deep "
+                                 "learning\", 2022");
 }
 
 }  // namespace syncopate

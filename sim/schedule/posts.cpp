@@ -9,7 +9,7 @@ namespace {
 SharedPayload make_payload(const GradientGroup& group, const StepProfile& profile) {
   auto payload = std::make_shared<Payload>();
   for (std::size_t i = group.first; i <= group.last; ++i) {
-    payload->slices.push_back({static_cast<int>(i), Bytes(0), profile.gradients[i].bytes});
+    payload->slices.push_back({static_cast<int>(i), profile.gradients[i].bytes});
     payload->bytes += profile.gradients[i].bytes;
   }
   const std::string& first = profile.gradients[group.first].name;

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "collective/collective.hpp"
+#include "collective/payload.hpp"
 #include "schedule/grouping.hpp"
 #include "trace/step_profile.hpp"
 

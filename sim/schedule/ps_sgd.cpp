@@ -1,14 +1,12 @@
-#include "schedule/push_pull.hpp"
-#include "schedule/readers.hpp"
+#include "schedule/servers.hpp"
 
 namespace syncopate {
 
-/// Synchronous SGD over parameter servers, M. Li et al., "Scaling distributed machine learning with the parameter server", OSDI'14:
-/// a tensor is pulled once the pushes of all workers have been added up.
-Schedule read_ps_sgd(Object& fields, const Cluster& cluster) {
-  Schedule schedule = read_push_pull(fields, cluster, Answer::all);
-  schedule.waits_for_all = true;
-  return schedule;
+/// Synchronous SGD over parameter servers: a tensor is pulled once the pushes of all workers have been added up.
+ScheduleRow ps_sgd() {
+  return declare_schedule("ps-sgd", "parameter servers: push each gradient, pull the sum of all workers' pushes",
+                          "M. Li et al., \"Scaling distributed machine learning with the parameter server\", OSDI'14",
+                          PushPull{.answer = Answer::all});
 }
 
 }  // namespace syncopate

@@ -1,14 +1,15 @@
-#include "schedule/push_pull.hpp"
-
 #include "schedule/posts.hpp"
 #include "schedule/servers.hpp"
 
 namespace syncopate {
 
-namespace {
+void PushPull::declare(Parameters& parameters) {
+  servers.declare(parameters);
+  grouping.declare(parameters);
+}
 
-Program push_pull(const GroupingFunction& group, Answer answer, const ScheduleInput& input) {
-  return [groups = group_posts(group(input.profile, input.push_pull), input.profile), answer](Worker& worker) {
+Program PushPull::program(const ScheduleInput& input) const {
+  return [groups = group_posts(grouping.group(input.profile, input.push_pull), input.profile), answer = answer](Worker& worker) {
     std::vector<Exchange> exchanges;
     while (worker.next_step()) {
       worker.forward();
@@ -22,15 +23,6 @@ Program push_pull(const GroupingFunction& group, Answer answer, const ScheduleIn
       if (answer == Answer::all) worker.apply(worker.step());
     }
   };
-}
-
-}  // namespace
-
-Schedule read_push_pull(Object& fields, const Cluster& cluster, Answer answer) {
-  Schedule schedule = read_server_schedule(fields, cluster);
-  schedule.update = Seconds(0);
-  schedule.make = [group = read_server_grouping(fields), answer](const ScheduleInput& input) { return push_pull(group, answer, input); };
-  return schedule;
 }
 
 }  // namespace syncopate

@@ -1,35 +1,45 @@
 #include "schedule/posts.hpp"
-#include "schedule/readers.hpp"
+#include "schedule/schedule.hpp"
 
 namespace syncopate {
 
 namespace {
 
-/// G. Cong, O. Bhardwaj and M. Feng, "An efficient, distributed stochastic gradient descent algorithm for deep-learning
-/// applications" (SASGD), ICPP'17: after every `interval` local steps the learners all-reduce what their gradients have added up
-/// to, and wait for it. Local SGD averages models instead, in the same time.
-Program sasgd(int interval, const ScheduleInput& input) {
-  return [model = whole_model(input.profile), interval](Worker& worker) {
-    while (worker.next_step()) {
-      worker.forward();
-      worker.backward();
-      if (worker.step() % interval == interval - 1) {
-        worker.wait(worker.post(model, worker.step()));
-        worker.apply(worker.step());
+/// After every `interval` local steps the learners all-reduce what their gradients have added up to, and wait for it. Local SGD averages
+/// models instead, in the same time.
+struct Sasgd {
+  int interval = 1;
+
+  void declare(Parameters& parameters) { parameters.required("interval", interval, step_range, "local steps between all-reduces"); }
+  Traffic traffic() const { return all_reduces(); }
+  Pace pace() const { return {.cycle = interval, .waits_for_all = true}; }
+
+  Program program(const ScheduleInput& input) const {
+    return [model = whole_model(input.profile), interval = interval](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        if (worker.step() % interval == interval - 1) {
+          worker.wait(worker.post(model, worker.step()));
+          worker.apply(worker.step());
+        }
+        worker.update();
       }
-      worker.update();
-    }
-  };
-}
+    };
+  }
+};
 
 }  // namespace
 
-Schedule read_sasgd(Object& fields, const Cluster& /*cluster*/) {
-  Schedule schedule;
-  schedule.waits_for_all = true;
-  schedule.cycle = read_steps(fields.at("interval"));
-  schedule.make = [interval = schedule.cycle](const ScheduleInput& input) { return sasgd(interval, input); };
-  return schedule;
+ScheduleRow sasgd() {
+  return declare_schedule<Sasgd>("sasgd", "after some local steps a blocking all-reduce of the accumulated gradient",
+                                 "G. Cong, O. Bhardwaj and M. Feng, \"An efficient, distributed stochastic gradient descent algorithm for "
+                                 "deep-learning applications\", ICPP'17");
+}
+
+ScheduleRow local_sgd() {
+  return declare_schedule<Sasgd>("local-sgd", "the same, averaging models",
+                                 "S. Stich, \"Local SGD converges fast and communicates little\", ICLR'19");
 }
 
 }  // namespace syncopate

@@ -1,22 +1,53 @@
 #pragma once
 
-#include "base/fields.hpp"
 #include "cluster/cluster.hpp"
 #include "engine/server_links.hpp"
 #include "schedule/grouping.hpp"
-#include "schedule/schedules.hpp"
+#include "schedule/schedule.hpp"
 
 namespace syncopate {
 
-/// What all schedules over parameter servers have in common, with `servers`, `colocated`, `server_s_per_B` and `duplex` read: nodes
-/// are its ranks, and there is no all-reduce. Throws InputError.
-Schedule read_server_schedule(Object& fields, const Cluster& cluster);
+/// The parameters that all schedules over parameter servers have in common.
+struct ServerParameters {
+  int servers = 1;
+  bool colocated = false;
+  SecondsPerByte work;
+  bool duplex = true;
 
-/// Learners that make `interval` local steps between exchanges, which is read, and do not wait for each other. Throws InputError.
-Schedule read_learners(Object& fields, const Cluster& cluster, Program (*program)(int interval, const ScheduleInput& input));
+  void declare(Parameters& parameters);
+  /// Nodes are the ranks, and there is no all-reduce. `asynchronous`: clients do not wait for each other.
+  Traffic traffic(bool asynchronous) const;
+};
 
-/// `grouping`, by default one group per gradient. Throws InputError.
-GroupingFunction read_server_grouping(Object& fields);
+/// How a schedule over servers groups its gradients: `grouping`, by default each by itself.
+struct ServerGrouping {
+  GroupingFunction group = group_wfbp;
+
+  void declare(Parameters& parameters);
+};
+
+/// A learner that makes `interval` local steps between exchanges with the servers, and does not wait for others.
+struct Learner {
+  ServerParameters servers;
+  int interval = 1;
+
+  void declare(Parameters& parameters);
+  Traffic traffic() const { return servers.traffic(true); }
+  Pace pace() const { return {.cycle = interval}; }
+};
+
+/// A rank that pushes every group of gradients when its time has come, pulls what the servers answer with, and ends a step when all
+/// pulls are in. Servers update, not workers. MG-WFBP, Sec. 4.3, merges gradients for a server as it does for an all-reduce.
+struct PushPull {
+  Answer answer = Answer::all;
+  ServerParameters servers{};
+  ServerGrouping grouping{};
+
+  void declare(Parameters& parameters);
+  Traffic traffic() const { return servers.traffic(answer == Answer::own); }
+  Pace pace() const { return {.waits_for_all = answer == Answer::all, .update = Seconds(0)}; }
+  Program program(const ScheduleInput& input) const;
+};
 
 /// The servers that a schedule wants, on the cluster's links. In a node of g GPUs, half of a ring among these reduces what is
 /// pushed, the other half spreads what is pulled.

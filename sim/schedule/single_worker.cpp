@@ -1,4 +1,4 @@
-#include "schedule/schedules.hpp"
+#include "schedule/schedule.hpp"
 
 namespace syncopate {
 

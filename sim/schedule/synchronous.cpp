@@ -4,8 +4,10 @@
 
 namespace syncopate {
 
-Program synchronous(const GroupingFunction& group, const StepProfile& profile, const CostLine& all_reduce) {
-  return [groups = group_posts(group(profile, all_reduce), profile)](Worker& worker) {
+namespace {
+
+Program all_reduce_groups(const Grouping& grouping, const StepProfile& profile) {
+  return [groups = group_posts(grouping, profile)](Worker& worker) {
     std::vector<Handle> posted;
     while (worker.next_step()) {
       worker.forward();
@@ -20,6 +22,19 @@ Program synchronous(const GroupingFunction& group, const StepProfile& profile, c
       worker.update();
     }
   };
+}
+
+}  // namespace
+
+ScheduleRow synchronous(const GroupingRow& grouping) {
+  const auto read = [grouping](Object& fields, const Cluster& /*cluster*/) {
+    Schedule schedule = {.traffic = all_reduces(), .pace = {.waits_for_all = true}, .groups_by_cost = grouping.by_cost};
+    schedule.program = [group = grouping.read(fields)](const ScheduleInput& input) {
+      return all_reduce_groups(group(input.profile, input.all_reduce), input.profile);
+    };
+    return schedule;
+  };
+  return {grouping.name, grouping.meaning, grouping.paper, grouping.parameters, read};
 }
 
 }  // namespace syncopate

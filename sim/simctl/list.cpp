@@ -5,7 +5,7 @@
 #include "base/table.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/topologies.hpp"
-#include "collective/collectives.hpp"
+#include "collective/algorithms.hpp"
 #include "model/model.hpp"
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
@@ -21,15 +21,20 @@ namespace fs = std::filesystem;
 using Cells = std::vector<std::string>;
 
 void print_schedules() {
-  std::vector<Cells> table = {{"schedule", "meaning", "parameters (default)"}};
-  for (const ScheduleRow& row : schedules())
-    table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.parameters)});
-  fmt::print("{}\n(servers): {}\nwhat each does, exactly: sim/schedule/README.md\n", format_table(table), server_parameters);
+  std::vector<Cells> names = {{"schedule", "meaning", "parameters (default)"}};
+  std::vector<Cells> parameters = {{"schedule", "parameter", "values", "default", "meaning"}};
+  for (const ScheduleRow& row : schedules()) {
+    names.push_back({std::string(row.name), std::string(row.meaning), describe_briefly(row.parameters)});
+    for (const ParameterInfo& one : row.parameters) {
+      parameters.push_back({std::string(row.name), one.name, describe_values(one), one.default_value, one.meaning});
+    }
+  }
+  fmt::print("{}\n{}\nwhat each does, exactly: sim/schedule/README.md\n", format_table(names), format_table(parameters));
 }
 
 void print_collectives() {
   std::vector<Cells> table = {{"all_reduce", "meaning", "caveat"}};
-  for (const Collective& row : collectives()) table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.caveat)});
+  for (const Algorithm& row : algorithms()) table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.caveat)});
   table.push_back(
       {"two-level", "a ring among a node's GPUs and \"between\" (ring) among the nodes; what every name means with several GPUs", ""});
   fmt::print("{}", format_table(table));

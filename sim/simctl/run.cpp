@@ -16,8 +16,8 @@
 #include "engine/simulate.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
-#include "simctl/point.hpp"
 #include "simctl/summary.hpp"
+#include "study/point.hpp"
 
 namespace syncopate {
 

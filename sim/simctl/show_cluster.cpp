@@ -4,7 +4,7 @@
 
 #include "base/fields.hpp"
 #include "base/table.hpp"
-#include "cluster/costs.hpp"
+#include "cluster/alpha_beta.hpp"
 #include "cluster/picture.hpp"
 #include "cluster/planned.hpp"
 #include "simctl/commands.hpp"
@@ -32,14 +32,11 @@ void show_regions(const Regions& regions) {
 class MessageTimes {
  public:
   explicit MessageTimes(const Cluster& cluster, Bytes bytes)
-      : cluster_(cluster),
-        bytes_(bytes),
-        network_(cluster, cluster.gpus_per_node, 0,
-                 CollectiveCosts(cluster, *default_all_reduce().algorithm, RankKind::gpu, bytes).fastest_region_order(), bytes) {}
+      : cluster_(cluster), bytes_(bytes), network_(cluster, cluster.gpus_per_node, 0, fastest_region_order(cluster, bytes), bytes) {}
 
-  Seconds of(const Collective& collective) const {
-    PlannedCollectives planned(cluster_, {&collective, std::string(collective.name), false, Bytes(0)}, network_, cluster_.gpus_per_node);
-    return planned(Operation::all_reduce, bytes_).times.from_equal_starts(bytes_);
+  Seconds of(const Algorithm& algorithm) {
+    PlannedCollectives planned(cluster_, {&algorithm, std::string(algorithm.name), false, Bytes(0)}, network_, cluster_.gpus_per_node);
+    return planned(Operation::all_reduce, Communicator(cluster_.workers()), bytes_).times.from_equal_starts(bytes_);
   }
 
  private:
@@ -70,22 +67,22 @@ void print_cluster(const Document& document) {
   for (const Bytes size : sizes) header.push_back(format_bytes(size));
   constexpr int most_planned = 4096;
   const bool planned = !cluster.fit && cluster.workers() <= most_planned && cluster.workers() > 1;
-  const MessageTimes messages(cluster, sizes.back());
+  MessageTimes messages(cluster, sizes.back());
   if (planned) header.push_back(fmt::format("{} per message", format_bytes(sizes.back())));
   std::vector<Cells> table = {header};
-  std::vector<std::string> order;
-  for (const Collective& collective : collectives()) {
-    const bool possible = !cluster.regions || cluster.fit || &collective == default_all_reduce().algorithm;
-    if (!possible || !can_carry_fit(cluster, collective)) continue;
-    const CollectiveCosts costs(cluster, collective, RankKind::gpu, sizes.back());
-    order = costs.region_order();
-    Cells row = {std::string(collective.name), format_seconds(costs.all_reduce_line().a)};
+  const std::vector<std::size_t> order = fastest_region_order(cluster, sizes.back());
+  for (const Algorithm& algorithm : algorithms()) {
+    const bool possible = !cluster.regions || cluster.fit || &algorithm == default_all_reduce().algorithm;
+    if (!possible || !can_carry_fit(cluster, algorithm)) continue;
+    const CollectiveCosts costs(cluster, algorithm, Communicator(cluster.workers()), cluster.gpus_per_node, order);
+    Cells row = {std::string(algorithm.name), format_seconds(costs.all_reduce_line(sizes.back()).a)};
     for (const Bytes size : sizes) row.push_back(format_seconds(costs(Operation::all_reduce, size).total()));
-    if (planned) row.push_back(format_seconds(messages.of(collective)));
+    if (planned) row.push_back(format_seconds(messages.of(algorithm)));
     table.push_back(row);
   }
   fmt::print("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));
-  if (!order.empty()) fmt::print("order of the regions, for {}: {}\n", format_bytes(sizes.back()), fmt::join(order, ", "));
+  const std::vector<std::string> names = region_names(cluster, order);
+  if (!names.empty()) fmt::print("order of the regions, for {}: {}\n", format_bytes(sizes.back()), fmt::join(names, ", "));
 }
 
 void draw_cluster(const Document& document) {

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "base/units.hpp"
-#include "collective/collective.hpp"
+#include "collective/communicator.hpp"
+#include "collective/payload.hpp"
 
 namespace syncopate {
 
@@ -56,6 +58,7 @@ struct CollectiveSpan {
 /// A message between two ends of one worker's channel, kept only for the workers that a timeline shows.
 struct TransferSpan {
   enum class Kind : std::uint8_t { push, pull, send, within_node };
+  static constexpr std::size_t kinds = 4;
   Seconds start;
   Seconds end{};
   std::int32_t worker = 0;
@@ -89,6 +92,9 @@ struct Window {
   Seconds open;
   Seconds close;
   bool has_opened = false;
+
+  /// The share of the interval that lies in the window; of one without length, whether it begins there.
+  double share(const Interval& interval) const;
 };
 
 /// What happened to one job. Everything that a report says is derived from this.
@@ -99,6 +105,7 @@ struct JobTimeline {
   std::vector<std::vector<Step>> steps;  ///< per simulated worker, complete steps only
   std::vector<std::vector<Span>> spans;  ///< per simulated worker
   std::vector<LayerSpan> layers;
+  std::vector<Communicator> streams;            ///< whose collectives went over each stream
   std::vector<CollectiveSpan> collectives;      ///< in the order in which they started
   std::vector<std::vector<Interval>> channels;  ///< per simulated worker: its own transfers, which others take no part in
   bool serves = false;                          ///< the channels' other ends are parameter servers

@@ -1,4 +1,3 @@
-#include <array>
 #include <cstdlib>
 
 #include "schedule/schedules.hpp"
@@ -10,23 +9,26 @@ namespace syncopate {
 namespace {
 
 SharedPayload everything(const ScheduleInput& input) {
-  return std::make_shared<Payload>(Payload{"everything", {{0, Bytes(0), input.profile.bytes()}}, input.profile.bytes()});
+  return std::make_shared<Payload>(Payload{"everything", {{0, input.profile.bytes()}}, input.profile.bytes()});
+}
+
+/// A schedule without parameters whose all-reduces go as they should, unless `make` says otherwise.
+ScheduleRow row(std::string_view name, std::string_view meaning, std::function<Program(const ScheduleInput&)> make) {
+  return {name, meaning, "", {}, [make = std::move(make)](Object&, const Cluster&) {
+            return Schedule{.traffic = all_reduces(), .program = make};
+          }};
 }
 
 /// A synchronous program with one mistake, made at the end of each step.
 template <void (*mistake)(Worker&, const SharedPayload&)>
-Schedule read(Object& /*fields*/, const Cluster& /*cluster*/) {
-  Schedule schedule;
-  schedule.make = [](const ScheduleInput& input) -> Program {
-    return [payload = everything(input)](Worker& worker) {
-      while (worker.next_step()) {
-        worker.forward();
-        worker.backward();
-        mistake(worker, payload);
-      }
-    };
+Program with(const ScheduleInput& input) {
+  return [payload = everything(input)](Worker& worker) {
+    while (worker.next_step()) {
+      worker.forward();
+      worker.backward();
+      mistake(worker, payload);
+    }
   };
-  return schedule;
 }
 
 void one_too_many(Worker& worker, const SharedPayload& payload) {
@@ -42,40 +44,33 @@ void crashes(Worker& worker, const SharedPayload& /*payload*/) {
   if (worker.step() == 1) std::abort();
 }
 
-Schedule read_ends_early(Object& /*fields*/, const Cluster& /*cluster*/) {
-  Schedule schedule;
-  schedule.make = [](const ScheduleInput& input) -> Program {
-    return [payload = everything(input)](Worker& worker) {
-      while (worker.next_step() && !(worker.rank() == 1 && worker.step() == 2)) {
-        worker.forward();
-        worker.backward();
-        worker.wait(worker.post(payload, worker.step()));
-      }
-    };
+Program ends_early(const ScheduleInput& input) {
+  return [payload = everything(input)](Worker& worker) {
+    while (worker.next_step() && !(worker.rank() == 1 && worker.step() == 2)) {
+      worker.forward();
+      worker.backward();
+      worker.wait(worker.post(payload, worker.step()));
+    }
   };
-  return schedule;
 }
 
-Schedule read_fine(Object& /*fields*/, const Cluster& /*cluster*/) {
-  Schedule schedule;
-  schedule.make = [](const ScheduleInput&) -> Program {
-    return [](Worker& worker) {
-      while (worker.next_step()) worker.forward();
-    };
+Program fine(const ScheduleInput& /*input*/) {
+  return [](Worker& worker) {
+    while (worker.next_step()) worker.forward();
   };
-  return schedule;
 }
-
-constexpr std::array table = {
-    ScheduleRow{"fine", "makes no mistake", "", read_fine},
-    ScheduleRow{"one-too-many", "rank 0 posts everything twice", "", read<one_too_many>},
-    ScheduleRow{"never-posts", "rank 1 never posts", "", read<never_posts>},
-    ScheduleRow{"ends-early", "rank 1 ends in its third step", "", read_ends_early},
-    ScheduleRow{"crashes", "every rank aborts the process", "", read<crashes>},
-};
 
 }  // namespace
 
-std::span<const ScheduleRow> schedules() { return table; }
+const std::vector<ScheduleRow>& schedules() {
+  static const std::vector<ScheduleRow> table = {
+      row("fine", "makes no mistake", fine),
+      row("one-too-many", "rank 0 posts everything twice", with<one_too_many>),
+      row("never-posts", "rank 1 never posts", with<never_posts>),
+      row("ends-early", "rank 1 ends in its third step", ends_early),
+      row("crashes", "every rank aborts the process", with<crashes>),
+  };
+  return table;
+}
 
 }  // namespace syncopate

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/processes.hpp"
+#include "schedule/schedules.hpp"
 #include "support/random_point.hpp"
 
 using namespace syncopate;
@@ -86,7 +87,7 @@ class Draws {
     const Cluster where = cluster(whole(2, 33));
     Point point = make_point(random_trace(random_, 8), where, schedule(name, where));
     point.scenario.speed = speed(where.workers());
-    const int cycle = point.scenario.schedule.cycle;
+    const int cycle = point.scenario.schedule.pace.cycle;
     point.scenario.warmup = cycle * whole(0, 2);
     point.scenario.measured = cycle * whole(1, 3);
     return point;
@@ -120,7 +121,7 @@ void check_result(const Point& point, const Metrics& m) {
   const std::string& name = point.scenario.schedule.name;
   const double model = profile.bytes().value;
   const double bytes = m.bytes_per_worker_per_iteration.value;
-  if (point.scenario.schedule.servers && (name == "ps-sgd" || name == "asgd")) {
+  if (point.scenario.schedule.traffic.servers && (name == "ps-sgd" || name == "asgd")) {
     CHECK(bytes == doctest::Approx(2 * model).epsilon(1e-9));
   } else if (name == "ssd-sgd") {
     const auto groups = static_cast<double>(profile.gradients.size());
@@ -129,7 +130,7 @@ void check_result(const Point& point, const Metrics& m) {
     CHECK(bytes <= 2 * model * (1 + 1e-9));
   } else if (name == "dts") {
     CHECK(bytes <= model * m.communications_per_iteration * 2);  // an index for every value at most
-  } else if (point.scenario.schedule.cycle > 1 || name == "lasgd" || name == "sgp" || name == "sasgd" || name == "local-sgd" ||
+  } else if (point.scenario.schedule.pace.cycle > 1 || name == "lasgd" || name == "sgp" || name == "sasgd" || name == "local-sgd" ||
              name == "downpour" || name == "eamsgd") {
     CHECK(bytes == doctest::Approx(model * m.communications_per_iteration).epsilon(1e-9));
   } else {

@@ -42,8 +42,8 @@ void check_same(const Metrics& a, const Metrics& b, double precision) {
 Point make(std::mt19937& random, const Cluster& cluster, const Json& schedule, const std::string& all_reduce, Fidelity fidelity) {
   Point point = make_point(random_trace(random, 5), cluster, schedule, all_reduce);
   point.scenario.fidelity = fidelity;
-  point.scenario.warmup = point.scenario.schedule.cycle;
-  point.scenario.measured = 2 * point.scenario.schedule.cycle;
+  point.scenario.warmup = point.scenario.schedule.pace.cycle;
+  point.scenario.measured = 2 * point.scenario.schedule.pace.cycle;
   return point;
 }
 

@@ -18,7 +18,8 @@ Job small_job(int ranks, Program program) {
   job.profile.gradients = {{"b.weight", Bytes(100), Seconds(0.5), 1}, {"a.weight", Bytes(300), Seconds(2), 0}};
   job.profile.forward = Seconds(1);
   job.profile.backward = Seconds(2);
-  job.collective = [](Operation, Bytes) { return CollectiveTime{Seconds(0.5), Seconds(0)}; };
+  job.model = AlphaBeta{[](Operation, const Communicator&, Bytes) { return CollectiveTime{Seconds(0.5), Seconds(0)}; }};
+  job.streams = {{Communicator(ranks), {}}};
   job.ranks = ranks;
   job.warmup = 1;
   job.measured = 4;
@@ -26,7 +27,7 @@ Job small_job(int ranks, Program program) {
 }
 
 SharedPayload payload(const std::string& label, int tensor, double bytes) {
-  return std::make_shared<Payload>(Payload{label, {{tensor, Bytes(0), Bytes(bytes)}}, Bytes(bytes)});
+  return std::make_shared<Payload>(Payload{label, {{tensor, Bytes(bytes)}}, Bytes(bytes)});
 }
 
 Cluster star(int nodes) {
@@ -47,7 +48,8 @@ std::string simulate_apart(const std::vector<Job>& jobs, const std::function<std
       1, 1,
       [&](int) {
         const Cluster cluster = star(nodes);
-        return look(simulate(jobs, Network(cluster, 1, 0, {}, Bytes(1))));
+        Network network(cluster, 1, 0, {}, Bytes(1));
+        return look(simulate(jobs, network));
       },
       [&](int, const Outcome& outcome) {
         result = outcome.ok ? outcome.result : "error: " + outcome.error;
@@ -87,7 +89,7 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
     CHECK(iteration_time(small_job(4, program)) == "3.500000");
   }
 
-  TEST_CASE("collectives queue on the Stream, and forward can go layer by layer") {
+  TEST_CASE("collectives queue on a stream, and forward can go layer by layer") {
     const Program program = [](Worker& worker) {
       while (worker.next_step()) {
         worker.forward(0);
@@ -109,13 +111,15 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
         const Handle moving = worker.post(first, worker.step());
         worker.backward();
         const Handle ordinary = worker.post(second, worker.step());
-        const Handle urgent = worker.post(third, worker.step(), -1.0);
+        const Handle urgent = worker.post(third, worker.step(), {.priority = -1.0});
         worker.wait(moving);
         worker.wait(urgent);
         worker.wait(ordinary);
       }
     };
-    const std::string order = simulate_apart({small_job(2, program)}, [](const Timeline& timeline) {
+    Job job = small_job(2, program);
+    job.streams.front().rules.by_priority = true;
+    const std::string order = simulate_apart({job}, [](const Timeline& timeline) {
       std::string labels;
       for (std::size_t i = 0; i < 3; ++i) labels += timeline.front().collectives[i].payload->label + ' ';
       return labels;
@@ -207,7 +211,7 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
       }
     };
     Job slow = small_job(2, program);
-    slow.collective = [](Operation, Bytes) { return CollectiveTime{Seconds(7), Seconds(0)}; };
+    slow.model = AlphaBeta{[](Operation, const Communicator&, Bytes) { return CollectiveTime{Seconds(7), Seconds(0)}; }};
     const std::string text = simulate_apart({small_job(3, program), slow}, [](const Timeline& timeline) {
       return std::to_string(measure(timeline[0], 1).iteration.value) + ' ' + std::to_string(measure(timeline[1], 1).iteration.value);
     });
@@ -267,7 +271,7 @@ TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a numb
         worker.forward();
         worker.backward();
         const Handle handle = worker.post(second, worker.step());
-        if (worker.rank() == 0) worker.wait(handle + 1);
+        if (worker.rank() == 0) worker.wait(Handle{0, handle.ticket + 1});
         worker.wait(handle);
       }
     };

@@ -15,10 +15,10 @@ const std::vector<std::string> names = {"s-sgd", "wfbp", "sync-easgd", "mg-wfbp"
 std::string any(std::mt19937& random, const std::vector<std::string>& list) { return list[random() % list.size()]; }
 
 Point random_point(std::mt19937& random, int most_layers) {
-  std::vector<std::string> algorithms;
-  for (const Collective& row : collectives()) algorithms.emplace_back(row.name);
+  std::vector<std::string> all_reduces;
+  for (const Algorithm& row : algorithms()) all_reduces.emplace_back(row.name);
   const int nodes = std::uniform_int_distribution<int>(2, 40)(random);
-  return make_point(random_trace(random, most_layers), random_cluster(random, nodes), any(random, names), any(random, algorithms));
+  return make_point(random_trace(random, most_layers), random_cluster(random, nodes), any(random, names), any(random, all_reduces));
 }
 
 double iteration_s(const Point& point) { return run(point).metrics.iteration.value; }
@@ -35,11 +35,10 @@ TEST_SUITE("Does the engine agree with closed forms and with itself?") {
       const Trace trace = random_trace(random, 40);
       const Cluster cluster = random_cluster(random, 8);
       const StepProfile profile = step_profile(trace, Granularity::tensor);
-      const CostLine cost = all_reduce_cost(cluster, collectives().front(), 8);
-      const std::vector<Grouping> groupings = {
-          group_s_sgd(profile, cost),           group_wfbp(profile, cost),
-          group_sync_easgd(profile, cost),      group_mg_wfbp(profile, cost),
-          group_mg_wfbp_optimal(profile, cost), group_fusion(profile, Bytes(1 << 20), Bytes(25 << 20))};
+      const CostLine cost = all_reduce_cost(cluster, ring(), 8);
+      const std::vector<Grouping> groupings = {group_s_sgd(profile, cost),           group_wfbp(profile, cost),
+                                               group_sync_easgd(profile, cost),      group_mg_wfbp(profile, cost),
+                                               group_mg_wfbp_optimal(profile, cost), Fusion()(profile, cost)};
       const std::size_t schedule = random() % names.size();
       CAPTURE(names[schedule]);
       const Seconds end = std::max(profile.backward, communication_end(groupings[schedule], profile, cost));

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "scenario/scenario.hpp"
-#include "simctl/point.hpp"
+#include "study/point.hpp"
 
 namespace syncopate::testing {
 

@@ -1,13 +1,13 @@
 #include <doctest/doctest.h>
 
 #include "cluster/cluster.hpp"
-#include "collective/collectives.hpp"
+#include "collective/algorithms.hpp"
 
 using namespace syncopate;
 
 namespace {
 
-const Collective& collective(const std::string& name) {
+const Algorithm& collective(const std::string& name) {
   const Document document(name, "test");
   return *read_all_reduce(Field(document)).algorithm;
 }
@@ -54,32 +54,32 @@ TEST_SUITE("Does an all-reduce cost what the closed forms say?") {
     for (const Row& row : table) {
       CAPTURE(row.name);
       CAPTURE(row.ranks);
-      const CostLine line = cost_line(collective(row.name).cost, row.ranks, wire);
+      const CostLine line = cost_line(collective(row.name).all_reduce, row.ranks, wire);
       CHECK(line.a.value == doctest::Approx(row.a).epsilon(1e-14));
       CHECK(line.b.value == doctest::Approx(row.b).epsilon(1e-14));
       CHECK(line(Bytes(1e6)).value == doctest::Approx(row.a + 1e6 * row.b).epsilon(1e-14));
     }
-    for (const Collective& row : collectives()) CHECK(cost_line(row.cost, 1, wire)(Bytes(1e9)) == Seconds(0));
+    for (const Algorithm& row : algorithms()) CHECK(cost_line(row.all_reduce, 1, wire)(Bytes(1e9)) == Seconds(0));
   }
 
   TEST_CASE("the table's double binary tree is below the all-reduce bound, as its row says") {
     const LinkCost free_reduction = {Seconds(0), SecondsPerByte(beta_s), SecondsPerByte(0)};
-    CHECK(cost_line(collective("double-binary-tree").cost, 64, free_reduction).b < SecondsPerByte(2.0 * 63 / 64 * beta_s));
+    CHECK(cost_line(collective("double-binary-tree").all_reduce, 64, free_reduction).b < SecondsPerByte(2.0 * 63 / 64 * beta_s));
   }
 }
 
 TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
   TEST_CASE("a line made from the closed form is carried back onto it, whatever the algorithms") {
-    for (const Collective& from : collectives()) {
+    for (const Algorithm& from : algorithms()) {
       Cluster cluster = cluster_with_fit(std::string(from.name), 8);
       cluster.reduce = wire.gamma;
-      cluster.fit->line = cost_line(from.cost, 8, wire);
-      for (const Collective& to : collectives()) {
+      cluster.fit->line = cost_line(from.all_reduce, 8, wire);
+      for (const Algorithm& to : algorithms()) {
         for (const int ranks : {1, 2, 7, 64, 2048}) {
           CAPTURE(from.name);
           CAPTURE(to.name);
           CAPTURE(ranks);
-          const CostLine expected = cost_line(to.cost, ranks, wire);
+          const CostLine expected = cost_line(to.all_reduce, ranks, wire);
           const CostLine line = all_reduce_cost(cluster, to, ranks);
           CHECK(line.a.value == doctest::Approx(expected.a.value).epsilon(1e-12));
           CHECK(line.b.value == doctest::Approx(expected.b.value).epsilon(1e-12));

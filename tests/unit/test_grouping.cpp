@@ -68,10 +68,10 @@ TEST_SUITE("Do the groupings do what their papers say?") {
 
   TEST_CASE("buckets are closed by the tensor that reaches their size") {
     const StepProfile profile = profile_of({1, 2, 3, 4, 5, 6}, {5, 5, 8, 8, 8, 1});
-    const Grouping groups = group_fusion(profile, Bytes(10), Bytes(20));
+    const Grouping groups = Fusion{Bytes(10), Bytes(20)}(profile, {});
     CHECK(groups == Grouping{{0, 1, Seconds(2)}, {2, 4, Seconds(5)}, {5, 5, Seconds(6)}});
-    CHECK(group_fusion(profile, Bytes(1), Bytes(1)) == group_wfbp(profile, line(1, 1)));
-    CHECK(group_fusion(profile, Bytes(1e9), Bytes(1e9)) == Grouping{{0, 5, Seconds(6)}});
+    CHECK(Fusion{Bytes(1), Bytes(1)}(profile, {}) == group_wfbp(profile, line(1, 1)));
+    CHECK(Fusion{Bytes(1e9), Bytes(1e9)}(profile, {}) == Grouping{{0, 5, Seconds(6)}});
   }
 
   TEST_CASE("without a start-up cost nothing is worth merging; with nothing else all of it is") {
@@ -101,7 +101,7 @@ TEST_SUITE("Do the invariants of the groupings hold on random traces?") {
       CHECK(greedy <= sync_easgd * slack);
       CHECK(wfbp <= s_sgd * slack);
       CHECK(sync_easgd <= s_sgd * slack);
-      CHECK(optimal <= end(group_fusion(profile, Bytes(1 << 20), Bytes(25 << 20))) * slack);
+      CHECK(optimal <= end(Fusion{Bytes(1 << 20), Bytes(25 << 20)}(profile, {})) * slack);
     }
   }
 
@@ -123,10 +123,9 @@ TEST_SUITE("Do the invariants of the groupings hold on random traces?") {
     for (int i = 0; i < 300; ++i) {
       CAPTURE(i);
       const auto [profile, cost] = random_case(random, 40);
-      const std::vector<Grouping> groupings = {
-          group_s_sgd(profile, cost),           group_wfbp(profile, cost),
-          group_sync_easgd(profile, cost),      group_mg_wfbp(profile, cost),
-          group_mg_wfbp_optimal(profile, cost), group_fusion(profile, Bytes(1 << 20), Bytes(25 << 20))};
+      const std::vector<Grouping> groupings = {group_s_sgd(profile, cost),           group_wfbp(profile, cost),
+                                               group_sync_easgd(profile, cost),      group_mg_wfbp(profile, cost),
+                                               group_mg_wfbp_optimal(profile, cost), Fusion{Bytes(1 << 20), Bytes(25 << 20)}(profile, {})};
       for (const Grouping& grouping : groupings) {
         std::size_t next = 0;
         for (const GradientGroup& group : grouping) {

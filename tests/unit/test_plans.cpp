@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "collective/collectives.hpp"
+#include "collective/algorithms.hpp"
 #include "collective/plan_times.hpp"
 
 using namespace syncopate;
@@ -44,7 +44,7 @@ class Symbols {
       for (int repeat = 0; repeat < stage.repeats; ++repeat) {
         const auto before = data_;
         for (Message message : stage.messages) {
-          message.part = next_part(plan_, message.part, static_cast<long>(repeat) * stage.shift);
+          message.part = next(stage, message.part, static_cast<long>(repeat) * stage.shift);
           move(before, stage, message);
         }
       }
@@ -65,11 +65,21 @@ class Symbols {
  private:
   std::size_t parts() const { return static_cast<std::size_t>(plan_.parts); }
 
+  /// The part that comes `steps` after `part` round what a message of the stage goes round: a block or, between nodes, a rank's share of
+  /// it.
+  int next(const Stage& stage, int part, long steps) const {
+    const int round = stage.inside ? plan_.block : plan_.block / plan_.node_size;
+    const int first = part - part % round;
+    const auto moved = static_cast<int>((part - first + steps) % round);
+    return first + (moved < 0 ? moved + round : moved);
+  }
+
   void move(const std::vector<std::vector<Contributions>>& before, const Stage& stage, const Message& message) {
     const int ranks = stage.inside ? 1 : plan_.node_size;  // of the node, that each move their share
-    for (int i = 0; i < message.parts; ++i) {
-      const auto part = static_cast<std::size_t>(next_part(plan_, message.part, i));
+    for (int i = 0; i < message.parts / ranks; ++i) {
       for (int share = 0; share < ranks; ++share) {
+        const int its_part = next(stage, message.part, i) + share * (plan_.block / plan_.node_size);
+        const auto part = static_cast<std::size_t>(its_part);
         const Contributions& carried = before[static_cast<std::size_t>(message.from) + static_cast<std::size_t>(share)][part];
         Contributions& own = data_[static_cast<std::size_t>(message.to) + static_cast<std::size_t>(share)][part];
         for (std::size_t rank = 0; rank < own.size(); ++rank) own[rank] = stage.reduces ? own[rank] + carried[rank] : carried[rank];
@@ -121,13 +131,13 @@ double seconds(const Plan& plan, double alpha, double beta, double gamma, double
   return times.from_equal_starts(Bytes(bytes)).value;
 }
 
-int chunks_for(const Collective& collective) { return collective.is_pipelined ? 7 : 1; }
+int chunks_for(const Algorithm& collective) { return collective.is_pipelined ? 7 : 1; }
 
 }  // namespace
 
 TEST_SUITE("Does every Plan do what its operation says, with the textbook's bytes?") {
   TEST_CASE("all-reduce: every rank ends with every contribution exactly once") {
-    for (const Collective& collective : collectives()) {
+    for (const Algorithm& collective : algorithms()) {
       for (const int ranks : sizes) {
         for (const int chunks : {chunks_for(collective), collective.takes_chunks ? 3 : 1}) {
           CAPTURE(collective.name);
@@ -148,7 +158,7 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
   }
 
   TEST_CASE("reduce-scatter: every part is complete at one rank, and each rank has one") {
-    for (const Collective& collective : collectives()) {
+    for (const Algorithm& collective : algorithms()) {
       for (const int ranks : sizes) {
         CAPTURE(collective.name);
         CAPTURE(ranks);
@@ -164,7 +174,7 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
   }
 
   TEST_CASE("all-gather: every rank ends with every rank's part") {
-    for (const Collective& collective : collectives()) {
+    for (const Algorithm& collective : algorithms()) {
       for (const int ranks : sizes) {
         CAPTURE(collective.name);
         CAPTURE(ranks);
@@ -180,7 +190,7 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
   }
 
   TEST_CASE("broadcast: every rank ends with what rank 0 has") {
-    for (const Collective& collective : collectives()) {
+    for (const Algorithm& collective : algorithms()) {
       for (const int ranks : sizes) {
         for (const int chunks : {1, 4}) {
           CAPTURE(collective.name);
@@ -197,50 +207,57 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
     }
   }
 
-  TEST_CASE("two levels: inside the nodes, among them, inside again") {
-    for (const Collective& collective : collectives()) {
-      for (const int nodes : {2, 3, 4, 7, 8}) {
+  TEST_CASE("two levels: inside the nodes, among them, inside again, whatever the operation") {
+    for (const Algorithm& algorithm : algorithms()) {
+      for (const int nodes : {1, 2, 3, 4, 7, 8}) {
         for (const int gpus : {2, 3, 8}) {
           for (const int chunks : {1, 2, 5}) {
-            CAPTURE(collective.name);
+            CAPTURE(algorithm.name);
             CAPTURE(nodes);
             CAPTURE(gpus);
             CAPTURE(chunks);
             const int ranks = nodes * gpus;
-            const Plan plan = two_level_plan(Operation::all_reduce, nodes, gpus, collective.plan, chunks_for(collective), chunks);
-            CHECK(one_message_each(plan));
-            Symbols symbols(plan);
-            symbols.fill([](int, int) { return true; });
-            symbols.run();
-            CHECK(symbols.hold([&](int /*part*/) { return everybody(ranks); }));
+            const auto moved = [&](Operation operation, auto&& owner, auto&& look) {
+              const Plan plan = two_level_plan(operation, nodes, gpus, algorithm.plan, chunks_for(algorithm), chunks);
+              CHECK(one_message_each(plan));
+              Symbols symbols(plan);
+              // The j-th rank of node i owns, of every block's j-th share, the i-th part of as many as there are nodes.
+              const int share = plan.block / gpus;
+              const int per_node = std::max(1, share / nodes);
+              const auto owns = [&](int rank, int part) {
+                const int within = part % plan.block;
+                return within / share == rank % gpus && (within % share) / per_node == rank / gpus;
+              };
+              symbols.fill([&](int rank, int part) { return owner(rank, part, owns); });
+              symbols.run();
+              look(plan, symbols, owns);
+            };
+            const auto all = [](int, int, const auto&) { return true; };
+            const auto own = [](int rank, int part, const auto& owns) { return owns(rank, part); };
+            moved(Operation::all_reduce, all,
+                  [&](const Plan&, Symbols& symbols, const auto&) { CHECK(symbols.hold([&](int /*part*/) { return everybody(ranks); })); });
+            moved(
+                Operation::broadcast, [](int rank, int, const auto&) { return rank == 0; },
+                [&](const Plan&, Symbols& symbols, const auto&) { CHECK(symbols.hold([&](int) { return only(0, ranks); })); });
+            moved(Operation::reduce_scatter, all, [&](const Plan& plan, Symbols& symbols, const auto& owns) {
+              for (int rank = 0; rank < ranks; ++rank) {
+                for (int part = 0; part < plan.parts; ++part) {
+                  if (owns(rank, part)) CHECK(symbols.at(rank, part) == everybody(ranks));
+                }
+              }
+            });
+            moved(Operation::all_gather, own, [&](const Plan& plan, Symbols& symbols, const auto& owns) {
+              CHECK(symbols.hold([&](int part) {
+                for (int rank = 0; rank < ranks; ++rank) {
+                  if (owns(rank, part)) return only(rank, ranks);
+                }
+                return Contributions(static_cast<std::size_t>(plan.ranks));
+              }));
+            });
           }
         }
       }
     }
-  }
-
-  TEST_CASE("a push goes to every server once and a pull comes from each; a client keeps its own part") {
-    for (const std::vector<int>& servers : {std::vector<int>{8}, std::vector<int>{8, 9, 10}, std::vector<int>{0, 1, 2, 3}}) {
-      for (const int client : {0, 3, 7}) {
-        const Plan push = push_plan(11, client, servers);
-        const Plan pull = pull_plan(11, client, servers);
-        const bool colocated = std::count(servers.begin(), servers.end(), client) > 0;
-        const auto shares = static_cast<double>(servers.size());
-        CHECK(sent(push) == doctest::Approx((shares - (colocated ? 1.0 : 0.0)) / shares));
-        CHECK(count_messages(push) == count_messages(pull));
-        for (std::size_t i = 0; i < push.stages.front().messages.size(); ++i) {
-          const Message& there = push.stages.front().messages[i];
-          const Message& back = pull.stages.front().messages[i];
-          CHECK(there.from == client);
-          CHECK(there.from == back.to);
-          CHECK(there.to == back.from);
-          CHECK(servers[static_cast<std::size_t>(there.part)] == there.to);
-        }
-      }
-    }
-    const Plan peer = peer_plan(4, 1, 3);
-    CHECK(count_messages(peer) == 1.0);
-    CHECK(sent(peer) == 1.0);
   }
 }
 
@@ -251,12 +268,12 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
   constexpr double bytes = 1.7e7;
 
   TEST_CASE("equal links, equal starts: alpha-beta, but for the double tree") {
-    for (const Collective& collective : collectives()) {
+    for (const Algorithm& collective : algorithms()) {
       if (collective.is_pipelined) continue;
       for (const int ranks : {2, 4, 8, 16, 32, 64}) {
         CAPTURE(collective.name);
         CAPTURE(ranks);
-        const CostLine line = cost_line(collective.cost, ranks, {Seconds(alpha), SecondsPerByte(beta), SecondsPerByte(gamma)});
+        const CostLine line = cost_line(collective.all_reduce, ranks, {Seconds(alpha), SecondsPerByte(beta), SecondsPerByte(gamma)});
         CHECK(seconds(collective.plan(Operation::all_reduce, ranks, 1), alpha, beta, gamma, bytes) ==
               doctest::Approx(line(Bytes(bytes)).value).epsilon(1e-12));
       }
@@ -265,11 +282,11 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
 
   TEST_CASE("any number of ranks: ring, and halving/doubling in as many rounds as log2 rounded up") {
     for (const std::size_t row : {0U, 3U}) {
-      const Collective& collective = collectives()[row];
+      const Algorithm& collective = algorithms()[row];
       for (const int ranks : {3, 5, 6, 7, 12, 33, 100}) {
         CAPTURE(collective.name);
         CAPTURE(ranks);
-        const CostLine line = cost_line(collective.cost, ranks, {Seconds(alpha), SecondsPerByte(beta), SecondsPerByte(gamma)});
+        const CostLine line = cost_line(collective.all_reduce, ranks, {Seconds(alpha), SecondsPerByte(beta), SecondsPerByte(gamma)});
         // Its rounds are of several sizes, whose reductions need not all be waited for.
         CHECK(seconds(collective.plan(Operation::all_reduce, ranks, 1), alpha, beta, 0.0, bytes) ==
               doctest::Approx(line.a.value + 2.0 * (ranks - 1) / ranks * beta * bytes).epsilon(1e-12));
@@ -292,7 +309,7 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
 
   TEST_CASE("in lock-step one rank gives what all give") {
     int in_lockstep = 0;
-    for (const Collective& collective : collectives()) {
+    for (const Algorithm& collective : algorithms()) {
       for (const int nodes : {2, 3, 4, 8, 12}) {
         for (const int gpus : {1, 2, 4}) {
           for (const Operation operation : {Operation::all_reduce, Operation::all_gather}) {
@@ -361,7 +378,7 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
   TEST_CASE("starting later never ends earlier, and all as much later ends as much later") {
     std::mt19937 random(4);
     for (int i = 0; i < 300; ++i) {
-      const Collective& collective = collectives()[static_cast<std::size_t>(i) % collectives().size()];
+      const Algorithm& collective = algorithms()[static_cast<std::size_t>(i) % algorithms().size()];
       const int ranks = std::uniform_int_distribution<int>(2, 20)(random);
       CAPTURE(collective.name);
       CAPTURE(ranks);

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "cluster/costs.hpp"
+#include "cluster/alpha_beta.hpp"
 
 using namespace syncopate;
 
@@ -35,7 +35,7 @@ TEST_SUITE("Is a ring over unequal links timed right?") {
   TEST_CASE("over equal links it is the closed form") {
     for (const int ranks : {2, 3, 4, 8, 33}) {
       const std::vector<Hop> hops(static_cast<std::size_t>(ranks), Hop{Seconds(2e-4), SecondsPerByte(3e-9)});
-      const CostLine line = cost_line(collectives().front().cost, ranks, {Seconds(2e-4), SecondsPerByte(3e-9), SecondsPerByte(1e-10)});
+      const CostLine line = cost_line(ring().all_reduce, ranks, {Seconds(2e-4), SecondsPerByte(3e-9), SecondsPerByte(1e-10)});
       for (const double bytes : {0.0, 1e3, 1e8}) {
         CHECK(ring_all_reduce(hops, Bytes(bytes), SecondsPerByte(1e-10)).value == doctest::Approx(line(Bytes(bytes)).value).epsilon(1e-12));
       }
@@ -118,16 +118,16 @@ TEST_SUITE("What do collectives of several GPUs per node cost?") {
     cluster.gpus_per_node = 8;
     cluster.link = {Rate(1e9), Seconds(1e-4)};
     cluster.intra_node = {Rate(1e10), Seconds(1e-6)};
-    const CollectiveCosts costs(cluster, collectives().front(), RankKind::gpu, Bytes(1e6));
+    const CollectiveCosts costs(cluster, ring(), Communicator(32), 8, {});
     // 14 messages of an eighth inside, 6 of a quarter outside.
     CHECK(costs(Operation::all_reduce, Bytes(8e6)).latency.value == doctest::Approx(14e-6 + 6e-4));
     CHECK(costs(Operation::all_reduce, Bytes(8e6)).transfer.value == doctest::Approx(14 * 1e-4 + 6 * 2e-3));
     // Each node's 8 x 1 MB pass three links outside, then each GPU passes on what its node's others lack: 7 times 4 MB.
-    CHECK(costs(Operation::all_gather, Bytes(1e6)).latency.value == doctest::Approx(7e-6 + 3e-4));
-    CHECK(costs(Operation::all_gather, Bytes(1e6)).transfer.value == doctest::Approx(7 * 4e-4 + 3 * 8e-3));
-    const CollectiveCosts nodes(cluster, collectives().front(), RankKind::node, Bytes(1e6));
+    CHECK(costs(Operation::all_gather, Bytes(32e6)).latency.value == doctest::Approx(7e-6 + 3e-4));
+    CHECK(costs(Operation::all_gather, Bytes(32e6)).transfer.value == doctest::Approx(7 * 4e-4 + 3 * 8e-3));
+    const CollectiveCosts nodes(cluster, ring(), Communicator(4), 1, {});
     CHECK(nodes(Operation::all_reduce, Bytes(8e6)).transfer.value == doctest::Approx(6 * 2e-3));
-    CHECK(nodes.within_node()(Bytes(8e6)).value == doctest::Approx(14e-6 + 14 * 1e-4));
+    CHECK(all_reduce_within_node(cluster)(Bytes(8e6)).value == doctest::Approx(14e-6 + 14 * 1e-4));
   }
 
   TEST_CASE("a fit is carried to all ranks and replaces both levels") {
@@ -136,9 +136,9 @@ TEST_SUITE("What do collectives of several GPUs per node cost?") {
     cluster.gpus_per_node = 4;
     cluster.link = {Rate(1), Seconds(1)};
     cluster.intra_node = {Rate(1), Seconds(1)};
-    cluster.fit = Fit{{Seconds(9e-4), SecondsPerByte(7e-10)}, 16, &collectives().front()};
-    const CollectiveCosts costs(cluster, collectives().front(), RankKind::gpu, Bytes(1e6));
-    CHECK(costs.all_reduce_line().a.value == doctest::Approx(9e-4));
-    CHECK(costs.all_reduce_line().b.value == doctest::Approx(7e-10));
+    cluster.fit = Fit{{Seconds(9e-4), SecondsPerByte(7e-10)}, 16, &ring()};
+    const CollectiveCosts costs(cluster, ring(), Communicator(16), 4, {});
+    CHECK(costs.all_reduce_line(Bytes(1e6)).a.value == doctest::Approx(9e-4));
+    CHECK(costs.all_reduce_line(Bytes(1e6)).b.value == doctest::Approx(7e-10));
   }
 }

@@ -1,4 +1,4 @@
-#include "metrics/links.hpp"
+#include "study/links.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@ namespace {
 /// Adds up bytes by link.
 class Loads {
  public:
-  explicit Loads(const Network& network) : network_(network) {}
+  explicit Loads(Network& network) : network_(network) {}
 
   void add(std::size_t link, Bytes bytes) {
     if (link >= bytes_.size()) bytes_.resize(link + 1);
@@ -24,22 +24,16 @@ class Loads {
   const std::vector<Bytes>& bytes() const { return bytes_; }
 
  private:
-  const Network& network_;
+  Network& network_;
   std::vector<Bytes> bytes_;
 };
 
-/// The share of the interval that lies in the window.
-double share_inside(const Interval& interval, const Window& window) {
-  const Seconds inside = std::min(interval.end, window.close) - std::max(interval.start, window.open);
-  if (inside < Seconds(0)) return 0.0;
-  return interval.end > interval.start ? inside / (interval.end - interval.start) : 1.0;
-}
-
 void add_collectives(const JobTimeline& timeline, PlannedCollectives& planned, Loads& loads) {
-  std::map<const PlannedCollective*, Bytes> moved;  // by plan, of what it divides into parts
+  std::map<const PlannedCollective*, Bytes> moved;  // of the plan
   for (const CollectiveSpan& span : timeline.collectives) {
-    const PlannedCollective& collective = planned(span.operation, span.payload->bytes);
-    moved[&collective] += share_inside({span.start, span.end}, timeline.window) * all_data(collective.plan, span.payload->bytes);
+    const Communicator& communicator = timeline.streams[static_cast<std::size_t>(span.stream)];
+    const PlannedCollective& collective = planned(span.operation, communicator, span.payload->bytes);
+    moved[&collective] += timeline.window.share({span.start, span.end}) * span.payload->bytes;
   }
   for (const auto& [collective, data] : moved) {
     for (std::size_t link = 0; link < collective->loads.size(); ++link) loads.add(link, collective->loads[link] * data);
@@ -66,19 +60,18 @@ void add_peer_traffic(const JobTimeline& timeline, int ranks, Loads& loads) {
 
 }  // namespace
 
-std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, PlannedCollectives& planned, int ranks, const std::vector<int>& servers,
-                                    std::size_t most) {
-  Loads loads(planned.network());
-  add_collectives(timeline, planned, loads);
-  if (!timeline.server_traffic.empty()) add_server_traffic(timeline, ranks, servers, loads);
-  add_peer_traffic(timeline, ranks, loads);
+std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, Setup& setup, std::size_t most) {
+  Loads loads(setup.network());
+  add_collectives(timeline, setup.planned(), loads);
+  if (!timeline.server_traffic.empty()) add_server_traffic(timeline, setup.ranks(), setup.server_ranks(), loads);
+  add_peer_traffic(timeline, setup.ranks(), loads);
 
   const Seconds window = timeline.window.close - timeline.window.open;
   std::vector<LinkLoad> links;
   for (std::size_t link = 0; link < loads.bytes().size(); ++link) {
     const Bytes bytes = loads.bytes()[link];
     if (bytes == Bytes(0)) continue;
-    const NetworkLink& its = planned.network().links()[link];
+    const NetworkLink& its = setup.network().links()[link];
     links.push_back({its.name, its.bandwidth, bytes, bytes / (its.bandwidth * window)});
   }
   // A rounding error does not make one link busier than another.

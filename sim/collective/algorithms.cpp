@@ -1,4 +1,4 @@
-#include "collective/collectives.hpp"
+#include "collective/algorithms.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/choice.hpp"
-#include "collective/collective.hpp"
+#include "collective/payload.hpp"
 
 namespace syncopate {
 
@@ -18,41 +18,62 @@ namespace {
 double lg(int ranks) { return std::bit_width(static_cast<unsigned>(ranks) - 1U); }
 double one(int /*ranks*/) { return 1.0; }
 double twice_lg(int ranks) { return 2.0 * lg(ranks); }
+double others(int ranks) { return ranks - 1.0; }
+double twice_others(int ranks) { return 2.0 * others(ranks); }
 double all_but_one(int ranks) { return (ranks - 1.0) / ranks; }
 
+constexpr ClosedForm halving = {lg, all_but_one, 1.0, 1.0};
+constexpr ClosedForm doubling = {lg, all_but_one, 1.0, 0.0};
+constexpr ClosedForm down_a_tree = {lg, lg, 1.0, 0.0};
+
 constexpr std::array table = {
-    Collective{"ring",
-               "reduce-scatter, then all-gather, round a ring: the least bytes, 2(N-1) latencies",
-               {[](int ranks) { return 2.0 * (ranks - 1); }, all_but_one, 2.0, [](int ranks) { return ranks - 1.0; }},
-               ring_plan,
-               false,
-               false,
-               ""},
-    Collective{"binary-tree",
-               "reduce to a root, then broadcast, along a binomial tree",
-               {twice_lg, lg, 2.0, lg},
-               binary_tree_plan,
-               false,
-               true,
-               ""},
-    Collective{"recursive-doubling",
-               "exchange everything with partners 1, 2, 4, ... ranks away: the fewest latencies",
-               {lg, lg, 1.0, lg},
-               recursive_doubling_plan,
-               false,
-               false,
-               ""},
-    Collective{"halving-doubling",
-               "reduce-scatter by recursive halving, then all-gather by doubling",
-               {twice_lg, all_but_one, 2.0, lg},
-               halving_doubling_plan,
-               false,
-               false,
-               ""},
-    Collective{
+    Algorithm{"ring",
+              "reduce-scatter, then all-gather, round a ring: the least bytes, 2(N-1) latencies",
+              {twice_others, all_but_one, 2.0, 1.0},
+              {others, all_but_one, 1.0, 1.0},
+              {others, all_but_one, 1.0, 0.0},
+              {others, all_but_one, 2.0, 0.0},
+              ring_plan,
+              false,
+              false,
+              ""},
+    Algorithm{"binary-tree",
+              "reduce to a root, then broadcast, along a binomial tree",
+              {twice_lg, lg, 2.0, 1.0},
+              halving,
+              doubling,
+              down_a_tree,
+              binary_tree_plan,
+              false,
+              true,
+              ""},
+    Algorithm{"recursive-doubling",
+              "exchange everything with partners 1, 2, 4, ... ranks away: the fewest latencies",
+              {lg, lg, 1.0, 1.0},
+              halving,
+              doubling,
+              down_a_tree,
+              recursive_doubling_plan,
+              false,
+              false,
+              ""},
+    Algorithm{"halving-doubling",
+              "reduce-scatter by recursive halving, then all-gather by doubling",
+              {twice_lg, all_but_one, 2.0, 1.0},
+              halving,
+              doubling,
+              down_a_tree,
+              halving_doubling_plan,
+              false,
+              false,
+              ""},
+    Algorithm{
         "double-binary-tree",
         "two trees with half of the bytes each, pipelined; alpha-beta counts them as the MG-WFBP paper does",
-        {twice_lg, one, 1.0, lg},
+        {twice_lg, one, 1.0, 1.0},
+        halving,
+        doubling,
+        down_a_tree,
         double_binary_tree_plan,
         true,
         true,
@@ -61,9 +82,9 @@ constexpr std::array table = {
 
 constexpr std::string_view two_level = "two-level";
 
-const Collective& read_between(const Field& field) {
+const Algorithm& read_between(const Field& field) {
   if (field.json() == two_level) field.fail("the algorithm among the nodes, such as \"ring\"");
-  return choose(field, collectives());
+  return choose(field, algorithms());
 }
 
 }  // namespace
@@ -78,15 +99,27 @@ std::string_view to_string(Operation operation) {
   return "?";
 }
 
-std::span<const Collective> collectives() { return table; }
+const ClosedForm& Algorithm::form(Operation operation) const {
+  switch (operation) {
+    case Operation::all_reduce: return all_reduce;
+    case Operation::reduce_scatter: return reduce_scatter;
+    case Operation::all_gather: return all_gather;
+    case Operation::broadcast: break;
+  }
+  return broadcast;
+}
 
-AllReduce default_all_reduce() { return {&table.front(), std::string(table.front().name), false, Bytes(0)}; }
+std::span<const Algorithm> algorithms() { return table; }
+
+const Algorithm& ring() { return table.front(); }
+
+AllReduce default_all_reduce() { return {&ring(), std::string(ring().name), false, Bytes(0)}; }
 
 AllReduce read_all_reduce(const Field& field) {
   AllReduce all_reduce = default_all_reduce();
   if (!field.json().is_object()) {
     all_reduce.two_level = field.json() == two_level;
-    if (!all_reduce.two_level) all_reduce.algorithm = &choose(field, collectives());
+    if (!all_reduce.two_level) all_reduce.algorithm = &choose(field, algorithms());
     all_reduce.name = field.text();
     return all_reduce;
   }
@@ -96,7 +129,7 @@ AllReduce read_all_reduce(const Field& field) {
   if (all_reduce.two_level) {
     if (const auto between = fields.find("between")) all_reduce.algorithm = &read_between(*between);
   } else {
-    all_reduce.algorithm = &choose(name, collectives());
+    all_reduce.algorithm = &choose(name, algorithms());
   }
   all_reduce.name = name.text();
   if (const auto chunk = fields.find("chunk")) {
@@ -110,7 +143,8 @@ AllReduce read_all_reduce(const Field& field) {
   return all_reduce;
 }
 
-Chunks chunks_of(const AllReduce& all_reduce, int nodes, Bytes bytes) {
+Chunks chunks_of(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Bytes vector) {
+  const Bytes bytes = contribution(operation, vector, nodes * ranks_per_node);
   constexpr double most_messages = 1 << 22;  // between nodes; where there were more, chunks are larger
   const bool pipelined = all_reduce.algorithm->is_pipelined;
   Chunks chunks;

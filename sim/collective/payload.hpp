@@ -9,24 +9,20 @@
 
 namespace syncopate {
 
-/// What a collective does to its ranks' data.
+/// What a collective does to a vector of M bytes. Of a reduce-scatter every member ends with its share of the sum, to an all-gather it
+/// comes with its share; a broadcast spreads what the first member has.
 enum class Operation { all_reduce, reduce_scatter, all_gather, broadcast };
 
 std::string_view to_string(Operation operation);
 
-/// The ranks first, first + stride, ... : all workers of a job, the GPUs of a node, the first GPU of every node.
-struct Group {
-  int first = 0;
-  int count = 1;
-  int stride = 1;
+/// What each of `members` hands over to an operation on a vector of so many bytes.
+constexpr Bytes contribution(Operation operation, Bytes bytes, int members) {
+  return operation == Operation::all_gather ? bytes / members : bytes;
+}
 
-  bool operator==(const Group&) const = default;
-};
-
-/// A part of one gradient: a message is a list of slices, so that tensors can be merged or partitioned.
+/// One gradient or a part of it: a payload is a list of slices, so that tensors can be merged or partitioned.
 struct Slice {
   int tensor = 0;  ///< index into the step profile's gradients
-  Bytes offset;
   Bytes bytes;
 
   bool operator==(const Slice&) const = default;

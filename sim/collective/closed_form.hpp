@@ -30,27 +30,31 @@ struct LinkCost {
   SecondsPerByte gamma;  ///< time to reduce (add) one byte
 };
 
-/// An all-reduce algorithm's closed form: over N ranks, T(M) = rounds·alpha + volume·(transfers·beta + gamma)·M; and that of
-/// the all-gather that goes with it, of m bytes of each rank: gather_rounds·alpha + (N-1)·m·beta.
-/// MG-WFBP, Table 2; R. Thakur et al., "Optimization of collective communication operations in MPICH", 2005.
-struct CostShape {
+/// The time over a ring's or tree's link from one rank to the next.
+struct Hop {
+  Seconds latency;
+  SecondsPerByte beta;
+
+  bool operator==(const Hop&) const = default;
+};
+
+/// An algorithm's closed form for one operation on a vector of M bytes over N ranks: T(M) = rounds·alpha + volume·(transfers·beta +
+/// reductions·gamma)·M. MG-WFBP, Table 2; R. Thakur et al., "Optimization of collective communication operations in MPICH", 2005.
+struct ClosedForm {
   double (*rounds)(int ranks);  ///< messages that follow each other
-  double (*volume)(int ranks);  ///< shares of the M bytes that each rank handles
-  double transfers;             ///< how often a share is sent for each time that it is reduced
-  double (*gather_rounds)(int ranks);
+  double (*volume)(int ranks);  ///< shares of the M bytes that a rank handles ...
+  double transfers;             ///< ... how often each of them is sent ...
+  double reductions;            ///< ... and how often it is added
 };
 
 /// Cost over `ranks` >= 1 ranks; zero for one rank.
-CostLine cost_line(const CostShape& shape, int ranks, const LinkCost& link);
-
-/// All-gather of m bytes of each of `ranks` >= 1 ranks, as a line over m.
-CostLine all_gather_line(const CostShape& shape, int ranks, const LinkCost& link);
+CostLine cost_line(const ClosedForm& form, int ranks, const LinkCost& link);
 
 /// Carries a line that was measured over `from` >= 2 ranks to `to` ranks of the same algorithm, by its own closed form.
-CostLine carry(const CostShape& shape, const CostLine& measured, int from, int to);
+CostLine carry(const ClosedForm& form, const CostLine& measured, int from, int to);
 
 /// The alpha and beta that a line measured over `ranks` >= 2 ranks implies, given gamma. Beta comes out negative when
 /// the line is faster than the reduction alone would allow.
-LinkCost implied_link(const CostShape& shape, const CostLine& measured, int ranks, SecondsPerByte gamma);
+LinkCost implied_link(const ClosedForm& form, const CostLine& measured, int ranks, SecondsPerByte gamma);
 
 }  // namespace syncopate

@@ -1,4 +1,4 @@
-#include "collective/ring.hpp"
+#include "collective/ring_time.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -20,6 +20,18 @@ Seconds ring_time(std::span<const Hop> hops, int messages, Bytes chunk, int redu
     arrived.swap(arrives);
   }
   return links == 0 ? Seconds(0) : *std::max_element(arrived.begin(), arrived.end());
+}
+
+Seconds chain_time(std::span<const Hop> hops, int messages, Bytes chunk) {
+  std::vector<Seconds> arrived(static_cast<std::size_t>(messages));
+  for (const Hop& hop : hops) {
+    Seconds free;
+    for (Seconds& message : arrived) {
+      free = std::max(free, message) + hop.beta * chunk;
+      message = free + hop.latency;
+    }
+  }
+  return arrived.back();
 }
 
 }  // namespace syncopate

@@ -4,14 +4,9 @@
 
 #include "output/row.hpp"
 #include "scenario/scenario.hpp"
+#include "study/setup.hpp"
 
 namespace syncopate {
-
-/// How to simulate a point.
-struct PointOptions {
-  bool shortcuts = true;  ///< off: every worker is simulated and meets SimGrid's clock after every bit of compute
-  int shown_workers = 0;  ///< > 0: a timeline of the first workers is wanted
-};
 
 /// What a point's simulation gives.
 struct PointResult {

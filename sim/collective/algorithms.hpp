@@ -7,32 +7,38 @@
 #include <vector>
 
 #include "base/fields.hpp"
-#include "collective/cost.hpp"
+#include "collective/closed_form.hpp"
 #include "collective/plan.hpp"
 
 namespace syncopate {
 
-/// One row of the table of all-reduce algorithms.
-struct Collective {
+/// One row of the table of algorithms. What has no row of its own for an operation goes by another one's plan, as its plan's comment says.
+struct Algorithm {
   std::string_view name;
   std::string_view meaning;
-  CostShape cost;
+  ClosedForm all_reduce;
+  ClosedForm reduce_scatter;
+  ClosedForm all_gather;
+  ClosedForm broadcast;
   Plan (*plan)(Operation operation, int ranks, int chunks);
   bool is_pipelined;        ///< always in chunks
   bool takes_chunks;        ///< `chunk` means something to it
   std::string_view caveat;  ///< what every report must say of its figures in alpha-beta fidelity, or empty
+
+  const ClosedForm& form(Operation operation) const;
 };
 
 /// How a scenario's all-reduces move their bytes.
 struct AllReduce {
-  const Collective* algorithm = nullptr;  ///< with several GPUs per node, among the nodes
-  std::string name;                       ///< as the scenario calls it
-  bool two_level = false;                 ///< called so
-  Bytes chunk;                            ///< > 0: of a pipeline
+  const Algorithm* algorithm = nullptr;  ///< with several GPUs per node, among the nodes
+  std::string name;                      ///< as the scenario calls it
+  bool two_level = false;                ///< called so
+  Bytes chunk;                           ///< > 0: of a pipeline
 };
 
-/// The table: to add an algorithm, add a row (and its closed form's test).
-std::span<const Collective> collectives();
+/// The table: to add an algorithm, add a row (and its closed forms' test). The ring is the first one.
+std::span<const Algorithm> algorithms();
+const Algorithm& ring();
 
 /// Reads an algorithm's name (or an object with its `name`, and a `chunk` where it is a pipeline). `two-level`, with the algorithm
 /// `between` the nodes (ring), says what holds of every algorithm where nodes have several GPUs; its chunks are inside the nodes
@@ -42,14 +48,15 @@ AllReduce read_all_reduce(const Field& field);
 /// The ring.
 AllReduce default_all_reduce();
 
-/// In how many chunks a collective's bytes go: between nodes, and from level to level.
+/// In how many chunks a collective's bytes go: between nodes, and from level to level. A chunk of an all-gather is one of what each
+/// rank comes with.
 struct Chunks {
   int between = 1;
   int levels = 1;
 
   auto operator<=>(const Chunks&) const = default;
 };
-Chunks chunks_of(const AllReduce& all_reduce, int nodes, Bytes bytes);
+Chunks chunks_of(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Bytes bytes);
 
 /// The messages of a collective over nodes with so many ranks each.
 Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Chunks chunks);

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/planned.hpp"
+#include "study/setup.hpp"
 #include "timeline/timeline.hpp"
 
 namespace syncopate {
@@ -17,8 +17,7 @@ struct LinkLoad {
 };
 
 /// The busiest links first, by utilisation, at most `most` of them; those that nothing crossed are left out. What the window's edges
-/// cut counts pro rata. `servers`: ranks of the parameter servers, whose equal parts make up a client's messages.
-std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, PlannedCollectives& planned, int ranks, const std::vector<int>& servers,
-                                    std::size_t most);
+/// cut counts pro rata.
+std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, Setup& setup, std::size_t most);
 
 }  // namespace syncopate

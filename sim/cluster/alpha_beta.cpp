@@ -1,0 +1,117 @@
+#include "cluster/alpha_beta.hpp"
+
+#include <algorithm>
+
+#include "cluster/placement.hpp"
+#include "collective/ring_time.hpp"
+
+namespace syncopate {
+
+namespace {
+
+LinkCost link_cost(const Link& link, SecondsPerByte gamma) {
+  const Hop hop = link.hop();
+  return {hop.latency, hop.beta, gamma};
+}
+
+/// The links of a ring through those nodes.
+std::vector<Hop> hops_between(const Cluster& cluster, const std::vector<int>& nodes, const std::vector<std::size_t>& region_order) {
+  const std::vector<std::size_t> region_of = regions_of_places(*cluster.regions);
+  const std::vector<int> places = places_of_nodes(cluster, cluster.nodes, region_order);
+  std::vector<std::size_t> regions;
+  regions.reserve(nodes.size());
+  for (const int node : nodes) regions.push_back(region_of[static_cast<std::size_t>(places[static_cast<std::size_t>(node)])]);
+  return ring_hops(*cluster.regions, regions, cluster.link);
+}
+
+}  // namespace
+
+CollectiveCosts::CollectiveCosts(const Cluster& cluster, const Algorithm& algorithm, const Communicator& communicator, int ranks_per_node,
+                                 const std::vector<std::size_t>& region_order)
+    : cluster_(cluster), algorithm_(algorithm) {
+  const NodeLayout layout = layout_on_nodes(communicator, ranks_per_node);
+  nodes_ = static_cast<int>(layout.nodes.size());
+  ranks_on_node_ = layout.ranks_per_node;
+  by_fit_ = cluster.fit && (nodes_ > 1 || cluster.nodes == 1);
+  if (cluster.regions && !by_fit_ && nodes_ > 1) hops_ = hops_between(cluster, layout.nodes, region_order);
+}
+
+CostLine CollectiveCosts::within_nodes(Operation operation) const {
+  if (ranks_on_node_ == 1) return {};
+  const LinkCost link = link_cost(cluster_.intra_node, cluster_.reduce);
+  if (operation != Operation::broadcast) return cost_line(ring().form(operation), ranks_on_node_, link);
+  const double others = (ranks_on_node_ - 1.0) / ranks_on_node_;
+  return CostLine{link.alpha, others * link.beta} + cost_line(ring().all_gather, ranks_on_node_, link);
+}
+
+CostLine CollectiveCosts::line(Operation operation) const {
+  if (!by_fit_) {
+    return within_nodes(operation) + cost_line(algorithm_.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
+  }
+  const int ranks = nodes_ * ranks_on_node_;
+  if (operation == Operation::all_reduce) return all_reduce_cost(cluster_, algorithm_, ranks);
+  const Fit& fit = *cluster_.fit;
+  return cost_line(algorithm_.form(operation), ranks, implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster_.reduce));
+}
+
+CostLine CollectiveCosts::all_reduce_line(Bytes bytes) const {
+  if (hops_.empty()) return line(Operation::all_reduce);
+  const Seconds latency = over_regions(Operation::all_reduce, Bytes(0));
+  const Seconds all = over_regions(Operation::all_reduce, bytes);
+  return within_nodes(Operation::all_reduce) + CostLine{latency, SecondsPerByte((all - latency).value / bytes.value)};
+}
+
+CollectiveTime CollectiveCosts::operator()(Operation operation, Bytes bytes) const {
+  if (hops_.empty()) {
+    const CostLine cost = line(operation);
+    return {cost.a, cost.b * bytes};
+  }
+  const auto [entry, is_new] = known_.try_emplace({operation, bytes.value});
+  if (is_new) entry->second = compute(operation, bytes);
+  return entry->second;
+}
+
+Seconds CollectiveCosts::over_regions(Operation operation, Bytes bytes) const {
+  const Bytes chunk = bytes / nodes_;
+  const int once = nodes_ - 1;
+  switch (operation) {
+    case Operation::all_reduce: return ring_time(hops_, 2 * once, chunk, once, cluster_.reduce);
+    case Operation::reduce_scatter: return ring_time(hops_, once, chunk, once, cluster_.reduce);
+    case Operation::all_gather: return ring_time(hops_, once, chunk, 0, cluster_.reduce);
+    case Operation::broadcast: break;
+  }
+  return chain_time({hops_.data(), hops_.size() - 1}, nodes_, chunk);
+}
+
+CollectiveTime CollectiveCosts::compute(Operation operation, Bytes bytes) const {
+  const bool ring_closes = operation != Operation::broadcast;
+  const auto slowest = std::max_element(hops_.begin(), ring_closes ? hops_.end() : hops_.end() - 1,
+                                        [](const Hop& a, const Hop& b) { return a.beta < b.beta; });
+  const int messages = operation == Operation::all_reduce ? 2 * (nodes_ - 1) : ring_closes ? nodes_ - 1 : nodes_;
+  const Seconds busiest = messages * (slowest->beta * (bytes / nodes_));
+  const Seconds total = over_regions(operation, bytes);
+  const auto [latency, is_new] = latencies_.try_emplace(operation);
+  if (is_new) latency->second = over_regions(operation, Bytes(0));
+  const Seconds transfer = std::max(total - latency->second, busiest);
+  const CostLine within = within_nodes(operation);
+  return {total - transfer + within.a, transfer + within.b * bytes};
+}
+
+CostLine all_reduce_within_node(const Cluster& cluster) {
+  return cost_line(ring().all_reduce, cluster.gpus_per_node, link_cost(cluster.intra_node, cluster.reduce));
+}
+
+std::vector<std::size_t> fastest_region_order(const Cluster& cluster, Bytes bytes) {
+  if (!cluster.regions || cluster.fit) return {};
+  return fastest_order(*cluster.regions, cluster.link, bytes, cluster.reduce);
+}
+
+std::vector<std::string> region_names(const Cluster& cluster, const std::vector<std::size_t>& order) {
+  std::vector<std::string> names;
+  if (cluster.placement.kind != Placement::Kind::by_region) return names;
+  names.reserve(order.size());
+  for (const std::size_t region : order) names.push_back(cluster.regions->list[region].name);
+  return names;
+}
+
+}  // namespace syncopate

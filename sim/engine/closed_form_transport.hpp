@@ -1,0 +1,26 @@
+#pragma once
+
+#include "collective/closed_form.hpp"
+#include "engine/transport.hpp"
+
+namespace syncopate {
+
+/// A collective is one event of a time that depends on its bytes alone, for all ranks at once: alpha-beta fidelity. Of several in flight
+/// the latencies pass at the same time, the transfers follow each other.
+class ClosedFormTransport : public Transport {
+ public:
+  using Cost = std::function<CollectiveTime(const Movement&)>;
+
+  explicit ClosedFormTransport(Cost cost) : cost_(std::move(cost)) {}
+
+  int lanes() const override { return 1; }
+  bool goes_on_at_once() const override { return true; }
+  std::optional<Seconds> start(const Movement& movement, int lane, Seconds now) override;
+  bool takes_time(const Movement& movement) const override { return cost_(movement).total() > Seconds(0); }
+
+ private:
+  Cost cost_;
+  Seconds transferred_;  ///< the transfers before
+};
+
+}  // namespace syncopate

@@ -1,0 +1,131 @@
+#include "engine/message_transport.hpp"
+
+#include <algorithm>
+
+namespace syncopate {
+
+namespace {
+
+constexpr double rounding = 1e-12;
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+}  // namespace
+
+MessageTransport::MessageTransport(int lanes, const Communicator& communicator, PlannedCollectives& planned, Flows* flows,
+                                   LatencyFactor latency_factor, const Options& options, Clock& clock)
+    : lanes_(lanes),
+      communicator_(communicator),
+      planned_(planned),
+      flows_(flows),
+      latency_factor_(std::move(latency_factor)),
+      options_(options),
+      clock_(clock),
+      sending_(2 * at(lanes)),
+      receiving_(2 * at(lanes)) {}
+
+MessageTransport::~MessageTransport() = default;
+
+std::optional<Seconds> MessageTransport::start(const Movement& movement, int lane, Seconds now) {
+  Run& run = begin(movement, now);
+  run.equal_starts = run.equal_starts && now <= run.first_start * (1.0 + rounding);
+  run.run->start(lane, now);
+  return std::nullopt;
+}
+
+MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds now) {
+  const auto [found, is_new] = runs_.try_emplace(movement.ticket);
+  Run& run = found->second;
+  if (!is_new) return run;
+  run.collective = &planned_(movement.operation, communicator_, movement.bytes);
+  run.movement = movement;
+  run.latency_factor = latency_factor_(movement.ticket);
+  run.first_start = now;
+  PlanRun::Events events;
+  events.transfer = [this, &run](PlanOrder::Turn turn, Bytes bytes, std::function<void(Seconds)> ended) {
+    return transfer(run, turn, bytes, std::move(ended));
+  };
+  events.latency = [this, &run](PlanOrder::Turn turn, Bytes bytes) {
+    const Stage& stage = run.collective->plan.stages[at(turn.stage)];
+    const Seconds latency = run.latency_factor * run.collective->path(stage.messages[at(turn.message)], planned_.network()).latency;
+    return stage.reduces ? latency + planned_.gamma() * bytes : latency;
+  };
+  events.ended = [this, ticket = movement.ticket](int lane, Seconds end) { lane_ended(ticket, lane, end); };
+  run.run = std::make_unique<PlanRun>(order_of(*run.collective), movement.bytes, std::move(events), clock_);
+  return run;
+}
+
+const PlanOrder& MessageTransport::order_of(const PlannedCollective& collective) {
+  const auto found = orders_.find(&collective);
+  if (found != orders_.end()) return found->second;
+  return orders_.try_emplace(&collective, lanes_ == 1 ? fold(collective.plan) : collective.plan).first->second;
+}
+
+bool MessageTransport::can_share(const PlannedCollective& collective, const Message& message) const {
+  const std::vector<std::size_t>& links = collective.path(message, planned_.network()).links;
+  return std::any_of(links.begin(), links.end(), [&](std::size_t link) { return collective.shares[link]; });
+}
+
+bool MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, std::function<void(Seconds)> ended) {
+  const PlannedCollective& collective = *run.collective;
+  const Stage& stage = collective.plan.stages[at(turn.stage)];
+  const Message& message = stage.messages[at(turn.message)];
+  const bool may_meet_others = !options_.shortcuts || !options_.is_alone || options_.overlaps || can_share(collective, message);
+  if (flows_ != nullptr && may_meet_others) {
+    flows_->start(communicator_.rank(message.from), communicator_.rank(message.to), bytes, std::move(ended));
+    return true;
+  }
+  const Seconds end = Clock::now() + collective.path(message, planned_.network()).hop().beta * bytes;
+  if (flows_ != nullptr || !options_.overlaps) {
+    clock_.at(end, [ended = std::move(ended), end] { ended(end); });
+    return true;
+  }
+  const int sender = lanes_ == 1 ? 0 : message.from;
+  const int receiver = lanes_ == 1 ? 0 : message.to;
+  const std::size_t level = stage.inside ? at(lanes_) : 0;
+  char& sending = sending_[at(sender) + level];
+  char& receiving = receiving_[at(receiver) + level];
+  if (sending != 0 || receiving != 0) return false;
+  sending = receiving = 1;
+  clock_.at(end, [this, ended = std::move(ended), &sending, &receiving, sender, receiver, end] {
+    ended(end);
+    sending = receiving = 0;
+    free_channels(sender, receiver, end);
+  });
+  return true;
+}
+
+void MessageTransport::free_channels(int sender, int receiver, Seconds now) {
+  std::vector<PlanRun*> in_order;
+  in_order.reserve(runs_.size());
+  for (auto& [ticket, run] : runs_) in_order.push_back(run.run.get());
+  for (PlanRun* run : in_order) {
+    if (run->has_ended()) continue;
+    run->retry(sender, now);
+    run->retry(receiver, now);
+  }
+}
+
+void MessageTransport::lane_ended(Ticket ticket, int lane, Seconds now) {
+  Run& run = runs_.at(ticket);
+  if (!run.has_ended) run.first_end = now;
+  run.has_ended = true;
+  if (run.run->has_ended()) {
+    if (run.equal_starts && run.first_end >= now * (1.0 - rounding)) {
+      known_.try_emplace({run.movement.operation, run.movement.bytes, run.latency_factor}, now - run.first_start);
+    }
+    done_.push_back(std::move(run.run));
+    runs_.erase(ticket);
+    clock_.at(now, [this] { done_.clear(); });
+  }
+  ended(ticket, lane, now);
+}
+
+std::optional<Seconds> MessageTransport::recall(const Movement& movement) {
+  if (!options_.shortcuts || !options_.is_alone || options_.overlaps || !runs_.empty()) return std::nullopt;
+  const auto known = known_.find({movement.operation, movement.bytes, latency_factor_(movement.ticket)});
+  if (known == known_.end() || known->second == Seconds(0)) return std::nullopt;
+  return known->second;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "cluster/planned.hpp"
+#include "engine/clock.hpp"
+#include "engine/flows.hpp"
+#include "engine/plan_run.hpp"
+#include "engine/transport.hpp"
+
+namespace syncopate {
+
+/// A collective is the messages of its plan, event by event: flows that share the network's links with each other and with whatever
+/// else moves (flow fidelity); or messages that have their links for themselves, but wait for the channels of their two ends, which
+/// collectives in flight take in the order in which they are ready (per-message fidelity).
+class MessageTransport : public Transport {
+ public:
+  struct Options {
+    bool overlaps = false;   ///< several collectives may be in flight at a rank
+    bool shortcuts = false;  ///< messages that cannot meet others on a full link are timers, and a collective of which all ranks start and
+                             ///< end at once, alone in the network, moves only the first time
+    bool is_alone = false;   ///< nothing but this stream uses the network, which does not change with time
+  };
+
+  /// `flows`: null if messages have links for themselves. A lane stands for all ranks if there is only one: without flows, of
+  /// symmetric plans (see fold).
+  MessageTransport(int lanes, const Communicator& communicator, PlannedCollectives& planned, Flows* flows, LatencyFactor latency_factor,
+                   const Options& options, Clock& clock);
+  ~MessageTransport() override;
+
+  int lanes() const override { return lanes_; }
+  bool goes_on_at_once() const override { return !options_.shortcuts; }
+  std::optional<Seconds> start(const Movement& movement, int lane, Seconds now) override;
+  std::optional<Seconds> recall(const Movement& movement) override;
+
+ private:
+  struct Run {
+    std::unique_ptr<PlanRun> run;
+    PlannedCollective* collective = nullptr;
+    Movement movement;
+    double latency_factor = 1.0;
+    Seconds first_start;
+    bool equal_starts = true;
+    Seconds first_end{};  ///< of a lane, once has_ended
+    bool has_ended = false;
+  };
+
+  Run& begin(const Movement& movement, Seconds now);
+  bool transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, std::function<void(Seconds)> ended);
+  void free_channels(int sender, int receiver, Seconds now);
+  void lane_ended(Ticket ticket, int lane, Seconds now);
+  const PlanOrder& order_of(const PlannedCollective& collective);
+  bool can_share(const PlannedCollective& collective, const Message& message) const;
+
+  int lanes_;
+  Communicator communicator_;
+  PlannedCollectives& planned_;
+  Flows* flows_;
+  LatencyFactor latency_factor_;
+  Options options_;
+  Clock& clock_;
+  std::map<Ticket, Run> runs_;
+  std::vector<std::unique_ptr<PlanRun>> done_;  ///< whose last event may still be under way
+  std::vector<char> sending_;                   ///< by lane and level, where messages have links for themselves
+  std::vector<char> receiving_;
+  std::map<const PlannedCollective*, PlanOrder> orders_;
+  std::map<std::tuple<Operation, Bytes, double>, Seconds> known_;  ///< from equal starts to equal ends, alone
+};
+
+}  // namespace syncopate

@@ -1,0 +1,112 @@
+#include "schedule/parameters.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+namespace syncopate {
+
+namespace {
+
+using Kind = ParameterInfo::Kind;
+
+std::string whole_mebibytes(Bytes bytes) {
+  constexpr double mebibyte = 1 << 20;
+  return std::fmod(bytes.value, mebibyte) == 0.0 ? fmt::format("{}MiB", bytes.value / mebibyte) : fmt::format("{}", bytes.value);
+}
+
+}  // namespace
+
+std::string describe_values(const ParameterInfo& parameter) {
+  switch (parameter.kind) {
+    case Kind::integer: return fmt::format("integer from {} to {}", parameter.low, parameter.high);
+    case Kind::number:
+      return parameter.above ? fmt::format("number > {} and <= {}", parameter.low, parameter.high)
+                             : fmt::format("number from {} to {}", parameter.low, parameter.high);
+    case Kind::boolean: return "true or false";
+    case Kind::seconds: return "seconds";
+    case Kind::bytes: return "bytes";
+    case Kind::seconds_per_byte: return "seconds per byte";
+    case Kind::choice: return fmt::format("{}", fmt::join(parameter.choices, " or "));
+    case Kind::grouping: return "a way to group gradients";
+  }
+  return "";
+}
+
+std::string describe_briefly(const std::vector<ParameterInfo>& parameters) {
+  std::vector<std::string> all;
+  for (const ParameterInfo& one : parameters) {
+    const bool chooses = one.kind == Kind::choice;
+    const std::string value = chooses ? fmt::format("{}", fmt::join(one.choices, " | ")) : one.default_value;
+    all.push_back(value.empty() ? one.name : fmt::format("{} ({})", one.name, value));
+  }
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+void Parameters::required(const char* name, int& member, Integers values, const char* meaning) {
+  const auto low = static_cast<double>(values.low);
+  declare({.name = name, .meaning = meaning, .kind = Kind::integer, .low = low, .high = static_cast<double>(values.high)},
+          [&member, values](const Field& field) { member = static_cast<int>(field.integer(values.low, values.high)); });
+}
+
+void Parameters::optional(const char* name, int& member, Integers values, const char* meaning) {
+  const auto low = static_cast<double>(values.low);
+  declare({.name = name,
+           .meaning = meaning,
+           .kind = Kind::integer,
+           .low = low,
+           .high = static_cast<double>(values.high),
+           .default_value = fmt::format("{}", member)},
+          [&member, values](const Field& field) { member = static_cast<int>(field.integer(values.low, values.high)); });
+}
+
+void Parameters::optional(const char* name, double& member, Numbers values, const char* meaning) {
+  declare({.name = name,
+           .meaning = meaning,
+           .kind = Kind::number,
+           .low = values.low,
+           .high = values.high,
+           .above = values.above,
+           .default_value = fmt::format("{}", member)},
+          [&member, values](const Field& field) {
+            member = values.above ? field.positive(values.high) : field.number(values.low, values.high);
+          });
+}
+
+void Parameters::optional(const char* name, bool& member, const char* meaning) {
+  declare({.name = name, .meaning = meaning, .kind = Kind::boolean, .default_value = member ? "true" : "false"},
+          [&member](const Field& field) { member = field.boolean(); });
+}
+
+void Parameters::optional(const char* name, Seconds& member, const char* meaning) {
+  declare({.name = name, .meaning = meaning, .kind = Kind::seconds, .default_value = fmt::format("{}", member.value)},
+          [&member](const Field& field) { member = field.seconds(); });
+}
+
+void Parameters::optional(const char* name, std::optional<Seconds>& member, const char* default_value, const char* meaning) {
+  declare({.name = name, .meaning = meaning, .kind = Kind::seconds, .default_value = default_value},
+          [&member](const Field& field) { member = field.seconds(); });
+}
+
+void Parameters::optional(const char* name, Bytes& member, const char* meaning) {
+  declare({.name = name, .meaning = meaning, .kind = Kind::bytes, .default_value = whole_mebibytes(member)},
+          [&member](const Field& field) { member = field.bytes(); });
+}
+
+void Parameters::optional(const char* name, SecondsPerByte& member, const char* meaning) {
+  declare({.name = name, .meaning = meaning, .kind = Kind::seconds_per_byte, .default_value = fmt::format("{}", member.value)},
+          [&member](const Field& field) { member = field.seconds_per_byte(); });
+}
+
+void ParameterReader::declare(const ParameterInfo& info, const std::function<void(const Field&)>& read) {
+  if (info.default_value.empty()) {
+    read(fields_.at(info.name));
+  } else if (const auto field = fields_.find(info.name)) {
+    read(*field);
+  }
+}
+
+void ParameterList::declare(const ParameterInfo& info, const std::function<void(const Field&)>& /*read*/) { list.push_back(info); }
+
+}  // namespace syncopate

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fields.hpp"
+#include "cluster/cluster.hpp"
+#include "collective/closed_form.hpp"
+#include "collective/communicator.hpp"
+#include "engine/simulate.hpp"
+#include "schedule/parameters.hpp"
+#include "trace/step_profile.hpp"
+
+namespace syncopate {
+
+/// Who runs a schedule: every GPU, or every node, whose GPUs act as one.
+enum class RankKind { gpu, node };
+
+/// The collectives that go over one stream.
+struct StreamTraffic {
+  std::vector<Operation> operations = {Operation::all_reduce};
+  StreamRules rules{};
+  /// Over whom.
+  Communicator (*over)(int ranks, int ranks_per_node) = [](int ranks, int /*ranks_per_node*/) { return Communicator(ranks); };
+};
+
+/// Messages from rank to rank.
+struct PeerTraffic {
+  int (*to)(int rank, int step, int ranks) = nullptr;  ///< whom a rank sends to in a step
+  int (*period)(int ranks) = nullptr;                  ///< after so many steps it is the same
+};
+
+/// Who sends what to whom. How deep a simulation has to go, whether equal ranks move in lock-step, and which clusters suit the schedule
+/// follow from this; its program must keep to it.
+struct Traffic {
+  RankKind ranks = RankKind::gpu;
+  std::vector<StreamTraffic> streams{};
+  std::optional<PeerTraffic> peers{};
+  std::optional<ServerSetup> servers{};  ///< as the schedule wants them; the links are the cluster's
+
+  bool has_collectives() const { return !streams.empty(); }
+  bool has_partial_collectives() const;
+};
+
+/// One stream of all-reduces over all GPUs: what most schedules send.
+Traffic all_reduces(const StreamRules& rules = {});
+
+/// How a schedule goes on from iteration to iteration, and what its ranks wait for.
+struct Pace {
+  int cycle = 1;                    ///< iterations after which its pattern repeats; warm-up and measured ones are whole cycles
+  int steps_before_warmup = 0;      ///< that are never measured
+  int steps_per_round = 0;          ///< > 0: iterations are rounds, of at most so many steps
+  bool waits_for_all = false;       ///< every wait is for something that all ranks do, so that equal ranks move in lock-step
+  bool waits_later = false;         ///< for collectives of earlier steps, so that these may queue up
+  std::optional<Seconds> update{};  ///< of a worker, at the end of a step; else the trace's
+};
+
+/// What a schedule may know before it runs. There are at least two workers.
+struct ScheduleInput {
+  const StepProfile& profile;  ///< the undisturbed step
+  CostLine all_reduce;         ///< over all ranks
+  CostLine push_pull;          ///< a push and its pull, when all clients do so at once; schedules over servers only
+  int ranks = 1;
+  Bytes value;  ///< size of one gradient value
+};
+
+/// A schedule whose parameters have been read and validated.
+struct Schedule {
+  std::string name{};
+  Traffic traffic{};
+  Pace pace{};
+  bool groups_by_cost = false;  ///< its program depends on the all-reduce's cost line
+  std::function<Program(const ScheduleInput&)> program{};
+};
+
+/// One row of the table of schedules: all that is known of a schedule without values of its parameters.
+struct ScheduleRow {
+  std::string_view name;
+  std::string_view meaning;
+  std::string_view paper;
+  std::vector<ParameterInfo> parameters;
+  std::function<Schedule(Object& fields, const Cluster& cluster)> read;
+};
+
+/// Declares a schedule: a struct whose members are its parameters, with
+///
+///     void declare(Parameters&);                             its parameters
+///     Traffic traffic() const;                               who sends what to whom
+///     Pace pace() const;                                     how it goes on
+///     Program program(const ScheduleInput&) const;           what every rank does
+///     void check(const Object&, const Cluster&) const;       if its parameters must suit each other, or the cluster; throws InputError
+///     bool groups_by_cost() const;                           if its program depends on input.all_reduce
+template <class Declared>
+ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, std::string_view paper, const Declared& defaults = {}) {
+  ParameterList parameters;
+  Declared(defaults).declare(parameters);
+  const auto read = [defaults](Object& fields, const Cluster& cluster) {
+    Declared declared = defaults;
+    ParameterReader reader(fields);
+    declared.declare(reader);
+    if constexpr (requires { declared.check(fields, cluster); }) declared.check(fields, cluster);
+    Schedule schedule = {.traffic = declared.traffic(), .pace = declared.pace()};
+    if constexpr (requires { declared.groups_by_cost(); }) schedule.groups_by_cost = declared.groups_by_cost();
+    schedule.program = [declared](const ScheduleInput& input) { return declared.program(input); };
+    return schedule;
+  };
+  return {name, meaning, paper, parameters.list, read};
+}
+
+/// A single worker has nothing to communicate; its step is compute only, and a round.
+Program single_worker(bool counts_rounds);
+
+/// Reads a scenario's `schedule` object. Throws InputError, also when the schedule does not suit the cluster.
+Schedule read_schedule(const Field& field, const Cluster& cluster);
+
+}  // namespace syncopate

@@ -1,0 +1,143 @@
+#include "study/fidelity.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "base/errors.hpp"
+#include "base/processes.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// What one message as a flow takes at most and at least, as measured (README); between them it depends on how many share links.
+constexpr double seconds_per_flow = 8e-6;
+constexpr double seconds_per_contended_flow = 40e-6;
+constexpr double most_seconds = 3600.0;
+constexpr double most_seconds_unasked = 600.0;
+/// Collectives in flight whose messages take turns, one by one, take about a microsecond each.
+constexpr double most_turns = 1e8;
+
+bool can_share(const PlannedCollective& collective) {
+  return std::any_of(collective.shares.begin(), collective.shares.end(), [](bool shares) { return shares; });
+}
+
+/// Any two messages from peer to peer, each stage being a step.
+bool peers_share(const PeerTraffic& peers, Setup& setup) {
+  const int ranks = setup.ranks();
+  Plan plan = {.ranks = ranks, .stages = {}};
+  for (int step = 0; step < peers.period(ranks); ++step) {
+    Stage stage;
+    for (int rank = 0; rank < ranks; ++rank) stage.messages.push_back({rank, peers.to(rank, step, ranks)});
+    plan.stages.push_back(std::move(stage));
+  }
+  return can_share(PlannedCollective(std::move(plan), Communicator(ranks), setup.network(), SecondsPerByte(0)));
+}
+
+/// Whether messages can fill a link together.
+bool can_share(Setup& setup) {
+  const Traffic& traffic = setup.scenario().schedule.traffic;
+  const bool is_star = setup.network().is_star();
+  if (traffic.servers && !is_star) return true;
+  if (traffic.peers && !is_star && peers_share(*traffic.peers, setup)) return true;
+  return std::any_of(setup.collectives().begin(), setup.collectives().end(), [&](const Setup::Collective& one) {
+    return can_share(setup.planned()(one.operation, one.communicator, setup.profile().bytes()));
+  });
+}
+
+/// The messages of the whole run that have to move: counted in alpha-beta fidelity, which posts as much.
+double count_messages(Setup& setup) {
+  const Schedule& schedule = setup.scenario().schedule;
+  if (!setup.network().knows_its_paths()) setup.network().build();  // before a simulation runs
+  const bool repeats = setup.options().shortcuts && setup.scenario().speed.uniform() && schedule.pace.waits_for_all &&
+                       setup.scenario().cluster.latency_cv == 0.0;
+  const std::string counted = in_another_process([&] {
+    Job job = setup.job(Fidelity::alpha_beta);
+    job.lockstep = setup.moves_in_lockstep(Fidelity::alpha_beta);
+    job.shown_workers = 0;
+    const Timeline timeline = simulate({job}, setup.network());
+    const JobTimeline& run = timeline.front();
+    double messages = 0.0;
+    std::set<std::tuple<Operation, int, Bytes>> seen;
+    for (const CollectiveSpan& span : run.collectives) {
+      if (!repeats || seen.insert({span.operation, span.stream, span.payload->bytes}).second) {
+        const Communicator& communicator = run.streams[static_cast<std::size_t>(span.stream)];
+        messages += count_messages(setup.planned()(span.operation, communicator, span.payload->bytes).plan);
+      }
+    }
+    double posts = 0.0;
+    if (!schedule.traffic.has_collectives()) {
+      for (const auto& steps : run.steps) {
+        for (const Step& step : steps) posts += step.posts;
+      }
+    }
+    const double parts = job.servers ? job.servers->servers : 1.0;
+    return fmt::format("{}", messages + posts * parts * job.ranks / static_cast<double>(run.steps.size()));
+  });
+  return std::stod(counted);
+}
+
+std::string describe(double messages, double seconds) {
+  return fmt::format("{:.3g} messages as flows take about {}", messages,
+                     seconds < 7200.0 ? fmt::format("{:.0f} minutes", seconds / 60.0) : fmt::format("{:.0f} hours", seconds / 3600.0));
+}
+
+double flow_seconds(Setup& setup, double messages) {
+  return messages * (can_share(setup) ? seconds_per_contended_flow : seconds_per_flow) * std::max(1.0, setup.ranks() / 2048.0);
+}
+
+/// Throws SimulationError when flows take more than an hour.
+FidelityChoice require_feasible(double messages, double seconds) {
+  if (seconds <= most_seconds) return {Fidelity::flow, ""};
+  throw SimulationError(fmt::format(R"({}, over the limit of an hour; use "fidelity": "per-message", fewer nodes or iterations, or )"
+                                    R"(a schedule with fewer messages)",
+                                    describe(messages, seconds)));
+}
+
+FidelityChoice choose_unasked(Setup& setup) {
+  const Scenario& scenario = setup.scenario();
+  const Traffic& traffic = scenario.schedule.traffic;
+  if (traffic.has_collectives() && scenario.cluster.fit) return {Fidelity::alpha_beta, ""};
+  const bool shared = can_share(setup);
+  if (traffic.has_partial_collectives()) {
+    return {
+        Fidelity::per_message,
+        shared ? "approximate: not all ranks take part in an all-reduce, whose messages have links for themselves though some meet" : ""};
+  }
+  if (shared || setup.network().changes_with_time()) {
+    const double messages = count_messages(setup);
+    const double seconds = flow_seconds(setup, messages);
+    if (seconds <= most_seconds_unasked) return {Fidelity::flow, ""};
+    if (traffic.servers || setup.network().changes_with_time()) return require_feasible(messages, seconds);
+    return {Fidelity::per_message,
+            fmt::format(R"(approximate: {}, so that every message has links for itself though some meet; "fidelity": "flow" shares them)",
+                        describe(messages, seconds))};
+  }
+  const bool knows_a_line = scenario.all_reduce.chunk == Bytes(0) && !scenario.cluster.regions;
+  if (setup.overlaps_collectives() && knows_a_line && !setup.moves_in_lockstep(Fidelity::per_message)) {
+    const double messages = count_messages(setup);
+    if (messages > most_turns) {
+      return {Fidelity::alpha_beta,
+              fmt::format(R"(approximate: {:.3g} messages in turns take long, so that collectives are single events; )"
+                          R"("fidelity": "per-message" simulates them)",
+                          messages)};
+    }
+  }
+  return {Fidelity::per_message, ""};
+}
+
+}  // namespace
+
+FidelityChoice choose_fidelity(Setup& setup) {
+  const auto& asked = setup.scenario().fidelity;
+  if (setup.ranks() == 1) return {asked.value_or(Fidelity::alpha_beta), ""};
+  if (!asked) return choose_unasked(setup);
+  if (*asked != Fidelity::flow) return {*asked, ""};
+  const double messages = count_messages(setup);
+  return require_feasible(messages, flow_seconds(setup, messages));
+}
+
+}  // namespace syncopate

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "engine/simulate.hpp"
+#include "study/setup.hpp"
+
+namespace syncopate {
+
+/// How a point's bytes move, and what a report must say of that.
+struct FidelityChoice {
+  Fidelity fidelity = Fidelity::alpha_beta;
+  std::string note;
+};
+
+/// What the scenario asks for or, with `auto`, messages where no link can be filled by several of them, else flows unless they take
+/// too long. Throws SimulationError when it asks for flows that take more than an hour.
+FidelityChoice choose_fidelity(Setup& setup);
+
+}  // namespace syncopate

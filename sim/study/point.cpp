@@ -1,0 +1,135 @@
+#include "study/point.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
+
+#include "base/errors.hpp"
+#include "engine/simulate.hpp"
+#include "metrics/metrics.hpp"
+#include "output/timeline_json.hpp"
+#include "study/fidelity.hpp"
+#include "study/links.hpp"
+
+namespace syncopate {
+
+namespace {
+
+struct Head {
+  Metrics metrics;
+  Fidelity fidelity = Fidelity::alpha_beta;
+  int workers_simulated = 0;
+  std::size_t details_size = 0;
+};
+static_assert(std::is_trivially_copyable_v<Head>);
+
+/// Pauses that the measured window does not see.
+Json pauses_outside(const std::vector<Pause>& pauses, const Window& window) {
+  Json outside = Json::array();
+  for (const Pause& pause : pauses) {
+    if (pause.end > window.open && pause.start < window.close) continue;
+    outside.push_back({{"rank", pause.worker},
+                       {"at_s", pause.start.value},
+                       {"window_open_s", window.open.value},
+                       {"window_close_s", window.close.value}});
+  }
+  return outside;
+}
+
+Json details_of(const Setup& setup, const JobTimeline& timeline) {
+  const Scenario& scenario = setup.scenario();
+  Json details = Json::object();
+  constexpr double noticeable = 0.01;
+  if (const double growth = backlog_growth(timeline); scenario.schedule.pace.waits_later && growth > noticeable)
+    details["backlog_growth"] = growth;
+  const Json outside = pauses_outside(scenario.speed.pauses, timeline.window);
+  if (!outside.empty()) details["pauses_outside_window"] = outside;
+  const std::vector<int> local_steps = count_local_steps(timeline);
+  if (const auto order = setup.region_order(); !order.empty()) details["region_order"] = order;
+  const double mixes = std::accumulate(local_steps.begin(), local_steps.end(), 0.0);
+  for (std::size_t i = 0; i < local_steps.size(); ++i) {
+    if (local_steps[i] > 0) details["local_steps_per_all_reduce"][std::to_string(i + 1)] = local_steps[i] / mixes;
+  }
+  return details;
+}
+
+}  // namespace
+
+std::string PointResult::pack() const {
+  const std::string text = details.dump();
+  const Head head = {metrics, fidelity, workers_simulated, text.size()};
+  std::string bytes(sizeof head, '\0');
+  std::memcpy(bytes.data(), &head, sizeof head);
+  return bytes + text + timeline;
+}
+
+PointResult PointResult::unpack(const std::string& bytes) {
+  Head head;
+  if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
+  if (bytes.size() < sizeof head + head.details_size) throw SimulationError("its process sent an incomplete result");
+  const Json details = Json::parse(bytes.substr(sizeof head, head.details_size));
+  return {head.metrics, head.fidelity, head.workers_simulated, details, bytes.substr(sizeof head + head.details_size)};
+}
+
+namespace {
+
+void add_links(Json& details, const JobTimeline& timeline, Setup& setup) {
+  constexpr std::size_t most_links = 10;
+  for (const LinkLoad& link : busiest_links(timeline, setup, most_links)) {
+    details["links"].push_back(
+        {{"name", link.name}, {"bandwidth_Bps", link.bandwidth.value}, {"bytes", link.bytes.value}, {"utilisation", link.utilisation}});
+  }
+}
+
+/// How far messages exceed what their links can carry, if they do.
+std::string describe_overload(const Json& details) {
+  if (!details.contains("links")) return "";
+  const double most = details["links"][0]["utilisation"].get<double>();
+  return most > 1.0 ? fmt::format("; the busiest link would have to carry {:.3g} times what it can", most) : "";
+}
+
+}  // namespace
+
+PointResult simulate_point(const Point& point, const PointOptions& options) {
+  Setup setup(point.scenario, options);
+  const FidelityChoice choice = choose_fidelity(setup);
+  const Job job = setup.job(choice.fidelity);
+  const Timeline timeline = simulate({job}, setup.network());
+  const JobTimeline& run = timeline.front();
+
+  PointResult result;
+  result.metrics = measure(run, point.scenario.trace->batch);
+  result.fidelity = choice.fidelity;
+  result.workers_simulated = static_cast<int>(run.steps.size());
+  result.details = details_of(setup, run);
+  if (choice.fidelity != Fidelity::alpha_beta) add_links(result.details, run, setup);
+  if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
+  if (options.shown_workers > 0) result.timeline = timeline_json(run, job.profile, point, options.shown_workers);
+  return result;
+}
+
+Row make_row(const Point& point, const PointResult& result) {
+  const Scenario& scenario = point.scenario;
+  Row row;
+  row.point = point.index;
+  row.sweep = point.sweep;
+  row.model = scenario.trace->model;
+  row.cluster = scenario.cluster.name;
+  row.schedule = scenario.schedule.name;
+  row.all_reduce = scenario.all_reduce.name;
+  row.all_reduces = scenario.schedule.traffic.has_collectives();
+  row.fidelity = to_string(result.fidelity);
+  row.nodes = scenario.cluster.nodes;
+  row.workers = scenario.cluster.workers();
+  row.batch = scenario.trace->batch;
+  row.metrics = result.metrics;
+  row.measured_iterations = scenario.measured;
+  row.workers_simulated = result.workers_simulated;
+  row.details = result.details;
+  return row;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,152 @@
+#include "study/setup.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/processes.hpp"
+#include "schedule/posts.hpp"
+#include "schedule/servers.hpp"
+
+namespace syncopate {
+
+namespace {
+
+Bytes value_size(const Trace& trace) { return Bytes(trace.dtype == "fp16" || trace.dtype == "bf16" ? 2 : 4); }
+
+StepProfile profile_of(const Scenario& scenario) {
+  StepProfile profile = step_profile(*scenario.trace, scenario.granularity);
+  if (scenario.schedule.pace.update) profile.update = *scenario.schedule.pace.update;
+  return profile;
+}
+
+int servers_with_nodes(const Traffic& traffic) { return traffic.servers && !traffic.servers->colocated ? traffic.servers->servers : 0; }
+
+}  // namespace
+
+Setup::Setup(const Scenario& scenario, const PointOptions& options)
+    : scenario_(scenario),
+      options_(options),
+      profile_(profile_of(scenario)),
+      gpus_per_rank_(scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1),
+      ranks_(scenario.cluster.workers() / gpus_per_rank_),
+      ranks_per_node_(scenario.cluster.gpus_per_node / gpus_per_rank_),
+      region_order_(fastest_region_order(scenario.cluster, profile_.bytes())),
+      network_(scenario.cluster, ranks_per_node_, servers_with_nodes(scenario.schedule.traffic), region_order_, ranks_ * profile_.bytes()),
+      planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
+  for (const StreamTraffic& traffic : scenario.schedule.traffic.streams) {
+    StreamSetup stream = {traffic.over(ranks_, ranks_per_node_), traffic.rules};
+    if (scenario.channels) stream.rules.channels = *scenario.channels;
+    for (const Operation operation : traffic.operations) collectives_.push_back({operation, stream.communicator});
+    streams_.push_back(std::move(stream));
+  }
+}
+
+bool Setup::overlaps_collectives() const {
+  return std::any_of(streams_.begin(), streams_.end(), [](const StreamSetup& stream) { return stream.rules.channels > 1; });
+}
+
+std::vector<int> Setup::server_ranks() const {
+  const auto& servers = scenario_.schedule.traffic.servers;
+  std::vector<int> ranks;
+  if (!servers || scenario_.cluster.workers() == 1) return ranks;
+  ranks.reserve(static_cast<std::size_t>(servers->servers));
+  for (int server = 0; server < servers->servers; ++server) ranks.push_back(servers->colocated ? server : network_.server_rank(server));
+  return ranks;
+}
+
+bool Setup::moves_in_lockstep(Fidelity fidelity) {
+  const Schedule& schedule = scenario_.schedule;
+  const auto& servers = schedule.traffic.servers;
+  const bool equal_clients = !servers || !servers->colocated || servers->servers == scenario_.cluster.nodes;
+  if (!schedule.pace.waits_for_all || !equal_clients || !scenario_.speed.uniform()) return false;
+  if (scenario_.cluster.workers() == 1 || fidelity == Fidelity::alpha_beta) return true;
+  if (fidelity == Fidelity::flow) return false;
+  if (!schedule.traffic.has_collectives()) return network_.is_star();
+  return std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& one) {
+    return planned_(one.operation, one.communicator, profile_.bytes()).times.in_lockstep();
+  });
+}
+
+NetworkModel Setup::model(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::per_message: return PerMessage{&planned_};
+    case Fidelity::flow: return PerFlow{&planned_};
+    case Fidelity::alpha_beta: break;
+  }
+  std::map<Communicator, CollectiveCosts> costs;
+  for (const Collective& one : collectives_) {
+    costs.try_emplace(one.communicator, scenario_.cluster, *scenario_.all_reduce.algorithm, one.communicator, ranks_per_node_,
+                      region_order_);
+  }
+  return AlphaBeta{[costs = std::move(costs)](Operation operation, const Communicator& communicator, Bytes bytes) {
+    return costs.at(communicator)(operation, bytes);
+  }};
+}
+
+CollectiveTime Setup::message_time(int from, int to, Bytes bytes) {
+  const bool has_path = network_.knows_its_paths() || network_.is_built();
+  const Hop hop = has_path ? network_.path(from, to).hop() : scenario_.cluster.link.hop();
+  return {hop.latency, hop.beta * bytes};
+}
+
+Job Setup::job(Fidelity fidelity) {
+  const Schedule& schedule = scenario_.schedule;
+  const bool is_alone = scenario_.cluster.workers() == 1;
+  if (fidelity == Fidelity::flow || (fidelity == Fidelity::per_message && !network_.knows_its_paths())) network_.build();
+  Job job;
+  job.profile = profile_;
+  job.speed = scenario_.speed;
+  job.ranks = ranks_;
+  job.gpus_per_rank = gpus_per_rank_;
+  job.model = model(fidelity);
+  job.streams = streams_;
+  job.latency_cv = scenario_.cluster.latency_cv;
+  job.within_node = all_reduce_within_node(scenario_.cluster);
+  job.message = [this](int from, int to, Bytes bytes) { return message_time(from, to, bytes); };
+  ScheduleInput input = {profile_, CostLine(), CostLine(), ranks_, value_size(*scenario_.trace)};
+  if (schedule.groups_by_cost && !is_alone) input.all_reduce = all_reduce_line(fidelity);
+  if (schedule.traffic.servers && !is_alone) {
+    job.servers = place_servers(*schedule.traffic.servers, scenario_.cluster);
+    input.push_pull = push_pull_cost(*job.servers, ranks_);
+  }
+  job.program = is_alone ? single_worker(schedule.pace.steps_per_round > 0) : schedule.program(input);
+  job.warmup = schedule.pace.steps_before_warmup + scenario_.warmup;
+  job.measured = scenario_.measured;
+  job.steps_per_round = schedule.pace.steps_per_round;
+  job.lockstep = options_.shortcuts && moves_in_lockstep(fidelity);
+  job.run_ahead = job.shortcuts = options_.shortcuts;
+  job.shown_workers = options_.shown_workers;
+  return job;
+}
+
+CostLine Setup::all_reduce_line(Fidelity fidelity) {
+  const Bytes bytes = profile_.bytes();
+  const Communicator everybody(ranks_);
+  if (fidelity == Fidelity::alpha_beta) {
+    return CollectiveCosts(scenario_.cluster, *scenario_.all_reduce.algorithm, everybody, ranks_per_node_, region_order_)
+        .all_reduce_line(bytes);
+  }
+  const CollectiveTime of_no_bytes = planned_.time(Operation::all_reduce, everybody, Bytes(0));
+  Seconds all = planned_(Operation::all_reduce, everybody, bytes).times.from_equal_starts(bytes);
+  if (fidelity == Fidelity::flow) {
+    Job once;
+    once.profile = {.layers = {}, .gradients = profile_.gradients, .forward = Seconds(0), .backward = Seconds(0), .update = Seconds(0)};
+    once.ranks = ranks_;
+    once.gpus_per_rank = gpus_per_rank_;
+    once.model = PerFlow{&planned_};
+    once.streams = {{everybody, {}}};
+    once.run_ahead = once.shortcuts = options_.shortcuts;
+    once.program = [payload = whole_model(profile_)](Worker& worker) {
+      while (worker.next_step()) worker.wait(worker.post(payload, worker.step()));
+    };
+    all = Seconds(std::stod(in_another_process([&] {
+      const CollectiveSpan span = simulate({once}, network_).front().collectives.front();
+      return fmt::format("{}", (span.end - span.start).value);
+    })));
+  }
+  return {of_no_bytes.latency, SecondsPerByte((all - of_no_bytes.latency).value / bytes.value)};
+}
+
+}  // namespace syncopate

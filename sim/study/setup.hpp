@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "cluster/alpha_beta.hpp"
+#include "cluster/network.hpp"
+#include "cluster/planned.hpp"
+#include "engine/simulate.hpp"
+#include "scenario/scenario.hpp"
+
+namespace syncopate {
+
+/// How to simulate a point.
+struct PointOptions {
+  bool shortcuts = true;  ///< off: every worker is simulated and meets SimGrid's clock after every bit of compute
+  int shown_workers = 0;  ///< > 0: a timeline of the first workers is wanted
+};
+
+/// A scenario as what an engine simulates: its network, what collectives cost on it, and its job in any fidelity.
+class Setup {
+ public:
+  /// `scenario` must outlive it.
+  Setup(const Scenario& scenario, const PointOptions& options);
+  Setup(const Setup&) = delete;
+  Setup& operator=(const Setup&) = delete;
+
+  const Scenario& scenario() const { return scenario_; }
+  const PointOptions& options() const { return options_; }
+  const StepProfile& profile() const { return profile_; }
+  int ranks() const { return ranks_; }
+  Network& network() { return network_; }
+  PlannedCollectives& planned() { return planned_; }
+
+  /// Whose collectives go over each stream of the job, and when they start.
+  const std::vector<StreamSetup>& streams() const { return streams_; }
+  bool overlaps_collectives() const;
+
+  /// The operation of each stream's collectives.
+  struct Collective {
+    Operation operation;
+    Communicator communicator;
+  };
+  const std::vector<Collective>& collectives() const { return collectives_; }
+
+  /// Ranks of the parameter servers, whether or not they have nodes of their own.
+  std::vector<int> server_ranks() const;
+
+  /// The names of the regions in the order of the ring through them, if there is one.
+  std::vector<std::string> region_order() const { return region_names(scenario_.cluster, region_order_); }
+
+  /// All ranks do the same at the same time in that fidelity, so that one stands for all.
+  bool moves_in_lockstep(Fidelity fidelity);
+
+  /// The job. Builds the network's platform where the fidelity needs it. Throws SimulationError.
+  Job job(Fidelity fidelity);
+
+ private:
+  NetworkModel model(Fidelity fidelity);
+  CollectiveTime message_time(int from, int to, Bytes bytes);
+  /// The all-reduce of all ranks as a line, a its time without bytes, through its time for all gradients: for schedules that merge
+  /// gradients by what an all-reduce costs in this fidelity.
+  CostLine all_reduce_line(Fidelity fidelity);
+
+  const Scenario& scenario_;
+  PointOptions options_;
+  StepProfile profile_;
+  int gpus_per_rank_;
+  int ranks_;
+  int ranks_per_node_;
+  std::vector<StreamSetup> streams_;
+  std::vector<Collective> collectives_;
+  std::vector<std::size_t> region_order_;
+  Network network_;
+  PlannedCollectives planned_;
+};
+
+}  // namespace syncopate

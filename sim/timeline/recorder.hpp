@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "timeline/timeline.hpp"
+
+namespace syncopate {
+
+/// Writes a job's timeline, and nobody else does: what happens is told to it as it happens. It keeps what figures and pictures need:
+/// layers and single transfers of the first workers, for the others compute as one span and transfers as bytes and busy times. What begins
+/// after the measured window is left out.
+class Recorder {
+ public:
+  /// `workers`: simulated ones; `shown`: the first so many of them are kept in full. `compute`: of an undisturbed step.
+  Recorder(int workers, int shown, Seconds compute);
+
+  bool is_shown(int worker) const { return worker < shown_; }
+
+  void open_window(Seconds now);
+  void close_window(Seconds now);
+  /// A worker has begun a step after the window: what it does from now on is not kept.
+  void leave_window(int worker) { past_window_[index(worker)] = true; }
+  bool has_left_window(int worker) const { return past_window_[index(worker)]; }
+
+  void begin_step(int worker, Seconds now);
+  const std::vector<Step>& steps(int worker) const { return timeline_.steps[index(worker)]; }
+  /// A worker has been in a phase. Its phases follow each other without gap or overlap.
+  void phase(int worker, const Span& span);
+  void layer(const LayerSpan& span);
+  /// A worker has handed over `posts` collectives or messages of so many bytes each.
+  void post(int worker, int posts, Bytes bytes);
+  /// What others computed has entered a worker's parameters, so many steps stale.
+  void update(int worker, double staleness);
+  /// What entered was the mean of the ranks' models, posted so many steps ago.
+  void mix(int worker, int steps) { step(worker).mixed_after = steps; }
+
+  /// A message has moved over a worker's own channel. Those of a kind follow each other in time.
+  void transfer(const TransferSpan& span);
+  /// The end of the run has cut off one that had begun to move.
+  void cut_off(int worker, TransferSpan::Kind kind, Interval moving);
+  /// The parameter servers have worked.
+  void serve(const Interval& work);
+
+  /// The complete timeline: of `ranks` x GPUs workers, steps that have ended, and the spans of every stream's collectives.
+  JobTimeline take(int workers, bool serves, std::vector<Communicator> streams, std::vector<CollectiveSpan> collectives);
+
+ private:
+  static std::size_t index(int worker) { return static_cast<std::size_t>(worker); }
+  static std::size_t index(TransferSpan::Kind kind) { return static_cast<std::size_t>(kind); }
+  Step& step(int worker) { return timeline_.steps[index(worker)].back(); }
+  bool has_closed_by(Seconds time) const { return timeline_.window.close > Seconds(0) && time >= timeline_.window.close; }
+
+  JobTimeline timeline_;
+  int shown_;
+  std::vector<bool> past_window_;
+  std::vector<std::array<std::vector<Interval>, TransferSpan::kinds>> busy_;  ///< by worker and kind of transfer
+};
+
+}  // namespace syncopate
