@@ -3,9 +3,9 @@
 #include <random>
 
 #include "base/errors.hpp"
-#include "trace/fit.hpp"
+#include "device/fit.hpp"
+#include "device/synthesize.hpp"
 #include "trace/step_profile.hpp"
-#include "trace/synthesize.hpp"
 
 using namespace syncopate;
 

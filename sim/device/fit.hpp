@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "trace/device_profile.hpp"
+#include "device/device_profile.hpp"
+#include "model/model.hpp"
 #include "trace/match.hpp"
 #include "trace/trace.hpp"
 

@@ -1,4 +1,4 @@
-#include "trace/fit.hpp"
+#include "device/fit.hpp"
 
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 
 #include "base/errors.hpp"
 #include "base/statistics.hpp"
+#include "model/dtype.hpp"
 
 namespace syncopate {
 
