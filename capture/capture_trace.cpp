@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "trace/gradient_order.hpp"
+#include "model/gradient_order.hpp"
 
 namespace syncopate::capture {
 

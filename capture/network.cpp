@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/errors.hpp"
-#include "trace/device_profile.hpp"
+#include "model/dtype.hpp"
 
 namespace syncopate::capture {
 

@@ -11,7 +11,7 @@
 #include "base/version.hpp"
 #include "capture/node/report.hpp"
 #include "capture/program.hpp"
-#include "trace/gradient_order.hpp"
+#include "model/gradient_order.hpp"
 
 namespace syncopate::capture {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "trace/device_profile.hpp"
+#include "device/device_profile.hpp"
 
 namespace syncopate {
 

@@ -6,11 +6,11 @@
 #include "cluster/cluster.hpp"
 #include "cluster/topologies.hpp"
 #include "collective/algorithms.hpp"
+#include "device/device_profile.hpp"
 #include "model/model.hpp"
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/project_files.hpp"
-#include "trace/device_profile.hpp"
 #include "trace/trace.hpp"
 
 namespace syncopate {

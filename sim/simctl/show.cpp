@@ -4,10 +4,10 @@
 
 #include "base/fields.hpp"
 #include "base/table.hpp"
+#include "device/device_profile.hpp"
 #include "model/model.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
-#include "trace/device_profile.hpp"
 #include "trace/step_profile.hpp"
 #include "trace/trace.hpp"
 

@@ -5,10 +5,10 @@
 
 #include "base/files.hpp"
 #include "base/table.hpp"
+#include "device/fit.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
 #include "simctl/project_files.hpp"
-#include "trace/fit.hpp"
 
 namespace syncopate {
 

@@ -5,8 +5,8 @@
 #include "base/files.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
+#include "import/import.hpp"
 #include "simctl/commands.hpp"
-#include "trace/import.hpp"
 #include "trace/step_profile.hpp"
 
 namespace syncopate {

@@ -5,9 +5,9 @@
 #include "base/files.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
+#include "device/synthesize.hpp"
 #include "simctl/commands.hpp"
 #include "trace/step_profile.hpp"
-#include "trace/synthesize.hpp"
 
 namespace syncopate {
 

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "base/units.hpp"
 #include "trace/match.hpp"
+#include "trace/trace.hpp"
 
 namespace syncopate {
 

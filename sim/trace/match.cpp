@@ -5,9 +5,10 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 
-#include "trace/device_profile.hpp"
+#include "model/dtype.hpp"
 
 namespace syncopate {
 

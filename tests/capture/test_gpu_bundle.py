@@ -17,13 +17,14 @@ from running import Failed
 
 IN_NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 LIBRARIES = pathlib.Path("/usr/lib") / f"{os.uname().machine}-linux-gnu"
-FOLDERS = [*(f"/usr/include/{name}" for name in ("boost", "fmt", "nlohmann", "CLI", "doctest", "oneapi")), "/usr/share/cmake/CLI11",
+FOLDERS = [*(f"/usr/include/{name}" for name in ("boost", "eigen3", "fmt", "nlohmann", "CLI", "doctest", "oneapi")), "/usr/share/cmake/CLI11",
            "/usr/share/cmake/nlohmann_json", "/usr/lib/cmake/doctest", LIBRARIES / "cmake/fmt"]
 FILES = [*(f"/usr/include/{name}" for name in ("zlib.h", "zconf.h", "dnnl.h", "dnnl.hpp")),
          *(LIBRARIES / name for name in ("libz.a", "libdnnl.so", "libfmt.so", "libOpenCL.so.1"))]
 # One for each library of the bundle.
-OBJECTS = ["sim/CMakeFiles/syncopate_core.dir/model/graph.cpp.o", "sim/CMakeFiles/syncopate_core.dir/base/gzip.cpp.o",
-           "sim/CMakeFiles/syncopate_core.dir/base/table.cpp.o", "capture.build/CMakeFiles/capture_core.dir/cpu/loss.cpp.o",
+OBJECTS = ["sim/CMakeFiles/syncopate_core.dir/model/graph.cpp.o", "sim/CMakeFiles/syncopate_core.dir/device/least_squares.cpp.o",
+           "sim/CMakeFiles/syncopate_core.dir/base/gzip.cpp.o", "sim/CMakeFiles/syncopate_core.dir/base/table.cpp.o",
+           "capture.build/CMakeFiles/capture_core.dir/cpu/loss.cpp.o",
            "capture.build/CMakeFiles/capture.dir/main.cpp.o", "tests/capture/CMakeFiles/capture_tests.dir/__/unit/main.cpp.o"]
 # What was built runs, and a simctl without SimGrid says so.
 RUN = ['export LD_LIBRARY_PATH="$2"', '"$1/capture" --plan --model "$0/models/resnet20.json" --batch 2', '"$1/simctl" show "$0/traces/cpu-resnet50-b8.json"',

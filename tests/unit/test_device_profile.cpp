@@ -3,9 +3,10 @@
 #include <random>
 
 #include "base/errors.hpp"
-#include "trace/fit.hpp"
+#include "device/fit.hpp"
+#include "device/least_squares.hpp"
+#include "device/synthesize.hpp"
 #include "trace/step_profile.hpp"
-#include "trace/synthesize.hpp"
 
 using namespace syncopate;
 
@@ -42,7 +43,7 @@ DeviceProfile small_profile() {
   return profile;
 }
 
-double residual(const std::vector<std::vector<double>>& rows, const std::vector<double>& y, const std::vector<double>& x) {
+double residual(const std::vector<Terms>& rows, const std::vector<double>& y, const Terms& x) {
   double sum = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     double predicted = 0;
@@ -142,8 +143,8 @@ TEST_SUITE("Does a fit find the costs that made the times?") {
     std::mt19937 random(7);
     std::uniform_real_distribution<double> uniform(0, 1);
     for (int round = 0; round < 50; ++round) {
-      std::vector<std::vector<double>> rows(12, std::vector<double>(4));
-      std::vector<double> known(4);
+      std::vector<Terms> rows(12);
+      Terms known{};
       for (double& x : known) x = uniform(random) < 0.3 ? 0 : uniform(random);
       std::vector<double> exact;
       std::vector<double> noisy;
@@ -152,17 +153,29 @@ TEST_SUITE("Does a fit find the costs that made the times?") {
         exact.push_back(1e-9 * known[0] * row[0] + 1e-6 * known[1] * row[1] + 1e-3 * known[2] * row[2] + known[3]);
         noisy.push_back(exact.back() + 4 * (uniform(random) - 0.5));
       }
-      const std::vector<double> found = non_negative_least_squares(rows, exact);
+      const Terms found = non_negative_least_squares(rows, exact);
       CHECK(found[0] == doctest::Approx(1e-9 * known[0]).epsilon(1e-6));
       CHECK(found[3] == doctest::Approx(known[3]).epsilon(1e-6));
-      const std::vector<double> best = non_negative_least_squares(rows, noisy);
+      const Terms best = non_negative_least_squares(rows, noisy);
       for (const double x : best) CHECK(x >= 0);
       for (int trial = 0; trial < 200; ++trial) {
-        std::vector<double> other = best;
+        Terms other = best;
         for (double& x : other) x = std::max(0.0, x + 0.2 * (uniform(random) - 0.5) * std::max(x, 1e-10));
         CHECK(residual(rows, noisy, other) >= residual(rows, noisy, best) * (1 - 1e-9));
       }
     }
+  }
+
+  TEST_CASE("of terms that explain the times equally well, the first ones do; a term that no row has is 0") {
+    const std::vector<double> y = {2, 4, 6, 8};
+    const Terms first = non_negative_least_squares({{1, 2, 0, 0}, {2, 4, 0, 0}, {3, 6, 0, 0}, {4, 8, 0, 0}}, y);
+    CHECK(first[0] == doctest::Approx(2));
+    CHECK(first == Terms{first[0], 0, 0, 0});
+    const Terms second = non_negative_least_squares({{0, 5, 5, 1}, {0, 10, 10, 1}, {0, 15, 15, 1}, {0, 20, 20, 1}}, y);
+    CHECK(second[1] == doctest::Approx(0.4));
+    CHECK(second == Terms{0, second[1], 0, 0});
+    CHECK(non_negative_least_squares({{1, 0, 0, 0}, {1, 0, 0, 0}}, {-1, -2}) == Terms{});
+    CHECK(non_negative_least_squares({Terms{}, Terms{}}, {1, 2}) == Terms{});
   }
 
   TEST_CASE("the fit of a synthetic trace is the profile that made it") {

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
-#include "trace/kineto.hpp"
+#include "base/units.hpp"
+#include "import/kineto.hpp"
 #include "trace/trace.hpp"
 
 namespace syncopate {

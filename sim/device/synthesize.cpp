@@ -1,11 +1,12 @@
-#include "trace/synthesize.hpp"
+#include "device/synthesize.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/errors.hpp"
-#include "trace/gradient_order.hpp"
+#include "model/dtype.hpp"
+#include "model/gradient_order.hpp"
 
 namespace syncopate {
 

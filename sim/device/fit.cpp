@@ -1,62 +1,35 @@
-#include "trace/fit.hpp"
+#include "device/fit.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <numeric>
 
 #include "base/errors.hpp"
 #include "base/statistics.hpp"
+#include "device/least_squares.hpp"
+#include "model/dtype.hpp"
 
 namespace syncopate {
 
 namespace {
 
-using Row = std::vector<double>;
-
 /// Below this number of layers a class's terms cannot be told apart.
 constexpr std::size_t enough_layers = 4;
-
-double dot(const Row& a, const Row& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
-
-/// Solves a small symmetric system by elimination with pivoting; empty when it is singular.
-Row solve(std::vector<Row> a, Row b) {
-  const std::size_t n = b.size();
-  for (std::size_t k = 0; k < n; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t i = k; i < n; ++i) {
-      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
-    }
-    if (std::abs(a[pivot][k]) < 1e-12) return {};
-    std::swap(a[k], a[pivot]);
-    std::swap(b[k], b[pivot]);
-    for (std::size_t i = k + 1; i < n; ++i) {
-      const double factor = a[i][k] / a[k][k];
-      for (std::size_t j = k; j < n; ++j) a[i][j] -= factor * a[k][j];
-      b[i] -= factor * b[k];
-    }
-  }
-  for (std::size_t k = n; k-- > 0;) {
-    for (std::size_t j = k + 1; j < n; ++j) b[k] -= a[k][j] * b[j];
-    b[k] /= a[k][k];
-  }
-  return b;
-}
 
 /// One class's layers in one direction.
 struct Points {
   std::vector<LayerWork> work;
-  Row seconds;
+  std::vector<double> seconds;
 
   /// MACs, weights, activations, launch: the order in which terms are preferred when the data cannot tell them apart.
   LayerCost fit() const {
-    std::vector<Row> rows;
+    std::vector<Terms> rows;
     for (const LayerWork& w : work) rows.push_back({w.macs, w.weights.value, w.activations.value, 1.0});
-    const Row x = non_negative_least_squares(rows, seconds);
+    const Terms x = non_negative_least_squares(rows, seconds);
     return {Seconds(x[3]), x[0], SecondsPerByte(x[2]), SecondsPerByte(x[1])};
   }
 
@@ -125,11 +98,11 @@ void for_matched(const FitSample& sample, const LayerMatch& match, std::int64_t 
 
 /// The optimiser's step per byte of parameters, over the samples that measured it.
 LayerCost fit_update(const std::vector<FitSample>& samples) {
-  std::vector<Row> rows;
-  Row seconds;
+  std::vector<Terms> rows;
+  std::vector<double> seconds;
   for (const FitSample& sample : samples) {
     if (sample.trace->update <= Seconds(0)) continue;
-    rows.push_back({sample.model->parameters() * bytes_per_element_of(*sample.trace)});
+    rows.push_back({sample.model->parameters() * bytes_per_element_of(*sample.trace), 0, 0, 0});
     seconds.push_back(sample.trace->update.value);
   }
   LayerCost update;
@@ -137,7 +110,7 @@ LayerCost fit_update(const std::vector<FitSample>& samples) {
   return update;
 }
 
-double median(Row values) {
+double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return quantile(values, 0.5);
 }
@@ -146,7 +119,7 @@ double median(Row values) {
 ProfileError error_of(const DeviceProfile& profile, const FitSample& sample, const SampleFit& measured) {
   Seconds predicted_forward;
   Seconds predicted_backward;
-  Row layer_errors;
+  std::vector<double> layer_errors;
   for_matched(sample, measured.match, profile.gpus, [&](const Layer& traced, const ModelLayer& described, const LayerWork& work) {
     const DeviceProfile::Direction& cost = profile.cost_of(described, sample.model->name);
     predicted_forward += cost.forward(work);
@@ -165,50 +138,6 @@ ProfileError error_of(const DeviceProfile& profile, const FitSample& sample, con
 }
 
 }  // namespace
-
-std::vector<double> non_negative_least_squares(const std::vector<Row>& rows, const Row& y) {
-  const std::size_t columns = rows.front().size();
-  Row scale(columns);  // columns of very different sizes (MACs, 1) would ruin the elimination
-  for (std::size_t j = 0; j < columns; ++j) {
-    for (const Row& row : rows) scale[j] += row[j] * row[j];
-    scale[j] = std::sqrt(scale[j]);
-  }
-  std::vector<unsigned> subsets((1U << columns) - 1);
-  std::iota(subsets.begin(), subsets.end(), 1U);
-  std::stable_sort(subsets.begin(), subsets.end(), [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
-
-  // The optimum is an unconstrained one of some subset of the columns, and with 4 columns all 15 are tried at once.
-  Row best(columns);
-  double best_residual = dot(y, y);
-  const double indifferent = 1e-9 * best_residual;
-  for (const unsigned subset : subsets) {
-    std::vector<std::size_t> used;
-    for (std::size_t j = 0; j < columns; ++j) {
-      if ((subset >> j & 1U) != 0 && scale[j] > 0) used.push_back(j);
-    }
-    if (used.size() != static_cast<std::size_t>(std::popcount(subset))) continue;
-    std::vector<Row> normal(used.size(), Row(used.size()));
-    Row right(used.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      for (std::size_t p = 0; p < used.size(); ++p) {
-        const double value = rows[i][used[p]] / scale[used[p]];
-        right[p] += value * y[i];
-        for (std::size_t q = 0; q < used.size(); ++q) normal[p][q] += value * rows[i][used[q]] / scale[used[q]];
-      }
-    }
-    const Row solution = solve(normal, right);
-    if (solution.empty() || std::any_of(solution.begin(), solution.end(), [](double x) { return x < 0; })) continue;
-    Row x(columns);
-    for (std::size_t p = 0; p < used.size(); ++p) x[used[p]] = solution[p] / scale[used[p]];
-    double residual = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) residual += std::pow(dot(rows[i], x) - y[i], 2);
-    if (residual < best_residual - indifferent) {
-      best = x;
-      best_residual = residual;
-    }
-  }
-  return best;
-}
 
 ProfileError profile_error(const DeviceProfile& profile, const FitSample& sample) {
   if (sample.trace->dtype != profile.dtype) {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "trace/kineto.hpp"
+#include "import/kineto.hpp"
 
 namespace syncopate {
 

@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "trace/device_profile.hpp"
+#include "device/device_profile.hpp"
+#include "model/model.hpp"
 #include "trace/match.hpp"
 #include "trace/trace.hpp"
 
@@ -45,9 +46,5 @@ FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus);
 
 /// How far the profile is from a trace's layers, those that match.
 ProfileError profile_error(const DeviceProfile& profile, const FitSample& sample);
-
-/// x >= 0 that minimises |A x - y|^2 for the rows of A; of equally good ones, that with the fewest and first terms.
-/// At most 4 columns.
-std::vector<double> non_negative_least_squares(const std::vector<std::vector<double>>& rows, const std::vector<double>& y);
 
 }  // namespace syncopate

@@ -3,7 +3,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/document.hpp"
@@ -74,9 +73,6 @@ DeviceProfile read_device_profile(const Document& document);
 
 /// The device/1 text of a profile.
 std::string write_device_profile(const DeviceProfile& profile);
-
-/// Bytes of one element: 4 for "fp32" and "tf32", 2 for "fp16" and "bf16", 8 for "fp64"; nullopt for anything else.
-std::optional<double> element_bytes(std::string_view dtype);
 
 /// What a layer does for `samples` samples of `bytes_per_element` bytes.
 LayerWork work_of(const ModelLayer& layer, double samples, double bytes_per_element);

@@ -1,4 +1,4 @@
-#include "trace/training_steps.hpp"
+#include "import/training_steps.hpp"
 
 #include <fmt/format.h>
 

@@ -1,20 +1,20 @@
-#include "trace/device_profile.hpp"
+#include "device/device_profile.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 
 #include "base/choice.hpp"
 #include "base/errors.hpp"
+#include "base/fields.hpp"
+#include "model/dtype.hpp"
 
 namespace syncopate {
 
 namespace {
-
-constexpr std::array dtypes = {std::pair{"fp32", 4.0}, std::pair{"tf32", 4.0}, std::pair{"fp16", 2.0}, std::pair{"bf16", 2.0},
-                               std::pair{"fp64", 8.0}};
 
 LayerCost read_cost(const Field& field) {
   Object fields(field);
@@ -134,10 +134,7 @@ DeviceProfile read_device_profile(const Document& document) {
   profile.name = fields.at("name").text();
   profile.kind = choose_name(fields.at("kind"), {"gpu", "cpu"});
   profile.source = fields.at("source").text();
-  std::vector<std::string> names;
-  names.reserve(dtypes.size());
-  for (const auto& [name, bytes] : dtypes) names.emplace_back(name);
-  profile.dtype = choose_name(fields.at("dtype"), names);
+  profile.dtype = choose_name(fields.at("dtype"), dtype_names());
   if (const auto gpus = fields.find("gpus")) profile.gpus = gpus->integer(1, 1024);
   Object costs(fields.at("costs"));
   for (const CostClassRow& row : cost_classes()) {
@@ -167,13 +164,6 @@ std::string write_device_profile(const DeviceProfile& profile) {
   for (const ProfileError& error : profile.errors) errors.push_back(error_text(error));
   if (errors.empty()) return text + "  \"error\": \"unknown\"\n}\n";
   return text + fmt::format("  \"error\": [\n{}\n  ]\n}}\n", fmt::join(errors, ",\n"));
-}
-
-std::optional<double> element_bytes(std::string_view dtype) {
-  for (const auto& [name, bytes] : dtypes) {
-    if (name == dtype) return bytes;
-  }
-  return std::nullopt;
 }
 
 LayerWork work_of(const ModelLayer& layer, double samples, double bytes_per_element) {

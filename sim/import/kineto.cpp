@@ -1,9 +1,10 @@
-#include "trace/kineto.hpp"
+#include "import/kineto.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <istream>
 #include <nlohmann/json.hpp>

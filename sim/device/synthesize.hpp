@@ -1,6 +1,7 @@
 #pragma once
 
-#include "trace/device_profile.hpp"
+#include "device/device_profile.hpp"
+#include "model/model.hpp"
 #include "trace/trace.hpp"
 
 namespace syncopate {

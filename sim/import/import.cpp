@@ -1,18 +1,25 @@
-#include "trace/import.hpp"
+#include "import/import.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
+#include <ctime>
+#include <filesystem>
 #include <map>
 #include <numeric>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "base/errors.hpp"
 #include "base/statistics.hpp"
-#include "trace/device_profile.hpp"
-#include "trace/training_steps.hpp"
+#include "import/training_steps.hpp"
+#include "model/dtype.hpp"
+#include "model/shape.hpp"
 
 namespace syncopate {
 
