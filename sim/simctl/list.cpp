@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/table.hpp"
@@ -20,16 +22,41 @@ namespace {
 namespace fs = std::filesystem;
 using Cells = std::vector<std::string>;
 
-void print_schedules() {
+/// The same rows for a page.
+std::string markdown_table(const std::vector<Cells>& rows) {
+  std::string text;
+  for (const Cells& row : rows) {
+    text += fmt::format("| {} |\n", fmt::join(row, " | "));
+    if (&row != &rows.front()) continue;
+    for (std::size_t column = 0; column < row.size(); ++column) text += "|---";
+    text += "|\n";
+  }
+  return text;
+}
+
+void print_schedules(bool markdown) {
   std::vector<Cells> names = {{"schedule", "meaning", "parameters (default)"}};
   std::vector<Cells> parameters = {{"schedule", "parameter", "values", "default", "meaning"}};
+  std::vector<Cells> papers = {{"schedule", "paper"}};
   for (const ScheduleRow& row : schedules()) {
     names.push_back({std::string(row.name), std::string(row.meaning), describe_briefly(row.parameters)});
+    if (!row.paper.empty()) papers.push_back({std::string(row.name), std::string(row.paper)});
     for (const ParameterInfo& one : row.parameters) {
-      parameters.push_back({std::string(row.name), one.name, describe_values(one), one.default_value, one.meaning});
+      const Cells cells = {std::string(row.name), one.name, describe_values(one), one.default_value, one.meaning};
+      const auto same = [&](const Cells& other) { return std::equal(cells.begin() + 1, cells.end(), other.begin() + 1); };
+      const auto known = std::find_if(parameters.begin(), parameters.end(), same);
+      if (known == parameters.end()) {
+        parameters.push_back(cells);
+      } else {
+        known->front() += fmt::format(", {}", row.name);
+      }
     }
   }
-  fmt::print("{}\n{}\nwhat each does, exactly: sim/schedule/README.md\n", format_table(names), format_table(parameters));
+  if (markdown) {
+    fmt::print("{}\n{}", markdown_table(parameters), markdown_table(papers));
+  } else {
+    fmt::print("{}\n{}\nwhat each does, exactly: sim/schedule/README.md\n", format_table(names), format_table(parameters));
+  }
 }
 
 void print_collectives() {
@@ -116,13 +143,15 @@ void print_traces() {
 
 void add_list_command(CLI::App& app) {
   const auto what = std::make_shared<std::string>();
+  const auto markdown = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("list", "List what a scenario can name");
   command->add_option("WHAT", *what, "schedules, collectives, topologies, clusters, models, devices or traces")
       ->required()
       ->check(CLI::IsMember({"schedules", "collectives", "topologies", "clusters", "models", "devices", "traces"}));
+  command->add_flag("--markdown", *markdown, "schedules' parameters and papers as the tables of a page");
   command->footer("Example: simctl list schedules");
-  command->callback([what] {
-    if (*what == "schedules") print_schedules();
+  command->callback([what, markdown] {
+    if (*what == "schedules") print_schedules(*markdown);
     if (*what == "collectives") print_collectives();
     if (*what == "topologies") print_topologies();
     if (*what == "clusters") print_clusters();
