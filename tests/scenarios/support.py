@@ -13,6 +13,19 @@ SIMCTL = os.environ.get("SIMCTL", str(ROOT / "build" / "simctl"))
 MISBEHAVING = os.environ.get("SIMCTL_MISBEHAVING", str(ROOT / "build" / "simctl_misbehaving"))
 
 
+def parameters():
+    """What schedules declare: a dictionary for each row of the table of parameters."""
+    lines = subprocess.run([SIMCTL, "list", "schedules", "--markdown"], capture_output=True, text=True, check=True).stdout.split("\n\n")[0].splitlines()
+    head, _, *rows = ([cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines)
+    return [dict(zip(head, row)) for row in rows]
+
+
+def schedules():
+    """Their names, in order."""
+    lines = subprocess.run([SIMCTL, "list", "schedules"], capture_output=True, text=True, check=True).stdout.split("\n\n")[0].splitlines()
+    return [line.split()[0] for line in lines[1:] if not line.startswith("-")]
+
+
 def trace(**changes):
     """A trace/1 of three layers; forward 3 ms, backward 6 ms."""
     content = {

@@ -1,8 +1,9 @@
 """Is every bad scenario and cluster refused with file, place, rule and value, before anything is simulated or written?"""
 import json
+import re
 import unittest
 
-from support import Case, cluster, scenario, trace
+from support import Case, cluster, parameters, scenario, schedules, trace
 
 
 def without(content, key):
@@ -12,8 +13,7 @@ def without(content, key):
 LATENCY = 'expected seconds from 0 to a day (86400) or a string such as "50us"'
 BANDWIDTH = 'expected bytes/second > 0 (at most 1e18) or a string such as "10Gbps" (bits) or "12GBps" (bytes)'
 COLLECTIVES = "ring, binary-tree, recursive-doubling, halving-doubling, double-binary-tree"
-SCHEDULES = ("s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, ps-sgd, asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, "
-             "lasgd, sgp")
+SCHEDULES = ", ".join(schedules())
 
 
 class BadScenario(Case):
@@ -47,6 +47,11 @@ class BadScenario(Case):
             (scenario(fidelity="exact"), '/fidelity: expected one of auto, alpha-beta, per-message, flow, got "exact"'),
             (scenario(fidelity="flow", schedule={"name": "lasgd", "tau_max": 2, "participants": 0.5}),
              '/fidelity: an all-reduce in which not all ranks take part has no messages; use "per-message"'),
+            (scenario(channels=0), "/channels: expected an integer >= 1, got 0"),
+            (scenario(channels=1.5), "/channels: expected an integer >= 1, got 1.5"),
+            (scenario(channels=1025), "/channels: expected an integer <= 1024, got 1025"),
+            (scenario(channels=2, schedule={"name": "lasgd", "tau_max": 2, "participants": 0.5}),
+             '/channels: an all-reduce in which not all ranks take part has one channel; leave "participants" or "channels" out'),
             (scenario(granularity="tensors"), '/granularity: expected one of tensor, layer, got "tensors"; did you mean "tensor"?'),
             (scenario(iterations={"measured": 0}), "/iterations/measured: expected an integer >= 1, got 0"),
             (scenario(iterations={"warmup": -1}), "/iterations/warmup: expected an integer >= 0, got -1"),
@@ -75,7 +80,7 @@ class BadScenario(Case):
             (scenario(sweep={"cluster/nodes": [4]}), '/sweep/cluster~1nodes: "cluster/nodes" is not a JSON pointer such as "/cluster/nodes"'),
             (scenario(sweep={"/a~2": [4]}), '/sweep/~1a~02: "/a~2" is not a JSON pointer: after ~ comes 0 or 1'),
             (scenario(sweep={"/sweep/x": [4]}), "/sweep/~1sweep~1x: this key cannot be swept"),
-            (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, name, trace, cluster, granularity, fidelity, all_reduce, schedule, workers, '
+            (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, name, trace, cluster, granularity, fidelity, all_reduce, schedule, channels, workers, '
              "iterations, seed, sweep (in point 0: /nowhere=4)"),
             (scenario(sweep={"/schedule/nmae": ["wfbp"]}), '/schedule/nmae: unknown key "nmae"; did you mean "name"? (in point 0: /schedule/nmae="wfbp")'),
             (scenario(sweep={"/name/x": [1]}), '/name: cannot set /name/x of "test": there is no such place (in point 0: /name/x=1)'),
@@ -92,6 +97,43 @@ class BadScenario(Case):
                 done = self.run_scenario(content)
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
                 self.assertFalse((self.folder / "out").exists(), "nothing is written")
+
+    def test_every_parameter_of_every_schedule_refuses_what_it_does_not_say(self):
+        rows = parameters()
+        self.assertGreater(len(rows), 20)
+        for row in rows:
+            values = row["values"]
+            if found := re.fullmatch(r"integer from (\d+) to (\d+)", values):
+                low, high = map(int, found.groups())
+                bad = [(low - 1, f"an integer >= {low}"), (high + 1, f"an integer <= {high}"), (low + 0.5, f"an integer >= {low}"),
+                       ("1", f"an integer >= {low}")]
+            elif found := re.fullmatch(r"number > 0 and <= (\S+)", values):
+                bad = [(0, "a number > 0"), (float(found[1]) * 1.5, f"a number <= {found[1]}"), (-1, "a number > 0"), (None, "a number > 0")]
+            elif found := re.fullmatch(r"number from (\S+) to (\S+)", values):
+                low, high = found.groups()
+                bad = [(float(low) - 1, f"a number >= {low}"), (float(high) * 1.5, f"a number <= {high}"), ([], f"a number >= {low}")]
+            elif values == "true or false":
+                bad = [(1, "true or false"), ("true", "true or false")]
+            elif values == "seconds":
+                bad = [(-1, "a number"), (1e30, "a number"), ("1s", "a number")]
+            elif values in ("bytes", "seconds per byte"):
+                bad = [(-1, ""), (1e30, ""), ({}, "")]
+            elif values == "a way to group gradients":
+                bad = [("wfpb", "one of"), (3, "")]
+            else:
+                choices = values.split(" or ")
+                bad = [(choices[0] + "x", f"one of {', '.join(choices)}"), (True, "")]
+            for schedule in row["schedule"].split(", "):
+                needed = {other["parameter"]: int(other["values"].split()[2]) for other in rows
+                          if schedule in other["schedule"].split(", ") and not other["default"]}
+                for value, rule in bad:
+                    with self.subTest(schedule=schedule, parameter=row["parameter"], value=value):
+                        done = self.run_scenario(scenario(schedule={"name": schedule, **needed, row["parameter"]: value}))
+                        self.assertEqual((done.returncode, done.stdout), (3, ""))
+                        self.assertTrue(done.stderr.startswith(f"simctl: scenario.json: /schedule/{row['parameter']}: expected {rule}"), done.stderr)
+                if not row["default"]:
+                    done = self.run_scenario(scenario(schedule={"name": schedule}))
+                    self.assertRegex(done.stderr, r'/schedule: the required key "\w+" is missing')
 
     def test_text_that_is_no_scenario(self):
         table = [
