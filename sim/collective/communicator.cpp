@@ -20,13 +20,9 @@ Communicator::Communicator(std::vector<int> ranks) : count_(static_cast<int>(ran
   if (is_regular()) list_.clear();
 }
 
-int Communicator::member(int rank) const {
-  if (!list_.empty()) {
-    const auto found = std::find(list_.begin(), list_.end(), rank);
-    return found == list_.end() ? -1 : static_cast<int>(found - list_.begin());
-  }
-  const int distance = rank - first_;
-  return distance >= 0 && distance % stride_ == 0 && distance / stride_ < count_ ? distance / stride_ : -1;
+int Communicator::find(int rank) const {
+  const auto found = std::find(list_.begin(), list_.end(), rank);
+  return found == list_.end() ? -1 : static_cast<int>(found - list_.begin());
 }
 
 NodeLayout layout_on_nodes(const Communicator& communicator, int ranks_per_node) {

@@ -17,11 +17,18 @@ class Communicator {
   int size() const { return count_; }
   int rank(int member) const { return list_.empty() ? first_ + member * stride_ : list_[static_cast<std::size_t>(member)]; }
   /// The member number of a rank; -1 when it is not in it.
-  int member(int rank) const;
+  int member(int rank) const {
+    if (!list_.empty()) return find(rank);
+    const int distance = rank - first_;
+    if (stride_ == 1) return distance >= 0 && distance < count_ ? distance : -1;
+    return distance >= 0 && distance % stride_ == 0 && distance / stride_ < count_ ? distance / stride_ : -1;
+  }
 
   auto operator<=>(const Communicator&) const = default;
 
  private:
+  int find(int rank) const;
+
   int first_ = 0;
   int count_ = 1;
   int stride_ = 1;

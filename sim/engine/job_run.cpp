@@ -80,8 +80,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
   if (job.servers) server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, flows, recorder_, clock);
 }
 
-Stream& JobRun::stream(int number) {
-  if (number >= 0 && number < static_cast<int>(streams_.size())) return *streams_[static_cast<std::size_t>(number)];
+void JobRun::fail_for_stream(int number) const {
   throw SimulationError(fmt::format("a program uses stream {}, and its job has {}", number, streams_.size()));
 }
 

@@ -28,7 +28,10 @@ class JobRun {
   Recorder& recorder() { return recorder_; }
   const PassTable& passes() const { return passes_; }
   /// Throws SimulationError when the job has no stream of that number.
-  Stream& stream(int number);
+  Stream& stream(int number) {
+    if (number < 0 || number >= static_cast<int>(streams_.size())) fail_for_stream(number);
+    return *streams_[static_cast<std::size_t>(number)];
+  }
   /// Throws SimulationError when the job has none.
   ParameterServer& server();
   PeerLinks& peers() { return peers_; }
@@ -59,6 +62,7 @@ class JobRun {
   JobTimeline take_timeline();
 
  private:
+  [[noreturn]] void fail_for_stream(int number) const;
   bool counts_rounds() const { return job_.steps_per_round > 0; }
   /// A worker begins its iteration number `iteration`.
   void update_window(const Worker& worker, int iteration, Seconds now);

@@ -222,7 +222,7 @@ void ParameterServer::begin_transfer(Channel& channel, TransferSpan::Kind kind, 
 void ParameterServer::end_transfer(int client, Channel& channel, Seconds now) {
   channel.moving = false;
   const Request& moved = request(client, channel.queue.front());
-  recorder_.transfer({channel.since, now, client, moved.round, channel.kind, moved.payload});
+  recorder_.transfer(client, channel.kind, moved.round, {channel.since, now}, moved.payload);
 }
 
 void ParameterServer::end(int client, std::size_t index, Seconds now) {

@@ -47,7 +47,7 @@ void PeerLinks::move_next(int from, Seconds now) {
 }
 
 void PeerLinks::deliver(const Message& message) {
-  recorder_.transfer({message.start, message.arrival, message.from, message.round, TransferSpan::Kind::send, message.payload, message.to});
+  recorder_.transfer(message.from, TransferSpan::Kind::send, message.round, {message.start, message.arrival}, message.payload, message.to);
   Inbox& inbox = inboxes_[worker(message.to)];
   inbox.messages[message.round] = message;
   if (inbox.waiter != nullptr && inbox.awaited_round == message.round) {

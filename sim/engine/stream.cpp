@@ -26,6 +26,7 @@ Stream::Stream(int index, Communicator communicator, int posters, const StreamRu
       transport_(std::move(transport)),
       clock_(clock),
       lanes_(static_cast<std::size_t>(transport_->lanes())),
+      foresees_(transport_->foresees()),
       goes_on_at_once_(transport_->goes_on_at_once() && !rules.by_priority && !rules.is_partial()),
       needed_(std::max(1, static_cast<int>(std::ceil(rules.participants * posters - 1e-9)))),
       admission_(transport_->lanes(), rules.channels, rules.by_priority),
@@ -35,10 +36,7 @@ Stream::Stream(int index, Communicator communicator, int posters, const StreamRu
   transport_->when_ended([this](Ticket ticket, int lane, Seconds now) { lane_ended(ticket, static_cast<std::size_t>(lane), now); });
 }
 
-std::size_t Stream::poster(int rank) const {
-  if (next_.size() == 1) return 0;
-  const int member = communicator_.member(rank);
-  if (member >= 0) return static_cast<std::size_t>(member);
+void Stream::fail_for_stranger(int rank) const {
   throw SimulationError(fmt::format("rank {} is no member of the communicator of stream {}", rank, index_));
 }
 
@@ -64,12 +62,12 @@ Ticket Stream::post(int rank, const Post& post, Seconds at) {
     entries_.push_back({post, rank});
     entries_.back().ends.assign(lanes_, never);
   } else {
-    check_agreement(rank, post, entry(ticket), ticket);
+    if (!agrees(post, entry(ticket).post)) fail_for_disagreement(rank, post, entry(ticket), ticket);
   }
   Entry& its = entry(ticket);
   its.ready = std::max(its.ready, at);
   ++its.posts;
-  if (transport_->foresees()) {
+  if (foresees_) {
     its.posted.resize(lanes_);
     its.posted[lane(poster)] = at;
     if (its.posts == needed_) foresee(ticket);
@@ -81,11 +79,8 @@ Ticket Stream::post(int rank, const Post& post, Seconds at) {
   return ticket;
 }
 
-void Stream::check_agreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const {
+void Stream::fail_for_disagreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const {
   const Post& first = entry.post;
-  const bool same_payload = first.payload == post.payload || first.payload->slices == post.payload->slices;
-  const bool same_round = rules_.is_partial() || first.round == post.round;
-  if (same_payload && same_round && first.operation == post.operation && first.priority == post.priority) return;
   if (first.priority != post.priority) {
     throw SimulationError(
         fmt::format("ranks disagree on collective {} of stream {} (\"{}\", round {}): rank {} posted it with priority {}, "
@@ -192,7 +187,7 @@ void Stream::lane_ended(Ticket ticket, std::size_t lane, Seconds now) {
 void Stream::finish(Ticket ticket) {
   Entry& its = entry(ticket);
   its.lanes_ended = lanes_;
-  if (!transport_->foresees()) spans_.push_back(span_of(its, *std::max_element(its.ends.begin(), its.ends.end())));
+  if (!foresees_) spans_.push_back(span_of(its, *std::max_element(its.ends.begin(), its.ends.end())));
   for (const Waiter& waiter : std::exchange(its.waiters, {})) waiter.completion->complete(its.ends[lane(waiter.poster)]);
   for (; !entries_.empty() && entries_.front().lanes_ended == lanes_; entries_.pop_front()) ++forgotten_;
 }
@@ -214,7 +209,7 @@ Seconds Stream::wait(int rank, Ticket ticket) {
   const Seconds end = its.ends[lane(poster)];
   if (end <= Clock::now()) return end;
   Completion completion;
-  if (transport_->foresees() && lanes_ > 1 && end < never) {
+  if (foresees_ && lanes_ > 1 && end < never) {
     clock_.at(end, [&completion, end] { completion.complete(end); });
   } else {
     its.waiters.push_back({poster, &completion});
@@ -228,7 +223,7 @@ bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
 
 bool Stream::is_busy(int rank, Seconds time) const {
   const std::size_t lane = this->lane(poster(rank));
-  if (transport_->foresees()) return last_ends_[lane] > time;
+  if (foresees_) return last_ends_[lane] > time;
   for (Ticket ticket = forgotten_; ticket < end_of_entries(); ++ticket) {
     const Entry& its = entry(ticket);
     if (its.posts < needed_ || its.ready > time) return false;
@@ -242,7 +237,7 @@ CollectiveSpan Stream::span_of(const Entry& entry, Seconds end) const {
 }
 
 std::vector<CollectiveSpan> Stream::take_spans() {
-  if (!transport_->foresees()) {
+  if (!foresees_) {
     for (const Entry& its : entries_) {
       if (its.lanes_started < lanes_ || its.lanes_ended == lanes_) continue;
       const Seconds end = *std::max_element(its.ends.begin(), its.ends.end());

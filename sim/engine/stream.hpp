@@ -79,14 +79,25 @@ class Stream {
     std::vector<Waiter> waiters{};
   };
 
-  std::size_t poster(int rank) const;
+  std::size_t poster(int rank) const {
+    if (next_.size() == 1) return 0;
+    const int member = communicator_.member(rank);
+    if (member < 0) fail_for_stranger(rank);
+    return static_cast<std::size_t>(member);
+  }
+  [[noreturn]] void fail_for_stranger(int rank) const;
   std::size_t lane(std::size_t poster) const { return lanes_ == 1 ? 0 : poster; }
   bool has_entry(Ticket ticket) const { return ticket >= forgotten_; }
   Ticket end_of_entries() const { return forgotten_ + entries_.size(); }
   Entry& entry(Ticket ticket) { return entries_[ticket - forgotten_]; }
   const Entry& entry(Ticket ticket) const { return entries_[ticket - forgotten_]; }
   Movement movement(Ticket ticket) const;
-  void check_agreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const;
+  bool agrees(const Post& post, const Post& first) const {
+    const bool same_payload = first.payload == post.payload || first.payload->slices == post.payload->slices;
+    const bool same_round = first.round == post.round || rules_.is_partial();
+    return same_payload && same_round && first.operation == post.operation && first.priority == post.priority;
+  }
+  [[noreturn]] void fail_for_disagreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const;
 
   /// All ends of a collective that all ranks have posted.
   void foresee(Ticket ticket);
@@ -110,6 +121,7 @@ class Stream {
   std::unique_ptr<Transport> transport_;
   Clock& clock_;
   std::size_t lanes_;
+  bool foresees_;
   bool goes_on_at_once_;            ///< where a collective has ended; else what is posted at that instant counts, too
   int needed_;                      ///< posts that start a collective
   Admission admission_;             ///< where nothing is foreseen

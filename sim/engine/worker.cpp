@@ -178,7 +178,7 @@ void Worker::all_reduce_within_node(const SharedPayload& payload) {
   const Seconds start = now_;
   advance_to(now_ + job.within_node(payload->bytes));
   record(Phase::communicating);
-  job_.recorder().transfer({start, now_, rank_, step_, TransferSpan::Kind::within_node, payload});
+  job_.recorder().transfer(rank_, TransferSpan::Kind::within_node, step_, {start, now_}, payload);
 }
 
 Exchange Worker::push(const SharedPayload& payload, int round, Answer answer) {

@@ -17,8 +17,6 @@ void append(std::vector<Interval>& intervals, Interval next) {
   }
 }
 
-bool with_servers(TransferSpan::Kind kind) { return kind == TransferSpan::Kind::push || kind == TransferSpan::Kind::pull; }
-
 }  // namespace
 
 Recorder::Recorder(int workers, int shown, Seconds compute) : shown_(shown), past_window_(index(workers)), busy_(index(workers)) {
@@ -46,46 +44,25 @@ void Recorder::begin_step(int worker, Seconds now) {
   steps.push_back({.start = now});
 }
 
-void Recorder::phase(int worker, const Span& span) {
-  if (has_left_window(worker)) return;
-  std::vector<Span>& spans = timeline_.spans[index(worker)];
-  const auto continues = [&](const Span& last) { return last.phase == span.phase || (is_compute(last.phase) && is_compute(span.phase)); };
-  if (!is_shown(worker) && !spans.empty() && continues(spans.back())) {
-    spans.back().end = span.end;
-  } else {
-    spans.push_back(span);
-  }
-}
-
 void Recorder::layer(const LayerSpan& span) {
   if (is_shown(span.worker)) timeline_.layers.push_back(span);
 }
 
-void Recorder::post(int worker, int posts, Bytes bytes) {
-  step(worker).posts += posts;
-  step(worker).bytes += posts * bytes;
-}
-
-void Recorder::update(int worker, double staleness) {
-  Step& its = step(worker);
-  ++its.updates;
-  its.staleness += staleness;
-  its.staleness_max = std::max(its.staleness_max, staleness);
-}
-
-void Recorder::transfer(const TransferSpan& span) {
-  const bool serves = with_servers(span.kind);
-  if (serves ? has_closed_by(span.start) : has_left_window(span.worker)) return;
-  append(busy_[index(span.worker)][index(span.kind)], {span.start, span.end});
-  const Seconds since = std::max(span.start, timeline_.window.open);
-  if (timeline_.window.has_opened && span.end > since) {
-    const Bytes inside = (span.end - since) / (span.end - span.start) * span.payload->bytes;
-    ServerTraffic& traffic = timeline_.server_traffic[index(span.worker)];
-    if (span.kind == TransferSpan::Kind::push) traffic.pushed += inside;
-    if (span.kind == TransferSpan::Kind::pull) traffic.pulled += inside;
-    if (span.kind == TransferSpan::Kind::send) timeline_.peer_traffic[{span.worker, span.to}] += inside;
+void Recorder::transfer(int worker, TransferSpan::Kind kind, int round, const Interval& moving, const SharedPayload& payload, int to) {
+  const bool serves = kind == TransferSpan::Kind::push || kind == TransferSpan::Kind::pull;
+  if (serves ? has_closed_by(moving.start) : has_left_window(worker)) return;
+  append(busy_[index(worker)][index(kind)], moving);
+  const Seconds since = std::max(moving.start, timeline_.window.open);
+  if (timeline_.window.has_opened && moving.end > since && kind != TransferSpan::Kind::within_node) {
+    const Bytes inside = (moving.end - since) / (moving.end - moving.start) * payload->bytes;
+    if (serves) {
+      ServerTraffic& traffic = timeline_.server_traffic[index(worker)];
+      (kind == TransferSpan::Kind::push ? traffic.pushed : traffic.pulled) += inside;
+    } else {
+      timeline_.peer_traffic[{worker, to}] += inside;
+    }
   }
-  if (is_shown(span.worker)) timeline_.transfers.push_back(span);
+  if (is_shown(worker)) timeline_.transfers.push_back({moving.start, moving.end, worker, round, kind, payload, to});
 }
 
 void Recorder::cut_off(int worker, TransferSpan::Kind kind, Interval moving) { append(busy_[index(worker)][index(kind)], moving); }

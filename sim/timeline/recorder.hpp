@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -26,17 +27,35 @@ class Recorder {
   void begin_step(int worker, Seconds now);
   const std::vector<Step>& steps(int worker) const { return timeline_.steps[index(worker)]; }
   /// A worker has been in a phase. Its phases follow each other without gap or overlap.
-  void phase(int worker, const Span& span);
+  void phase(int worker, const Span& span) {
+    if (has_left_window(worker)) return;
+    std::vector<Span>& spans = timeline_.spans[index(worker)];
+    const auto continues = [&](const Span& last) { return last.phase == span.phase || (is_compute(last.phase) && is_compute(span.phase)); };
+    if (!is_shown(worker) && !spans.empty() && continues(spans.back())) {
+      spans.back().end = span.end;
+    } else {
+      spans.push_back(span);
+    }
+  }
   void layer(const LayerSpan& span);
   /// A worker has handed over `posts` collectives or messages of so many bytes each.
-  void post(int worker, int posts, Bytes bytes);
+  void post(int worker, int posts, Bytes bytes) {
+    Step& its = step(worker);
+    its.posts += posts;
+    its.bytes += posts * bytes;
+  }
   /// What others computed has entered a worker's parameters, so many steps stale.
-  void update(int worker, double staleness);
+  void update(int worker, double staleness) {
+    Step& its = step(worker);
+    ++its.updates;
+    its.staleness += staleness;
+    its.staleness_max = std::max(its.staleness_max, staleness);
+  }
   /// What entered was the mean of the ranks' models, posted so many steps ago.
   void mix(int worker, int steps) { step(worker).mixed_after = steps; }
 
   /// A message has moved over a worker's own channel. Those of a kind follow each other in time.
-  void transfer(const TransferSpan& span);
+  void transfer(int worker, TransferSpan::Kind kind, int round, const Interval& moving, const SharedPayload& payload, int to = -1);
   /// The end of the run has cut off one that had begun to move.
   void cut_off(int worker, TransferSpan::Kind kind, Interval moving);
   /// The parameter servers have worked.
