@@ -207,7 +207,7 @@ Seconds Stream::wait(int rank, Ticket ticket) {
   if (!has_entry(ticket)) return Seconds(0);
   Entry& its = entry(ticket);
   const Seconds end = its.ends[lane(poster)];
-  if (end <= Clock::now()) return end;
+  if (its.lanes_ended == lanes_ || end <= Clock::now()) return end;
   Completion completion;
   if (foresees_ && lanes_ > 1 && end < never) {
     clock_.at(end, [&completion, end] { completion.complete(end); });
