@@ -10,15 +10,15 @@
 namespace syncopate {
 
 /// The name that the field gives, which must be one of `names`. Throws InputError that lists them and suggests the
-/// nearest; a name in `not_built_yet` gets an error that says so.
-std::string choose_name(const Field& field, const std::vector<std::string>& names, const std::vector<std::string>& not_built_yet = {});
+/// nearest.
+std::string choose_name(const Field& field, const std::vector<std::string>& names);
 
 /// The row of a table whose `name` the field gives. Throws InputError as choose_name does.
 template <class Row>
-const Row& choose(const Field& field, std::span<const Row> table, const std::vector<std::string>& not_built_yet = {}) {
+const Row& choose(const Field& field, std::span<const Row> table) {
   std::vector<std::string> names;
   for (const Row& row : table) names.emplace_back(row.name);
-  const std::string name = choose_name(field, names, not_built_yet);
+  const std::string name = choose_name(field, names);
   return *std::find_if(table.begin(), table.end(), [&](const Row& row) { return row.name == name; });
 }
 

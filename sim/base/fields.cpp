@@ -174,13 +174,6 @@ void Object::format(const std::string& kind, bool required) {
   if (found && found->json() != kind) found->fail(fmt::format("\"{}\"", kind));
 }
 
-void Object::not_built_yet(const std::string& key, std::string_view feature, const std::optional<Json>& harmless) {
-  const auto found = find(key);
-  if (!found || (harmless && found->json() == *harmless)) return;
-  const std::string only = harmless ? fmt::format("; only {} is accepted until then", harmless->dump()) : "; leave the key out until then";
-  found->fail_because(fmt::format("{} not built yet{}", feature, only));
-}
-
 void Object::finish() const {
   for (const auto& [key, value] : field_.json().items()) {
     if (key.starts_with("x-") || std::find(known_.begin(), known_.end(), key) != known_.end()) continue;

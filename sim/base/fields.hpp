@@ -67,8 +67,6 @@ class Object {
   std::optional<Field> find(const std::string& key);
   /// Checks an optional `format` member against `kind` ("trace/1", ...); required when the object is a whole file.
   void format(const std::string& kind, bool required);
-  /// A key of the format whose feature does not exist yet: an error when it is there with another value than `harmless`.
-  void not_built_yet(const std::string& key, std::string_view feature, const std::optional<Json>& harmless = std::nullopt);
 
   /// Throws InputError when the object has a key that nobody asked for.
   void finish() const;

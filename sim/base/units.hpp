@@ -25,6 +25,10 @@ struct Quantity {
   friend constexpr double operator/(Quantity a, Quantity b) { return a.value / b.value; }
 };
 
+/// Relative: figures that differ by less are the same. Times are sums of some thousands of others, which in another order differ by a few
+/// times 1e-13 of their value; SimGrid is told to be as precise.
+constexpr double rounding = 1e-12;
+
 using Seconds = Quantity<struct SecondsUnit>;
 using Bytes = Quantity<struct BytesUnit>;
 using Rate = Quantity<struct BytesPerSecondUnit>;

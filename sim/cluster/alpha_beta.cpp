@@ -16,11 +16,10 @@ LinkCost link_cost(const Link& link, SecondsPerByte gamma) {
 
 /// The links of a ring through those nodes.
 std::vector<Hop> hops_between(const Cluster& cluster, const std::vector<int>& nodes, const std::vector<std::size_t>& region_order) {
-  const std::vector<std::size_t> region_of = regions_of_places(*cluster.regions);
-  const std::vector<int> places = places_of_nodes(cluster, cluster.nodes, region_order);
+  const std::vector<std::size_t> region_of = regions_of_nodes(cluster, region_order);
   std::vector<std::size_t> regions;
   regions.reserve(nodes.size());
-  for (const int node : nodes) regions.push_back(region_of[static_cast<std::size_t>(places[static_cast<std::size_t>(node)])]);
+  for (const int node : nodes) regions.push_back(region_of[static_cast<std::size_t>(node)]);
   return ring_hops(*cluster.regions, regions, cluster.link);
 }
 

@@ -49,6 +49,19 @@ std::vector<int> places_of_nodes(const Cluster& cluster, int nodes, const std::v
   return places;
 }
 
+std::vector<std::size_t> regions_of_nodes(const Cluster& cluster, const std::vector<std::size_t>& region_order) {
+  std::vector<std::size_t> regions;
+  if (!cluster.regions) return regions;
+  const std::vector<std::size_t> of_places = regions_of_places(*cluster.regions);
+  std::vector<std::size_t> order = region_order;
+  if (order.empty()) {  // a fit replaces the links between them
+    order.resize(cluster.regions->list.size());
+    std::iota(order.begin(), order.end(), 0U);
+  }
+  for (const int place : places_of_nodes(cluster, cluster.nodes, order)) regions.push_back(of_places[static_cast<std::size_t>(place)]);
+  return regions;
+}
+
 std::vector<std::size_t> regions_of_places(const Regions& regions) {
   std::vector<std::size_t> order(regions.list.size());
   std::iota(order.begin(), order.end(), 0U);

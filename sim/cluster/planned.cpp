@@ -24,10 +24,12 @@ PlannedCollective::PlannedCollective(Plan its_plan, Communicator its_members, Ne
           plan, [&](const Message& message) { return path(message, network).hop(); }, gamma) {
   using Pair = std::pair<int, int>;
   std::vector<std::pair<Pair, double>> sent;  ///< from whom to whom, the share of the data
-  for (const Stage& stage : plan.stages) {
-    for (const Message& message : stage.messages) {
+  for (const PlanStep& step : plan.steps) {
+    const auto* stage = std::get_if<Stage>(&step);
+    if (stage == nullptr) continue;
+    for (const Message& message : stage->messages) {
       sent.push_back(
-          {{members.rank(message.from), members.rank(message.to)}, static_cast<double>(stage.repeats) * message.parts / plan.parts});
+          {{members.rank(message.from), members.rank(message.to)}, static_cast<double>(stage->repeats) * message.parts / plan.parts});
     }
   }
   std::sort(sent.begin(), sent.end());
@@ -47,7 +49,6 @@ PlannedCollective::PlannedCollective(Plan its_plan, Communicator its_members, Ne
   }
   shares.reserve(crossings.size());
   for (std::size_t link = 0; link < crossings.size(); ++link) {
-    constexpr double rounding = 1e-12;
     const auto flows = static_cast<double>(std::min(crossings[link].senders.size(), crossings[link].receivers.size()));
     const NetworkLink& its = network.links()[link];
     shares.push_back(its.changes || flows * crossings[link].fastest.value > its.bandwidth.value * (1.0 + rounding));

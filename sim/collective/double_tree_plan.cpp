@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/bipartite.hpp>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "collective/plan.hpp"
 
@@ -70,38 +74,27 @@ struct Edge {
 /// tree where it is no leaf) are alike: each rank then sends in one half of the time to one and in the other half to the other.
 std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
   std::vector<Edge> edges;
-  const std::size_t ranks = trees[0].parent.size();
-  std::vector<std::array<std::size_t, 2>> up(ranks, {SIZE_MAX, SIZE_MAX});
-  std::vector<std::array<std::size_t, 2>> down(ranks, {SIZE_MAX, SIZE_MAX});
-  const auto note = [](std::array<std::size_t, 2>& two, std::size_t edge) { (two[0] == SIZE_MAX ? two[0] : two[1]) = edge; };
-  const auto parent_of = [&](const Edge& edge) {
-    return static_cast<std::size_t>(trees[static_cast<std::size_t>(edge.tree)].parent[static_cast<std::size_t>(edge.child)]);
-  };
   for (int tree = 0; tree < 2; ++tree) {
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      if (trees[static_cast<std::size_t>(tree)].parent[rank] == none) continue;
-      note(up[rank], edges.size());
-      edges.push_back({tree, static_cast<int>(rank)});
-      note(down[parent_of(edges.back())], edges.size() - 1);
+    const std::vector<int>& parents = trees[static_cast<std::size_t>(tree)].parent;
+    for (int rank = 0; rank < static_cast<int>(parents.size()); ++rank) {
+      if (parents[static_cast<std::size_t>(rank)] != none) edges.push_back({tree, rank});
     }
   }
-  const auto other = [](const std::array<std::size_t, 2>& two, std::size_t edge) { return two[0] == edge ? two[1] : two[0]; };
-  // Edges that exclude each other form paths and even cycles: walk each both ways from where it is met.
-  for (std::size_t start = 0; start < edges.size(); ++start) {
-    if (edges[start].colour != none) continue;
-    edges[start].colour = 0;
-    for (const bool up_first : {true, false}) {
-      bool by_child = up_first;
-      for (std::size_t edge = start;;) {
-        const Edge& here = edges[edge];
-        const std::size_t next = other(by_child ? up[static_cast<std::size_t>(here.child)] : down[parent_of(here)], edge);
-        if (next == SIZE_MAX || edges[next].colour != none) break;
-        edges[next].colour = 1 - here.colour;
-        edge = next;
-        by_child = !by_child;
-      }
+  // Edges that exclude each other form paths and even cycles.
+  boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> exclusions(edges.size());
+  std::map<std::pair<int, bool>, std::size_t> other;  // by the rank, and whether it is the child
+  for (std::size_t edge = 0; edge < edges.size(); ++edge) {
+    const int child = edges[edge].child;
+    const int parent = trees[static_cast<std::size_t>(edges[edge].tree)].parent[static_cast<std::size_t>(child)];
+    for (const auto& end : {std::pair(child, true), std::pair(parent, false)}) {
+      const auto [known, is_first] = other.try_emplace(end, edge);
+      if (!is_first) boost::add_edge(edge, known->second, exclusions);
     }
   }
+  std::vector<boost::default_color_type> colours(edges.size());
+  const auto numbers = boost::get(boost::vertex_index, exclusions);
+  boost::is_bipartite(exclusions, numbers, boost::make_iterator_property_map(colours.begin(), numbers));
+  for (std::size_t edge = 0; edge < edges.size(); ++edge) edges[edge].colour = colours[edge] == colours.front() ? 0 : 1;
   return edges;
 }
 
@@ -115,7 +108,7 @@ int double_tree_chunks(int ranks, Bytes bytes) {
 
 Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
   if (operation != Operation::all_reduce) return halving_doubling_plan(operation, ranks, chunks);
-  Plan plan = {.ranks = ranks, .parts = 2 * chunks, .block = 2 * chunks, .cells = 2 * chunks, .stages = {}};
+  Plan plan = {.ranks = ranks, .parts = 2 * chunks, .block = 2 * chunks, .cells = 2 * chunks};
   if (ranks == 1) return plan;
   const std::array<Tree, 2> trees = {make_tree(ranks, false), make_tree(ranks, true)};
   const std::vector<Edge> edges = coloured_edges(trees);
@@ -140,10 +133,10 @@ Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
   }
   for (Stage& stage : up) {
     stage.reduces = true;
-    if (!stage.messages.empty()) plan.stages.push_back(std::move(stage));
+    if (!stage.messages.empty()) plan.steps.push_back(std::move(stage));
   }
   for (Stage& stage : down) {
-    if (!stage.messages.empty()) plan.stages.push_back(std::move(stage));
+    if (!stage.messages.empty()) plan.steps.push_back(std::move(stage));
   }
   return plan;
 }

@@ -59,16 +59,16 @@ Stage pass_up(int ranks, int distance) {
 
 Plan halving_doubling_plan(Operation operation, int ranks, int chunks) {
   if (operation == Operation::broadcast) return binary_tree_plan(operation, ranks, chunks);
-  Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .block = ranks, .stages = {}};
+  Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .block = ranks};
   const std::vector<int> ascending = distances(ranks);
   if (operation != Operation::all_gather) {
     for (const int distance : reversed(ascending)) {
-      plan.stages.push_back(is_power_of_two(ranks) ? halve(ranks, distance) : pass_up(ranks, distance));
+      plan.steps.push_back(is_power_of_two(ranks) ? halve(ranks, distance) : pass_up(ranks, distance));
     }
   }
   if (operation != Operation::reduce_scatter) {
     for (const int distance : ascending) {
-      plan.stages.push_back(is_power_of_two(ranks) ? double_up(ranks, distance) : pass_down(ranks, distance));
+      plan.steps.push_back(is_power_of_two(ranks) ? double_up(ranks, distance) : pass_down(ranks, distance));
     }
   }
   return plan;
@@ -76,7 +76,7 @@ Plan halving_doubling_plan(Operation operation, int ranks, int chunks) {
 
 Plan recursive_doubling_plan(Operation operation, int ranks, int chunks) {
   if (operation != Operation::all_reduce) return halving_doubling_plan(operation, ranks, chunks);
-  Plan plan = {.ranks = ranks, .stages = {}};
+  Plan plan = {.ranks = ranks};
   const int doubling = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
   const int folded = ranks - doubling;  // pairs of which the even rank sits out
   const auto rank_of = [folded](int number) { return number < folded ? 2 * number + 1 : number + folded; };
@@ -87,14 +87,14 @@ Plan recursive_doubling_plan(Operation operation, int ranks, int chunks) {
     fold.messages.push_back({2 * pair, 2 * pair + 1});
     unfold.messages.push_back({2 * pair + 1, 2 * pair});
   }
-  if (folded > 0) plan.stages.push_back(fold);
+  if (folded > 0) plan.steps.push_back(fold);
   for (const int distance : distances(doubling)) {
     Stage stage;
     stage.reduces = true;
     for (int number = 0; number < doubling; ++number) stage.messages.push_back({rank_of(number), rank_of(number ^ distance)});
-    plan.stages.push_back(std::move(stage));
+    plan.steps.push_back(std::move(stage));
   }
-  if (folded > 0) plan.stages.push_back(unfold);
+  if (folded > 0) plan.steps.push_back(unfold);
   return plan;
 }
 

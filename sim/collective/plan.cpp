@@ -6,7 +6,10 @@ namespace syncopate {
 
 double count_messages(const Plan& plan) {
   double messages = 0.0;
-  for (const Stage& stage : plan.stages) messages += static_cast<double>(stage.repeats) * static_cast<double>(stage.messages.size());
+  for (const PlanStep& step : plan.steps) {
+    if (const auto* stage = std::get_if<Stage>(&step))
+      messages += static_cast<double>(stage->repeats) * static_cast<double>(stage->messages.size());
+  }
   return messages;
 }
 
@@ -32,12 +35,13 @@ bool is_balanced(const Stage& stage, int ranks, int every) {
 bool is_symmetric(const Plan& plan) {
   if (plan.cells > 1) return false;
   bool first_ranks_ahead = false;
-  for (const Stage& stage : plan.stages) {
-    if (stage.join > 0) {
+  for (const PlanStep& step : plan.steps) {
+    const auto* stage = std::get_if<Stage>(&step);
+    if (stage == nullptr) {
       first_ranks_ahead = false;
-    } else if (plan.node_size > 1 && is_balanced(stage, plan.ranks, plan.node_size)) {
+    } else if (plan.node_size > 1 && is_balanced(*stage, plan.ranks, plan.node_size)) {
       first_ranks_ahead = true;
-    } else if (first_ranks_ahead || !is_balanced(stage, plan.ranks, 1)) {
+    } else if (first_ranks_ahead || !is_balanced(*stage, plan.ranks, 1)) {
       return false;
     }
   }
@@ -47,11 +51,14 @@ bool is_symmetric(const Plan& plan) {
 Plan fold(const Plan& plan) {
   Plan folded = plan;
   folded.ranks = folded.node_size = 1;
-  for (Stage& stage : folded.stages) {
-    stage.join = 0;
-    if (stage.messages.empty()) continue;
-    stage.messages.resize(1);
-    stage.messages.front().from = stage.messages.front().to = 0;
+  for (PlanStep& step : folded.steps) {
+    auto* stage = std::get_if<Stage>(&step);
+    if (stage == nullptr) {
+      step = Stage();
+    } else if (!stage->messages.empty()) {
+      stage->messages.resize(1);
+      stage->messages.front().from = stage->messages.front().to = 0;
+    }
   }
   return folded;
 }

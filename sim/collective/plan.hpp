@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <variant>
 #include <vector>
 
 #include "collective/payload.hpp"
@@ -23,17 +24,22 @@ struct Stage {
   int shift = 0;         ///< ... with every message's first part so much higher each time, round its block
   bool reduces = false;  ///< receivers add what arrives to what they have; else it replaces that
   bool inside = false;   ///< the nodes, between ranks of the same one
-  int join = 0;          ///< > 0: no messages; each `join` successive ranks wait for what has arrived at any of them ...
-  int first_cell = 0;    ///< ... in these cells ...
-  int cells = 1;
-  bool enters = false;  ///< ... and only then the first of them may receive from other nodes in them
 };
+
+/// The ranks of every node wait for what has arrived at any of them in some cells.
+struct NodeBarrier {
+  int first_cell = 0;
+  int cells = 1;
+  bool gates_receives = false;  ///< only then may the first of them receive from other nodes in these cells
+};
+
+using PlanStep = std::variant<Stage, NodeBarrier>;
 
 /// The messages of one collective over `ranks` ranks: a pure function of the operation, the group and the bytes. Rank i here is
 /// the i-th of the group.
 ///
-/// Every rank sends its messages in the order of the stages, one at a time, and receives them in that order, one at a time. A
-/// message carries what its sender has received in earlier stages: it waits for those of them that have its own cell. One cell
+/// Every rank sends its messages in the order of the steps, one at a time, and receives them in that order, one at a time. A
+/// message carries what its sender has received in earlier steps: it waits for those of them that have its own cell. One cell
 /// is enough where a rank handles one thing at a time; pipelines have one for each chunk of the data.
 ///
 /// Ranks of the same node (`node_size` successive ones) have links of their own to each other. A message between nodes goes
@@ -46,7 +52,10 @@ struct Plan {
   int parts = 1;  ///< of the vector's bytes
   int block = 1;  ///< so many successive parts follow each other round: all of them, or those of one chunk
   int cells = 1;
-  std::vector<Stage> stages;
+  std::vector<PlanStep> steps{};
+
+  /// The messages of the step `number`, which must be a stage.
+  const Stage& stage(int number) const { return std::get<Stage>(steps[static_cast<std::size_t>(number)]); }
 };
 
 /// How many messages all ranks send.
@@ -56,7 +65,7 @@ double count_messages(const Plan& plan);
 /// each first one, sends one message and receives one of the same size, and ranks that do not are waited for.
 bool is_symmetric(const Plan& plan);
 
-/// The same plan for one rank that stands for all: it sends its messages to itself. Requires is_symmetric.
+/// The same plan, step by step, for one rank that stands for all: it sends its messages to itself. Requires is_symmetric.
 Plan fold(const Plan& plan);
 
 // The algorithms. `chunks` >= 1 pipelines a tree, or two levels; the others have no use for it.

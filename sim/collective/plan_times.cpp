@@ -11,16 +11,17 @@ PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>&
       cells_(plan.cells),
       gamma_(gamma.value),
       in_lockstep_(is_symmetric(plan)) {
-  stages_.reserve(plan.stages.size());
-  for (const Stage& stage : plan.stages) {
+  steps_.reserve(plan.steps.size());
+  for (const PlanStep& step : plan.steps) {
+    if (const auto* barrier = std::get_if<NodeBarrier>(&step)) {
+      steps_.emplace_back(*barrier);
+      continue;
+    }
+    const Stage& stage = std::get<Stage>(step);
     Moves moves;
     moves.repeats = stage.repeats;
     moves.reduces = stage.reduces;
     moves.inside = stage.inside;
-    moves.join = stage.join;
-    moves.first_cell = stage.first_cell;
-    moves.cells = stage.cells;
-    moves.enters = stage.enters;
     moves.all_alike = true;
     moves.is_ring = plan.cells == 1 && stage.messages.size() == static_cast<std::size_t>(plan.ranks);
     moves.list.reserve(stage.messages.size());
@@ -35,7 +36,7 @@ PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>&
       moves.is_ring = moves.is_ring && message.from == index && message.to == (index + 1) % plan.ranks;
     }
     in_lockstep_ = in_lockstep_ && moves.all_alike;
-    stages_.push_back(std::move(moves));
+    steps_.emplace_back(std::move(moves));
   }
 }
 
@@ -54,13 +55,14 @@ void PlanTimes::operator()(Bytes data, double latency_factor, std::span<const Se
   }
   entered_.assign(node_size_ > 1 ? ranks * cells : 0, 0.0);
   const double part = data.value / parts_;
-  for (const Moves& stage : stages_) {
-    if (stage.join > 0) {
-      join(stage);
-    } else if (stage.is_ring) {
-      move_round_ring(stage, part, latency_factor);
+  for (const auto& step : steps_) {
+    const auto* stage = std::get_if<Moves>(&step);
+    if (stage == nullptr) {
+      wait(std::get<NodeBarrier>(step));
+    } else if (stage->is_ring) {
+      move_round_ring(*stage, part, latency_factor);
     } else {
-      for (int repeat = 0; repeat < stage.repeats; ++repeat) move(stage, part, latency_factor);
+      for (int repeat = 0; repeat < stage->repeats; ++repeat) move(*stage, part, latency_factor);
     }
   }
   for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -119,11 +121,11 @@ void PlanTimes::move_round_ring(const Moves& stage, double part, double latency_
   }
 }
 
-void PlanTimes::join(const Moves& stage) {
-  const auto size = static_cast<std::size_t>(stage.join);
+void PlanTimes::wait(const NodeBarrier& barrier) {
+  const auto size = static_cast<std::size_t>(node_size_);
   const auto all_cells = static_cast<std::size_t>(cells_);
-  const auto first_cell = static_cast<std::size_t>(stage.first_cell);
-  const auto cells = static_cast<std::size_t>(stage.cells);
+  const auto first_cell = static_cast<std::size_t>(barrier.first_cell);
+  const auto cells = static_cast<std::size_t>(barrier.cells);
   for (std::size_t node = 0; node < static_cast<std::size_t>(ranks_); node += size) {
     double latest = 0.0;
     for (std::size_t rank = node; rank < node + size; ++rank) {
@@ -132,7 +134,7 @@ void PlanTimes::join(const Moves& stage) {
     for (std::size_t rank = node; rank < node + size; ++rank) {
       for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) {
         ready_[rank * all_cells + cell] = latest;
-        if (stage.enters) entered_[rank * all_cells + cell] = latest;
+        if (barrier.gates_receives) entered_[rank * all_cells + cell] = latest;
       }
     }
   }
@@ -148,8 +150,9 @@ Seconds PlanTimes::from_equal_starts(Bytes data, double latency_factor) {
   const double part = data.value / parts_;
   std::array<double, 2> free = {};
   double ready = 0.0;
-  for (const Moves& stage : stages_) {
-    if (stage.join > 0) continue;
+  for (const auto& step : steps_) {
+    if (!std::holds_alternative<Moves>(step)) continue;
+    const Moves& stage = std::get<Moves>(step);
     const Move& message = stage.list.front();
     const double bytes = message.parts * part;
     const double arrival = latency_factor * message.latency + (stage.reduces ? gamma_ * bytes : 0.0);

@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "base/units.hpp"
@@ -29,7 +30,7 @@ class PlanTimes {
   /// Every rank does the same at the same time, from equal starts: the plan is symmetric and all links of a level are alike.
   bool in_lockstep() const { return in_lockstep_; }
 
-  /// From equal starts, until the last rank ends. O(stages) in lockstep.
+  /// From equal starts, until the last rank ends. O(steps) in lockstep.
   Seconds from_equal_starts(Bytes data, double latency_factor = 1.0);
 
  private:
@@ -49,15 +50,11 @@ class PlanTimes {
     bool inside = false;     ///< the nodes, where ranks have channels of their own
     bool is_ring = false;    ///< every rank sends the same number of parts to the next one, again and again
     bool all_alike = false;  ///< links and parts
-    int join = 0;
-    int first_cell = 0;
-    int cells = 1;
-    bool enters = false;
   };
 
   void move(const Moves& stage, double part, double latency_factor);
   void move_round_ring(const Moves& stage, double part, double latency_factor);
-  void join(const Moves& stage);
+  void wait(const NodeBarrier& barrier);
 
   int ranks_;
   int node_size_;
@@ -65,7 +62,7 @@ class PlanTimes {
   int cells_;
   double gamma_;
   bool in_lockstep_;
-  std::vector<Moves> stages_;
+  std::vector<std::variant<Moves, NodeBarrier>> steps_;
   std::array<std::vector<double>, 2> sending_;    ///< until when, by rank: between nodes, inside
   std::array<std::vector<double>, 2> receiving_;  ///< likewise
   std::vector<double> ready_;                     ///< by rank and cell: the last arrival

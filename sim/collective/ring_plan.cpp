@@ -21,19 +21,19 @@ void add_chain(Plan& plan) {
     for (int rank = 0; rank < plan.ranks - 1; ++rank) {
       if (step - rank >= 0 && step - rank < plan.parts) stage.messages.push_back({rank, rank + 1, step - rank, 1});
     }
-    plan.stages.push_back(std::move(stage));
+    plan.steps.push_back(std::move(stage));
   }
 }
 
 }  // namespace
 
 Plan ring_plan(Operation operation, int ranks, int /*chunks*/) {
-  Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .block = ranks, .stages = {}};
+  Plan plan = {.operation = operation, .ranks = ranks, .parts = ranks, .block = ranks};
   if (ranks == 1) return plan;
   switch (operation) {
-    case Operation::all_reduce: plan.stages = {round_trip(ranks, 0, true), round_trip(ranks, 1, false)}; break;
-    case Operation::reduce_scatter: plan.stages = {round_trip(ranks, -1, true)}; break;
-    case Operation::all_gather: plan.stages = {round_trip(ranks, 0, false)}; break;
+    case Operation::all_reduce: plan.steps = {round_trip(ranks, 0, true), round_trip(ranks, 1, false)}; break;
+    case Operation::reduce_scatter: plan.steps = {round_trip(ranks, -1, true)}; break;
+    case Operation::all_gather: plan.steps = {round_trip(ranks, 0, false)}; break;
     case Operation::broadcast: add_chain(plan); break;
   }
   return plan;

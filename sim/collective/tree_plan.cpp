@@ -29,17 +29,17 @@ Plan binary_tree_plan(Operation operation, int ranks, int chunks) {
   if (operation == Operation::all_gather || operation == Operation::reduce_scatter) {
     return halving_doubling_plan(operation, ranks, chunks);
   }
-  Plan plan = {.operation = operation, .ranks = ranks, .parts = chunks, .block = chunks, .cells = chunks, .stages = {}};
+  Plan plan = {.operation = operation, .ranks = ranks, .parts = chunks, .block = chunks, .cells = chunks};
   int top = 1;
   while (2 * top < ranks) top *= 2;
   if (ranks == 1) return plan;
   if (operation == Operation::all_reduce) {
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      for (int distance = 1; distance <= top; distance *= 2) plan.stages.push_back(towards_root(ranks, distance, chunk));
+      for (int distance = 1; distance <= top; distance *= 2) plan.steps.push_back(towards_root(ranks, distance, chunk));
     }
   }
   for (int chunk = 0; chunk < chunks; ++chunk) {
-    for (int distance = top; distance >= 1; distance /= 2) plan.stages.push_back(away_from_root(ranks, distance, chunk));
+    for (int distance = top; distance >= 1; distance /= 2) plan.steps.push_back(away_from_root(ranks, distance, chunk));
   }
   return plan;
 }

@@ -27,7 +27,8 @@ class TwoLevels {
   /// A ring inside every node, each of whose parts is as many of the plan as there are parts among the nodes.
   void add_inside(Operation operation, int chunk) {
     const Plan ring = ring_plan(operation, node_size_, 1);
-    for (Stage stage : ring.stages) {
+    for (const PlanStep& step : ring.steps) {
+      Stage stage = std::get<Stage>(step);
       const std::vector<Message> of_one_node = std::exchange(stage.messages, {});
       stage.inside = true;
       stage.shift *= between_parts_;
@@ -38,7 +39,7 @@ class TwoLevels {
                                     message.parts * between_parts_, chunk * cells_});
         }
       }
-      plan_.stages.push_back(std::move(stage));
+      plan_.steps.push_back(std::move(stage));
     }
   }
 
@@ -48,30 +49,24 @@ class TwoLevels {
       Stage stage;
       stage.inside = true;
       stage.messages.push_back({0, rank, chunk * plan_.block + rank * between_parts_, between_parts_, chunk * cells_});
-      plan_.stages.push_back(std::move(stage));
+      plan_.steps.push_back(std::move(stage));
     }
   }
 
   /// What `among` says, for the chunk or, if it is for all of them, from that one on.
   void add_among(int chunk) {
-    for (Stage stage : among_.stages) {
+    for (const PlanStep& step : among_.steps) {
+      Stage stage = std::get<Stage>(step);
       for (Message& message : stage.messages) {
         const int its_chunk = chunk + message.part / between_parts_;
         message = {message.from * node_size_, message.to * node_size_, its_chunk * plan_.block + message.part % between_parts_,
                    message.parts * node_size_, chunk * cells_ + message.cell};
       }
-      plan_.stages.push_back(std::move(stage));
+      plan_.steps.push_back(std::move(stage));
     }
   }
 
-  void add_join(int chunk, bool enters) {
-    Stage join;
-    join.join = node_size_;
-    join.first_cell = chunk * cells_;
-    join.cells = cells_;
-    join.enters = enters;
-    plan_.stages.push_back(std::move(join));
-  }
+  void add_barrier(int chunk, bool gates_receives) { plan_.steps.emplace_back(NodeBarrier{chunk * cells_, cells_, gates_receives}); }
 
   Plan take() { return std::move(plan_); }
 
@@ -94,11 +89,11 @@ Plan two_level_plan(Operation operation, int nodes, int node_size, Plan (*betwee
   for (int chunk = 0; chunk < chunks; ++chunk) {
     if (operation == Operation::all_reduce || operation == Operation::reduce_scatter) levels.add_inside(Operation::reduce_scatter, chunk);
     if (operation == Operation::broadcast) levels.deal_out(chunk);
-    levels.add_join(chunk, true);
+    levels.add_barrier(chunk, true);
   }
   for (int chunk = 0; chunk < (all_chunks ? 1 : chunks); ++chunk) levels.add_among(chunk);
   for (int chunk = 0; chunk < chunks; ++chunk) {
-    levels.add_join(chunk, false);
+    levels.add_barrier(chunk, false);
     if (operation != Operation::reduce_scatter) levels.add_inside(Operation::all_gather, chunk);
   }
   return levels.take();

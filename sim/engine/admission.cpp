@@ -7,15 +7,15 @@ namespace syncopate {
 Admission::Admission(int lanes, int channels, bool by_priority)
     : lanes_(static_cast<std::size_t>(lanes)), channels_(channels), by_priority_(by_priority) {}
 
-void Admission::post(int lane, double priority) {
+bool Admission::post(int lane, double priority) {
   const Ticket ticket = lane_at(lane).posted++;
-  if (!by_priority_) return;
+  if (!by_priority_) return false;
   if (ticket == known_) {
     ++known_;
     pending_.push_back({ticket, priority});
     posted_by_.push_back(0);
   }
-  ++posted_by_[ticket];
+  return ++posted_by_[ticket] == lanes_.size();
 }
 
 std::optional<Ticket> Admission::next(int lane) {

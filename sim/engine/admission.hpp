@@ -34,7 +34,8 @@ class Admission {
   Admission(int lanes, int channels, bool by_priority);
 
   /// A lane has posted its next collective: the n-th call for a lane is about the collective n.
-  void post(int lane, double priority);
+  /// True when all lanes have posted it now.
+  bool post(int lane, double priority);
 
   /// What the lane may start now, if anything. Decides what is next in the order, if that is open.
   std::optional<Ticket> next(int lane);
@@ -43,6 +44,9 @@ class Admission {
   void start(int lane);
   /// One that the lane had started has ended there.
   void end(int lane);
+
+  /// By priority: so many have a place in the order.
+  std::size_t decided() const { return order_.size(); }
 
   /// The lane has nothing in flight, and this one is next there once it has posted it.
   bool is_idle_before(int lane, Ticket ticket) const;

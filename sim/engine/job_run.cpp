@@ -36,19 +36,25 @@ std::unique_ptr<Transport> closed_form(const Job& job, const Communicator& commu
   });
 }
 
-std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& stream, int posters, Flows* flows, bool alone, Clock& clock) {
-  const StreamRules& rules = stream.rules;
+/// A rank may have ended a collective that another one has not posted yet, so that its end cannot wait for that to be computed.
+bool may_end_before_all_post(const std::vector<Operation>& operations) {
+  return operations.empty() || std::find(operations.begin(), operations.end(), Operation::broadcast) != operations.end();
+}
+
+std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
+                                          Flows* flows, bool alone, Clock& clock) {
+  const StreamRules& rules = row.rules;
   LatencyFactor factor = [&job](Ticket ticket) {
     return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, ticket) : 1.0;
   };
-  if (std::holds_alternative<AlphaBeta>(job.model) || rules.is_partial()) return closed_form(job, stream.communicator, std::move(factor));
+  if (std::holds_alternative<AlphaBeta>(job.model) || rules.is_partial()) return closed_form(job, communicator, std::move(factor));
   PlannedCollectives& planned = flows != nullptr ? *std::get<PerFlow>(job.model).planned : *std::get<PerMessage>(job.model).planned;
   const bool overlaps = rules.channels > 1;
-  if (flows != nullptr || overlaps || rules.by_priority) {
-    return std::make_unique<MessageTransport>(posters, stream.communicator, planned, flows, std::move(factor),
-                                              MessageTransport::Options{overlaps, job.shortcuts, alone && job.streams.size() == 1}, clock);
+  if (flows != nullptr || overlaps || rules.by_priority || may_end_before_all_post(row.operations)) {
+    return std::make_unique<MessageTransport>(posters, communicator, planned, flows, std::move(factor),
+                                              MessageTransport::Options{overlaps, job.shortcuts, alone}, clock);
   }
-  return std::make_unique<RecurrenceTransport>(posters, stream.communicator, planned, std::move(factor), job.shortcuts);
+  return std::make_unique<RecurrenceTransport>(posters, communicator, planned, std::move(factor), job.shortcuts);
 }
 
 }  // namespace
@@ -64,11 +70,21 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
           simulated_workers(job),
           [&job](const PeerLinks::Message& message) { return job.message(message.from, message.to, message.payload->bytes); }, flows,
           recorder_, clock) {
-  for (const StreamSetup& stream : job.streams) {
-    const int posters = job.lockstep ? 1 : stream.communicator.size();
-    auto transport = make_transport(job, stream, posters, flows, alone && !network.changes_with_time(), clock);
-    streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), stream.communicator, posters, stream.rules,
-                                                std::move(transport), clock));
+  const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
+  for (const StreamSetup& row : job.streams) {
+    std::vector<Stream*> by_rank(row.groups.size() == 1 ? 1 : static_cast<std::size_t>(job.ranks));
+    for (const Communicator& group : row.groups) {
+      const int posters = job.lockstep ? 1 : group.size();
+      auto transport = make_transport(job, row, group, posters, flows, alone && only_stream && !network.changes_with_time(), clock);
+      streams_.push_back(
+          std::make_unique<Stream>(static_cast<int>(streams_.size()), group, posters, row.rules, std::move(transport), clock));
+      for (int member = 0; member < group.size(); ++member) {
+        by_rank[row.groups.size() == 1 ? 0 : static_cast<std::size_t>(group.rank(member))] = streams_.back().get();
+      }
+    }
+    // Whoever is in no group meets an error when it posts.
+    std::replace(by_rank.begin(), by_rank.end(), static_cast<Stream*>(nullptr), streams_.back().get());
+    rows_.push_back(std::move(by_rank));
   }
   const auto count = static_cast<std::size_t>(simulated_workers(job));
   workers_.reserve(count);
@@ -80,8 +96,8 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
   if (job.servers) server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, flows, recorder_, clock);
 }
 
-void JobRun::fail_for_stream(int number) const {
-  throw SimulationError(fmt::format("a program uses stream {}, and its job has {}", number, streams_.size()));
+void JobRun::fail_for_stream(int row) const {
+  throw SimulationError(fmt::format("a program uses stream {}, and its job has {}", row, rows_.size()));
 }
 
 ParameterServer& JobRun::server() {
@@ -141,7 +157,7 @@ void JobRun::update_window(const Worker& worker, int iteration, Seconds now) {
     open_ = now;
     recorder_.open_window(now);
     // What began at the very instant of opening, before the last worker said so, belongs to the window too.
-    for (std::size_t i = 0; i < workers_.size(); ++i) begun_in_window_[i] = last_begin_[i] >= now * (1.0 - 1e-12) ? begun_then_[i] : 0;
+    for (std::size_t i = 0; i < workers_.size(); ++i) begun_in_window_[i] = last_begin_[i] >= now * (1.0 - rounding) ? begun_then_[i] : 0;
   }
   if (close_ || begun_in_window_[index] <= job_.measured) return;
   close_ = now;

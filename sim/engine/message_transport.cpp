@@ -6,8 +6,6 @@ namespace syncopate {
 
 namespace {
 
-constexpr double rounding = 1e-12;
-
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
@@ -46,7 +44,7 @@ MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds
     return transfer(run, turn, bytes, std::move(ended));
   };
   events.latency = [this, &run](PlanOrder::Turn turn, Bytes bytes) {
-    const Stage& stage = run.collective->plan.stages[at(turn.stage)];
+    const Stage& stage = run.collective->plan.stage(turn.stage);
     const Seconds latency = run.latency_factor * run.collective->path(stage.messages[at(turn.message)], planned_.network()).latency;
     return stage.reduces ? latency + planned_.gamma() * bytes : latency;
   };
@@ -68,7 +66,7 @@ bool MessageTransport::can_share(const PlannedCollective& collective, const Mess
 
 bool MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, std::function<void(Seconds)> ended) {
   const PlannedCollective& collective = *run.collective;
-  const Stage& stage = collective.plan.stages[at(turn.stage)];
+  const Stage& stage = collective.plan.stage(turn.stage);
   const Message& message = stage.messages[at(turn.message)];
   const bool may_meet_others = !options_.shortcuts || !options_.is_alone || options_.overlaps || can_share(collective, message);
   if (flows_ != nullptr && may_meet_others) {

@@ -60,9 +60,8 @@ Exchange ParameterServer::pull(int client, const SharedPayload& payload, int rou
 }
 
 void ParameterServer::reach_server(int client, std::size_t index, Seconds now) {
-  constexpr double instant = 1e-12;  // what arrives within it arrives at the same time
   arrivals_.push_back({client, index, now});
-  if (arrivals_.size() == 1) clock_.at(now * (1.0 + instant), [this] { serve_arrivals(); });
+  if (arrivals_.size() == 1) clock_.at(now * (1.0 + rounding), [this] { serve_arrivals(); });
 }
 
 void ParameterServer::serve_arrivals() {

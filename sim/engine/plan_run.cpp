@@ -10,37 +10,31 @@ std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
-std::size_t PlanOrder::port(const Turn& turn, int rank) const {
-  return at(rank) + (plan_.stages[at(turn.stage)].inside ? at(plan_.ranks) : 0);
-}
+std::size_t PlanOrder::port(const Turn& turn, int rank) const { return at(rank) + (plan_.stage(turn.stage).inside ? at(plan_.ranks) : 0); }
 
 PlanOrder::PlanOrder(Plan its_plan)
     : sends(2 * at(its_plan.ranks)),
       receives(2 * at(its_plan.ranks)),
-      waits_for(its_plan.stages.size()),
-      receives_too(its_plan.stages.size()),
-      number(its_plan.stages.size()),
+      waits_for(its_plan.steps.size()),
+      receives_too(its_plan.steps.size()),
+      number(its_plan.steps.size()),
       all_receives(at(its_plan.ranks)),
-      joins_of_cell(at(its_plan.cells)),
+      barriers_of_cell(at(its_plan.cells)),
       plan_(std::move(its_plan)) {
   const Plan& plan = plan_;
   std::vector<int> before(at(plan.ranks) * at(plan.cells));  // receives by rank and cell
   const auto received = [&](int rank, int cell) -> int& { return before[at(rank) * at(plan.cells) + at(cell)]; };
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const Stage& stage = plan.stages[s];
-    if (stage.join > 0) {
-      Join join = {static_cast<int>(s), stage.first_cell, stage.cells, stage.enters, std::vector<int>(at(plan.ranks / plan.node_size))};
-      for (int rank = 0; rank < plan.ranks; ++rank) {
-        for (int cell = stage.first_cell; cell < stage.first_cell + stage.cells; ++cell) {
-          join.receives[at(rank / plan.node_size)] += received(rank, cell);
-        }
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    if (const auto* its = std::get_if<NodeBarrier>(&plan.steps[s])) {
+      Barrier barrier = {*its, static_cast<int>(s), std::vector<int>(at(plan.ranks / plan.node_size))};
+      for (int cell = its->first_cell; cell < its->first_cell + its->cells; ++cell) {
+        for (int rank = 0; rank < plan.ranks; ++rank) barrier.receives[at(rank / plan.node_size)] += received(rank, cell);
+        barriers_of_cell[at(cell)].push_back(static_cast<int>(barriers.size()));
       }
-      for (int cell = stage.first_cell; cell < stage.first_cell + stage.cells; ++cell) {
-        joins_of_cell[at(cell)].push_back(static_cast<int>(joins.size()));
-      }
-      joins.push_back(std::move(join));
+      barriers.push_back(std::move(barrier));
       continue;
     }
+    const Stage& stage = std::get<Stage>(plan.steps[s]);
     std::vector<int> cell_received(at(plan.ranks), -1);
     for (const Message& message : stage.messages) cell_received[at(message.to)] = message.cell;
     for (int m = 0; m < static_cast<int>(stage.messages.size()); ++m) {
@@ -74,7 +68,7 @@ PlanRun::PlanRun(const PlanOrder& order, Bytes data, Events events, Clock& clock
       to_start_(at(plan_.ranks / plan_.node_size), plan_.node_size),
       running_(plan_.ranks) {}
 
-const Message& PlanRun::message(PlanOrder::Turn turn) const { return plan_.stages[at(turn.stage)].messages[at(turn.message)]; }
+const Message& PlanRun::message(PlanOrder::Turn turn) const { return plan_.stage(turn.stage).messages[at(turn.message)]; }
 
 void PlanRun::start(int rank, Seconds now) {
   started_[at(rank)] = 1;
@@ -102,27 +96,27 @@ void PlanRun::try_all_of(int rank, Seconds now) {
   check_end(rank, now);
 }
 
-bool PlanRun::has_joined(const PlanOrder::Join& join, int node) const {
+bool PlanRun::is_passed(const PlanOrder::Barrier& barrier, int node) const {
   if (to_start_[at(node)] > 0) return false;
   int arrivals = 0;
   for (int rank = node * plan_.node_size; rank < (node + 1) * plan_.node_size; ++rank) {
-    for (int cell = join.first_cell; cell < join.first_cell + join.cells; ++cell) {
+    for (int cell = barrier.first_cell; cell < barrier.first_cell + barrier.cells; ++cell) {
       arrivals += arrivals_[at(rank) * at(plan_.cells) + at(cell)];
     }
   }
-  return arrivals >= join.receives[at(node)];
+  return arrivals >= barrier.receives[at(node)];
 }
 
 bool PlanRun::may_send(const Position& position, PlanOrder::Turn turn, const Message& message) const {
   const auto stage = at(turn.stage);
   const int needed = order_.waits_for[stage][at(turn.message)] + position.repeat * order_.receives_too[stage][at(turn.message)];
   if (arrivals_[at(message.from) * at(plan_.cells) + at(message.cell)] < needed) return false;
-  const std::vector<int>& joins = order_.joins_of_cell[at(message.cell)];
-  for (std::size_t i = joins.size(); i-- > 0;) {
-    const PlanOrder::Join& join = order_.joins[at(joins[i])];
-    if (join.stage > turn.stage) continue;
-    const bool receiver_may = !join.enters || has_joined(join, message.to / plan_.node_size);
-    return receiver_may && has_joined(join, message.from / plan_.node_size);
+  const std::vector<int>& barriers = order_.barriers_of_cell[at(message.cell)];
+  for (std::size_t i = barriers.size(); i-- > 0;) {
+    const PlanOrder::Barrier& barrier = order_.barriers[at(barriers[i])];
+    if (barrier.step > turn.stage) continue;
+    const bool receiver_may = !barrier.gates_receives || is_passed(barrier, message.to / plan_.node_size);
+    return receiver_may && is_passed(barrier, message.from / plan_.node_size);
   }
   return true;
 }
@@ -145,7 +139,7 @@ void PlanRun::try_to_send(std::size_t port) {
 
 void PlanRun::advance(Position& position, const std::vector<PlanOrder::Turn>& turns) const {
   position.busy = false;
-  if (++position.repeat < plan_.stages[at(turns[position.turn].stage)].repeats) return;
+  if (++position.repeat < plan_.stage(turns[position.turn].stage).repeats) return;
   position.repeat = 0;
   ++position.turn;
 }
@@ -183,7 +177,7 @@ void PlanRun::arrived(PlanOrder::Turn turn, int repeat, Seconds now) {
     early_[cell].insert(number);
   }
   --to_come_[at(message.to)];
-  if (order_.joins.empty()) {
+  if (order_.barriers.empty()) {
     for (const std::size_t port : {at(message.to), at(message.to) + at(plan_.ranks)}) try_to_send(port);
     check_end(message.to, now);
     return;
@@ -199,8 +193,8 @@ void PlanRun::check_end(int rank, Seconds now) {
   for (const std::size_t port : {at(rank), at(rank) + at(plan_.ranks)}) {
     if (sending_[port].turn < order_.sends[port].size()) return;
   }
-  const auto joined = [&](const PlanOrder::Join& join) { return has_joined(join, rank / plan_.node_size); };
-  if (!std::all_of(order_.joins.rbegin(), order_.joins.rend(), joined)) return;
+  const auto passed = [&](const PlanOrder::Barrier& barrier) { return is_passed(barrier, rank / plan_.node_size); };
+  if (!std::all_of(order_.barriers.rbegin(), order_.barriers.rend(), passed)) return;
   ended_[at(rank)] = 1;
   --running_;
   events_.ended(rank, now);

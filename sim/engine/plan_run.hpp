@@ -13,7 +13,7 @@
 
 namespace syncopate {
 
-/// A Plan's messages by who sends and who receives them, in the order of the stages. Made once for all runs of a Plan.
+/// A Plan's messages by who sends and who receives them, in the order of the steps. Made once for all runs of a Plan.
 class PlanOrder {
  public:
   /// A stage's message that a rank sends or receives; the stage repeats.
@@ -35,16 +35,13 @@ class PlanOrder {
   std::vector<std::vector<int>> number;         ///< by stage and message: of its receiver's receives of its cell, its first repeat's
   std::vector<int> all_receives;                ///< by rank
 
-  /// The ranks of a node wait for each other.
-  struct Join {
-    int stage = 0;
-    int first_cell = 0;
-    int cells = 1;
-    bool enters = false;
+  /// A NodeBarrier of the plan.
+  struct Barrier : NodeBarrier {
+    int step = 0;
     std::vector<int> receives;  ///< by node: earlier ones, of these cells
   };
-  std::vector<Join> joins;
-  std::vector<std::vector<int>> joins_of_cell;  ///< indices of joins, in order
+  std::vector<Barrier> barriers;
+  std::vector<std::vector<int>> barriers_of_cell;  ///< indices of barriers, in order
 
  private:
   Plan plan_;
@@ -85,7 +82,7 @@ class PlanRun {
   void try_to_send(std::size_t port);
   void try_all_of(int rank, Seconds now);
   bool may_send(const Position& position, PlanOrder::Turn turn, const Message& message) const;
-  bool has_joined(const PlanOrder::Join& join, int node) const;
+  bool is_passed(const PlanOrder::Barrier& barrier, int node) const;
   void transferred(PlanOrder::Turn turn, Seconds now);
   void arrived(PlanOrder::Turn turn, int repeat, Seconds now);
   void check_end(int rank, Seconds now);

@@ -42,8 +42,8 @@ void RecurrenceTransport::foresee(const Movement& movement, std::span<const Seco
 const RecurrenceTransport::Known* RecurrenceTransport::recall(const std::vector<Known>& known, double latency_factor,
                                                               std::span<const Seconds> starts, Seconds first) {
   // Times are sums of maxima: starts that differ by a rounding error give ends that differ by no more.
-  constexpr double rounding = 1e-14;
-  const Seconds most = rounding * first;
+  constexpr double one_rounding = 1e-14;
+  const Seconds most = one_rounding * first;
   const auto same = std::find_if(known.begin(), known.end(), [&](const Known& candidate) {
     if (candidate.latency_factor != latency_factor) return false;
     for (std::size_t lane = 0; lane < starts.size(); ++lane) {

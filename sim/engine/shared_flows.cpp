@@ -15,7 +15,6 @@ void SharedFlows::advance_to(Seconds now) {
 }
 
 void SharedFlows::pop_ended(Seconds now, std::vector<int>& ids) {
-  constexpr double rounding = 1e-12;
   for (const Bytes ended = moved_ + rate_ * (rounding * now); !flows_.empty() && flows_.top().first <= ended; flows_.pop()) {
     ids.push_back(flows_.top().second);
   }

@@ -36,10 +36,11 @@ using NetworkModel = std::variant<AlphaBeta, PerMessage, PerFlow>;
 
 inline Fidelity fidelity_of(const NetworkModel& model) { return static_cast<Fidelity>(model.index()); }
 
-/// A stream of a job: whose collectives go over it, and when they start.
+/// A row of a job's streams: every group of ranks has a stream of its own, for its collectives.
 struct StreamSetup {
-  Communicator communicator{1};
-  StreamRules rules;
+  std::vector<Communicator> groups;  ///< no two of which have a rank in common
+  StreamRules rules{};
+  std::vector<Operation> operations{};  ///< that programs may post; empty: any
 };
 
 /// One training job on the cluster.

@@ -14,7 +14,6 @@ namespace syncopate {
 namespace {
 
 constexpr Seconds never(std::numeric_limits<double>::infinity());
-constexpr double rounding = 1e-12;
 
 }  // namespace
 
@@ -28,7 +27,7 @@ Stream::Stream(int index, Communicator communicator, int posters, const StreamRu
       lanes_(static_cast<std::size_t>(transport_->lanes())),
       foresees_(transport_->foresees()),
       goes_on_at_once_(transport_->goes_on_at_once() && !rules.by_priority && !rules.is_partial()),
-      needed_(std::max(1, static_cast<int>(std::ceil(rules.participants * posters - 1e-9)))),
+      needed_(std::max(1, static_cast<int>(std::ceil(rules.participants * posters * (1.0 - rounding))))),
       admission_(transport_->lanes(), rules.channels, rules.by_priority),
       next_(static_cast<std::size_t>(posters)),
       last_ends_(lanes_),
@@ -114,18 +113,24 @@ void Stream::foresee(Ticket ticket) {
 }
 
 void Stream::posted(std::size_t lane, double priority, Seconds now) {
-  admission_.post(static_cast<int>(lane), priority);
-  if (rules_.by_priority) {
-    clock_.after(now, [this, lane, now] { admit(lane, now); });  // what is posted at this very instant counts, too
-  } else {
-    admit(lane, now);
-  }
+  const bool by_all = admission_.post(static_cast<int>(lane), priority);
+  if (!rules_.by_priority) return admit_at(lane, now);
+  // What is posted at this very instant counts, too.
+  clock_.after(now, [this, lane, by_all, now] { by_all ? admit_all(now) : admit(lane, now); });
 }
 
 void Stream::admit(std::size_t lane, Seconds now) {
+  const std::size_t decided = admission_.decided();
   admit_at(lane, now);
-  if (!rules_.by_priority) return;
-  for (std::size_t other = 0; other < lanes_; ++other) admit_at(other, now);
+  if (admission_.decided() > decided) admit_all(now);
+}
+
+void Stream::admit_all(Seconds now) {
+  std::size_t decided = 0;
+  do {
+    decided = admission_.decided();
+    for (std::size_t lane = 0; lane < lanes_; ++lane) admit_at(lane, now);
+  } while (admission_.decided() > decided);
 }
 
 void Stream::admit_at(std::size_t lane, Seconds now) {

@@ -103,9 +103,10 @@ class Stream {
   void foresee(Ticket ticket);
   /// A lane may start its next collective at `now` or later.
   void posted(std::size_t lane, double priority, Seconds now);
-  /// Starts what may start at a lane at the clock's time `now` or, by priority, at any lane.
+  /// Starts what may start at a lane at the clock's time `now` and, where that decides what comes next, at all.
   void admit(std::size_t lane, Seconds now);
   void admit_at(std::size_t lane, Seconds now);
+  void admit_all(Seconds now);
   /// The collective is known to start and end at all lanes at the same time.
   bool recall(Ticket ticket, Seconds now);
   void start(Ticket ticket, std::size_t lane, Seconds now);

@@ -59,7 +59,6 @@ void Worker::run_until(Pass& pass, Seconds done) {
 }
 
 void Worker::begin_layers_until(Pass& pass, Seconds done) {
-  constexpr double rounding = 1e-12;
   // A layer that ends just when a gradient is ready is followed by the next one only after the gradient's post.
   for (; pass.begun < pass.layers() && pass.layer_begin(pass.begun) < done * (1.0 - rounding); ++pass.begun) {
     const Seconds begin = pass.layer_begin(pass.begun);
@@ -148,17 +147,22 @@ void Worker::count_post(int posts, Bytes bytes) {
 }
 
 Handle Worker::post(const SharedPayload& payload, int round, const Options& options) {
-  Stream& stream = job_.stream(options.stream);
+  Stream& stream = job_.stream(options.stream, rank_);
+  const std::vector<Operation>& allowed = job_.job().streams[static_cast<std::size_t>(options.stream)].operations;
+  if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), options.operation) == allowed.end()) {
+    throw SimulationError(fmt::format("rank {} posted {} of \"{}\" to stream {}, whose traffic does not say so; add the operation there",
+                                      rank_, to_string(options.operation), payload->label, options.stream));
+  }
   count_post(1, contribution(options.operation, payload->bytes, stream.communicator().size()));
   return {options.stream, stream.post(rank_, {options.operation, round, payload, options.priority}, now_)};
 }
 
 bool Worker::has_ended(Handle handle) {
   meet_clock();
-  return job_.stream(handle.stream).has_ended(rank_, handle.ticket, now_);
+  return job_.stream(handle.stream, rank_).has_ended(rank_, handle.ticket, now_);
 }
 
-void Worker::wait(Handle handle) { unblock(job_.stream(handle.stream).wait(rank_, handle.ticket)); }
+void Worker::wait(Handle handle) { unblock(job_.stream(handle.stream, rank_).wait(rank_, handle.ticket)); }
 
 void Worker::wait(std::span<const Handle> handles) {
   // Backwards: the newest most often ends last, and then the others cost nothing.

@@ -75,7 +75,7 @@ class Worker {
   struct Options {
     Operation operation = Operation::all_reduce;
     double priority = 0.0;  ///< lower first, where the stream's rules are by priority
-    int stream = 0;         ///< of the job's
+    int stream = 0;         ///< row of the job's streams: that of the own group there
   };
 
   /// Hands a collective to a stream; does not block. `payload`: the whole vector, over all members of the stream's communicator.

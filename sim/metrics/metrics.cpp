@@ -11,8 +11,6 @@ namespace syncopate {
 
 namespace {
 
-constexpr double noise = 1e-12;  ///< relative; times that differ by less are the same
-
 /// Sums over the steps in the window, cut steps counting pro rata.
 struct StepSums {
   double steps = 0.0;
@@ -36,7 +34,7 @@ StepSums sum_steps(const JobTimeline& timeline) {
       sums.updates += weight * step.updates;
       sums.staleness += weight * step.staleness;
       sums.staleness_max = std::max(sums.staleness_max, step.staleness_max);
-      if (step.start >= timeline.window.open * (1.0 - noise)) sums.durations.push_back(step.end - step.start);
+      if (step.start >= timeline.window.open * (1.0 - rounding)) sums.durations.push_back(step.end - step.start);
     }
   }
   std::sort(sums.durations.begin(), sums.durations.end());
@@ -94,7 +92,7 @@ class Movements {
 
 /// Zero when only rounding is left of a difference of times as long as `scale`.
 Seconds without_rounding(Seconds difference, Seconds scale) {
-  return std::abs(difference.value) < noise * scale.value ? Seconds(0) : difference;
+  return std::abs(difference.value) < rounding * scale.value ? Seconds(0) : difference;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/choice.hpp"
 #include "schedule/schedules.hpp"
@@ -17,6 +19,14 @@ void check_traffic(Object& fields, const Traffic& traffic, const Cluster& cluste
         "or a schedule of all-reduces such as dts",
         fields.field().json()["name"].dump()));
   }
+  for (const StreamTraffic& stream : traffic.streams) {
+    const auto other = [](Operation operation) { return operation != Operation::all_reduce; };
+    if (implies_link(cluster) || std::none_of(stream.operations.begin(), stream.operations.end(), other)) continue;
+    fields.field().fail_because(fmt::format(
+        "{} does more than all-reduces, and the cluster's fit is faster than reduce_s_per_B allows, so that no time is left for the "
+        "rest; lower reduce_s_per_B",
+        fields.field().json()["name"].dump()));
+  }
   if (traffic.servers && traffic.servers->servers > cluster.nodes) {
     fields.at("servers").fail_because(
         fmt::format("{} servers for {} nodes: a client's own link already limits it with {}; use at most as many as nodes",
@@ -28,6 +38,29 @@ void check_traffic(Object& fields, const Traffic& traffic, const Cluster& cluste
 
 bool Traffic::has_partial_collectives() const {
   return std::any_of(streams.begin(), streams.end(), [](const StreamTraffic& one) { return one.rules.is_partial(); });
+}
+
+Groups each_node(const RankPlaces& places) {
+  Groups groups;
+  for (int node = 0; node < places.nodes(); ++node) groups.emplace_back(places.ranks_per_node, node * places.ranks_per_node);
+  return groups;
+}
+
+Groups across_nodes(const RankPlaces& places) {
+  Groups groups;
+  for (int first = 0; first < places.ranks_per_node; ++first) groups.emplace_back(places.nodes(), first, places.ranks_per_node);
+  return groups;
+}
+
+Groups each_region(const RankPlaces& places) {
+  std::map<std::size_t, std::vector<int>> ranks;
+  for (int rank = 0; rank < places.ranks; ++rank) {
+    const auto node = static_cast<std::size_t>(rank / places.ranks_per_node);
+    ranks[places.region_of_node.empty() ? 0 : places.region_of_node[node]].push_back(rank);
+  }
+  Groups groups;
+  for (auto& [region, members] : ranks) groups.emplace_back(std::move(members));
+  return groups;
 }
 
 Traffic all_reduces(const StreamRules& rules) { return {.streams = {{.rules = rules}}}; }

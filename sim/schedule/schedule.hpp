@@ -19,12 +19,31 @@ namespace syncopate {
 /// Who runs a schedule: every GPU, or every node, whose GPUs act as one.
 enum class RankKind { gpu, node };
 
-/// The collectives that go over one stream.
+/// The ranks of a job: rank i is on node i / ranks_per_node, in the region of that.
+struct RankPlaces {
+  int ranks = 1;
+  int ranks_per_node = 1;
+  std::vector<std::size_t> region_of_node;  ///< by their order in the cluster's file; empty without regions
+
+  int nodes() const { return ranks / ranks_per_node; }
+};
+
+using Groups = std::vector<Communicator>;
+
+/// Everybody together.
+inline Groups everybody(const RankPlaces& places) { return {Communicator(places.ranks)}; }
+/// The ranks of each node.
+Groups each_node(const RankPlaces& places);
+/// The first ranks of all nodes, the second ones, ...
+Groups across_nodes(const RankPlaces& places);
+/// The ranks of each region, or everybody without regions.
+Groups each_region(const RankPlaces& places);
+
+/// The collectives of groups of ranks, each group on a stream of its own.
 struct StreamTraffic {
   std::vector<Operation> operations = {Operation::all_reduce};
   StreamRules rules{};
-  /// Over whom.
-  Communicator (*over)(int ranks, int ranks_per_node) = [](int ranks, int /*ranks_per_node*/) { return Communicator(ranks); };
+  std::function<Groups(const RankPlaces&)> groups = everybody;
 };
 
 /// Messages from rank to rank.
@@ -34,7 +53,8 @@ struct PeerTraffic {
 };
 
 /// Who sends what to whom. How deep a simulation has to go, whether equal ranks move in lock-step, and which clusters suit the schedule
-/// follow from this; its program must keep to it.
+/// follow from this; its program must keep to it. A program names a row of `streams` by its number, and posts to the stream of its own
+/// group there.
 struct Traffic {
   RankKind ranks = RankKind::gpu;
   std::vector<StreamTraffic> streams{};
@@ -91,7 +111,7 @@ struct ScheduleRow {
 ///     Traffic traffic() const;                               who sends what to whom
 ///     Pace pace() const;                                     how it goes on
 ///     Program program(const ScheduleInput&) const;           what every rank does
-///     void check(const Object&, const Cluster&) const;       if its parameters must suit each other, or the cluster; throws InputError
+///     void check(Object&, const Cluster&) const;             if its parameters must suit each other, or the cluster; throws InputError
 ///     bool groups_by_cost() const;                           if its program depends on input.all_reduce
 template <class Declared>
 ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, std::string_view paper, const Declared& defaults = {}) {

@@ -28,13 +28,28 @@ bool can_share(const PlannedCollective& collective) {
 /// Any two messages from peer to peer, each stage being a step.
 bool peers_share(const PeerTraffic& peers, Setup& setup) {
   const int ranks = setup.ranks();
-  Plan plan = {.ranks = ranks, .stages = {}};
+  Plan plan = {.ranks = ranks};
   for (int step = 0; step < peers.period(ranks); ++step) {
     Stage stage;
     for (int rank = 0; rank < ranks; ++rank) stage.messages.push_back({rank, peers.to(rank, step, ranks)});
-    plan.stages.push_back(std::move(stage));
+    plan.steps.push_back(std::move(stage));
   }
   return can_share(PlannedCollective(std::move(plan), Communicator(ranks), setup.network(), SecondsPerByte(0)));
+}
+
+/// Two groups' collectives cross a link.
+bool groups_share(Setup& setup) {
+  std::vector<const Communicator*> on;  // by link
+  for (const Setup::Collective& one : setup.collectives()) {
+    const PlannedCollective& planned = setup.planned()(one.operation, one.communicator, setup.profile().bytes());
+    on.resize(std::max(on.size(), planned.loads.size()));
+    for (std::size_t link = 0; link < planned.loads.size(); ++link) {
+      if (planned.loads[link] == 0.0) continue;
+      if (on[link] != nullptr && *on[link] != one.communicator) return true;
+      on[link] = &one.communicator;
+    }
+  }
+  return false;
 }
 
 /// Whether messages can fill a link together.
@@ -43,6 +58,7 @@ bool can_share(Setup& setup) {
   const bool is_star = setup.network().is_star();
   if (traffic.servers && !is_star) return true;
   if (traffic.peers && !is_star && peers_share(*traffic.peers, setup)) return true;
+  if (setup.streams().size() > 1 || groups_share(setup)) return true;
   return std::any_of(setup.collectives().begin(), setup.collectives().end(), [&](const Setup::Collective& one) {
     return can_share(setup.planned()(one.operation, one.communicator, setup.profile().bytes()));
   });

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/processes.hpp"
+#include "cluster/placement.hpp"
 #include "schedule/posts.hpp"
 #include "schedule/servers.hpp"
 
@@ -35,10 +36,13 @@ Setup::Setup(const Scenario& scenario, const PointOptions& options)
       region_order_(fastest_region_order(scenario.cluster, profile_.bytes())),
       network_(scenario.cluster, ranks_per_node_, servers_with_nodes(scenario.schedule.traffic), region_order_, ranks_ * profile_.bytes()),
       planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
+  const RankPlaces places = {ranks_, ranks_per_node_, regions_of_nodes(scenario.cluster, region_order_)};
   for (const StreamTraffic& traffic : scenario.schedule.traffic.streams) {
-    StreamSetup stream = {traffic.over(ranks_, ranks_per_node_), traffic.rules};
+    StreamSetup stream = {traffic.groups(places), traffic.rules, traffic.operations};
     if (scenario.channels) stream.rules.channels = *scenario.channels;
-    for (const Operation operation : traffic.operations) collectives_.push_back({operation, stream.communicator});
+    for (const Communicator& group : stream.groups) {
+      for (const Operation operation : traffic.operations) collectives_.push_back({operation, group});
+    }
     streams_.push_back(std::move(stream));
   }
 }
@@ -60,7 +64,9 @@ bool Setup::moves_in_lockstep(Fidelity fidelity) {
   const Schedule& schedule = scenario_.schedule;
   const auto& servers = schedule.traffic.servers;
   const bool equal_clients = !servers || !servers->colocated || servers->servers == scenario_.cluster.nodes;
-  if (!schedule.pace.waits_for_all || !equal_clients || !scenario_.speed.uniform()) return false;
+  const bool all_together =
+      std::all_of(collectives_.begin(), collectives_.end(), [this](const Collective& one) { return one.communicator.size() == ranks_; });
+  if (!schedule.pace.waits_for_all || !equal_clients || !all_together || !scenario_.speed.uniform()) return false;
   if (scenario_.cluster.workers() == 1 || fidelity == Fidelity::alpha_beta) return true;
   if (fidelity == Fidelity::flow) return false;
   if (!schedule.traffic.has_collectives()) return network_.is_star();
@@ -136,7 +142,7 @@ CostLine Setup::all_reduce_line(Fidelity fidelity) {
     once.ranks = ranks_;
     once.gpus_per_rank = gpus_per_rank_;
     once.model = PerFlow{&planned_};
-    once.streams = {{everybody, {}}};
+    once.streams = {{.groups = {everybody}}};
     once.run_ahead = once.shortcuts = options_.shortcuts;
     once.program = [payload = whole_model(profile_)](Worker& worker) {
       while (worker.next_step()) worker.wait(worker.post(payload, worker.step()));

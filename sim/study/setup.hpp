@@ -33,11 +33,11 @@ class Setup {
   Network& network() { return network_; }
   PlannedCollectives& planned() { return planned_; }
 
-  /// Whose collectives go over each stream of the job, and when they start.
+  /// The rows of the job's streams.
   const std::vector<StreamSetup>& streams() const { return streams_; }
   bool overlaps_collectives() const;
 
-  /// The operation of each stream's collectives.
+  /// What goes over the streams.
   struct Collective {
     Operation operation;
     Communicator communicator;

@@ -5,10 +5,9 @@
 namespace syncopate {
 
 double Window::share(const Interval& interval) const {
-  constexpr double noise = 1e-12;  // times that differ by less are the same
   if (interval.end == interval.start) return interval.start >= open && interval.start < close ? 1.0 : 0.0;
   const double share = (std::min(interval.end, close) - std::max(interval.start, open)) / (interval.end - interval.start);
-  return share > noise ? share : 0.0;
+  return share > rounding ? share : 0.0;
 }
 
 }  // namespace syncopate

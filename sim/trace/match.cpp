@@ -128,10 +128,10 @@ LayerMatch match_layers(const Trace& trace, const Model& model) {
   if (!bytes_per_element) return match;
   std::vector<Bytes> bytes(trace.layers.size());
   for (const Gradient& gradient : trace.gradients) bytes[gradient.layer] += gradient.bytes;
-  constexpr double rounding = 0.05;  // frameworks round sizes up
+  constexpr double slack = 0.05;  // frameworks round sizes up
   std::erase_if(match.pairs, [&](const auto& pair) {
     const double described = model.layers[pair.second].parameters() * *bytes_per_element;
-    return std::abs(bytes[pair.first].value - described) > rounding * described;
+    return std::abs(bytes[pair.first].value - described) > slack * described;
   });
   return match;
 }

@@ -19,7 +19,7 @@ Job small_job(int ranks, Program program) {
   job.profile.forward = Seconds(1);
   job.profile.backward = Seconds(2);
   job.model = AlphaBeta{[](Operation, const Communicator&, Bytes) { return CollectiveTime{Seconds(0.5), Seconds(0)}; }};
-  job.streams = {{Communicator(ranks), {}}};
+  job.streams = {{.groups = {Communicator(ranks)}}};
   job.ranks = ranks;
   job.warmup = 1;
   job.measured = 4;

@@ -39,7 +39,7 @@ class Trial {
     job.profile.gradients = {{"only.weight", Bytes(1), Seconds(0.5), 0}};
     job.profile.forward = job.profile.backward = Seconds(0.5);
     job.ranks = cluster.workers();
-    job.streams = {{Communicator(job.ranks), {}}};
+    job.streams = {{.groups = {Communicator(job.ranks)}}};
     job.warmup = 1;
     job.measured = 3;
   }
@@ -237,8 +237,11 @@ TEST_SUITE("Does a stream start what its rules say, in every fidelity?") {
       }
     };
     CHECK(trial.run(Fidelity::alpha_beta, nothing) == "error: a program uses stream 1, and its job has 1");
-    trial.job.streams.push_back({Communicator(2, 2), {}});
+    trial.job.streams.push_back({.groups = {Communicator(2, 2)}});
     CHECK(trial.run(Fidelity::alpha_beta, nothing) == "error: rank 0 is no member of the communicator of stream 1");
+    trial.job.streams.back() = {.groups = {Communicator(4)}, .operations = {Operation::all_gather}};
+    CHECK(trial.run(Fidelity::alpha_beta, nothing) ==
+          "error: rank 0 posted all-reduce of \"all\" to stream 1, whose traffic does not say so; add the operation there");
   }
 }
 
@@ -247,13 +250,13 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
     for (const Fidelity fidelity : all_fidelities) {
       CAPTURE(to_string(fidelity));
       Trial trial(star(4, 1.0, 0.0));
-      trial.job.streams = {{Communicator(4), {}}, {Communicator(2, 0), {}}, {Communicator(std::vector<int>{3, 2}), {}}};
+      trial.job.streams = {{.groups = {Communicator(4)}}, {.groups = {Communicator(2, 0), Communicator(std::vector<int>{3, 2})}}};
       trial.job.program = [](Worker& worker) {
         while (worker.next_step()) {
           worker.forward();
           worker.backward();
           const double bytes = worker.rank() < 2 ? 3.0 : 5.0;
-          worker.wait(worker.post(payload("pair", bytes), worker.step(), {.stream = worker.rank() < 2 ? 1 : 2}));
+          worker.wait(worker.post(payload("pair", bytes), worker.step(), {.stream = 1}));
           worker.wait(worker.post(payload("all", 4), worker.step()));
         }
       };
@@ -282,7 +285,7 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
       for (const Fidelity fidelity : all_fidelities) {
         const auto time = [&](std::vector<Operation> operations) {
           Trial trial(cluster);
-          trial.job.streams = {{communicator, {}}};
+          trial.job.streams = {{.groups = {communicator}}};
           trial.job.program = [=](Worker& worker) {
             while (worker.next_step()) {
               worker.forward();
@@ -314,7 +317,7 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
     Cluster cluster = star(3, 1.0, 0.0);
     cluster.gpus_per_node = 2;
     Trial trial(cluster);
-    trial.job.streams = {{Communicator(std::vector<int>{0, 1, 2}), {}}};
+    trial.job.streams = {{.groups = {Communicator(std::vector<int>{0, 1, 2})}}};
     trial.job.program = [](Worker& worker) {
       while (worker.next_step()) {
         worker.forward();

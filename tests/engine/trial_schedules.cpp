@@ -12,7 +12,7 @@ template <int first, int stride>
 struct Collective {
   Operation operation = Operation::all_reduce;
 
-  static Communicator over(int ranks, int /*ranks_per_node*/) { return Communicator((ranks - first + stride - 1) / stride, first, stride); }
+  static Communicator members(int ranks) { return Communicator((ranks - first + stride - 1) / stride, first, stride); }
 
   void declare(Parameters& parameters) {
     parameters.optional("operation", operation,
@@ -22,16 +22,18 @@ struct Collective {
                          {"broadcast", Operation::broadcast}},
                         "what it does");
   }
-  Traffic traffic() const { return {.streams = {{.operations = {operation}, .over = over}}}; }
+  Traffic traffic() const {
+    return {.streams = {{.operations = {operation}, .groups = [](const RankPlaces& places) { return Groups{members(places.ranks)}; }}}};
+  }
   Pace pace() const { return {}; }
 
   Program program(const ScheduleInput& input) const {
     return [model = whole_model(input.profile), operation = operation](Worker& worker) {
-      const Communicator members = over(worker.ranks(), 1);
+      const Communicator group = members(worker.ranks());
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        if (members.member(worker.rank()) >= 0) worker.wait(worker.post(model, worker.step(), {.operation = operation}));
+        if (group.member(worker.rank()) >= 0) worker.wait(worker.post(model, worker.step(), {.operation = operation}));
       }
     };
   }

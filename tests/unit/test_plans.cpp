@@ -15,6 +15,14 @@ namespace {
 
 const std::vector<int> sizes = {2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 31, 32, 33, 64};
 
+std::vector<Stage> stages_of(const Plan& plan) {
+  std::vector<Stage> stages;
+  for (const PlanStep& step : plan.steps) {
+    if (const auto* stage = std::get_if<Stage>(&step)) stages.push_back(*stage);
+  }
+  return stages;
+}
+
 /// How often each rank's contribution is in one part of a rank's data.
 using Contributions = std::vector<int>;
 
@@ -39,8 +47,7 @@ class Symbols {
   }
 
   void run() {
-    for (const Stage& stage : plan_.stages) {
-      if (stage.join > 0) continue;
+    for (const Stage& stage : stages_of(plan_)) {
       for (int repeat = 0; repeat < stage.repeats; ++repeat) {
         const auto before = data_;
         for (Message message : stage.messages) {
@@ -105,14 +112,15 @@ Contributions only(int rank, int ranks) {
 /// What all ranks send, in shares of the data.
 double sent(const Plan& plan) {
   double parts = 0.0;
-  for (const Stage& stage : plan.stages) {
+  for (const Stage& stage : stages_of(plan)) {
     for (const Message& message : stage.messages) parts += static_cast<double>(stage.repeats) * message.parts;
   }
   return parts / plan.parts;
 }
 
 bool one_message_each(const Plan& plan) {
-  return std::all_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) {
+  const std::vector<Stage> stages = stages_of(plan);
+  return std::all_of(stages.begin(), stages.end(), [](const Stage& stage) {
     std::set<int> from;
     std::set<int> to;
     return std::all_of(stage.messages.begin(), stage.messages.end(), [&](const Message& message) {
