@@ -133,6 +133,7 @@ class Operation:
     def __init__(self, engine, plan, size, gamma, route, ended, members=None):
         plan, self.messages, waits, self.followers = plan
         self.engine, self.node, self.part, self.gamma, self.route, self.ended = engine, plan.node, size / plan.parts, gamma, route, ended
+        self.together = plan.together
         self.members = members or range(plan.ranks)
         self.waits, self.entered, self.left = list(waits), [False] * plan.ranks, [0] * plan.ranks
         self.sends, self.receives = (collections.defaultdict(collections.deque) for _ in range(2))  # still to be transferred, by channel
@@ -150,8 +151,7 @@ class Operation:
     def enter(self, rank):
         rank = self.members.index(rank)
         self.entered[rank] = True
-        first = rank // self.node * self.node
-        for channel in itertools.product(range(first, first + self.node), (True, False)):
+        for channel in itertools.product(self.mates(rank), (True, False)):
             self.consider(channel)
         self.finish(rank, 0)
 
@@ -161,9 +161,12 @@ class Operation:
             if queue and queue[0] not in self.started and not self.waits[queue[0]]:
                 self.start(queue[0])
 
-    def present(self, rank, inside):
+    def mates(self, rank):
         first = rank // self.node * self.node
-        return self.entered[rank] if inside else all(self.entered[first:first + self.node])
+        return range(first, first + self.node)
+
+    def present(self, rank, inside):
+        return self.entered[rank] if inside else all(self.entered[mate] for mate in self.mates(rank))
 
     def start(self, index):
         sender, receiver, parts, reduces, *_ = self.messages[index]
@@ -193,5 +196,7 @@ class Operation:
 
     def finish(self, rank, count):
         self.left[rank] -= count
-        if not self.left[rank]:
-            self.ended(self.members[rank])
+        mates = self.mates(rank) if self.together else [rank]
+        if not any(self.left[mate] for mate in mates):
+            for mate in mates:
+                self.ended(self.members[mate])

@@ -21,6 +21,7 @@ class Plan:
     parts: int  # equal ones, that make up the data
     stages: list
     node: int = 1  # ranks of a node
+    together: bool = False  # ranks of a node end together: the first one's last messages are for all
 
 
 def power_of_two(n):
@@ -162,4 +163,4 @@ def two_level(algorithm, nodes, gpus, chunks=1, operation="all-reduce"):
              for stage in refined(among, parts)]
     before = {"all-gather": [], "broadcast": inside(shares(gpus), 0, 1)}.get(operation, inside(round_the_ring(gpus, 0, True), 0))
     after = [] if operation == "reduce-scatter" else inside(round_the_ring(gpus, 1, False), 2)
-    return Plan(nodes * gpus, parts, before + outer + after, gpus)
+    return Plan(nodes * gpus, parts, before + outer + after, gpus, nodes > 1 and not after)

@@ -59,7 +59,8 @@ def run_collective(point, fidelity, shared):
 
     job, counts = Job(point, shared, make, members), window.iterations(point)
     job.run(program, *counts)
-    return report(job, counts, forward + backward, lambda number: (1, size))
+    payload = size / len(members) if name == "all-gather" else size  # what a rank comes with
+    return report(job, counts, forward + backward, lambda number: (1, payload))
 
 
 # Layer by layer
@@ -114,20 +115,21 @@ def run_gated(point, fidelity, shared):
     numbers = {layer: range(index * parts, (index + 1) * parts) for index, layer in enumerate(sent)}  # of a step
     each = len(sent) * parts
 
-    def compute(job, worker, number, seconds):
+    def compute(job, worker, seconds):
         begin = worker.resume(job.engine.now)
         yield begin
         slowed = (yield None) if slowdown else False
-        yield worker.advance(begin, seconds * worker.factor(number) * (1 + slowdown * slowed))
+        yield worker.advance(begin, seconds * (1 + slowdown * slowed))
 
     def program(job, rank, worker):
         for number in itertools.count():
+            factor = worker.factor(number)
             for layer in range(count):
                 for index in numbers.get(layer, []) if number and len(job.workers) > 1 else []:
                     yield (number - 1) * each + index
-                yield from compute(job, worker, number, layers[layer])
+                yield from compute(job, worker, layers[layer] * factor)
             for layer in reversed(range(count)):
-                yield from compute(job, worker, number, layers[2 * count - 1 - layer])
+                yield from compute(job, worker, layers[2 * count - 1 - layer] * factor)
                 for index in numbers.get(layer, []) if len(job.workers) > 1 else []:
                     rest = (layer,) if by_priority else ()
                     job.post(rank, number * each + index, sizes[layer] / parts, *rest)
