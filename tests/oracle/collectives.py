@@ -212,6 +212,23 @@ def line(cost, size):
     return cost(0), (cost(size) - cost(0)) / size
 
 
+class Channels:
+    """A stream in the order of posting, with some channels: the latencies of collectives in flight pass at the same time, their
+    transfers follow each other."""
+
+    def __init__(self, point, usual=1):
+        self.count, self.ends = point.get("channels", usual), []
+
+    def carry(self, posted):
+        """(start, end) of each (last post, latency, transfer)"""
+        ends, spans = list(self.ends), []
+        for date, latency, transfer in posted:
+            begin = max(date, ends[-self.count] if self.count <= len(ends) else 0.0)
+            ends.append(max([begin + latency, *ends[-1:]]) + transfer)
+            spans.append((begin, ends[-1]))
+        return spans
+
+
 def parts(point, cost, size, index):
     """(latency, transfer) of the job's index-th collective. While it is transferred no other one is."""
     transfer = max(cost(size) - cost(0), busiest(cost, size))

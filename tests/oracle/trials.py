@@ -67,40 +67,44 @@ def run_collective(point, fidelity, shared):
 
 
 class ByPriority(Job):
-    """What starts next is decided for all ranks at once, when a channel is free and nothing else happens at the instant."""
+    """What starts next is decided for all ranks at once, when a channel of the first rank frees and nothing else happens at the instant.
+    Every rank starts it when it has posted it and has a channel free itself."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.posts, self.chosen, self.in_flight = {}, set(), 0  # posts: of what waits, (priority, ranks) in the order of posting
+        self.undecided, self.decided = {}, []  # {number: (priority, size)} in the order of posting; (number, size)
+        self.posted, self.started = [set() for _ in self.workers], [0] * len(self.workers)  # by rank: numbers, and how many
 
     def post(self, rank, number, size, priority=0.0):
-        if number in self.chosen:
-            self.enter(rank, number, size)
-            return
-        self.posts.setdefault(number, (priority, size, []))[2].append(rank)
+        if not any(number in posted for posted in self.posted):
+            self.undecided[number] = priority, size
+        self.posted[rank].add(number)
+        self.follow(rank)
+
+    def follow(self, rank):
         self.engine.last.append((self.decide,))
 
     def decide(self):
-        while self.in_flight < self.channels and self.posts:
-            alike = len({priority for priority, *_ in self.posts.values()}) == 1
-            ready = [number for number, (*_, ranks) in self.posts.items() if alike or len(ranks) == len(self.members)]
-            if not ready:
+        for rank in self.members:
+            self.start(rank)
+        free = any(self.flying[rank] < self.channels and self.started[rank] == len(self.decided) for rank in self.members)
+        if free and (ready := self.ready()):
+            number = min(ready, key=lambda number: self.undecided[number][0])
+            self.decided.append((number, self.undecided.pop(number)[1]))
+            self.decide()
+
+    def start(self, rank):
+        for number, size in self.decided[self.started[rank]:]:
+            if self.flying[rank] == self.channels or number not in self.posted[rank]:
                 return
-            number = min(ready, key=lambda number: self.posts[number][0])
-            _, size, ranks = self.posts.pop(number)
-            self.in_flight += 1
-            self.chosen.add(number)
-            for rank in ranks:
-                self.enter(rank, number, size)
+            self.started[rank] += 1
+            self.flying[rank] += 1
+            self.enter(rank, number, size)
 
-    def follow(self, rank):
-        pass
-
-    def ended(self, rank, number):
-        super().ended(rank, number)
-        if self.left[number] == len(self.members):
-            self.in_flight -= 1
-            self.engine.last.append((self.decide,))
+    def ready(self):
+        """Among equals the first is, whoever has posted it; else what all have posted."""
+        alike = len({priority for priority, _ in self.undecided.values()}) == 1
+        return [number for number in self.undecided if alike or all(number in posted for posted in self.posted)]
 
 
 def run_gated(point, fidelity, shared):
