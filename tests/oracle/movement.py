@@ -133,7 +133,7 @@ class Operation:
     def __init__(self, engine, plan, size, gamma, route, ended, members=None):
         plan, self.messages, waits, self.followers = plan
         self.engine, self.node, self.part, self.gamma, self.route, self.ended = engine, plan.node, size / plan.parts, gamma, route, ended
-        self.together = plan.together
+        self.for_all, self.coming, self.over = plan.for_all, collections.Counter(), set()  # coming: messages, by node
         self.members = members or range(plan.ranks)
         self.waits, self.entered, self.left = list(waits), [False] * plan.ranks, [0] * plan.ranks
         self.sends, self.receives = (collections.defaultdict(collections.deque) for _ in range(2))  # still to be transferred, by channel
@@ -142,6 +142,7 @@ class Operation:
             self.receives[self.channel(receiver, index)].append(index)
             self.left[sender] += 1
             self.left[receiver] += 1
+            self.coming[receiver // self.node] += 1
         self.started, self.carried = set(), collections.Counter()  # bytes, by link
 
     def channel(self, rank, index):
@@ -192,11 +193,12 @@ class Operation:
             self.waits[follower] -= 1
             if not self.waits[follower]:
                 self.consider(self.channel(self.messages[follower].sender, follower))
+        self.coming[receiver // self.node] -= 1
         self.finish(receiver, 1)
 
     def finish(self, rank, count):
         self.left[rank] -= count
-        mates = self.mates(rank) if self.together else [rank]
-        if not any(self.left[mate] for mate in mates):
-            for mate in mates:
+        for mate in self.mates(rank) if self.for_all else [rank]:
+            if not self.left[mate] and mate not in self.over and not (self.for_all and self.coming[mate // self.node]):
+                self.over.add(mate)
                 self.ended(self.members[mate])

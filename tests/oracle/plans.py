@@ -21,7 +21,7 @@ class Plan:
     parts: int  # equal ones, that make up the data
     stages: list
     node: int = 1  # ranks of a node
-    together: bool = False  # ranks of a node end together: the first one's last messages are for all
+    for_all: bool = False  # what a node's first rank receives last is for all: none ends before
 
 
 def power_of_two(n):

@@ -1,6 +1,5 @@
 """Forward that waits for gradients layer by layer, in the order of posting and by priority: does a stream start what it should?"""
 
-import itertools
 import random
 import unittest
 

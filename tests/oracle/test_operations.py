@@ -1,15 +1,22 @@
 """All four operations, over everybody and over the odd ranks, in every fidelity: do they take what their definitions say?"""
 
+import collections
+import functools
+import itertools
 import json
 import os
 import random
 import unittest
 
+import collectives
 import oracle
+import plans
 import trials
 from comparing import Comparison, cluster, disturbances, fit, scenario, slow, trace
+from moving import Network, alone
 from support import ROOT
-from test_messages import ALGORITHMS, MOVING
+from test_messages import ALGORITHMS, MOVING, SIZE, Plans, star
+from test_multi_gpu import gpus, two_level
 from test_regions import world
 
 TRIALS = os.environ.get("SIMCTL_TRIALS", str(ROOT / "build" / "simctl_trials"))
@@ -43,6 +50,37 @@ class Trials(Comparison):
         return self.compare(content, [without_update(trace(rng, layers))], *options)
 
 
+class KnownValues(unittest.TestCase):
+    """Does the oracle itself do what an operation should, in the time that can be worked out by hand?"""
+
+    def held(self, plan, held):
+        Plans.carry_out(self, plan, held)
+        return held
+
+    def test_reduce_scatter(self):
+        """Every part is whole at one rank, another one at each."""
+        for n, algorithm in itertools.product(range(2, 20), ALGORITHMS):
+            plan = plans.reduce_scatter(algorithm, n)
+            held = self.held(plan, [{part: collections.Counter([rank]) for part in range(n)} for rank in range(n)])
+            whole = [part for mine in held for part, added in mine.items() if added == collections.Counter(range(n))]
+            self.assertEqual(sorted(whole), list(range(n)))
+            self.assertTrue(all(collections.Counter(range(n)) in mine.values() for mine in held))
+
+    def test_broadcast(self):
+        for n, algorithm in itertools.product(range(2, 20), ALGORITHMS):
+            plan = plans.broadcast(algorithm, n)
+            root = {part: collections.Counter("root") for part in range(plan.parts)}
+            self.assertEqual(self.held(plan, [dict(root)] + [{} for _ in range(n - 1)]), [root] * n)
+
+    def test_messages_take_what_closed_forms_say(self):
+        for n, algorithm, operation in itertools.product((2, 4, 8), ALGORITHMS, OPERATIONS):
+            for point in (star(algorithm, n), gpus(two_level(algorithm), n, 3)):
+                make = functools.partial(Network.operation, name=operation)
+                for shared in (False, True):
+                    found = max(alone(point, SIZE, shared, make=make))
+                    self.assertAlmostEqual(found / collectives.over_ranks(point, operation)(SIZE), 1, places=12)
+
+
 class Star(Trials):
     def test_everybody(self):
         for seed, nodes in enumerate([2, 3, 4, 7, 8]):
@@ -61,9 +99,9 @@ class Star(Trials):
                       fidelities=["alpha-beta"])
 
     def test_several_gpus(self):
-        for seed, (nodes, gpus) in enumerate([(1, 3), (2, 2), (3, 2), (4, 3), (2, 4)], 30):
+        for seed, (nodes, count) in enumerate([(1, 3), (2, 2), (3, 2), (4, 3), (2, 4)], 30):
             rng = random.Random(seed)
-            self.draw(rng, [cluster(rng, nodes, gpus)], EVERYBODY, sweep={"/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])]})
+            self.draw(rng, [cluster(rng, nodes, count)], EVERYBODY, sweep={"/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])]})
 
     def test_fit(self):
         for seed in range(40, 44):
@@ -86,10 +124,10 @@ class Star(Trials):
                 "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])], "/workers": disturbances(rng, nodes, slowdown=False)[1:5]})
 
     def test_unequal_workers_of_several_gpus(self):
-        for seed, (nodes, gpus) in enumerate([(2, 2), (3, 2), (2, 3)], 70):
+        for seed, (nodes, count) in enumerate([(2, 2), (3, 2), (2, 3)], 70):
             rng = random.Random(seed)
-            self.draw(rng, [cluster(rng, nodes, gpus)], EVERYBODY, sweep={
-                "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])], "/workers": [{"slow": slow(rng, nodes * gpus)}]})
+            self.draw(rng, [cluster(rng, nodes, count)], EVERYBODY, sweep={
+                "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])], "/workers": [{"slow": slow(rng, nodes * count)}]})
 
 
     def test_unequal_workers_of_one_node(self):
@@ -99,12 +137,11 @@ class Star(Trials):
 
     def test_chunks(self):
         schedules = [schedule for schedule in EVERYBODY if schedule["operation"] != "all-gather"]
-        for seed, (nodes, gpus) in enumerate([(5, 1), (8, 1), (3, 2), (2, 3)], 80):
+        for seed, (nodes, count) in enumerate([(5, 1), (8, 1), (3, 2), (2, 3)], 80):
             rng = random.Random(seed)
-            between = "binary-tree" if gpus == 1 else rng.choice(ALGORITHMS)
-            algorithm = {"name": "binary-tree"} if gpus == 1 else {"name": "two-level", "between": between}
-            self.draw(rng, [cluster(rng, nodes, gpus)], schedules, all_reduce=algorithm | {"chunk": f"{rng.randint(150, 900)}kB"},
-                      fidelities=MOVING, sweep={"/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
+            algorithm = {"name": "binary-tree"} if count == 1 else two_level(rng.choice(ALGORITHMS))
+            self.draw(rng, [cluster(rng, nodes, count)], schedules, all_reduce=algorithm | {"chunk": f"{rng.randint(150, 900)}kB"},
+                      fidelities=MOVING, sweep={"/workers": [{}, {"slow": slow(rng, nodes * count)}]})
 
     def test_a_single_odd_rank(self):
         rng = random.Random(85)
@@ -128,10 +165,17 @@ class Regions(Trials):
     shared = True
 
     def test_rings(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 1, 1), (3, 2, 1), (4, 2, 1), (2, 2, 2)]):
+        for seed, (regions, nodes, count) in enumerate([(2, 1, 1), (3, 2, 1), (4, 2, 1), (2, 2, 2)]):
             rng = random.Random(seed)
-            drawn = world(rng, regions, nodes, gpus)
-            self.draw(rng, [drawn], EVERYBODY + (ODD if drawn["nodes"] > 3 and gpus == 1 else []))
+            drawn = world(rng, regions, nodes, count)
+            self.draw(rng, [drawn], EVERYBODY + (ODD if drawn["nodes"] > 3 and count == 1 else []))
+
+    def test_flows(self):
+        for seed, (regions, nodes, count) in enumerate([(2, 3, 1), (3, 2, 1), (2, 2, 2)], 10):
+            rng = random.Random(seed)
+            drawn = world(rng, regions, nodes, count) | {"placement": "linear"}
+            self.draw(rng, [drawn], EVERYBODY + (ODD if drawn["nodes"] > 3 and count == 1 else []), fidelities=["flow"],
+                      sweep={"/all_reduce": ALGORITHMS, "/workers": [{}, {"slow": slow(rng, drawn["nodes"] * count)}]})
 
 
 if __name__ == "__main__":
