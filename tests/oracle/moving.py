@@ -230,8 +230,8 @@ def run_delayed(point, shared):
 
 
 def report(job, counts, compute, posted):
-    steps = [[window.Step(*edges, *(posted(number) if rank in job.members else (0, 0))) for number, edges in enumerate(zip(dates, dates[1:]))]
-             for rank, dates in enumerate(job.starts)]
+    steps = [[window.Step(*edges, *(posted(number) if rank in job.members else (0, 0)))
+              for number, edges in enumerate(zip(dates, dates[1:]))] for rank, dates in enumerate(job.starts)]
     nothing, moving = [[] for _ in job.workers], job.moving()
     return job, window.Run(*counts, compute, 1, steps, job.starts, job.blocked, moving, nothing, [moving for _ in job.workers])
 

@@ -19,7 +19,8 @@ def without_latency(rng, nodes):
 class ClosedForms(Comparison):
     def draw(self, seed, clusters, workers, schedules, count=4):
         rng = random.Random(seed)
-        sweep = {"/cluster": clusters(rng), "/schedule": schedules, "/channels": [1, 2, 3, 7], "/workers": disturbances(rng, workers)[:count]}
+        sweep = {"/cluster": clusters(rng), "/schedule": schedules, "/channels": [1, 2, 3, 7],
+                 "/workers": disturbances(rng, workers)[:count]}
         self.compare(scenario(rng, sweep=sweep), [trace(rng, 5)])
 
     def test_gradients(self):
@@ -55,7 +56,8 @@ class Messages(Moving):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes), cluster(rng, nodes, link={"bandwidth": "2Gbps", "latency": "1ms"})], shared=True,
                       fidelities=["flow"], schedule={"name": "wfbp"}, iterations={"warmup": 1, "measured": 2},
-                      sweep={"/channels": [2, 3], "/all_reduce": ["ring", "halving-doubling"], "/workers": [{}, {"slow": slow(rng, nodes)}]})
+                      sweep={"/channels": [2, 3], "/all_reduce": ["ring", "halving-doubling"],
+                             "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
 
 if __name__ == "__main__":

@@ -11,11 +11,12 @@ import unittest
 import collectives
 import oracle
 import plans
+import test_messages
 import trials
 from comparing import Comparison, cluster, disturbances, fit, scenario, slow, trace
 from moving import Network, alone
 from support import ROOT
-from test_messages import ALGORITHMS, MOVING, SIZE, Plans, star
+from test_messages import ALGORITHMS, MOVING, SIZE, star
 from test_multi_gpu import gpus, two_level
 from test_regions import world
 
@@ -54,7 +55,7 @@ class KnownValues(unittest.TestCase):
     """Does the oracle itself do what an operation should, in the time that can be worked out by hand?"""
 
     def held(self, plan, held):
-        Plans.carry_out(self, plan, held)
+        test_messages.Plans.carry_out(self, plan, held)
         return held
 
     def test_reduce_scatter(self):
@@ -158,7 +159,8 @@ class Star(Trials):
 
     def test_one_by_one(self):
         rng = random.Random(100)
-        self.draw(rng, [cluster(rng, 4), cluster(rng, 2, 2)], EVERYBODY, "--no-symmetry", sweep={"/all_reduce": ["ring", "halving-doubling"]})
+        self.draw(rng, [cluster(rng, 4), cluster(rng, 2, 2)], EVERYBODY, "--no-symmetry",
+                  sweep={"/all_reduce": ["ring", "halving-doubling"]})
 
 
 class Regions(Trials):
