@@ -121,6 +121,12 @@ def best_order(cluster, size):
     return min(orders, key=lambda order: ring_all_reduce(hops(cluster, order), size, gamma))
 
 
+def named_order(point):
+    """That of the results: a ring is as fast the other way round, a chain is not."""
+    names = [region["name"] for region in point["cluster"]["regions"]]
+    return [names.index(name) for name in point.get("region_order") or []]
+
+
 # The job's collectives
 
 
@@ -175,7 +181,7 @@ def over_ranks(point, operation, members=None):
         return closed_form(between(point), count * gpus, *implied(cluster), gamma, operation)
     levels = spread(operation, cluster) if gpus > 1 else []
     if "regions" in cluster:
-        links = hops(cluster, best_order(cluster, model_bytes(point)), members)
+        links = hops(cluster, named_order(point) or best_order(cluster, model_bytes(point)), members)
         levels.append(lambda size: round_regions(operation, links, size, gamma) if count > 1 else 0.0)
     else:
         levels.append(closed_form(between(point), count, *link(cluster["link"]), gamma, operation))

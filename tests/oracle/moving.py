@@ -66,7 +66,8 @@ class Network:
         """Over all ranks, or over some where every node has one."""
         algorithm, gamma = self.point.get("all_reduce", "ring"), self.point["cluster"].get("reduce_s_per_B", 0.0)
         chunk = quantity(algorithm["chunk"]) if isinstance(algorithm, dict) and "chunk" in algorithm else math.inf
-        count = max(1, math.ceil(size / chunk))
+        pipelined = self.gpus > 1 or name in ("all-reduce", "broadcast")  # levels, or a tree
+        count = max(1, math.ceil(size / chunk)) if pipelined else 1
         plan = compiled(plans.two_level, collectives.between(self.point), len(members or self.place), self.gpus, count, name)
         return Operation(engine, plan, size, gamma, self.route, ended, members)
 

@@ -138,7 +138,7 @@ class Star(Trials):
 
     def test_chunks(self):
         schedules = [schedule for schedule in EVERYBODY if schedule["operation"] != "all-gather"]
-        for seed, (nodes, count) in enumerate([(5, 1), (8, 1), (3, 2), (2, 3)], 80):
+        for seed, (nodes, count) in enumerate([(5, 1), (8, 1), (3, 1), (6, 1), (3, 2), (2, 3)], 80):
             rng = random.Random(seed)
             algorithm = {"name": "binary-tree"} if count == 1 else two_level(rng.choice(ALGORITHMS))
             self.draw(rng, [cluster(rng, nodes, count)], schedules, all_reduce=algorithm | {"chunk": f"{rng.randint(150, 900)}kB"},
