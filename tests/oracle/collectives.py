@@ -15,6 +15,11 @@ def sizes(cluster):
     return cluster["nodes"], cluster.get("gpus_per_node", 1)
 
 
+def workers(point):
+    nodes, gpus = sizes(point["cluster"])
+    return nodes * gpus
+
+
 def between(point):
     """The algorithm over nodes: two-level names it."""
     name = point.get("all_reduce", "ring")
@@ -23,10 +28,20 @@ def between(point):
     return name
 
 
-def closed_form(algorithm, n, alpha, beta, gamma):
+def terms(operation, algorithm, n):
+    """(A, B, G) of a = A alpha, b = B beta + G gamma"""
+    if operation == "all-reduce":
+        return TERMS[algorithm](n)
+    latencies, share = n - 1 if algorithm == "ring" else rounds(n), (n - 1) / n
+    if operation == "broadcast":
+        return latencies, 2 * share if algorithm == "ring" else rounds(n), 0
+    return latencies, share, share if operation == "reduce-scatter" else 0
+
+
+def closed_form(algorithm, n, alpha, beta, gamma, operation="all-reduce"):
     if n == 1:
         return lambda size: 0.0
-    latencies, transfers, reductions = TERMS[algorithm](n)
+    latencies, transfers, reductions = terms(operation, algorithm, n)
     return lambda size: latencies * alpha + (transfers * beta + reductions * gamma) * size
 
 
@@ -69,10 +84,31 @@ def ring_all_gather(links, size):
     return ring(links, len(links) - 1, size, 0.0, 0) if len(links) > 1 else 0.0
 
 
-def hops(cluster, order):
-    """(alpha, beta) of the link from each node to the next, the regions' nodes one after another."""
+def chain(links, size):
+    """Max-plus: down all links in a piece per node."""
+    transferred, pieces = [0.0] * len(links), len(links) + 1
+    for _ in range(pieces):
+        arrived = 0.0
+        for index, (alpha, beta) in enumerate(links):
+            transferred[index] = max(arrived, transferred[index]) + beta * size / pieces
+            arrived = transferred[index] + alpha
+    return arrived
+
+
+def round_regions(operation, links, size, gamma):
+    n = len(links)
+    if operation == "all-reduce":
+        return ring_all_reduce(links, size, gamma)
+    if operation == "broadcast":
+        return chain(links[:-1], size)
+    return ring(links, n - 1, size / n, gamma, n - 1) if operation == "reduce-scatter" else ring_all_gather(links, size / n)
+
+
+def hops(cluster, order, members=None):
+    """(alpha, beta) of the link from each node to the next, the regions' nodes one after another. `members`: of some only."""
     regions = cluster["regions"]
     place = [index for index in order for _ in range(regions[index]["nodes"])]
+    place = [place[member] for member in members or range(len(place))]
     pairs = {frozenset(pair["between"]): (quantity(pair["rtt"]) / 2, 1 / quantity(pair["bandwidth"])) for pair in cluster["wan"]}
     return [link(cluster["link"]) if here == there else pairs[frozenset((regions[here]["name"], regions[there]["name"]))]
             for here, there in zip(place, place[1:] + place[:1])]
@@ -83,6 +119,12 @@ def best_order(cluster, size):
     gamma = cluster.get("reduce_s_per_B", 0.0)
     orders = [(0, *rest) for rest in itertools.permutations(range(1, len(cluster["regions"])))]
     return min(orders, key=lambda order: ring_all_reduce(hops(cluster, order), size, gamma))
+
+
+def named_order(point):
+    """That of the results: a ring is as fast the other way round, a chain is not."""
+    names = [region["name"] for region in point["cluster"]["regions"]]
+    return [names.index(name) for name in point.get("region_order") or []]
 
 
 # The job's collectives
@@ -120,32 +162,45 @@ def over_gpus(point):
     return with_busiest(lambda size: inner(size) + outer(size), lambda size: inner(size) - inner(0) + busiest(outer, size))
 
 
+def spread(operation, cluster):
+    """What an operation does inside nodes."""
+    _, gpus = sizes(cluster)
+    (alpha, beta), gamma, share = link(cluster["intra_node"]), cluster.get("reduce_s_per_B", 0.0), (gpus - 1) / gpus
+    scatter = lambda size: (gpus - 1) * alpha + share * (beta + gamma) * size
+    gather = lambda size: (gpus - 1) * alpha + share * beta * size
+    root = lambda size: alpha + share * beta * size  # latencies pass at the same time
+    return {"all-reduce": [scatter, gather], "reduce-scatter": [scatter], "all-gather": [gather], "broadcast": [root, gather]}[operation]
+
+
+def over_ranks(point, operation, members=None):
+    """An operation on `size` bytes over all GPUs, or over some where every node has one."""
+    cluster, gamma = point["cluster"], point["cluster"].get("reduce_s_per_B", 0.0)
+    nodes, gpus = sizes(cluster)
+    count = len(members) if members else nodes
+    if "fit" in cluster:
+        return closed_form(between(point), count * gpus, *implied(cluster), gamma, operation)
+    levels = spread(operation, cluster) if gpus > 1 else []
+    if "regions" in cluster:
+        links = hops(cluster, named_order(point) or best_order(cluster, model_bytes(point)), members)
+        levels.append(lambda size: round_regions(operation, links, size, gamma) if count > 1 else 0.0)
+    else:
+        levels.append(closed_form(between(point), count, *link(cluster["link"]), gamma, operation))
+    return lambda size: sum(level(size) for level in levels)
+
+
 def all_gather(point):
     """Every GPU contributes `size` bytes."""
-    cluster = point["cluster"]
+    cluster, whole = point["cluster"], over_ranks(point, "all-gather")
     nodes, gpus = sizes(cluster)
 
-    def steps(n):
-        return n - 1 if between(point) == "ring" else rounds(n)
-
-    if "fit" in cluster:
-        n, (alpha, beta) = nodes * gpus, implied(cluster)
-        return lambda size: steps(n) * alpha + (n - 1) * size * beta
-    inner_alpha, inner_beta = link(cluster["intra_node"]) if gpus > 1 else (0.0, 0.0)
-    links = hops(cluster, best_order(cluster, model_bytes(point))) if "regions" in cluster else []
-
     def cost(size):
-        if links:
-            outer = ring_all_gather(links, gpus * size)
-        else:
-            alpha, beta = link(cluster["link"])
-            outer = steps(nodes) * alpha + (nodes - 1) * gpus * size * beta
-        return outer + (gpus - 1) * (inner_alpha + nodes * size * inner_beta)
+        return whole(nodes * gpus * size)
 
-    def least(size):
-        return (nodes - 1) * gpus * size * max(beta for _, beta in links) + (gpus - 1) * nodes * size * inner_beta
-
-    return with_busiest(cost, least) if links else cost
+    if "fit" in cluster or "regions" not in cluster:
+        return cost
+    slowest = max(beta for _, beta in hops(cluster, best_order(cluster, model_bytes(point))))
+    inner_beta = link(cluster["intra_node"])[1] if gpus > 1 else 0.0
+    return with_busiest(cost, lambda size: ((nodes - 1) * gpus * slowest + (gpus - 1) * nodes * inner_beta) * size)
 
 
 def with_busiest(cost, seconds):
@@ -161,6 +216,23 @@ def busiest(cost, size):
 def line(cost, size):
     """(a, b) through its values at 0 and at `size`."""
     return cost(0), (cost(size) - cost(0)) / size
+
+
+class Channels:
+    """A stream in the order of posting, with some channels: the latencies of collectives in flight pass at the same time, their
+    transfers follow each other."""
+
+    def __init__(self, point, usual=1):
+        self.count, self.ends = point.get("channels", usual), []
+
+    def carry(self, posted):
+        """(start, end) of each (last post, latency, transfer)"""
+        ends, spans = list(self.ends), []
+        for date, latency, transfer in posted:
+            begin = max(date, ends[-self.count] if self.count <= len(ends) else 0.0)
+            ends.append(max([begin + latency, *ends[-1:]]) + transfer)
+            spans.append((begin, ends[-1]))
+        return spans
 
 
 def parts(point, cost, size, index):

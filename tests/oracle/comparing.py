@@ -25,6 +25,11 @@ def expected(point):
 
 
 class Comparison(Case):
+    tolerance = 1e-6
+
+    def expected(self, index, point):
+        return expected(point)
+
     def compare(self, scenario, traces, *options):
         """Every point of a scenario; returns how many there are."""
         for index, trace in enumerate(traces):
@@ -35,10 +40,10 @@ class Comparison(Case):
         self.assertEqual(len(rows), len(points))
         wrong = []
         for index, (point, written) in enumerate(zip(points, rows)):
-            right = expected(point)
-            slack = {column: 1e-6 * right["iteration_s"] for column in SPLIT}
+            right = self.expected(index, point)
+            slack = {column: self.tolerance * right["iteration_s"] for column in SPLIT}
             for column, value in right.items():
-                if not math.isclose(float(written[column]), value, rel_tol=1e-6, abs_tol=slack.get(column, 1e-12)):
+                if not math.isclose(float(written[column]), value, rel_tol=self.tolerance, abs_tol=slack.get(column, 1e-12)):
                     swept = {key: text[:150] for key, text in written.items() if key.startswith("/")}
                     wrong.append(f"point {index} {swept}: {column}: simctl {written[column]}, oracle {value!r}")
         self.assertFalse(wrong, "\n".join([f"{len(wrong)} values differ, the first:", *wrong[:12]]))

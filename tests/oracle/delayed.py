@@ -4,6 +4,7 @@ import itertools
 import math
 
 import collectives
+from collectives import Channels
 from compute import busy, chunks, ranks
 from oracle import profile
 from window import Run, Step, covered, iterations
@@ -32,9 +33,10 @@ def run(point):
     if len(workers) > 1:
         cost, payload = launched(point, schedule)
 
+    channels = Channels(point, math.inf if pipelined else 1)
     starts, steps = [[0.0] for _ in workers], [[] for _ in workers]
     blocked, overheads = [[] for _ in workers], [[] for _ in workers]
-    moving, free, done = [], 0.0, {}  # done: by the step of the launch
+    moving, done = [], {}  # done: by the step of the launch
     for number in itertools.count():
         launch = len(workers) > 1 and number % period == period - 1
         late = [chain(worker, number, dates[-1], layers, moving, slowdown) for worker, dates in zip(workers, starts)]
@@ -42,11 +44,9 @@ def run(point):
         posts = [max(date, done.get(number - delay, date)) for date in ready]
         if launch:
             latency, transfer = collectives.parts(point, cost, payload, len(done))
-            posted = max(posts)
-            begin = posted if pipelined else max(posted, free)
-            free = (max(posted + latency, free) if pipelined else begin + latency) + transfer
-            done[number] = free
-            moving.append((begin, free))
+            moving += channels.carry([(max(posts), latency, transfer)])
+            done[number] = moving[-1][1]
+            channels.ends.append(done[number])
         applied = number - delay in done
         for index, worker in enumerate(workers):
             end = max(posts[index], done[number - delay]) if applied else posts[index]

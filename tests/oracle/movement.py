@@ -7,6 +7,8 @@ import heapq
 import itertools
 import math
 
+from compute import TIE
+
 
 @dataclasses.dataclass(frozen=True)
 class Path:
@@ -49,6 +51,7 @@ class Engine:
     def __init__(self, capacity, shared):
         self.now, self.events, self.order = 0.0, [], itertools.count()
         self.capacity, self.shared, self.flows, self.stale = dict(capacity), shared, {}, False
+        self.last = collections.deque()  # what comes when nothing else happens at this instant
 
     def at(self, date, action, *arguments):
         heapq.heappush(self.events, (float(date), next(self.order), action, arguments))
@@ -82,7 +85,10 @@ class Engine:
     def step(self):
         """One event; False when there is none."""
         date, key = self.next_flow()
-        if self.events and self.events[0][0] <= date:
+        if self.last and min([date] + [event[0] for event in self.events[:1]]) > self.now * (1 + TIE):
+            action, *arguments = self.last.popleft()
+            action(*arguments)
+        elif self.events and self.events[0][0] <= date:
             date, _, action, arguments = heapq.heappop(self.events)
             self.now = max(self.now, date)
             action(*arguments)
@@ -121,11 +127,14 @@ def compiled(make, *arguments):
 
 
 class Operation:
-    """A plan that moves `size` bytes. `route(sender, receiver)` is a Path; `ended(rank)` is called when a rank has ended."""
+    """A plan that moves `size` bytes. `route(sender, receiver)` is a Path; `ended(rank)` is called when a rank has ended. What goes
+    from or to a node waits for all its ranks to enter. `members`: who are the plan's ranks."""
 
-    def __init__(self, engine, plan, size, gamma, route, ended):
+    def __init__(self, engine, plan, size, gamma, route, ended, members=None):
         plan, self.messages, waits, self.followers = plan
         self.engine, self.node, self.part, self.gamma, self.route, self.ended = engine, plan.node, size / plan.parts, gamma, route, ended
+        self.for_all, self.coming, self.over = plan.for_all, collections.Counter(), set()  # coming: messages, by node
+        self.members = members or range(plan.ranks)
         self.waits, self.entered, self.left = list(waits), [False] * plan.ranks, [0] * plan.ranks
         self.sends, self.receives = (collections.defaultdict(collections.deque) for _ in range(2))  # still to be transferred, by channel
         for index, (sender, receiver, *_) in enumerate(self.messages):
@@ -133,6 +142,7 @@ class Operation:
             self.receives[self.channel(receiver, index)].append(index)
             self.left[sender] += 1
             self.left[receiver] += 1
+            self.coming[receiver // self.node] += 1
         self.started, self.carried = set(), collections.Counter()  # bytes, by link
 
     def channel(self, rank, index):
@@ -140,9 +150,10 @@ class Operation:
         return rank, self.messages[index].sender // self.node == self.messages[index].receiver // self.node
 
     def enter(self, rank):
+        rank = self.members.index(rank)
         self.entered[rank] = True
-        for inside in (True, False):
-            self.consider((rank, inside))
+        for channel in itertools.product(self.mates(rank), (True, False)):
+            self.consider(channel)
         self.finish(rank, 0)
 
     def consider(self, channel):
@@ -151,12 +162,19 @@ class Operation:
             if queue and queue[0] not in self.started and not self.waits[queue[0]]:
                 self.start(queue[0])
 
+    def mates(self, rank):
+        first = rank // self.node * self.node
+        return range(first, first + self.node)
+
+    def present(self, rank, inside):
+        return self.entered[rank] if inside else all(self.entered[mate] for mate in self.mates(rank))
+
     def start(self, index):
         sender, receiver, parts, reduces, *_ = self.messages[index]
-        first = self.sends[self.channel(sender, index)][0] == index == self.receives[self.channel(receiver, index)][0]
-        if first and self.entered[sender] and self.entered[receiver]:
+        ends = [self.channel(sender, index), self.channel(receiver, index)]
+        if self.sends[ends[0]][0] == index == self.receives[ends[1]][0] and all(self.present(*end) for end in ends):
             self.started.add(index)
-            size, path = self.part * len(parts), self.route(sender, receiver)
+            size, path = self.part * len(parts), self.route(self.members[sender], self.members[receiver])
             delay = path.latency + (self.gamma * size if reduces else 0.0)
             self.carried.update(dict.fromkeys(path.links, size))
             self.engine.transfer(size, path, lambda: self.transferred(index, sender, receiver, delay))
@@ -175,9 +193,12 @@ class Operation:
             self.waits[follower] -= 1
             if not self.waits[follower]:
                 self.consider(self.channel(self.messages[follower].sender, follower))
+        self.coming[receiver // self.node] -= 1
         self.finish(receiver, 1)
 
     def finish(self, rank, count):
         self.left[rank] -= count
-        if not self.left[rank]:
-            self.ended(rank)
+        for mate in self.mates(rank) if self.for_all else [rank]:
+            if not self.left[mate] and mate not in self.over and not (self.for_all and self.coming[mate // self.node]):
+                self.over.add(mate)
+                self.ended(self.members[mate])

@@ -62,16 +62,20 @@ class Network:
         name, latency, cap = self.wan[self.region[here], self.region[there]]
         return Path(up + (name,) + down, latency, cap)
 
-    def all_reduce(self, engine, size, ended):
+    def operation(self, engine, size, ended, name="all-reduce", members=None):
+        """Over all ranks, or over some where every node has one."""
         algorithm, gamma = self.point.get("all_reduce", "ring"), self.point["cluster"].get("reduce_s_per_B", 0.0)
         chunk = quantity(algorithm["chunk"]) if isinstance(algorithm, dict) and "chunk" in algorithm else math.inf
-        count = max(1, math.ceil(size / chunk))
-        plan = compiled(plans.two_level, collectives.between(self.point), self.nodes, self.gpus, count)
-        return Operation(engine, plan, size, gamma, self.route, ended)
+        pipelined = self.gpus > 1 or name in ("all-reduce", "broadcast")  # levels, or a tree
+        count = max(1, math.ceil(size / chunk)) if pipelined else 1
+        plan = compiled(plans.two_level, collectives.between(self.point), len(members or self.place), self.gpus, count, name)
+        return Operation(engine, plan, size, gamma, self.route, ended, members)
+
+    def all_reduce(self, engine, size, ended):
+        return self.operation(engine, size, ended)
 
     def all_gather(self, engine, size, ended):
-        plan = compiled(plans.all_gather, collectives.between(self.point), self.nodes)
-        return Operation(engine, plan, size * self.nodes, 0.0, self.route, ended)
+        return self.operation(engine, size * self.nodes * self.gpus, ended, "all-gather")
 
 
 def alone(point, size, shared=False, starts=None, make=Network.all_reduce):
@@ -94,13 +98,16 @@ def alone(point, size, shared=False, starts=None, make=Network.all_reduce):
 
 
 class Job:
-    """Workers are generators that yield a date to go on at, or the number of a collective to go on with the own end of."""
+    """Workers are generators that yield a date to go on at, the number of a collective to go on with the own end of, or None to learn
+    whether one moves. `members`: the ranks whose collectives these are."""
 
-    def __init__(self, point, shared, make):
-        self.network, self.workers, self.make = Network(point), ranks(point, 1), make
+    def __init__(self, point, shared, make, members=None):
+        self.network, self.workers, self.make, self.channels = Network(point), ranks(point, 1), make, point.get("channels", 1)
         self.engine, count = self.network.engine(shared), len(self.workers)
-        self.collectives, self.spans, self.queues, self.busy = {}, {}, [collections.deque() for _ in range(count)], [False] * count
-        self.ends, self.waiting = [{} for _ in range(count)], [None] * count
+        self.members = members or range(count)
+        self.collectives, self.spans, self.queues, self.flying = {}, {}, [collections.deque() for _ in range(count)], [0] * count
+        self.entered, self.left = collections.Counter(), collections.Counter()  # ranks, of a collective
+        self.ends, self.waiting, self.blocked = [{} for _ in range(count)], [None] * count, [[] for _ in range(count)]
         self.starts = [[0.0] for _ in range(count)]  # of steps
 
     def post(self, rank, number, size):
@@ -109,31 +116,49 @@ class Job:
 
     def follow(self, rank):
         """A rank's stream is FIFO."""
-        if self.busy[rank] or not self.queues[rank]:
-            return
-        self.busy[rank] = True
-        number, size = self.queues[rank].popleft()
+        while self.flying[rank] < self.channels and self.queues[rank]:
+            self.flying[rank] += 1
+            self.enter(rank, *self.queues[rank].popleft())
+
+    def enter(self, rank, number, size):
         if number not in self.collectives:
             self.collectives[number] = self.make(self.network, self.engine, size, lambda one: self.ended(one, number))
             self.spans[number] = [0.0, 0.0]
         self.spans[number][0] = self.engine.now
+        self.entered[number] += 1
         self.collectives[number].enter(rank)
 
     def ended(self, rank, number):
-        self.ends[rank][number], self.spans[number][1], self.busy[rank] = self.engine.now, self.engine.now, False
+        self.ends[rank][number] = self.spans[number][1] = self.engine.now
+        self.flying[rank] -= 1
+        self.left[number] += 1
         self.follow(rank)
         if self.waiting[rank] == number:
             self.waiting[rank] = None
+            self.blocked[rank][-1][1] = self.engine.now
             self.resume(rank)
 
-    def resume(self, rank):
-        for request in self.programs[rank]:
+    def resume(self, rank, answer=None):
+        while True:
+            request, answer = self.programs[rank].send(answer), None
+            if request is None:
+                self.engine.last.append((self.answer, rank))
+                return
             if isinstance(request, float):
                 self.engine.at(request, self.resume, rank)
                 return
             if request not in self.ends[rank]:
                 self.waiting[rank] = request
+                self.blocked[rank].append([self.engine.now, math.inf])
                 return
+
+    def answer(self, rank):
+        """A collective moves from when its last rank enters until its last rank ends."""
+        self.resume(rank, any(count == len(self.members) > self.left[number] for number, count in self.entered.items()))
+
+    def moving(self):
+        return [(begin, end if self.left[number] == len(self.members) else math.inf) for number, (begin, end) in self.spans.items()
+                if self.entered[number] == len(self.members)]
 
     def run(self, program, warmup, measured):
         self.programs = [program(self, rank, worker) for rank, worker in enumerate(self.workers)]
@@ -206,9 +231,10 @@ def run_delayed(point, shared):
 
 
 def report(job, counts, compute, posted):
-    steps = [[window.Step(*edges, *posted(number)) for number, edges in enumerate(zip(dates, dates[1:]))] for dates in job.starts]
-    nothing = [[] for _ in job.workers]
-    return job, window.Run(*counts, compute, 1, steps, job.starts, nothing, [], nothing, nothing)
+    steps = [[window.Step(*edges, *(posted(number) if rank in job.members else (0, 0)))
+              for number, edges in enumerate(zip(dates, dates[1:]))] for rank, dates in enumerate(job.starts)]
+    nothing, moving = [[] for _ in job.workers], job.moving()
+    return job, window.Run(*counts, compute, 1, steps, job.starts, job.blocked, moving, nothing, [moving for _ in job.workers])
 
 
 def simulate(point, shared):

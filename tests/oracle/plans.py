@@ -21,6 +21,7 @@ class Plan:
     parts: int  # equal ones, that make up the data
     stages: list
     node: int = 1  # ranks of a node
+    for_all: bool = False  # what a node's first rank receives last is for all: none ends before
 
 
 def power_of_two(n):
@@ -111,21 +112,14 @@ def refined(plan, parts):
             for stage in plan.stages]
 
 
-def two_level(algorithm, nodes, gpus, chunks=1):
-    """Reduce-scatter in every node, the algorithm among the nodes' first ranks, all-gather in every node."""
-    among = all_reduce(algorithm, nodes, chunks)
-    if gpus == 1:
-        return among
-    parts = math.lcm(among.parts, gpus * chunks)
+# The other operations
 
-    def inside(first, reduces, level):
-        plan = chunked(Plan(gpus, gpus, round_the_ring(gpus, first, reduces)), chunks)
-        return [[message._replace(sender=node * gpus + message.sender, receiver=node * gpus + message.receiver, level=level)
-                 for node in range(nodes) for message in stage] for stage in refined(plan, parts)]
 
-    outer = [[message._replace(sender=message.sender * gpus, receiver=message.receiver * gpus, level=1) for message in stage]
-             for stage in refined(among, parts)]
-    return Plan(nodes * gpus, parts, inside(0, True, 0) + outer + inside(1, False, 2), gpus)
+def reduce_scatter(algorithm, n):
+    """Each rank ends with one part of the sum."""
+    if algorithm == "ring":
+        return Plan(n, n, round_the_ring(n, 0, True))
+    return Plan(n, n, halving(n) if power_of_two(n) else mirrored_bruck(n))
 
 
 def all_gather(algorithm, n):
@@ -133,3 +127,40 @@ def all_gather(algorithm, n):
     if algorithm == "ring":
         return Plan(n, n, round_the_ring(n, 0, False))
     return Plan(n, n, doubling(n) if power_of_two(n) else bruck(n))
+
+
+def broadcast(algorithm, n):
+    """From rank 0: down a chain in n pieces, or a binomial tree."""
+    if algorithm != "ring":
+        return Plan(n, 1, [stage for stage in binary_tree(n).stages if not stage[0].reduces])
+    return Plan(n, n, [[Message(r, r + 1, (k - r,), False) for r in range(n - 1) if 0 <= k - r < n] for k in range(2 * n - 2)])
+
+
+OPERATIONS = {"reduce-scatter": reduce_scatter, "all-gather": all_gather, "broadcast": broadcast}
+
+
+# Nodes of several GPUs
+
+
+def shares(n):
+    """Rank 0 sends each other one its part."""
+    return [[Message(0, r, (r,), False)] for r in range(1, n)]
+
+
+def two_level(algorithm, nodes, gpus, chunks=1, operation="all-reduce"):
+    """Reduce-scatter in every node, the algorithm among the nodes' first ranks, all-gather in every node: as far as the operation
+    needs them. A broadcast's root first spreads what it has over its node."""
+    among = all_reduce(algorithm, nodes, chunks) if operation == "all-reduce" else chunked(OPERATIONS[operation](algorithm, nodes), chunks)
+    if gpus == 1:
+        return among
+    parts = math.lcm(among.parts, gpus * chunks)
+
+    def inside(stages, level, count=nodes):
+        return [[message._replace(sender=node * gpus + message.sender, receiver=node * gpus + message.receiver, level=level)
+                 for node in range(count) for message in stage] for stage in refined(chunked(Plan(gpus, gpus, stages), chunks), parts)]
+
+    outer = [[message._replace(sender=message.sender * gpus, receiver=message.receiver * gpus, level=1) for message in stage]
+             for stage in refined(among, parts)]
+    before = {"all-gather": [], "broadcast": inside(shares(gpus), 0, 1)}.get(operation, inside(round_the_ring(gpus, 0, True), 0))
+    after = [] if operation == "reduce-scatter" else inside(round_the_ring(gpus, 1, False), 2)
+    return Plan(nodes * gpus, parts, before + outer + after, gpus, nodes > 1 and not after)

@@ -3,6 +3,7 @@
 import itertools
 
 import collectives
+from collectives import Channels
 from compute import busy, chunks, ranks
 from oracle import SCHEDULES, profile, size_of
 from window import Run, Step, covered, iterations
@@ -25,22 +26,20 @@ def run(point):
     layers = chunks(point, [position for position, _ in messages])
     warmup, measured = iterations(point)
 
-    starts, steps, blocked, moving, free = [[0.0] for _ in workers], [[] for _ in workers], [[] for _ in workers], [], 0.0
+    starts, steps, blocked, moving, channels = [[0.0] for _ in workers], [[] for _ in workers], [[] for _ in workers], [], Channels(point)
     for number in itertools.count():
-        seconds = [sum(collectives.parts(point, cost, size, number * len(messages) + index)) for index, (_, size) in enumerate(messages)]
+        costs = [collectives.parts(point, cost, size, number * len(messages) + index) for index, (_, size) in enumerate(messages)]
         slowed = [[False] * len(layers) for _ in workers]
         while True:  # which layers meet a busy channel: causality makes one more right in every round
             timed = [worker.chunks(number, dates[-1], layers, late, slowdown) for worker, dates, late in zip(workers, starts, slowed)]
-            now, collective = free, []
-            for index, lasts in enumerate(seconds):
-                begin = max(now, *(reached[index] for _, reached, _ in timed))
-                now = begin + lasts
-                collective.append((begin, now))
+            collective = channels.carry([(max(reached[index] for _, reached, _ in timed), *both) for index, both in enumerate(costs)])
             met = [[slowdown > 0 and busy(collective, date) for date in dates] for dates, _, _ in timed]
             if met == slowed:
                 break
             slowed = met
-        free, moving = now, moving + collective
+        moving += collective
+        channels.ends += [end for _, end in collective]
+        free = max(channels.ends[-1:], default=0.0)
         for worker, dates, mine, waits, (_, _, computed) in zip(workers, starts, steps, blocked, timed):
             ready = max(computed, free)
             waits.append((computed, ready))
