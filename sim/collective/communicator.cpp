@@ -8,7 +8,16 @@
 
 namespace syncopate {
 
+Communicator::Communicator(int count, int first, int stride) : first_(first), count_(count), stride_(stride) {
+  if (count < 1) throw SimulationError("a communicator without a rank; leave the group out");
+}
+
 Communicator::Communicator(std::vector<int> ranks) : count_(static_cast<int>(ranks.size())), list_(std::move(ranks)) {
+  if (list_.empty()) throw SimulationError("a communicator without a rank; leave the group out");
+  std::vector<int> sorted = list_;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) throw SimulationError(fmt::format("a communicator has rank {} twice; list every rank once", *twice));
   first_ = list_.front();
   stride_ = count_ > 1 ? list_[1] - first_ : 1;
   const auto is_regular = [this] {

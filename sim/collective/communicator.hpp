@@ -9,9 +9,9 @@ namespace syncopate {
 /// position in it is its member number; plans and closed forms know members only.
 class Communicator {
  public:
-  /// The ranks first, first + stride, ...; `count` >= 1 of them.
-  explicit Communicator(int count, int first = 0, int stride = 1) : first_(first), count_(count), stride_(stride) {}
-  /// Those ranks, each once.
+  /// The ranks first, first + stride, ...; `count` of them. Throws SimulationError unless there is at least one.
+  explicit Communicator(int count, int first = 0, int stride = 1);
+  /// Those ranks. Throws SimulationError unless there is at least one, and each is there once.
   explicit Communicator(std::vector<int> ranks);
 
   int size() const { return count_; }

@@ -23,7 +23,7 @@ class PlanTimes {
   /// `link`: that of a message, which nothing else uses meanwhile.
   PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>& link, SecondsPerByte gamma);
 
-  /// When every rank ends that starts at `starts`. `data`: what the plan divides into parts (see all_data); latencies are
+  /// When every rank ends that starts at `starts`. `data`: of the vector, which the plan divides into parts; latencies are
   /// multiplied by `latency_factor`.
   void operator()(Bytes data, double latency_factor, std::span<const Seconds> starts, std::span<Seconds> ends);
 

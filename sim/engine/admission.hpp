@@ -33,8 +33,9 @@ class Admission {
  public:
   Admission(int lanes, int channels, bool by_priority);
 
-  /// A lane has posted its next collective: the n-th call for a lane is about the collective n.
-  /// True when all lanes have posted it now.
+  /// The one that the lane posts next: the n-th call of post() for a lane is about the collective n.
+  Ticket next_to_post(int lane) const { return lane_at(lane).posted; }
+  /// A lane has posted it. True when, by priority, all lanes have now.
   bool post(int lane, double priority);
 
   /// What the lane may start now, if anything. Decides what is next in the order, if that is open.

@@ -39,7 +39,6 @@ class Clock {
 
   /// The run is over, its actors are gone: timers that are still set do nothing any more.
   void stop() { is_stopped_ = true; }
-  bool is_stopped() const { return is_stopped_; }
 
  private:
   template <class Function>

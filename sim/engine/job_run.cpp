@@ -42,10 +42,10 @@ bool may_end_before_all_post(const std::vector<Operation>& operations) {
 }
 
 std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
-                                          Flows* flows, bool alone, Clock& clock) {
+                                          Flows* flows, bool alone, int index, Clock& clock) {
   const StreamRules& rules = row.rules;
-  LatencyFactor factor = [&job](Ticket ticket) {
-    return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, ticket) : 1.0;
+  LatencyFactor factor = [&job, index](Ticket ticket) {
+    return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, index, ticket) : 1.0;
   };
   if (std::holds_alternative<AlphaBeta>(job.model) || rules.is_partial()) return closed_form(job, communicator, std::move(factor));
   PlannedCollectives& planned = flows != nullptr ? *std::get<PerFlow>(job.model).planned : *std::get<PerMessage>(job.model).planned;
@@ -75,9 +75,11 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
     std::vector<Stream*> by_rank(row.groups.size() == 1 ? 1 : static_cast<std::size_t>(job.ranks));
     for (const Communicator& group : row.groups) {
       const int posters = job.lockstep ? 1 : group.size();
-      auto transport = make_transport(job, row, group, posters, flows, alone && only_stream && !network.changes_with_time(), clock);
+      auto transport =
+          make_transport(job, row, group, posters, flows, alone && only_stream && !job.sends_more && !network.changes_with_time(),
+                         static_cast<int>(streams_.size()), clock);
       streams_.push_back(
-          std::make_unique<Stream>(static_cast<int>(streams_.size()), group, posters, row.rules, std::move(transport), clock));
+          std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, std::move(transport), clock));
       for (int member = 0; member < group.size(); ++member) {
         by_rank[row.groups.size() == 1 ? 0 : static_cast<std::size_t>(group.rank(member))] = streams_.back().get();
       }

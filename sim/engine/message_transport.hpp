@@ -14,8 +14,8 @@
 namespace syncopate {
 
 /// A collective is the messages of its plan, event by event: flows that share the network's links with each other and with whatever
-/// else moves (flow fidelity); or messages that have their links for themselves, but wait for the channels of their two ends, which
-/// collectives in flight take in the order in which they are ready (per-message fidelity).
+/// else moves (flow fidelity); or messages that have their links for themselves, but wait for the channels of their two ends: when one is
+/// free, the collective in flight that was posted first goes first (per-message fidelity).
 class MessageTransport : public Transport {
  public:
   struct Options {

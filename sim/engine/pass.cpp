@@ -26,6 +26,7 @@ void Pass::begin(Seconds now, double factor) {
   reached_at_ = anchor_time_ = layer_start = now;
   factor_ = factor;
   asked = begun = recorded = 0;
+  asked_until = Seconds(0);
 }
 
 void Pass::anchor(Seconds now) {

@@ -61,7 +61,8 @@ class Pass {
     factor_ = factor;
   }
 
-  std::size_t asked = 0;     ///< layers that were asked for one by one
+  std::size_t asked = 0;     ///< layers that were asked for one by one ...
+  Seconds asked_until;       ///< ... until so much was done
   std::size_t begun = 0;     ///< layers that have begun, where their paces differ
   std::size_t recorded = 0;  ///< layers in the timeline
   Seconds layer_start;       ///< when the first layer that is not recorded began

@@ -34,8 +34,6 @@ struct PerFlow {
 };
 using NetworkModel = std::variant<AlphaBeta, PerMessage, PerFlow>;
 
-inline Fidelity fidelity_of(const NetworkModel& model) { return static_cast<Fidelity>(model.index()); }
-
 /// A row of a job's streams: every group of ranks has a stream of its own, for its collectives.
 struct StreamSetup {
   std::vector<Communicator> groups;  ///< no two of which have a rank in common
@@ -57,6 +55,7 @@ struct Job {
   CostLine within_node;                                            ///< an all-reduce among the GPUs of a rank
   std::function<CollectiveTime(int from, int to, Bytes)> message;  ///< from rank to rank, over the sender's own link
   std::optional<ServerSetup> servers;                              ///< parameter servers, if there are any
+  bool sends_more = false;                                         ///< than what its streams carry: to peers or servers
 
   int warmup = 0;           ///< iterations before a worker has left its warm-up
   int measured = 1;         ///< >= 1, iterations that the first worker has to do in the measured window

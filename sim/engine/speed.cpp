@@ -80,9 +80,9 @@ Seconds end_of_pause(Seconds time, const std::vector<Pause>& pauses) {
   return time;
 }
 
-double latency_factor(double cv, std::uint64_t seed, std::size_t collective) {
+double latency_factor(double cv, std::uint64_t seed, int stream, std::size_t collective) {
   constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
-  return lognormal(cv, uniform_pair(seed, nobody, static_cast<std::uint32_t>(collective), 1));
+  return lognormal(cv, uniform_pair(seed, nobody, static_cast<std::uint32_t>(collective), 1 + static_cast<std::uint32_t>(stream)));
 }
 
 }  // namespace syncopate

@@ -50,7 +50,7 @@ Seconds end_of_compute(Seconds start, Seconds length, const std::vector<Pause>& 
 /// `time`, or the end of the pause in which it is.
 Seconds end_of_pause(Seconds time, const std::vector<Pause>& pauses);
 
-/// A lognormal factor of mean 1 for the latency of a job's collective, by its number.
-double latency_factor(double cv, std::uint64_t seed, std::size_t collective);
+/// A lognormal factor of mean 1 for the latency of a job's collective, by its stream and its number there.
+double latency_factor(double cv, std::uint64_t seed, int stream, std::size_t collective);
 
 }  // namespace syncopate

@@ -17,19 +17,20 @@ constexpr Seconds never(std::numeric_limits<double>::infinity());
 
 }  // namespace
 
-Stream::Stream(int index, Communicator communicator, int posters, const StreamRules& rules, std::unique_ptr<Transport> transport,
+Stream::Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::unique_ptr<Transport> transport,
                Clock& clock)
     : index_(index),
       communicator_(std::move(communicator)),
+      one_for_all_(one_for_all),
       rules_(rules),
       transport_(std::move(transport)),
       clock_(clock),
       lanes_(static_cast<std::size_t>(transport_->lanes())),
       foresees_(transport_->foresees()),
       goes_on_at_once_(transport_->goes_on_at_once() && !rules.by_priority && !rules.is_partial()),
-      needed_(std::max(1, static_cast<int>(std::ceil(rules.participants * posters * (1.0 - rounding))))),
+      needed_(std::max(1, static_cast<int>(std::ceil(rules.participants * (one_for_all ? 1 : communicator_.size()) * (1.0 - rounding))))),
       admission_(transport_->lanes(), rules.channels, rules.by_priority),
-      next_(static_cast<std::size_t>(posters)),
+      next_(one_for_all ? 1 : static_cast<std::size_t>(communicator_.size())),
       last_ends_(lanes_),
       starts_(lanes_) {
   transport_->when_ended([this](Ticket ticket, int lane, Seconds now) { lane_ended(ticket, static_cast<std::size_t>(lane), now); });
@@ -71,9 +72,9 @@ Ticket Stream::post(int rank, const Post& post, Seconds at) {
     its.posted[lane(poster)] = at;
     if (its.posts == needed_) foresee(ticket);
   } else if (lanes_ > 1) {
-    clock_.at(at, [this, lane = poster, priority = post.priority, at] { posted(lane, priority, at); });
+    clock_.at(at, [this, lane = poster, at] { posted(lane, at); });
   } else if (its.posts == needed_) {
-    clock_.at(its.ready, [this, priority = post.priority, ready = its.ready] { posted(0, priority, ready); });
+    clock_.at(its.ready, [this, ready = its.ready] { posted(0, ready); });
   }
   return ticket;
 }
@@ -88,8 +89,7 @@ void Stream::fail_for_disagreement(int rank, const Post& post, const Entry& entr
   }
   throw SimulationError(
       fmt::format("ranks disagree on collective {} of stream {}: rank {} posted {} of \"{}\" in round {}, rank {} posted {} of \"{}\" in "
-                  "round {}; every rank "
-                  "must post the same collectives in the same order",
+                  "round {}; every rank must post the same collectives in the same order",
                   ticket, index_, entry.first_rank, to_string(first.operation), first.payload->label, first.round, rank,
                   to_string(post.operation), post.payload->label, post.round));
 }
@@ -112,8 +112,10 @@ void Stream::foresee(Ticket ticket) {
   clock_.at(end, [this, ticket] { finish(ticket); });
 }
 
-void Stream::posted(std::size_t lane, double priority, Seconds now) {
-  const bool by_all = admission_.post(static_cast<int>(lane), priority);
+void Stream::posted(std::size_t lane, Seconds now) {
+  // Calls at the same instant come in any order: this one need not be about the post that it was made for.
+  const Ticket ticket = admission_.next_to_post(static_cast<int>(lane));
+  const bool by_all = admission_.post(static_cast<int>(lane), entry(ticket).post.priority);
   if (!rules_.by_priority) return admit_at(lane, now);
   // What is posted at this very instant counts, too.
   clock_.after(now, [this, lane, by_all, now] { by_all ? admit_all(now) : admit(lane, now); });
@@ -156,7 +158,11 @@ bool Stream::recall(Ticket ticket, Seconds now) {
   clock_.at(end, [this, ticket, end] {
     finish(ticket);
     for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.end(lane);
-    for (std::size_t lane = 0; lane < lanes_; ++lane) admit_at(lane, end);
+    if (rules_.by_priority) {
+      clock_.after(end, [this, end] { admit_all(end); });
+    } else {
+      admit_all(end);
+    }
   });
   return true;
 }

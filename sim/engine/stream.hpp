@@ -30,13 +30,14 @@ struct Post {
 /// transport foresees ends, they are known as soon as the last rank has posted; else collectives start and end with the clock.
 class Stream {
  public:
-  /// `posters`: simulated ranks of the communicator; one may stand for all. A transport that foresees needs the rules' defaults.
-  Stream(int index, Communicator communicator, int posters, const StreamRules& rules, std::unique_ptr<Transport> transport, Clock& clock);
+  /// `one_for_all`: one simulated rank stands for all of the communicator. A transport that foresees needs the rules' defaults.
+  Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::unique_ptr<Transport> transport,
+         Clock& clock);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   const Communicator& communicator() const { return communicator_; }
-  bool has_member(int rank) const { return next_.size() == 1 || communicator_.member(rank) >= 0; }
+  bool has_member(int rank) const { return one_for_all_ || communicator_.member(rank) >= 0; }
 
   /// A rank posts its next collective at time `at` >= the clock. Throws SimulationError when it disagrees with what others posted at the
   /// same position.
@@ -80,7 +81,7 @@ class Stream {
   };
 
   std::size_t poster(int rank) const {
-    if (next_.size() == 1) return 0;
+    if (one_for_all_) return 0;
     const int member = communicator_.member(rank);
     if (member < 0) fail_for_stranger(rank);
     return static_cast<std::size_t>(member);
@@ -102,7 +103,7 @@ class Stream {
   /// All ends of a collective that all ranks have posted.
   void foresee(Ticket ticket);
   /// A lane may start its next collective at `now` or later.
-  void posted(std::size_t lane, double priority, Seconds now);
+  void posted(std::size_t lane, Seconds now);
   /// Starts what may start at a lane at the clock's time `now` and, where that decides what comes next, at all.
   void admit(std::size_t lane, Seconds now);
   void admit_at(std::size_t lane, Seconds now);
@@ -118,6 +119,7 @@ class Stream {
 
   int index_;
   Communicator communicator_;
+  bool one_for_all_;
   StreamRules rules_;
   std::unique_ptr<Transport> transport_;
   Clock& clock_;

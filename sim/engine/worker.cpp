@@ -83,13 +83,16 @@ double Worker::layer_factor() {
 
 void Worker::run_layer(Pass& pass, std::size_t layer) {
   if (!pass.has_begun()) pass.begin(now_, factor_);
-  while (pass.asked < pass.layers() && pass.layer_end(pass.asked) < pass.done()) ++pass.asked;
+  if (pass.done() > pass.asked_until) {  // the pass has gone on otherwise
+    while (pass.asked < pass.layers() && pass.layer_end(pass.asked) <= pass.done()) ++pass.asked;
+  }
   if (pass.asked == pass.layers() || pass.layer_index(pass.asked) != layer) {
     throw SimulationError(fmt::format("rank {} asked for {} of layer {} where {} is next", rank_,
                                       pass.phase() == Phase::forward ? "forward" : "backward", layer,
                                       pass.asked == pass.layers() ? "no layer" : fmt::format("layer {}", pass.layer_index(pass.asked))));
   }
-  run_until(pass, pass.layer_end(pass.asked++));
+  pass.asked_until = pass.layer_end(pass.asked++);
+  run_until(pass, pass.asked_until);
   record(pass.phase());
 }
 
@@ -110,8 +113,8 @@ void Worker::backward() {
 void Worker::backward(std::size_t layer) { run_layer(backward_, layer); }
 
 void Worker::update() {
-  advance_to(end_of_compute(now_, slowness_ * (job_.job().profile.update - updated_), pauses_));
-  updated_ = job_.job().profile.update;
+  const Seconds left = std::max(Seconds(0), job_.job().profile.update - updated_);
+  advance_to(end_of_compute(now_, slowness_ * left, pauses_));
   record(Phase::update);
 }
 

@@ -44,7 +44,8 @@ class Worker {
   /// Begins the next round, in a schedule whose iterations are rounds.
   void begin_round();
 
-  // Compute: whole passes, or layer by layer. A layer counts from 0, wherever it is in its pass.
+  // Compute: whole passes, or layer by layer. A layer counts from 0, wherever it is in its pass. The two mix: a whole pass is what is left
+  // of it, and a layer that a pass has gone beyond is done.
 
   void forward();
   /// Throws SimulationError when the layer is not the next one; a pass begins with its first layer.

@@ -108,7 +108,8 @@ std::string describe(Bytes bytes, const Payload& payload) {
 void add_collectives(EventList& events, int worker, const JobTimeline& timeline, Seconds end) {
   std::vector<Seconds> free(1);  ///< per track
   for (const CollectiveSpan& span : timeline.collectives) {
-    if (span.end > end) continue;
+    const Communicator& communicator = timeline.streams[static_cast<std::size_t>(span.stream)];
+    if (span.end > end || (timeline.steps.size() > 1 && communicator.member(worker) < 0)) continue;
     const auto found = std::find_if(free.begin(), free.end(), [&](Seconds time) { return time <= span.start; });
     const auto lane = static_cast<int>(found - free.begin());
     const int track = lane == 0 ? communication_track : further_collectives_track + lane;
@@ -118,8 +119,7 @@ void add_collectives(EventList& events, int worker, const JobTimeline& timeline,
     }
     free[static_cast<std::size_t>(lane)] = span.end;
     events.slice(title(span.payload->label, span.round), "collective", worker, track, span.start, span.end, span.round,
-                 describe(contribution(span.operation, span.payload->bytes, timeline.streams[static_cast<std::size_t>(span.stream)].size()),
-                          *span.payload));
+                 describe(contribution(span.operation, span.payload->bytes, communicator.size()), *span.payload));
   }
 }
 

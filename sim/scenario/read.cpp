@@ -88,6 +88,9 @@ int read_channels(const Field& field, const Schedule& schedule) {
   if (channels > 1 && schedule.traffic.has_partial_collectives()) {
     field.fail_because("an all-reduce in which not all ranks take part has one channel; leave \"participants\" or \"channels\" out");
   }
+  if (field.document().root()["schedule"].contains("in_flight")) {
+    field.fail_because("\"in_flight\" says how many collectives there are in flight, too; leave one of them out");
+  }
   return channels;
 }
 

@@ -38,8 +38,7 @@ struct Dts {
     fields.at("compression")
         .fail_because(
             "the cluster's fit is faster than reduce_s_per_B allows, so that no time is left for an all-gather; lower reduce_s_per_B or "
-            "use "
-            "\"sparse\": \"all-reduce\"");
+            "use \"sparse\": \"all-reduce\"");
   }
 
   Traffic traffic() const { return {.streams = {{.operations = {operation()}, .rules = {.channels = channels}}}}; }

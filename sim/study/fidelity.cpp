@@ -52,13 +52,16 @@ bool groups_share(Setup& setup) {
   return false;
 }
 
+/// Collectives of several streams cross a link, and only flows know.
+bool streams_meet(Setup& setup) { return setup.streams().size() > 1 || groups_share(setup); }
+
 /// Whether messages can fill a link together.
 bool can_share(Setup& setup) {
   const Traffic& traffic = setup.scenario().schedule.traffic;
   const bool is_star = setup.network().is_star();
   if (traffic.servers && !is_star) return true;
   if (traffic.peers && !is_star && peers_share(*traffic.peers, setup)) return true;
-  if (setup.streams().size() > 1 || groups_share(setup)) return true;
+  if (streams_meet(setup)) return true;
   return std::any_of(setup.collectives().begin(), setup.collectives().end(), [&](const Setup::Collective& one) {
     return can_share(setup.planned()(one.operation, one.communicator, setup.profile().bytes()));
   });
@@ -69,7 +72,7 @@ double count_messages(Setup& setup) {
   const Schedule& schedule = setup.scenario().schedule;
   if (!setup.network().knows_its_paths()) setup.network().build();  // before a simulation runs
   const bool repeats = setup.options().shortcuts && setup.scenario().speed.uniform() && schedule.pace.waits_for_all &&
-                       setup.scenario().cluster.latency_cv == 0.0;
+                       setup.scenario().cluster.latency_cv == 0.0 && !setup.scenario().channels && setup.streams().size() == 1;
   const std::string counted = in_another_process([&] {
     Job job = setup.job(Fidelity::alpha_beta);
     job.lockstep = setup.moves_in_lockstep(Fidelity::alpha_beta);
@@ -151,7 +154,9 @@ FidelityChoice choose_fidelity(Setup& setup) {
   const auto& asked = setup.scenario().fidelity;
   if (setup.ranks() == 1) return {asked.value_or(Fidelity::alpha_beta), ""};
   if (!asked) return choose_unasked(setup);
-  if (*asked != Fidelity::flow) return {*asked, ""};
+  if (*asked != Fidelity::flow) {
+    return {*asked, streams_meet(setup) ? "approximate: collectives of several streams cross the same links, which only flows share" : ""};
+  }
   const double messages = count_messages(setup);
   return require_feasible(messages, flow_seconds(setup, messages));
 }

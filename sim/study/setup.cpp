@@ -36,6 +36,7 @@ Setup::Setup(const Scenario& scenario, const PointOptions& options)
       region_order_(fastest_region_order(scenario.cluster, profile_.bytes())),
       network_(scenario.cluster, ranks_per_node_, servers_with_nodes(scenario.schedule.traffic), region_order_, ranks_ * profile_.bytes()),
       planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
+  if (scenario.cluster.workers() == 1) return;  // nobody to communicate with
   const RankPlaces places = {ranks_, ranks_per_node_, regions_of_nodes(scenario.cluster, region_order_)};
   for (const StreamTraffic& traffic : scenario.schedule.traffic.streams) {
     StreamSetup stream = {traffic.groups(places), traffic.rules, traffic.operations};
@@ -113,6 +114,7 @@ Job Setup::job(Fidelity fidelity) {
   job.message = [this](int from, int to, Bytes bytes) { return message_time(from, to, bytes); };
   ScheduleInput input = {profile_, CostLine(), CostLine(), ranks_, value_size(*scenario_.trace)};
   if (schedule.groups_by_cost && !is_alone) input.all_reduce = all_reduce_line(fidelity);
+  job.sends_more = schedule.traffic.servers || schedule.traffic.peers;
   if (schedule.traffic.servers && !is_alone) {
     job.servers = place_servers(*schedule.traffic.servers, scenario_.cluster);
     input.push_pull = push_pull_cost(*job.servers, ranks_);

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "base/errors.hpp"
@@ -143,6 +145,39 @@ TEST_SUITE("Does a stream start what its rules say, in every fidelity?") {
             CHECK(trial.iteration(fidelity) == doctest::Approx(row.iteration).epsilon(1e-9));
           }
         }
+      }
+    }
+  }
+
+  TEST_CASE("what is posted at the same instant, and at the instant of an end, goes by its own priority") {
+    for (const Fidelity fidelity : all_fidelities) {
+      for (const bool shortcuts : {true, false}) {
+        CAPTURE(to_string(fidelity));
+        CAPTURE(shortcuts);
+        Trial trial(two_nodes());
+        trial.job.run_ahead = trial.job.shortcuts = shortcuts;
+        trial.job.streams.front().rules.by_priority = true;
+        trial.job.program = [](Worker& worker) {
+          while (worker.next_step()) {
+            worker.forward();
+            worker.backward();
+            std::vector<Handle> posted;
+            for (int i = 0; i < 12; ++i) {
+              posted.push_back(
+                  worker.post(payload(fmt::format("{}", i), 1), worker.step(), {.priority = static_cast<double>((7 * i) % 12)}));
+            }
+            // At the very end of the second one the most urgent of all is posted.
+            worker.spend(Seconds(2));
+            posted.push_back(worker.post(payload("last", 1), worker.step(), {.priority = -1.0}));
+            worker.wait(posted);
+          }
+        };
+        const auto order = [](const JobTimeline& timeline) {
+          std::string labels;
+          for (const CollectiveSpan& span : timeline.collectives) labels += span.round == 2 ? span.payload->label + ' ' : "";
+          return labels;
+        };
+        CHECK(trial.run(fidelity, order) == "0 7 last 2 9 4 11 6 1 8 3 10 5 ");
       }
     }
   }
@@ -313,6 +348,54 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
     }
   }
 
+  TEST_CASE("a group of one rank is that rank's, and nobody else's") {
+    Trial trial(star(3, 1.0, 0.0));
+    trial.job.streams = {{.groups = {Communicator(1, 1)}}};
+    trial.job.program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        if (worker.rank() == 1) worker.wait(worker.post(payload("alone", 8), worker.step()));
+      }
+    };
+    for (const Fidelity fidelity : all_fidelities) CHECK(trial.iteration(fidelity) == doctest::Approx(1.0));
+    trial.job.program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.wait(worker.post(payload("alone", 8), worker.step()));
+      }
+    };
+    CHECK(trial.run(Fidelity::alpha_beta, [](const JobTimeline&) { return std::string("a number"); }) ==
+          "error: rank 0 is no member of the communicator of stream 0");
+  }
+
+  TEST_CASE("two streams share their links as flows, and beside messages to peers nothing is taken for known") {
+    Trial trial(two_nodes());
+    trial.job.streams = {{.groups = {Communicator(2)}}, {.groups = {Communicator(2)}}};
+    trial.job.program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        const std::array both = {worker.post(payload("a", 3), worker.step()), worker.post(payload("b", 3), worker.step(), {.stream = 1})};
+        worker.wait(both);
+      }
+    };
+    CHECK(trial.iteration(Fidelity::flow) == doctest::Approx(7.0).epsilon(1e-9));
+    trial.job.streams.pop_back();
+    trial.job.sends_more = true;
+    trial.job.message = [](int, int, Bytes bytes) { return CollectiveTime{Seconds(0), Seconds(bytes.value)}; };
+    trial.job.program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        worker.send(payload("to the other", 4), 1 - worker.rank(), worker.step());
+        worker.wait(worker.post(payload("all", 4), worker.step()));
+        worker.receive(worker.step());
+      }
+    };
+    CHECK(trial.iteration(Fidelity::flow) == doctest::Approx(9.0).epsilon(1e-9));
+  }
+
   TEST_CASE("a communicator with unequal shares of its nodes has no algorithm, and says so") {
     Cluster cluster = star(3, 1.0, 0.0);
     cluster.gpus_per_node = 2;
@@ -405,7 +488,8 @@ TEST_SUITE("Are passes as long layer by layer as at once?") {
           }) == "error: rank 0 asked for backward of layer 0 where layer 2 is next");
     CHECK(error_of([](Worker& worker) {
             while (worker.next_step()) {
-              for (const std::size_t layer : {0U, 1U, 2U, 2U}) worker.forward(layer);
+              worker.forward();
+              worker.forward(2);
             }
           }) == "error: rank 0 asked for forward of layer 2 where no layer is next");
     CHECK(error_of([](Worker& worker) {

@@ -52,6 +52,8 @@ class BadScenario(Case):
             (scenario(channels=1025), "/channels: expected an integer <= 1024, got 1025"),
             (scenario(channels=2, schedule={"name": "lasgd", "tau_max": 2, "participants": 0.5}),
              '/channels: an all-reduce in which not all ranks take part has one channel; leave "participants" or "channels" out'),
+            (scenario(channels=2, schedule={"name": "dts", "delay": 1, "in_flight": "serial"}),
+             '/channels: "in_flight" says how many collectives there are in flight, too; leave one of them out'),
             (scenario(granularity="tensors"), '/granularity: expected one of tensor, layer, got "tensors"; did you mean "tensor"?'),
             (scenario(iterations={"measured": 0}), "/iterations/measured: expected an integer >= 1, got 0"),
             (scenario(iterations={"warmup": -1}), "/iterations/warmup: expected an integer >= 0, got -1"),

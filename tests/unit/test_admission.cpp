@@ -85,6 +85,11 @@ TEST_SUITE("Who is in a communicator?") {
     CHECK(everybody != every_other);
   }
 
+  TEST_CASE("nobody, or somebody twice") {
+    CHECK_THROWS_WITH_AS(Communicator(0), "a communicator without a rank; leave the group out", SimulationError);
+    CHECK_THROWS_WITH_AS(Communicator(std::vector<int>{4, 2, 4}), "a communicator has rank 4 twice; list every rank once", SimulationError);
+  }
+
   TEST_CASE("on which nodes") {
     const NodeLayout layout = layout_on_nodes(Communicator(std::vector<int>{6, 7, 0, 1}), 2);
     CHECK(layout.nodes == std::vector<int>{3, 0});
