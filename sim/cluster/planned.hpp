@@ -1,9 +1,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
-#include <span>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

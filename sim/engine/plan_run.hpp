@@ -1,9 +1,7 @@
 #pragma once
 
-#include <array>
 #include <functional>
 #include <map>
-#include <memory>
 #include <set>
 #include <vector>
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "collective/payload.hpp"
 #include "engine/admission.hpp"
