@@ -37,7 +37,7 @@ COLUMNS = {
     "speedup": Column("number", "", "throughput over that of one worker that only computes"),
     "efficiency": Column("number", "", "speedup / workers"),
     "communications_per_iteration": Column("number", "", "collectives, pushes, pulls and messages posted per gradient step"),
-    "bytes_per_worker_per_iteration": Column("number", "bytes", "payload of those"),
+    "bytes_per_worker_per_iteration": Column("number", "bytes", "payload of those; of an all-gather, what the worker comes with"),
     "staleness_mean": Column("number", "steps", "mean age of others' gradients when an update applies them; 0 in "
                                                 "synchronous schedules"),
     "staleness_max": Column("number", "steps", "the oldest"),

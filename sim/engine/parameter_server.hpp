@@ -14,18 +14,6 @@
 
 namespace syncopate {
 
-/// What a server answers a push with.
-enum class Answer {
-  none,
-  own,  ///< the client pulls as soon as its own push has been handled
-  all,  ///< every client pulls once the pushes of all of them have been handled
-};
-
-/// Names one push, with the pull that answers it, or one pull: its position among those of its client.
-struct Exchange {
-  std::size_t index = 0;
-};
-
 /// The parameter servers of a job and the channels of their clients. All servers hold equal shares, so that one queue stands
 /// for all of theirs: a push is handled in the order of its arrival. A client pushes one message at a time and pulls one at
 /// a time, each in order.

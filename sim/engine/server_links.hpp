@@ -6,24 +6,10 @@
 
 #include "base/units.hpp"
 #include "engine/clock.hpp"
+#include "engine/exchange.hpp"
 #include "engine/shared_flows.hpp"
 
 namespace syncopate {
-
-/// Parameter servers and the star that joins them to their clients; all links are alike.
-struct ServerSetup {
-  int servers = 1;            ///< each holds the same share of every tensor
-  bool colocated = false;     ///< server s is on the node of client s and shares its link
-  bool duplex = true;         ///< pushes and pulls of a client move at the same time; false: one tensor at a time, push, work and pull
-  bool asynchronous = false;  ///< clients do not wait for each other: note the staleness of every push
-  SecondsPerByte work;        ///< a server's time for each byte of its share of a push
-  Rate bandwidth;
-  Seconds latency;
-  SecondsPerByte gather;   ///< within a client's node, before a push: time per byte ...
-  Seconds gather_latency;  ///< ... and message
-  SecondsPerByte spread;   ///< within a client's node, after a pull
-  Seconds spread_latency;
-};
 
 /// How the messages between clients and servers move. A message is equal parts, one for every server.
 class ServerLinks {

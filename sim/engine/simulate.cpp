@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <simgrid/version.h>
 #include <algorithm>
 #include <simgrid/s4u.hpp>
+
+#include <simgrid/version.h>
 
 #include "base/errors.hpp"
 #include "cluster/simgrid.hpp"

@@ -9,18 +9,13 @@
 
 #include "cluster/network.hpp"
 #include "cluster/planned.hpp"
+#include "engine/fidelity.hpp"
 #include "engine/speed.hpp"
 #include "engine/worker.hpp"
 #include "timeline/timeline.hpp"
 #include "trace/step_profile.hpp"
 
 namespace syncopate {
-
-/// How bytes move (scenarios/README.md, "Fidelity"): one event per collective, messages that have their links for themselves, flows that
-/// share links.
-enum class Fidelity { alpha_beta, per_message, flow };
-
-std::string_view to_string(Fidelity fidelity);
 
 /// What each fidelity moves collectives by.
 struct AlphaBeta {

@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "engine/parameter_server.hpp"
+#include "engine/admission.hpp"
+#include "engine/exchange.hpp"
 #include "engine/pass.hpp"
 #include "engine/speed.hpp"
-#include "engine/stream.hpp"
 #include "timeline/timeline.hpp"
 #include "trace/step_profile.hpp"
 

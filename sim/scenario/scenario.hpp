@@ -11,7 +11,7 @@
 #include "base/document.hpp"
 #include "cluster/cluster.hpp"
 #include "collective/algorithms.hpp"
-#include "engine/simulate.hpp"
+#include "engine/fidelity.hpp"
 #include "engine/speed.hpp"
 #include "schedule/schedule.hpp"
 #include "trace/step_profile.hpp"

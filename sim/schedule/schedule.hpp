@@ -10,7 +10,8 @@
 #include "cluster/cluster.hpp"
 #include "collective/closed_form.hpp"
 #include "collective/communicator.hpp"
-#include "engine/simulate.hpp"
+#include "engine/exchange.hpp"
+#include "engine/worker.hpp"
 #include "schedule/parameters.hpp"
 #include "trace/step_profile.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cluster/cluster.hpp"
-#include "engine/server_links.hpp"
+#include "engine/exchange.hpp"
 #include "schedule/grouping.hpp"
 #include "schedule/schedule.hpp"
 

@@ -100,7 +100,7 @@ class Draws {
     const bool is_partial = scenario["schedule"].value("participants", 1.0) < 1.0;
     if (messages) scenario["fidelity"] = chance(0.7) || is_partial ? "per-message" : "flow";
     if (messages) scenario["all_reduce"] = algorithms()[static_cast<std::size_t>(whole(0, 3))].name;
-    if (chance(0.2) && !is_partial) scenario["channels"] = whole(1, 4);
+    if (chance(0.2) && !is_partial && !scenario["schedule"].contains("in_flight")) scenario["channels"] = whole(1, 4);
     const Document document(scenario, "random");
     Library library(".");
     Point point;

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <simgrid/s4u/Actor.hpp>
+
 #include "base/errors.hpp"
 #include "base/processes.hpp"
 #include "engine/simulate.hpp"

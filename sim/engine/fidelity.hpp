@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+namespace syncopate {
+
+/// How bytes move (scenarios/README.md, "Fidelity"): one event per collective, messages that have their links for themselves, flows that
+/// share links.
+enum class Fidelity { alpha_beta, per_message, flow };
+
+std::string_view to_string(Fidelity fidelity);
+
+}  // namespace syncopate
