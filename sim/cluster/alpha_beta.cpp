@@ -31,8 +31,7 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const Algorithm& algori
   const NodeLayout layout = layout_on_nodes(communicator, ranks_per_node);
   nodes_ = static_cast<int>(layout.nodes.size());
   ranks_on_node_ = layout.ranks_per_node;
-  by_fit_ = cluster.fit && (nodes_ > 1 || cluster.nodes == 1);
-  if (cluster.regions && !by_fit_ && nodes_ > 1) hops_ = hops_between(cluster, layout.nodes, region_order);
+  if (cluster.regions && !by_fit() && nodes_ > 1) hops_ = hops_between(cluster, layout.nodes, region_order);
 }
 
 CostLine CollectiveCosts::within_nodes(Operation operation) const {
@@ -44,7 +43,7 @@ CostLine CollectiveCosts::within_nodes(Operation operation) const {
 }
 
 CostLine CollectiveCosts::line(Operation operation) const {
-  if (!by_fit_) {
+  if (!by_fit()) {
     return within_nodes(operation) + cost_line(algorithm_.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
   }
   const int ranks = nodes_ * ranks_on_node_;

@@ -32,6 +32,7 @@ class CollectiveCosts {
   CostLine all_reduce_line(Bytes bytes) const;
 
  private:
+  bool by_fit() const { return cluster_.fit && (nodes_ > 1 || cluster_.nodes == 1); }
   CostLine line(Operation operation) const;
   CostLine within_nodes(Operation operation) const;
   CollectiveTime compute(Operation operation, Bytes bytes) const;
@@ -41,7 +42,6 @@ class CollectiveCosts {
   const Algorithm& algorithm_;
   int nodes_;
   int ranks_on_node_;
-  bool by_fit_;
   std::vector<Hop> hops_;                                                 ///< of the ring over regions; else empty
   mutable std::map<Operation, Seconds> latencies_;                        ///< over regions, without bytes
   mutable std::map<std::pair<Operation, double>, CollectiveTime> known_;  ///< over regions, by operation and bytes

@@ -133,10 +133,10 @@ Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
   }
   for (Stage& stage : up) {
     stage.reduces = true;
-    if (!stage.messages.empty()) plan.steps.push_back(std::move(stage));
+    if (!stage.messages.empty()) plan.steps.emplace_back(std::move(stage));
   }
   for (Stage& stage : down) {
-    if (!stage.messages.empty()) plan.steps.push_back(std::move(stage));
+    if (!stage.messages.empty()) plan.steps.emplace_back(std::move(stage));
   }
   return plan;
 }

@@ -17,7 +17,7 @@ PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>&
       steps_.emplace_back(*barrier);
       continue;
     }
-    const Stage& stage = std::get<Stage>(step);
+    const auto& stage = std::get<Stage>(step);
     Moves moves;
     moves.repeats = stage.repeats;
     moves.reduces = stage.reduces;
@@ -152,7 +152,7 @@ Seconds PlanTimes::from_equal_starts(Bytes data, double latency_factor) {
   double ready = 0.0;
   for (const auto& step : steps_) {
     if (!std::holds_alternative<Moves>(step)) continue;
-    const Moves& stage = std::get<Moves>(step);
+    const auto& stage = std::get<Moves>(step);
     const Move& message = stage.list.front();
     const double bytes = message.parts * part;
     const double arrival = latency_factor * message.latency + (stage.reduces ? gamma_ * bytes : 0.0);

@@ -10,10 +10,10 @@ std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
-MessageTransport::MessageTransport(int lanes, const Communicator& communicator, PlannedCollectives& planned, Flows* flows,
+MessageTransport::MessageTransport(int lanes, Communicator communicator, PlannedCollectives& planned, Flows* flows,
                                    LatencyFactor latency_factor, const Options& options, Clock& clock)
     : lanes_(lanes),
-      communicator_(communicator),
+      communicator_(std::move(communicator)),
       planned_(planned),
       flows_(flows),
       latency_factor_(std::move(latency_factor)),

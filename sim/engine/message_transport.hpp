@@ -27,7 +27,7 @@ class MessageTransport : public Transport {
 
   /// `flows`: null if messages have links for themselves. A lane stands for all ranks if there is only one: without flows, of
   /// symmetric plans (see fold).
-  MessageTransport(int lanes, const Communicator& communicator, PlannedCollectives& planned, Flows* flows, LatencyFactor latency_factor,
+  MessageTransport(int lanes, Communicator communicator, PlannedCollectives& planned, Flows* flows, LatencyFactor latency_factor,
                    const Options& options, Clock& clock);
   ~MessageTransport() override;
 

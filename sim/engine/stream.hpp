@@ -114,7 +114,7 @@ class Stream {
   void lane_ended(Ticket ticket, std::size_t lane, Seconds now);
   /// It has ended for all: whoever waits goes on.
   void finish(Ticket ticket);
-  void wake(Entry& entry, std::size_t lane);
+  static void wake(Entry& entry, std::size_t lane);
   CollectiveSpan span_of(const Entry& entry, Seconds end) const;
 
   int index_;

@@ -17,14 +17,14 @@ namespace syncopate {
 
 /// The integers from `low` to `high`.
 struct Integers {
-  std::int64_t low;
-  std::int64_t high;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
 };
 
 /// The numbers from `low` to `high`, without `low` if `above`.
 struct Numbers {
-  double low;
-  double high;
+  double low = 0.0;
+  double high = 0.0;
   bool above = false;
 };
 

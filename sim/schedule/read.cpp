@@ -68,7 +68,7 @@ Traffic all_reduces(const StreamRules& rules) { return {.streams = {{.rules = ru
 Schedule read_schedule(const Field& field, const Cluster& cluster) {
   if (field.json().is_string()) field.fail(fmt::format("an object such as {{\"name\": {}}}", field.json().dump()));
   Object fields(field);
-  const ScheduleRow& row = choose<ScheduleRow>(fields.at("name"), schedules());
+  const auto& row = choose<ScheduleRow>(fields.at("name"), schedules());
   Schedule schedule = row.read(fields, cluster);
   schedule.name = row.name;
   check_traffic(fields, schedule.traffic, cluster);
