@@ -37,8 +37,10 @@ bool peers_share(const PeerTraffic& peers, Setup& setup) {
   return can_share(PlannedCollective(std::move(plan), Communicator(ranks), setup.network(), SecondsPerByte(0)));
 }
 
-/// Two groups' collectives cross a link.
+/// Two groups' collectives cross a link. Makes no plans where there is one group only.
 bool groups_share(Setup& setup) {
+  if (std::all_of(setup.streams().begin(), setup.streams().end(), [](const StreamSetup& row) { return row.groups.size() == 1; }))
+    return false;
   std::vector<const Communicator*> on;  // by link
   for (const Setup::Collective& one : setup.collectives()) {
     const PlannedCollective& planned = setup.planned()(one.operation, one.communicator, setup.profile().bytes());
