@@ -10,8 +10,7 @@ Admission::Admission(int lanes, int channels, bool by_priority)
 bool Admission::post(int lane, double priority) {
   const Ticket ticket = lane_at(lane).posted++;
   if (!by_priority_) return false;
-  if (ticket == known_) {
-    ++known_;
+  if (ticket == posted_by_.size()) {
     pending_.push_back({ticket, priority});
     posted_by_.push_back(0);
   }

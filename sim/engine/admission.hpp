@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -72,8 +71,7 @@ class Admission {
     double priority;
   };
   std::vector<Pending> pending_;        ///< posted by some lane, without a place in the order; in the order of posting
-  Ticket known_ = 0;                    ///< collectives that some lane has posted
-  std::vector<std::size_t> posted_by_;  ///< per collective: so many lanes
+  std::vector<std::size_t> posted_by_;  ///< per collective that some lane has posted: so many lanes
   std::vector<Ticket> order_;
 };
 

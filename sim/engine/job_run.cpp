@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -78,8 +79,8 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
       auto transport =
           make_transport(job, row, group, posters, flows, alone && only_stream && !job.sends_more && !network.changes_with_time(),
                          static_cast<int>(streams_.size()), clock);
-      streams_.push_back(
-          std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, std::move(transport), clock));
+      streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, row.operations,
+                                                  std::move(transport), clock));
       for (int member = 0; member < group.size(); ++member) {
         by_rank[row.groups.size() == 1 ? 0 : static_cast<std::size_t>(group.rank(member))] = streams_.back().get();
       }
@@ -202,8 +203,8 @@ JobTimeline JobRun::take_timeline() {
   std::vector<CollectiveSpan> collectives;
   for (const auto& stream : streams_) {
     communicators.push_back(stream->communicator());
-    const std::vector<CollectiveSpan> spans = stream->take_spans();
-    collectives.insert(collectives.end(), spans.begin(), spans.end());
+    std::vector<CollectiveSpan> spans = stream->take_spans();
+    collectives.insert(collectives.end(), std::make_move_iterator(spans.begin()), std::make_move_iterator(spans.end()));
   }
   std::stable_sort(collectives.begin(), collectives.end(),
                    [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });

@@ -106,10 +106,9 @@ void MessageTransport::free_channels(int sender, int receiver, Seconds now) {
 
 void MessageTransport::lane_ended(Ticket ticket, int lane, Seconds now) {
   Run& run = runs_.at(ticket);
-  if (!run.has_ended) run.first_end = now;
-  run.has_ended = true;
+  if (!run.first_end) run.first_end = now;
   if (run.run->has_ended()) {
-    if (run.equal_starts && run.first_end >= now * (1.0 - rounding)) {
+    if (run.equal_starts && *run.first_end >= now * (1.0 - rounding)) {
       known_.try_emplace({run.movement.operation, run.movement.bytes, run.latency_factor}, now - run.first_start);
     }
     done_.push_back(std::move(run.run));

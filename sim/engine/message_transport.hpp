@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -44,8 +45,7 @@ class MessageTransport : public Transport {
     double latency_factor = 1.0;
     Seconds first_start;
     bool equal_starts = true;
-    Seconds first_end{};  ///< of a lane, once has_ended
-    bool has_ended = false;
+    std::optional<Seconds> first_end{};  ///< of a lane
   };
 
   Run& begin(const Movement& movement, Seconds now);

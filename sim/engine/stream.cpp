@@ -18,12 +18,13 @@ constexpr Seconds never(std::numeric_limits<double>::infinity());
 
 }  // namespace
 
-Stream::Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::unique_ptr<Transport> transport,
-               Clock& clock)
+Stream::Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
+               std::unique_ptr<Transport> transport, Clock& clock)
     : index_(index),
       communicator_(std::move(communicator)),
       one_for_all_(one_for_all),
       rules_(rules),
+      operations_(std::move(operations)),
       transport_(std::move(transport)),
       clock_(clock),
       lanes_(static_cast<std::size_t>(transport_->lanes())),
@@ -60,6 +61,7 @@ Ticket Stream::post(int rank, const Post& post, Seconds at) {
   }
   next_[poster] = ticket + 1;
   if (ticket == end_of_entries()) {
+    check_operation(rank, post);
     entries_.push_back({post, rank});
     entries_.back().ends.assign(lanes_, never);
   } else {
@@ -78,6 +80,12 @@ Ticket Stream::post(int rank, const Post& post, Seconds at) {
     clock_.at(its.ready, [this, ready = its.ready] { posted(0, ready); });
   }
   return ticket;
+}
+
+void Stream::check_operation(int rank, const Post& post) const {
+  if (operations_.empty() || std::find(operations_.begin(), operations_.end(), post.operation) != operations_.end()) return;
+  throw SimulationError(fmt::format("rank {} posted {} of \"{}\" to stream {}, whose traffic does not say so; add the operation there",
+                                    rank, to_string(post.operation), post.payload->label, index_));
 }
 
 void Stream::fail_for_disagreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const {
@@ -256,7 +264,6 @@ std::vector<CollectiveSpan> Stream::take_spans() {
       spans_.push_back(span_of(its, end < never ? end : std::max(its.start, Clock::now())));
     }
   }
-  std::stable_sort(spans_.begin(), spans_.end(), [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });
   return std::move(spans_);
 }
 

@@ -31,8 +31,9 @@ struct Post {
 class Stream {
  public:
   /// `one_for_all`: one simulated rank stands for all of the communicator. A transport that foresees needs the rules' defaults.
-  Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::unique_ptr<Transport> transport,
-         Clock& clock);
+  /// `operations`: all that may be posted; if empty, anything.
+  Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
+         std::unique_ptr<Transport> transport, Clock& clock);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -59,7 +60,7 @@ class Stream {
   /// For a diagnosis: every collective that somebody waits for, who has posted it, who has not and who waits.
   std::string describe_waits() const;
 
-  /// The collectives that have started, in that order. One that is still in flight ends, as far as anybody knows, now.
+  /// The collectives that have started. One that is still in flight ends, as far as anybody knows, now.
   std::vector<CollectiveSpan> take_spans();
 
  private:
@@ -98,6 +99,7 @@ class Stream {
     const bool same_round = first.round == post.round || rules_.is_partial();
     return same_payload && same_round && first.operation == post.operation && first.priority == post.priority;
   }
+  void check_operation(int rank, const Post& post) const;
   [[noreturn]] void fail_for_disagreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const;
 
   /// All ends of a collective that all ranks have posted.
@@ -121,6 +123,7 @@ class Stream {
   Communicator communicator_;
   bool one_for_all_;
   StreamRules rules_;
+  std::vector<Operation> operations_;
   std::unique_ptr<Transport> transport_;
   Clock& clock_;
   std::size_t lanes_;

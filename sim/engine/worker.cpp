@@ -151,11 +151,6 @@ void Worker::count_post(int posts, Bytes bytes) {
 
 Handle Worker::post(const SharedPayload& payload, int round, const Options& options) {
   Stream& stream = job_.stream(options.stream, rank_);
-  const std::vector<Operation>& allowed = job_.job().streams[static_cast<std::size_t>(options.stream)].operations;
-  if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), options.operation) == allowed.end()) {
-    throw SimulationError(fmt::format("rank {} posted {} of \"{}\" to stream {}, whose traffic does not say so; add the operation there",
-                                      rank_, to_string(options.operation), payload->label, options.stream));
-  }
   count_post(1, contribution(options.operation, payload->bytes, stream.communicator().size()));
   return {options.stream, stream.post(rank_, {options.operation, round, payload, options.priority}, now_)};
 }

@@ -1,4 +1,3 @@
-#include "schedule/posts.hpp"
 #include "schedule/servers.hpp"
 
 namespace syncopate {
@@ -9,14 +8,8 @@ namespace {
 /// parameters.
 struct Downpour : Learner {
   Program program(const ScheduleInput& input) const {
-    return [model = whole_model(input.profile), interval = interval](Worker& worker) {
-      while (worker.next_step()) {
-        worker.forward();
-        worker.backward();
-        worker.update();
-        if (worker.step() % interval == interval - 1) worker.wait(worker.push(model, worker.step(), Answer::own));
-      }
-    };
+    return Learner::program(
+        input, [](Worker& worker, const SharedPayload& model) { worker.wait(worker.push(model, worker.step(), Answer::own)); });
   }
 };
 

@@ -1,4 +1,3 @@
-#include "schedule/posts.hpp"
 #include "schedule/servers.hpp"
 
 namespace syncopate {
@@ -8,16 +7,10 @@ namespace {
 /// Elastic averaging: the learner pulls the centre, moves towards it, and pushes the difference, which moves the centre.
 struct Eamsgd : Learner {
   Program program(const ScheduleInput& input) const {
-    return [model = whole_model(input.profile), interval = interval](Worker& worker) {
-      while (worker.next_step()) {
-        worker.forward();
-        worker.backward();
-        worker.update();
-        if (worker.step() % interval != interval - 1) continue;
-        worker.wait(worker.pull(model, worker.step()));
-        worker.wait(worker.push(model, worker.step(), Answer::none));
-      }
-    };
+    return Learner::program(input, [](Worker& worker, const SharedPayload& model) {
+      worker.wait(worker.pull(model, worker.step()));
+      worker.wait(worker.push(model, worker.step(), Answer::none));
+    });
   }
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <utility>
 
 namespace syncopate {
 
@@ -45,19 +46,20 @@ std::string describe_briefly(const std::vector<ParameterInfo>& parameters) {
 }
 
 void Parameters::required(const char* name, int& member, Integers values, const char* meaning) {
-  const auto low = static_cast<double>(values.low);
-  declare({.name = name, .meaning = meaning, .kind = Kind::integer, .low = low, .high = static_cast<double>(values.high)},
-          [&member, values](const Field& field) { member = static_cast<int>(field.integer(values.low, values.high)); });
+  integer(name, member, values, meaning, "");
 }
 
 void Parameters::optional(const char* name, int& member, Integers values, const char* meaning) {
-  const auto low = static_cast<double>(values.low);
+  integer(name, member, values, meaning, fmt::format("{}", member));
+}
+
+void Parameters::integer(const char* name, int& member, Integers values, const char* meaning, std::string default_value) {
   declare({.name = name,
            .meaning = meaning,
            .kind = Kind::integer,
-           .low = low,
+           .low = static_cast<double>(values.low),
            .high = static_cast<double>(values.high),
-           .default_value = fmt::format("{}", member)},
+           .default_value = std::move(default_value)},
           [&member, values](const Field& field) { member = static_cast<int>(field.integer(values.low, values.high)); });
 }
 

@@ -85,6 +85,9 @@ class Parameters {
 
   /// Anything else; `read` puts a field's value where it belongs.
   virtual void declare(const ParameterInfo& info, const std::function<void(const Field&)>& read) = 0;
+
+ private:
+  void integer(const char* name, int& member, Integers values, const char* meaning, std::string default_value);
 };
 
 /// Reads the parameters from an object. Throws InputError.

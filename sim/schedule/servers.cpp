@@ -1,6 +1,9 @@
 #include "schedule/servers.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "schedule/posts.hpp"
 
 namespace syncopate {
 
@@ -33,6 +36,17 @@ void ServerGrouping::declare(Parameters& parameters) {
 void Learner::declare(Parameters& parameters) {
   servers.declare(parameters);
   parameters.required("interval", interval, step_range, "local steps between exchanges with the servers");
+}
+
+Program Learner::program(const ScheduleInput& input, std::function<void(Worker&, const SharedPayload&)> exchange) const {
+  return [model = whole_model(input.profile), interval = interval, exchange = std::move(exchange)](Worker& worker) {
+    while (worker.next_step()) {
+      worker.forward();
+      worker.backward();
+      worker.update();
+      if (worker.step() % interval == interval - 1) exchange(worker, model);
+    }
+  };
 }
 
 ServerSetup place_servers(ServerSetup setup, const Cluster& cluster) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "cluster/cluster.hpp"
 #include "engine/exchange.hpp"
 #include "schedule/grouping.hpp"
@@ -34,6 +36,8 @@ struct Learner {
   void declare(Parameters& parameters);
   Traffic traffic() const { return servers.traffic(true); }
   Pace pace() const { return {.cycle = interval}; }
+  /// Local steps, and `exchange` of the whole model after every `interval` of them.
+  Program program(const ScheduleInput& input, std::function<void(Worker&, const SharedPayload&)> exchange) const;
 };
 
 /// A rank that pushes every group of gradients when its time has come, pulls what the servers answer with, and ends a step when all

@@ -31,8 +31,8 @@ void show_regions(const Regions& regions) {
 /// The all-reduces of a cluster as messages that have all links for themselves.
 class MessageTimes {
  public:
-  explicit MessageTimes(const Cluster& cluster, Bytes bytes)
-      : cluster_(cluster), bytes_(bytes), network_(cluster, cluster.gpus_per_node, 0, fastest_region_order(cluster, bytes), bytes) {}
+  MessageTimes(const Cluster& cluster, Bytes bytes, const std::vector<std::size_t>& region_order)
+      : cluster_(cluster), bytes_(bytes), network_(cluster, cluster.gpus_per_node, 0, region_order, bytes) {}
 
   Seconds of(const Algorithm& algorithm) {
     PlannedCollectives planned(cluster_, {&algorithm, std::string(algorithm.name), false, Bytes(0)}, network_, cluster_.gpus_per_node);
@@ -67,10 +67,10 @@ void print_cluster(const Document& document) {
   for (const Bytes size : sizes) header.push_back(format_bytes(size));
   constexpr int most_planned = 4096;
   const bool planned = !cluster.fit && cluster.workers() <= most_planned && cluster.workers() > 1;
-  MessageTimes messages(cluster, sizes.back());
+  const std::vector<std::size_t> order = fastest_region_order(cluster, sizes.back());
+  MessageTimes messages(cluster, sizes.back(), order);
   if (planned) header.push_back(fmt::format("{} per message", format_bytes(sizes.back())));
   std::vector<Cells> table = {header};
-  const std::vector<std::size_t> order = fastest_region_order(cluster, sizes.back());
   for (const Algorithm& algorithm : algorithms()) {
     const bool possible = !cluster.regions || cluster.fit || &algorithm == default_all_reduce().algorithm;
     if (!possible || !can_carry_fit(cluster, algorithm)) continue;

@@ -61,7 +61,7 @@ class Recorder {
   /// The parameter servers have worked.
   void serve(const Interval& work);
 
-  /// The complete timeline: of `ranks` x GPUs workers, steps that have ended, and the spans of every stream's collectives.
+  /// The complete timeline: of all `workers`, simulated or stood for, steps that have ended, and the spans of every stream's collectives.
   JobTimeline take(int workers, bool serves, std::vector<Communicator> streams, std::vector<CollectiveSpan> collectives);
 
  private:
