@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/document.hpp"
 #include "base/text.hpp"
 
 namespace syncopate {

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.hpp"
+
 namespace syncopate {
 
-/// Objects keep the order of their keys, which a sweep relies on.
-using Json = nlohmann::ordered_json;
 using JsonPointer = Json::json_pointer;
 
 /// Parses JSON text strictly: duplicate keys, NaN, numbers beyond a double's range, nesting deeper than 64 and text

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/document.hpp"
 #include "base/errors.hpp"
 #include "base/text.hpp"
 
@@ -65,9 +66,17 @@ constexpr double longest_s = 1e9;
 
 }  // namespace
 
+Field::Field(const Document& document) : Field(document, "", document.root()) {}
+
 void Field::fail(std::string_view rule) const { fail_because(fmt::format("expected {}, got {}", rule, excerpt(*value_))); }
 
 void Field::fail_because(std::string_view message) const { fail_at(document_->where(pointer_), message, document_->origin(pointer_)); }
+
+bool Field::is_text() const { return value_->is_string(); }
+
+bool Field::is_list() const { return value_->is_array(); }
+
+bool Field::is_object() const { return value_->is_object(); }
 
 std::string Field::text() const {
   if (!value_->is_string() || value_->get_ref<const std::string&>().empty()) fail("a string that is not empty");
@@ -150,7 +159,7 @@ std::vector<Field> Field::list() const {
 }
 
 Object::Object(const Field& field) : field_(field) {
-  if (!field.json().is_object()) field.fail("an object");
+  if (!field.is_object()) field.fail("an object");
 }
 
 Field Object::at(const std::string& key) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/document.hpp"
+#include "base/json.hpp"
 #include "base/units.hpp"
 
 namespace syncopate {
@@ -20,7 +20,7 @@ class Field {
       : document_(&document), pointer_(std::move(pointer)), value_(&value) {}
 
   /// The root of a document.
-  explicit Field(const Document& document) : Field(document, "", document.root()) {}
+  explicit Field(const Document& document);
 
   const Json& json() const { return *value_; }
   const std::string& pointer() const { return pointer_; }
@@ -30,6 +30,10 @@ class Field {
   [[noreturn]] void fail(std::string_view rule) const;
   /// Throws InputError: `file: /pointer: MESSAGE`, for a rule about more than this value.
   [[noreturn]] void fail_because(std::string_view message) const;
+
+  bool is_text() const;
+  bool is_list() const;
+  bool is_object() const;
 
   std::string text() const;  ///< a string that is not empty
   bool boolean() const;

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <span>
 
+#include "base/document.hpp"
+
 namespace syncopate {
 
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/document.hpp"
+#include "base/json.hpp"
 #include "base/units.hpp"
 
 namespace syncopate {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/choice.hpp"
+#include "base/document.hpp"
 #include "base/fields.hpp"
 
 namespace syncopate {
@@ -90,7 +91,7 @@ constexpr std::array placements = {PlacementRow{"linear", Placement::Kind::linea
 
 Placement read_placement(const Field& field, const Cluster& cluster) {
   Placement placement;
-  if (field.json().is_object()) {
+  if (field.is_object()) {
     Object fields(field);
     placement.kind = choose<PlacementRow>(fields.at("name"), placements).kind;
     constexpr std::int64_t largest_seed = std::int64_t{1} << 53;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/document.hpp"
+#include "base/json.hpp"
 #include "base/units.hpp"
 #include "cluster/regions.hpp"
 #include "cluster/topologies.hpp"

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/choice.hpp"
+#include "base/document.hpp"
 
 namespace syncopate {
 
@@ -25,7 +26,7 @@ constexpr std::array table = {
 std::span<const TopologyRow> topologies() { return table; }
 
 std::shared_ptr<const Topology> read_topology(const Field& field, int nodes) {
-  if (!field.json().is_object()) {
+  if (!field.is_object()) {
     const TopologyRow& row = choose(field, topologies());
     if (!row.example.empty()) field.fail_because(fmt::format("a {} needs its sizes; for instance {}", row.name, row.example));
     const Document no_parameters(Json{{"name", row.name}}, field.document().file());

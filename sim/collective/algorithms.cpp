@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/choice.hpp"
+#include "base/document.hpp"
 #include "collective/payload.hpp"
 
 namespace syncopate {
@@ -117,7 +118,7 @@ AllReduce default_all_reduce() { return {&ring(), std::string(ring().name), fals
 
 AllReduce read_all_reduce(const Field& field) {
   AllReduce all_reduce = default_all_reduce();
-  if (!field.json().is_object()) {
+  if (!field.is_object()) {
     all_reduce.two_level = field.json() == two_level;
     if (!all_reduce.two_level) all_reduce.algorithm = &choose(field, algorithms());
     all_reduce.name = field.text();

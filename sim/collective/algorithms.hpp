@@ -56,7 +56,7 @@ struct Chunks {
 
   auto operator<=>(const Chunks&) const = default;
 };
-Chunks chunks_of(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Bytes bytes);
+Chunks chunks_of(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Bytes vector);
 
 /// The messages of a collective over nodes with so many ranks each.
 Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Chunks chunks);

@@ -63,12 +63,12 @@ Plan halving_doubling_plan(Operation operation, int ranks, int chunks) {
   const std::vector<int> ascending = distances(ranks);
   if (operation != Operation::all_gather) {
     for (const int distance : reversed(ascending)) {
-      plan.steps.push_back(is_power_of_two(ranks) ? halve(ranks, distance) : pass_up(ranks, distance));
+      plan.steps.emplace_back(is_power_of_two(ranks) ? halve(ranks, distance) : pass_up(ranks, distance));
     }
   }
   if (operation != Operation::reduce_scatter) {
     for (const int distance : ascending) {
-      plan.steps.push_back(is_power_of_two(ranks) ? double_up(ranks, distance) : pass_down(ranks, distance));
+      plan.steps.emplace_back(is_power_of_two(ranks) ? double_up(ranks, distance) : pass_down(ranks, distance));
     }
   }
   return plan;
@@ -87,14 +87,14 @@ Plan recursive_doubling_plan(Operation operation, int ranks, int chunks) {
     fold.messages.push_back({2 * pair, 2 * pair + 1});
     unfold.messages.push_back({2 * pair + 1, 2 * pair});
   }
-  if (folded > 0) plan.steps.push_back(fold);
+  if (folded > 0) plan.steps.emplace_back(fold);
   for (const int distance : distances(doubling)) {
     Stage stage;
     stage.reduces = true;
     for (int number = 0; number < doubling; ++number) stage.messages.push_back({rank_of(number), rank_of(number ^ distance)});
-    plan.steps.push_back(std::move(stage));
+    plan.steps.emplace_back(std::move(stage));
   }
-  if (folded > 0) plan.steps.push_back(unfold);
+  if (folded > 0) plan.steps.emplace_back(unfold);
   return plan;
 }
 

@@ -21,7 +21,7 @@ void add_chain(Plan& plan) {
     for (int rank = 0; rank < plan.ranks - 1; ++rank) {
       if (step - rank >= 0 && step - rank < plan.parts) stage.messages.push_back({rank, rank + 1, step - rank, 1});
     }
-    plan.steps.push_back(std::move(stage));
+    plan.steps.emplace_back(std::move(stage));
   }
 }
 

@@ -35,11 +35,11 @@ Plan binary_tree_plan(Operation operation, int ranks, int chunks) {
   if (ranks == 1) return plan;
   if (operation == Operation::all_reduce) {
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      for (int distance = 1; distance <= top; distance *= 2) plan.steps.push_back(towards_root(ranks, distance, chunk));
+      for (int distance = 1; distance <= top; distance *= 2) plan.steps.emplace_back(towards_root(ranks, distance, chunk));
     }
   }
   for (int chunk = 0; chunk < chunks; ++chunk) {
-    for (int distance = top; distance >= 1; distance /= 2) plan.steps.push_back(away_from_root(ranks, distance, chunk));
+    for (int distance = top; distance >= 1; distance /= 2) plan.steps.emplace_back(away_from_root(ranks, distance, chunk));
   }
   return plan;
 }

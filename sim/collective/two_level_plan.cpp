@@ -39,7 +39,7 @@ class TwoLevels {
                                     message.parts * between_parts_, chunk * cells_});
         }
       }
-      plan_.steps.push_back(std::move(stage));
+      plan_.steps.emplace_back(std::move(stage));
     }
   }
 
@@ -49,7 +49,7 @@ class TwoLevels {
       Stage stage;
       stage.inside = true;
       stage.messages.push_back({0, rank, chunk * plan_.block + rank * between_parts_, between_parts_, chunk * cells_});
-      plan_.steps.push_back(std::move(stage));
+      plan_.steps.emplace_back(std::move(stage));
     }
   }
 
@@ -62,7 +62,7 @@ class TwoLevels {
         message = {message.from * node_size_, message.to * node_size_, its_chunk * plan_.block + message.part % between_parts_,
                    message.parts * node_size_, chunk * cells_ + message.cell};
       }
-      plan_.steps.push_back(std::move(stage));
+      plan_.steps.emplace_back(std::move(stage));
     }
   }
 

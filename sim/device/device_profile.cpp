@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/choice.hpp"
+#include "base/document.hpp"
 #include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "model/dtype.hpp"
@@ -54,7 +55,7 @@ std::string figure_text(const ErrorFigure& figure, double relative) {
 
 std::vector<ProfileError> read_errors(const Field& field) {
   if (field.json() == "unknown") return {};
-  if (!field.json().is_array()) field.fail(R"("unknown" or a list such as [{"against": "...", "backward": 0.03}])");
+  if (!field.is_list()) field.fail(R"("unknown" or a list such as [{"against": "...", "backward": 0.03}])");
   std::vector<ProfileError> errors;
   for (const Field& element : field.list()) {
     Object fields(element);

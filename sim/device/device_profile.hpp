@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/document.hpp"
+#include "base/json.hpp"
 #include "base/units.hpp"
 #include "model/model.hpp"
 

@@ -115,7 +115,7 @@ class ParameterServer {
   void end(int client, std::size_t index, Seconds now);
   void arrived(ServerLinks::Way way, int client, Seconds now);
   void transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start);
-  void begin_transfer(Channel& channel, TransferSpan::Kind kind, Seconds now);
+  static void begin_transfer(Channel& channel, TransferSpan::Kind kind, Seconds now);
   void end_transfer(int client, Channel& channel, Seconds now);
 
   ServerSetup setup_;

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace syncopate {
 
-RecurrenceTransport::RecurrenceTransport(int lanes, const Communicator& communicator, PlannedCollectives& planned,
-                                         LatencyFactor latency_factor, bool shortcuts)
-    : lanes_(lanes), communicator_(communicator), planned_(planned), latency_factor_(std::move(latency_factor)), shortcuts_(shortcuts) {}
+RecurrenceTransport::RecurrenceTransport(int lanes, Communicator communicator, PlannedCollectives& planned, LatencyFactor latency_factor,
+                                         bool shortcuts)
+    : lanes_(lanes),
+      communicator_(std::move(communicator)),
+      planned_(planned),
+      latency_factor_(std::move(latency_factor)),
+      shortcuts_(shortcuts) {}
 
 std::optional<Seconds> RecurrenceTransport::start(const Movement& /*movement*/, int /*lane*/, Seconds /*now*/) {
   throw std::logic_error("a recurrence over a plan has no collectives that start lane by lane");

@@ -14,8 +14,7 @@ namespace syncopate {
 class RecurrenceTransport : public Transport {
  public:
   /// A lane stands for all ranks if there is only one. `shortcuts`: collectives from the same relative starts are computed once.
-  RecurrenceTransport(int lanes, const Communicator& communicator, PlannedCollectives& planned, LatencyFactor latency_factor,
-                      bool shortcuts);
+  RecurrenceTransport(int lanes, Communicator communicator, PlannedCollectives& planned, LatencyFactor latency_factor, bool shortcuts);
 
   int lanes() const override { return lanes_; }
   bool goes_on_at_once() const override { return true; }

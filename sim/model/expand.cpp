@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/choice.hpp"
+#include "base/document.hpp"
 #include "base/errors.hpp"
 
 namespace syncopate {
@@ -165,7 +166,7 @@ class Expander {
 
   /// The entry's description with the parameters of the block around it filled in.
   static Json fill_in(const Field& entry, const Scope& scope) {
-    if (!entry.json().is_object()) entry.fail("an object such as {\"name\": \"relu1\", \"op\": \"relu\"}");
+    if (!entry.is_object()) entry.fail("an object such as {\"name\": \"relu1\", \"op\": \"relu\"}");
     Json filled = entry.json();
     for (auto& [key, value] : filled.items()) {
       if (key == "name" || key == "inputs" || key.starts_with("x-")) continue;

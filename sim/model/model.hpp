@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/document.hpp"
+#include "base/json.hpp"
 #include "model/ops.hpp"
 
 namespace syncopate {

@@ -46,7 +46,7 @@ bool boolean_or(Object& fields, const std::string& key, bool fallback) {
 
 /// One number for both directions or a list [height, width].
 Pair read_pair(const Field& field, std::int64_t min) {
-  if (!field.json().is_array()) return {field.integer(min, largest), field.integer(min, largest)};
+  if (!field.is_list()) return {field.integer(min, largest), field.integer(min, largest)};
   const std::vector<Field> values = field.list();
   if (values.size() != 2) field.fail("a number or two, [height, width]");
   return {values[0].integer(min, largest), values[1].integer(min, largest)};

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/choice.hpp"
+#include "base/document.hpp"
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "model/graph.hpp"

@@ -221,7 +221,7 @@ const Document& Library::document(const Field& field) {
 }
 
 std::shared_ptr<const Trace> Library::trace(const Field& field) {
-  if (!field.json().is_string()) return std::make_shared<const Trace>(read_trace(field.document(), field.pointer()));
+  if (!field.is_text()) return std::make_shared<const Trace>(read_trace(field.document(), field.pointer()));
   auto& trace = traces_[field.text()];
   if (!trace) trace = std::make_shared<const Trace>(read_trace(document(field)));
   return trace;

@@ -20,7 +20,7 @@ Sweep read_sweep(const Document& document) {
   Sweep sweep;
   if (!document.root().is_object() || !document.root().contains("sweep")) return sweep;
   const Field field(document, "/sweep", document.root()["sweep"]);
-  if (!field.json().is_object()) field.fail(R"(an object that maps JSON pointers to lists, such as {"/cluster/nodes": [4, 8]})");
+  if (!field.is_object()) field.fail(R"(an object that maps JSON pointers to lists, such as {"/cluster/nodes": [4, 8]})");
   std::size_t points = 1;
   for (const auto& [pointer, values] : field.json().items()) {
     const Field entry(document, "/sweep" + (JsonPointer() / pointer).to_string(), values);
@@ -53,7 +53,7 @@ void load_file_at(const std::string& pointer, Document& document, Library& libra
   const JsonPointer place(pointer);
   if (!document.root().is_object() || !document.root().contains(place)) return;
   const Field field(document, pointer, document.root().at(place));
-  if (!field.json().is_string()) return;
+  if (!field.is_text()) return;
   const Document& file = library.document(field);
   Object{Field(file)}.format(pointer == "/trace" ? "trace/1" : "cluster/1", true);
   document.mount(place, file);

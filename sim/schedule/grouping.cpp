@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/choice.hpp"
+#include "base/document.hpp"
 
 namespace syncopate {
 
@@ -18,7 +19,7 @@ Seconds communication_end(const Grouping& grouping, const StepProfile& profile, 
 
 GroupingFunction read_grouping(const Field& field) {
   const std::span<const GroupingRow> table = groupings();
-  if (!field.json().is_object()) {
+  if (!field.is_object()) {
     const Document no_parameters(Json::object(), "grouping");
     Object fields{Field(no_parameters)};
     return choose(field, table).read(fields);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/choice.hpp"
+#include "base/document.hpp"
 #include "schedule/schedules.hpp"
 
 namespace syncopate {
@@ -66,7 +67,7 @@ Groups each_region(const RankPlaces& places) {
 Traffic all_reduces(const StreamRules& rules) { return {.streams = {{.rules = rules}}}; }
 
 Schedule read_schedule(const Field& field, const Cluster& cluster) {
-  if (field.json().is_string()) field.fail(fmt::format("an object such as {{\"name\": {}}}", field.json().dump()));
+  if (field.is_text()) field.fail(fmt::format("an object such as {{\"name\": {}}}", field.json().dump()));
   Object fields(field);
   const auto& row = choose<ScheduleRow>(fields.at("name"), schedules());
   Schedule schedule = row.read(fields, cluster);

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "base/document.hpp"
 #include "base/errors.hpp"
+#include "base/json.hpp"
 
 namespace syncopate {
 

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/document.hpp"
 #include "base/fields.hpp"
 #include "base/table.hpp"
 #include "cluster/alpha_beta.hpp"

@@ -32,7 +32,7 @@ bool peers_share(const PeerTraffic& peers, Setup& setup) {
   for (int step = 0; step < peers.period(ranks); ++step) {
     Stage stage;
     for (int rank = 0; rank < ranks; ++rank) stage.messages.push_back({rank, peers.to(rank, step, ranks)});
-    plan.steps.push_back(std::move(stage));
+    plan.steps.emplace_back(std::move(stage));
   }
   return can_share(PlannedCollective(std::move(plan), Communicator(ranks), setup.network(), SecondsPerByte(0)));
 }

@@ -39,7 +39,7 @@ class Setup {
 
   /// What goes over the streams.
   struct Collective {
-    Operation operation;
+    Operation operation = Operation::all_reduce;
     Communicator communicator;
   };
   const std::vector<Collective>& collectives() const { return collectives_; }

@@ -4,9 +4,10 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "trace/trace.hpp"
 
 namespace syncopate {
+
+struct Trace;
 
 /// What counts as one gradient: each parameter tensor, or all tensors of a layer together (bytes added, ready with the
 /// last of them).

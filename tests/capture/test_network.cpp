@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/document.hpp"
 #include "base/errors.hpp"
 #include "capture/network.hpp"
 

@@ -162,6 +162,7 @@ TEST_SUITE("Does a stream start what its rules say, in every fidelity?") {
             worker.forward();
             worker.backward();
             std::vector<Handle> posted;
+            posted.reserve(12);
             for (int i = 0; i < 12; ++i) {
               posted.push_back(
                   worker.post(payload(fmt::format("{}", i), 1), worker.step(), {.priority = static_cast<double>((7 * i) % 12)}));
@@ -315,10 +316,10 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
         for (int gpu = 0; gpu < gpus; ++gpu) others.push_back(node * gpus + gpu);
       }
       const std::array communicators = {Communicator(nodes * gpus), Communicator(nodes, 0, gpus), Communicator(others)};
-      const Communicator communicator = communicators[static_cast<std::size_t>(i) % communicators.size()];
+      const Communicator& communicator = communicators[static_cast<std::size_t>(i) % communicators.size()];
       const double bytes = std::floor(between(1e3, 1e7));
       for (const Fidelity fidelity : all_fidelities) {
-        const auto time = [&](std::vector<Operation> operations) {
+        const auto time = [&](const std::vector<Operation>& operations) {
           Trial trial(cluster);
           trial.job.streams = {{.groups = {communicator}}};
           trial.job.program = [=](Worker& worker) {

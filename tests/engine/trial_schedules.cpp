@@ -50,7 +50,7 @@ struct Gated {
     parameters.optional("parts", parts, {1, 100}, "equal parts of every gradient");
   }
   Traffic traffic() const { return all_reduces({.by_priority = by_priority}); }
-  Pace pace() const { return {.waits_for_all = true, .waits_later = true}; }
+  static Pace pace() { return {.waits_for_all = true, .waits_later = true}; }
 
   /// What a layer sends.
   std::vector<SharedPayload> payloads(const StepProfile& profile, std::size_t layer) const {

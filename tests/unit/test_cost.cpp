@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "base/document.hpp"
 #include "cluster/cluster.hpp"
 #include "collective/algorithms.hpp"
 

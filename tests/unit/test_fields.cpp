@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "base/document.hpp"
 #include "base/errors.hpp"
 #include "base/fields.hpp"
 

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "base/document.hpp"
 #include "base/errors.hpp"
 #include "model/model.hpp"
 
