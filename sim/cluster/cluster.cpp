@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/choice.hpp"
@@ -142,6 +143,15 @@ bool implies_link(const Cluster& cluster) {
   if (!cluster.fit) return true;
   const Fit& fit = *cluster.fit;
   return implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster.reduce).beta >= SecondsPerByte(0);
+}
+
+Bytes most_under_way(const Cluster& cluster) {
+  Bytes most = cluster.has_link ? cluster.link.under_way() : Bytes(0);
+  if (!cluster.regions) return most;
+  for (std::size_t a = 0; a < cluster.regions->list.size(); ++a) {
+    for (std::size_t b = a + 1; b < cluster.regions->list.size(); ++b) most = std::max(most, cluster.regions->wan[a][b].under_way());
+  }
+  return most;
 }
 
 bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm) {

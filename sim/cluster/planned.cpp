@@ -56,14 +56,18 @@ PlannedCollective::PlannedCollective(Plan its_plan, Communicator its_members, Ne
 }
 
 PlannedCollectives::PlannedCollectives(const Cluster& cluster, AllReduce all_reduce, Network& network, int ranks_per_node)
-    : cluster_(cluster), all_reduce_(std::move(all_reduce)), network_(network), ranks_per_node_(ranks_per_node) {}
+    : cluster_(cluster),
+      all_reduce_(std::move(all_reduce)),
+      network_(network),
+      ranks_per_node_(ranks_per_node),
+      under_way_(most_under_way(cluster)) {}
 
 PlannedCollective& PlannedCollectives::operator()(Operation operation, const Communicator& communicator, Bytes bytes) {
   const auto [its, is_new] = layouts_.try_emplace(communicator);
   if (is_new) its->second = layout_on_nodes(communicator, ranks_per_node_);
   const int nodes = static_cast<int>(its->second.nodes.size());
   const int ranks_on_node = its->second.ranks_per_node;
-  const Chunks chunks = chunks_of(all_reduce_, operation, nodes, ranks_on_node, bytes);
+  const Chunks chunks = chunks_of(all_reduce_, operation, nodes, ranks_on_node, bytes, under_way_);
   const auto found = known_.find({operation, communicator, chunks});
   if (found != known_.end()) return found->second;
   Plan plan = make_plan(all_reduce_, operation, nodes, ranks_on_node, chunks);

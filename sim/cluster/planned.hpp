@@ -49,6 +49,7 @@ class PlannedCollectives {
   AllReduce all_reduce_;
   Network& network_;
   int ranks_per_node_;
+  Bytes under_way_;
   std::map<Communicator, NodeLayout> layouts_;
   std::map<std::tuple<Operation, Communicator, Chunks>, PlannedCollective> known_;
 };

@@ -27,6 +27,8 @@ struct Link {
   /// What one flow alone gets of it, at first.
   Rate flow_rate() const { return has_window() ? std::min(bandwidth, window_rate()) : bandwidth; }
   Hop hop() const { return {latency, inverse(flow_rate())}; }
+  /// What a flow has under way: bandwidth x latency.
+  Bytes under_way() const { return Bytes(flow_rate().value * latency.value); }
 };
 
 /// Nodes in one place; all nodes of a region have the cluster's link to each other.

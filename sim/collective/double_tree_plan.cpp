@@ -100,10 +100,16 @@ std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
 
 }  // namespace
 
-int double_tree_chunks(int ranks, Bytes bytes) {
+int double_tree_chunks(int ranks, Bytes bytes, Bytes under_way) {
   constexpr double most_messages = 1 << 20;
-  constexpr Bytes chunk(256 << 10);
-  return static_cast<int>(std::clamp(std::ceil(bytes / 2.0 / chunk), 1.0, std::max(1.0, most_messages / (4.0 * ranks))));
+  constexpr Bytes smallest(256 << 10);
+  double best = std::max(1.0, std::ceil(bytes / 2.0 / smallest));
+  if (under_way > Bytes(0)) {
+    const double latencies = bytes / under_way;  // that the bytes take
+    const double levels = std::bit_width(static_cast<unsigned>(ranks) - 1U);
+    best = std::clamp(std::round(std::max(latencies, std::sqrt(2.0 * levels * latencies))), 1.0, best);
+  }
+  return static_cast<int>(std::min(best, std::max(1.0, most_messages / (4.0 * ranks))));
 }
 
 Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {

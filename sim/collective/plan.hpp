@@ -91,9 +91,11 @@ Plan binary_tree_plan(Operation operation, int ranks, int chunks);
 /// turn, so that chunks that are much shorter than a latency wait for it.
 Plan double_binary_tree_plan(Operation operation, int ranks, int chunks);
 
-/// Into how many chunks a double tree divides each half of so many bytes: of 256 KiB, but not so many that there were over a
-/// million messages.
-int double_tree_chunks(int ranks, Bytes bytes);
+/// Into how many chunks a double tree divides each half of so many bytes, over links with at most so many `under_way` (bandwidth x
+/// latency): as many as take the least time, each of 256 KiB at least, but not so many that there were over a million messages. Of C
+/// chunks that take t each, a rank handles four in the time of one, two of them before the others can follow: all take about
+/// C max(4 t, latency + 2 t) + 2 lg N (latency + 2 t).
+int double_tree_chunks(int ranks, Bytes bytes, Bytes under_way);
 
 /// A reduce-scatter round a ring inside every node, `between` among the nodes, an all-gather inside; or what of these the
 /// operation needs. A broadcast's root first deals its data out to its node. With several chunks, one is inside the nodes while another
