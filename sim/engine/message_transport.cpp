@@ -19,8 +19,7 @@ MessageTransport::MessageTransport(int lanes, Communicator communicator, Planned
       latency_factor_(std::move(latency_factor)),
       options_(options),
       clock_(clock),
-      sending_(2 * at(lanes)),
-      receiving_(2 * at(lanes)) {}
+      channels_(2 * at(lanes), clock) {}
 
 MessageTransport::~MessageTransport() = default;
 
@@ -40,8 +39,8 @@ MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds
   run.latency_factor = latency_factor_(movement.ticket);
   run.first_start = now;
   PlanRun::Events events;
-  events.transfer = [this, &run](PlanOrder::Turn turn, Bytes bytes, std::function<void(Seconds)> ended) {
-    return transfer(run, turn, bytes, std::move(ended));
+  events.transfer = [this, &run](PlanOrder::Turn turn, Bytes bytes, Seconds ready, std::function<void(Seconds)> ended) {
+    transfer(run, turn, bytes, ready, std::move(ended));
   };
   events.latency = [this, &run](PlanOrder::Turn turn, Bytes bytes) {
     const Stage& stage = run.collective->plan.stage(turn.stage);
@@ -64,44 +63,21 @@ bool MessageTransport::can_share(const PlannedCollective& collective, const Mess
   return std::any_of(links.begin(), links.end(), [&](std::size_t link) { return collective.shares[link]; });
 }
 
-bool MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, std::function<void(Seconds)> ended) {
+void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, Seconds ready, std::function<void(Seconds)> ended) {
   const PlannedCollective& collective = *run.collective;
   const Stage& stage = collective.plan.stage(turn.stage);
   const Message& message = stage.messages[at(turn.message)];
   const bool may_meet_others = !options_.shortcuts || !options_.is_alone || options_.overlaps || can_share(collective, message);
   if (flows_ != nullptr && may_meet_others) {
-    flows_->start(communicator_.rank(message.from), communicator_.rank(message.to), bytes, std::move(ended));
-    return true;
+    return flows_->start(communicator_.rank(message.from), communicator_.rank(message.to), bytes, std::move(ended));
   }
-  const Seconds end = Clock::now() + collective.path(message, planned_.network()).hop().beta * bytes;
-  if (flows_ != nullptr || !options_.overlaps) {
-    clock_.at(end, [ended = std::move(ended), end] { ended(end); });
-    return true;
+  const Seconds duration = collective.path(message, planned_.network()).hop().beta * bytes;
+  if (flows_ == nullptr && options_.overlaps) {
+    const auto port = [&](int rank) { return at(lanes_ == 1 ? 0 : rank) + (stage.inside ? at(lanes_) : 0); };
+    return channels_.send(run.movement.ticket, port(message.from), port(message.to), ready, duration, std::move(ended));
   }
-  const int sender = lanes_ == 1 ? 0 : message.from;
-  const int receiver = lanes_ == 1 ? 0 : message.to;
-  const std::size_t level = stage.inside ? at(lanes_) : 0;
-  char& sending = sending_[at(sender) + level];
-  char& receiving = receiving_[at(receiver) + level];
-  if (sending != 0 || receiving != 0) return false;
-  sending = receiving = 1;
-  clock_.at(end, [this, ended = std::move(ended), &sending, &receiving, sender, receiver, end] {
-    ended(end);
-    sending = receiving = 0;
-    free_channels(sender, receiver, end);
-  });
-  return true;
-}
-
-void MessageTransport::free_channels(int sender, int receiver, Seconds now) {
-  std::vector<PlanRun*> in_order;
-  in_order.reserve(runs_.size());
-  for (auto& [ticket, run] : runs_) in_order.push_back(run.run.get());
-  for (PlanRun* run : in_order) {
-    if (run->has_ended()) continue;
-    run->retry(sender, now);
-    run->retry(receiver, now);
-  }
+  const Seconds end = ready + duration;
+  clock_.at(end, [ended = std::move(ended), end] { ended(end); });
 }
 
 void MessageTransport::lane_ended(Ticket ticket, int lane, Seconds now) {

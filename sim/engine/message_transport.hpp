@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cluster/planned.hpp"
+#include "engine/channels.hpp"
 #include "engine/clock.hpp"
 #include "engine/flows.hpp"
 #include "engine/plan_run.hpp"
@@ -15,8 +16,8 @@
 namespace syncopate {
 
 /// A collective is the messages of its plan, event by event: flows that share the network's links with each other and with whatever
-/// else moves (flow fidelity); or messages that have their links for themselves, but wait for the channels of their two ends: when one is
-/// free, the collective in flight that was posted first goes first (per-message fidelity).
+/// else moves (flow fidelity); or messages that have their links for themselves, and where several collectives are in flight, turns on
+/// their ranks' Channels (per-message fidelity).
 class MessageTransport : public Transport {
  public:
   struct Options {
@@ -49,8 +50,7 @@ class MessageTransport : public Transport {
   };
 
   Run& begin(const Movement& movement, Seconds now);
-  bool transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, std::function<void(Seconds)> ended);
-  void free_channels(int sender, int receiver, Seconds now);
+  void transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, Seconds ready, std::function<void(Seconds)> ended);
   void lane_ended(Ticket ticket, int lane, Seconds now);
   const PlanOrder& order_of(const PlannedCollective& collective);
   bool can_share(const PlannedCollective& collective, const Message& message) const;
@@ -64,8 +64,7 @@ class MessageTransport : public Transport {
   Clock& clock_;
   std::map<Ticket, Run> runs_;
   std::vector<std::unique_ptr<PlanRun>> done_;  ///< whose last event may still be under way
-  std::vector<char> sending_;                   ///< by lane and level, where messages have links for themselves
-  std::vector<char> receiving_;
+  Channels channels_;                           ///< by lane and level: to other nodes, inside
   std::map<const PlannedCollective*, PlanOrder> orders_;
   std::map<std::tuple<Operation, Bytes, double>, Seconds> known_;  ///< from equal starts to equal ends, alone
 };

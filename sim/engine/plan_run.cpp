@@ -34,7 +34,7 @@ PlanOrder::PlanOrder(Plan its_plan)
       barriers.push_back(std::move(barrier));
       continue;
     }
-    const Stage& stage = std::get<Stage>(plan.steps[s]);
+    const auto& stage = std::get<Stage>(plan.steps[s]);
     std::vector<int> cell_received(at(plan.ranks), -1);
     for (const Message& message : stage.messages) cell_received[at(message.to)] = message.cell;
     for (int m = 0; m < static_cast<int>(stage.messages.size()); ++m) {
@@ -80,17 +80,13 @@ void PlanRun::start(int rank, Seconds now) {
   }
 }
 
-void PlanRun::retry(int rank, Seconds now) {
-  if (started_[at(rank)] != 0) try_all_of(rank, now);
-}
-
 void PlanRun::try_all_of(int rank, Seconds now) {
   for (const std::size_t port : {at(rank), at(rank) + at(plan_.ranks)}) {
-    try_to_send(port);
+    try_to_send(port, now);
     const Position& receiving = receiving_[port];
     if (receiving.turn < order_.receives[port].size()) {
       const PlanOrder::Turn next = order_.receives[port][receiving.turn];
-      try_to_send(order_.port(next, message(next).from));
+      try_to_send(order_.port(next, message(next).from), now);
     }
   }
   check_end(rank, now);
@@ -121,7 +117,7 @@ bool PlanRun::may_send(const Position& position, PlanOrder::Turn turn, const Mes
   return true;
 }
 
-void PlanRun::try_to_send(std::size_t port) {
+void PlanRun::try_to_send(std::size_t port, Seconds now) {
   Position& sending = sending_[port];
   if (sending.busy || sending.turn == order_.sends[port].size()) return;
   const PlanOrder::Turn turn = order_.sends[port][sending.turn];
@@ -133,8 +129,7 @@ void PlanRun::try_to_send(std::size_t port) {
   const bool is_awaited = awaited.stage == turn.stage && awaited.message == turn.message && receiving.repeat == sending.repeat;
   if (!is_awaited || !may_send(sending, turn, next)) return;
   sending.busy = receiving.busy = true;
-  const bool moves = events_.transfer(turn, static_cast<double>(next.parts) * part_, [this, turn](Seconds end) { transferred(turn, end); });
-  if (!moves) sending.busy = receiving.busy = false;
+  events_.transfer(turn, static_cast<double>(next.parts) * part_, now, [this, turn](Seconds end) { transferred(turn, end); });
 }
 
 void PlanRun::advance(Position& position, const std::vector<PlanOrder::Turn>& turns) const {
@@ -157,10 +152,10 @@ void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
   } else {
     arrived(turn, repeat, now);
   }
-  try_to_send(sender);
+  try_to_send(sender, now);
   if (receiving_[receiver].turn < order_.receives[receiver].size()) {
     const PlanOrder::Turn next = order_.receives[receiver][receiving_[receiver].turn];
-    try_to_send(order_.port(next, message(next).from));
+    try_to_send(order_.port(next, message(next).from), now);
   }
   check_end(moved.from, now);
 }
@@ -178,7 +173,7 @@ void PlanRun::arrived(PlanOrder::Turn turn, int repeat, Seconds now) {
   }
   --to_come_[at(message.to)];
   if (order_.barriers.empty()) {
-    for (const std::size_t port : {at(message.to), at(message.to) + at(plan_.ranks)}) try_to_send(port);
+    for (const std::size_t port : {at(message.to), at(message.to) + at(plan_.ranks)}) try_to_send(port, now);
     check_end(message.to, now);
     return;
   }

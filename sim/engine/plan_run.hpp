@@ -50,8 +50,8 @@ class PlanOrder {
 class PlanRun {
  public:
   struct Events {
-    /// Begins to transfer a message's bytes, or does not because it cannot yet; then retry() must follow.
-    std::function<bool(PlanOrder::Turn turn, Bytes bytes, std::function<void(Seconds)> ended)> transfer;
+    /// A message's bytes may be transferred from `now` on.
+    std::function<void(PlanOrder::Turn turn, Bytes bytes, Seconds now, std::function<void(Seconds)> ended)> transfer;
     /// From the end of a message's transfer to its arrival.
     std::function<Seconds(PlanOrder::Turn turn, Bytes bytes)> latency;
     /// A rank has ended.
@@ -64,8 +64,6 @@ class PlanRun {
 
   /// A rank starts at SimGrid's clock `now`.
   void start(int rank, Seconds now);
-  /// A rank's channel, which others use, too, has become free.
-  void retry(int rank, Seconds now);
   bool has_ended() const { return running_ == 0; }
 
  private:
@@ -77,7 +75,7 @@ class PlanRun {
   };
 
   const Message& message(PlanOrder::Turn turn) const;
-  void try_to_send(std::size_t port);
+  void try_to_send(std::size_t port, Seconds now);
   void try_all_of(int rank, Seconds now);
   bool may_send(const Position& position, PlanOrder::Turn turn, const Message& message) const;
   bool is_passed(const PlanOrder::Barrier& barrier, int node) const;

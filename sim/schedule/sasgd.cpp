@@ -11,7 +11,7 @@ struct Sasgd {
   int interval = 1;
 
   void declare(Parameters& parameters) { parameters.required("interval", interval, step_range, "local steps between all-reduces"); }
-  Traffic traffic() const { return all_reduces(); }
+  static Traffic traffic() { return all_reduces(); }
   Pace pace() const { return {.cycle = interval, .waits_for_all = true}; }
 
   Program program(const ScheduleInput& input) const {

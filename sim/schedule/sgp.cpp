@@ -14,10 +14,10 @@ struct Sgp {
   static int peer(int rank, int step, int ranks) { return (rank + (1 << (step % period(ranks)))) % ranks; }
 
   void declare(Parameters& /*parameters*/) {}
-  Traffic traffic() const { return {.ranks = RankKind::node, .peers = PeerTraffic{peer, period}}; }
-  Pace pace() const { return {.waits_for_all = true}; }
+  static Traffic traffic() { return {.ranks = RankKind::node, .peers = PeerTraffic{peer, period}}; }
+  static Pace pace() { return {.waits_for_all = true}; }
 
-  Program program(const ScheduleInput& input) const {
+  static Program program(const ScheduleInput& input) {
     return [model = whole_model(input.profile), ranks = input.ranks](Worker& worker) {
       while (worker.next_step()) {
         if (ranks > 1) worker.send(model, peer(worker.rank(), worker.step(), ranks), worker.step());

@@ -46,12 +46,14 @@ class Flow:
 
 
 class Engine:
-    """A clock, and transfers in progress. `shared`: they are flows, else none disturbs another."""
+    """A clock, and transfers in progress. `shared`: they are flows, else none disturbs another, and `turns`: each waits for the channels
+    of its two ends."""
 
-    def __init__(self, capacity, shared):
+    def __init__(self, capacity, shared, turns=False):
         self.now, self.events, self.order = 0.0, [], itertools.count()
         self.capacity, self.shared, self.flows, self.stale = dict(capacity), shared, {}, False
         self.last = collections.deque()  # what comes when nothing else happens at this instant
+        self.turns, self.waiting, self.taken, self.undecided = turns, [], set(), False
 
     def at(self, date, action, *arguments):
         heapq.heappush(self.events, (float(date), next(self.order), action, arguments))
@@ -59,13 +61,32 @@ class Engine:
     def change(self, link, bandwidth):
         self.capacity[link], self.stale = bandwidth, True
 
-    def transfer(self, size, path, done):
-        if self.shared:
+    def transfer(self, size, path, done, age=0, channels=()):
+        if self.turns:
+            self.waiting.append((age, size, path, done, set(channels)))
+            self.undecided = True
+        elif self.shared:
             self.flows[next(self.order)] = Flow(path, done, self.now, size)
             self.stale = True
         else:
             rate = min([path.cap] + [self.capacity[link] for link in path.links])
             self.at(self.now + size / rate, done)
+
+    def decide(self):
+        """What waits for free channels starts, the oldest collective's messages first."""
+        self.undecided = False
+        for message in sorted(self.waiting, key=lambda message: message[0]):
+            _, size, path, done, channels = message
+            if self.taken.isdisjoint(channels):
+                self.waiting.remove(message)
+                self.taken |= channels
+                rate = min([path.cap] + [self.capacity[link] for link in path.links])
+                self.at(self.now + size / rate, self.release, channels, done)
+
+    def release(self, channels, done):
+        self.taken -= channels
+        self.undecided = True
+        done()
 
     def share(self):
         rates = fair_rates({key: flow.path for key, flow in self.flows.items()}, self.capacity)
@@ -85,9 +106,12 @@ class Engine:
     def step(self):
         """One event; False when there is none."""
         date, key = self.next_flow()
-        if self.last and min([date] + [event[0] for event in self.events[:1]]) > self.now * (1 + TIE):
+        is_over = min([date] + [event[0] for event in self.events[:1]]) > self.now * (1 + TIE)  # this instant
+        if self.last and is_over:
             action, *arguments = self.last.popleft()
             action(*arguments)
+        elif self.undecided and is_over:
+            self.decide()
         elif self.events and self.events[0][0] <= date:
             date, _, action, arguments = heapq.heappop(self.events)
             self.now = max(self.now, date)
@@ -143,7 +167,7 @@ class Operation:
             self.left[sender] += 1
             self.left[receiver] += 1
             self.coming[receiver // self.node] += 1
-        self.started, self.carried = set(), collections.Counter()  # bytes, by link
+        self.started, self.carried, self.age = set(), collections.Counter(), 0  # bytes, by link; the less, the earlier it was posted
 
     def channel(self, rank, index):
         """A rank has one inside its node and one to other nodes."""
@@ -177,7 +201,8 @@ class Operation:
             size, path = self.part * len(parts), self.route(self.members[sender], self.members[receiver])
             delay = path.latency + (self.gamma * size if reduces else 0.0)
             self.carried.update(dict.fromkeys(path.links, size))
-            self.engine.transfer(size, path, lambda: self.transferred(index, sender, receiver, delay))
+            channels = [(way, self.members[rank], inside) for way, (rank, inside) in zip(("out", "in"), ends)]
+            self.engine.transfer(size, path, lambda: self.transferred(index, sender, receiver, delay), self.age, channels)
 
     def transferred(self, index, sender, receiver, delay):
         self.engine.at(self.engine.now + delay, self.arrived, index, receiver)

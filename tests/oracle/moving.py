@@ -45,8 +45,8 @@ class Network:
         if "regions" in cluster and cluster.get("placement", "by-region") == "by-region":
             self.place.sort(key=lambda node: point["region_order"].index(self.region[node]))
 
-    def engine(self, shared):
-        engine = Engine(self.capacity, shared)
+    def engine(self, shared, turns=False):
+        engine = Engine(self.capacity, shared, turns)
         for link, changes in self.profiles.items():
             for change in changes:
                 engine.at(change["at_s"], engine.change, link, quantity(change["bandwidth"]))
@@ -99,11 +99,11 @@ def alone(point, size, shared=False, starts=None, make=Network.all_reduce):
 
 class Job:
     """Workers are generators that yield a date to go on at, the number of a collective to go on with the own end of, or None to learn
-    whether one moves. `members`: the ranks whose collectives these are."""
+    whether one moves. Numbers are in the order of posting. `members`: the ranks whose collectives these are."""
 
-    def __init__(self, point, shared, make, members=None):
-        self.network, self.workers, self.make, self.channels = Network(point), ranks(point, 1), make, point.get("channels", 1)
-        self.engine, count = self.network.engine(shared), len(self.workers)
+    def __init__(self, point, shared, make, members=None, channels=None):
+        self.network, self.workers, self.make, self.channels = Network(point), ranks(point, 1), make, channels or point.get("channels", 1)
+        self.engine, count = self.network.engine(shared, turns=not shared and self.channels > 1), len(self.workers)
         self.members = members or range(count)
         self.collectives, self.spans, self.queues, self.flying = {}, {}, [collections.deque() for _ in range(count)], [0] * count
         self.entered, self.left = collections.Counter(), collections.Counter()  # ranks, of a collective
@@ -123,6 +123,7 @@ class Job:
     def enter(self, rank, number, size):
         if number not in self.collectives:
             self.collectives[number] = self.make(self.network, self.engine, size, lambda one: self.ended(one, number))
+            self.collectives[number].age = number
             self.spans[number] = [0.0, 0.0]
         self.spans[number][0] = self.engine.now
         self.entered[number] += 1
@@ -202,8 +203,8 @@ def run_synchronous(point, shared):
 
 
 def run_delayed(point, shared):
-    """dts, with its collectives one after another."""
     schedule = point["schedule"]
+    in_flight = {"pipelined": math.inf, "serial": 1}[schedule.get("in_flight", "pipelined")]
     delay, period, overhead = schedule["delay"], schedule.get("period", 1), schedule.get("overhead_s", 0.0)
     gather = schedule.get("compression", 1) < 1 and schedule.get("sparse", "all-gather") == "all-gather"
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
@@ -225,7 +226,7 @@ def run_delayed(point, shared):
             yield date
 
     counts = window.iterations(point, math.lcm(period, max(delay, 1)))
-    job = Job(point, shared, Network.all_gather if gather else Network.all_reduce)
+    job = Job(point, shared, Network.all_gather if gather else Network.all_reduce, channels=point.get("channels", in_flight))
     job.run(program, *counts)
     return report(job, counts, forward + backward + update, lambda number: (1, payload) if number % period == period - 1 else (0, 0))
 

@@ -5,7 +5,7 @@ import random
 import unittest
 
 from comparing import Comparison, cluster, disturbances, fit, scenario, slow, trace
-from test_messages import MOVING, Moving
+from test_messages import ALGORITHMS, MOVING, Moving
 from test_regions import world
 
 DTS = [{"name": "dts", "delay": delay, "period": period} for delay, period in ((0, 1), (2, 1), (4, 1), (3, 2))]
@@ -51,13 +51,26 @@ class Messages(Moving):
                 for row, column in itertools.product(rows[first:first + 4], ("iteration_s", "iteration_p95_s")):
                     self.close(float(row[column]), float(rows[first][column]))
 
-    def test_flows(self):
+    def test_several_in_flight(self):
         for seed, nodes in enumerate([2, 3, 4], 10):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes), cluster(rng, nodes, link={"bandwidth": "2Gbps", "latency": "1ms"})], shared=True,
-                      fidelities=["flow"], schedule={"name": "wfbp"}, iterations={"warmup": 1, "measured": 2},
+                      schedule={"name": "wfbp"}, iterations={"warmup": 1, "measured": 2},
                       sweep={"/channels": [2, 3], "/all_reduce": ["ring", "halving-doubling"],
                              "/workers": [{}, {"slow": slow(rng, nodes)}]})
+
+    def test_turns(self):
+        """Where channels are overloaded, everything depends on whose message goes first."""
+        for seed, nodes in enumerate([2, 3, 4, 5, 7, 8], 20):
+            rng = random.Random(seed)
+            compressed = {"name": "dts", "delay": 3, "compression": 0.3, "overhead_s": 1e-4}
+            for gpus, workers in ((1, disturbances(rng, nodes, slowdown=False)[:4]), (2, [{}])):
+                drawn = cluster(rng, nodes, gpus, link={"bandwidth": f"{rng.uniform(0.3, 2):.3f}Gbps", "latency": rng.uniform(0, 1e-3)})
+                for options in ((), ("--no-symmetry",)):
+                    self.draw(rng, [drawn], *options, fidelities=["per-message"], schedule=DTS[0],
+                              iterations={"warmup": rng.randint(0, 2), "measured": rng.randint(2, 9)},
+                              sweep={"/schedule": [*DTS, compressed], "/workers": workers,
+                                     "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])]})
 
 
 if __name__ == "__main__":

@@ -50,6 +50,8 @@ class Gated(Trials):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], gated(1, 4), layers=4, fidelities=["alpha-beta"],
                       sweep={"/channels": [1, 2, 3], "/workers": disturbances(rng, nodes)})
+            self.draw(rng, [slow_links(rng, nodes)], gated(1, 4), layers=4, fidelities=["per-message"],
+                      sweep={"/channels": [1, 2, 3], "/workers": disturbances(rng, nodes, slowdown=False)})
 
     def test_unequal_workers(self):
         for seed, nodes in enumerate([2, 3, 5], 20):
@@ -83,13 +85,13 @@ class SharedLinks(Trials):
     def test_flows(self):
         for seed, nodes in enumerate([2, 3, 4], 30):
             rng = random.Random(seed)
-            self.draw(rng, [slow_links(rng, nodes)], gated(1, 2), layers=3, fidelities=["flow"],
+            self.draw(rng, [slow_links(rng, nodes)], gated(1, 2), layers=3, fidelities=["per-message", "flow"],
                       sweep={"/channels": [2, 3], "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
     def test_jitter(self):
         for seed, nodes in enumerate([3, 4], 40):
             rng = random.Random(seed)
-            self.draw(rng, [slow_links(rng, nodes)], gated(3), layers=4, fidelities=["flow"], sweep={
+            self.draw(rng, [slow_links(rng, nodes)], gated(3), layers=4, fidelities=["per-message", "flow"], sweep={
                 "/channels": [2, 4], "/workers": [{"jitter": {"distribution": "lognormal", "cv": cv}} for cv in (0.3, 1.0)]})
 
     def test_regions(self):

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/units.hpp"
+#include "engine/admission.hpp"
+#include "engine/clock.hpp"
+
+namespace syncopate {
+
+/// The channels of some ranks, each of which carries one message at a time, while the messages of several collectives wait for them.
+///
+/// A turn is a message, and none in progress is interrupted. What becomes ready or free at the same instant (within `rounding`) is seen
+/// together; then the collective that was posted first goes first: of the messages that wait with both ends free, those of the oldest
+/// collective start, then those of the next. A collective sends and receives in its algorithm's order, so that never two of its messages
+/// wait for the same channel.
+class Channels {
+ public:
+  /// `ports`: a rank's or lane's, perhaps several for each.
+  Channels(std::size_t ports, Clock& clock);
+  Channels(const Channels&) = delete;
+  Channels& operator=(const Channels&) = delete;
+
+  using Ended = std::function<void(Seconds)>;
+
+  /// At `now` a message is ready to go from one port to another for that long; `ended` is called when it has gone.
+  void send(Ticket ticket, std::size_t from, std::size_t to, Seconds now, Seconds duration, Ended ended);
+
+ private:
+  struct Waiting {
+    Ticket ticket = 0;
+    std::size_t from = 0;
+    std::size_t to = 0;
+    Seconds ready{};
+    Seconds duration{};
+    Ended ended{};
+  };
+  /// One end of a port: what goes out of it, or what comes in.
+  struct End {
+    bool is_taken = false;
+    Seconds free{};                      ///< since
+    std::vector<std::size_t> waiting{};  ///< of the messages that wait for it, the indices
+  };
+
+  /// Looks at these messages when everything of this instant has happened.
+  void look_at(const std::vector<std::size_t>& messages, Seconds now);
+  void decide();
+  void start(std::size_t message);
+
+  Clock& clock_;
+  std::vector<End> senders_;
+  std::vector<End> receivers_;
+  std::vector<Waiting> messages_;
+  std::vector<std::size_t> unused_;      ///< of these
+  std::vector<std::size_t> candidates_;  ///< of these: what has become ready, or waits for what has become free
+  bool is_deciding_ = false;             ///< decide() will be called
+};
+
+}  // namespace syncopate
