@@ -40,16 +40,16 @@ void Channels::decide() {
 }
 
 void Channels::start(std::size_t message) {
-  const auto [ticket, from, to, ready, duration, ended] = std::exchange(messages_[message], {});
+  Waiting its = std::exchange(messages_[message], {});
   unused_.push_back(message);
-  End& sender = senders_[from];
-  End& receiver = receivers_[to];
-  const Seconds end = std::max({ready, sender.free, receiver.free}) + duration;
+  End& sender = senders_[its.from];
+  End& receiver = receivers_[its.to];
+  const Seconds end = std::max({its.ready, sender.free, receiver.free}) + its.duration;
   for (End* one : {&sender, &receiver}) {
     one->is_taken = true;
     one->waiting.erase(std::find(one->waiting.begin(), one->waiting.end(), message));
   }
-  clock_.at(end, [this, &sender, &receiver, end, ended] {
+  clock_.at(end, [this, &sender, &receiver, end, ended = std::move(its.ended)] {
     for (End* one : {&sender, &receiver}) {
       one->is_taken = false;
       one->free = end;
