@@ -1,20 +1,39 @@
 #include "support/random_scenario.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "scenario/read.hpp"
 #include "schedule/grouping.hpp"
-#include "support/random_point.hpp"
 
 namespace syncopate::testing {
 
-const std::string& RandomScenarios::any(const std::vector<std::string>& names) {
+namespace {
+
+int whole(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1)); }
+
+double number(double low, double high) {
+  constexpr int steps = 1 << 24;
+  return low + (high - low) * (whole(0, steps) + 0.5) / (steps + 1);
+}
+
+bool chance(double probability) { return number(0.0, 1.0) > 1.0 - probability; }
+
+/// Of any magnitude in between; often with one digit alone, so that sums of some meet sums of others.
+double figure(double low, double high) {
+  const double any = std::pow(10.0, number(std::log10(low), std::log10(high)));
+  const double digit = std::pow(10.0, std::floor(std::log10(any)));
+  return chance(0.5) ? std::round(any / digit) * digit : any;
+}
+
+const std::string& any(const std::vector<std::string>& names) {
   return names[static_cast<std::size_t>(whole(0, static_cast<int>(names.size()) - 1))];
 }
 
 /// A value of a parameter as it is declared, of a size that a test can afford.
-Json RandomScenarios::value(const ParameterInfo& parameter, int nodes) {
+Json value(const ParameterInfo& parameter, int nodes) {
   using Kind = ParameterInfo::Kind;
   switch (parameter.kind) {
     case Kind::integer: {
@@ -32,7 +51,7 @@ Json RandomScenarios::value(const ParameterInfo& parameter, int nodes) {
   return nullptr;
 }
 
-Json RandomScenarios::schedule(const ScheduleRow& row, int nodes) {
+Json schedule(const ScheduleRow& row, int nodes) {
   Json json = {{"name", row.name}};
   for (const ParameterInfo& parameter : row.parameters) {
     if (parameter.default_value.empty() || chance(0.5)) json[parameter.name] = value(parameter, nodes);
@@ -40,29 +59,37 @@ Json RandomScenarios::schedule(const ScheduleRow& row, int nodes) {
   return json;
 }
 
-Json RandomScenarios::cluster(int nodes) {
+/// Half of the links are about as fast as the trace needs them to be, where it matters most what overlaps what.
+Json cluster(int nodes, const Json& trace) {
+  double bytes = 0.0;
+  double compute = 0.0;
+  for (const Json& gradient : trace["gradients"]) bytes += gradient["bytes"].get<double>();
+  for (const Json& layer : trace["layers"]) compute += layer["forward_s"].get<double>() + layer["backward_s"].get<double>();
+  const bool suits = chance(0.5);
+  const double bandwidth = suits ? bytes / compute * figure(0.1, 10.0) : figure(1e7, 1e11);
+  const double latency = suits ? compute * figure(1e-3, 0.3) : figure(1e-6, 1e-3);
   Json cluster = {{"format", "cluster/1"},
                   {"name", "random"},
                   {"nodes", nodes},
-                  {"link", {{"bandwidth", std::pow(10.0, number(7.0, 11.0))}, {"latency", std::pow(10.0, number(-6.0, -3.0))}}},
-                  {"reduce_s_per_B", chance(0.5) ? 0.0 : number(0.0, 3e-9)}};
+                  {"link", {{"bandwidth", bandwidth}, {"latency", chance(0.1) ? 0.0 : latency}}},
+                  {"reduce_s_per_B", chance(0.5) ? 0.0 : number(0.0, 1.0 / bandwidth)}};
   if (chance(0.25)) {
     cluster["gpus_per_node"] = whole(2, 4);
-    cluster["intra_node"] = {{"bandwidth", number(1e9, 1e11)}, {"latency", number(0.0, 1e-4)}};
+    cluster["intra_node"] = {{"bandwidth", figure(1e9, 1e11)}, {"latency", chance(0.1) ? 0.0 : figure(1e-6, 1e-4)}};
   }
   if (chance(0.2)) cluster["latency_cv"] = number(0.0, 0.5);
   return cluster;
 }
 
 /// With places for more nodes than are drawn.
-Json RandomScenarios::topology() {
+Json topology() {
   Json json = {{"topology", {{"name", "fat-tree"}, {"k", 8}, {"oversubscription", chance(0.5) ? 1 : 2}}}};
   if (chance(0.3)) json["topology"] = {{"name", "torus"}, {"dimensions", {3, 3, 6}}};
   if (chance(0.7)) json["placement"] = {{"name", "random"}, {"seed", whole(1, 1000)}};
   return json;
 }
 
-Json RandomScenarios::workers(int count) {
+Json workers(int count) {
   Json workers = Json::object();
   if (chance(0.2)) return workers;
   for (int rank = 0; chance(0.6) && rank < count; rank += whole(1, count)) {
@@ -79,20 +106,47 @@ Json RandomScenarios::workers(int count) {
   return workers;
 }
 
-Json RandomScenarios::draw(const ScheduleRow& row) {
-  const bool messages = chance(0.4);
+Json trace() {
+  Json trace = {{"format", "trace/1"}, {"provenance", {{"kind", "synthetic"}}}, {"model", {{"name", "random"}, {"batch", 8}}}};
+  const int layers = whole(1, 8);
+  for (int i = 0; i < layers; ++i) {
+    const auto time = [] { return chance(0.9) ? figure(1e-5, 5e-3) : 0.0; };
+    trace["layers"].push_back({{"name", fmt::format("l{}", i)}, {"forward_s", time() + 1e-6}, {"backward_s", time()}});
+  }
+  const bool are_recorded = chance(0.5);
+  double ready = 0.0;
+  for (int i = layers; i-- > 0;) {
+    for (int tensor = whole(i == 0 ? 1 : 0, 2); tensor-- > 0;) {
+      ready += number(0.0, 3e-3);
+      Json gradient = {{"name", fmt::format("l{}.{}", i, tensor)}, {"layer", fmt::format("l{}", i)}};
+      gradient["bytes"] = static_cast<std::int64_t>(figure(10.0, 1e8));
+      if (are_recorded) gradient["ready_s"] = ready;
+      trace["gradients"].push_back(gradient);
+    }
+  }
+  if (chance(0.3)) trace["iteration"]["forward_s"] = number(1e-4, 1e-1);
+  if (are_recorded && chance(0.3)) trace["iteration"]["backward_s"] = ready + number(0.0, 1e-2);
+  if (chance(0.5)) trace["update_s"] = number(0.0, 2e-3);
+  return trace;
+}
+
+}  // namespace
+
+Json draw_scenario(const ScheduleRow& row) {
+  const bool messages = chance(0.7);
   const int nodes = messages ? whole(2, 12) : whole(2, 33);
+  const Json layers = trace();
   Json scenario = {{"format", "scenario/1"},
                    {"name", "random"},
-                   {"trace", parse_json(write_trace(random_trace(random_, 8)), "trace")},
-                   {"cluster", cluster(nodes)},
+                   {"trace", layers},
+                   {"cluster", cluster(nodes, layers)},
                    {"schedule", schedule(row, nodes)},
                    {"fidelity", "alpha-beta"},
                    {"iterations", {{"warmup", whole(0, 6)}, {"measured", whole(1, 12)}}},
-                   {"seed", random_()}};
+                   {"seed", whole(0, 1 << 30)}};
   scenario["workers"] = workers(nodes * scenario["cluster"].value("gpus_per_node", 1));
   const bool is_partial = scenario["schedule"].value("participants", 1.0) < 1.0;
-  if (messages) scenario["fidelity"] = chance(0.7) || is_partial ? "per-message" : "flow";
+  if (messages) scenario["fidelity"] = chance(0.6) || is_partial ? "per-message" : "flow";
   if (messages) scenario["all_reduce"] = algorithms()[static_cast<std::size_t>(whole(0, static_cast<int>(algorithms().size()) - 1))].name;
   if (scenario["fidelity"] == "flow" && chance(0.5)) scenario["cluster"].update(topology());
   if (chance(0.2) && !is_partial && !scenario["schedule"].contains("in_flight")) scenario["channels"] = whole(1, 4);

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <random>
+#include <rapidcheck.h>
+
 #include <string>
-#include <vector>
 
 #include "base/document.hpp"
 #include "scenario/scenario.hpp"
@@ -10,29 +10,19 @@
 
 namespace syncopate::testing {
 
-/// Draws one scenario after another from a seed: every schedule with any of its declared parameters, on any cluster, with any workers.
-class RandomScenarios {
- public:
-  explicit RandomScenarios(unsigned seed) : random_(seed) {}
-
-  Json draw(const ScheduleRow& row);
-
- private:
-  int whole(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
-  double number(double low, double high) { return std::uniform_real_distribution<double>(low, high)(random_); }
-  bool chance(double probability) { return number(0.0, 1.0) < probability; }
-  const std::string& any(const std::vector<std::string>& names);
-
-  Json value(const ParameterInfo& parameter, int nodes);
-  Json schedule(const ScheduleRow& row, int nodes);
-  Json cluster(int nodes);
-  Json topology();
-  Json workers(int count);
-
-  std::mt19937 random_;
-};
+/// A scenario of a schedule with any of its declared parameters, on any cluster, with any workers. Draws inside a property of
+/// rapidcheck, so that one for which the property is false becomes small.
+Json draw_scenario(const ScheduleRow& row);
 
 /// Reads a scenario without a sweep as a file would be.
 Point read_point(const Json& scenario);
+
+/// Asserts a property for some drawn inputs, for more of them where SYNCOPATE_SLOW is set; for the same ones every time, unless RC_PARAMS
+/// says otherwise (see rapidcheck's page on configuration).
+template <class Property>
+bool holds(const std::string& description, Property property) {
+  setenv("RC_PARAMS", std::getenv("SYNCOPATE_SLOW") != nullptr ? "seed=1 max_success=1000" : "seed=1 max_success=250", 0);
+  return rc::check(description, property);
+}
 
 }  // namespace syncopate::testing
