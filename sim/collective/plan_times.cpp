@@ -22,7 +22,7 @@ PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>&
     moves.repeats = stage.repeats;
     moves.reduces = stage.reduces;
     moves.inside = stage.inside;
-    moves.all_alike = true;
+    moves.equal_costs = moves.all_alike = true;
     moves.is_ring = plan.cells == 1 && stage.messages.size() == static_cast<std::size_t>(plan.ranks);
     moves.list.reserve(stage.messages.size());
     for (const Message& message : stage.messages) {
@@ -32,7 +32,8 @@ PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>&
                             static_cast<double>(message.parts), hop.latency.value, hop.beta.value});
       const Move& first = moves.list.front();
       const Move& last = moves.list.back();
-      moves.all_alike = moves.all_alike && first.parts == last.parts && first.latency == last.latency && first.beta == last.beta;
+      moves.equal_costs = moves.equal_costs && first.parts == last.parts && first.beta == last.beta;
+      moves.all_alike = moves.equal_costs && moves.all_alike && first.latency == last.latency;
       moves.is_ring = moves.is_ring && message.from == index && message.to == (index + 1) % plan.ranks;
     }
     in_lockstep_ = in_lockstep_ && moves.all_alike;
@@ -106,19 +107,58 @@ void PlanTimes::move_round_ring(const Moves& stage, double part, double latency_
     costs_[rank] = stage.list[rank].beta * bytes;
     latencies_[rank] = latency_factor * stage.list[rank].latency + reduction;
   }
+  constexpr std::size_t few_ranks = 64;  // where loops are faster
+  if (stage.equal_costs && ranks > few_ranks) {
+    pass_round_ring(stage.repeats, stage.all_alike);
+  } else {
+    repeat_round_ring(stage.repeats);
+  }
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    sending_[0][rank] = free_[rank];
+    receiving_[0][rank + 1 == ranks ? 0 : rank + 1] = free_[rank];
+  }
+}
+
+void PlanTimes::repeat_round_ring(int repeats) {
+  const std::size_t ranks = free_.size();
   double* const free = free_.data();
   double* const ready = ready_.data();
   const double* const costs = costs_.data();
   const double* const latencies = latencies_.data();
-  for (int repeat = 0; repeat < stage.repeats; ++repeat) {
+  for (int repeat = 0; repeat < repeats; ++repeat) {
     for (std::size_t i = 0; i < ranks; ++i) free[i] = std::max(free[i], ready[i]) + costs[i];
     ready[0] = free[ranks - 1] + latencies[ranks - 1];
     for (std::size_t i = 1; i < ranks; ++i) ready[i] = free[i - 1] + latencies[i - 1];
   }
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    sending_[0][rank] = free[rank];
-    receiving_[0][rank + 1 == ranks ? 0 : rank + 1] = free[rank];
+}
+
+void PlanTimes::pass_round_ring(int repeats, bool alike) {
+  // After K rounds of cost c, rank i is free at K c + max over 0 <= d < K of (S(i-d) + the latencies from i-d to i), S being the later of
+  // free and ready before: what holds it up comes from d ranks back. With all latencies from some rank on subtracted, that is a maximum
+  // over a window that slides round the ring; kept are those ranks in it that no later one beats.
+  const auto ranks = static_cast<std::int64_t>(free_.size());
+  double round = 0.0;
+  for (const double latency : latencies_) round += latency;
+  latest_.resize(static_cast<std::size_t>(ranks + repeats));
+  std::size_t front = 0;
+  std::size_t back = 0;
+  const std::int64_t first = 1 - repeats;
+  auto rank = static_cast<std::size_t>((first % ranks + ranks) % ranks);
+  double before = 0.0;  // latencies from rank 0 to this one
+  for (std::size_t i = 0; i < rank; ++i) before += latencies_[i];
+  before -= round * static_cast<double>((static_cast<std::int64_t>(rank) - first) / ranks);
+  if (alike) before = static_cast<double>(first) * latencies_.front();
+  const double all_costs = repeats * costs_.front();
+  for (std::int64_t position = first; position < ranks; ++position) {
+    const double late = std::max(free_[rank], ready_[rank]) - before;
+    while (back > front && latest_[back - 1].second <= late) --back;
+    latest_[back++] = {position, late};
+    if (latest_[front].first <= position - repeats) ++front;
+    if (position >= 0) free_[rank] = all_costs + before + latest_[front].second;
+    before = alike ? static_cast<double>(position + 1) * latencies_.front() : before + latencies_[rank];
+    if (++rank == free_.size()) rank = 0;
   }
+  for (std::size_t i = 0; i < free_.size(); ++i) ready_[i + 1 == free_.size() ? 0 : i + 1] = free_[i] + latencies_[i];
 }
 
 void PlanTimes::wait(const NodeBarrier& barrier) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -12,7 +14,8 @@
 
 namespace syncopate {
 
-/// When a Plan's messages move if no two of them share a link: a max-plus recurrence, O(messages).
+/// When a Plan's messages move if no two of them share a link: a max-plus recurrence, O(messages); O(ranks) for the rounds of a ring of
+/// equal bandwidths.
 ///
 /// A message is transferred as soon as its sender has sent the one before, its receiver has received the one before, what it
 /// carries has arrived and both ranks have started. It arrives `latency` after its transfer, and another gamma x bytes later
@@ -47,13 +50,16 @@ class PlanTimes {
     std::vector<Move> list;
     int repeats = 1;
     bool reduces = false;
-    bool inside = false;     ///< the nodes, where ranks have channels of their own
-    bool is_ring = false;    ///< every rank sends the same number of parts to the next one, again and again
-    bool all_alike = false;  ///< links and parts
+    bool inside = false;       ///< the nodes, where ranks have channels of their own
+    bool is_ring = false;      ///< every rank sends to the next one, again and again
+    bool equal_costs = false;  ///< parts and bandwidths are alike ...
+    bool all_alike = false;    ///< ... and latencies, too
   };
 
   void move(const Moves& stage, double part, double latency_factor);
   void move_round_ring(const Moves& stage, double part, double latency_factor);
+  void repeat_round_ring(int repeats);
+  void pass_round_ring(int repeats, bool alike);
   void wait(const NodeBarrier& barrier);
 
   int ranks_;
@@ -71,6 +77,7 @@ class PlanTimes {
   std::vector<double> free_;                      ///< round a ring, by sender
   std::vector<double> costs_;
   std::vector<double> latencies_;
+  std::vector<std::pair<std::int64_t, double>> latest_;  ///< ranks back round a ring that may be the latest, and how late
 };
 
 }  // namespace syncopate

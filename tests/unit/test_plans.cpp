@@ -381,6 +381,50 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
     }
   }
 
+  TEST_CASE("a large ring of equal bandwidths is its rounds, one after the other") {
+    std::mt19937 random(4);
+    const auto between = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
+    for (const int ranks : {64, 65, 66, 100, 255, 700}) {
+      for (const double most_latency : {0.0, 1e-6, 1e-3, 1.0}) {
+        for (const double most_lateness : {0.0, 1e-4, 1e-1, 10.0}) {
+          CAPTURE(ranks);
+          CAPTURE(most_latency);
+          CAPTURE(most_lateness);
+          const bool alike = between(0, 1) < 0.5;
+          std::vector<double> latencies(static_cast<std::size_t>(ranks));
+          std::vector<Seconds> starts(latencies.size());
+          for (double& latency : latencies) latency = alike ? most_latency : between(0, most_latency);
+          for (Seconds& start : starts) start = Seconds(between(0, most_lateness));
+          PlanTimes times(
+              ring_plan(Operation::all_reduce, ranks, 1),
+              [&](const Message& message) {
+                return Hop{Seconds(latencies[static_cast<std::size_t>(message.from)]), SecondsPerByte(beta)};
+              },
+              SecondsPerByte(gamma));
+          std::vector<Seconds> ends(latencies.size());
+          times(Bytes(bytes), 2.0, starts, ends);
+
+          const double part = bytes / ranks;
+          std::vector<double> sends(latencies.size());  // until when
+          std::vector<double> receives(latencies.size());
+          std::vector<double> holds(latencies.size());  // from when on, what it sends next
+          for (std::size_t rank = 0; rank < sends.size(); ++rank) sends[rank] = receives[rank] = holds[rank] = starts[rank].value;
+          for (int round = 0; round < 2 * (ranks - 1); ++round) {
+            const std::vector<double> held = holds;
+            for (std::size_t rank = 0; rank < sends.size(); ++rank) {
+              const std::size_t next = (rank + 1) % sends.size();
+              sends[rank] = receives[next] = std::max({sends[rank], receives[next], held[rank]}) + beta * part;
+              holds[next] = sends[rank] + 2.0 * latencies[rank] + (round < ranks - 1 ? gamma * part : 0.0);
+            }
+          }
+          for (std::size_t rank = 0; rank < sends.size(); ++rank) {
+            CHECK(ends[rank].value == doctest::Approx(std::max(sends[rank], holds[rank])).epsilon(1e-12));
+          }
+        }
+      }
+    }
+  }
+
   TEST_CASE("a late rank: the others have got ready what does not need it") {
     // Ring of N, rank 0 late by L: what its neighbour could not send before goes to it and all the way round, N + 1 latencies.
     const int ranks = 8;
