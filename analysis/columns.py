@@ -30,7 +30,8 @@ COLUMNS = {
     "iteration_p95_s": Column("number", "s", "95th percentile of the same, linear between neighbours"),
     "compute_s": Column("number", "s", "forward + backward + the worker's own update, undisturbed"),
     "wait_s": Column("signed", "s", "blocked while nothing moves (a rank has not posted yet), plus compute beyond "
-                                    "compute_s; below 0 when the factors of jitter and slow ranks average below 1"),
+                                    "compute_s; below 0 when the factors of jitter and slow ranks average below 1, or a little where the "
+                                    "window's edges cut steps"),
     "exposed_communication_s": Column("number", "s", "blocked while bytes move or a server works; the three sum to iteration_s"),
     "communication_s": Column("number", "s", "the worker's channels are busy, hidden or not"),
     "throughput_samples_per_s": Column("number", "samples/s", "of all workers: workers x batch / iteration_s"),

@@ -197,6 +197,10 @@ std::string JobRun::describe() const {
 }
 
 JobTimeline JobRun::take_timeline() {
+  constexpr Seconds forever(1e250);  // sums over workers and squares of times are numbers, too
+  if (!(*close_ < forever)) {
+    throw SimulationError("an iteration takes longer than any number of seconds can say; a bandwidth is close to 0 or a cost is huge");
+  }
   if (!(*close_ > *open_))
     throw SimulationError(fmt::format("the measured window is empty: it opened and closed at {:.9g} s", open_->value));
   std::vector<Communicator> communicators;

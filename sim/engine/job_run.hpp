@@ -59,7 +59,7 @@ class JobRun {
   /// Who waits for what, and who has ended; for a deadlock's message.
   std::string describe() const;
 
-  /// The complete Timeline. Throws SimulationError when the measured window is empty.
+  /// The complete Timeline. Throws SimulationError when the measured window is empty or has no end.
   JobTimeline take_timeline();
 
  private:

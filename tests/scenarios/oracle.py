@@ -136,7 +136,7 @@ def optimal(gradients, a, b, schedule):
     for j in range(1, len(before)):
         ends = [max(end[i], gradients[j - 1][0]) + a + b * (before[j] - before[i]) for i in range(j)]
         end.append(min(ends))
-        cuts.append([i for i in range(j) if ends[i] <= end[j] * (1 + 1e-12)])
+        cuts.append([i for i in range(j) if ends[i] <= end[j] * (1 + 1e-9)])
 
     def first(j):
         """The groupings of the first j gradients."""

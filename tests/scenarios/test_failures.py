@@ -43,6 +43,13 @@ class FailedPoints(Case):
                              "of them)\n"))
         self.assertEqual(self.run_scenario(scenario(cluster=cluster(nodes=65536))).returncode, 0)
 
+    def test_an_iteration_without_end_gives_no_number(self):
+        for bandwidth in (1e-300, 1e-303):
+            done = self.run_scenario(scenario(cluster=cluster(link={"bandwidth": bandwidth, "latency": 0}), schedule={"name": "wfbp"}, fidelity="flow"))
+            self.assertEqual((done.returncode, done.stderr, self.rows()),
+                             (4, "simctl: scenario.json: point 0: an iteration takes longer than any number of seconds can say; a bandwidth is close "
+                                 "to 0 or a cost is huge\n", []))
+
     def test_one_failing_point_does_not_stop_the_others(self):
         sweep = {"/seed": [1, 2], "/schedule/name": ["fine", "one-too-many"]}
         done = self.run_scenario(scenario(sweep=sweep), binary=MISBEHAVING)

@@ -51,6 +51,7 @@ RandomCase random_case(std::mt19937& random, int most_layers) {
 }
 
 constexpr double slack = 1.0 + 1e-12;
+constexpr double near_ties = 1.0 + 1e-8;  ///< of the optimum's groups, 1e-9 for each
 
 }  // namespace
 
@@ -80,6 +81,26 @@ TEST_SUITE("Do the groupings do what their papers say?") {
     CHECK(group_mg_wfbp(profile, line(10, 0)).size() == 1);
     CHECK(group_mg_wfbp_optimal(profile, line(10, 0)).size() == 1);
   }
+
+  TEST_CASE("of groupings that end at the same time: the fewest groups, then the larger first one") {
+    const auto sizes = [](const std::vector<double>& ready, const std::vector<double>& bytes) {
+      std::vector<std::size_t> result;
+      for (const GradientGroup& group : group_mg_wfbp_optimal(profile_of(ready, bytes), line(1, 1))) {
+        result.push_back(group.last - group.first + 1);
+      }
+      return result;
+    };
+    using Sizes = std::vector<std::size_t>;
+    for (const double error : {0.0, 1e-12, -1e-12, 1e-10, -1e-10}) {
+      CAPTURE(error);
+      // Alone, the first one ends at 2, when the second is ready; together they end one start-up later.
+      CHECK(sizes({0, 2 + error}, {1, 1}) == Sizes{1, 1});
+      // One later: together they end as early as one after the other. One group is fewer.
+      CHECK(sizes({0, 1 + error}, {1, 1}) == Sizes{2});
+      // Two groups of three gradients end first, at 5: the first one has one gradient or two.
+      CHECK(sizes({0, 1, 3 + error}, {1, 0, 1}) == Sizes{2, 1});
+    }
+  }
 }
 
 TEST_SUITE("Do the invariants of the groupings hold on random traces?") {
@@ -96,12 +117,12 @@ TEST_SUITE("Do the invariants of the groupings hold on random traces?") {
       const double s_sgd = end(group_s_sgd(profile, cost));
       const double greedy = end(group_mg_wfbp(profile, cost));
       const double optimal = end(group_mg_wfbp_optimal(profile, cost));
-      CHECK(optimal <= greedy * slack);
+      CHECK(optimal <= greedy * near_ties);
       CHECK(greedy <= wfbp * slack);
       CHECK(greedy <= sync_easgd * slack);
       CHECK(wfbp <= s_sgd * slack);
       CHECK(sync_easgd <= s_sgd * slack);
-      CHECK(optimal <= end(Fusion{Bytes(1 << 20), Bytes(25 << 20)}(profile, {})) * slack);
+      CHECK(optimal <= end(Fusion{Bytes(1 << 20), Bytes(25 << 20)}(profile, {})) * near_ties);
     }
   }
 
@@ -114,7 +135,7 @@ TEST_SUITE("Do the invariants of the groupings hold on random traces?") {
       ++compared;
       CAPTURE(compared);
       const double optimal = communication_end(group_mg_wfbp_optimal(profile, cost), profile, cost).value;
-      CHECK(optimal == doctest::Approx(brute_force(profile, cost).value).epsilon(1e-12));
+      CHECK(optimal == doctest::Approx(brute_force(profile, cost).value).epsilon(1e-8));
     }
   }
 
