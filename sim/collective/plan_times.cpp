@@ -146,7 +146,8 @@ void PlanTimes::pass_round_ring(int repeats, bool alike) {
   auto rank = static_cast<std::size_t>((first % ranks + ranks) % ranks);
   double before = 0.0;  // latencies from rank 0 to this one
   for (std::size_t i = 0; i < rank; ++i) before += latencies_[i];
-  before -= round * static_cast<double>((static_cast<std::int64_t>(rank) - first) / ranks);
+  const std::int64_t rounds_back = (static_cast<std::int64_t>(rank) - first) / ranks;
+  before -= round * static_cast<double>(rounds_back);
   if (alike) before = static_cast<double>(first) * latencies_.front();
   const double all_costs = repeats * costs_.front();
   for (std::int64_t position = first; position < ranks; ++position) {

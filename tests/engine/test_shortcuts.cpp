@@ -41,15 +41,18 @@ std::vector<Metrics> simulate_all(const std::vector<Json>& scenarios) {
   return results;
 }
 
-/// Where flows of many sizes contend for links, each one's rate depends on when the others end, and from flow to flow a rounding error
-/// grows. How far results, with shortcuts and without, move when the bandwidth changes by some of these errors.
+/// Where flows of many sizes contend for links, each one's rate depends on when the others end, and from flow to flow an error grows.
+/// How far results, with shortcuts and without, move with rounding errors of the bandwidth, and with SimGrid's of times, which takes dates
+/// that are 1e-12 s apart for one.
 double moved_by_rounding(const Json& scenario, const std::vector<Metrics>& from) {
   std::vector<Json> off;
-  for (const double factor : {1.0 - 4e-15, 1.0 + 4e-15, 1.0 + 1e-14}) {
+  const auto move = [&](const char* what, double factor, double more) {
     off.push_back(scenario);
-    Json& bandwidth = off.back()["cluster"]["link"]["bandwidth"];
-    bandwidth = factor * bandwidth.get<double>();
-  }
+    Json& value = off.back()["cluster"]["link"][what];
+    value = factor * value.get<double>() + more;
+  };
+  for (const double factor : {1.0 - 4e-15, 1.0 + 4e-15, 1.0 + 1e-14}) move("bandwidth", factor, 0.0);
+  for (const double more : {1e-12, 2e-12}) move("latency", 1.0, more);
   const std::vector<Metrics> moved = simulate_all(off);
   double worst = 0.0;
   for (std::size_t i = 0; i < moved.size(); ++i) worst = std::max(worst, distance(moved[i], from[i % 2]));
