@@ -1,6 +1,7 @@
 #include "collective/plan_times.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace syncopate {
 
@@ -137,18 +138,18 @@ void PlanTimes::pass_round_ring(int repeats, bool alike) {
   // free and ready before: what holds it up comes from d ranks back. With all latencies from some rank on subtracted, that is a maximum
   // over a window that slides round the ring; kept are those ranks in it that no later one beats.
   const auto ranks = static_cast<std::int64_t>(free_.size());
-  double round = 0.0;
-  for (const double latency : latencies_) round += latency;
   latest_.resize(static_cast<std::size_t>(ranks + repeats));
   std::size_t front = 0;
   std::size_t back = 0;
   const std::int64_t first = 1 - repeats;
   auto rank = static_cast<std::size_t>((first % ranks + ranks) % ranks);
-  double before = 0.0;  // latencies from rank 0 to this one
-  for (std::size_t i = 0; i < rank; ++i) before += latencies_[i];
-  const std::int64_t rounds_back = (static_cast<std::int64_t>(rank) - first) / ranks;
-  before -= round * static_cast<double>(rounds_back);
-  if (alike) before = static_cast<double>(first) * latencies_.front();
+  double before = static_cast<double>(first) * latencies_.front();  // latencies from rank 0 to this one
+  if (!alike) {
+    const auto here = latencies_.begin() + static_cast<std::ptrdiff_t>(rank);
+    const std::int64_t rounds_back = (static_cast<std::int64_t>(rank) - first) / ranks;
+    before = std::accumulate(latencies_.begin(), here, 0.0) -
+             static_cast<double>(rounds_back) * std::accumulate(latencies_.begin(), latencies_.end(), 0.0);
+  }
   const double all_costs = repeats * costs_.front();
   for (std::int64_t position = first; position < ranks; ++position) {
     const double late = std::max(free_[rank], ready_[rank]) - before;

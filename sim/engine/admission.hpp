@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>
 
 namespace syncopate {
 
-/// Names one posted collective: its position among those of its stream.
-using Ticket = std::size_t;
+/// Names one posted collective: its position among those of its stream. Small, because programs keep hundreds per rank.
+using Ticket = std::uint32_t;
 
 /// How many collectives of a stream may be in flight; unlimited: as many as there are (DTS).
 constexpr int unlimited = std::numeric_limits<int>::max();

@@ -17,10 +17,10 @@ void Channels::send(Ticket ticket, std::size_t from, std::size_t to, Seconds now
   messages_[message] = {ticket, from, to, now, duration, std::move(ended)};
   senders_[from].waiting.push_back(message);
   receivers_[to].waiting.push_back(message);
-  look_at({message}, now);
+  look_at({&message, 1}, now);
 }
 
-void Channels::look_at(const std::vector<std::size_t>& messages, Seconds now) {
+void Channels::look_at(std::span<const std::size_t> messages, Seconds now) {
   if (messages.empty()) return;
   candidates_.insert(candidates_.end(), messages.begin(), messages.end());
   if (std::exchange(is_deciding_, true)) return;

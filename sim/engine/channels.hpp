@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/units.hpp"
@@ -46,7 +46,7 @@ class Channels {
   };
 
   /// Looks at these messages when everything of this instant has happened.
-  void look_at(const std::vector<std::size_t>& messages, Seconds now);
+  void look_at(std::span<const std::size_t> messages, Seconds now);
   void decide();
   void start(std::size_t message);
 

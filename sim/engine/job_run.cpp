@@ -72,8 +72,10 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
           [&job](const PeerLinks::Message& message) { return job.message(message.from, message.to, message.payload->bytes); }, flows,
           recorder_, clock) {
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
+  const auto count = static_cast<std::size_t>(simulated_workers(job));
+  std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
+  std::size_t rows = 0;
   for (const StreamSetup& row : job.streams) {
-    std::vector<Stream*> by_rank(row.groups.size() == 1 ? 1 : static_cast<std::size_t>(job.ranks));
     for (const Communicator& group : row.groups) {
       const int posters = job.lockstep ? 1 : group.size();
       auto transport =
@@ -82,25 +84,21 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
       streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, row.operations,
                                                   std::move(transport), clock));
       for (int member = 0; member < group.size(); ++member) {
-        by_rank[row.groups.size() == 1 ? 0 : static_cast<std::size_t>(group.rank(member))] = streams_.back().get();
+        if (const auto rank = static_cast<std::size_t>(group.rank(member)); rank < count) own[rank].push_back(streams_.back().get());
       }
     }
-    // Whoever is in no group meets an error when it posts.
-    std::replace(by_rank.begin(), by_rank.end(), static_cast<Stream*>(nullptr), streams_.back().get());
-    rows_.push_back(std::move(by_rank));
+    ++rows;
+    for (std::vector<Stream*>& one : own) one.resize(rows, streams_.back().get());  // whoever is in no group meets an error when it posts
   }
-  const auto count = static_cast<std::size_t>(simulated_workers(job));
   workers_.reserve(count);
-  for (std::size_t rank = 0; rank < count; ++rank) workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(rank)));
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(rank), std::move(own[rank])));
+  }
   begun_in_window_.resize(count);
   last_begin_.resize(count);
   begun_then_.resize(count);
   ended_.resize(count);
   if (job.servers) server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, flows, recorder_, clock);
-}
-
-void JobRun::fail_for_stream(int row) const {
-  throw SimulationError(fmt::format("a program uses stream {}, and its job has {}", row, rows_.size()));
 }
 
 ParameterServer& JobRun::server() {

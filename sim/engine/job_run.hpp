@@ -27,12 +27,6 @@ class JobRun {
   Clock& clock() { return clock_; }
   Recorder& recorder() { return recorder_; }
   const PassTable& passes() const { return passes_; }
-  /// That of a rank's group in a row of the job's streams. Throws SimulationError when there is none.
-  Stream& stream(int row, int rank) {
-    if (row < 0 || row >= static_cast<int>(rows_.size())) fail_for_stream(row);
-    const std::vector<Stream*>& groups = rows_[static_cast<std::size_t>(row)];
-    return *groups[groups.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
-  }
   /// Throws SimulationError when the job has none.
   ParameterServer& server();
   PeerLinks& peers() { return peers_; }
@@ -63,7 +57,6 @@ class JobRun {
   JobTimeline take_timeline();
 
  private:
-  [[noreturn]] void fail_for_stream(int row) const;
   bool counts_rounds() const { return job_.steps_per_round > 0; }
   /// A worker begins its iteration number `iteration`.
   void update_window(const Worker& worker, int iteration, Seconds now);
@@ -76,7 +69,6 @@ class JobRun {
   bool runs_ahead_;
   Recorder recorder_;
   std::vector<std::unique_ptr<Stream>> streams_;
-  std::vector<std::vector<Stream*>> rows_;  ///< of the job's streams: by rank, or of its only group
   PeerLinks peers_;
   std::optional<ParameterServer> server_;
   std::vector<std::unique_ptr<Worker>> workers_;

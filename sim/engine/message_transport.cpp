@@ -18,8 +18,9 @@ MessageTransport::MessageTransport(int lanes, Communicator communicator, Planned
       flows_(flows),
       latency_factor_(std::move(latency_factor)),
       options_(options),
-      clock_(clock),
-      channels_(2 * at(lanes), clock) {}
+      clock_(clock) {
+  if (flows == nullptr && options.overlaps) channels_.emplace(2 * at(lanes), clock);
+}
 
 MessageTransport::~MessageTransport() = default;
 
@@ -72,9 +73,9 @@ void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, Sec
     return flows_->start(communicator_.rank(message.from), communicator_.rank(message.to), bytes, std::move(ended));
   }
   const Seconds duration = collective.path(message, planned_.network()).hop().beta * bytes;
-  if (flows_ == nullptr && options_.overlaps) {
+  if (channels_) {
     const auto port = [&](int rank) { return at(lanes_ == 1 ? 0 : rank) + (stage.inside ? at(lanes_) : 0); };
-    return channels_.send(run.movement.ticket, port(message.from), port(message.to), ready, duration, std::move(ended));
+    return channels_->send(run.movement.ticket, port(message.from), port(message.to), ready, duration, std::move(ended));
   }
   const Seconds end = ready + duration;
   clock_.at(end, [ended = std::move(ended), end] { ended(end); });

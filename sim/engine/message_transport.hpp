@@ -64,7 +64,7 @@ class MessageTransport : public Transport {
   Clock& clock_;
   std::map<Ticket, Run> runs_;
   std::vector<std::unique_ptr<PlanRun>> done_;  ///< whose last event may still be under way
-  Channels channels_;                           ///< by lane and level: to other nodes, inside
+  std::optional<Channels> channels_;            ///< by lane and level, to other nodes and inside: where messages take turns
   std::map<const PlannedCollective*, PlanOrder> orders_;
   std::map<std::tuple<Operation, Bytes, double>, Seconds> known_;  ///< from equal starts to equal ends, alone
 };

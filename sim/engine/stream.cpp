@@ -62,6 +62,7 @@ Ticket Stream::post(int rank, const Post& post, Seconds at) {
   next_[poster] = ticket + 1;
   if (ticket == end_of_entries()) {
     check_operation(rank, post);
+    if (entries_.full()) entries_.set_capacity(2 * entries_.capacity() + 16);
     entries_.push_back({post, rank});
     entries_.back().ends.assign(lanes_, never);
   } else {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <deque>
+#include <boost/circular_buffer.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -90,7 +90,7 @@ class Stream {
   [[noreturn]] void fail_for_stranger(int rank) const;
   std::size_t lane(std::size_t poster) const { return lanes_ == 1 ? 0 : poster; }
   bool has_entry(Ticket ticket) const { return ticket >= forgotten_; }
-  Ticket end_of_entries() const { return forgotten_ + entries_.size(); }
+  Ticket end_of_entries() const { return forgotten_ + static_cast<Ticket>(entries_.size()); }
   Entry& entry(Ticket ticket) { return entries_[ticket - forgotten_]; }
   const Entry& entry(Ticket ticket) const { return entries_[ticket - forgotten_]; }
   Movement movement(Ticket ticket) const;
@@ -128,15 +128,15 @@ class Stream {
   Clock& clock_;
   std::size_t lanes_;
   bool foresees_;
-  bool goes_on_at_once_;            ///< where a collective has ended; else what is posted at that instant counts, too
-  int needed_;                      ///< posts that start a collective
-  Admission admission_;             ///< where nothing is foreseen
-  std::vector<Ticket> next_;        ///< per poster: one beyond the last that it posted
-  Ticket gathering_ = 0;            ///< where not all ranks take part: the collective that the next post joins
-  std::deque<Entry> entries_;       ///< those that have not ended, and ended ones behind them
-  Ticket forgotten_ = 0;            ///< the first ticket in entries_; all before it have ended
-  std::vector<Seconds> last_ends_;  ///< foreseen: by lane
-  std::vector<Seconds> starts_;     ///< of the collective that is being foreseen
+  bool goes_on_at_once_;                   ///< where a collective has ended; else what is posted at that instant counts, too
+  int needed_;                             ///< posts that start a collective
+  Admission admission_;                    ///< where nothing is foreseen
+  std::vector<Ticket> next_;               ///< per poster: one beyond the last that it posted
+  Ticket gathering_ = 0;                   ///< where not all ranks take part: the collective that the next post joins
+  boost::circular_buffer<Entry> entries_;  ///< those that have not ended, and ended ones behind them
+  Ticket forgotten_ = 0;                   ///< the first ticket in entries_; all before it have ended
+  std::vector<Seconds> last_ends_;         ///< foreseen: by lane
+  std::vector<Seconds> starts_;            ///< of the collective that is being foreseen
   std::vector<CollectiveSpan> spans_;
 };
 

@@ -21,9 +21,10 @@ double largest(int rank, int gpus, Function&& value) {
 
 }  // namespace
 
-Worker::Worker(JobRun& job, int rank)
+Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
     : job_(job),
       rank_(rank),
+      streams_(std::move(streams)),
       pauses_(job.job().speed.pauses_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
       slowness_(largest(rank, job.job().gpus_per_rank, [&](int gpu) { return job.job().speed.slowness(gpu); })),
       forward_(job.passes().forward, Phase::forward),
@@ -144,23 +145,29 @@ void Worker::spend(Seconds time) {
   record(Phase::communicating);
 }
 
+Stream& Worker::stream(int row) const {
+  const auto index = static_cast<std::size_t>(row);
+  if (index >= streams_.size()) throw SimulationError(fmt::format("a program uses stream {}, and its job has {}", row, streams_.size()));
+  return *streams_[index];
+}
+
 void Worker::count_post(int posts, Bytes bytes) {
   job_.recorder().post(rank_, posts, bytes);
   steps_since_post_ = 0;
 }
 
 Handle Worker::post(const SharedPayload& payload, int round, const Options& options) {
-  Stream& stream = job_.stream(options.stream, rank_);
+  Stream& stream = this->stream(options.stream);
   count_post(1, contribution(options.operation, payload->bytes, stream.communicator().size()));
   return {options.stream, stream.post(rank_, {options.operation, round, payload, options.priority}, now_)};
 }
 
 bool Worker::has_ended(Handle handle) {
   meet_clock();
-  return job_.stream(handle.stream, rank_).has_ended(rank_, handle.ticket, now_);
+  return stream(handle.stream).has_ended(rank_, handle.ticket, now_);
 }
 
-void Worker::wait(Handle handle) { unblock(job_.stream(handle.stream, rank_).wait(rank_, handle.ticket)); }
+void Worker::wait(Handle handle) { unblock(stream(handle.stream).wait(rank_, handle.ticket)); }
 
 void Worker::wait(std::span<const Handle> handles) {
   // Backwards: the newest most often ends last, and then the others cost nothing.

@@ -14,6 +14,7 @@
 namespace syncopate {
 
 class JobRun;
+class Stream;
 
 /// Names a posted collective.
 struct Handle {
@@ -29,7 +30,8 @@ struct Handle {
 /// worker meets the clock after every bit of compute; the results are the same.
 class Worker {
  public:
-  Worker(JobRun& job, int rank);
+  /// `streams`: by row of the job's streams, that of its own group.
+  Worker(JobRun& job, int rank, std::vector<Stream*> streams);
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -112,6 +114,8 @@ class Worker {
  private:
   friend class JobRun;
 
+  /// Throws SimulationError when there is none.
+  Stream& stream(int row) const;
   void count_post(int posts, Bytes bytes);
   /// Everything since the last call until `now_` was `phase`.
   void record(Phase phase);
@@ -131,6 +135,7 @@ class Worker {
 
   JobRun& job_;
   int rank_;
+  std::vector<Stream*> streams_;
   std::vector<Pause> pauses_;
   double slowness_;  ///< on its update
   int step_ = -1;

@@ -2,6 +2,7 @@
 
 #include <rapidcheck.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "base/document.hpp"
