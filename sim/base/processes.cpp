@@ -12,6 +12,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -143,6 +145,15 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
     kill(child.process, SIGKILL);
     reap(child);
   }
+}
+
+Bytes available_memory() {
+  std::ifstream lines("/proc/meminfo");
+  std::string key;
+  for (double kibibytes = 0.0; lines >> key >> kibibytes; lines.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
+    if (key == "MemAvailable:") return Bytes(1024.0 * kibibytes);
+  }
+  return Bytes(std::numeric_limits<double>::infinity());
 }
 
 std::string in_another_process(const std::function<std::string()>& function) {

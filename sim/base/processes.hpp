@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/errors.hpp"
+#include "base/units.hpp"
 
 namespace syncopate {
 
@@ -22,6 +23,9 @@ struct Outcome {
 /// killed without a call of done. Children block SIGINT and die with this process.
 void run_forked(int count, int parallel, const std::function<std::string(int)>& task, const std::function<void(int, const Outcome&)>& done,
                 const std::function<bool()>& interrupted = {});
+
+/// What the machine can give to new processes without swapping.
+Bytes available_memory();
 
 /// Calls one function in a process of its own. Throws SimulationError with what it threw.
 std::string in_another_process(const std::function<std::string()>& function);

@@ -13,7 +13,7 @@ namespace syncopate {
 
 namespace {
 
-constexpr int most_nodes = 65536;
+constexpr int most_nodes = 1 << 20;
 
 /// `nics` of them together.
 Link read_link(const Field& field, int nics = 1) {
@@ -35,7 +35,7 @@ Fit read_fit(const Field& field) {
 
 int read_gpus(Object& fields, Cluster& cluster) {
   constexpr int most_gpus = 1024;
-  constexpr int most_workers = 1'000'000;
+  constexpr int most_workers = 8 * most_nodes;
   const auto field = fields.find("gpus_per_node");
   const auto link = fields.find("intra_node");
   if (link) cluster.intra_node = read_link(*link);
@@ -143,15 +143,6 @@ bool implies_link(const Cluster& cluster) {
   if (!cluster.fit) return true;
   const Fit& fit = *cluster.fit;
   return implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster.reduce).beta >= SecondsPerByte(0);
-}
-
-Bytes most_under_way(const Cluster& cluster) {
-  Bytes most = cluster.has_link ? cluster.link.under_way() : Bytes(0);
-  if (!cluster.regions) return most;
-  for (std::size_t a = 0; a < cluster.regions->list.size(); ++a) {
-    for (std::size_t b = a + 1; b < cluster.regions->list.size(); ++b) most = std::max(most, cluster.regions->wan[a][b].under_way());
-  }
-  return most;
 }
 
 bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm) {

@@ -56,9 +56,6 @@ struct Cluster {
 /// Reads and validates a cluster/1 value at `pointer` of a document. Throws InputError.
 Cluster read_cluster(const Document& document, const std::string& pointer = "");
 
-/// Bandwidth x latency of the longest link between two nodes.
-Bytes most_under_way(const Cluster& cluster);
-
 /// Whether the cluster's fit, if it has one, can be carried to `algorithm`: it cannot when it is faster than its own
 /// algorithm's reduction alone, which leaves a negative time for the link.
 bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm);

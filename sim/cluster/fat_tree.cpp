@@ -32,6 +32,19 @@ class FatTree : public Topology {
     return ports;
   }
 
+  bool knows_routes() const override { return true; }
+  std::vector<SwitchLink> route(int from, int to) const override {
+    // Switches have SimGrid's numbers, level by level downwards. The destination chooses the way up: its number's digits.
+    const int first = 2 * places() - 1;
+    const int leaves = 2 * half_ * half_;
+    const auto leaf = [&](int place) { return first - place / half_; };
+    const auto middle = [&](int place) { return first - leaves - (to % uplinks_ + uplinks_ * (place / (half_ * half_))); };
+    const int top = first - leaves - 2 * half_ * uplinks_ - (to % uplinks_ + uplinks_ * (to / uplinks_ % half_));
+    if (leaf(from) == leaf(to)) return {};
+    if (middle(from) == middle(to)) return {{leaf(from), middle(from), true}, {leaf(to), middle(to), false}};
+    return {{leaf(from), middle(from), true}, {middle(from), top, true}, {middle(to), top, false}, {leaf(to), middle(to), false}};
+  }
+
   std::vector<s4u::Host*> build(int /*needed*/, double bandwidth) const override {
     const auto half = static_cast<unsigned>(half_);
     const s4u::FatTreeParams levels(3, {half, half, 2 * half}, {1, static_cast<unsigned>(uplinks_), half}, {1, 1, 1});

@@ -47,37 +47,54 @@ const Path& Network::path(int from, int to) {
 Path Network::find_path(int from, int to) {
   if (node_of(from) == node_of(to)) return path_inside_node(from, to);
   if (cluster_.regions) return path_over_regions(from, to);
-  if (!is_star_) return path_over_zone(from, to);
-  return {{node_link(node_of(from), true), node_link(node_of(to), false)}, cluster_.link.latency, cluster_.link.bandwidth};
+  if (is_star_) return {{node_link(from, true), node_link(to, false)}, cluster_.link.latency, cluster_.link.bandwidth};
+  return cluster_.topology->knows_routes() ? path_between_switches(from, to) : path_over_zone(from, to);
+}
+
+Hop Network::hop(int from, int to) {
+  if (node_of(from) == node_of(to)) return {cluster_.intra_node.latency, inverse(cluster_.intra_node.bandwidth)};
+  if (is_star_) return {cluster_.link.latency, inverse(cluster_.link.bandwidth)};
+  return path(from, to).hop();
 }
 
 Path Network::path_inside_node(int from, int to) {
-  const Link& inside = cluster_.intra_node;
-  const auto gpu_link = [&](int rank, bool up) {
-    const std::string cable = fmt::format("gpu-{}", rank);
-    return link(cable, up, inside.bandwidth, cable + (up ? " up" : " down"));
-  };
-  return {{gpu_link(from, true), gpu_link(to, false)}, inside.latency, inside.bandwidth};
+  using enum KnownLink::Kind;
+  return {{known_link(gpu, from, true), known_link(gpu, to, false)}, cluster_.intra_node.latency, cluster_.intra_node.bandwidth};
 }
 
 Path Network::path_over_regions(int from, int to) {
-  const std::size_t source = place_region_[static_cast<std::size_t>(places_[static_cast<std::size_t>(node_of(from))])];
-  const std::size_t target = place_region_[static_cast<std::size_t>(places_[static_cast<std::size_t>(node_of(to))])];
+  const std::size_t source = region_of(from);
+  const std::size_t target = region_of(to);
   const Link& between = source == target ? cluster_.link : cluster_.regions->wan[source][target];
   Path path = {{}, between.latency, between.flow_rate()};
   if (cluster_.has_link) {
-    path.links.push_back(node_link(node_of(from), true));
+    path.links.push_back(node_link(from, true));
     path.rate = std::min(path.rate, cluster_.link.bandwidth);
   }
   if (source != target) {
     const std::string& low = cluster_.regions->list[std::min(source, target)].name;
     const std::string& high = cluster_.regions->list[std::max(source, target)].name;
     const bool forward = source < target;
-    path.links.push_back(link(fmt::format("wan {}-{}", low, high), forward, between.bandwidth,
-                              fmt::format("wan {}-{}", forward ? low : high, forward ? high : low)));
-    links_[path.links.back()].changes = !between.changes.empty();
+    path.links.push_back(other_link(fmt::format("wan {}-{}", low, high), forward, between.bandwidth,
+                                    fmt::format("wan {}-{}", forward ? low : high, forward ? high : low), !between.changes.empty()));
   }
-  if (cluster_.has_link) path.links.push_back(node_link(node_of(to), false));
+  if (cluster_.has_link) path.links.push_back(node_link(to, false));
+  return path;
+}
+
+Seconds Network::latency_over(std::size_t links) const {
+  return static_cast<double>(links) / cluster_.topology->nearest_links() * cluster_.link.latency;
+}
+
+Path Network::path_between_switches(int from, int to) {
+  const std::vector<SwitchLink> route = cluster_.topology->route(place_of(from), place_of(to));
+  Path path = {{node_link(from, true)}, latency_over(route.size() + 2), cluster_.link.bandwidth};
+  path.links.reserve(route.size() + 2);
+  for (const SwitchLink& link : route) {
+    const std::string cable = fmt::format("switch {} - switch {}", link.lower, link.upper);
+    path.links.push_back(other_link(cable, link.up, cluster_.link.bandwidth, cable + (link.up ? " up" : " down")));
+  }
+  path.links.push_back(node_link(to, false));
   return path;
 }
 
@@ -87,30 +104,58 @@ Path Network::path_over_zone(int from, int to) {
   std::vector<s4u::Link*> route;
   double no_latency = 0.0;
   source->route_to(target, route, &no_latency);
-  Path path = {{}, static_cast<double>(route.size()) / cluster_.topology->nearest_links() * cluster_.link.latency, cluster_.link.bandwidth};
+  Path path = {{}, latency_over(route.size()), cluster_.link.bandwidth};
   for (std::size_t i = 0; i < route.size(); ++i) {
     if (cluster_.topology->has_node_links() && (i == 0 || i + 1 == route.size())) {
-      path.links.push_back(node_link(node_of(i == 0 ? from : to), i == 0));
+      path.links.push_back(node_link(i == 0 ? from : to, i == 0));
       continue;
     }
     const std::string name = route[i]->get_name();  // ends in _UP or _DOWN
     const bool up = name.ends_with("_UP");
     const std::string cable = cluster_.topology->link_name(name.substr(0, name.rfind('_')));
-    path.links.push_back(link(cable, up, cluster_.link.bandwidth, cable + (up ? " up" : " down")));
+    path.links.push_back(other_link(cable, up, cluster_.link.bandwidth, cable + (up ? " up" : " down")));
   }
   return path;
 }
 
-std::size_t Network::node_link(int node, bool up) {
-  const bool server = node >= cluster_.nodes;
-  const std::string cable = server ? fmt::format("server-{}", node - cluster_.nodes) : fmt::format("node-{}", node);
-  return link(cable, up, cluster_.link.bandwidth, cable + (up ? " up" : " down"));
+std::size_t Network::known_link(KnownLink::Kind kind, int number, bool forward) {
+  const bool is_node = kind == KnownLink::Kind::node;
+  std::vector<std::uint32_t>& numbers = is_node ? node_links_ : gpu_links_;
+  if (numbers.empty()) numbers.resize(2 * static_cast<std::size_t>(is_node ? nodes_ : cluster_.nodes * ranks_per_node_), none);
+  std::uint32_t& its = numbers[2 * static_cast<std::size_t>(number) + (forward ? 0 : 1)];
+  if (its == none) {
+    its = static_cast<std::uint32_t>(links_.size());
+    links_.push_back({kind, forward, static_cast<std::uint32_t>(number)});
+  }
+  return its;
 }
 
-std::size_t Network::link(const std::string& cable, bool forward, Rate bandwidth, const std::string& name) {
-  const auto [entry, is_new] = link_ids_.try_emplace(name, links_.size());
-  if (is_new) links_.push_back({name, bandwidth, cable, forward});
+std::size_t Network::other_link(const std::string& cable, bool forward, Rate bandwidth, const std::string& name, bool changes) {
+  const auto [entry, is_new] = other_links_.try_emplace(name, links_.size());
+  if (is_new) {
+    links_.push_back({KnownLink::Kind::other, forward, static_cast<std::uint32_t>(others_.size())});
+    others_.push_back({name, bandwidth, cable, forward, changes});
+  }
   return entry->second;
+}
+
+NetworkLink Network::link(std::size_t number) const {
+  const KnownLink& its = links_[number];
+  if (its.kind == KnownLink::Kind::other) return others_[its.number];
+  const int own = static_cast<int>(its.number);
+  const std::string cable = its.kind == KnownLink::Kind::gpu ? fmt::format("gpu-{}", own)
+                            : own < cluster_.nodes           ? fmt::format("node-{}", own)
+                                                             : fmt::format("server-{}", own - cluster_.nodes);
+  return {cable + (its.forward ? " up" : " down"), bandwidth(number), cable, its.forward, false};
+}
+
+Rate Network::bandwidth(std::size_t link) const {
+  switch (links_[link].kind) {
+    case KnownLink::Kind::node: return cluster_.link.bandwidth;
+    case KnownLink::Kind::gpu: return cluster_.intra_node.bandwidth;
+    case KnownLink::Kind::other: break;
+  }
+  return others_[links_[link].number].bandwidth;
 }
 
 void Network::build() {
@@ -185,7 +230,7 @@ void Network::build_insides() {
 
 std::pair<s4u::Host*, s4u::Host*> Network::hosts(int from, int to) const {
   if (node_of(from) == node_of(to)) return {inside_[static_cast<std::size_t>(from)], inside_[static_cast<std::size_t>(to)]};
-  const auto host = [this](int rank) { return hosts_[static_cast<std::size_t>(places_[static_cast<std::size_t>(node_of(rank))])]; };
+  const auto host = [this](int rank) { return hosts_[static_cast<std::size_t>(place_of(rank))]; };
   return {host(from), host(to)};
 }
 

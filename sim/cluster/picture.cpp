@@ -73,7 +73,7 @@ std::string draw_network(const Cluster& cluster) {
       if (from == to) continue;
       std::size_t here = ends.of_node(from);
       for (const std::size_t index : network.path(from, to).links) {
-        const NetworkLink& link = network.links()[index];
+        const NetworkLink link = network.link(index);
         cables.try_emplace(link.cable, link);
         ends.join(here, ends.entering(link));
         here = ends.leaving(link);

@@ -2,82 +2,154 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <numeric>
 
 namespace syncopate {
 
 namespace {
 
+/// From whom to whom, and the share of the data: one entry per pair, in the order of senders, then receivers.
+struct Sent {
+  int from = 0;
+  int to = 0;
+  double share = 0.0;
+};
+
+std::vector<Sent> sent_by_pair(const Plan& plan) {
+  std::vector<std::size_t> ends(static_cast<std::size_t>(plan.ranks) + 1);  // of a sender's entries
+  const auto for_each = [&plan](auto&& function) {
+    for (const PlanStep& step : plan.steps) {
+      const auto* stage = std::get_if<Stage>(&step);
+      if (stage == nullptr) continue;
+      for (const Message& message : stage->messages) function(*stage, message);
+    }
+  };
+  for_each([&](const Stage&, const Message& message) { ++ends[static_cast<std::size_t>(message.from) + 1]; });
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  std::vector<Sent> sent(ends.back());
+  for_each([&](const Stage& stage, const Message& message) {
+    sent[ends[static_cast<std::size_t>(message.from)]++] = {message.from, message.to,
+                                                            static_cast<double>(stage.repeats) * message.parts / plan.parts};
+  });
+  std::size_t pairs = 0;
+  for (std::size_t rank = 0, first = 0; rank + 1 < ends.size(); first = ends[rank++]) {
+    const auto begin = sent.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = sent.begin() + static_cast<std::ptrdiff_t>(ends[rank]);
+    std::sort(begin, end, [](const Sent& a, const Sent& b) { return std::pair(a.to, a.share) < std::pair(b.to, b.share); });
+    for (auto one = begin; one != end; ++one) {
+      if (one != begin && one->to == sent[pairs - 1].to) {
+        sent[pairs - 1].share += one->share;
+      } else {
+        sent[pairs++] = *one;
+      }
+    }
+  }
+  sent.resize(pairs);
+  return sent;
+}
+
 /// What may be on a link at a time: a rank sends one message at a time, and receives one.
 struct Crossing {
-  std::set<int> senders;
-  std::set<int> receivers;
-  Rate fastest;
+  int senders = 0;
+  int receivers = 0;
+  int last_sender = -1;
+  int last_receiver = -1;
+  Rate fastest{};
 };
 
 }  // namespace
 
-PlannedCollective::PlannedCollective(Plan its_plan, Communicator its_members, Network& network, SecondsPerByte gamma)
-    : plan(std::move(its_plan)),
-      members(std::move(its_members)),
-      times(
-          plan, [&](const Message& message) { return path(message, network).hop(); }, gamma) {
-  using Pair = std::pair<int, int>;
-  std::vector<std::pair<Pair, double>> sent;  ///< from whom to whom, the share of the data
-  for (const PlanStep& step : plan.steps) {
-    const auto* stage = std::get_if<Stage>(&step);
-    if (stage == nullptr) continue;
-    for (const Message& message : stage->messages) {
-      sent.push_back(
-          {{members.rank(message.from), members.rank(message.to)}, static_cast<double>(stage->repeats) * message.parts / plan.parts});
+PlannedCollective::PlannedCollective(Plan plan, Communicator members, Network& network, SecondsPerByte gamma)
+    : members_(std::move(members)),
+      network_(network),
+      times_(
+          std::move(plan), [this](const Message& message) { return network_.hop(members_.rank(message.from), members_.rank(message.to)); },
+          gamma),
+      ways_(times_.plan().steps.size()) {}
+
+std::vector<PlannedCollective::Way> PlannedCollective::find_ways(const Stage& stage) const {
+  std::vector<Way> ways;
+  ways.reserve(stage.messages.size());
+  for (const Message& message : stage.messages) {
+    Way way = {network_.hop(members_.rank(message.from), members_.rank(message.to))};
+    if (can_share()) {
+      const Path path = network_.find_path(members_.rank(message.from), members_.rank(message.to));
+      way.can_share = std::any_of(path.links.begin(), path.links.end(), [this](std::size_t link) { return crossed().shared[link]; });
     }
+    ways.push_back(way);
   }
-  std::sort(sent.begin(), sent.end());
-  std::vector<Crossing> crossings(network.links().size());
-  loads.resize(crossings.size());
-  for (std::size_t i = 0; i < sent.size();) {
-    const auto [from, to] = sent[i].first;
-    double share = 0.0;
-    for (; i < sent.size() && sent[i].first == Pair(from, to); ++i) share += sent[i].second;
-    const Path& path = network.path(from, to);
-    for (const std::size_t link : path.links) {
-      crossings[link].senders.insert(from);
-      crossings[link].receivers.insert(to);
-      crossings[link].fastest = std::max(crossings[link].fastest, path.rate);
-      loads[link] += share;
-    }
+  return ways;
+}
+
+PlannedCollective::Crossed PlannedCollective::find_crossed() const {
+  std::vector<Sent> sent = sent_by_pair(plan());
+  std::vector<Crossing> crossings;
+  Crossed crossed;
+  const auto cross = [&](const Sent& one, auto&& function) {
+    const Path path = network_.find_path(members_.rank(one.from), members_.rank(one.to));
+    crossings.resize(network_.count_links());
+    crossed.loads.resize(network_.count_links());
+    for (const std::size_t link : path.links) function(link, path);
+  };
+  for (const Sent& one : sent) {
+    cross(one, [&](std::size_t link, const Path& path) {
+      Crossing& its = crossings[link];
+      if (std::exchange(its.last_sender, one.from) != one.from) ++its.senders;
+      its.fastest = std::max(its.fastest, path.rate);
+      crossed.loads[link] += one.share;
+    });
   }
-  shares.reserve(crossings.size());
+  std::sort(sent.begin(), sent.end(), [](const Sent& a, const Sent& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
+  for (const Sent& one : sent) {
+    cross(one, [&](std::size_t link, const Path& /*path*/) {
+      if (std::exchange(crossings[link].last_receiver, one.to) != one.to) ++crossings[link].receivers;
+    });
+  }
+  crossed.shared.reserve(crossings.size());
   for (std::size_t link = 0; link < crossings.size(); ++link) {
-    const auto flows = static_cast<double>(std::min(crossings[link].senders.size(), crossings[link].receivers.size()));
-    const NetworkLink& its = network.links()[link];
-    shares.push_back(its.changes || flows * crossings[link].fastest.value > its.bandwidth.value * (1.0 + rounding));
+    const Crossing& its = crossings[link];
+    const double most = std::min(its.senders, its.receivers) * its.fastest.value;
+    crossed.shared.push_back(network_.changes(link) || most > network_.bandwidth(link).value * (1.0 + rounding));
   }
+  return crossed;
 }
 
 PlannedCollectives::PlannedCollectives(const Cluster& cluster, AllReduce all_reduce, Network& network, int ranks_per_node)
-    : cluster_(cluster),
-      all_reduce_(std::move(all_reduce)),
-      network_(network),
-      ranks_per_node_(ranks_per_node),
-      under_way_(most_under_way(cluster)) {}
+    : cluster_(cluster), all_reduce_(std::move(all_reduce)), network_(network), ranks_per_node_(ranks_per_node) {}
+
+PlannedCollectives::Layout PlannedCollectives::layout(const Communicator& communicator) {
+  Layout layout = {layout_on_nodes(communicator, ranks_per_node_), {}};
+  if (!all_reduce_.algorithm->is_pipelined) return layout;
+  const Plan whole =
+      make_plan(all_reduce_, Operation::all_reduce, static_cast<int>(layout.nodes.nodes.size()), layout.nodes.ranks_per_node, {});
+  for (const PlanStep& step : whole.steps) {
+    const auto* stage = std::get_if<Stage>(&step);
+    if (stage == nullptr || stage->inside) continue;
+    for (const Message& message : stage->messages) {
+      const Hop hop = network_.hop(communicator.rank(message.from), communicator.rank(message.to));
+      const Bytes under_way(hop.latency.value / hop.beta.value);
+      if (under_way > layout.longest_way.under_way) layout.longest_way = {under_way, gamma() / hop.beta};
+    }
+  }
+  return layout;
+}
 
 PlannedCollective& PlannedCollectives::operator()(Operation operation, const Communicator& communicator, Bytes bytes) {
-  const auto [its, is_new] = layouts_.try_emplace(communicator);
-  if (is_new) its->second = layout_on_nodes(communicator, ranks_per_node_);
-  const int nodes = static_cast<int>(its->second.nodes.size());
-  const int ranks_on_node = its->second.ranks_per_node;
-  const Chunks chunks = chunks_of(all_reduce_, operation, nodes, ranks_on_node, bytes, under_way_);
+  auto its = layouts_.find(communicator);
+  if (its == layouts_.end()) its = layouts_.try_emplace(communicator, layout(communicator)).first;
+  const auto& [layout, longest_way] = its->second;
+  const int nodes = static_cast<int>(layout.nodes.size());
+  const Chunks chunks = chunks_of(all_reduce_, operation, nodes, layout.ranks_per_node, bytes, longest_way);
   const auto found = known_.find({operation, communicator, chunks});
   if (found != known_.end()) return found->second;
-  Plan plan = make_plan(all_reduce_, operation, nodes, ranks_on_node, chunks);
+  Plan plan = make_plan(all_reduce_, operation, nodes, layout.ranks_per_node, chunks);
   return known_.try_emplace({operation, communicator, chunks}, std::move(plan), communicator, network_, cluster_.reduce).first->second;
 }
 
 CollectiveTime PlannedCollectives::time(Operation operation, const Communicator& communicator, Bytes bytes) {
   PlannedCollective& collective = (*this)(operation, communicator, bytes);
-  const Seconds latency = collective.times.from_equal_starts(Bytes(0));
-  return {latency, collective.times.from_equal_starts(bytes) - latency};
+  const Seconds latency = collective.times().from_equal_starts(Bytes(0));
+  return {latency, collective.times().from_equal_starts(bytes) - latency};
 }
 
 }  // namespace syncopate

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -13,20 +15,54 @@
 
 namespace syncopate {
 
-/// A collective's messages on a network.
-struct PlannedCollective {
-  PlannedCollective(Plan its_plan, Communicator its_members, Network& network, SecondsPerByte gamma);
+/// A collective's messages on a network, which outlives it.
+class PlannedCollective {
+ public:
+  PlannedCollective(Plan plan, Communicator members, Network& network, SecondsPerByte gamma);
+  PlannedCollective(const PlannedCollective&) = delete;
+  PlannedCollective& operator=(const PlannedCollective&) = delete;
 
-  Plan plan;
-  Communicator members;  ///< by whose numbers the plan goes
-  PlanTimes times;       ///< if no messages share a link
-  std::vector<bool>
-      shares;  ///< per link of the network: messages could fill it together, which one alone could not, or its bandwidth changes
-  std::vector<double> loads;  ///< per link: the share of the collective's bytes that crosses it
+  const Plan& plan() const { return times_.plan(); }
+  /// If no messages share a link.
+  PlanTimes& times() { return times_; }
 
-  const Path& path(const Message& message, Network& network) const {
-    return network.path(members.rank(message.from), members.rank(message.to));
+  /// Messages could fill some link together, which one alone could not, or its bandwidth changes.
+  bool can_share() const {
+    return !network_.is_star() && std::find(crossed().shared.begin(), crossed().shared.end(), true) != crossed().shared.end();
   }
+  /// Per link of the network: the share of the collective's bytes that crosses it.
+  const std::vector<double>& loads() const { return crossed().loads; }
+
+  /// The way of a message: its latency and bandwidth, and whether others could fill a link of it together with this one.
+  struct Way {
+    Hop hop;
+    bool can_share = false;
+  };
+  /// That of the plan's message with this number in a step, which must be a stage.
+  const Way& way(int step, int message) {
+    std::vector<Way>& ways = ways_[static_cast<std::size_t>(step)];
+    if (ways.empty()) ways = find_ways(plan().stage(step));
+    return ways[static_cast<std::size_t>(message)];
+  }
+
+ private:
+  /// By link of the network.
+  struct Crossed {
+    std::vector<bool> shared;
+    std::vector<double> loads;
+  };
+  const Crossed& crossed() const {
+    if (!crossed_) crossed_ = find_crossed();
+    return *crossed_;
+  }
+  Crossed find_crossed() const;
+  std::vector<Way> find_ways(const Stage& stage) const;
+
+  Communicator members_;  ///< by whose numbers the plan goes
+  Network& network_;
+  PlanTimes times_;
+  std::vector<std::vector<Way>> ways_;  ///< by step
+  mutable std::optional<Crossed> crossed_{};
 };
 
 /// The collectives of a job's ranks over any communicator, as the messages that they consist of. Plans are made when they are asked for,
@@ -49,8 +85,13 @@ class PlannedCollectives {
   AllReduce all_reduce_;
   Network& network_;
   int ranks_per_node_;
-  Bytes under_way_;
-  std::map<Communicator, NodeLayout> layouts_;
+  struct Layout {
+    NodeLayout nodes;
+    LongestWay longest_way;  ///< from node to node, where chunks depend on it
+  };
+  Layout layout(const Communicator& communicator);
+
+  std::map<Communicator, Layout> layouts_;
   std::map<std::tuple<Operation, Communicator, Chunks>, PlannedCollective> known_;
 };
 

@@ -1,9 +1,12 @@
 #include "cluster/simgrid.hpp"
 
 #include <array>
+#include <limits>
 #include <memory>
 #include <simgrid/s4u.hpp>
 #include <string>
+
+#include <malloc.h>
 
 namespace syncopate {
 
@@ -32,6 +35,17 @@ s4u::Engine& simgrid_engine() {
     return std::make_unique<s4u::Engine>(&argc, argv.data());
   }();
   return *engine;
+}
+
+void make_room_for_actors(int count) {
+  // A stack and its guard page are two memory mappings, of which Linux allows a process 65,530 (vm.max_map_count). Stacks without a guard
+  // come from calloc, and if that makes a mapping for each, then it need not touch them, and Linux merges such neighbours.
+  constexpr int most_guarded_actors = 30'000;
+  if (count <= most_guarded_actors) return;
+  mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+  mallopt(M_MMAP_MAX, std::numeric_limits<int>::max());
+  s4u::Engine::set_config("contexts/guard-size:0");
+  s4u::Engine::set_config("contexts/stack-size:256");
 }
 
 namespace {

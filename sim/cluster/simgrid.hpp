@@ -13,6 +13,9 @@ namespace syncopate {
 /// SimGrid's engine, with exact settings and quiet; made at the first call. Its clock is global to the process.
 simgrid::s4u::Engine& simgrid_engine();
 
+/// So many actors can then be created.
+void make_room_for_actors(int count);
+
 /// The zone that all others are in. SimGrid takes the first zone made for it.
 simgrid::s4u::NetZone* simgrid_world();
 

@@ -14,6 +14,13 @@ class Host;
 
 namespace syncopate {
 
+/// A link between two switches, by their numbers, and which way it is crossed.
+struct SwitchLink {
+  int lower = 0;
+  int upper = 0;
+  bool up = true;
+};
+
 /// How places for nodes and the links between them form a network: a SimGrid zone. All links of a topology are alike.
 class Topology {
  public:
@@ -35,6 +42,12 @@ class Topology {
 
   /// Every place has one link of its own to a switch, the first and last one of every route.
   virtual bool has_node_links() const { return true; }
+
+  /// Whether route() says what SimGrid's zone would: then nothing needs to be built where no flow is simulated.
+  virtual bool knows_routes() const { return false; }
+
+  /// The links between switches that a message crosses from one place to another one. Requires knows_routes().
+  virtual std::vector<SwitchLink> route(int /*from*/, int /*to*/) const { return {}; }
 
   /// Makes the zone in SimGrid's current engine, with at least `needed` places; returns the hosts by place. Links have no latency
   /// (SimGrid would share them in proportion to it) and `bandwidth` in SimGrid's units in each direction.

@@ -144,18 +144,18 @@ AllReduce read_all_reduce(const Field& field) {
   return all_reduce;
 }
 
-Chunks chunks_of(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Bytes vector, Bytes under_way) {
+Chunks chunks_of(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Bytes vector, const LongestWay& way) {
   const Bytes bytes = contribution(operation, vector, nodes * ranks_per_node);
   constexpr double most_messages = 1 << 22;  // between nodes; where there were more, chunks are larger
   const bool pipelined = all_reduce.algorithm->is_pipelined;
   Chunks chunks;
-  if (pipelined) chunks.between = double_tree_chunks(nodes, bytes, under_way);
+  if (pipelined) chunks.between = double_tree_chunks(nodes, bytes, way);
   if (all_reduce.chunk == Bytes(0)) return chunks;
   const double trees = pipelined && !all_reduce.two_level ? 2.0 : 1.0;
   const double most = std::min(4096.0, std::max(1.0, most_messages / (2.0 * nodes)));
   const int count = static_cast<int>(std::clamp(std::ceil(bytes / all_reduce.chunk / trees), 1.0, most));
   if (all_reduce.two_level) chunks.levels = count;
-  if (all_reduce.two_level && pipelined) chunks.between = double_tree_chunks(nodes, bytes / count, under_way);
+  if (all_reduce.two_level && pipelined) chunks.between = double_tree_chunks(nodes, bytes / count, way);
   if (!all_reduce.two_level || (all_reduce.algorithm->takes_chunks && !pipelined)) chunks.between = count;
   return chunks;
 }

@@ -49,14 +49,14 @@ AllReduce read_all_reduce(const Field& field);
 AllReduce default_all_reduce();
 
 /// In how many chunks a collective's bytes go: between nodes, and from level to level. A chunk of an all-gather is one of what each
-/// rank comes with. A double tree is always in chunks, by default of a size that suits links with so many bytes `under_way`.
+/// rank comes with. A double tree is always in chunks, by default of a size that suits the longest `way`.
 struct Chunks {
   int between = 1;
   int levels = 1;
 
   auto operator<=>(const Chunks&) const = default;
 };
-Chunks chunks_of(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Bytes vector, Bytes under_way);
+Chunks chunks_of(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Bytes vector, const LongestWay& way);
 
 /// The messages of a collective over nodes with so many ranks each.
 Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Chunks chunks);

@@ -100,14 +100,16 @@ std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
 
 }  // namespace
 
-int double_tree_chunks(int ranks, Bytes bytes, Bytes under_way) {
+int double_tree_chunks(int ranks, Bytes bytes, const LongestWay& way) {
   constexpr double most_messages = 1 << 20;
-  constexpr Bytes smallest(256 << 10);
-  double best = std::max(1.0, std::ceil(bytes / 2.0 / smallest));
-  if (under_way > Bytes(0)) {
-    const double latencies = bytes / under_way;  // that the bytes take
+  constexpr Bytes largest(256 << 10);  // where latencies do not matter
+  double best = std::max(1.0, std::ceil(bytes / 2.0 / largest));
+  if (way.under_way > Bytes(0)) {
+    const double latencies = bytes / way.under_way;  // that the bytes take
     const double levels = std::bit_width(static_cast<unsigned>(ranks) - 1U);
-    best = std::clamp(std::round(std::max(latencies, std::sqrt(2.0 * levels * latencies))), 1.0, best);
+    best = std::clamp(
+        std::round(std::max((1.0 - way.reduction / 2.0) * latencies, std::sqrt((2.0 + way.reduction / 2.0) * levels * latencies))), 1.0,
+        best);
   }
   return static_cast<int>(std::min(best, std::max(1.0, most_messages / (4.0 * ranks))));
 }

@@ -32,7 +32,7 @@ struct Slice {
 struct Payload {
   std::string label;  ///< for people: "conv1.weight" or "fc.bias..conv1.weight"
   std::vector<Slice> slices;
-  Bytes bytes;  ///< the slices' total
+  Bytes bytes;  ///< the slices' total; less where they are sent compressed
 };
 
 using SharedPayload = std::shared_ptr<const Payload>;

@@ -91,11 +91,17 @@ Plan binary_tree_plan(Operation operation, int ranks, int chunks);
 /// turn, so that chunks that are much shorter than a latency wait for it.
 Plan double_binary_tree_plan(Operation operation, int ranks, int chunks);
 
-/// Into how many chunks a double tree divides each half of so many bytes, over links with at most so many `under_way` (bandwidth x
-/// latency): as many as take the least time, each of 256 KiB at least, but not so many that there were over a million messages. Of C
-/// chunks that take t each, a rank handles four in the time of one, two of them before the others can follow: all take about
-/// C max(4 t, latency + 2 t) + 2 lg N (latency + 2 t).
-int double_tree_chunks(int ranks, Bytes bytes, Bytes under_way);
+/// The longest way of a pipeline's messages, which its chunks suit.
+struct LongestWay {
+  Bytes under_way;         ///< its bandwidth x its latency
+  double reduction = 0.0;  ///< gamma / beta: how long it takes to add up what it carries in a second
+};
+
+/// Into how many chunks a double tree divides each half of so many bytes: as many as take the least time, each of 128 KiB at least, but
+/// not so many that there were over a million messages. Of C chunks that take t each, and g t to add up, a rank handles four in the time
+/// of one, two of them before the others can follow: all take about
+/// C max(4 t, latency + (2 + g) t) + 2 lg N latency + lg N (4 + g) t.
+int double_tree_chunks(int ranks, Bytes bytes, const LongestWay& way);
 
 /// A reduce-scatter round a ring inside every node, `between` among the nodes, an all-gather inside; or what of these the
 /// operation needs. A broadcast's root first deals its data out to its node. With several chunks, one is inside the nodes while another

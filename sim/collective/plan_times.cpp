@@ -5,15 +5,20 @@
 
 namespace syncopate {
 
-PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>& link, SecondsPerByte gamma)
-    : ranks_(plan.ranks),
-      node_size_(plan.node_size),
-      parts_(plan.parts),
-      cells_(plan.cells),
-      gamma_(gamma.value),
-      in_lockstep_(is_symmetric(plan)) {
-  steps_.reserve(plan.steps.size());
-  for (const PlanStep& step : plan.steps) {
+PlanTimes::PlanTimes(Plan plan, std::function<Hop(const Message&)> link, SecondsPerByte gamma)
+    : plan_(std::move(plan)), link_(std::move(link)), gamma_(gamma.value), in_lockstep_(is_symmetric(plan_)) {
+  for (const PlanStep& step : plan_.steps) {
+    const auto* stage = std::get_if<Stage>(&step);
+    if (stage == nullptr || !in_lockstep_) continue;
+    const Hop first = link_(stage->messages.front());
+    in_lockstep_ =
+        std::all_of(stage->messages.begin(), stage->messages.end(), [&](const Message& message) { return link_(message) == first; });
+  }
+}
+
+void PlanTimes::list_moves() {
+  steps_.reserve(plan_.steps.size());
+  for (const PlanStep& step : plan_.steps) {
     if (const auto* barrier = std::get_if<NodeBarrier>(&step)) {
       steps_.emplace_back(*barrier);
       continue;
@@ -24,27 +29,27 @@ PlanTimes::PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>&
     moves.reduces = stage.reduces;
     moves.inside = stage.inside;
     moves.equal_costs = moves.all_alike = true;
-    moves.is_ring = plan.cells == 1 && stage.messages.size() == static_cast<std::size_t>(plan.ranks);
+    moves.is_ring = plan_.cells == 1 && stage.messages.size() == static_cast<std::size_t>(plan_.ranks);
     moves.list.reserve(stage.messages.size());
     for (const Message& message : stage.messages) {
-      const Hop hop = link(message);
+      const Hop hop = link_(message);
       const int index = static_cast<int>(moves.list.size());
-      moves.list.push_back({message.from, message.to, message.from * cells_ + message.cell, message.to * cells_ + message.cell,
+      moves.list.push_back({message.from, message.to, message.from * plan_.cells + message.cell, message.to * plan_.cells + message.cell,
                             static_cast<double>(message.parts), hop.latency.value, hop.beta.value});
       const Move& first = moves.list.front();
       const Move& last = moves.list.back();
       moves.equal_costs = moves.equal_costs && first.parts == last.parts && first.beta == last.beta;
       moves.all_alike = moves.equal_costs && moves.all_alike && first.latency == last.latency;
-      moves.is_ring = moves.is_ring && message.from == index && message.to == (index + 1) % plan.ranks;
+      moves.is_ring = moves.is_ring && message.from == index && message.to == (index + 1) % plan_.ranks;
     }
-    in_lockstep_ = in_lockstep_ && moves.all_alike;
     steps_.emplace_back(std::move(moves));
   }
 }
 
 void PlanTimes::operator()(Bytes data, double latency_factor, std::span<const Seconds> starts, std::span<Seconds> ends) {
-  const auto ranks = static_cast<std::size_t>(ranks_);
-  const auto cells = static_cast<std::size_t>(cells_);
+  if (steps_.empty()) list_moves();
+  const auto ranks = static_cast<std::size_t>(plan_.ranks);
+  const auto cells = static_cast<std::size_t>(plan_.cells);
   for (auto* channels : {&sending_, &receiving_}) {
     for (std::vector<double>& channel : *channels) {
       channel.resize(ranks);
@@ -55,8 +60,8 @@ void PlanTimes::operator()(Bytes data, double latency_factor, std::span<const Se
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::fill_n(ready_.begin() + static_cast<std::ptrdiff_t>(rank * cells), cells, starts[rank].value);
   }
-  entered_.assign(node_size_ > 1 ? ranks * cells : 0, 0.0);
-  const double part = data.value / parts_;
+  entered_.assign(plan_.node_size > 1 ? ranks * cells : 0, 0.0);
+  const double part = data.value / plan_.parts;
   for (const auto& step : steps_) {
     const auto* stage = std::get_if<Moves>(&step);
     if (stage == nullptr) {
@@ -83,7 +88,7 @@ void PlanTimes::move(const Moves& stage, double part, double latency_factor) {
     double& receives = receiving[static_cast<std::size_t>(message.to)];
     const double bytes = message.parts * part;
     double start = std::max(std::max(sends, receives), ready_[static_cast<std::size_t>(message.from_cell)]);
-    if (!stage.inside && node_size_ > 1) start = std::max(start, entered_[static_cast<std::size_t>(message.to_cell)]);
+    if (!stage.inside && plan_.node_size > 1) start = std::max(start, entered_[static_cast<std::size_t>(message.to_cell)]);
     sends = receives = start + message.beta * bytes;
     // Written to its receiver only after the stage: nobody sends on in the stage in which it receives.
     arrivals_.push_back(sends + (latency_factor * message.latency + gamma * bytes));
@@ -164,11 +169,11 @@ void PlanTimes::pass_round_ring(int repeats, bool alike) {
 }
 
 void PlanTimes::wait(const NodeBarrier& barrier) {
-  const auto size = static_cast<std::size_t>(node_size_);
-  const auto all_cells = static_cast<std::size_t>(cells_);
+  const auto size = static_cast<std::size_t>(plan_.node_size);
+  const auto all_cells = static_cast<std::size_t>(plan_.cells);
   const auto first_cell = static_cast<std::size_t>(barrier.first_cell);
   const auto cells = static_cast<std::size_t>(barrier.cells);
-  for (std::size_t node = 0; node < static_cast<std::size_t>(ranks_); node += size) {
+  for (std::size_t node = 0; node < static_cast<std::size_t>(plan_.ranks); node += size) {
     double latest = 0.0;
     for (std::size_t rank = node; rank < node + size; ++rank) {
       for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) latest = std::max(latest, ready_[rank * all_cells + cell]);
@@ -184,25 +189,26 @@ void PlanTimes::wait(const NodeBarrier& barrier) {
 
 Seconds PlanTimes::from_equal_starts(Bytes data, double latency_factor) {
   if (!in_lockstep_) {
-    const std::vector<Seconds> starts(static_cast<std::size_t>(ranks_));
+    const std::vector<Seconds> starts(static_cast<std::size_t>(plan_.ranks));
     std::vector<Seconds> ends(starts.size());
     (*this)(data, latency_factor, starts, ends);
     return *std::max_element(ends.begin(), ends.end());
   }
-  const double part = data.value / parts_;
+  const double part = data.value / plan_.parts;
   std::array<double, 2> free = {};
   double ready = 0.0;
-  for (const auto& step : steps_) {
-    if (!std::holds_alternative<Moves>(step)) continue;
-    const auto& stage = std::get<Moves>(step);
-    const Move& message = stage.list.front();
+  for (const PlanStep& step : plan_.steps) {
+    const auto* stage = std::get_if<Stage>(&step);
+    if (stage == nullptr) continue;
+    const Message& message = stage->messages.front();
+    const Hop hop = link_(message);
     const double bytes = message.parts * part;
-    const double arrival = latency_factor * message.latency + (stage.reduces ? gamma_ * bytes : 0.0);
-    double& channel = free[stage.inside ? 1 : 0];
-    for (int repeat = 0; repeat < stage.repeats; ++repeat) {
-      channel = std::max(channel, ready) + message.beta * bytes;
-      ready = std::max(ready, channel + arrival);
-    }
+    const double arrival = latency_factor * hop.latency.value + (stage->reduces ? gamma_ * bytes : 0.0);
+    // A round takes a transfer; from the second one on, what it carries has arrived a latency after the transfer before.
+    const double transfer = hop.beta.value * bytes;
+    double& channel = free[stage->inside ? 1 : 0];
+    channel = std::max(channel, ready) + transfer + (stage->repeats - 1) * (arrival + transfer);
+    ready = channel + arrival;
   }
   return Seconds(std::max({free[0], free[1], ready}));
 }

@@ -23,8 +23,10 @@ namespace syncopate {
 /// transferred and all that it receives has arrived. Ranks have channels of their own inside their node.
 class PlanTimes {
  public:
-  /// `link`: that of a message, which nothing else uses meanwhile.
-  PlanTimes(const Plan& plan, const std::function<Hop(const Message&)>& link, SecondsPerByte gamma);
+  /// `link`: that of a message, which nothing else uses meanwhile; asked for as long as this lives.
+  PlanTimes(Plan plan, std::function<Hop(const Message&)> link, SecondsPerByte gamma);
+
+  const Plan& plan() const { return plan_; }
 
   /// When every rank ends that starts at `starts`. `data`: of the vector, which the plan divides into parts; latencies are
   /// multiplied by `latency_factor`.
@@ -56,25 +58,24 @@ class PlanTimes {
     bool all_alike = false;    ///< ... and latencies, too
   };
 
+  void list_moves();
   void move(const Moves& stage, double part, double latency_factor);
   void move_round_ring(const Moves& stage, double part, double latency_factor);
   void repeat_round_ring(int repeats);
   void pass_round_ring(int repeats, bool alike);
   void wait(const NodeBarrier& barrier);
 
-  int ranks_;
-  int node_size_;
-  int parts_;
-  int cells_;
+  Plan plan_;
+  std::function<Hop(const Message&)> link_;
   double gamma_;
   bool in_lockstep_;
-  std::vector<std::variant<Moves, NodeBarrier>> steps_;
-  std::array<std::vector<double>, 2> sending_;    ///< until when, by rank: between nodes, inside
-  std::array<std::vector<double>, 2> receiving_;  ///< likewise
-  std::vector<double> ready_;                     ///< by rank and cell: the last arrival
-  std::vector<double> entered_;                   ///< by rank and cell: from when on it may receive from other nodes
-  std::vector<double> arrivals_;                  ///< of one stage
-  std::vector<double> free_;                      ///< round a ring, by sender
+  std::vector<std::variant<Moves, NodeBarrier>> steps_;  ///< when not in lockstep, or asked for each rank
+  std::array<std::vector<double>, 2> sending_;           ///< until when, by rank: between nodes, inside
+  std::array<std::vector<double>, 2> receiving_;         ///< likewise
+  std::vector<double> ready_;                            ///< by rank and cell: the last arrival
+  std::vector<double> entered_;                          ///< by rank and cell: from when on it may receive from other nodes
+  std::vector<double> arrivals_;                         ///< of one stage
+  std::vector<double> free_;                             ///< round a ring, by sender
   std::vector<double> costs_;
   std::vector<double> latencies_;
   std::vector<std::pair<std::int64_t, double>> latest_;  ///< ranks back round a ring that may be the latest, and how late

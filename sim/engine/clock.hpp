@@ -8,6 +8,7 @@
 #include <simgrid/s4u/Engine.hpp>
 #include <utility>
 
+#include "base/errors.hpp"
 #include "base/units.hpp"
 
 namespace syncopate {
@@ -23,6 +24,13 @@ class Clock {
   Clock& operator=(const Clock&) = delete;
 
   static Seconds now() { return Seconds(simgrid::s4u::Engine::get_clock()); }
+
+  /// Throws SimulationError when a time is beyond what sums over workers and squares of times can be.
+  static void check(Seconds time) {
+    constexpr Seconds forever(1e250);
+    if (time < forever) return;
+    throw SimulationError("an iteration takes longer than any number of seconds can say; a bandwidth is close to 0 or a cost is huge");
+  }
 
   /// Calls `function` when the clock reaches `time`, at once when a rounding error has carried it past that. Calls at the same time
   /// come in no particular order.
@@ -43,6 +51,7 @@ class Clock {
  private:
   template <class Function>
   Timer* set(double time, Function function) {
+    check(Seconds(time));
     return Timer::set(time, [this, function = std::move(function)]() mutable {
       if (!is_stopped_) function();
     });

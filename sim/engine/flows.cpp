@@ -64,7 +64,9 @@ void Flows::change(const Network::Change& change) {
   for (std::size_t flow = 0; flow < flows_.size(); ++flow) {
     if (!flows_[flow].comm || std::find(ended_.begin(), ended_.end(), flow) != ended_.end()) continue;
     const std::vector<std::size_t>& links = network_.path(flows_[flow].from, flows_[flow].to).links;
-    if (std::none_of(links.begin(), links.end(), [&](std::size_t link) { return network_.links()[link].name == change.name; })) continue;
+    if (std::none_of(links.begin(), links.end(),
+                     [&](std::size_t link) { return network_.changes(link) && network_.link(link).name == change.name; }))
+      continue;
     const double left = std::round(flows_[flow].comm->get_remaining());
     if (left < 1.0) continue;
     cancelled_.push_back(flows_[flow].comm);

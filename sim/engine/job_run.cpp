@@ -18,9 +18,6 @@ namespace syncopate {
 
 namespace {
 
-/// One simulated worker stands for all ranks of the job, or each for itself.
-int simulated_workers(const Job& job) { return job.lockstep ? 1 : job.ranks; }
-
 std::unique_ptr<Transport> closed_form(const Job& job, const Communicator& communicator, LatencyFactor factor) {
   return std::make_unique<ClosedFormTransport>([&job, communicator, factor = std::move(factor)](const Movement& movement) {
     CollectiveTime time = std::visit(
@@ -66,13 +63,13 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
       passes_(job.profile),
       runs_ahead_(job.run_ahead && !layer_by_layer() &&
                   std::none_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.rules.is_partial(); })),
-      recorder_(simulated_workers(job), job.shown_workers, job.profile.compute()),
+      recorder_(job.simulated(), job.shown_workers, job.profile.compute()),
       peers_(
-          simulated_workers(job),
+          job.simulated(),
           [&job](const PeerLinks::Message& message) { return job.message(message.from, message.to, message.payload->bytes); }, flows,
           recorder_, clock) {
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
-  const auto count = static_cast<std::size_t>(simulated_workers(job));
+  const auto count = static_cast<std::size_t>(job.simulated());
   std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
   std::size_t rows = 0;
   for (const StreamSetup& row : job.streams) {
@@ -195,10 +192,7 @@ std::string JobRun::describe() const {
 }
 
 JobTimeline JobRun::take_timeline() {
-  constexpr Seconds forever(1e250);  // sums over workers and squares of times are numbers, too
-  if (!(*close_ < forever)) {
-    throw SimulationError("an iteration takes longer than any number of seconds can say; a bandwidth is close to 0 or a cost is huge");
-  }
+  Clock::check(*close_);
   if (!(*close_ > *open_))
     throw SimulationError(fmt::format("the measured window is empty: it opened and closed at {:.9g} s", open_->value));
   std::vector<Communicator> communicators;

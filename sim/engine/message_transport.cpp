@@ -1,6 +1,7 @@
 #include "engine/message_transport.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace syncopate {
 
@@ -44,9 +45,8 @@ MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds
     transfer(run, turn, bytes, ready, std::move(ended));
   };
   events.latency = [this, &run](PlanOrder::Turn turn, Bytes bytes) {
-    const Stage& stage = run.collective->plan.stage(turn.stage);
-    const Seconds latency = run.latency_factor * run.collective->path(stage.messages[at(turn.message)], planned_.network()).latency;
-    return stage.reduces ? latency + planned_.gamma() * bytes : latency;
+    const Seconds latency = run.latency_factor * run.collective->way(turn.stage, turn.message).hop.latency;
+    return run.collective->plan().stage(turn.stage).reduces ? latency + planned_.gamma() * bytes : latency;
   };
   events.ended = [this, ticket = movement.ticket](int lane, Seconds end) { lane_ended(ticket, lane, end); };
   run.run = std::make_unique<PlanRun>(order_of(*run.collective), movement.bytes, std::move(events), clock_);
@@ -56,23 +56,18 @@ MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds
 const PlanOrder& MessageTransport::order_of(const PlannedCollective& collective) {
   const auto found = orders_.find(&collective);
   if (found != orders_.end()) return found->second;
-  return orders_.try_emplace(&collective, lanes_ == 1 ? fold(collective.plan) : collective.plan).first->second;
-}
-
-bool MessageTransport::can_share(const PlannedCollective& collective, const Message& message) const {
-  const std::vector<std::size_t>& links = collective.path(message, planned_.network()).links;
-  return std::any_of(links.begin(), links.end(), [&](std::size_t link) { return collective.shares[link]; });
+  return orders_.try_emplace(&collective, lanes_ == 1 ? fold(collective.plan()) : collective.plan()).first->second;
 }
 
 void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, Seconds ready, std::function<void(Seconds)> ended) {
-  const PlannedCollective& collective = *run.collective;
-  const Stage& stage = collective.plan.stage(turn.stage);
+  const PlannedCollective::Way& way = run.collective->way(turn.stage, turn.message);
+  const Stage& stage = run.collective->plan().stage(turn.stage);
   const Message& message = stage.messages[at(turn.message)];
-  const bool may_meet_others = !options_.shortcuts || !options_.is_alone || options_.overlaps || can_share(collective, message);
+  const bool may_meet_others = !options_.shortcuts || !options_.is_alone || options_.overlaps || way.can_share;
   if (flows_ != nullptr && may_meet_others) {
     return flows_->start(communicator_.rank(message.from), communicator_.rank(message.to), bytes, std::move(ended));
   }
-  const Seconds duration = collective.path(message, planned_.network()).hop().beta * bytes;
+  const Seconds duration = way.hop.beta * bytes;
   if (channels_) {
     const auto port = [&](int rank) { return at(lanes_ == 1 ? 0 : rank) + (stage.inside ? at(lanes_) : 0); };
     return channels_->send(run.movement.ticket, port(message.from), port(message.to), ready, duration, std::move(ended));

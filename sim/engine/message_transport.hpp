@@ -53,7 +53,6 @@ class MessageTransport : public Transport {
   void transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, Seconds ready, std::function<void(Seconds)> ended);
   void lane_ended(Ticket ticket, int lane, Seconds now);
   const PlanOrder& order_of(const PlannedCollective& collective);
-  bool can_share(const PlannedCollective& collective, const Message& message) const;
 
   int lanes_;
   Communicator communicator_;

@@ -234,6 +234,9 @@ void ParameterServer::end(int client, std::size_t index, Seconds now) {
 
 const ParameterServer::Request* ParameterServer::find(int client, std::size_t index) const {
   const Client& state = clients_[static_cast<std::size_t>(client)];
+  if (index >= state.forgotten + state.requests.size()) {
+    throw SimulationError(fmt::format("rank {} waits for message {} to the servers, which it has not posted", client, index));
+  }
   return index < state.forgotten ? nullptr : &state.requests[index - state.forgotten];
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/errors.hpp"
+
 namespace syncopate {
 
 PeerLinks::PeerLinks(int workers, Time time, Flows* flows, Recorder& recorder, Clock& clock)
@@ -18,6 +20,9 @@ PeerLinks::PeerLinks(int workers, Time time, Flows* flows, Recorder& recorder, C
 
 void PeerLinks::send(Message message) {
   const int from = message.from;
+  if (message.to < 0 || (message.to >= static_cast<int>(inboxes_.size()) && inboxes_.size() > 1)) {
+    throw SimulationError(fmt::format("rank {} sends to rank {}, which there is not", from, message.to));
+  }
   if (flows_ == nullptr) {
     Seconds& free = free_[worker(from)];
     message.start = std::max(message.posted, free);
@@ -49,7 +54,10 @@ void PeerLinks::move_next(int from, Seconds now) {
 void PeerLinks::deliver(const Message& message) {
   recorder_.transfer(message.from, TransferSpan::Kind::send, message.round, {message.start, message.arrival}, message.payload, message.to);
   Inbox& inbox = inboxes_[worker(message.to)];
-  inbox.messages[message.round] = message;
+  if (!inbox.messages.try_emplace(message.round, message).second) {
+    throw SimulationError(fmt::format("rank {} gets two messages of round {}, the second one from rank {}; a round is one message to each",
+                                      message.to, message.round, message.from));
+  }
   if (inbox.waiter != nullptr && inbox.awaited_round == message.round) {
     std::exchange(inbox.waiter, nullptr)->complete(message.arrival);
   }

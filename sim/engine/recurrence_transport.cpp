@@ -22,11 +22,11 @@ void RecurrenceTransport::foresee(const Movement& movement, std::span<const Seco
   const double latency_factor = latency_factor_(movement.ticket);
   PlannedCollective& collective = planned_(movement.operation, communicator_, movement.bytes);
   if (lanes_ == 1) {
-    ends.front() = starts.front() + collective.times.from_equal_starts(movement.bytes, latency_factor);
+    ends.front() = starts.front() + collective.times().from_equal_starts(movement.bytes, latency_factor);
     return;
   }
   if (!shortcuts_) {
-    collective.times(movement.bytes, latency_factor, starts, ends);
+    collective.times()(movement.bytes, latency_factor, starts, ends);
     return;
   }
   const Seconds first = *std::min_element(starts.begin(), starts.end());
@@ -38,7 +38,7 @@ void RecurrenceTransport::foresee(const Movement& movement, std::span<const Seco
     Known& found = known.emplace_back(Known{latency_factor, {starts.begin(), starts.end()}, {}});
     for (Seconds& start : found.starts) start -= first;
     found.ends.resize(found.starts.size());
-    collective.times(movement.bytes, latency_factor, found.starts, found.ends);
+    collective.times()(movement.bytes, latency_factor, found.starts, found.ends);
     same = &found;
   }
   for (std::size_t lane = 0; lane < ends.size(); ++lane) ends[lane] = first + same->ends[lane];

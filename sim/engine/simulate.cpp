@@ -8,6 +8,7 @@
 #include <simgrid/version.h>
 
 #include "base/errors.hpp"
+#include "base/processes.hpp"
 #include "cluster/simgrid.hpp"
 #include "engine/clock.hpp"
 #include "engine/flows.hpp"
@@ -19,39 +20,47 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-/// Every actor's stack takes two memory mappings, of which Linux allows a process 65,530 (vm.max_map_count).
-constexpr int most_actors = 30'000;
+/// Throws SimulationError when memory is too small for so many workers.
+void check_memory(double workers) {
+  constexpr double per_worker = 15e3;  // two pages of a stack, the worker and what it records of some ten steps
+  const Bytes needed(per_worker * workers);
+  const Bytes available = available_memory();
+  if (needed <= available) return;
+  throw SimulationError(
+      fmt::format("{} workers would have to be simulated one by one, which takes about {:.0f} GB of memory, of which {:.1f} GB are "
+                  "available; use fewer nodes, or leave out what makes them unequal (equal workers are simulated as one, where a schedule "
+                  "waits for all of them)",
+                  workers, needed.value / 1e9, available.value / 1e9));
+}
+
+/// Actor::kill_all() looks for each of them in the list of those that it has told, which takes long if that is not emptied.
+void end_other_actors() {
+  constexpr int at_once = 1024;
+  int ended = 0;
+  for (const s4u::ActorPtr& actor : simgrid_engine().get_all_actors()) {
+    if (actor.get() == s4u::Actor::self()) continue;
+    actor->kill();
+    if (++ended % at_once == 0) s4u::this_actor::yield();
+  }
+}
 
 }  // namespace
 
 std::string simgrid_version() { return fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR); }
 
-std::string_view to_string(Fidelity fidelity) {
-  switch (fidelity) {
-    case Fidelity::alpha_beta: return "alpha-beta";
-    case Fidelity::per_message: return "per-message";
-    case Fidelity::flow: return "flow";
-  }
-  return "?";
-}
-
 Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   s4u::Engine& engine = simgrid_engine();
+  int simulated = 0;
+  for (const Job& job : jobs) simulated += job.simulated();
+  check_memory(simulated);
   Clock clock;
   const auto by_flows = [](const Job& job) { return std::holds_alternative<PerFlow>(job.model); };
   const auto flows = std::any_of(jobs.begin(), jobs.end(), by_flows) ? std::make_unique<Flows>(network, clock) : nullptr;
   std::vector<std::unique_ptr<JobRun>> runs;
-  int simulated = 0;
   for (const Job& job : jobs) {
     runs.push_back(std::make_unique<JobRun>(job, network, by_flows(job) ? flows.get() : nullptr, jobs.size() == 1, clock));
-    simulated += runs.back()->simulated();
   }
-  if (simulated > most_actors) {
-    throw SimulationError(
-        fmt::format("{} workers would have to be simulated one by one, and at most {} can be; use fewer nodes, or leave out what makes "
-                    "them unequal (equal workers are simulated as one, where a schedule waits for all of them)",
-                    simulated, most_actors));
-  }
+  make_room_for_actors(simulated);
   for (const auto& run : runs) {
     for (int rank = 0; rank < run->simulated(); ++rank) {
       s4u::Actor::create("worker", simgrid_home(), [&run = *run, &runs, &clock, rank] {
@@ -59,7 +68,7 @@ Timeline simulate(const std::vector<Job>& jobs, Network& network) {
         const auto over = [](const auto& other) { return other->finished(); };
         if (!run.failure() && !std::all_of(runs.begin(), runs.end(), over)) return;
         clock.stop();
-        s4u::Actor::kill_all();
+        end_other_actors();
       });
     }
   }

@@ -3,13 +3,11 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "cluster/network.hpp"
 #include "cluster/planned.hpp"
-#include "engine/fidelity.hpp"
 #include "engine/speed.hpp"
 #include "engine/worker.hpp"
 #include "timeline/timeline.hpp"
@@ -60,6 +58,9 @@ struct Job {
   bool run_ahead = true;    ///< workers may run ahead of SimGrid's clock within a step
   bool shortcuts = true;    ///< what is known from before is not simulated again
   int shown_workers = 0;    ///< the first workers, for which per-layer spans are kept
+
+  /// Workers: one stands for all of the job's ranks, or each for itself.
+  int simulated() const { return lockstep ? 1 : ranks; }
 };
 
 /// Runs the jobs until every worker has finished the step in which the measured window closed; what is in

@@ -220,11 +220,14 @@ void Stream::wake(Entry& entry, std::size_t lane) {
   entry.waiters.erase(waiter);
 }
 
+void Stream::check_posted(int rank, Ticket ticket) const {
+  if (ticket < next_[poster(rank)]) return;
+  throw SimulationError(fmt::format("rank {} waits for collective {} of stream {}, which it has not posted", rank, ticket, index_));
+}
+
 Seconds Stream::wait(int rank, Ticket ticket) {
   const std::size_t poster = this->poster(rank);
-  if (ticket >= next_[poster]) {
-    throw SimulationError(fmt::format("rank {} waits for collective {} of stream {}, which it has not posted", rank, ticket, index_));
-  }
+  check_posted(rank, ticket);
   if (!has_entry(ticket)) return Seconds(0);
   Entry& its = entry(ticket);
   const Seconds end = its.ends[lane(poster)];
@@ -239,6 +242,7 @@ Seconds Stream::wait(int rank, Ticket ticket) {
 }
 
 bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
+  check_posted(rank, ticket);
   return !has_entry(ticket) || entry(ticket).ends[lane(poster(rank))] <= time * (1.0 + rounding);
 }
 

@@ -44,7 +44,7 @@ class Stream {
   /// same position.
   Ticket post(int rank, const Post& post, Seconds at);
 
-  /// Whether the collective has ended for the rank at `time`, the clock's; one that ends exactly then has.
+  /// Whether the collective has ended for the rank at `time`, the clock's; one that ends exactly then has. Throws as wait() does.
   bool has_ended(int rank, Ticket ticket, Seconds time) const;
 
   /// Blocks the calling actor until the collective has ended for it; returns when that was, which may lie in the past.
@@ -99,6 +99,8 @@ class Stream {
     const bool same_round = first.round == post.round || rules_.is_partial();
     return same_payload && same_round && first.operation == post.operation && first.priority == post.priority;
   }
+  /// Throws SimulationError when the rank has not posted it.
+  void check_posted(int rank, Ticket ticket) const;
   void check_operation(int rank, const Post& post) const;
   [[noreturn]] void fail_for_disagreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const;
 

@@ -191,9 +191,9 @@ Speed read_workers(const Field& field, int ranks) {
   return speed;
 }
 
-int whole_cycles(std::int64_t steps, int cycle) { return static_cast<int>((steps + cycle - 1) / cycle * cycle); }
+std::int64_t whole_cycles(std::int64_t steps, int cycle) { return (steps + cycle - 1) / cycle * cycle; }
 
-void read_iterations(const std::optional<Field>& field, Scenario& scenario) {
+void read_iterations(const std::optional<Field>& field, const Field& schedule, Scenario& scenario) {
   std::int64_t warmup = scenario.warmup;
   std::int64_t measured = scenario.measured;
   if (field) {
@@ -202,8 +202,16 @@ void read_iterations(const std::optional<Field>& field, Scenario& scenario) {
     if (const auto value = fields.find("measured")) measured = value->integer(1, most_iterations);
     fields.finish();
   }
-  scenario.warmup = whole_cycles(warmup, scenario.schedule.pace.cycle);
-  scenario.measured = whole_cycles(measured, scenario.schedule.pace.cycle);
+  const int cycle = scenario.schedule.pace.cycle;
+  for (const std::int64_t steps : {warmup, measured}) {
+    if (whole_cycles(steps, cycle) <= most_iterations) continue;
+    schedule.fail_because(
+        fmt::format("its pattern repeats every {} steps, of which warm-up and measured ones are multiples: {} steps are over {}; "
+                    "use numbers with a smaller common multiple",
+                    cycle, whole_cycles(steps, cycle), most_iterations));
+  }
+  scenario.warmup = static_cast<int>(whole_cycles(warmup, cycle));
+  scenario.measured = static_cast<int>(whole_cycles(measured, cycle));
 }
 
 }  // namespace
@@ -252,7 +260,7 @@ Scenario read_scenario(const Document& document, Library& library) {
   check_fidelity(scenario, fidelity, all_reduce, fields.at("schedule"));
   check_places(scenario, document);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
-  read_iterations(fields.find("iterations"), scenario);
+  read_iterations(fields.find("iterations"), fields.at("schedule"), scenario);
   constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
   if (const auto seed = fields.find("seed")) scenario.speed.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));
   fields.find("sweep");

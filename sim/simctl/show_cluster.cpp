@@ -37,7 +37,7 @@ class MessageTimes {
 
   Seconds of(const Algorithm& algorithm) {
     PlannedCollectives planned(cluster_, {&algorithm, std::string(algorithm.name), false, Bytes(0)}, network_, cluster_.gpus_per_node);
-    return planned(Operation::all_reduce, Communicator(cluster_.workers()), bytes_).times.from_equal_starts(bytes_);
+    return planned(Operation::all_reduce, Communicator(cluster_.workers()), bytes_).times().from_equal_starts(bytes_);
   }
 
  private:

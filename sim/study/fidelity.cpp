@@ -21,10 +21,6 @@ constexpr double most_seconds_unasked = 600.0;
 /// Collectives in flight whose messages take turns, one by one, take about a microsecond each.
 constexpr double most_turns = 1e8;
 
-bool can_share(const PlannedCollective& collective) {
-  return std::any_of(collective.shares.begin(), collective.shares.end(), [](bool shares) { return shares; });
-}
-
 /// Any two messages from peer to peer, each stage being a step.
 bool peers_share(const PeerTraffic& peers, Setup& setup) {
   const int ranks = setup.ranks();
@@ -34,7 +30,7 @@ bool peers_share(const PeerTraffic& peers, Setup& setup) {
     for (int rank = 0; rank < ranks; ++rank) stage.messages.push_back({rank, peers.to(rank, step, ranks)});
     plan.steps.emplace_back(std::move(stage));
   }
-  return can_share(PlannedCollective(std::move(plan), Communicator(ranks), setup.network(), SecondsPerByte(0)));
+  return PlannedCollective(std::move(plan), Communicator(ranks), setup.network(), SecondsPerByte(0)).can_share();
 }
 
 /// Two groups' collectives cross a link. Makes no plans where there is one group only.
@@ -43,10 +39,10 @@ bool groups_share(Setup& setup) {
     return false;
   std::vector<const Communicator*> on;  // by link
   for (const Setup::Collective& one : setup.collectives()) {
-    const PlannedCollective& planned = setup.planned()(one.operation, one.communicator, setup.profile().bytes());
-    on.resize(std::max(on.size(), planned.loads.size()));
-    for (std::size_t link = 0; link < planned.loads.size(); ++link) {
-      if (planned.loads[link] == 0.0) continue;
+    const std::vector<double>& loads = setup.planned()(one.operation, one.communicator, setup.profile().bytes()).loads();
+    on.resize(std::max(on.size(), loads.size()));
+    for (std::size_t link = 0; link < loads.size(); ++link) {
+      if (loads[link] == 0.0) continue;
       if (on[link] != nullptr && *on[link] != one.communicator) return true;
       on[link] = &one.communicator;
     }
@@ -65,7 +61,7 @@ bool can_share(Setup& setup) {
   if (traffic.peers && !is_star && peers_share(*traffic.peers, setup)) return true;
   if (streams_meet(setup)) return true;
   return std::any_of(setup.collectives().begin(), setup.collectives().end(), [&](const Setup::Collective& one) {
-    return can_share(setup.planned()(one.operation, one.communicator, setup.profile().bytes()));
+    return setup.planned()(one.operation, one.communicator, setup.profile().bytes()).can_share();
   });
 }
 
@@ -74,7 +70,8 @@ double count_messages(Setup& setup) {
   const Schedule& schedule = setup.scenario().schedule;
   if (!setup.network().knows_its_paths()) setup.network().build();  // before a simulation runs
   const bool repeats = setup.options().shortcuts && setup.scenario().speed.uniform() && schedule.pace.waits_for_all &&
-                       setup.scenario().cluster.latency_cv == 0.0 && !setup.scenario().channels && setup.streams().size() == 1;
+                       setup.scenario().cluster.latency_cv == 0.0 && !setup.overlaps_collectives() && setup.streams().size() == 1 &&
+                       setup.streams().front().groups.size() == 1;
   const std::string counted = in_another_process([&] {
     Job job = setup.job(Fidelity::alpha_beta);
     job.lockstep = setup.moves_in_lockstep(Fidelity::alpha_beta);
@@ -86,7 +83,7 @@ double count_messages(Setup& setup) {
     for (const CollectiveSpan& span : run.collectives) {
       if (!repeats || seen.insert({span.operation, span.stream, span.payload->bytes}).second) {
         const Communicator& communicator = run.streams[static_cast<std::size_t>(span.stream)];
-        messages += count_messages(setup.planned()(span.operation, communicator, span.payload->bytes).plan);
+        messages += count_messages(setup.planned()(span.operation, communicator, span.payload->bytes).plan());
       }
     }
     double posts = 0.0;

@@ -36,7 +36,8 @@ void add_collectives(const JobTimeline& timeline, PlannedCollectives& planned, L
     moved[&collective] += timeline.window.share({span.start, span.end}) * span.payload->bytes;
   }
   for (const auto& [collective, data] : moved) {
-    for (std::size_t link = 0; link < collective->loads.size(); ++link) loads.add(link, collective->loads[link] * data);
+    const std::vector<double>& shares = collective->loads();
+    for (std::size_t link = 0; link < shares.size(); ++link) loads.add(link, shares[link] * data);
   }
 }
 
@@ -66,18 +67,30 @@ std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, Setup& setup, s
   if (!timeline.server_traffic.empty()) add_server_traffic(timeline, setup.ranks(), setup.server_ranks(), loads);
   add_peer_traffic(timeline, setup.ranks(), loads);
 
+  struct Busy {
+    std::size_t link;
+    double utilisation;
+  };
   const Seconds window = timeline.window.close - timeline.window.open;
-  std::vector<LinkLoad> links;
+  std::vector<Busy> busy;
   for (std::size_t link = 0; link < loads.bytes().size(); ++link) {
     const Bytes bytes = loads.bytes()[link];
-    if (bytes == Bytes(0)) continue;
-    const NetworkLink& its = setup.network().links()[link];
-    links.push_back({its.name, its.bandwidth, bytes, bytes / (its.bandwidth * window)});
+    if (bytes != Bytes(0)) busy.push_back({link, bytes / (setup.network().bandwidth(link) * window)});
   }
+  std::sort(busy.begin(), busy.end(), [](const Busy& a, const Busy& b) { return a.utilisation > b.utilisation; });
   // A rounding error does not make one link busier than another.
-  std::stable_sort(links.begin(), links.end(),
-                   [](const LinkLoad& a, const LinkLoad& b) { return a.utilisation > b.utilisation * (1.0 + 1e-9); });
-  links.resize(std::min(links.size(), most));
+  for (auto first = busy.begin(); first != busy.end() && first < busy.begin() + static_cast<std::ptrdiff_t>(most);) {
+    const double least = first->utilisation * (1.0 - 1e-9);
+    const auto last = std::find_if(first, busy.end(), [&](const Busy& one) { return one.utilisation < least; });
+    std::sort(first, last, [](const Busy& a, const Busy& b) { return a.link < b.link; });
+    first = last;
+  }
+  busy.resize(std::min(busy.size(), most));
+  std::vector<LinkLoad> links;
+  for (const Busy& one : busy) {
+    const NetworkLink its = setup.network().link(one.link);
+    links.push_back({its.name, its.bandwidth, loads.bytes()[one.link], one.utilisation});
+  }
   return links;
 }
 

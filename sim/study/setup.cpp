@@ -34,7 +34,8 @@ Setup::Setup(const Scenario& scenario, const PointOptions& options)
       ranks_(scenario.cluster.workers() / gpus_per_rank_),
       ranks_per_node_(scenario.cluster.gpus_per_node / gpus_per_rank_),
       region_order_(fastest_region_order(scenario.cluster, profile_.bytes())),
-      network_(scenario.cluster, ranks_per_node_, servers_with_nodes(scenario.schedule.traffic), region_order_, ranks_ * profile_.bytes()),
+      network_(scenario.cluster, ranks_per_node_, servers_with_nodes(scenario.schedule.traffic), region_order_,
+               ranks_ * scenario.schedule.traffic.most_models * profile_.bytes()),
       planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
   if (scenario.cluster.workers() == 1) return;  // nobody to communicate with
   const RankPlaces places = {ranks_, ranks_per_node_, regions_of_nodes(scenario.cluster, region_order_)};
@@ -72,7 +73,7 @@ bool Setup::moves_in_lockstep(Fidelity fidelity) {
   if (fidelity == Fidelity::flow) return false;
   if (!schedule.traffic.has_collectives()) return network_.is_star();
   return std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& one) {
-    return planned_(one.operation, one.communicator, profile_.bytes()).times.in_lockstep();
+    return planned_(one.operation, one.communicator, profile_.bytes()).times().in_lockstep();
   });
 }
 
@@ -94,7 +95,7 @@ NetworkModel Setup::model(Fidelity fidelity) {
 
 CollectiveTime Setup::message_time(int from, int to, Bytes bytes) {
   const bool has_path = network_.knows_its_paths() || network_.is_built();
-  const Hop hop = has_path ? network_.path(from, to).hop() : scenario_.cluster.link.hop();
+  const Hop hop = has_path ? network_.hop(from, to) : scenario_.cluster.link.hop();
   return {hop.latency, hop.beta * bytes};
 }
 
@@ -137,7 +138,7 @@ CostLine Setup::all_reduce_line(Fidelity fidelity) {
         .all_reduce_line(bytes);
   }
   const CollectiveTime of_no_bytes = planned_.time(Operation::all_reduce, everybody, Bytes(0));
-  Seconds all = planned_(Operation::all_reduce, everybody, bytes).times.from_equal_starts(bytes);
+  Seconds all = planned_(Operation::all_reduce, everybody, bytes).times().from_equal_starts(bytes);
   if (fidelity == Fidelity::flow) {
     Job once;
     once.profile = {.layers = {}, .gradients = profile_.gradients, .forward = Seconds(0), .backward = Seconds(0), .update = Seconds(0)};

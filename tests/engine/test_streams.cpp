@@ -10,6 +10,7 @@
 #include "base/errors.hpp"
 #include "base/processes.hpp"
 #include "cluster/alpha_beta.hpp"
+#include "engine/fidelity.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
 

@@ -305,11 +305,11 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
   TEST_CASE("the double tree: its true cost is about 2 beta, above the bound of any all-reduce") {
     for (const int ranks : {2, 3, 8, 16, 33, 64, 256, 1000}) {
       CAPTURE(ranks);
-      const Plan plan = double_binary_tree_plan(Operation::all_reduce, ranks, double_tree_chunks(ranks, Bytes(1e9), Bytes(0)));
+      const Plan plan = double_binary_tree_plan(Operation::all_reduce, ranks, double_tree_chunks(ranks, Bytes(1e9), {}));
       const double transfer = seconds(plan, 0.0, beta, 0.0, 1e9);
       CHECK(transfer >= 2.0 * (ranks - 1) / ranks * beta * 1e9 * (1.0 - 1e-12));
       CHECK(transfer <= 2.25 * beta * 1e9);
-      const Plan whole = double_binary_tree_plan(Operation::all_reduce, ranks, double_tree_chunks(ranks, Bytes(0), Bytes(0)));
+      const Plan whole = double_binary_tree_plan(Operation::all_reduce, ranks, double_tree_chunks(ranks, Bytes(0), {}));
       const double latency = seconds(whole, alpha, beta, 0.0, 0.0);
       CHECK(latency <= 2.0 * std::ceil(std::log2(ranks + 1)) * alpha * (1.0 + 1e-12));
     }
@@ -319,14 +319,17 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
     for (const double latency : {1e-4, 1e-3, 1e-2, 1e-1}) {
       for (const int ranks : {4, 16, 64}) {
         for (const double size : {1e6, 1e7, 1e8}) {
-          CAPTURE(latency);
-          CAPTURE(ranks);
-          CAPTURE(size);
-          const auto time = [&](int chunks) {
-            return seconds(double_binary_tree_plan(Operation::all_reduce, ranks, chunks), latency, beta, 0.0, size);
-          };
-          const double chosen = time(double_tree_chunks(ranks, Bytes(size), Bytes(latency / beta)));
-          for (int chunks = 1; chunks * double(256 << 10) < size; chunks *= 2) CHECK(chosen <= 1.15 * time(chunks));
+          for (const double reduction : {0.0, 0.3, 1.25}) {
+            CAPTURE(latency);
+            CAPTURE(ranks);
+            CAPTURE(size);
+            CAPTURE(reduction);
+            const auto time = [&](int chunks) {
+              return seconds(double_binary_tree_plan(Operation::all_reduce, ranks, chunks), latency, beta, reduction * beta, size);
+            };
+            const double chosen = time(double_tree_chunks(ranks, Bytes(size), {Bytes(latency / beta), reduction}));
+            for (int chunks = 1; chunks * double(256 << 10) < size; chunks *= 2) CHECK(chosen <= 1.15 * time(chunks));
+          }
         }
       }
     }
