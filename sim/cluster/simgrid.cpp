@@ -12,7 +12,16 @@ namespace syncopate {
 
 namespace s4u = simgrid::s4u;
 
+namespace {
+
+bool in_use = false;
+
+}  // namespace
+
+bool is_simgrid_in_use() { return in_use; }
+
 s4u::Engine& simgrid_engine() {
+  in_use = true;
   static const auto engine = [] {
   // Address sanitiser needs threads: it takes SimGrid's own context switches for stack overflows.
 #ifdef SYNCOPATE_THREAD_CONTEXTS

@@ -13,6 +13,9 @@ namespace syncopate {
 /// SimGrid's engine, with exact settings and quiet; made at the first call. Its clock is global to the process.
 simgrid::s4u::Engine& simgrid_engine();
 
+/// simgrid_engine() has been called: SimGrid's clock, which is global to the process, may have moved.
+bool is_simgrid_in_use();
+
 /// So many actors can then be created.
 void make_room_for_actors(int count);
 

@@ -1,74 +1,96 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include <cstdint>
+#include <functional>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u/Actor.hpp>
-#include <simgrid/s4u/Engine.hpp>
-#include <utility>
+#include <vector>
 
-#include "base/errors.hpp"
 #include "base/units.hpp"
 
 namespace syncopate {
 
-/// SimGrid's clock, and the timers of a simulation on it. It adds up differences, so that it may be a rounding error off the times that
-/// we compute; those rule.
+/// What SimGrid does in a simulation: nothing, where there is one worker only, which then runs on the caller's stack; it runs workers as
+/// actors; it also moves flows.
+enum class SimGridPart { nothing, actors, flows };
+
+/// Nothing is to happen any more, and the only worker waits.
+struct Deadlock {};
+
+/// The clock of a simulation, and what is to happen on it. Where SimGrid moves flows, it is SimGrid's own; that adds up differences, so
+/// that it may be a rounding error off the times that we compute; those rule. Else the clock goes on from event to event by itself until
+/// one of them lets a worker go on.
 class Clock {
  public:
-  using Timer = simgrid::kernel::timer::Timer;
-
-  Clock() = default;
+  explicit Clock(SimGridPart simgrid) : simgrid_(simgrid) {}
   Clock(const Clock&) = delete;
   Clock& operator=(const Clock&) = delete;
 
-  static Seconds now() { return Seconds(simgrid::s4u::Engine::get_clock()); }
+  Seconds now() const;
 
   /// Throws SimulationError when a time is beyond what sums over workers and squares of times can be.
-  static void check(Seconds time) {
-    constexpr Seconds forever(1e250);
-    if (time < forever) return;
-    throw SimulationError("an iteration takes longer than any number of seconds can say; a bandwidth is close to 0 or a cost is huge");
-  }
+  static void check(Seconds time);
 
-  /// Calls `function` when the clock reaches `time`, at once when a rounding error has carried it past that. Calls at the same time
-  /// come in no particular order.
-  template <class Function>
-  Timer* at(Seconds time, Function function) {
-    return set(std::max(time, now()).value, std::move(function));
-  }
+  /// Calls `function` when the clock reaches `time`, at once when a rounding error has carried it past that; in the order of these calls
+  /// where times are equal.
+  void at(Seconds time, std::function<void()> function);
 
   /// Calls `function` when everything of the clock's instant `time` has happened.
-  template <class Function>
-  void after(Seconds time, Function function) {
-    set(std::nextafter(std::max(time, now()).value, std::numeric_limits<double>::infinity()), std::move(function));
-  }
+  void after(Seconds time, std::function<void()> function);
 
-  /// The run is over, its actors are gone: timers that are still set do nothing any more.
-  void stop() { is_stopped_ = true; }
+  /// Other workers that can go on at this instant do.
+  void let_others_run() const;
+
+  // For Completion.
+
+  bool has_actors() const { return simgrid_ != SimGridPart::nothing; }
+  /// An actor is about to go on: it comes before what is to happen later.
+  void let_actor_run() { actor_goes_on_ = true; }
+  /// Without actors: lets time pass until `is_over`. Throws Deadlock when that never comes.
+  void run_until(const bool& is_over);
+
+  /// The run is over, its actors are gone: nothing happens any more.
+  void stop();
 
  private:
-  template <class Function>
-  Timer* set(double time, Function function) {
-    check(Seconds(time));
-    return Timer::set(time, [this, function = std::move(function)]() mutable {
-      if (!is_stopped_) function();
-    });
-  }
+  struct Event {
+    Seconds time;
+    std::uint64_t number = 0;
+    std::size_t function = 0;  ///< its index
 
+    /// For a heap with the next event on top.
+    bool operator<(const Event& other) const { return time != other.time ? time > other.time : number > other.number; }
+  };
+
+  void add(Seconds time, std::function<void()> function);
+  void set_timer();
+  void run();
+  void run_events(Seconds instant);
+  bool moves_flows() const { return simgrid_ == SimGridPart::flows; }
+
+  SimGridPart simgrid_;
   bool is_stopped_ = false;
+  bool is_running_ = false;
+  bool actor_goes_on_ = false;
+  Seconds now_;  ///< without flows
+  std::uint64_t events_ = 0;
+  std::vector<Event> queue_;  ///< a heap
+  std::vector<std::function<void()>> functions_;
+  std::vector<std::size_t> unused_;                 ///< of these
+  simgrid::kernel::timer::Timer* timer_ = nullptr;  ///< SimGrid's, at the next event
+  Seconds timer_at_;
 };
 
 /// What one actor waits for: the only place where an actor is suspended. Lives on the actor's stack.
 class Completion {
  public:
-  Completion() = default;
+  explicit Completion(Clock& clock) : clock_(clock) {}
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
 
   /// Blocks the calling actor until complete() is called; returns the time given there.
   Seconds wait() {
+    if (!is_complete_ && !clock_.has_actors()) clock_.run_until(is_complete_);
     if (!is_complete_) {
       actor_ = simgrid::s4u::Actor::self();
       simgrid::s4u::this_actor::suspend();
@@ -80,10 +102,13 @@ class Completion {
   void complete(Seconds end) {
     end_ = end;
     is_complete_ = true;
-    if (actor_) actor_->resume();
+    if (!actor_) return;
+    clock_.let_actor_run();
+    actor_->resume();
   }
 
  private:
+  Clock& clock_;
   simgrid::s4u::ActorPtr actor_;
   Seconds end_;
   bool is_complete_ = false;

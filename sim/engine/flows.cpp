@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <simgrid/s4u/Link.hpp>
 
 #include "base/errors.hpp"
 
@@ -37,7 +38,7 @@ void Flows::start(int from, int to, Bytes bytes, Ended ended) {
   constexpr double most_units = 0x1p63;
   if (units > most_units) throw SimulationError(fmt::format("a message of {} bytes is longer than any that was expected", bytes.value));
   if (units < 1.0) {
-    clock_.at(Clock::now(), [ended = std::move(ended), now = Clock::now()] { ended(now); });
+    clock_.at(clock_.now(), [ended = std::move(ended), now = clock_.now()] { ended(now); });
     return;
   }
   if (unused_.empty()) {
@@ -77,14 +78,14 @@ void Flows::change(const Network::Change& change) {
 
 void Flows::note_end(std::size_t flow) {
   ended_.push_back(flow);
-  if (ended_.size() == 1) clock_.at(Clock::now(), [this] { tell(); });
+  if (ended_.size() == 1) clock_.at(clock_.now(), [this] { tell(); });
 }
 
 void Flows::tell() {
   std::vector<std::size_t> ended;
   ended.swap(ended_);
   std::sort(ended.begin(), ended.end(), [this](std::size_t a, std::size_t b) { return flows_[a].number < flows_[b].number; });
-  const Seconds now = Clock::now();
+  const Seconds now = clock_.now();
   for (const std::size_t index : ended) {
     const Ended tell = std::move(flows_[index].ended);
     flows_[index] = {};

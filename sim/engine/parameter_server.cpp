@@ -243,7 +243,7 @@ const ParameterServer::Request* ParameterServer::find(int client, std::size_t in
 Seconds ParameterServer::wait(int client, Exchange exchange) {
   const Request* pending = find(client, exchange.index);
   if (pending == nullptr || pending->ended) return Seconds(0);
-  Completion completion;
+  Completion completion(clock_);
   request(client, exchange.index).waiter = &completion;
   return completion.wait();
 }
@@ -290,7 +290,7 @@ std::string ParameterServer::describe_waits() const {
 void ParameterServer::cut_off() {
   for (int client = 0; client < static_cast<int>(clients_.size()); ++client) {
     for (const Channel* channel : {&client_at(client).up, &client_at(client).down}) {
-      if (channel->moving) recorder_.cut_off(client, channel->kind, {channel->since, Clock::now()});
+      if (channel->moving) recorder_.cut_off(client, channel->kind, {channel->since, clock_.now()});
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/queue.hpp"
 #include "collective/payload.hpp"
 #include "engine/clock.hpp"
 #include "engine/flows.hpp"
@@ -62,7 +63,7 @@ class ParameterServer {
   };
   /// A transfer at a time, first come first served.
   struct Channel {
-    std::deque<std::size_t> queue;  ///< indices of requests
+    Queue<std::size_t> queue;  ///< indices of requests
     bool occupied = false;
     Seconds free;   ///< when it became free
     Seconds since;  ///< start of the transfer under way
@@ -70,7 +71,7 @@ class ParameterServer {
     TransferSpan::Kind kind = TransferSpan::Kind::push;  ///< of what moves
   };
   struct Client {
-    std::deque<Request> requests;  ///< those that have not ended, and ended ones behind them
+    Queue<Request> requests;  ///< those that have not ended, and ended ones behind them
     std::size_t forgotten = 0;
     std::size_t aggregates = 0;
     Channel up;

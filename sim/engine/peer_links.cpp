@@ -66,7 +66,7 @@ void PeerLinks::deliver(const Message& message) {
 PeerLinks::Message PeerLinks::receive(int to, int round) {
   Inbox& inbox = inboxes_[worker(to)];
   if (!inbox.messages.contains(round)) {
-    Completion completion;
+    Completion completion(clock_);
     inbox.awaited_round = round;
     inbox.waiter = &completion;
     completion.wait();

@@ -62,13 +62,11 @@ void StarServerLinks::share_out(Seconds now) {
     end = moving ? std::min(end, flows.flows.next_end()) : flows.flows.next_end();
     moving = true;
   }
-  if (timer_ != nullptr) timer_->remove();
-  timer_ = nullptr;
+  const std::uint64_t number = ++awaited_;
   if (!moving) return;
   end = std::max(now, end);
-  timer_ = clock_.at(end, [this, end] {
-    timer_ = nullptr;
-    end_flows(end);
+  clock_.at(end, [this, end, number] {
+    if (number == awaited_) end_flows(end);
   });
 }
 

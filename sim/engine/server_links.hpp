@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -66,7 +67,7 @@ class StarServerLinks : public ServerLinks {
   std::array<Class, 4> classes_;
   std::vector<std::array<bool, 2>> moving_;               ///< per client on a server's node: pushing, pulling
   std::array<std::array<int, 2>, 2> server_states_ = {};  ///< how many of these push and pull
-  Clock::Timer* timer_ = nullptr;                         ///< at the next end of a flow
+  std::uint64_t awaited_ = 0;                             ///< number of the event at the next end of a flow; older ones are void
 };
 
 }  // namespace syncopate

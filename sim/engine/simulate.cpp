@@ -44,23 +44,11 @@ void end_other_actors() {
   }
 }
 
-}  // namespace
-
-std::string simgrid_version() { return fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR); }
-
-Timeline simulate(const std::vector<Job>& jobs, Network& network) {
-  s4u::Engine& engine = simgrid_engine();
-  int simulated = 0;
-  for (const Job& job : jobs) simulated += job.simulated();
-  check_memory(simulated);
-  Clock clock;
-  const auto by_flows = [](const Job& job) { return std::holds_alternative<PerFlow>(job.model); };
-  const auto flows = std::any_of(jobs.begin(), jobs.end(), by_flows) ? std::make_unique<Flows>(network, clock) : nullptr;
-  std::vector<std::unique_ptr<JobRun>> runs;
-  for (const Job& job : jobs) {
-    runs.push_back(std::make_unique<JobRun>(job, network, by_flows(job) ? flows.get() : nullptr, jobs.size() == 1, clock));
-  }
-  make_room_for_actors(simulated);
+/// Runs every worker as an actor; returns who waits for what if the run ends in a deadlock.
+std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, Clock& clock) {
+  int workers = 0;
+  for (const auto& run : runs) workers += run->simulated();
+  make_room_for_actors(workers);
   for (const auto& run : runs) {
     for (int rank = 0; rank < run->simulated(); ++rank) {
       s4u::Actor::create("worker", simgrid_home(), [&run = *run, &runs, &clock, rank] {
@@ -76,12 +64,44 @@ Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   s4u::Engine::on_deadlock_cb([&] {
     for (const auto& run : runs) deadlock += (deadlock.empty() ? "" : "; ") + run->describe();
   });
-  engine.run();
+  simgrid_engine().run();
+  return deadlock;
+}
+
+/// Runs a job's only worker; returns what it waits for if the run ends in a deadlock.
+std::string run_alone(JobRun& run) {
+  try {
+    run.run_worker(0);
+    return "";
+  } catch (const Deadlock&) {
+    return run.describe();
+  }
+}
+
+}  // namespace
+
+std::string simgrid_version() { return fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR); }
+
+Timeline simulate(const std::vector<Job>& jobs, Network& network) {
+  int simulated = 0;
+  for (const Job& job : jobs) simulated += job.simulated();
+  check_memory(simulated);
+  const auto by_flows = [](const Job& job) { return std::holds_alternative<PerFlow>(job.model); };
+  const bool moves_flows = std::any_of(jobs.begin(), jobs.end(), by_flows);
+  Clock clock(moves_flows ? SimGridPart::flows : simulated > 1 ? SimGridPart::actors : SimGridPart::nothing);
+  if (clock.has_actors()) simgrid_engine();
+  const auto flows = moves_flows ? std::make_unique<Flows>(network, clock) : nullptr;
+  std::vector<std::unique_ptr<JobRun>> runs;
+  runs.reserve(jobs.size());
+  for (const Job& job : jobs) {
+    runs.push_back(std::make_unique<JobRun>(job, network, by_flows(job) ? flows.get() : nullptr, jobs.size() == 1, clock));
+  }
+  const std::string deadlock = clock.has_actors() ? run_actors(runs, clock) : run_alone(*runs.front());
 
   Timeline timeline;
   for (const auto& run : runs) {
     if (run->failure()) std::rethrow_exception(run->failure());
-    if (!run->finished()) throw SimulationError(fmt::format("deadlock at {:.9g} s: {}", Clock::now().value, deadlock));
+    if (!run->finished()) throw SimulationError(fmt::format("deadlock at {:.9g} s: {}", clock.now().value, deadlock));
     timeline.push_back(run->take_timeline());
   }
   return timeline;

@@ -62,7 +62,6 @@ Ticket Stream::post(int rank, const Post& post, Seconds at) {
   next_[poster] = ticket + 1;
   if (ticket == end_of_entries()) {
     check_operation(rank, post);
-    if (entries_.full()) entries_.set_capacity(2 * entries_.capacity() + 16);
     entries_.push_back({post, rank});
     entries_.back().ends.assign(lanes_, never);
   } else {
@@ -231,8 +230,8 @@ Seconds Stream::wait(int rank, Ticket ticket) {
   if (!has_entry(ticket)) return Seconds(0);
   Entry& its = entry(ticket);
   const Seconds end = its.ends[lane(poster)];
-  if (its.lanes_ended == lanes_ || end <= Clock::now()) return end;
-  Completion completion;
+  if (its.lanes_ended == lanes_ || end <= clock_.now()) return end;
+  Completion completion(clock_);
   if (foresees_ && lanes_ > 1 && end < never) {
     clock_.at(end, [&completion, end] { completion.complete(end); });
   } else {
@@ -266,7 +265,7 @@ std::vector<CollectiveSpan> Stream::take_spans() {
     for (const Entry& its : entries_) {
       if (its.lanes_started < lanes_ || its.lanes_ended == lanes_) continue;
       const Seconds end = *std::max_element(its.ends.begin(), its.ends.end());
-      spans_.push_back(span_of(its, end < never ? end : std::max(its.start, Clock::now())));
+      spans_.push_back(span_of(its, end < never ? end : std::max(its.start, clock_.now())));
     }
   }
   return std::move(spans_);

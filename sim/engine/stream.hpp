@@ -1,10 +1,10 @@
 #pragma once
 
-#include <boost/circular_buffer.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/queue.hpp"
 #include "collective/communicator.hpp"
 #include "collective/payload.hpp"
 #include "engine/admission.hpp"
@@ -130,15 +130,15 @@ class Stream {
   Clock& clock_;
   std::size_t lanes_;
   bool foresees_;
-  bool goes_on_at_once_;                   ///< where a collective has ended; else what is posted at that instant counts, too
-  int needed_;                             ///< posts that start a collective
-  Admission admission_;                    ///< where nothing is foreseen
-  std::vector<Ticket> next_;               ///< per poster: one beyond the last that it posted
-  Ticket gathering_ = 0;                   ///< where not all ranks take part: the collective that the next post joins
-  boost::circular_buffer<Entry> entries_;  ///< those that have not ended, and ended ones behind them
-  Ticket forgotten_ = 0;                   ///< the first ticket in entries_; all before it have ended
-  std::vector<Seconds> last_ends_;         ///< foreseen: by lane
-  std::vector<Seconds> starts_;            ///< of the collective that is being foreseen
+  bool goes_on_at_once_;            ///< where a collective has ended; else what is posted at that instant counts, too
+  int needed_;                      ///< posts that start a collective
+  Admission admission_;             ///< where nothing is foreseen
+  std::vector<Ticket> next_;        ///< per poster: one beyond the last that it posted
+  Ticket gathering_ = 0;            ///< where not all ranks take part: the collective that the next post joins
+  Queue<Entry> entries_;            ///< those that have not ended, and ended ones behind them
+  Ticket forgotten_ = 0;            ///< the first ticket in entries_; all before it have ended
+  std::vector<Seconds> last_ends_;  ///< foreseen: by lane
+  std::vector<Seconds> starts_;     ///< of the collective that is being foreseen
   std::vector<CollectiveSpan> spans_;
 };
 

@@ -78,7 +78,7 @@ void Worker::begin_layers_until(Pass& pass, Seconds done) {
 double Worker::layer_factor() {
   advance_to(end_of_pause(now_, pauses_));
   meet_clock();
-  simgrid::s4u::this_actor::yield();  // so that whatever others post at this instant counts
+  job_.clock().let_others_run();  // so that whatever others post at this instant counts
   return job_.is_channel_busy(rank_, now_) ? factor_ * (1.0 + job_.job().speed.overlap_slowdown) : factor_;
 }
 
@@ -245,8 +245,8 @@ void Worker::advance_to(Seconds time) {
 }
 
 void Worker::meet_clock() const {
-  if (now_ <= Clock::now()) return;
-  Completion completion;
+  if (now_ <= job_.clock().now()) return;
+  Completion completion(job_.clock());
   job_.clock().at(now_, [&] { completion.complete(now_); });
   completion.wait();
 }

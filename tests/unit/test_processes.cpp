@@ -33,6 +33,51 @@ TEST_SUITE("Does each task run alone, and does its failure stay its own?") {
     CHECK(outcomes[5].result == large);
   }
 
+  TEST_CASE("tasks that share processes: each has its outcome, whatever happens to the others") {
+    const int count = 500;
+    std::map<int, Outcome> outcomes;
+    std::map<std::string, int> processes;
+    run_forked(
+        count, 3,
+        [](int index) -> std::string {
+          if (index % 50 == 7) throw InputError("bad");
+          if (index % 50 == 8) raise(SIGKILL);
+          if (index % 50 == 9) _exit(0);
+          return std::to_string(getpid());
+        },
+        [&](int index, const Outcome& outcome) {
+          CHECK(!outcomes.contains(index));
+          outcomes[index] = outcome;
+        },
+        {}, [] { return true; });
+    REQUIRE(outcomes.size() == count);
+    for (const auto& [index, outcome] : outcomes) {
+      if (outcome.ok) ++processes[outcome.result];
+      const int kind = index % 50;
+      CHECK(outcome.ok == (kind < 7 || kind > 9));
+      if (kind == 7) CHECK((outcome.error == "bad" && outcome.code == ExitCode::bad_input));
+      if (kind == 8) CHECK(outcome.error == "its process was killed by signal 9 (Killed) (out of memory?)");
+      if (kind == 9) CHECK(outcome.error == "its process ended with status 0 and no result");
+    }
+    CHECK(processes.size() < count / 4);
+    CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
+  }
+
+  TEST_CASE("who must not go on in a process does not") {
+    bool used = false;
+    std::map<int, Outcome> outcomes;
+    run_forked(
+        40, 2,
+        [&](int index) {
+          const bool before = used;
+          used = used || index % 3 == 0;
+          return std::string(before ? "after use" : "fresh");
+        },
+        [&](int index, const Outcome& outcome) { outcomes[index] = outcome; }, {}, [&] { return !used; });
+    REQUIRE(outcomes.size() == 40);
+    for (const auto& [index, outcome] : outcomes) CHECK(outcome.result == "fresh");
+  }
+
   TEST_CASE("an interruption keeps what is done and kills the rest") {
     bool stop = false;
     int finished = 0;
