@@ -102,14 +102,14 @@ class Completion {
   void complete(Seconds end) {
     end_ = end;
     is_complete_ = true;
-    if (!actor_) return;
+    if (actor_ == nullptr) return;
     clock_.let_actor_run();
     actor_->resume();
   }
 
  private:
   Clock& clock_;
-  simgrid::s4u::ActorPtr actor_;
+  simgrid::s4u::Actor* actor_ = nullptr;  ///< which waits, so that it lives
   Seconds end_;
   bool is_complete_ = false;
 };

@@ -3,7 +3,9 @@
 
 Each figure is the median of several runs of a whole process; peak memory is that of its largest process.
 """
+import itertools
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -118,7 +120,7 @@ def fidelity_rows(simctl, folder, trace):
 
     def growing(name, repeats, what, *options, lengths=None, cluster=None, nodes=(16, 64, 256, 1024, 2048)):
         """`lengths`: of two runs whose difference is that of so many iterations; else of a whole process."""
-        cells, memory = [], 0
+        cells, memory, times = [], 0, []
         for count in nodes:
             content = scenario("", count) | what
             content["cluster"] |= cluster or {}
@@ -128,8 +130,10 @@ def fidelity_rows(simctl, folder, trace):
                 wall, memory = measure(repeats, simctl, "run", write(folder, "growing.json", content), "--quiet", *options)
                 walls.append(wall)
             each = (walls[1] - walls[0]) / (lengths[1] - lengths[0]) if lengths else walls[0]
+            times.append(each)
             cells.append(f"{count}: {each * 1e3:.3g} ms" if each < 1 else f"{count}: {each:.1f} s")
-        rows.append((name, ", ".join(cells), f"{memory:.0f} MB ({nodes[-1]})"))
+        exponent = math.log(times[-1] / times[-2]) / math.log(nodes[-1] / nodes[-2])
+        rows.append((name, f"{', '.join(cells)} (grows with N^{exponent:.1f})", f"{memory:.0f} MB ({nodes[-1]})"))
 
     whole = once | {"trace": one, "workers": jitter}
     growing("a 100 MB ring all-reduce of jittered workers, per-message, per iteration", 3, whole, lengths=(20, 120))
@@ -140,6 +144,34 @@ def fidelity_rows(simctl, folder, trace):
     growing("a 100 MB ring as flows on a fat-tree, 2:1 oversubscribed, whole process", 1, flow, cluster={"topology": fat_tree})
     growing("the same, --no-symmetry: every message a SimGrid flow", 1, flow, "--no-symmetry", cluster={"topology": fat_tree})
     growing("the same ring on nodes placed at random: every message shares links", 1, flow, cluster={"topology": fat_tree, "placement": "random"})
+    return rows
+
+
+def size_rows(simctl, folder, trace):
+    """How large a cluster may be: whole processes of two iterations."""
+    rows = []
+    one = {"provenance": {"kind": "synthetic"}, "model": {"name": "one", "batch": 1}, "layers": [{"name": "a", "forward_s": 1e-3, "backward_s": 1e-3}],
+           "gradients": [{"name": "w", "layer": "a", "bytes": 100_000_000}]}
+    jitter = {"jitter": {"distribution": "lognormal", "cv": 0.05}}
+    gpus = {"gpus_per_node": 8, "intra_node": {"bandwidth": "100GBps", "latency": "5us"}}
+    million = 1 << 20
+    regions = {"regions": [{"name": f"r{i}", "nodes": 512} for i in range(4)],
+               "wan": [{"between": [f"r{a}", f"r{b}"], "rtt": "100ms", "bandwidth": "1Gbps"} for a, b in itertools.combinations(range(4), 2)]}
+    for name, nodes, what, cluster in (
+            ("1,048,576 equal nodes, ring, 161 gradients, alpha-beta", million, {"fidelity": "alpha-beta"}, {}),
+            ("the same, per-message", million, {"fidelity": "per-message"}, {}),
+            ("131,072 equal nodes of 8 GPUs, two levels, per-message", million // 8, {"fidelity": "per-message"}, gpus),
+            ("65,536 nodes on a fat-tree (k 64), 100 MB ring, per-message", 65536, {"fidelity": "per-message", "trace": one},
+             {"topology": {"name": "fat-tree", "k": 64}}),
+            ("65,536 jittered workers, 161 gradients, per-message", 65536, {"fidelity": "per-message", "workers": jitter}, {}),
+            ("262,144 jittered workers, one gradient, alpha-beta", 262144, {"fidelity": "alpha-beta", "workers": jitter, "trace": one}, {}),
+            ("dts with all-gathers of 1% over 2048 nodes in four regions, 8 iterations", 2048, {
+                "fidelity": "per-message", "schedule": {"name": "dts", "delay": 4, "period": 2, "compression": 0.01},
+                "iterations": {"warmup": 0, "measured": 8}}, regions)):
+        content = scenario(trace, nodes, iterations={"warmup": 0, "measured": 2}) | what
+        content["cluster"] |= cluster
+        wall, memory = measure(1, simctl, "run", write(folder, "size.json", content), "--quiet")
+        rows.append((name + ", whole process", f"{wall:.2f} s", f"{memory:.0f} MB"))
     return rows
 
 
@@ -175,6 +207,10 @@ def main():
 
         rows += schedule_rows(simctl, folder, resnet50)
         rows += fidelity_rows(simctl, folder, resnet50)
+        rows += size_rows(simctl, folder, resnet50)
+        path = write(folder, "cheap.json", scenario(resnet50, 4, iterations={"warmup": 0, "measured": 1}, sweep={"/seed": list(range(10000))}))
+        wall, memory = measure(3, simctl, "run", path, "--quiet")
+        rows.append(("run a sweep of 10,000 cheap points (4 equal workers, one iteration)", f"{wall:.2f} s", f"{memory:.0f} MB"))
 
         size = resnet50.stat().st_size
         path = write(folder, "one.json", scenario(resnet50, 4))
