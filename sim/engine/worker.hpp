@@ -22,10 +22,10 @@ struct Handle {
   Ticket ticket = 0;
 };
 
-/// One simulated worker, as a schedule sees it: an actor on SimGrid's clock that computes, communicates and waits. It is a
+/// One simulated worker, as a schedule sees it: it computes, communicates and waits. It is a
 /// rank of the schedule: one GPU, or all GPUs of a node.
 ///
-/// A worker's own time may run ahead of SimGrid's clock within a step, since nothing can disturb compute whose length is
+/// A worker's own time may run ahead of the clock within a step, since nothing can disturb compute whose length is
 /// known; it meets the clock again wherever it blocks and at every step's boundary. Switched off (`--no-symmetry`), the
 /// worker meets the clock after every bit of compute; the results are the same.
 class Worker {
