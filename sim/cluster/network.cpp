@@ -54,7 +54,8 @@ Path Network::find_path(int from, int to) {
 Hop Network::hop(int from, int to) {
   if (node_of(from) == node_of(to)) return {cluster_.intra_node.latency, inverse(cluster_.intra_node.bandwidth)};
   if (is_star_) return {cluster_.link.latency, inverse(cluster_.link.bandwidth)};
-  return path(from, to).hop();
+  if (cluster_.regions || !cluster_.topology->knows_routes()) return path(from, to).hop();
+  return {latency_over(cluster_.topology->route(place_of(from), place_of(to)).size() + 2), inverse(cluster_.link.bandwidth)};
 }
 
 Path Network::path_inside_node(int from, int to) {

@@ -111,6 +111,7 @@ PlannedCollective::Crossed PlannedCollective::find_crossed() const {
     const double most = std::min(its.senders, its.receivers) * its.fastest.value;
     crossed.shared.push_back(network_.changes(link) || most > network_.bandwidth(link).value * (1.0 + rounding));
   }
+  crossed.any_shared = std::find(crossed.shared.begin(), crossed.shared.end(), true) != crossed.shared.end();
   return crossed;
 }
 

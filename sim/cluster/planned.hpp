@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -27,9 +26,7 @@ class PlannedCollective {
   PlanTimes& times() { return times_; }
 
   /// Messages could fill some link together, which one alone could not, or its bandwidth changes.
-  bool can_share() const {
-    return !network_.is_star() && std::find(crossed().shared.begin(), crossed().shared.end(), true) != crossed().shared.end();
-  }
+  bool can_share() const { return !network_.is_star() && crossed().any_shared; }
   /// Per link of the network: the share of the collective's bytes that crosses it.
   const std::vector<double>& loads() const { return crossed().loads; }
 
@@ -49,6 +46,7 @@ class PlannedCollective {
   /// By link of the network.
   struct Crossed {
     std::vector<bool> shared;
+    bool any_shared = false;
     std::vector<double> loads;
   };
   const Crossed& crossed() const {

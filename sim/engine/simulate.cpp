@@ -20,7 +20,7 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-/// Throws SimulationError when memory is too small for so many workers.
+/// Throws SimulationError when memory is too small for so many workers in this process.
 void check_memory(double workers) {
   constexpr double per_worker = 15e3;  // two pages of a stack, the worker and what it records of some ten steps
   const Bytes needed(per_worker * workers);
@@ -49,22 +49,30 @@ std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, Clock& 
   int workers = 0;
   for (const auto& run : runs) workers += run->simulated();
   make_room_for_actors(workers);
+  bool is_over = false;
   for (const auto& run : runs) {
     for (int rank = 0; rank < run->simulated(); ++rank) {
-      s4u::Actor::create("worker", simgrid_home(), [&run = *run, &runs, &clock, rank] {
+      s4u::Actor::create("worker", simgrid_home(), [&run = *run, &runs, &clock, &is_over, rank] {
         run.run_worker(rank);
-        const auto over = [](const auto& other) { return other->finished(); };
-        if (!run.failure() && !std::all_of(runs.begin(), runs.end(), over)) return;
+        const auto finished = [](const auto& other) { return other->finished(); };
+        if (is_over || (!run.failure() && !std::all_of(runs.begin(), runs.end(), finished))) return;
+        is_over = true;
         clock.stop();
         end_other_actors();
       });
     }
   }
+  static std::function<void()> on_deadlock;  // SimGrid keeps what is called then for good
+  [[maybe_unused]] static const bool is_connected = [] {
+    s4u::Engine::on_deadlock_cb([] { on_deadlock(); });
+    return true;
+  }();
   std::string deadlock;
-  s4u::Engine::on_deadlock_cb([&] {
+  on_deadlock = [&] {
     for (const auto& run : runs) deadlock += (deadlock.empty() ? "" : "; ") + run->describe();
-  });
+  };
   simgrid_engine().run();
+  on_deadlock = [] {};
   return deadlock;
 }
 

@@ -70,6 +70,13 @@ class FailedPoints(Case):
                                          (4, "simctl: scenario.json: point 0: an iteration takes longer than any number of seconds can say; a bandwidth "
                                              "is close to 0 or a cost is huge\n", []))
 
+    def test_what_all_workers_run_into_is_said_once(self):
+        slow = cluster(nodes=2000, link={"bandwidth": 1e-280, "latency": 0})
+        done = self.run_scenario(scenario(cluster=slow, schedule={"name": "sgp"}, fidelity="per-message", workers={"slow": [{"ranks": "0", "factor": 2}]}))
+        self.assertEqual((done.returncode, done.stderr, self.rows()),
+                         (4, "simctl: scenario.json: point 0: an iteration takes longer than any number of seconds can say; a bandwidth is close to 0 "
+                             "or a cost is huge\n", []))
+
     def test_one_failing_point_does_not_stop_the_others(self):
         sweep = {"/seed": [1, 2], "/schedule/name": ["fine", "one-too-many"]}
         done = self.run_scenario(scenario(sweep=sweep), binary=MISBEHAVING)
