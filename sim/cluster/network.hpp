@@ -42,7 +42,7 @@ class Network {
   /// From a time on, SimGrid's link has another bandwidth.
   struct Change {
     Seconds at;
-    std::string name;  ///< as in links()
+    std::string name;  ///< as link() says
     simgrid::s4u::Link* link = nullptr;
     double bandwidth = 0.0;  ///< in SimGrid's units
   };

@@ -15,19 +15,21 @@ struct Sent {
   double share = 0.0;
 };
 
+template <class Function>
+void for_each_message(const Plan& plan, Function&& function) {
+  for (const PlanStep& step : plan.steps) {
+    const auto* stage = std::get_if<Stage>(&step);
+    if (stage == nullptr) continue;
+    for (const Message& message : stage->messages) function(*stage, message);
+  }
+}
+
 std::vector<Sent> sent_by_pair(const Plan& plan) {
   std::vector<std::size_t> ends(static_cast<std::size_t>(plan.ranks) + 1);  // of a sender's entries
-  const auto for_each = [&plan](auto&& function) {
-    for (const PlanStep& step : plan.steps) {
-      const auto* stage = std::get_if<Stage>(&step);
-      if (stage == nullptr) continue;
-      for (const Message& message : stage->messages) function(*stage, message);
-    }
-  };
-  for_each([&](const Stage&, const Message& message) { ++ends[static_cast<std::size_t>(message.from) + 1]; });
+  for_each_message(plan, [&](const Stage&, const Message& message) { ++ends[static_cast<std::size_t>(message.from) + 1]; });
   std::partial_sum(ends.begin(), ends.end(), ends.begin());
   std::vector<Sent> sent(ends.back());
-  for_each([&](const Stage& stage, const Message& message) {
+  for_each_message(plan, [&](const Stage& stage, const Message& message) {
     sent[ends[static_cast<std::size_t>(message.from)]++] = {message.from, message.to,
                                                             static_cast<double>(stage.repeats) * message.parts / plan.parts};
   });
@@ -71,12 +73,15 @@ std::vector<PlannedCollective::Way> PlannedCollective::find_ways(const Stage& st
   std::vector<Way> ways;
   ways.reserve(stage.messages.size());
   for (const Message& message : stage.messages) {
-    Way way = {network_.hop(members_.rank(message.from), members_.rank(message.to))};
-    if (can_share()) {
-      const Path path = network_.find_path(members_.rank(message.from), members_.rank(message.to));
-      way.can_share = std::any_of(path.links.begin(), path.links.end(), [this](std::size_t link) { return crossed().shared[link]; });
+    const int from = members_.rank(message.from);
+    const int to = members_.rank(message.to);
+    if (!can_share()) {
+      ways.push_back({network_.hop(from, to)});
+      continue;
     }
-    ways.push_back(way);
+    const Path path = network_.find_path(from, to);
+    const auto is_shared = [this](std::size_t link) { return crossed().shared[link]; };
+    ways.push_back({path.hop(), std::any_of(path.links.begin(), path.links.end(), is_shared)});
   }
   return ways;
 }
@@ -123,15 +128,12 @@ PlannedCollectives::Layout PlannedCollectives::layout(const Communicator& commun
   if (!all_reduce_.algorithm->is_pipelined) return layout;
   const Plan whole =
       make_plan(all_reduce_, Operation::all_reduce, static_cast<int>(layout.nodes.nodes.size()), layout.nodes.ranks_per_node, {});
-  for (const PlanStep& step : whole.steps) {
-    const auto* stage = std::get_if<Stage>(&step);
-    if (stage == nullptr || stage->inside) continue;
-    for (const Message& message : stage->messages) {
-      const Hop hop = network_.hop(communicator.rank(message.from), communicator.rank(message.to));
-      const Bytes under_way(hop.latency.value / hop.beta.value);
-      if (under_way > layout.longest_way.under_way) layout.longest_way = {under_way, gamma() / hop.beta};
-    }
-  }
+  for_each_message(whole, [&](const Stage& stage, const Message& message) {
+    if (stage.inside) return;
+    const Hop hop = network_.hop(communicator.rank(message.from), communicator.rank(message.to));
+    const Bytes under_way(hop.latency.value / hop.beta.value);
+    if (under_way > layout.longest_way.under_way) layout.longest_way = {under_way, gamma() / hop.beta};
+  });
   return layout;
 }
 

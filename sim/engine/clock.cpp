@@ -69,10 +69,7 @@ void Clock::run() {
   if (moves_flows()) {
     run_events(std::max(timer_at_, simgrid_now()));
   } else {
-    while (!actor_goes_on_ && !queue_.empty()) {
-      now_ = std::max(now_, queue_.front().time);
-      run_events(now_);
-    }
+    while (!actor_goes_on_ && !queue_.empty()) run_next_instant();
   }
   is_running_ = false;
   set_timer();
@@ -88,11 +85,15 @@ void Clock::run_events(Seconds instant) {
   }
 }
 
+void Clock::run_next_instant() {
+  now_ = std::max(now_, queue_.front().time);
+  run_events(now_);
+}
+
 void Clock::run_until(const bool& is_over) {
   while (!is_over) {
     if (queue_.empty()) throw Deadlock();
-    now_ = std::max(now_, queue_.front().time);
-    run_events(now_);
+    run_next_instant();
   }
 }
 

@@ -65,7 +65,9 @@ class Clock {
   void add(Seconds time, std::function<void()> function);
   void set_timer();
   void run();
+  /// Everything until an instant of SimGrid's clock, or of the next event.
   void run_events(Seconds instant);
+  void run_next_instant();
   bool moves_flows() const { return simgrid_ == SimGridPart::flows; }
 
   SimGridPart simgrid_;

@@ -45,9 +45,7 @@ void end_other_actors() {
 }
 
 /// Runs every worker as an actor; returns who waits for what if the run ends in a deadlock.
-std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, Clock& clock) {
-  int workers = 0;
-  for (const auto& run : runs) workers += run->simulated();
+std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, int workers, Clock& clock) {
   make_room_for_actors(workers);
   bool is_over = false;
   for (const auto& run : runs) {
@@ -93,18 +91,20 @@ std::string simgrid_version() { return fmt::format("{}.{}", SIMGRID_VERSION_MAJO
 Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   int simulated = 0;
   for (const Job& job : jobs) simulated += job.simulated();
-  check_memory(simulated);
   const auto by_flows = [](const Job& job) { return std::holds_alternative<PerFlow>(job.model); };
   const bool moves_flows = std::any_of(jobs.begin(), jobs.end(), by_flows);
   Clock clock(moves_flows ? SimGridPart::flows : simulated > 1 ? SimGridPart::actors : SimGridPart::nothing);
-  if (clock.has_actors()) simgrid_engine();
+  if (clock.has_actors()) {
+    check_memory(simulated);
+    simgrid_engine();
+  }
   const auto flows = moves_flows ? std::make_unique<Flows>(network, clock) : nullptr;
   std::vector<std::unique_ptr<JobRun>> runs;
   runs.reserve(jobs.size());
   for (const Job& job : jobs) {
     runs.push_back(std::make_unique<JobRun>(job, network, by_flows(job) ? flows.get() : nullptr, jobs.size() == 1, clock));
   }
-  const std::string deadlock = clock.has_actors() ? run_actors(runs, clock) : run_alone(*runs.front());
+  const std::string deadlock = clock.has_actors() ? run_actors(runs, simulated, clock) : run_alone(*runs.front());
 
   Timeline timeline;
   for (const auto& run : runs) {

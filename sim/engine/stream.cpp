@@ -219,14 +219,14 @@ void Stream::wake(Entry& entry, std::size_t lane) {
   entry.waiters.erase(waiter);
 }
 
-void Stream::check_posted(int rank, Ticket ticket) const {
-  if (ticket < next_[poster(rank)]) return;
+std::size_t Stream::poster_of(int rank, Ticket ticket) const {
+  const std::size_t poster = this->poster(rank);
+  if (ticket < next_[poster]) return poster;
   throw SimulationError(fmt::format("rank {} waits for collective {} of stream {}, which it has not posted", rank, ticket, index_));
 }
 
 Seconds Stream::wait(int rank, Ticket ticket) {
-  const std::size_t poster = this->poster(rank);
-  check_posted(rank, ticket);
+  const std::size_t poster = poster_of(rank, ticket);
   if (!has_entry(ticket)) return Seconds(0);
   Entry& its = entry(ticket);
   const Seconds end = its.ends[lane(poster)];
@@ -241,8 +241,8 @@ Seconds Stream::wait(int rank, Ticket ticket) {
 }
 
 bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
-  check_posted(rank, ticket);
-  return !has_entry(ticket) || entry(ticket).ends[lane(poster(rank))] <= time * (1.0 + rounding);
+  const std::size_t poster = poster_of(rank, ticket);
+  return !has_entry(ticket) || entry(ticket).ends[lane(poster)] <= time * (1.0 + rounding);
 }
 
 bool Stream::is_busy(int rank, Seconds time) const {

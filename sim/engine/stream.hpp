@@ -100,7 +100,7 @@ class Stream {
     return same_payload && same_round && first.operation == post.operation && first.priority == post.priority;
   }
   /// Throws SimulationError when the rank has not posted it.
-  void check_posted(int rank, Ticket ticket) const;
+  std::size_t poster_of(int rank, Ticket ticket) const;
   void check_operation(int rank, const Post& post) const;
   [[noreturn]] void fail_for_disagreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const;
 
