@@ -234,12 +234,4 @@ Bytes available_memory() {
   return Bytes(std::numeric_limits<double>::infinity());
 }
 
-std::string in_another_process(const std::function<std::string()>& function) {
-  Outcome outcome;
-  run_forked(
-      1, 1, [&](int) { return function(); }, [&](int, const Outcome& its) { outcome = its; });
-  if (!outcome.ok) throw SimulationError(outcome.error);
-  return outcome.result;
-}
-
 }  // namespace syncopate

@@ -29,7 +29,4 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
 /// What the machine can give to new processes without swapping.
 Bytes available_memory();
 
-/// Calls one function in a process of its own. Throws SimulationError with what it threw.
-std::string in_another_process(const std::function<std::string()>& function);
-
 }  // namespace syncopate

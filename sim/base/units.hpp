@@ -26,7 +26,7 @@ struct Quantity {
 };
 
 /// Relative: figures that differ by less are the same. Times are sums of some thousands of others, which in another order differ by a few
-/// times 1e-13 of their value; SimGrid is told to be as precise.
+/// times 1e-13 of their value.
 constexpr double rounding = 1e-12;
 
 using Seconds = Quantity<struct SecondsUnit>;

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 
-#include "cluster/simgrid.hpp"
 #include "cluster/topologies.hpp"
-#include "cluster/zones.hpp"
 
 namespace syncopate {
 
 namespace {
-
-namespace s4u = simgrid::s4u;
 
 /// Groups of chassis of routers with nodes. All routers of a chassis are linked to each other, as are those of the same number in the
 /// chassis of a group; each two groups have one link. Routes are minimal. J. Kim et al., "Technology-driven, highly-scalable dragonfly
@@ -26,24 +22,41 @@ class Dragonfly : public Topology {
     return fmt::format(R"("nodes": {})", (nodes + routers - 1) / routers);
   }
 
-  std::vector<s4u::Host*> build(int /*needed*/, double bandwidth) const override {
-    const auto linked_once = [](int count) { return std::pair<unsigned, unsigned>(static_cast<unsigned>(count), 1U); };
-    const s4u::DragonflyParams shape(linked_once(groups_), linked_once(chassis_), linked_once(routers_), static_cast<unsigned>(nodes_));
-    std::vector<s4u::Host*> hosts;
-    s4u::create_dragonfly_zone("dragonfly", simgrid_world(), shape, hosts_into(hosts), bandwidth, 0.0,
-                               s4u::Link::SharingPolicy::SPLITDUPLEX)
-        ->seal();
-    return hosts;
-  }
+  std::string_view switch_name() const override { return "router"; }
 
-  std::string link_name(const std::string& simgrid_name) const override {
-    // words joined by '_', then a number that no other link has
-    std::string name = simgrid_name;
-    std::replace(name.begin(), name.end(), '_', ' ');
-    return name;
+  std::vector<InnerLink> route(int from, int to) const override {
+    std::vector<InnerLink> links;
+    Router here = router_of(from);
+    const Router target = router_of(to);
+    const auto go = [&](Router next) {
+      const auto [lower, upper] = std::minmax({number(here), number(next)});
+      if (lower != upper) links.push_back({lower, upper, number(here) == lower});
+      here = next;
+    };
+    if (here.group != target.group) {
+      // The first chassis' router of the other group's number has the link to it.
+      go({here.group, here.chassis, target.group});
+      go({here.group, 0, here.router});
+      go({target.group, 0, here.group});
+    }
+    go({here.group, here.chassis, target.router});
+    go(target);
+    return links;
   }
 
  private:
+  struct Router {
+    int group = 0;
+    int chassis = 0;
+    int router = 0;  ///< of the chassis
+  };
+
+  Router router_of(int place) const {
+    const int router = place / nodes_;
+    return {router / routers_ / chassis_, router / routers_ % chassis_, router % routers_};
+  }
+  int number(const Router& router) const { return (router.group * chassis_ + router.chassis) * routers_ + router.router; }
+
   int groups_;
   int chassis_;
   int routers_;
@@ -60,9 +73,11 @@ std::shared_ptr<const Topology> read_dragonfly(Object& fields, int /*nodes*/) {
   const int routers = count("routers");
   const int nodes = count("nodes");
   if (groups > routers) {
-    fields.at("groups").fail_because(fmt::format(
-        "SimGrid's dragonfly has at most as many groups as routers in a chassis, not {} and {}; use \"groups\": {} or \"routers\": {}",
-        groups, routers, routers, groups));
+    fields.at("groups").fail_because(
+        fmt::format("every group has its link to another one at the router of that one's number, so that there are at most as many groups "
+                    "as routers in "
+                    "a chassis, not {} and {}; use \"groups\": {} or \"routers\": {}",
+                    groups, routers, routers, groups));
   }
   constexpr long most_places = 65536;
   const long places = static_cast<long>(groups) * chassis * routers * nodes;

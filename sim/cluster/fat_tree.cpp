@@ -1,14 +1,10 @@
 #include <fmt/format.h>
 
-#include "cluster/simgrid.hpp"
 #include "cluster/topologies.hpp"
-#include "cluster/zones.hpp"
 
 namespace syncopate {
 
 namespace {
-
-namespace s4u = simgrid::s4u;
 
 constexpr int most_ports = 64;  // 65536 places
 
@@ -32,9 +28,8 @@ class FatTree : public Topology {
     return ports;
   }
 
-  bool knows_routes() const override { return true; }
-  std::vector<SwitchLink> route(int from, int to) const override {
-    // Switches have SimGrid's numbers, level by level downwards. The destination chooses the way up: its number's digits.
+  std::vector<InnerLink> route(int from, int to) const override {
+    // Switches are numbered level by level downwards. The destination chooses the way up: its number's digits.
     const int first = 2 * places() - 1;
     const int leaves = 2 * half_ * half_;
     const auto leaf = [&](int place) { return first - place / half_; };
@@ -43,23 +38,6 @@ class FatTree : public Topology {
     if (leaf(from) == leaf(to)) return {};
     if (middle(from) == middle(to)) return {{leaf(from), middle(from), true}, {leaf(to), middle(to), false}};
     return {{leaf(from), middle(from), true}, {middle(from), top, true}, {middle(to), top, false}, {leaf(to), middle(to), false}};
-  }
-
-  std::vector<s4u::Host*> build(int /*needed*/, double bandwidth) const override {
-    const auto half = static_cast<unsigned>(half_);
-    const s4u::FatTreeParams levels(3, {half, half, 2 * half}, {1, static_cast<unsigned>(uplinks_), half}, {1, 1, 1});
-    std::vector<s4u::Host*> hosts;
-    s4u::create_fatTree_zone("fat-tree", simgrid_world(), levels, hosts_into(hosts), bandwidth, 0.0, s4u::Link::SharingPolicy::SPLITDUPLEX)
-        ->seal();
-    return hosts;
-  }
-
-  std::string link_name(const std::string& simgrid_name) const override {
-    // link_from_<lower switch>_<upper switch>_<number>
-    const std::size_t lower = simgrid_name.find("from_") + 5;
-    const std::size_t upper = simgrid_name.find('_', lower) + 1;
-    const std::size_t end = simgrid_name.find('_', upper);
-    return fmt::format("switch {} - switch {}", simgrid_name.substr(lower, upper - 1 - lower), simgrid_name.substr(upper, end - upper));
   }
 
  private:

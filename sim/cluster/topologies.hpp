@@ -8,20 +8,16 @@
 
 #include "base/fields.hpp"
 
-namespace simgrid::s4u {
-class Host;
-}
-
 namespace syncopate {
 
-/// A link between two switches, by their numbers, and which way it is crossed.
-struct SwitchLink {
+/// A link that is no node's own, by the numbers of its ends, and which way it is crossed: up from the lower end to the upper one.
+struct InnerLink {
   int lower = 0;
   int upper = 0;
   bool up = true;
 };
 
-/// How places for nodes and the links between them form a network: a SimGrid zone. All links of a topology are alike.
+/// How places for nodes and the links between them form a network. All links of a topology are alike.
 class Topology {
  public:
   Topology() = default;
@@ -40,21 +36,14 @@ class Topology {
   /// Links that a node's messages to its nearest neighbour cross; each has an equal share of the cluster's latency.
   virtual int nearest_links() const { return 2; }
 
-  /// Every place has one link of its own to a switch, the first and last one of every route.
+  /// Every place has one link of its own to a switch, which a message crosses first, and another one last.
   virtual bool has_node_links() const { return true; }
 
-  /// Whether route() says what SimGrid's zone would: then nothing needs to be built where no flow is simulated.
-  virtual bool knows_routes() const { return false; }
+  /// What is at the ends of the other links, for people.
+  virtual std::string_view switch_name() const { return "switch"; }
 
-  /// The links between switches that a message crosses from one place to another one. Requires knows_routes().
-  virtual std::vector<SwitchLink> route(int /*from*/, int /*to*/) const { return {}; }
-
-  /// Makes the zone in SimGrid's current engine, with at least `needed` places; returns the hosts by place. Links have no latency
-  /// (SimGrid would share them in proportion to it) and `bandwidth` in SimGrid's units in each direction.
-  virtual std::vector<simgrid::s4u::Host*> build(int needed, double bandwidth) const = 0;
-
-  /// A link's name for people, from SimGrid's without its direction.
-  virtual std::string link_name(const std::string& simgrid_name) const = 0;
+  /// The links that are no place's own which a message crosses from one place to another one, in that order.
+  virtual std::vector<InnerLink> route(int from, int to) const = 0;
 };
 
 /// One row of the table of topologies.

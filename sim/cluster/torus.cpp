@@ -2,15 +2,11 @@
 
 #include <numeric>
 
-#include "cluster/simgrid.hpp"
 #include "cluster/topologies.hpp"
-#include "cluster/zones.hpp"
 
 namespace syncopate {
 
 namespace {
-
-namespace s4u = simgrid::s4u;
 
 using Dimensions = std::vector<unsigned long>;
 
@@ -38,18 +34,28 @@ class Torus : public Topology {
   int nearest_links() const override { return 1; }
   bool has_node_links() const override { return false; }
 
-  std::vector<s4u::Host*> build(int /*needed*/, double bandwidth) const override {
-    std::vector<s4u::Host*> hosts;
-    s4u::create_torus_zone("torus", simgrid_world(), dimensions_, hosts_into(hosts), bandwidth, 0.0, s4u::Link::SharingPolicy::SPLITDUPLEX)
-        ->seal();
-    return hosts;
-  }
+  std::string_view switch_name() const override { return "place"; }
 
-  std::string link_name(const std::string& simgrid_name) const override {
-    // <zone>_link_from_<place>_to_<place>
-    const std::size_t from = simgrid_name.find("from_") + 5;
-    const std::size_t to = simgrid_name.find("_to_", from);
-    return fmt::format("place {} - place {}", simgrid_name.substr(from, to - from), simgrid_name.substr(to + 4));
+  std::vector<InnerLink> route(int from, int to) const override {
+    std::vector<InnerLink> links;
+    int here = from;
+    int stride = 1;  // between neighbours in the dimension
+    for (const unsigned long dimension : dimensions_) {
+      const int side = static_cast<int>(dimension);
+      const int first = from / stride % side;
+      const int last = to / stride % side;
+      const int ahead = (last - first + side) % side;
+      // The shorter way; where both are equally long, as SimGrid: upwards, but for the way from the middle to 0.
+      const bool up = 2 * ahead <= side && !(2 * first == side && last == 0);
+      for (int left = ahead == 0 ? 0 : up ? ahead : side - ahead; left > 0; --left) {
+        const int position = here / stride % side;
+        const int next = here + stride * ((up ? position + 1 : position + side - 1) % side - position);
+        links.push_back(up ? InnerLink{here, next, true} : InnerLink{next, here, false});
+        here = next;
+      }
+      stride *= side;
+    }
+    return links;
   }
 
  private:

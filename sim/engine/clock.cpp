@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <simgrid/s4u/Engine.hpp>
 #include <utility>
 
 #include "base/errors.hpp"
@@ -14,11 +13,7 @@ namespace {
 
 Seconds just_after(Seconds time) { return Seconds(std::nextafter(time.value, std::numeric_limits<double>::infinity())); }
 
-Seconds simgrid_now() { return Seconds(simgrid::s4u::Engine::get_clock()); }
-
 }  // namespace
-
-Seconds Clock::now() const { return moves_flows() ? simgrid_now() : now_; }
 
 void Clock::check(Seconds time) {
   constexpr Seconds forever(1e250);
@@ -33,7 +28,6 @@ void Clock::after(Seconds time, std::function<void()> function) { add(just_after
 void Clock::stop() {
   is_stopped_ = true;
   queue_.clear();
-  if (timer_ != nullptr) std::exchange(timer_, nullptr)->remove();
 }
 
 void Clock::add(Seconds time, std::function<void()> function) {
@@ -47,36 +41,11 @@ void Clock::add(Seconds time, std::function<void()> function) {
   queue_.push_back({time, events_++, unused_.back()});
   unused_.pop_back();
   std::push_heap(queue_.begin(), queue_.end());
-  if (!is_running_ && has_actors()) set_timer();
 }
 
-void Clock::set_timer() {
-  if (queue_.empty()) return;
-  const Seconds next = queue_.front().time;
-  if (timer_ != nullptr && timer_at_ <= next) return;
-  if (timer_ != nullptr) timer_->remove();
-  // Whoever can run does so before SimGrid's clock goes on, and after what is to happen at its time.
-  timer_at_ = moves_flows() ? next : std::max(next, just_after(simgrid_now()));
-  timer_ = simgrid::kernel::timer::Timer::set(timer_at_.value, [this] {
-    timer_ = nullptr;
-    run();
-  });
-}
-
-void Clock::run() {
-  is_running_ = true;
-  actor_goes_on_ = false;
-  if (moves_flows()) {
-    run_events(std::max(timer_at_, simgrid_now()));
-  } else {
-    while (!actor_goes_on_ && !queue_.empty()) run_next_instant();
-  }
-  is_running_ = false;
-  set_timer();
-}
-
-void Clock::run_events(Seconds instant) {
-  while (!queue_.empty() && queue_.front().time <= instant) {
+void Clock::run_next_instant() {
+  now_ = std::max(now_, queue_.front().time);
+  while (!queue_.empty() && queue_.front().time <= now_) {
     std::pop_heap(queue_.begin(), queue_.end());
     const std::function<void()> function = std::exchange(functions_[queue_.back().function], nullptr);
     unused_.push_back(queue_.back().function);
@@ -85,9 +54,15 @@ void Clock::run_events(Seconds instant) {
   }
 }
 
-void Clock::run_next_instant() {
-  now_ = std::max(now_, queue_.front().time);
-  run_events(now_);
+bool Clock::run_until_actor_goes_on() {
+  actor_goes_on_ = false;
+  while (!actor_goes_on_ && !queue_.empty()) run_next_instant();
+  return actor_goes_on_;
+}
+
+void Clock::resume(void* actor) {
+  actor_goes_on_ = true;
+  actors_->resume(actor);
 }
 
 void Clock::run_until(const bool& is_over) {
@@ -98,7 +73,7 @@ void Clock::run_until(const bool& is_over) {
 }
 
 void Clock::let_others_run() const {
-  if (has_actors()) simgrid::s4u::this_actor::yield();
+  if (actors_ != nullptr) actors_->yield();
 }
 
 }  // namespace syncopate

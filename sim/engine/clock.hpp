@@ -2,31 +2,26 @@
 
 #include <cstdint>
 #include <functional>
-#include <simgrid/kernel/Timer.hpp>
-#include <simgrid/s4u/Actor.hpp>
 #include <vector>
 
 #include "base/units.hpp"
+#include "engine/actors.hpp"
 
 namespace syncopate {
-
-/// What SimGrid does in a simulation: nothing, where there is one worker only, which then runs on the caller's stack; it runs workers as
-/// actors; it also moves flows.
-enum class SimGridPart { nothing, actors, flows };
 
 /// Nothing is to happen any more, and the only worker waits.
 struct Deadlock {};
 
-/// The clock of a simulation, and what is to happen on it. Where SimGrid moves flows, it is SimGrid's own; that adds up differences, so
-/// that it may be a rounding error off the times that we compute; those rule. Else the clock goes on from event to event by itself until
-/// one of them lets a worker go on.
+/// The clock of a simulation, and what is to happen on it. Workers are actors; where there is one only, it runs on the caller's stack,
+/// and time passes while it waits.
 class Clock {
  public:
-  explicit Clock(SimGridPart simgrid) : simgrid_(simgrid) {}
+  /// `actors`: those that the workers run as; none for a single one.
+  explicit Clock(Actors* actors) : actors_(actors) {}
   Clock(const Clock&) = delete;
   Clock& operator=(const Clock&) = delete;
 
-  Seconds now() const;
+  Seconds now() const { return now_; }
 
   /// Throws SimulationError when a time is beyond what sums over workers and squares of times can be.
   static void check(Seconds time);
@@ -41,16 +36,18 @@ class Clock {
   /// Other workers that can go on at this instant do.
   void let_others_run() const;
 
+  /// With actors: lets time pass until one of them goes on; returns false when nothing is to happen any more.
+  bool run_until_actor_goes_on();
+
+  /// The run is over: nothing happens any more.
+  void stop();
+
   // For Completion.
 
-  bool has_actors() const { return simgrid_ != SimGridPart::nothing; }
-  /// An actor is about to go on: it comes before what is to happen later.
-  void let_actor_run() { actor_goes_on_ = true; }
+  Actors* actors() const { return actors_; }
+  void resume(void* actor);
   /// Without actors: lets time pass until `is_over`. Throws Deadlock when that never comes.
   void run_until(const bool& is_over);
-
-  /// The run is over, its actors are gone: nothing happens any more.
-  void stop();
 
  private:
   struct Event {
@@ -63,24 +60,16 @@ class Clock {
   };
 
   void add(Seconds time, std::function<void()> function);
-  void set_timer();
-  void run();
-  /// Everything until an instant of SimGrid's clock, or of the next event.
-  void run_events(Seconds instant);
   void run_next_instant();
-  bool moves_flows() const { return simgrid_ == SimGridPart::flows; }
 
-  SimGridPart simgrid_;
+  Actors* actors_;
   bool is_stopped_ = false;
-  bool is_running_ = false;
   bool actor_goes_on_ = false;
-  Seconds now_;  ///< without flows
+  Seconds now_;
   std::uint64_t events_ = 0;
   std::vector<Event> queue_;  ///< a heap
   std::vector<std::function<void()>> functions_;
-  std::vector<std::size_t> unused_;                 ///< of these
-  simgrid::kernel::timer::Timer* timer_ = nullptr;  ///< SimGrid's, at the next event
-  Seconds timer_at_;
+  std::vector<std::size_t> unused_;  ///< of these
 };
 
 /// What one actor waits for: the only place where an actor is suspended. Lives on the actor's stack.
@@ -92,10 +81,12 @@ class Completion {
 
   /// Blocks the calling actor until complete() is called; returns the time given there.
   Seconds wait() {
-    if (!is_complete_ && !clock_.has_actors()) clock_.run_until(is_complete_);
-    if (!is_complete_) {
-      actor_ = simgrid::s4u::Actor::self();
-      simgrid::s4u::this_actor::suspend();
+    if (is_complete_) return end_;
+    if (Actors* const actors = clock_.actors()) {
+      actor_ = actors->self();
+      actors->suspend();
+    } else {
+      clock_.run_until(is_complete_);
     }
     return end_;
   }
@@ -104,14 +95,12 @@ class Completion {
   void complete(Seconds end) {
     end_ = end;
     is_complete_ = true;
-    if (actor_ == nullptr) return;
-    clock_.let_actor_run();
-    actor_->resume();
+    if (actor_ != nullptr) clock_.resume(actor_);
   }
 
  private:
   Clock& clock_;
-  simgrid::s4u::Actor* actor_ = nullptr;  ///< which waits, so that it lives
+  void* actor_ = nullptr;  ///< which waits, so that it lives
   Seconds end_;
   bool is_complete_ = false;
 };

@@ -5,7 +5,7 @@
 
 namespace syncopate {
 
-/// The parts of a message as flows of SimGrid, on any topology and beside any other traffic.
+/// The parts of a message as flows, on any topology and beside any other traffic.
 class FlowServerLinks : public ServerLinks {
  public:
   FlowServerLinks(const ServerSetup& setup, Network& network, Flows& flows, Arrival arrival);

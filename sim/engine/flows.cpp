@@ -1,45 +1,27 @@
 #include "engine/flows.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-#include <simgrid/s4u/Link.hpp>
-
-#include "base/errors.hpp"
+#include <utility>
 
 namespace syncopate {
 
-namespace s4u = simgrid::s4u;
-
-namespace {
-
-Flows* listening = nullptr;  ///< to the process's signal
-
-}  // namespace
-
 Flows::Flows(Network& network, Clock& clock) : network_(network), clock_(clock) {
-  static const bool is_connected = [] {
-    s4u::Activity::on_completion_cb([](const s4u::Activity& activity) {
-      const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
-      if (listening == nullptr || comm == nullptr || comm->get_state() != s4u::Activity::State::FINISHED) return;
-      listening->note_end(comm->get_data<Flow>()->index);
-    });
-    return true;
-  }();
-  listening = is_connected ? this : nullptr;
-  for (const Network::Change& next : network.changes()) clock_.at(next.at, [this, &next] { change(next); });
+  for (const Seconds time : network.times_of_changes()) clock_.at(time, [this] { change_bandwidths(); });
 }
 
-Flows::~Flows() { listening = nullptr; }
+void Flows::change_bandwidths() {
+  for (std::size_t link = 0; link < network_.count_links(); ++link) {
+    if (network_.changes(link) && rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));
+  }
+  share_soon();
+}
 
 void Flows::start(int from, int to, Bytes bytes, Ended ended) {
-  const double units = std::round(network_.scale() * bytes.value);
-  constexpr double most_units = 0x1p63;
-  if (units > most_units) throw SimulationError(fmt::format("a message of {} bytes is longer than any that was expected", bytes.value));
-  if (units < 1.0) {
-    clock_.at(clock_.now(), [ended = std::move(ended), now = clock_.now()] { ended(now); });
-    return;
+  const Seconds now = clock_.now();
+  if (bytes <= Bytes(0)) return clock_.at(now, [ended = std::move(ended), now] { ended(now); });
+  const Path& path = network_.path(from, to);
+  for (const std::size_t link : path.links) {
+    if (!rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, now));
   }
   if (unused_.empty()) {
     unused_.push_back(flows_.size());
@@ -47,51 +29,61 @@ void Flows::start(int from, int to, Bytes bytes, Ended ended) {
   }
   const std::size_t index = unused_.back();
   unused_.pop_back();
-  flows_[index] = {index, nullptr, std::move(ended), started_++, from, to};
-  move(index, static_cast<std::uint64_t>(units));
+  flows_[index] = {std::move(ended), started_++, bytes, now, Rate(0), {}};
+  rates_.add(index, path.links, path.limit);
+  share_soon();
 }
 
-void Flows::move(std::size_t flow, std::uint64_t units) {
-  const auto [source, target] = network_.hosts(flows_[flow].from, flows_[flow].to);
-  s4u::CommPtr& comm = flows_[flow].comm;
-  comm = s4u::Comm::sendto_init(source, target);
-  comm->set_payload_size(units);
-  comm->set_data(&flows_[flow]);
-  comm->start();
+void Flows::share_soon() {
+  if (changed_at_) return;
+  changed_at_ = clock_.now();
+  clock_.after(*changed_at_ * (1.0 + rounding), [this] { share(); });
 }
 
-void Flows::change(const Network::Change& change) {
-  change.link->set_bandwidth(change.bandwidth);
-  for (std::size_t flow = 0; flow < flows_.size(); ++flow) {
-    if (!flows_[flow].comm || std::find(ended_.begin(), ended_.end(), flow) != ended_.end()) continue;
-    const std::vector<std::size_t>& links = network_.path(flows_[flow].from, flows_[flow].to).links;
-    if (std::none_of(links.begin(), links.end(),
-                     [&](std::size_t link) { return network_.changes(link) && network_.link(link).name == change.name; }))
-      continue;
-    const double left = std::round(flows_[flow].comm->get_remaining());
-    if (left < 1.0) continue;
-    cancelled_.push_back(flows_[flow].comm);
-    cancelled_.back()->cancel();
-    move(flow, static_cast<std::uint64_t>(left));
+void Flows::share() {
+  const Seconds changed_at = *std::exchange(changed_at_, std::nullopt);
+  for (const std::size_t index : rates_.update()) {
+    Flow& flow = flows_[index];
+    const bool is_new = flow.rate == Rate(0);
+    if (!is_new) {
+      flow.left = std::max(Bytes(0), flow.left - flow.rate * (changed_at - flow.since));
+      flow.since = changed_at;
+    }
+    flow.rate = rates_.rate(index);
+    const End end = {flow.since + flow.left / flow.rate, index};
+    if (is_new) {
+      flow.end = ends_.push(end);
+    } else {
+      ends_.update(flow.end, end);
+    }
   }
+  call_at_next_end();
 }
 
-void Flows::note_end(std::size_t flow) {
-  ended_.push_back(flow);
-  if (ended_.size() == 1) clock_.at(clock_.now(), [this] { tell(); });
+void Flows::call_at_next_end() {
+  if (ends_.empty() || (called_at_ && *called_at_ <= ends_.top().time)) return;
+  called_at_ = ends_.top().time;
+  clock_.at(*called_at_, [this, call = ++calls_] {
+    if (call != calls_) return;
+    called_at_.reset();
+    end_flows();
+  });
 }
 
-void Flows::tell() {
-  std::vector<std::size_t> ended;
-  ended.swap(ended_);
-  std::sort(ended.begin(), ended.end(), [this](std::size_t a, std::size_t b) { return flows_[a].number < flows_[b].number; });
+void Flows::end_flows() {
   const Seconds now = clock_.now();
-  for (const std::size_t index : ended) {
-    const Ended tell = std::move(flows_[index].ended);
-    flows_[index] = {};
+  for (; !ends_.empty() && ends_.top().time <= now * (1.0 + rounding); ends_.pop()) {
+    rates_.remove(ends_.top().flow);
+    ended_.push_back(ends_.top().flow);
+  }
+  std::sort(ended_.begin(), ended_.end(), [this](std::size_t a, std::size_t b) { return flows_[a].number < flows_[b].number; });
+  for (const std::size_t index : std::exchange(ended_, {})) {
     unused_.push_back(index);
+    const Ended tell = std::move(flows_[index].ended);
     tell(now);
   }
+  share_soon();
+  call_at_next_end();
 }
 
 }  // namespace syncopate

@@ -1,57 +1,67 @@
 #pragma once
 
+#include <boost/heap/d_ary_heap.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <simgrid/s4u/Comm.hpp>
+#include <optional>
 #include <vector>
 
 #include "cluster/network.hpp"
 #include "engine/clock.hpp"
+#include "engine/fair_rates.hpp"
 
 namespace syncopate {
 
-/// Flows of SimGrid over a network: those that meet on a link share it fairly. They take no latency; who needs one pays it.
+/// Flows over a network: those that meet on a link share it max-min fairly. They take no latency; who needs one pays it.
 ///
-/// SimGrid tells of the end of a communication through a signal of the whole process, so that there can be one object at a time.
+/// Flows that begin or end at the same instant (within `rounding`) change the others' rates once.
 class Flows {
  public:
   using Ended = std::function<void(Seconds)>;
 
-  /// After network.build().
   Flows(Network& network, Clock& clock);
   Flows(const Flows&) = delete;
   Flows& operator=(const Flows&) = delete;
-  ~Flows();
 
-  /// Bytes begin to move from rank to rank at SimGrid's clock; `ended` is called when they have. Flows that end at the same time are
-  /// told of in the order in which they started. Must be called from a timer's function or before the simulation.
+  /// Bytes begin to move from rank to rank at the clock's time; `ended` is called when they have. Flows that end at the same time are
+  /// told of in the order in which they started.
   void start(int from, int to, Bytes bytes, Ended ended);
 
  private:
+  struct End {
+    Seconds time;
+    std::size_t flow = 0;
+
+    /// For a heap with the next one on top.
+    bool operator<(const End& other) const { return time > other.time; }
+  };
+  using Ends = boost::heap::d_ary_heap<End, boost::heap::arity<4>, boost::heap::mutable_<true>>;
   struct Flow {
-    std::size_t index = 0;  ///< its own
-    simgrid::s4u::CommPtr comm;
     Ended ended;
     std::uint64_t number = 0;
-    int from = 0;
-    int to = 0;
+    Bytes left;     ///< to move
+    Seconds since;  ///< at this time
+    Rate rate;      ///< 0 before links have been shared with it
+    Ends::handle_type end;
   };
 
-  void move(std::size_t flow, std::uint64_t units);
-  /// SimGrid keeps flows below the bandwidth that their links had when they started: those on the link start anew with what is left.
-  void change(const Network::Change& change);
-
-  void note_end(std::size_t flow);
-  void tell();
+  void change_bandwidths();
+  void share_soon();
+  void share();
+  void call_at_next_end();
+  void end_flows();
 
   Network& network_;
   Clock& clock_;
-  std::deque<Flow> flows_;           ///< where they stay, because SimGrid points to them
+  FairRates rates_;
+  std::vector<Flow> flows_;
   std::vector<std::size_t> unused_;  ///< of these
-  std::vector<std::size_t> ended_;   ///< at this instant
   std::uint64_t started_ = 0;
-  std::vector<simgrid::s4u::CommPtr> cancelled_;  ///< SimGrid still handles them when the instant is over
+  Ends ends_;
+  std::vector<std::size_t> ended_;     ///< at this instant
+  std::optional<Seconds> changed_at_;  ///< flows or bandwidths, so that rates follow soon
+  std::optional<Seconds> called_at_;   ///< by the clock, for the next end
+  std::uint64_t calls_ = 0;            ///< only the last one counts
 };
 
 }  // namespace syncopate

@@ -23,7 +23,7 @@ namespace syncopate {
 /// handled -> answer (its pull is possible, where one follows) -> next_pull -> pull_arrived -> end. A channel is occupied from
 /// a transfer's start to its end, one without duplex also while the server works; it is moving only in the transfers.
 ///
-/// Data, as a Stream is: posts may carry times ahead of SimGrid's clock, and timers do the rest.
+/// Data, as a Stream is: posts may carry times ahead of the clock, and its events do the rest.
 class ParameterServer {
  public:
   /// A simulated client stands for `equals` clients that do the same at the same time. `flows`: null for the links of a star, without

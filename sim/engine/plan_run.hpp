@@ -62,7 +62,7 @@ class PlanRun {
   PlanRun(const PlanRun&) = delete;
   PlanRun& operator=(const PlanRun&) = delete;
 
-  /// A rank starts at SimGrid's clock `now`.
+  /// A rank starts at the clock's `now`.
   void start(int rank, Seconds now);
   bool has_ended() const { return running_ == 0; }
 

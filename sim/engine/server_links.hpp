@@ -34,7 +34,7 @@ class ServerLinks {
 };
 
 /// On a star: all parts of a message move at the same rate, that of the busiest link on their way, which it divides equally among
-/// the parts on it. With servers on nodes of their own this is max-min fair, and what SimGrid's flows do.
+/// the parts on it. With servers on nodes of their own this is max-min fair, and what flows do.
 class StarServerLinks : public ServerLinks {
  public:
   /// A simulated client stands for `equals` clients that do the same at the same time.

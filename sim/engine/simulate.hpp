@@ -55,7 +55,7 @@ struct Job {
   int steps_per_round = 0;  ///< > 0: iterations are rounds, of at most so many steps; else steps
   bool lockstep = false;    ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
                             ///< for something that all of them do
-  bool run_ahead = true;    ///< workers may run ahead of SimGrid's clock within a step
+  bool run_ahead = true;    ///< workers may run ahead of the clock within a step
   bool shortcuts = true;    ///< what is known from before is not simulated again
   int shown_workers = 0;    ///< the first workers, for which per-layer spans are kept
 
@@ -67,11 +67,10 @@ struct Job {
 /// flight then is cancelled. Throws SimulationError, with who waits for what, when a program deadlocks, ends early, posts
 /// what others do not, or makes no progress; never returns a Timeline of a run that did not finish.
 ///
-/// `network`: built for flows where a job's model is PerFlow. SimGrid's clock is global to the process: call at most once per process (see
-/// run_forked).
+/// Several workers are actors: after a deadlock, no more of them can be simulated in the process (see can_run_actors).
 Timeline simulate(const std::vector<Job>& jobs, Network& network);
 
-/// The version of SimGrid that simulates, "3.32".
+/// The version of SimGrid, whose actors workers are: "3.32".
 std::string simgrid_version();
 
 }  // namespace syncopate

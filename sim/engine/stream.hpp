@@ -25,7 +25,7 @@ struct Post {
 /// A queue of the collectives of a communicator, and its channels. Each rank posts the same collectives in the same order. When one
 /// starts where is its Admission's, what moves it its Transport's.
 ///
-/// A Stream is data: workers are actors that block on it, and timers of SimGrid's clock do the rest. Posts may carry times ahead of
+/// A Stream is data: workers are actors that block on it, and events of the clock do the rest. Posts may carry times ahead of
 /// the clock, because a worker knows when its next gradients will be ready; not so where not all ranks need to take part. Where the
 /// transport foresees ends, they are known as soon as the last rank has posted; else collectives start and end with the clock.
 class Stream {

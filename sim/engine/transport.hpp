@@ -30,13 +30,13 @@ class Transport {
 
   virtual int lanes() const = 0;
 
-  /// A collective starts at a lane at SimGrid's clock `now`. Returns when it ends there, if that is known; else ended() follows.
+  /// A collective starts at a lane at the clock's `now`. Returns when it ends there, if that is known; else ended() follows.
   virtual std::optional<Seconds> start(const Movement& movement, int lane, Seconds now) = 0;
   /// A lane goes on at once when a collective has ended there; else after everything else of that instant, so that lanes that start
   /// together are seen to.
   virtual bool goes_on_at_once() const = 0;
 
-  /// It computes the ends of one collective after the other from its starts, which may lie ahead of SimGrid's clock: foresee() is called
+  /// It computes the ends of one collective after the other from its starts, which may lie ahead of the clock: foresee() is called
   /// then, in their order, and start() never.
   virtual bool foresees() const { return false; }
   virtual void foresee(const Movement& /*movement*/, std::span<const Seconds> /*starts*/, std::span<Seconds> /*ends*/) {}

@@ -42,11 +42,7 @@ struct Dts {
             "use \"sparse\": \"all-reduce\"");
   }
 
-  Traffic traffic() const {
-    constexpr double smallest_value = 2.0;
-    return {.streams = {{.operations = {operation()}, .rules = {.channels = channels}}},
-            .most_models = std::max(1.0, compression * (1.0 + index_bytes / smallest_value))};
-  }
+  Traffic traffic() const { return {.streams = {{.operations = {operation()}, .rules = {.channels = channels}}}}; }
   Pace pace() const { return {.cycle = std::lcm(period, std::max(delay, 1)), .waits_for_all = true, .waits_later = delay > 0}; }
 
   SharedPayload payload(const ScheduleInput& input) const {

@@ -60,7 +60,6 @@ struct Traffic {
   RankKind ranks = RankKind::gpu;
   std::vector<StreamTraffic> streams{};
   std::optional<PeerTraffic> peers{};
-  double most_models = 1.0;              ///< bytes of the largest payload that a rank comes with, in models
   std::optional<ServerSetup> servers{};  ///< as the schedule wants them; the links are the cluster's
 
   bool has_collectives() const { return !streams.empty(); }

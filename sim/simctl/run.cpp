@@ -13,7 +13,7 @@
 #include "base/processes.hpp"
 #include "base/progress.hpp"
 #include "base/text.hpp"
-#include "cluster/simgrid.hpp"
+#include "engine/actors.hpp"
 #include "engine/simulate.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
@@ -58,7 +58,7 @@ class StudyRun {
     std::signal(SIGINT, [](int) { interrupted = 1; });
     std::signal(SIGTERM, [](int) { interrupted = 1; });
     run_forked(
-        static_cast<int>(study_.points.size()), jobs(), task, done, [] { return interrupted != 0; }, [] { return !is_simgrid_in_use(); });
+        static_cast<int>(study_.points.size()), jobs(), task, done, [] { return interrupted != 0; }, can_run_actors);
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });

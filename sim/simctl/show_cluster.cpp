@@ -33,7 +33,7 @@ void show_regions(const Regions& regions) {
 class MessageTimes {
  public:
   MessageTimes(const Cluster& cluster, Bytes bytes, const std::vector<std::size_t>& region_order)
-      : cluster_(cluster), bytes_(bytes), network_(cluster, cluster.gpus_per_node, 0, region_order, bytes) {}
+      : cluster_(cluster), bytes_(bytes), network_(cluster, cluster.gpus_per_node, 0, region_order) {}
 
   Seconds of(const Algorithm& algorithm) {
     PlannedCollectives planned(cluster_, {&algorithm, std::string(algorithm.name), false, Bytes(0)}, network_, cluster_.gpus_per_node);

@@ -7,15 +7,16 @@
 #include <tuple>
 
 #include "base/errors.hpp"
-#include "base/processes.hpp"
 
 namespace syncopate {
 
 namespace {
 
-/// What one message as a flow takes at most and at least, as measured (README); between them it depends on how many share links.
-constexpr double seconds_per_flow = 8e-6;
-constexpr double seconds_per_contended_flow = 40e-6;
+/// What one message as a flow takes among 2048 ranks, as measured: alone on its links; where many meet (a ring's 1.4e-6, recursive
+/// doubling's 40e-6); and, per rank, to or from servers, on whose links all of them meet.
+constexpr double seconds_per_flow = 0.5e-6;
+constexpr double seconds_per_contended_flow = 10e-6;
+constexpr double seconds_per_server_flow_and_rank = 7e-8;
 constexpr double most_seconds = 3600.0;
 constexpr double most_seconds_unasked = 600.0;
 /// Collectives in flight whose messages take turns, one by one, take about a microsecond each.
@@ -68,34 +69,30 @@ bool can_share(Setup& setup) {
 /// The messages of the whole run that have to move: counted in alpha-beta fidelity, which posts as much.
 double count_messages(Setup& setup) {
   const Schedule& schedule = setup.scenario().schedule;
-  if (!setup.network().knows_its_paths()) setup.network().build();  // before a simulation runs
   const bool repeats = setup.options().shortcuts && setup.scenario().speed.uniform() && schedule.pace.waits_for_all &&
                        setup.scenario().cluster.latency_cv == 0.0 && !setup.overlaps_collectives() && setup.streams().size() == 1 &&
                        setup.streams().front().groups.size() == 1;
-  const std::string counted = in_another_process([&] {
-    Job job = setup.job(Fidelity::alpha_beta);
-    job.lockstep = setup.moves_in_lockstep(Fidelity::alpha_beta);
-    job.shown_workers = 0;
-    const Timeline timeline = simulate({job}, setup.network());
-    const JobTimeline& run = timeline.front();
-    double messages = 0.0;
-    std::set<std::tuple<Operation, int, Bytes>> seen;
-    for (const CollectiveSpan& span : run.collectives) {
-      if (!repeats || seen.insert({span.operation, span.stream, span.payload->bytes}).second) {
-        const Communicator& communicator = run.streams[static_cast<std::size_t>(span.stream)];
-        messages += count_messages(setup.planned()(span.operation, communicator, span.payload->bytes).plan());
-      }
+  Job job = setup.job(Fidelity::alpha_beta);
+  job.lockstep = setup.moves_in_lockstep(Fidelity::alpha_beta);
+  job.shown_workers = 0;
+  const Timeline timeline = simulate({job}, setup.network());
+  const JobTimeline& run = timeline.front();
+  double messages = 0.0;
+  std::set<std::tuple<Operation, int, Bytes>> seen;
+  for (const CollectiveSpan& span : run.collectives) {
+    if (!repeats || seen.insert({span.operation, span.stream, span.payload->bytes}).second) {
+      const Communicator& communicator = run.streams[static_cast<std::size_t>(span.stream)];
+      messages += count_messages(setup.planned()(span.operation, communicator, span.payload->bytes).plan());
     }
-    double posts = 0.0;
-    if (!schedule.traffic.has_collectives()) {
-      for (const auto& steps : run.steps) {
-        for (const Step& step : steps) posts += step.posts;
-      }
+  }
+  double posts = 0.0;
+  if (!schedule.traffic.has_collectives()) {
+    for (const auto& steps : run.steps) {
+      for (const Step& step : steps) posts += step.posts;
     }
-    const double parts = job.servers ? job.servers->servers : 1.0;
-    return fmt::format("{}", messages + posts * parts * job.ranks / static_cast<double>(run.steps.size()));
-  });
-  return std::stod(counted);
+  }
+  const double parts = job.servers ? job.servers->servers : 1.0;
+  return messages + posts * parts * job.ranks / static_cast<double>(run.steps.size());
 }
 
 std::string describe(double messages, double seconds) {
@@ -104,6 +101,7 @@ std::string describe(double messages, double seconds) {
 }
 
 double flow_seconds(Setup& setup, double messages) {
+  if (setup.scenario().schedule.traffic.servers) return messages * seconds_per_server_flow_and_rank * setup.ranks();
   return messages * (can_share(setup) ? seconds_per_contended_flow : seconds_per_flow) * std::max(1.0, setup.ranks() / 2048.0);
 }
 

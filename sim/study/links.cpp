@@ -82,7 +82,7 @@ std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, Setup& setup, s
   for (auto first = busy.begin(); first != busy.end() && first - busy.begin() < static_cast<std::ptrdiff_t>(most);) {
     const double least = first->utilisation * (1.0 - 1e-9);
     const auto last = std::find_if(first, busy.end(), [&](const Busy& one) { return one.utilisation < least; });
-    std::sort(first, last, [](const Busy& a, const Busy& b) { return a.link < b.link; });
+    std::sort(first, last, [&](const Busy& a, const Busy& b) { return setup.network().comes_before(a.link, b.link); });
     first = last;
   }
   busy.resize(std::min(busy.size(), most));

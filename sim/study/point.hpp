@@ -21,8 +21,8 @@ struct PointResult {
   static PointResult unpack(const std::string& bytes);
 };
 
-/// Simulates one point in this process: once per process only (see simulate). Throws SimulationError.
-PointResult simulate_point(const Point& point, const PointOptions& options);
+/// Simulates one point in this process. Throws SimulationError.
+PointResult simulate_point(const Point& point, const PointOptions& options = {});
 
 /// The row of results that a point and its result make.
 Row make_row(const Point& point, const PointResult& result);

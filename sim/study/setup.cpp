@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/processes.hpp"
 #include "cluster/placement.hpp"
 #include "schedule/posts.hpp"
 #include "schedule/servers.hpp"
@@ -34,8 +33,7 @@ Setup::Setup(const Scenario& scenario, const PointOptions& options)
       ranks_(scenario.cluster.workers() / gpus_per_rank_),
       ranks_per_node_(scenario.cluster.gpus_per_node / gpus_per_rank_),
       region_order_(fastest_region_order(scenario.cluster, profile_.bytes())),
-      network_(scenario.cluster, ranks_per_node_, servers_with_nodes(scenario.schedule.traffic), region_order_,
-               ranks_ * scenario.schedule.traffic.most_models * profile_.bytes()),
+      network_(scenario.cluster, ranks_per_node_, servers_with_nodes(scenario.schedule.traffic), region_order_),
       planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
   if (scenario.cluster.workers() == 1) return;  // nobody to communicate with
   const RankPlaces places = {ranks_, ranks_per_node_, regions_of_nodes(scenario.cluster, region_order_)};
@@ -93,16 +91,14 @@ NetworkModel Setup::model(Fidelity fidelity) {
   }};
 }
 
-CollectiveTime Setup::message_time(int from, int to, Bytes bytes) {
-  const bool has_path = network_.knows_its_paths() || network_.is_built();
-  const Hop hop = has_path ? network_.hop(from, to) : scenario_.cluster.link.hop();
+CollectiveTime Setup::message_time(Fidelity fidelity, int from, int to, Bytes bytes) {
+  const Hop hop = fidelity == Fidelity::alpha_beta ? network_.direct_hop(from, to) : network_.hop(from, to);
   return {hop.latency, hop.beta * bytes};
 }
 
 Job Setup::job(Fidelity fidelity) {
   const Schedule& schedule = scenario_.schedule;
   const bool is_alone = scenario_.cluster.workers() == 1;
-  if (fidelity == Fidelity::flow || (fidelity == Fidelity::per_message && !network_.knows_its_paths())) network_.build();
   Job job;
   job.profile = profile_;
   job.speed = scenario_.speed;
@@ -112,7 +108,7 @@ Job Setup::job(Fidelity fidelity) {
   job.streams = streams_;
   job.latency_cv = scenario_.cluster.latency_cv;
   job.within_node = all_reduce_within_node(scenario_.cluster);
-  job.message = [this](int from, int to, Bytes bytes) { return message_time(from, to, bytes); };
+  job.message = [this, fidelity](int from, int to, Bytes bytes) { return message_time(fidelity, from, to, bytes); };
   ScheduleInput input = {profile_, CostLine(), CostLine(), ranks_, value_size(*scenario_.trace)};
   if (schedule.groups_by_cost && !is_alone) input.all_reduce = all_reduce_line(fidelity);
   job.sends_more = schedule.traffic.servers || schedule.traffic.peers;
@@ -150,10 +146,9 @@ CostLine Setup::all_reduce_line(Fidelity fidelity) {
     once.program = [payload = whole_model(profile_)](Worker& worker) {
       while (worker.next_step()) worker.wait(worker.post(payload, worker.step()));
     };
-    all = Seconds(std::stod(in_another_process([&] {
-      const CollectiveSpan span = simulate({once}, network_).front().collectives.front();
-      return fmt::format("{}", (span.end - span.start).value);
-    })));
+    const Timeline timeline = simulate({once}, network_);
+    const CollectiveSpan& span = timeline.front().collectives.front();
+    all = span.end - span.start;
   }
   return {of_no_bytes.latency, SecondsPerByte((all - of_no_bytes.latency).value / bytes.value)};
 }

@@ -14,7 +14,7 @@ namespace syncopate {
 
 /// How to simulate a point.
 struct PointOptions {
-  bool shortcuts = true;  ///< off: every worker is simulated and meets SimGrid's clock after every bit of compute
+  bool shortcuts = true;  ///< off: every worker is simulated and meets the clock after every bit of compute
   int shown_workers = 0;  ///< > 0: a timeline of the first workers is wanted
 };
 
@@ -58,7 +58,7 @@ class Setup {
 
  private:
   NetworkModel model(Fidelity fidelity);
-  CollectiveTime message_time(int from, int to, Bytes bytes);
+  CollectiveTime message_time(Fidelity fidelity, int from, int to, Bytes bytes);
   /// The all-reduce of all ranks as a line, a its time without bytes, through its time for all gradients: for schedules that merge
   /// gradients by what an all-reduce costs in this fidelity.
   CostLine all_reduce_line(Fidelity fidelity);

@@ -142,7 +142,7 @@ def fidelity_rows(simctl, folder, trace):
     growing("wfbp, 161 gradients, per-message, 5% jitter, per iteration", 1, wfbp | {"workers": jitter}, lengths=(2, 22))
     flow = once | {"trace": one, "fidelity": "flow"}
     growing("a 100 MB ring as flows on a fat-tree, 2:1 oversubscribed, whole process", 1, flow, cluster={"topology": fat_tree})
-    growing("the same, --no-symmetry: every message a SimGrid flow", 1, flow, "--no-symmetry", cluster={"topology": fat_tree})
+    growing("the same, --no-symmetry: every message a flow", 1, flow, "--no-symmetry", cluster={"topology": fat_tree})
     growing("the same ring on nodes placed at random: every message shares links", 1, flow, cluster={"topology": fat_tree, "placement": "random"})
     return rows
 

@@ -34,8 +34,8 @@ TEST_SUITE("Are unequal workers simulated as defined?") {
       CAPTURE(i);
       const Point point = disturbed_point(random);
       CAPTURE(point.scenario.schedule.name);
-      const Metrics fast = run(point).metrics;
-      const Metrics plain = run(point, {.shortcuts = false}).metrics;
+      const Metrics fast = simulate_point(point).metrics;
+      const Metrics plain = simulate_point(point, {.shortcuts = false}).metrics;
       CHECK(fast.iteration.value == doctest::Approx(plain.iteration.value).epsilon(1e-9));
       CHECK(fast.iteration_p50.value == doctest::Approx(plain.iteration_p50.value).epsilon(1e-9));
       CHECK(fast.exposed_communication.value == doctest::Approx(plain.exposed_communication.value).epsilon(1e-9));
@@ -102,7 +102,7 @@ TEST_SUITE("Are unequal workers simulated as defined?") {
           steps += std::max(0.0, inside / (starts[step + 1][r] - starts[step][r]));
         }
       }
-      CHECK(run(point).metrics.iteration.value == doctest::Approx(((close - open) * nodes / steps).value).epsilon(1e-9));
+      CHECK(simulate_point(point).metrics.iteration.value == doctest::Approx(((close - open) * nodes / steps).value).epsilon(1e-9));
     }
   }
 
@@ -110,7 +110,7 @@ TEST_SUITE("Are unequal workers simulated as defined?") {
     std::mt19937 random(23);
     Point point = make_point(random_trace(random, 10), random_cluster(random, 4), "wfbp");
     point.scenario.speed.slow.assign(4, 3.0);
-    const PointResult result = run(point);
+    const PointResult result = simulate_point(point);
     CHECK(result.workers_simulated == 1);
     CHECK(result.metrics.wait.value == doctest::Approx(2.0 * result.metrics.compute.value).epsilon(1e-9));
   }

@@ -63,7 +63,7 @@ TEST_SUITE("Do messages and flows agree where they must?") {
           Point point = make(random, sixteen(random, variant), schedule, all_reduce, fidelity);
           if (variant == 2) point.scenario.speed.slow.assign(static_cast<std::size_t>(point.scenario.cluster.workers()), 1.0);
           if (variant == 2) point.scenario.speed.slow[3] = 1.4;
-          check_same(run(point).metrics, run(point, {.shortcuts = false}).metrics, 1e-9);
+          check_same(simulate_point(point).metrics, simulate_point(point, {.shortcuts = false}).metrics, 1e-9);
         }
       }
     }
@@ -88,9 +88,9 @@ TEST_SUITE("Do messages and flows agree where they must?") {
           Point point = make(random, cluster, wanted, all_reduce, Fidelity::per_message);
           point.scenario.speed.jitter = {Jitter::Distribution::lognormal, 0.2, {}};
           point.scenario.speed.seed = static_cast<std::uint64_t>(nodes);
-          const Metrics messages = run(point).metrics;
+          const Metrics messages = simulate_point(point).metrics;
           point.scenario.fidelity = Fidelity::flow;
-          check_same(messages, run(point).metrics, 1e-9);
+          check_same(messages, simulate_point(point).metrics, 1e-9);
         }
       }
     }
@@ -103,9 +103,9 @@ TEST_SUITE("Do messages and flows agree where they must?") {
         CAPTURE(all_reduce);
         CAPTURE(variant);
         Point point = make(random, sixteen(random, variant), "wfbp", all_reduce, Fidelity::per_message);
-        const double messages = run(point).metrics.iteration.value;
+        const double messages = simulate_point(point).metrics.iteration.value;
         point.scenario.fidelity = Fidelity::flow;
-        const PointResult flows = run(point);
+        const PointResult flows = simulate_point(point);
         CHECK(flows.metrics.iteration.value >= messages * (1.0 - 1e-9));
         REQUIRE(flows.details["links"].size() == 10);
         for (const Json& link : flows.details["links"]) CHECK(link["utilisation"].get<double>() <= 1.0 + 1e-9);
@@ -121,7 +121,7 @@ TEST_SUITE("Do messages and flows agree where they must?") {
       Cluster cluster = sixteen(same, 0);
       const Document shape = topology(fmt::format(R"({{"name": "fat-tree", "k": 8, "oversubscription": {}}})", ratio).c_str());
       cluster.topology = read_topology(Field(shape), 16);
-      const double iteration = run(make(same, cluster, "wfbp", "halving-doubling", Fidelity::flow)).metrics.iteration.value;
+      const double iteration = simulate_point(make(same, cluster, "wfbp", "halving-doubling", Fidelity::flow)).metrics.iteration.value;
       CHECK(iteration >= before * (1.0 - 1e-9));
       before = iteration;
     }

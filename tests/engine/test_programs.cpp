@@ -1,10 +1,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <simgrid/s4u/Actor.hpp>
-
 #include "base/errors.hpp"
 #include "base/processes.hpp"
+#include "engine/actors.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
 
@@ -46,11 +45,12 @@ std::string simulate_apart(const std::vector<Job>& jobs, const std::function<std
   std::string result;
   int nodes = 0;
   for (const Job& job : jobs) nodes += job.ranks;
+  actors();  // loaded once, for all processes
   run_forked(
       1, 1,
       [&](int) {
         const Cluster cluster = star(nodes);
-        Network network(cluster, 1, 0, {}, Bytes(1));
+        Network network(cluster, 1, 0, {});
         return look(simulate(jobs, network));
       },
       [&](int, const Outcome& outcome) {
@@ -286,7 +286,7 @@ TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a numb
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        if (worker.rank() == 1 && worker.step() == 2) simgrid::s4u::this_actor::suspend();
+        if (worker.rank() == 1 && worker.step() == 2) actors().suspend();
         worker.wait(worker.post(second, worker.step()));
       }
     };

@@ -50,7 +50,7 @@ void check_same_schedule(unsigned seed, const Json& a, const Json& b) {
       Point point = make_point(trace, cluster, schedule);
       point.scenario.speed = speed;
       point.scenario.warmup = point.scenario.measured = 8;
-      metrics.push_back(run(point).metrics);
+      metrics.push_back(simulate_point(point).metrics);
     }
     check_same(metrics[0], metrics[1], 1e-12);
   }
@@ -82,7 +82,7 @@ TEST_SUITE("Does one schedule reduce to another where it must?") {
         cluster.intra_node = cluster.link;
         Point point = make_point(random_trace(random, 8), cluster, schedule);
         point.scenario.warmup = point.scenario.measured = 12;
-        const Metrics m = run(point).metrics;
+        const Metrics m = simulate_point(point).metrics;
         CHECK(m.iteration.value == doctest::Approx(m.compute.value).epsilon(1e-12));
         CHECK(m.efficiency == doctest::Approx(1.0).epsilon(1e-12));
       }
@@ -97,7 +97,7 @@ TEST_SUITE("Does one schedule reduce to another where it must?") {
       CAPTURE(alone.dump());
       Point point = make_point(random_trace(random, 8), random_cluster(random, 1), alone);
       point.scenario.warmup = point.scenario.measured = 12;
-      const Metrics m = run(point).metrics;
+      const Metrics m = simulate_point(point).metrics;
       CHECK(m.iteration.value == doctest::Approx(m.compute.value).epsilon(1e-12));
       CHECK(m.communications_per_iteration == 0.0);
       CHECK(m.communication == Seconds(0));
@@ -107,8 +107,8 @@ TEST_SUITE("Does one schedule reduce to another where it must?") {
       node.gpus_per_node = 2;
       node.intra_node = {Rate(1e10), Seconds(1e-5)};
       const Trace trace = random_trace(random, 8);
-      const Metrics synchronous = run(make_point(trace, node, "ps-sgd")).metrics;
-      const Metrics asynchronous = run(make_point(trace, node, "asgd")).metrics;
+      const Metrics synchronous = simulate_point(make_point(trace, node, "ps-sgd")).metrics;
+      const Metrics asynchronous = simulate_point(make_point(trace, node, "asgd")).metrics;
       check_same(synchronous, asynchronous, 1e-12);
       CHECK(synchronous.communications_per_iteration > 0.0);
     }
@@ -122,7 +122,8 @@ TEST_SUITE("Does one schedule reduce to another where it must?") {
       Cluster two_level = flat;
       two_level.intra_node = {Rate(1e6), Seconds(1)};
       const Trace trace = random_trace(random, 8);
-      check_same(run(make_point(trace, flat, schedule)).metrics, run(make_point(trace, two_level, schedule)).metrics, 1e-15);
+      check_same(simulate_point(make_point(trace, flat, schedule)).metrics, simulate_point(make_point(trace, two_level, schedule)).metrics,
+                 1e-15);
     }
   }
 
@@ -134,7 +135,7 @@ TEST_SUITE("Does one schedule reduce to another where it must?") {
       const Cluster cluster = random_cluster(random, 7);
       const StepProfile profile = step_profile(trace, Granularity::tensor);
       const Seconds all_reduce = all_reduce_cost(cluster, algorithms().front(), 7)(profile.bytes());
-      const Metrics m = run(make_point(trace, cluster, {{"name", "lasgd"}, {"tau_max", 1}})).metrics;
+      const Metrics m = simulate_point(make_point(trace, cluster, {{"name", "lasgd"}, {"tau_max", 1}})).metrics;
       CHECK(m.iteration.value == doctest::Approx(std::max(profile.compute(), all_reduce).value).epsilon(1e-12));
     }
   }
@@ -167,7 +168,7 @@ TEST_SUITE("Do ties at a server go by rank?") {
           if (schedule["name"] == "ssd-sgd") schedule["delay"] = 2;
           Point point = make_point(trace, cluster, schedule);
           point.scenario.measured = 12;
-          check_same(run(point).metrics, run(point, {.shortcuts = false}).metrics, 1e-9);
+          check_same(simulate_point(point).metrics, simulate_point(point, {.shortcuts = false}).metrics, 1e-9);
         }
       }
     }
@@ -194,8 +195,8 @@ TEST_SUITE("Does one worker stand for all, also where they do not wait in every 
         point.scenario.speed.overlap_slowdown = i == 5 ? 0.3 : 0.0;
         point.scenario.warmup = 4;
         point.scenario.measured = 12;
-        const PointResult one = run(point);
-        const PointResult all = run(point, {.shortcuts = false});
+        const PointResult one = simulate_point(point);
+        const PointResult all = simulate_point(point, {.shortcuts = false});
         check_same(one.metrics, all.metrics, 1e-9);
         CHECK(all.workers_simulated >= cluster.nodes);
         const std::string name = schedule["name"];

@@ -21,7 +21,7 @@ Point random_point(std::mt19937& random, int most_layers) {
   return make_point(random_trace(random, most_layers), random_cluster(random, nodes), any(random, names), any(random, all_reduces));
 }
 
-double iteration_s(const Point& point) { return run(point).metrics.iteration.value; }
+double iteration_s(const Point& point) { return simulate_point(point).metrics.iteration.value; }
 
 constexpr double slack = 1.0 + 1e-9;
 
@@ -42,7 +42,7 @@ TEST_SUITE("Does the engine agree with closed forms and with itself?") {
       const std::size_t schedule = random() % names.size();
       CAPTURE(names[schedule]);
       const Seconds end = std::max(profile.backward, communication_end(groupings[schedule], profile, cost));
-      const PointResult result = run(make_point(trace, cluster, names[schedule]));
+      const PointResult result = simulate_point(make_point(trace, cluster, names[schedule]));
       CHECK(result.metrics.iteration.value == doctest::Approx((profile.forward + end + profile.update).value).epsilon(1e-9));
       CHECK(result.metrics.communications_per_iteration == doctest::Approx(static_cast<double>(groupings[schedule].size())).epsilon(1e-9));
       CHECK(result.metrics.bytes_per_worker_per_iteration.value == doctest::Approx(profile.bytes().value).epsilon(1e-9));
@@ -55,7 +55,7 @@ TEST_SUITE("Does the engine agree with closed forms and with itself?") {
     for (int i = 0; i < 200; ++i) {
       CAPTURE(i);
       const Point point = random_point(random, 40);
-      const Metrics m = run(point).metrics;
+      const Metrics m = simulate_point(point).metrics;
       const StepProfile profile = step_profile(*point.scenario.trace, Granularity::tensor);
       CHECK(m.iteration.value * slack >= profile.compute().value);
       CHECK(
@@ -92,8 +92,8 @@ TEST_SUITE("Does the engine agree with closed forms and with itself?") {
       CAPTURE(i);
       const Point point = random_point(random, 25);
       CAPTURE(point.scenario.schedule.name);
-      const PointResult one = run(point);
-      const PointResult all = run(point, {.shortcuts = false});
+      const PointResult one = simulate_point(point);
+      const PointResult all = simulate_point(point, {.shortcuts = false});
       CHECK(one.workers_simulated == 1);
       CHECK(all.workers_simulated == point.scenario.cluster.nodes);
       CHECK(one.metrics.iteration.value == doctest::Approx(all.metrics.iteration.value).epsilon(1e-9));
@@ -109,12 +109,32 @@ TEST_SUITE("Does the engine agree with closed forms and with itself?") {
     std::mt19937 random(15);
     for (const std::string& name : names) {
       const Trace trace = random_trace(random, 10);
-      const Metrics m = run(make_point(trace, random_cluster(random, 1), name)).metrics;
+      const Metrics m = simulate_point(make_point(trace, random_cluster(random, 1), name)).metrics;
       CHECK(m.iteration.value == doctest::Approx(step_profile(trace, Granularity::tensor).compute().value).epsilon(1e-12));
       CHECK(m.communications_per_iteration == 0.0);
       CHECK(m.bytes_per_worker_per_iteration == Bytes(0));
       CHECK(m.communication == Seconds(0));
       CHECK(m.efficiency == doctest::Approx(1.0));
     }
+  }
+}
+
+TEST_SUITE("Groups of ranks") {
+  TEST_CASE("groups of ranks by where they are") {
+    const RankPlaces places = {6, 2, {1, 0, 1}};
+    const auto ranks_of = [](const Groups& groups) {
+      std::vector<std::vector<int>> ranks;
+      for (const Communicator& group : groups) {
+        ranks.emplace_back();
+        for (int member = 0; member < group.size(); ++member) ranks.back().push_back(group.rank(member));
+      }
+      return ranks;
+    };
+    using Lists = std::vector<std::vector<int>>;
+    CHECK(ranks_of(everybody(places)) == Lists{{0, 1, 2, 3, 4, 5}});
+    CHECK(ranks_of(each_node(places)) == Lists{{0, 1}, {2, 3}, {4, 5}});
+    CHECK(ranks_of(across_nodes(places)) == Lists{{0, 2, 4}, {1, 3, 5}});
+    CHECK(ranks_of(each_region(places)) == Lists{{2, 3}, {0, 1, 4, 5}});
+    CHECK(ranks_of(each_region({4, 2, {}})) == Lists{{0, 1, 2, 3}});
   }
 }

@@ -6,6 +6,7 @@
 
 #include "base/errors.hpp"
 #include "base/processes.hpp"
+#include "engine/actors.hpp"
 #include "study/point.hpp"
 #include "support/random_scenario.hpp"
 
@@ -31,13 +32,15 @@ double distance(const Metrics& a, const Metrics& b) {
 /// With and without shortcuts, in two processes at a time.
 std::vector<Metrics> simulate_all(const std::vector<Json>& scenarios) {
   std::vector<Metrics> results(2 * scenarios.size());
+  actors();  // loaded once, for all processes
   run_forked(
       static_cast<int>(results.size()), 2,
       [&](int i) { return simulate_point(read_point(scenarios[static_cast<std::size_t>(i / 2)]), {.shortcuts = i % 2 == 0}).pack(); },
       [&](int i, const Outcome& outcome) {
         if (!outcome.ok) throw Error(outcome.code, outcome.error);
         results[static_cast<std::size_t>(i)] = PointResult::unpack(outcome.result).metrics;
-      });
+      },
+      {}, can_run_actors);
   return results;
 }
 

@@ -10,6 +10,7 @@
 #include "base/errors.hpp"
 #include "base/processes.hpp"
 #include "cluster/alpha_beta.hpp"
+#include "engine/actors.hpp"
 #include "engine/fidelity.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
@@ -50,12 +51,12 @@ class Trial {
   /// What `look` makes of the timeline, or "error: " and why there is none.
   std::string run(Fidelity fidelity, const std::function<std::string(const JobTimeline&)>& look) const {
     std::string result;
+    actors();  // loaded once, for all processes
     run_forked(
         1, 1,
         [&](int) {
-          Network network(cluster, cluster.gpus_per_node, 0, {}, Bytes(1e9));
+          Network network(cluster, cluster.gpus_per_node, 0, {});
           PlannedCollectives planned(cluster, default_all_reduce(), network, cluster.gpus_per_node);
-          network.build();
           Job its = job;
           if (fidelity == Fidelity::per_message) its.model = PerMessage{&planned};
           if (fidelity == Fidelity::flow) its.model = PerFlow{&planned};

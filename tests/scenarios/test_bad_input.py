@@ -334,7 +334,7 @@ class BadCluster(Case):
             (cluster(topology="dragonfly"), '/topology: a dragonfly needs its sizes; for instance {"name": "dragonfly", "groups": 3, "chassis": 4, '
                                             '"routers": 4, "nodes": 2}'),
             (cluster(topology={"name": "dragonfly", "groups": 3, "chassis": 2, "routers": 2, "nodes": 2}),
-             "/topology/groups: SimGrid's dragonfly has at most as many groups as routers in a chassis, not 3 and 2; use \"groups\": 2 or \"routers\": 3"),
+             "/topology/groups: every group has its link to another one at the router of that one's number, so that there are at most as many groups as routers in a chassis, not 3 and 2; use \"groups\": 2 or \"routers\": 3"),
             (cluster(nodes=40, topology={"name": "dragonfly", "groups": 2, "chassis": 2, "routers": 4, "nodes": 2}),
              '/topology: a dragonfly of this size has places for 32 nodes, the cluster has 40; use "nodes": 3'),
             (cluster(topology={"name": "dragonfly", "groups": 256, "chassis": 256, "routers": 256, "nodes": 1}),

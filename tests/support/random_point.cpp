@@ -1,8 +1,5 @@
 #include "support/random_point.hpp"
 
-#include "base/errors.hpp"
-#include "base/processes.hpp"
-
 namespace syncopate::testing {
 
 namespace {
@@ -89,17 +86,6 @@ Point make_point(const Trace& trace, const Cluster& cluster, const Json& schedul
   scenario.warmup = 1;
   scenario.measured = 3;
   return point;
-}
-
-PointResult run(const Point& point, const PointOptions& options) {
-  PointResult result;
-  run_forked(
-      1, 1, [&](int) { return simulate_point(point, options).pack(); },
-      [&](int, const Outcome& outcome) {
-        if (!outcome.ok) throw Error(outcome.code, outcome.error);
-        result = PointResult::unpack(outcome.result);
-      });
-  return result;
 }
 
 }  // namespace syncopate::testing

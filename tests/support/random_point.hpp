@@ -20,7 +20,4 @@ extern const std::vector<Json> one_of_each;
 /// A point that simulates `schedule`, a name or an object with parameters, on that cluster.
 Point make_point(const Trace& trace, const Cluster& cluster, const Json& schedule, const std::string& all_reduce = "ring");
 
-/// Simulates in a process of its own. Throws SimulationError as simulate does.
-PointResult run(const Point& point, const PointOptions& options = {});
-
 }  // namespace syncopate::testing

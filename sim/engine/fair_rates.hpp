@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/units.hpp"
+
+namespace syncopate {
+
+/// The max-min fair rates of flows over links, as flows come and go: no flow could be faster without a slower or equally fast one
+/// becoming slower still. By progressive filling: all rates grow alike, until a link is full or a flow has its limit; its flows keep that
+/// rate, the others grow on. D. Bertsekas and R. Gallager, "Data Networks", 2nd edition, section 6.5.2.
+///
+/// Only flows that a change can reach, from link to link that flows have in common, get their rates anew.
+class FairRates {
+ public:
+  /// From now on; where flows are on it already, their rates follow at the next update().
+  void set_bandwidth(std::size_t link, Rate bandwidth);
+  bool knows(std::size_t link) const { return link < links_.size() && links_[link].bandwidth > 0.0; }
+
+  /// A flow begins, on known links, of which there is one at least. It is never faster than `limit`. Flows are numbered from 0; a number
+  /// is free again when its flow has been removed.
+  void add(std::size_t flow, std::span<const std::size_t> links, Rate limit);
+  void remove(std::size_t flow);
+
+  /// Shares the links anew; returns the flows whose rates are now others than before.
+  std::span<const std::size_t> update();
+  Rate rate(std::size_t flow) const { return Rate(flows_[flow].rate); }
+
+ private:
+  using Index = std::uint32_t;
+
+  /// A flow on a link: the link's index among the flow's.
+  struct Member {
+    Index flow = 0;
+    Index position = 0;
+  };
+  /// A link of a flow: the flow's index among the link's.
+  struct Crossing {
+    Index link = 0;
+    Index place = 0;
+  };
+  struct SharedLink {
+    double bandwidth = 0.0;
+    std::vector<Member> flows;
+    std::uint64_t seen = 0;  ///< by the update of this number
+    double left = 0.0;       ///< of its bandwidth, while rates grow
+    Index growing = 0;       ///< flows on it, likewise
+    bool is_touched = false;
+  };
+  struct Flow {
+    std::vector<Crossing> crossings;
+    double limit = 0.0;
+    double rate = 0.0;
+    std::uint64_t seen = 0;
+    bool is_growing = false;
+  };
+  /// What ends the growth of flows, at the latest at this rate: a link or a flow's own limit.
+  struct Stop {
+    double rate = 0.0;
+    Index index = 0;
+    bool is_link = true;
+
+    bool operator<(const Stop& other) const { return rate > other.rate; }
+  };
+
+  void touch(std::size_t link);
+  void reach(Index flow);
+  void reach_all_from(Index flow);
+  void fill();
+  void settle(Flow& flow, Index index, double rate);
+
+  std::vector<SharedLink> links_;
+  std::vector<Flow> flows_;
+  std::vector<std::size_t> touched_;  ///< links
+  std::vector<std::size_t> changed_;
+  std::uint64_t updates_ = 0;
+  std::vector<Index> reached_;  ///< flows
+  std::vector<Stop> stops_;     ///< a heap, the next one on top
+};
+
+}  // namespace syncopate
