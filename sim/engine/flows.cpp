@@ -5,7 +5,7 @@
 
 namespace syncopate {
 
-Flows::Flows(Network& network, Clock& clock) : network_(network), clock_(clock) {
+Flows::Flows(Network& network, Clock& clock) : network_(network), clock_(clock), next_end_(clock, [this] { end_flows(); }) {
   for (const Seconds time : network.times_of_changes()) clock_.at(time, [this] { change_bandwidths(); });
 }
 
@@ -57,17 +57,7 @@ void Flows::share() {
       ends_.update(flow.end, end);
     }
   }
-  call_at_next_end();
-}
-
-void Flows::call_at_next_end() {
-  if (ends_.empty() || (called_at_ && *called_at_ <= ends_.top().time)) return;
-  called_at_ = ends_.top().time;
-  clock_.at(*called_at_, [this, call = ++calls_] {
-    if (call != calls_) return;
-    called_at_.reset();
-    end_flows();
-  });
+  if (!ends_.empty()) next_end_.set(ends_.top().time);
 }
 
 void Flows::end_flows() {
@@ -76,14 +66,14 @@ void Flows::end_flows() {
     rates_.remove(ends_.top().flow);
     ended_.push_back(ends_.top().flow);
   }
+  if (!ended_.empty()) share_soon();
   std::sort(ended_.begin(), ended_.end(), [this](std::size_t a, std::size_t b) { return flows_[a].number < flows_[b].number; });
   for (const std::size_t index : std::exchange(ended_, {})) {
     unused_.push_back(index);
     const Ended tell = std::move(flows_[index].ended);
     tell(now);
   }
-  share_soon();
-  call_at_next_end();
+  if (!ends_.empty()) next_end_.set(ends_.top().time);
 }
 
 }  // namespace syncopate

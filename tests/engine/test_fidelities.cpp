@@ -126,4 +126,16 @@ TEST_SUITE("Do messages and flows agree where they must?") {
       before = iteration;
     }
   }
+
+  TEST_CASE("in alpha-beta, messages between peers take the link's time in any topology") {
+    std::mt19937 random(5);
+    const Trace trace = random_trace(random, 4);
+    Cluster cluster = random_cluster(random, 16);
+    const Metrics star = simulate_point(make_point(trace, cluster, "sgp")).metrics;
+    for (const char* const name : {R"("fat-tree")", R"("torus")"}) {
+      const Document document = topology(name);
+      cluster.topology = read_topology(Field(document), cluster.nodes);
+      CHECK(simulate_point(make_point(trace, cluster, "sgp")).metrics.iteration == star.iteration);
+    }
+  }
 }
