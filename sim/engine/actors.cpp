@@ -14,7 +14,7 @@ bool are_loaded = false;
 
 Actors& load() {
   constexpr const char* library = "libsyncopate-actors.so";
-  void* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  void* const handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
     throw SimulationError(
         fmt::format("{} cannot be loaded, which unequal workers need ({}); build it again, or put it next to simctl", library, dlerror()));

@@ -26,13 +26,13 @@ double FlowServerLinks::moved_share(int client) const {
   return (servers - local) / servers;
 }
 
-void FlowServerLinks::start(Way way, int client, Bytes bytes, Seconds /*now*/) {
+void FlowServerLinks::start(Way way, int client, Bytes bytes, Seconds now) {
   const auto others = servers_.size() - static_cast<std::size_t>(std::count(servers_.begin(), servers_.end(), client));
   const auto left = std::make_shared<std::size_t>(others);
   for (const int server : servers_) {
     if (server == client) continue;
     const auto [from, to] = way == Way::push ? std::pair(client, server) : std::pair(server, client);
-    flows_.start(from, to, bytes / static_cast<double>(others), [this, way, client, left](Seconds end) {
+    flows_.start(from, to, bytes / static_cast<double>(others), now, [this, way, client, left](Seconds end) {
       if (--*left == 0) arrival_(way, client, end);
     });
   }

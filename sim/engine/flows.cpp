@@ -16,8 +16,7 @@ void Flows::change_bandwidths() {
   share_soon();
 }
 
-void Flows::start(int from, int to, Bytes bytes, Ended ended) {
-  const Seconds now = clock_.now();
+void Flows::start(int from, int to, Bytes bytes, Seconds now, Ended ended) {
   if (bytes <= Bytes(0)) return clock_.at(now, [ended = std::move(ended), now] { ended(now); });
   const Path& path = network_.path(from, to);
   for (const std::size_t link : path.links) {
@@ -64,14 +63,14 @@ void Flows::end_flows() {
   const Seconds now = clock_.now();
   for (; !ends_.empty() && ends_.top().time <= now * (1.0 + rounding); ends_.pop()) {
     rates_.remove(ends_.top().flow);
-    ended_.push_back(ends_.top().flow);
+    ended_.push_back(ends_.top());
   }
   if (!ended_.empty()) share_soon();
-  std::sort(ended_.begin(), ended_.end(), [this](std::size_t a, std::size_t b) { return flows_[a].number < flows_[b].number; });
-  for (const std::size_t index : std::exchange(ended_, {})) {
-    unused_.push_back(index);
-    const Ended tell = std::move(flows_[index].ended);
-    tell(now);
+  std::sort(ended_.begin(), ended_.end(), [this](const End& a, const End& b) { return flows_[a.flow].number < flows_[b.flow].number; });
+  for (const End& end : std::exchange(ended_, {})) {
+    unused_.push_back(end.flow);
+    const Ended tell = std::move(flows_[end.flow].ended);
+    tell(end.time);
   }
   if (!ends_.empty()) next_end_.set(ends_.top().time);
 }

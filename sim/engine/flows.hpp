@@ -23,9 +23,9 @@ class Flows {
   Flows(const Flows&) = delete;
   Flows& operator=(const Flows&) = delete;
 
-  /// Bytes begin to move from rank to rank at the clock's time; `ended` is called when they have. Flows that end at the same time are
-  /// told of in the order in which they started.
-  void start(int from, int to, Bytes bytes, Ended ended);
+  /// Bytes begin to move from rank to rank at `now`, the clock's time but for a rounding error; `ended` is called when they have. Flows
+  /// that end at the same instant are told of in the order in which they started.
+  void start(int from, int to, Bytes bytes, Seconds now, Ended ended);
 
  private:
   struct End {
@@ -57,7 +57,7 @@ class Flows {
   std::vector<std::size_t> unused_;  ///< of these
   std::uint64_t started_ = 0;
   Ends ends_;
-  std::vector<std::size_t> ended_;     ///< at this instant
+  std::vector<End> ended_;             ///< at this instant
   std::optional<Seconds> changed_at_;  ///< flows or bandwidths, so that rates follow soon
   Alarm next_end_;
 };

@@ -65,7 +65,7 @@ void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, Sec
   const Message& message = stage.messages[at(turn.message)];
   const bool may_meet_others = !options_.shortcuts || !options_.is_alone || options_.overlaps || way.can_share;
   if (flows_ != nullptr && may_meet_others) {
-    return flows_->start(communicator_.rank(message.from), communicator_.rank(message.to), bytes, std::move(ended));
+    return flows_->start(communicator_.rank(message.from), communicator_.rank(message.to), bytes, ready, std::move(ended));
   }
   const Seconds duration = way.hop.beta * bytes;
   if (channels_) {

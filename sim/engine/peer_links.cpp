@@ -39,7 +39,7 @@ void PeerLinks::send(Message message) {
 void PeerLinks::move_next(int from, Seconds now) {
   Message& message = moving_[worker(from)].front();
   message.start = now;
-  flows_->start(from, message.to, message.payload->bytes, [this, from](Seconds transferred) {
+  flows_->start(from, message.to, message.payload->bytes, now, [this, from](Seconds transferred) {
     const Seconds arrival = transferred + time_(moving_[worker(from)].front()).latency;
     clock_.at(arrival, [this, from, arrival] {
       std::deque<Message>& queue = moving_[worker(from)];
