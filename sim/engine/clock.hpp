@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -71,34 +70,6 @@ class Clock {
   std::vector<Event> queue_;  ///< a heap
   std::vector<std::function<void()>> functions_;
   std::vector<std::size_t> unused_;  ///< of these
-};
-
-/// Rings when the clock reaches a time that may still change: when it has been put off it rings at the earlier time all the same, so that
-/// `ring` sees what there is to do and sets it again.
-class Alarm {
- public:
-  Alarm(Clock& clock, std::function<void()> ring) : clock_(clock), ring_(std::move(ring)) {}
-  Alarm(const Alarm&) = delete;
-  Alarm& operator=(const Alarm&) = delete;
-
-  /// It rings at `time` or before.
-  void set(Seconds time) {
-    if (is_set_ && at_ <= time) return;
-    is_set_ = true;
-    at_ = time;
-    clock_.at(time, [this, number = ++number_] {
-      if (number != number_) return;
-      is_set_ = false;
-      ring_();
-    });
-  }
-
- private:
-  Clock& clock_;
-  std::function<void()> ring_;
-  bool is_set_ = false;
-  Seconds at_;
-  std::uint64_t number_ = 0;  ///< only the clock's last call counts
 };
 
 /// What one actor waits for: the only place where an actor is suspended. Lives on the actor's stack.

@@ -5,7 +5,7 @@
 
 namespace syncopate {
 
-Flows::Flows(Network& network, Clock& clock) : network_(network), clock_(clock), next_end_(clock, [this] { end_flows(); }) {
+Flows::Flows(Network& network, Clock& clock) : network_(network), clock_(clock) {
   for (const Seconds time : network.times_of_changes()) clock_.at(time, [this] { change_bandwidths(); });
 }
 
@@ -56,7 +56,17 @@ void Flows::share() {
       ends_.update(flow.end, end);
     }
   }
-  if (!ends_.empty()) next_end_.set(ends_.top().time);
+  call_at_next_end();
+}
+
+void Flows::call_at_next_end() {
+  if (ends_.empty() || (called_at_ && *called_at_ <= ends_.top().time)) return;
+  called_at_ = ends_.top().time;
+  clock_.at(*called_at_, [this, call = ++calls_] {
+    if (call != calls_) return;
+    called_at_.reset();
+    end_flows();
+  });
 }
 
 void Flows::end_flows() {
@@ -72,7 +82,7 @@ void Flows::end_flows() {
     const Ended tell = std::move(flows_[end.flow].ended);
     tell(end.time);
   }
-  if (!ends_.empty()) next_end_.set(ends_.top().time);
+  call_at_next_end();
 }
 
 }  // namespace syncopate

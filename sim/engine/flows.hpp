@@ -48,6 +48,7 @@ class Flows {
   void change_bandwidths();
   void share_soon();
   void share();
+  void call_at_next_end();
   void end_flows();
 
   Network& network_;
@@ -59,7 +60,8 @@ class Flows {
   Ends ends_;
   std::vector<End> ended_;             ///< at this instant
   std::optional<Seconds> changed_at_;  ///< flows or bandwidths, so that rates follow soon
-  Alarm next_end_;
+  std::optional<Seconds> called_at_;   ///< by the clock, for the next end
+  std::uint64_t calls_ = 0;            ///< only the last one counts
 };
 
 }  // namespace syncopate

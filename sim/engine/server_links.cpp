@@ -9,8 +9,7 @@ StarServerLinks::StarServerLinks(const ServerSetup& setup, int clients, int equa
       equals_(equals),
       arrival_(std::move(arrival)),
       clock_(clock),
-      classes_({{{Way::push, false, {}}, {Way::push, true, {}}, {Way::pull, false, {}}, {Way::pull, true, {}}}}),
-      next_end_(clock, [this] { end_flows(); }) {
+      classes_({{{Way::push, false, {}}, {Way::push, true, {}}, {Way::pull, false, {}}, {Way::pull, true, {}}}}) {
   if (!setup_.colocated) return;
   moving_.resize(static_cast<std::size_t>(std::min(clients, setup_.servers)));
   server_states_[0][0] = setup_.servers;
@@ -63,11 +62,15 @@ void StarServerLinks::share_out(Seconds now) {
     end = moving ? std::min(end, flows.flows.next_end()) : flows.flows.next_end();
     moving = true;
   }
-  if (moving) next_end_.set(std::max(now, end));
+  const std::uint64_t number = ++awaited_;
+  if (!moving) return;
+  end = std::max(now, end);
+  clock_.at(end, [this, end, number] {
+    if (number == awaited_) end_flows(end);
+  });
 }
 
-void StarServerLinks::end_flows() {
-  const Seconds now = clock_.now();
+void StarServerLinks::end_flows(Seconds now) {
   std::array<std::vector<int>, 2> ended;  ///< by way
   for (Class& flows : classes_) {
     flows.flows.advance_to(now);

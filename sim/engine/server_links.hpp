@@ -58,7 +58,7 @@ class StarServerLinks : public ServerLinks {
   /// Parts that cross the busiest server's link: down to it (pushes of others, its own client's pulls) or up from it.
   double busiest(Way way) const;
   void share_out(Seconds now);
-  void end_flows();
+  void end_flows(Seconds now);
 
   ServerSetup setup_;
   int equals_;
@@ -67,7 +67,7 @@ class StarServerLinks : public ServerLinks {
   std::array<Class, 4> classes_;
   std::vector<std::array<bool, 2>> moving_;               ///< per client on a server's node: pushing, pulling
   std::array<std::array<int, 2>, 2> server_states_ = {};  ///< how many of these push and pull
-  Alarm next_end_;
+  std::uint64_t awaited_ = 0;                             ///< number of the event at the next end of a flow; older ones are void
 };
 
 }  // namespace syncopate

@@ -33,8 +33,9 @@ std::vector<double> ends_here(Network& network, const std::vector<Draw>& draws) 
   Flows flows(network, clock);
   std::vector<double> ends(draws.size(), -1.0);
   for (std::size_t i = 0; i < draws.size(); ++i) {
-    clock.at(Seconds(draws[i].start),
-             [&, i] { flows.start(draws[i].from, draws[i].to, Bytes(draws[i].bytes), clock.now(), [&ends, i](Seconds end) { ends[i] = end.value; }); });
+    clock.at(Seconds(draws[i].start), [&, i] {
+      flows.start(draws[i].from, draws[i].to, Bytes(draws[i].bytes), clock.now(), [&ends, i](Seconds end) { ends[i] = end.value; });
+    });
   }
   const bool never = false;
   CHECK_THROWS_AS(clock.run_until(never), Deadlock);  // nothing is left to happen
