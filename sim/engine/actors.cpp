@@ -19,9 +19,10 @@ Actors& load() {
     throw SimulationError(
         fmt::format("{} cannot be loaded, which unequal workers need ({}); build it again, or put it next to simctl", library, dlerror()));
   }
-  const auto make = reinterpret_cast<Actors& (*)()>(dlsym(handle, "syncopate_simgrid_actors"));
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): dlsym knows no types
+  const auto make = reinterpret_cast<void* (*)()>(dlsym(handle, "syncopate_simgrid_actors"));
   are_loaded = true;
-  return make();
+  return *static_cast<Actors*>(make());
 }
 
 }  // namespace

@@ -68,10 +68,11 @@ void FairRates::reach_all_from(Index flow) {
   reached_.clear();
   stops_.clear();
   reach(flow);
-  for (std::size_t i = 0; i < reached_.size(); ++i) {
-    double own = flows_[reached_[i]].limit;
+  for (std::size_t next = 0; next < reached_.size();) {
+    const Index index = reached_[next++];
+    double own = flows_[index].limit;
     double shared = std::numeric_limits<double>::infinity();
-    for (const Crossing& crossing : flows_[reached_[i]].crossings) {
+    for (const Crossing& crossing : flows_[index].crossings) {
       SharedLink& link = links_[crossing.link];
       if (link.flows.size() == 1) {
         own = std::min(own, link.bandwidth);
@@ -85,7 +86,7 @@ void FairRates::reach_all_from(Index flow) {
       stops_.push_back({link.left / link.growing, crossing.link, true});
       for (const Member& member : link.flows) reach(member.flow);
     }
-    if (own < shared) stops_.push_back({own, reached_[i], false});
+    if (own < shared) stops_.push_back({own, index, false});
   }
 }
 

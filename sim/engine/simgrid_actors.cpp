@@ -98,7 +98,8 @@ class SimGridActors : public Actors {
 
 }  // namespace syncopate
 
-extern "C" syncopate::Actors& syncopate_simgrid_actors() {
+/// The process's only Actors*, for actors.cpp.
+extern "C" void* syncopate_simgrid_actors() {
   static syncopate::SimGridActors actors;
-  return actors;
+  return static_cast<syncopate::Actors*>(&actors);
 }

@@ -13,7 +13,7 @@
 
 #include "base/document.hpp"
 #include "engine/flows.hpp"
-#include "simgrid/apart.hpp"
+#include "simgrid/support.hpp"
 
 using namespace syncopate;
 namespace s4u = simgrid::s4u;
@@ -44,18 +44,10 @@ std::vector<double> ends_here(Network& network, const std::vector<Draw>& draws) 
 
 /// When they end in SimGrid, over the same links.
 std::vector<double> ends_in_simgrid(Network& network, int ranks, const std::vector<Draw>& draws) {
-  std::array<std::string, 6> arguments = {"test",
-                                          "--log=root.app:file:/dev/null",
-                                          "--cfg=network/model:CM02",
-                                          "--cfg=network/crosstraffic:0",
-                                          "--cfg=surf/precision:1e-12",
-                                          "--cfg=maxmin/precision:1e-12"};
-  std::array<char*, arguments.size() + 1> argv = {};
-  for (std::size_t i = 0; i < arguments.size(); ++i) argv[i] = arguments[i].data();
-  int argc = static_cast<int>(arguments.size());
-  s4u::Engine engine(&argc, argv.data());
+  const auto engine = testing::make_simgrid();
   s4u::NetZone* zone = s4u::create_full_zone("all");
   std::vector<s4u::Host*> hosts;
+  hosts.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) hosts.push_back(zone->create_host(fmt::format("rank-{}", rank), 1.0));
   std::map<std::size_t, const s4u::Link*> links;
   std::set<std::pair<int, int>> known;
@@ -86,7 +78,7 @@ std::vector<double> ends_in_simgrid(Network& network, int ranks, const std::vect
       ends[i] = s4u::Engine::get_clock();
     });
   }
-  engine.run();
+  engine->run();
   return ends;
 }
 

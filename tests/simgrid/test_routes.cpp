@@ -2,14 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <functional>
 #include <map>
 #include <simgrid/s4u.hpp>
 
 #include "base/document.hpp"
 #include "cluster/topologies.hpp"
-#include "simgrid/apart.hpp"
+#include "simgrid/support.hpp"
 
 using namespace syncopate;
 namespace s4u = simgrid::s4u;
@@ -33,9 +32,7 @@ s4u::ClusterCallbacks hosts_into(std::vector<s4u::Host*>& hosts) {
 std::string compare_routes(
     const char* json, const Make& make, const std::function<bool(int, int)>& skips = [](int, int) { return false; }) {
   return testing::apart([&]() -> std::string {
-    int argc = 2;
-    std::array<char*, 3> argv = {const_cast<char*>("test"), const_cast<char*>("--log=root.app:file:/dev/null"), nullptr};
-    const s4u::Engine engine(&argc, argv.data());
+    const auto engine = testing::make_simgrid();
     std::vector<s4u::Host*> hosts;
     make(hosts_into(hosts));
     const int places = static_cast<int>(hosts.size());
