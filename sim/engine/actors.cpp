@@ -10,28 +10,35 @@ namespace syncopate {
 
 namespace {
 
-bool are_loaded = false;
+constexpr const char* library = "libsyncopate-actors.so";
 
-Actors& load() {
-  constexpr const char* library = "libsyncopate-actors.so";
-  void* const handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
-  if (handle == nullptr) {
+bool are_made = false;
+
+void* handle() {
+  static void* const the_handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+  return the_handle;
+}
+
+Actors& make() {
+  void* const function = handle() == nullptr ? nullptr : dlsym(handle(), "syncopate_simgrid_actors");
+  if (function == nullptr) {
     throw SimulationError(
-        fmt::format("{} cannot be loaded, which unequal workers need ({}); build it again, or put it next to simctl", library, dlerror()));
+        fmt::format("{} cannot be loaded, which several workers need ({}); build it again, or put it next to simctl", library, dlerror()));
   }
+  are_made = true;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): dlsym knows no types
-  const auto make = reinterpret_cast<void* (*)()>(dlsym(handle, "syncopate_simgrid_actors"));
-  are_loaded = true;
-  return *static_cast<Actors*>(make());
+  return *static_cast<Actors*>(reinterpret_cast<void* (*)()>(function)());
 }
 
 }  // namespace
 
+void load_actors() { handle(); }
+
 Actors& actors() {
-  static Actors& those = load();
+  static Actors& those = make();
   return those;
 }
 
-bool can_run_actors() { return !are_loaded || actors().can_run(); }
+bool can_run_actors() { return !are_made || actors().can_run(); }
 
 }  // namespace syncopate

@@ -18,7 +18,7 @@ class Actors {
   /// `pass_time` lets one do so; where it cannot, it returns false, and those that are left are ended. A body lets no exception out.
   virtual void run(int count, const std::function<void(int)>& body, const std::function<bool()>& pass_time) = 0;
 
-  /// The last run ended because all bodies had returned or been ended: there may be another one.
+  /// No run before has left actors waiting: there may be another one.
   virtual bool can_run() const = 0;
 
   // For the actor that is running:
@@ -33,6 +33,9 @@ class Actors {
   /// For anyone.
   virtual void resume(void* actor) = 0;
 };
+
+/// Loads the library, so that processes forked later need not, unless it is missing.
+void load_actors();
 
 /// Those of the process, which it has one of. Throws SimulationError where the library is missing.
 Actors& actors();

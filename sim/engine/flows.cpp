@@ -20,7 +20,7 @@ void Flows::start(int from, int to, Bytes bytes, Seconds now, Ended ended) {
   if (bytes <= Bytes(0)) return clock_.at(now, [ended = std::move(ended), now] { ended(now); });
   const Path& path = network_.path(from, to);
   for (const std::size_t link : path.links) {
-    if (!rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, now));
+    if (!rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));
   }
   if (unused_.empty()) {
     unused_.push_back(flows_.size());

@@ -1,7 +1,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 #include <string>
@@ -53,12 +52,14 @@ class SimGridActors : public Actors {
 
   void run(int count, const std::function<void(int)>& body, const std::function<bool()>& pass_time) override {
     make_room_for(count);
-    can_run_ = true;
+    can_run_ = false;  // until it has ended well: an exception leaves actors behind
     for (int number = 0; number < count; ++number) {
       s4u::Actor::create("worker", home_, [&body, number] { body(number); });
     }
     call_when_idle(pass_time);
+    has_deadlock_ = false;
     engine_.run();
+    can_run_ = !has_deadlock_;
   }
 
   bool can_run() const override { return can_run_; }
@@ -85,13 +86,14 @@ class SimGridActors : public Actors {
     simgrid::kernel::timer::Timer::set(next, [this, &pass_time] {
       if (engine_.get_actor_count() == 0) return;
       if (pass_time()) return call_when_idle(pass_time);
-      can_run_ = false;
+      has_deadlock_ = true;
     });
   }
 
   s4u::Engine& engine_;
   s4u::Host* home_ = nullptr;
   bool can_run_ = true;
+  bool has_deadlock_ = false;
 };
 
 }  // namespace

@@ -155,7 +155,7 @@ bool Stream::recall(Ticket ticket, Seconds now) {
   Entry& its = entry(ticket);
   if (lanes_ == 1 || its.posts < needed_ || its.ready > now * (1.0 + rounding)) return false;
   for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) {
-    if (!admission_.is_idle_before(lane, ticket)) return false;
+    if (!admission_.is_idle_before(lane, ticket) || admission_.next_to_post(lane) <= ticket) return false;
   }
   const auto time = transport_->recall(movement(ticket));
   if (!time) return false;

@@ -57,6 +57,7 @@ class StudyRun {
     interrupted = 0;
     std::signal(SIGINT, [](int) { interrupted = 1; });
     std::signal(SIGTERM, [](int) { interrupted = 1; });
+    if (study_.points.size() > 1 && any_has_actors()) load_actors();
     run_forked(
         static_cast<int>(study_.points.size()), jobs(), task, done, [] { return interrupted != 0; }, can_run_actors);
     results_.simgrid_version = simgrid_version();
@@ -83,6 +84,14 @@ class StudyRun {
   }
 
  private:
+  /// Some point's workers are sure to be simulated one by one.
+  bool any_has_actors() const {
+    return std::any_of(study_.points.begin(), study_.points.end(), [this](const Point& point) {
+      const Scenario& scenario = point.scenario;
+      return scenario.cluster.workers() > 1 && (options_.no_symmetry || !scenario.speed.uniform() || !scenario.schedule.pace.waits_for_all);
+    });
+  }
+
   int jobs() const {
     const auto cores = static_cast<int>(std::thread::hardware_concurrency());
     return options_.jobs > 0 ? options_.jobs : std::max(1, cores);

@@ -12,11 +12,11 @@ namespace syncopate {
 
 namespace {
 
-/// What one message as a flow takes among 2048 ranks, as measured: alone on its links; where many meet (a ring's 1.4e-6, recursive
-/// doubling's 40e-6); and, per flow that may be in flight, to or from servers, on whose links all of them meet.
+/// What one message as a flow takes, as measured: alone on its links, among up to 2048 ranks; and by the number of ranks where many meet
+/// (over 2048 ranks a ring's takes 1.4e-6, recursive doubling's 40e-6), or all of them, on the links of servers.
 constexpr double seconds_per_flow = 0.5e-6;
-constexpr double seconds_per_contended_flow = 10e-6;
-constexpr double seconds_per_server_flow_and_other = 2e-8;
+constexpr double seconds_per_contended_flow_and_rank = 5e-9;
+constexpr double seconds_per_server_flow_and_rank = 7e-8;
 constexpr double most_seconds = 3600.0;
 constexpr double most_seconds_unasked = 600.0;
 /// Collectives in flight whose messages take turns, one by one, take about a microsecond each.
@@ -101,10 +101,10 @@ std::string describe(double messages, double seconds) {
 }
 
 double flow_seconds(Setup& setup, double messages) {
-  if (const auto& servers = setup.scenario().schedule.traffic.servers) {
-    return messages * seconds_per_server_flow_and_other * setup.ranks() * servers->servers;
-  }
-  return messages * (can_share(setup) ? seconds_per_contended_flow : seconds_per_flow) * std::max(1.0, setup.ranks() / 2048.0);
+  const double ranks = setup.ranks();
+  if (setup.scenario().schedule.traffic.servers) return messages * seconds_per_server_flow_and_rank * ranks;
+  const double alone = seconds_per_flow * std::max(1.0, ranks / 2048.0);
+  return messages * (can_share(setup) ? std::max(alone, seconds_per_contended_flow_and_rank * ranks) : alone);
 }
 
 /// Throws SimulationError when flows take more than an hour.

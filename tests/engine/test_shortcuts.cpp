@@ -45,8 +45,7 @@ std::vector<Metrics> simulate_all(const std::vector<Json>& scenarios) {
 }
 
 /// Where flows of many sizes contend for links, each one's rate depends on when the others end, and from flow to flow an error grows.
-/// How far results, with shortcuts and without, move with rounding errors of the bandwidth, and with SimGrid's of times, which takes dates
-/// that are 1e-12 s apart for one.
+/// How far results, with shortcuts and without, move with rounding errors of the bandwidth, and with tiny ones of times.
 double moved_by_rounding(const Json& scenario, const std::vector<Metrics>& from) {
   std::vector<Json> off;
   const auto move = [&](const char* what, double factor, double more) {

@@ -54,6 +54,12 @@ class FailedPoints(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.rows()[0]["workers_simulated"], "33000")
 
+    def test_a_pause_beside_which_steps_are_nothing_ends(self):
+        self.write("cluster.json", cluster(nodes=8, link={"bandwidth": "10Gbps", "latency": 0}))
+        paused = {"slow": [{"ranks": "1", "factor": 1.1}], "events": [{"kind": "pause", "rank": 3, "at_s": 0.1, "for_s": 1e9}]}
+        done = self.run_scenario(scenario(fidelity="flow", iterations={"warmup": 3, "measured": 4}, workers=paused))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_an_iteration_without_end_gives_no_number(self):
         unequal = {"jitter": {"distribution": "lognormal", "cv": 0.2}}
         for bandwidth in (1e-300, 1e-303, 1e-305):

@@ -27,14 +27,17 @@ struct Draw {
   double bytes;
 };
 
-/// When flows end, by our rules.
+/// When flows end, by our rules: each begins when as many bytes have come the other way.
 std::vector<double> ends_here(Network& network, const std::vector<Draw>& draws) {
   Clock clock(nullptr);
   Flows flows(network, clock);
   std::vector<double> ends(draws.size(), -1.0);
   for (std::size_t i = 0; i < draws.size(); ++i) {
     clock.at(Seconds(draws[i].start), [&, i] {
-      flows.start(draws[i].from, draws[i].to, Bytes(draws[i].bytes), clock.now(), [&ends, i](Seconds end) { ends[i] = end.value; });
+      const Draw& draw = draws[i];
+      flows.start(draw.to, draw.from, Bytes(draw.bytes), Seconds(draw.start), [&, i, draw](Seconds now) {
+        flows.start(draw.from, draw.to, Bytes(draw.bytes), now, [&ends, i](Seconds end) { ends[i] = end.value; });
+      });
     });
   }
   const bool never = false;
@@ -51,30 +54,36 @@ std::vector<double> ends_in_simgrid(Network& network, int ranks, const std::vect
   for (int rank = 0; rank < ranks; ++rank) hosts.push_back(zone->create_host(fmt::format("rank-{}", rank), 1.0));
   std::map<std::size_t, const s4u::Link*> links;
   std::set<std::pair<int, int>> known;
-  for (const Draw& draw : draws) {
-    if (!known.emplace(draw.from, draw.to).second) continue;
+  const auto add_route = [&](int from, int to) {
+    if (!known.emplace(from, to).second) return;
+    const Path& path = network.path(from, to);
     std::vector<s4u::LinkInRoute> route;
-    const Path& path = network.path(draw.from, draw.to);
     for (const std::size_t link : path.links) {
       const s4u::Link*& its = links[link];
       if (its == nullptr) its = zone->create_link(fmt::format("link-{}", link), network.bandwidth(link).value)->seal();
       route.emplace_back(its);
     }
     if (path.limit < Rate(std::numeric_limits<double>::infinity())) {  // a fat pipe limits each flow on it, and not all together
-      s4u::Link* limit = zone->create_link(fmt::format("limit-{}-{}", draw.from, draw.to), path.limit.value);
+      s4u::Link* limit = zone->create_link(fmt::format("limit-{}-{}", from, to), path.limit.value);
       route.emplace_back(limit->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)->seal());
     }
-    zone->add_route(hosts[static_cast<std::size_t>(draw.from)]->get_netpoint(), hosts[static_cast<std::size_t>(draw.to)]->get_netpoint(),
-                    nullptr, nullptr, route, false);
+    zone->add_route(hosts[static_cast<std::size_t>(from)]->get_netpoint(), hosts[static_cast<std::size_t>(to)]->get_netpoint(), nullptr,
+                    nullptr, route, false);
+  };
+  for (const Draw& draw : draws) {
+    add_route(draw.from, draw.to);
+    add_route(draw.to, draw.from);
   }
   zone->seal();
   std::vector<double> ends(draws.size(), -1.0);
   for (std::size_t i = 0; i < draws.size(); ++i) {
     s4u::Host* const from = hosts[static_cast<std::size_t>(draws[i].from)];
-    s4u::Actor::create("flow", from, [&, i, from] {
+    s4u::Host* const to = hosts[static_cast<std::size_t>(draws[i].to)];
+    s4u::Actor::create("flow", from, [&, i, from, to] {
       s4u::this_actor::sleep_until(draws[i].start);
-      const auto comm = s4u::Comm::sendto_init(from, hosts[static_cast<std::size_t>(draws[i].to)]);
-      comm->set_payload_size(static_cast<std::uint64_t>(draws[i].bytes))->wait();
+      for (const auto& [sender, receiver] : {std::pair(to, from), std::pair(from, to)}) {
+        s4u::Comm::sendto_init(sender, receiver)->set_payload_size(static_cast<std::uint64_t>(draws[i].bytes))->wait();
+      }
       ends[i] = s4u::Engine::get_clock();
     });
   }
