@@ -10,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-from support import MISBEHAVING, SIMCTL, Case, cluster, scenario
+from support import MISBEHAVING, ROOT, SIMCTL, Case, cluster, scenario
 
 
 class FailedPoints(Case):
@@ -57,7 +57,8 @@ class FailedPoints(Case):
     def test_a_pause_beside_which_steps_are_nothing_ends(self):
         self.write("cluster.json", cluster(nodes=8, link={"bandwidth": "10Gbps", "latency": 0}))
         paused = {"slow": [{"ranks": "1", "factor": 1.1}], "events": [{"kind": "pause", "rank": 3, "at_s": 0.1, "for_s": 1e9}]}
-        done = self.run_scenario(scenario(fidelity="flow", iterations={"warmup": 3, "measured": 4}, workers=paused))
+        done = self.run_scenario(scenario(trace=str(ROOT / "traces" / "cpu-resnet20-b128.json"), fidelity="flow", workers=paused,
+                                          iterations={"warmup": 3, "measured": 4}))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_an_iteration_without_end_gives_no_number(self):
