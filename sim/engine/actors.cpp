@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <string>
+#include <system_error>
+
 #include <dlfcn.h>
 
 #include "base/errors.hpp"
@@ -14,25 +18,40 @@ constexpr const char* library = "libsyncopate-actors.so";
 
 bool are_made = false;
 
-void* handle() {
-  static void* const the_handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
-  return the_handle;
+/// What makes the actors, or why there is nothing that does.
+struct Maker {
+  void* function = nullptr;
+  std::string error;
+};
+
+/// Looks beside the program, else where its linker was told to.
+Maker find_maker() {
+  std::error_code unknown;
+  const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe", unknown).replace_filename(library);
+  const bool is_beside = std::filesystem::exists(beside, unknown);
+  void* const handle = dlopen(is_beside ? beside.c_str() : library, RTLD_LAZY | RTLD_LOCAL);
+  void* const function = handle == nullptr ? nullptr : dlsym(handle, "syncopate_simgrid_actors");
+  return {function, function == nullptr ? dlerror() : ""};
+}
+
+const Maker& maker() {
+  static const Maker the_maker = find_maker();
+  return the_maker;
 }
 
 Actors& make() {
-  void* const function = handle() == nullptr ? nullptr : dlsym(handle(), "syncopate_simgrid_actors");
-  if (function == nullptr) {
-    throw SimulationError(
-        fmt::format("{} cannot be loaded, which several workers need ({}); build it again, or put it next to simctl", library, dlerror()));
+  if (maker().function == nullptr) {
+    throw SimulationError(fmt::format("{} cannot be loaded, which several workers need ({}); build it again, or put it next to simctl",
+                                      library, maker().error));
   }
   are_made = true;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): dlsym knows no types
-  return *static_cast<Actors*>(reinterpret_cast<void* (*)()>(function)());
+  return *static_cast<Actors*>(reinterpret_cast<void* (*)()>(maker().function)());
 }
 
 }  // namespace
 
-void load_actors() { handle(); }
+void load_actors() { maker(); }
 
 Actors& actors() {
   static Actors& those = make();

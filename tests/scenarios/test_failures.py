@@ -61,6 +61,15 @@ class FailedPoints(Case):
                                           iterations={"warmup": 3, "measured": 4}))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_a_library_that_cannot_be_loaded_is_named(self):
+        simctl = shutil.copy(SIMCTL, self.folder / "simctl")
+        (self.folder / "libsyncopate-actors.so").write_text("")
+        done = self.run_scenario(scenario(sweep={"/workers/slow/0/factor": [2, 3]}, workers={"slow": [{"ranks": "0", "factor": 2}]}), binary=simctl)
+        self.assertEqual(done.returncode, 4)
+        self.assertRegex(done.stderr, r"point 0: libsyncopate-actors.so cannot be loaded, which several workers need \(.*libsyncopate-actors.so: file "
+                                      r"too short\); build it again, or put it next to simctl\n")
+        self.assertEqual(self.run_scenario(scenario(), binary=simctl).returncode, 0)
+
     def test_an_iteration_without_end_gives_no_number(self):
         unequal = {"jitter": {"distribution": "lognormal", "cv": 0.2}}
         for bandwidth in (1e-300, 1e-303, 1e-305):
