@@ -47,7 +47,7 @@ class Torus : public Topology {
       const int ahead = (last - first + side) % side;
       // The shorter way; where both are equally long, as SimGrid: upwards, but for the way from the middle to 0.
       const bool up = 2 * ahead <= side && !(2 * first == side && last == 0);
-      for (int left = ahead == 0 ? 0 : up ? ahead : side - ahead; left > 0; --left) {
+      for (int left = up ? ahead : side - ahead; left > 0; --left) {
         const int position = here / stride % side;
         const int next = here + stride * ((up ? position + 1 : position + side - 1) % side - position);
         links.push_back(up ? InnerLink{here, next, true} : InnerLink{next, here, false});

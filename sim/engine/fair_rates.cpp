@@ -94,7 +94,7 @@ void FairRates::fill() {
   std::make_heap(stops_.begin(), stops_.end());
   for (double level = 0.0; !stops_.empty();) {
     std::pop_heap(stops_.begin(), stops_.end());
-    Stop stop = stops_.back();
+    const Stop stop = stops_.back();
     stops_.pop_back();
     // Where rates differ by a rounding error only, they are the same: so flows end at the same time.
     const auto rise = [&level](double to) { level = to > level * (1.0 + rounding) ? to : level; };

@@ -76,8 +76,10 @@ Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   for (const Job& job : jobs) simulated += job.simulated();
   const auto by_flows = [](const Job& job) { return std::holds_alternative<PerFlow>(job.model); };
   const bool moves_flows = std::any_of(jobs.begin(), jobs.end(), by_flows);
-  if (simulated > 1) check_memory(simulated);
-  if (!can_run_actors()) throw SimulationError("workers of a run before this one still wait in this process");
+  if (simulated > 1) {
+    check_memory(simulated);
+    if (!can_run_actors()) throw SimulationError("workers of a run before this one still wait in this process");
+  }
   Clock clock(simulated > 1 ? &actors() : nullptr);
   const auto flows = moves_flows ? std::make_unique<Flows>(network, clock) : nullptr;
   std::vector<std::unique_ptr<JobRun>> runs;

@@ -88,7 +88,8 @@ class StudyRun {
   bool any_has_actors() const {
     return std::any_of(study_.points.begin(), study_.points.end(), [this](const Point& point) {
       const Scenario& scenario = point.scenario;
-      return scenario.cluster.workers() > 1 && (options_.no_symmetry || !scenario.speed.uniform() || !scenario.schedule.pace.waits_for_all);
+      const bool are_equal = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && scenario.fidelity != Fidelity::flow;
+      return scenario.cluster.workers() > 1 && (options_.no_symmetry || !are_equal);
     });
   }
 

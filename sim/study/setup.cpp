@@ -1,7 +1,5 @@
 #include "study/setup.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
