@@ -39,9 +39,15 @@ COLUMNS = {
     "efficiency": Column("number", "", "speedup / workers"),
     "communications_per_iteration": Column("number", "", "collectives, pushes, pulls and messages posted per gradient step"),
     "bytes_per_worker_per_iteration": Column("number", "bytes", "payload of those; of an all-gather, what the worker comes with"),
+    "network_bytes_per_iteration": Column("optional", "bytes", "from node to node, of all messages together, per gradient step; empty in "
+                                                               "alpha-beta fidelity"),
+    "busiest_link_bytes_per_iteration": Column("optional", "bytes", "the most that crosses one direction of a link between nodes; empty in "
+                                                                    "alpha-beta fidelity"),
     "staleness_mean": Column("number", "steps", "mean age of others' gradients when an update applies them; 0 in "
                                                 "synchronous schedules"),
     "staleness_max": Column("number", "steps", "the oldest"),
+    "epoch_s": Column("optional", "s", "samples of the scenario / throughput; empty where it has none"),
+    "total_h": Column("optional", "h", "epochs of the scenario x epoch_s; empty where it has none"),
     "measured_iterations": Column("number", "steps", "steps (lasgd: rounds) that the first worker did in the window; "
                                                      "whole cycles of the schedule"),
     "workers_simulated": Column("count", "", "1 when one worker stood for all equal ones, which --no-symmetry "

@@ -34,6 +34,7 @@ class Panel:
     series: list
     log: str = ""           # which axes are logarithmic: "x", "y", "xy"
     bars: bool = False
+    points: bool = False    # markers without lines
     ticks: list = field(default_factory=list)     # of x; default: matplotlib's
 
 
@@ -65,7 +66,8 @@ def lines(axes, panel):
     if "x" in panel.log:
         axes.set_xscale("log")
     for index, series in enumerate(panel.series):
-        axes.plot(series.x, series.y, label=series.name, **figures.line_style(index, count, series.look))
+        marks = figures.line_style(index, count, series.look) | ({"linestyle": ""} if panel.points else {})
+        axes.plot(series.x, series.y, label=series.name, **marks)
         if series.published:
             axes.plot(*zip(*series.published), **published_style(series.look))
     if panel.ticks:

@@ -1,32 +1,74 @@
 """The page that shows published numbers beside simulated ones. It needs nothing from outside."""
 
 import re
+from dataclasses import dataclass
 
 import notes
-from paper_remarks import INPUT
+from paper_quantities import CHOSEN, UNEXPLAINED
 from published import CLOSE
 from template import fill
 from units import significant
 
 
+@dataclass(frozen=True)
+class Count:
+    """How one paper's numbers, or all, come out."""
+
+    paper: str
+    numbers: int
+    others: int         # inputs, counts and repeats
+    missing: int        # that the simulator cannot give
+    predicted: int
+    close: int
+    wrong: int          # signs of gains
+    explained: int      # far ones whose reason is known
+    calibrated: int     # predicted with one input chosen
+    calibrated_close: int
+    calibrated_wrong: int
+
+
 def page(comparisons, drawings, runs, assumptions):
     """`drawings` are (paper, title, caption, svg text), `assumptions` {paper: paragraphs in plain words}."""
-    compared = [one for one in comparisons if one.ours and one.remark != INPUT]
-    papers = notes.distinct(one.published.paper for one in comparisons)
+    names = notes.distinct(one.published.paper for one in comparisons)
     found = traces(runs)
+    tables = {name: [line(one) for one in comparisons if one.published.paper == name] for name in names}
     return fill(
-        "papers.html", title="Published numbers, simulated", numbers=[(one, ours(one), gap(one)) for one in comparisons],
-        predicted=len(compared), close=sum(one.close for one in compared), limit=f"{100 * CLOSE:g}", given=by_inputs(compared),
-        read_back=sum(one.remark == INPUT for one in comparisons), traces=found, synthetic=sum(kind == "synthetic" for _, kind, _ in found),
-        papers=[(name, prose(assumptions[name])) for name in papers],
-        drawings=list(enumerate((one for name in papers for one in drawings if one[0] == name), 1)))
+        "papers.html", title="Published numbers, simulated", limit=f"{100 * CLOSE:g}", counts=[count(name, comparisons) for name in names],
+        all=count("", comparisons), given=by_inputs(comparisons), traces=found, synthetic=sum(kind == "synthetic" for _, kind, _ in found),
+        papers=[(name, prose(assumptions[name]), choice(name, comparisons), tables[name]) for name in names],
+        drawings=list(enumerate((one for name in names for one in drawings if one[0] == name), 1)))
 
 
-def by_inputs(compared):
+def count(paper, comparisons):
+    """Of one paper; of all without a name."""
+    its = [one for one in comparisons if paper in ("", one.published.paper)]
+    predicted = [one for one in its if one.predicted]
+    calibrated = [best for best in (one.calibrated or one for one in predicted) if best.predicted]
+    return Count(paper or "all", len(its), sum(not one.predicted and one.ours is not None for one in its),
+                 sum(one.ours is None for one in its), len(predicted), sum(one.close for one in predicted), sum(one.wrong_sign for one in predicted),
+                 sum(not one.close and one.published.id not in UNEXPLAINED for one in predicted), len(calibrated), sum(one.close for one in calibrated),
+                 sum(one.wrong_sign for one in calibrated))
+
+
+def choice(paper, comparisons):
+    """What has been chosen in the paper's calibrated scenario, and on which number."""
+    return next((f"{CHOSEN[one.published.id]}, chosen on {one.published.quantity} ({one.published.place})"
+                 for one in comparisons if one.published.id in CHOSEN and one.published.paper == paper), "")
+
+
+def by_inputs(comparisons):
     """How many numbers are close, by how much of their input the papers give."""
+    predicted = [one for one in comparisons if one.predicted]
     for given, words in (("yes", "given"), ("partly", "partly given"), ("no", "not given")):
-        group = [one for one in compared if one.published.inputs_given == given]
+        group = [one for one in predicted if one.published.inputs_given == given]
         yield f"{sum(one.close for one in group)} of {len(group)} whose inputs are {words}"
+
+
+def line(one):
+    """(comparison, ours, difference, gains, calibrated, its difference)."""
+    calibrated = one.calibrated
+    return one, ours(one), gap(one), gains(one), ours(calibrated) if calibrated else "", \
+        "" if not calibrated else "chosen on it" if calibrated.chosen else gap(calibrated) + sign_words(calibrated)
 
 
 def traces(runs):
@@ -50,6 +92,18 @@ def gap(one):
         return f"{100 * one.difference:+.1f} points"
     percent = f"{100 * one.difference:+.1f} %"
     return "0 %" if percent in ("+0.0 %", "-0.0 %") else percent
+
+
+def gains(one):
+    """The gains of a ratio of speeds, where one number stands against one: theirs, and ours."""
+    if not one.gains:
+        return "wrong sign" if one.wrong_sign else ""
+    there, here = max(one.gains, key=lambda pair: abs(pair[1] - pair[0]))
+    return f"gain {100 * there:+.1f} %, ours {100 * here:+.1f} %{sign_words(one)}"
+
+
+def sign_words(one):
+    return ", wrong sign" if one.wrong_sign else ""
 
 
 def prose(text):

@@ -1,9 +1,25 @@
 """The results of the papers' scenarios, so that a formula can name the rows that it needs."""
 
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
 import labels
 from columns import COLUMNS
 from errors import InputError
-from results import read_run
+from results import read_run, read_text
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Model:
+    """What `simctl show` counts in a model."""
+
+    tensors: int
+    parameters: int
+    macs: float     # of forward, per sample
 
 
 class Results:
@@ -46,6 +62,20 @@ class Results:
         """What results.json says of the one row with these values."""
         number = self.value(name, "point", **where)
         return next(point for point in self.run(name).about["points"] if point["point"] == number)
+
+
+    def model(self, name):
+        """Of models/NAME.json, as `simctl show` described it. Raises InputError."""
+        path = self.folder / "models" / f"{name}.txt"
+        text = read_text(path, "run analysis/papers.py again")
+        found = re.search(r"(\d+) tensors, (\d+) parameters, .*; ([\d.]+) GMACs", text)
+        if not found:
+            raise InputError(f"{path}: expected counts of tensors, parameters and MACs; run analysis/papers.py again")
+        return Model(int(found[1]), int(found[2]), 1e9 * float(found[3]))
+
+    def trace(self, name):
+        """The document of the project's trace NAME.json."""
+        return json.loads(read_text(ROOT / f"{name}.json", "restore it"))
 
 
 def said(where):

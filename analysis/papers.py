@@ -49,6 +49,7 @@ def main(argv=None):
     output = Path(options.output)
     try:
         simulate(options.simctl, output)
+        describe_models(options.simctl, output)
         path = output / "papers.html"
         write(path, make(output).encode())
         print(path)
@@ -74,6 +75,21 @@ def simulate(simctl, output):
         if done.returncode:
             said = done.stderr.strip().removeprefix("simctl: ") or "simctl failed"
             raise SimulationError(said if str(scenario) in said else f"{scenario}: {said}", done.returncode)
+
+
+# The networks of MG-WFBP's Table 4: the shape of a sample, where it is not the file's.
+MODELS = {"googlenet_aux": None, "resnet50": None, "resnet152": None, "densenet161": None, "densenet201": None, "inception_v4": "3x224x224"}
+
+
+def describe_models(simctl, output):
+    """`simctl show` of every network of MODELS, in OUTPUT/models. Raises SimulationError."""
+    for name, shape in MODELS.items():
+        words = [simctl, "show", str(PAPERS.parents[1] / "models" / f"{name}.json")] + (["--input", shape] if shape else [])
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SimulationError(done.stderr.strip().removeprefix("simctl: ") or "simctl failed", done.returncode)
+        (output / "models").mkdir(parents=True, exist_ok=True)
+        write(output / "models" / f"{name}.txt", done.stdout.encode())
 
 
 def make(output, published=PAPERS / "published.csv"):

@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from errors import InputError
 from results import read_text, shown
 
-COLUMNS = ["id", "paper", "place", "quantity", "value", "unit", "configuration", "inputs_given", "note"]
+COLUMNS = ["id", "paper", "place", "quantity", "value", "unit", "configuration", "inputs_given", "kind", "note"]
 GIVEN = ("yes", "partly", "no")
+# gain: a ratio of speeds; bound: its note begins with "at least" or "at most"; count: follows from a network's file or a definition;
+# repeat: another row's number again
+KINDS = ("value", "gain", "bound", "input", "count", "repeat")
+INPUT = "An input of the scenarios, read back."     # the remark on such a number
 CLOSE = 0.1     # a relative difference beyond this needs an explanation
 
 
@@ -29,6 +33,7 @@ class Published:
     unit: str
     configuration: str
     inputs_given: str
+    kind: str
     note: str
 
 
@@ -46,6 +51,10 @@ def read_published(path):
             raise InputError(f'{place}: id "{row["id"]}" appears twice, expected once')
         if row["inputs_given"] not in GIVEN:
             raise InputError(f'{place}: inputs_given: expected {", ".join(GIVEN)}, got {shown(row["inputs_given"])}')
+        if row["kind"] not in KINDS:
+            raise InputError(f'{place}: kind: expected {", ".join(KINDS)}, got {shown(row["kind"])}')
+        if row["kind"] == "bound" and not row["note"].startswith(("at least", "at most")):
+            raise InputError(f'{place}: note: expected "at least" or "at most" first, got {shown(row["note"])}')
         text = row.pop("value")
         found[row["id"]] = Published(text=text, values=numbers(text, place), **row)
     return found
@@ -66,7 +75,7 @@ def difference(published, ours, how):
 
     how: "each"      relative; one published number stands for all of ours
          "within"    relative to the nearer of two published bounds, 0 between them
-         "at least"  relative to a published lower bound, 0 above it
+         "at least"  relative to a published lower bound, 0 above it; "at most" likewise
          "shares"    absolute, of shares that sum to 1
     """
     if how == "within":
@@ -74,6 +83,8 @@ def difference(published, ours, how):
         found = [(one - min(max(one, low), high)) / min(max(one, low), high) for one in ours]
     elif how == "at least":
         found = [min(0.0, one / published[0] - 1) for one in ours]
+    elif how == "at most":
+        found = [max(0.0, one / published[0] - 1) for one in ours]
     else:
         pairs = list(zip(published * len(ours) if len(published) == 1 else published, ours, strict=True))
         found = [one - there if how == "shares" else one / there - 1 for there, one in pairs]

@@ -123,6 +123,7 @@ RULES = {
     "count": ("an integer >= 1", lambda value: value >= 1 and value == int(value)),
     "positive": ("a number > 0", lambda value: value > 0),
     "signed": ("a number", lambda value: True),
+    "optional": ("a number >= 0 or nothing", lambda value: value >= 0),
     "number": ("a number >= 0", lambda value: value >= -1e-9),  # a difference of equal times may round below 0
 }
 
@@ -130,6 +131,8 @@ RULES = {
 def number_in(path, row, name, cell, again):
     kind = COLUMNS[name].kind
     rule, holds = RULES[kind]
+    if kind == "optional" and cell == "":
+        return math.nan
     try:
         value = float(cell)
     except ValueError:

@@ -52,11 +52,11 @@ CostLine CollectiveCosts::line(Operation operation) const {
   return cost_line(algorithm_.form(operation), ranks, implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster_.reduce));
 }
 
-CostLine CollectiveCosts::all_reduce_line(Bytes bytes) const {
-  if (hops_.empty()) return line(Operation::all_reduce);
-  const Seconds latency = over_regions(Operation::all_reduce, Bytes(0));
-  const Seconds all = over_regions(Operation::all_reduce, bytes);
-  return within_nodes(Operation::all_reduce) + CostLine{latency, SecondsPerByte((all - latency).value / bytes.value)};
+CostLine CollectiveCosts::line_through(Operation operation, Bytes bytes) const {
+  if (hops_.empty()) return line(operation);
+  const Seconds latency = over_regions(operation, Bytes(0));
+  const Seconds all = over_regions(operation, bytes);
+  return within_nodes(operation) + CostLine{latency, SecondsPerByte((all - latency).value / bytes.value)};
 }
 
 CollectiveTime CollectiveCosts::operator()(Operation operation, Bytes bytes) const {

@@ -28,8 +28,8 @@ class CollectiveCosts {
   /// can, however many collectives are in flight. Other operations than an all-reduce need implies_link.
   CollectiveTime operator()(Operation operation, Bytes bytes) const;
 
-  /// The all-reduce as a line, for schedules that merge gradients. Exact but on regions: there its ends are, no bytes and `bytes`.
-  CostLine all_reduce_line(Bytes bytes) const;
+  /// The operation as a line, for schedules that merge gradients. Exact but on regions: there its ends are, no bytes and `bytes`.
+  CostLine line_through(Operation operation, Bytes bytes) const;
 
  private:
   bool by_fit() const { return cluster_.fit && (nodes_ > 1 || cluster_.nodes == 1); }

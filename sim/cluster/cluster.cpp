@@ -19,6 +19,7 @@ constexpr int most_nodes = 1 << 20;
 Link read_link(const Field& field, int nics = 1) {
   Object fields(field);
   Link link = {nics * fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
+  if (const auto window = fields.find("tcp_window")) link.window = nics * window->bytes();
   fields.finish();
   return link;
 }
@@ -123,6 +124,7 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   if (const auto nics = fields.find("nics")) cluster.nics = static_cast<int>(nics->integer(1, most_nics));
   read_links(fields, cluster);
   if (const auto reduce = fields.find("reduce_s_per_B")) cluster.reduce = reduce->seconds_per_byte();
+  if (const auto copy = fields.find("copy_s_per_B")) cluster.copy = copy->seconds_per_byte();
   const auto topology = fields.find("topology");
   cluster.topology = topology ? read_topology(*topology, cluster.nodes) : default_topology();
   if (topology && cluster.regions && cluster.topology->name() != default_topology()->name()) {

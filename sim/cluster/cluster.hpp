@@ -39,9 +39,10 @@ struct Cluster {
   int nodes = 1;
   int gpus_per_node = 1;
   Link link;              ///< between two nodes; on regions, of the same region
-  bool has_link = true;   ///< false: on regions of one node each, nobody uses it
+  bool has_link = true;   ///< false, on regions of one node each: what does not leave a region takes no time
   Link intra_node;        ///< between two GPUs of a node, where there are several
   SecondsPerByte reduce;  ///< time to add one byte of two gradients
+  SecondsPerByte copy;    ///< time to copy one byte of gradients into a merged buffer, or out of it
   int nics = 1;           ///< network interfaces per node, each with a link of its own; `link` is all of them together
   std::shared_ptr<const Topology> topology;
   Placement placement;

@@ -6,17 +6,39 @@
 #include <tuple>
 #include <utility>
 
-#include "cluster/placement.hpp"
-
 namespace syncopate {
 
-Network::Network(const Cluster& cluster, int ranks_per_node, int servers, const std::vector<std::size_t>& region_order)
+Network::Network(const Cluster& cluster, int ranks_per_node, const ServerPlaces& servers, const std::vector<std::size_t>& region_order)
     : cluster_(cluster),
       ranks_per_node_(ranks_per_node),
-      nodes_(cluster.nodes + servers),
+      nodes_(cluster.nodes + (servers.colocated ? 0 : servers.count)),
       is_star_(!cluster.regions && cluster.topology->name() == default_topology()->name()),
-      places_(places_of_nodes(cluster, nodes_, region_order)) {
+      places_(places_of_nodes(cluster, cluster.regions ? cluster.nodes : nodes_, region_order)) {
   if (cluster.regions) place_region_ = regions_of_places(*cluster.regions);
+  place_servers(servers);
+}
+
+void Network::place_servers(const ServerPlaces& servers) {
+  std::vector<int> near;  // nodes
+  for (int node = 0; cluster_.regions && servers.region && node < cluster_.nodes; ++node) {
+    if (region_of(node * ranks_per_node_) == *servers.region) near.push_back(node);
+  }
+  for (int server = 0; server < servers.count; ++server) {
+    int node = server;
+    if (cluster_.regions) {
+      const auto evenly = static_cast<int>(static_cast<std::int64_t>(server) * cluster_.nodes / servers.count);
+      node = servers.region ? near[static_cast<std::size_t>(server) % near.size()] : evenly;
+    }
+    if (!servers.colocated) {
+      if (cluster_.regions) {
+        const std::size_t region = region_of(node * ranks_per_node_);
+        places_.push_back(static_cast<int>(place_region_.size()));
+        place_region_.push_back(region);
+      }
+      node = cluster_.nodes + server;
+    }
+    server_ranks_.push_back(node * ranks_per_node_);
+  }
 }
 
 const Path& Network::path(int from, int to) {
@@ -29,13 +51,16 @@ const Path& Network::path(int from, int to) {
 Path Network::find_path(int from, int to) {
   if (node_of(from) == node_of(to)) return path_inside_node(from, to);
   if (cluster_.regions) return path_over_regions(from, to);
-  if (is_star_) return {{node_link(from, true), node_link(to, false)}, cluster_.link.latency, cluster_.link.bandwidth};
+  if (is_star_) {
+    return limited({{node_link(from, true), node_link(to, false)}, cluster_.link.latency, cluster_.link.bandwidth}, cluster_.link);
+  }
   return path_over_topology(from, to);
 }
 
 Hop Network::hop(int from, int to) {
   if (is_star_ || cluster_.regions || node_of(from) == node_of(to)) return direct_hop(from, to);
-  return {latency_over(cluster_.topology->route(place_of(from), place_of(to)).size()), inverse(cluster_.link.bandwidth)};
+  return limited({{}, latency_over(cluster_.topology->route(place_of(from), place_of(to)).size()), cluster_.link.bandwidth}, cluster_.link)
+      .hop();
 }
 
 Hop Network::direct_hop(int from, int to) {
@@ -45,24 +70,33 @@ Hop Network::direct_hop(int from, int to) {
 
 Path Network::path_inside_node(int from, int to) {
   using enum KnownLink::Kind;
-  return {{own_link(gpu, from, true), own_link(gpu, to, false)}, cluster_.intra_node.latency, cluster_.intra_node.bandwidth};
+  return limited({{own_link(gpu, from, true), own_link(gpu, to, false)}, cluster_.intra_node.latency, cluster_.intra_node.bandwidth},
+                 cluster_.intra_node);
 }
 
 Path Network::path_over_regions(int from, int to) {
   const std::size_t source = region_of(from);
   const std::size_t target = region_of(to);
+  if (source == target && !cluster_.has_link) return {{}, Seconds(0), Rate(std::numeric_limits<double>::infinity())};
   const Link& between = source == target ? cluster_.link : cluster_.regions->wan[source][target];
-  Path path = {{}, between.latency, between.flow_rate()};
+  Path path = limited({{}, between.latency, between.bandwidth}, between);
   if (cluster_.has_link) {
     path.links.push_back(node_link(from, true));
     path.rate = std::min(path.rate, cluster_.link.bandwidth);
   }
-  if (between.has_window()) path.limit = between.window_rate();
   if (source != target) {
     const auto [lower, upper] = std::minmax({static_cast<int>(source), static_cast<int>(target)});
     path.links.push_back(link_between(KnownLink::Kind::wan, lower, upper, source < target));
   }
   if (cluster_.has_link) path.links.push_back(node_link(to, false));
+  return path;
+}
+
+Path Network::limited(Path path, const Link& link) {
+  Link its = link;
+  its.latency = path.latency;
+  if (its.has_window()) path.limit = its.window_rate();
+  path.rate = std::min(path.rate, path.limit);
   return path;
 }
 
@@ -73,7 +107,7 @@ Seconds Network::latency_over(std::size_t links) const {
 
 Path Network::path_over_topology(int from, int to) {
   const std::vector<InnerLink> route = cluster_.topology->route(place_of(from), place_of(to));
-  Path path = {{}, latency_over(route.size()), cluster_.link.bandwidth};
+  Path path = limited({{}, latency_over(route.size()), cluster_.link.bandwidth}, cluster_.link);
   path.links.reserve(route.size() + 2);
   if (cluster_.topology->has_node_links()) path.links.push_back(node_link(from, true));
   for (const InnerLink& link : route) path.links.push_back(link_between(KnownLink::Kind::inner, link.lower, link.upper, link.up));

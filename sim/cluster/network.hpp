@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cluster/cluster.hpp"
+#include "cluster/placement.hpp"
 
 namespace syncopate {
 
@@ -31,11 +32,11 @@ struct Path {
 /// The network between a job's ranks (the GPUs of every node, or every node) and its parameter servers. Ranks of one node have
 /// links of their own to each other; others meet in the nodes' network.
 ///
-/// A rank's number divided by the ranks per node is its node's; servers are nodes after the last one of a rank.
+/// A rank's number divided by the ranks per node is its node's; servers with nodes of their own come after the last one of a rank.
 class Network {
  public:
   /// `region_order`: see regions_of_nodes; used where nodes are placed by region.
-  Network(const Cluster& cluster, int ranks_per_node, int servers, const std::vector<std::size_t>& region_order);
+  Network(const Cluster& cluster, int ranks_per_node, const ServerPlaces& servers, const std::vector<std::size_t>& region_order);
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
@@ -48,7 +49,8 @@ class Network {
   /// The same, as if all nodes that are in one place had one switch: in any topology.
   Hop direct_hop(int from, int to);
 
-  int server_rank(int server) const { return (cluster_.nodes + server) * ranks_per_node_; }
+  /// Where the parameter servers are: the first rank of each one's node.
+  const std::vector<int>& server_ranks() const { return server_ranks_; }
 
   // Links have the numbers below count_links(), in the order in which paths have crossed them first.
 
@@ -60,11 +62,16 @@ class Network {
   Rate bandwidth(std::size_t link, Seconds time) const;
   /// For people: nodes' links before others, by the numbers of their ends, upwards before downwards.
   bool comes_before(std::size_t link, std::size_t other) const;
+  /// Joins GPUs of one node.
+  bool is_inside_node(std::size_t link) const { return links_[link].kind == KnownLink::Kind::gpu; }
   /// Its bandwidth changes with time.
   bool changes(std::size_t link) const;
   /// When some link's bandwidth changes, in order.
   std::vector<Seconds> times_of_changes() const;
   bool changes_with_time() const { return cluster_.regions && cluster_.regions->change_with_time(); }
+
+  /// Both ranks are on one node.
+  bool share_node(int from, int to) const { return node_of(from) == node_of(to); }
 
   /// Nodes have no links in common, and all of them are alike: on a star.
   bool is_star() const { return is_star_; }
@@ -80,6 +87,7 @@ class Network {
   };
   static constexpr std::uint32_t none = 0xffffffff;
 
+  void place_servers(const ServerPlaces& servers);
   int node_of(int rank) const { return rank / ranks_per_node_; }
   int place_of(int rank) const { return places_[static_cast<std::size_t>(node_of(rank))]; }
   std::size_t region_of(int rank) const { return place_region_[static_cast<std::size_t>(place_of(rank))]; }
@@ -87,6 +95,8 @@ class Network {
   Path path_over_regions(int from, int to);
   Path path_over_topology(int from, int to);
   Seconds latency_over(std::size_t links) const;
+  /// With the link's window, if it has one, over the path's latency.
+  static Path limited(Path path, const Link& link);
   std::size_t own_link(KnownLink::Kind kind, int number, bool forward);
   std::size_t node_link(int rank, bool up) { return own_link(KnownLink::Kind::node, node_of(rank), up); }
   std::size_t link_between(KnownLink::Kind kind, int lower, int upper, bool forward);
@@ -99,6 +109,7 @@ class Network {
   bool is_star_;
   std::vector<int> places_;                ///< of the nodes
   std::vector<std::size_t> place_region_;  ///< of the places, on regions
+  std::vector<int> server_ranks_;
   std::vector<KnownLink> links_;
   std::vector<std::uint32_t> node_links_;                  ///< numbers of links, by node and direction; none: not crossed yet
   std::vector<std::uint32_t> gpu_links_;                   ///< likewise by rank

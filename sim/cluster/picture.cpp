@@ -65,7 +65,7 @@ std::string describe(Rate bandwidth) { return fmt::format("{:.3g} Gb/s", bandwid
 }  // namespace
 
 std::string draw_network(const Cluster& cluster) {
-  Network network(cluster, 1, 0, fastest_region_order(cluster, Bytes(1e6)));
+  Network network(cluster, 1, {}, fastest_region_order(cluster, Bytes(1e6)));
   Ends ends;
   std::map<std::string, NetworkLink> cables;
   for (int from = 0; from < cluster.nodes; ++from) {

@@ -35,7 +35,9 @@ std::vector<int> places_by_region(const Regions& regions, const std::vector<std:
 
 std::vector<int> places_of_nodes(const Cluster& cluster, int nodes, const std::vector<std::size_t>& region_order) {
   switch (cluster.placement.kind) {
-    case Placement::Kind::by_region: return places_by_region(*cluster.regions, region_order);
+    case Placement::Kind::by_region:
+      if (!region_order.empty()) return places_by_region(*cluster.regions, region_order);
+      break;
     case Placement::Kind::random: {
       const bool any_size = cluster.regions || cluster.topology->places() == std::numeric_limits<int>::max();
       std::vector<int> places = shuffled(any_size ? nodes : cluster.topology->places(), cluster.placement.seed);
@@ -53,12 +55,8 @@ std::vector<std::size_t> regions_of_nodes(const Cluster& cluster, const std::vec
   std::vector<std::size_t> regions;
   if (!cluster.regions) return regions;
   const std::vector<std::size_t> of_places = regions_of_places(*cluster.regions);
-  std::vector<std::size_t> order = region_order;
-  if (order.empty()) {  // a fit replaces the links between them
-    order.resize(cluster.regions->list.size());
-    std::iota(order.begin(), order.end(), 0U);
-  }
-  for (const int place : places_of_nodes(cluster, cluster.nodes, order)) regions.push_back(of_places[static_cast<std::size_t>(place)]);
+  for (const int place : places_of_nodes(cluster, cluster.nodes, region_order))
+    regions.push_back(of_places[static_cast<std::size_t>(place)]);
   return regions;
 }
 

@@ -97,6 +97,7 @@ PlannedCollective::Crossed PlannedCollective::find_crossed() const {
     for (const std::size_t link : path.links) function(link, path);
   };
   for (const Sent& one : sent) {
+    if (!network_.share_node(members_.rank(one.from), members_.rank(one.to))) crossed.between_nodes += one.share;
     cross(one, [&](std::size_t link, const Path& path) {
       Crossing& its = crossings[link];
       if (std::exchange(its.last_sender, one.from) != one.from) ++its.senders;

@@ -29,6 +29,8 @@ class PlannedCollective {
   bool can_share() const { return !network_.is_star() && crossed().any_shared; }
   /// Per link of the network: the share of the collective's bytes that crosses it.
   const std::vector<double>& loads() const { return crossed().loads; }
+  /// That share of all messages between two nodes together.
+  double between_nodes() const { return crossed().between_nodes; }
 
   /// The way of a message: its latency and bandwidth, and whether others could fill a link of it together with this one.
   struct Way {
@@ -48,6 +50,7 @@ class PlannedCollective {
     std::vector<bool> shared;
     bool any_shared = false;
     std::vector<double> loads;
+    double between_nodes = 0.0;
   };
   const Crossed& crossed() const {
     if (!crossed_) crossed_ = find_crossed();

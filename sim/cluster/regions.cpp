@@ -19,18 +19,6 @@ using Order = std::vector<std::size_t>;
 constexpr std::size_t most_regions = 256;
 constexpr int most_nodes_of_region = 65536;
 
-std::size_t find_region(const Field& field, const std::vector<Region>& regions) {
-  const std::string name = field.text();
-  std::vector<std::string> names;
-  names.reserve(regions.size());
-  for (const Region& region : regions) names.push_back(region.name);
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
-    field.fail_because(fmt::format("\"{}\" is not one of the regions {}{}", name, fmt::join(names, ", "), did_you_mean(name, names)));
-  }
-  return static_cast<std::size_t>(found - names.begin());
-}
-
 std::vector<Region> read_region_list(const Field& field) {
   std::vector<Region> regions;
   for (const Field& entry : field.list()) {
@@ -46,18 +34,29 @@ std::vector<Region> read_region_list(const Field& field) {
   return regions;
 }
 
-std::vector<BandwidthChange> read_changes(const Field& field) {
-  std::vector<BandwidthChange> changes;
+/// Upwards, from the first region of a pair to the second one, and downwards: one bandwidth for both, or an object.
+std::pair<Rate, Rate> read_bandwidths(const Field& field) {
+  if (!field.is_object()) return {field.bandwidth(), field.bandwidth()};
+  Object fields(field);
+  const std::pair<Rate, Rate> both = {fields.at("up").bandwidth(), fields.at("down").bandwidth()};
+  fields.finish();
+  return both;
+}
+
+/// Of either direction.
+void read_changes(const Field& field, Link& up, Link& down) {
   for (const Field& entry : field.list()) {
     Object fields(entry);
     const Field at = fields.at("at_s");
-    changes.push_back({at.seconds(), fields.at("bandwidth").bandwidth()});
+    const Seconds time = at.seconds();
+    const auto [its_up, its_down] = read_bandwidths(fields.at("bandwidth"));
     fields.finish();
-    if (changes.size() > 1 && changes[changes.size() - 2].at >= changes.back().at) {
-      at.fail(fmt::format("a time after the change before, which is at {} s", changes[changes.size() - 2].at.value));
+    if (!up.changes.empty() && up.changes.back().at >= time) {
+      at.fail(fmt::format("a time after the change before, which is at {} s", up.changes.back().at.value));
     }
+    up.changes.push_back({time, its_up});
+    down.changes.push_back({time, its_down});
   }
-  return changes;
 }
 
 /// A tour that is at most twice the shortest, by the time of one message over each link.
@@ -66,8 +65,9 @@ Order short_tour(const Regions& regions, Bytes chunk) {
   Graph graph(regions.list.size());
   for (std::size_t a = 0; a < regions.list.size(); ++a) {
     for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
-      const Hop hop = regions.wan[a][b].hop();
-      boost::add_edge(a, b, (hop.latency + hop.beta * chunk).value, graph);
+      const Hop there = regions.wan[a][b].hop();
+      const Hop back = regions.wan[b][a].hop();
+      boost::add_edge(a, b, (there.latency + 0.5 * (there.beta + back.beta) * chunk).value, graph);
     }
   }
   Order tour;
@@ -79,8 +79,29 @@ Order short_tour(const Regions& regions, Bytes chunk) {
 
 }  // namespace
 
+std::size_t find_region(const Field& field, const std::vector<Region>& regions) {
+  const std::string name = field.text();
+  std::vector<std::string> names;
+  names.reserve(regions.size());
+  for (const Region& region : regions) names.push_back(region.name);
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    field.fail_because(fmt::format("\"{}\" is not one of the regions {}{}", name, fmt::join(names, ", "), did_you_mean(name, names)));
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
 int Regions::nodes() const {
   return std::accumulate(list.begin(), list.end(), 0, [](int sum, const Region& region) { return sum + region.nodes; });
+}
+
+bool Regions::is_symmetric() const {
+  for (std::size_t a = 0; a < list.size(); ++a) {
+    for (std::size_t b = a + 1; b < list.size(); ++b) {
+      if (wan[a][b].bandwidth != wan[b][a].bandwidth) return false;
+    }
+  }
+  return true;
 }
 
 bool Regions::change_with_time() const {
@@ -106,10 +127,11 @@ Regions read_regions(const Field& regions_field, const Field& wan_field) {
     if (known[a][b]) between.fail_because(fmt::format("{} and {} have two links; give them one", pair[0].text(), pair[1].text()));
     known[a][b] = known[b][a] = true;
     const Seconds round_trip = fields.at("rtt").latency();
-    Link link = {fields.at("bandwidth").bandwidth(), round_trip / 2.0, Bytes(0), {}};
-    if (const auto window = fields.find("tcp_window")) link.window = window->bytes();
-    if (const auto profile = fields.find("bandwidth_profile")) link.changes = read_changes(*profile);
-    regions.wan[a][b] = regions.wan[b][a] = link;
+    const auto [up, down] = read_bandwidths(fields.at("bandwidth"));
+    const auto window = fields.find("tcp_window");
+    Link& there = regions.wan[a][b] = {up, round_trip / 2.0, window ? window->bytes() : Bytes(0), {}};
+    Link& back = regions.wan[b][a] = {down, there.latency, there.window, {}};
+    if (const auto profile = fields.find("bandwidth_profile")) read_changes(*profile, there, back);
     fields.finish();
   }
   for (std::size_t a = 0; a < count; ++a) {
@@ -160,16 +182,22 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
   std::iota(best.begin(), best.end(), 0U);
   if (best.size() <= most_tried && orders * 2.0 * nodes * nodes <= most_messages) {
     Seconds best_time = time(best);
+    const bool is_symmetric = regions.is_symmetric();
     for (Order order = best; std::next_permutation(order.begin() + 1, order.end());) {
-      // Without reductions, which only the first half of the messages have, a ring is as fast in either direction.
-      if (gamma == SecondsPerByte(0) && order[1] > order.back()) continue;
+      // Without reductions, which only the first half of the messages have, a ring of links that are as fast in either direction is, too.
+      if (is_symmetric && gamma == SecondsPerByte(0) && order[1] > order.back()) continue;
       const Seconds candidate = time(order);
       if (candidate < best_time) best = order, best_time = candidate;
     }
     return best;
   }
 
+  const auto reversed = [](Order order) {
+    std::reverse(order.begin() + 1, order.end());
+    return order;
+  };
   best = short_tour(regions, bytes / nodes);
+  if (time(reversed(best)) < time(best)) best = reversed(best);
   Seconds best_time = time(best);
   for (bool improved = true; improved;) {
     improved = false;
@@ -182,8 +210,7 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
       }
     }
   }
-  Order backwards = best;
-  std::reverse(backwards.begin() + 1, backwards.end());
+  const Order backwards = reversed(best);
   return time(backwards) < best_time ? backwards : best;
 }
 

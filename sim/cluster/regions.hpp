@@ -40,14 +40,18 @@ struct Region {
 /// Regions and the links between each two of them.
 struct Regions {
   std::vector<Region> list;
-  std::vector<std::vector<Link>> wan;  ///< by indices of two regions; latency is half of the round-trip time
+  std::vector<std::vector<Link>> wan;  ///< from region to region; latency is half of the round-trip time
 
   int nodes() const;
+  bool is_symmetric() const;      ///< links carry as much in either direction, at first
   bool change_with_time() const;  ///< some link's bandwidth does
 };
 
 /// Reads `regions` and `wan` of a cluster. Throws InputError, also when two regions have no link.
 Regions read_regions(const Field& regions, const Field& wan);
+
+/// The region that the field names. Throws InputError when there is none.
+std::size_t find_region(const Field& field, const std::vector<Region>& regions);
 
 /// The regions of all nodes, one after the other, where they come in that order.
 std::vector<std::size_t> regions_of_nodes(const Regions& regions, const std::vector<std::size_t>& order);

@@ -15,6 +15,8 @@ constexpr std::array table = {
     TopologyRow{"star", "every node has a link of its own to one non-blocking switch", "", "", read_star},
     TopologyRow{"fat-tree", "three levels of switches with k ports; fewer links above the leaf switches where oversubscribed",
                 "k (the smallest that fits), oversubscription (1)", "", read_fat_tree},
+    TopologyRow{"tree", "switches in a tree, each with one link to the one above it, such as PCIe's",
+                "arity (2), levels (the least that fit)", "", read_tree},
     TopologyRow{"torus", "a grid of two or three dimensions whose ends meet; nodes are linked to their neighbours",
                 "dimensions (a square that fits)", "", read_torus},
     TopologyRow{"dragonfly", "groups of chassis of routers with nodes; one link between each two groups", "groups, chassis, routers, nodes",

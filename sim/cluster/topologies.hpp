@@ -68,6 +68,7 @@ std::shared_ptr<const Topology> default_topology();
 // The readers of the rows.
 std::shared_ptr<const Topology> read_star(Object& fields, int nodes);
 std::shared_ptr<const Topology> read_fat_tree(Object& fields, int nodes);
+std::shared_ptr<const Topology> read_tree(Object& fields, int nodes);
 std::shared_ptr<const Topology> read_torus(Object& fields, int nodes);
 std::shared_ptr<const Topology> read_dragonfly(Object& fields, int nodes);
 

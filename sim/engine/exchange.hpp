@@ -6,15 +6,17 @@
 
 namespace syncopate {
 
-/// Parameter servers and the star that joins them to their clients; all links are alike.
+/// Parameter servers and their clients' nodes.
 struct ServerSetup {
   int servers = 1;            ///< each holds the same share of every tensor
-  bool colocated = false;     ///< server s is on the node of client s and shares its link
+  bool colocated = false;     ///< server s is on the node of client s (on regions: where the network says) and shares its link
   bool duplex = true;         ///< pushes and pulls of a client move at the same time; false: one tensor at a time, push, work and pull
   bool asynchronous = false;  ///< clients do not wait for each other: note the staleness of every push
   SecondsPerByte work;        ///< a server's time for each byte of its share of a push
+  bool as_flows = false;      ///< messages are flows over the network's links; else on a star, whose links are all alike:
   Rate bandwidth;
   Seconds latency;
+  bool pipelined = true;   ///< a client's node reduces and spreads messages while its channels move others
   SecondsPerByte gather;   ///< within a client's node, before a push: time per byte ...
   Seconds gather_latency;  ///< ... and message
   SecondsPerByte spread;   ///< within a client's node, after a pull
@@ -26,6 +28,12 @@ enum class Answer {
   none,
   own,  ///< the client pulls as soon as its own push has been handled
   all,  ///< every client pulls once the pushes of all of them have been handled
+};
+
+/// How a push's pull ends.
+struct PullOptions {
+  bool spread = true;     ///< among the GPUs of the client's node
+  bool keep_end = false;  ///< when it ended is kept until it is waited for
 };
 
 /// Names one push, with the pull that answers it, or one pull: its position among those of its client.

@@ -1,39 +1,41 @@
 #include "engine/flow_server_links.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
 namespace syncopate {
 
-FlowServerLinks::FlowServerLinks(const ServerSetup& setup, Network& network, Flows& flows, Arrival arrival)
-    : network_(network), flows_(flows), arrival_(std::move(arrival)) {
-  servers_.reserve(static_cast<std::size_t>(setup.servers));
-  for (int server = 0; server < setup.servers; ++server) servers_.push_back(setup.colocated ? server : network.server_rank(server));
-}
+FlowServerLinks::FlowServerLinks(Network& network, Flows& flows, Arrival arrival, Clock& clock)
+    : network_(network), flows_(flows), arrival_(std::move(arrival)), clock_(clock) {}
 
-Seconds FlowServerLinks::latency(int client) const {
-  Seconds longest;
-  for (const int server : servers_) {
-    if (server != client) longest = std::max(longest, network_.path(client, server).latency);
-  }
-  return longest;
+std::size_t FlowServerLinks::others(int client) const {
+  const std::vector<int>& servers = network_.server_ranks();
+  return servers.size() - static_cast<std::size_t>(std::count(servers.begin(), servers.end(), client));
 }
 
 double FlowServerLinks::moved_share(int client) const {
-  const auto local = static_cast<double>(std::count(servers_.begin(), servers_.end(), client));
-  const auto servers = static_cast<double>(servers_.size());
-  return (servers - local) / servers;
+  return static_cast<double>(others(client)) / static_cast<double>(network_.server_ranks().size());
 }
 
-void FlowServerLinks::start(Way way, int client, Bytes bytes, Seconds now) {
-  const auto others = servers_.size() - static_cast<std::size_t>(std::count(servers_.begin(), servers_.end(), client));
-  const auto left = std::make_shared<std::size_t>(others);
-  for (const int server : servers_) {
+void FlowServerLinks::start(Way way, int client, Bytes bytes, Seconds at) {
+  const auto left = std::make_shared<std::size_t>(others(client));
+  const Bytes part = bytes / static_cast<double>(*left);
+  const auto ended = [this, way, client, left](Seconds end) {
+    if (--*left == 0) arrival_(way, client, end);
+  };
+  using Ends = std::pair<int, int>;
+  std::map<Seconds, std::vector<Ends>> parts;  // by latency
+  for (const int server : network_.server_ranks()) {
     if (server == client) continue;
-    const auto [from, to] = way == Way::push ? std::pair(client, server) : std::pair(server, client);
-    flows_.start(from, to, bytes / static_cast<double>(others), now, [this, way, client, left](Seconds end) {
-      if (--*left == 0) arrival_(way, client, end);
+    const Ends ends = way == Way::push ? Ends(client, server) : Ends(server, client);
+    parts[network_.path(ends.first, ends.second).latency].push_back(ends);
+  }
+  for (auto& [latency, together] : parts) {
+    const Seconds moves_at = at + latency;
+    clock_.at(moves_at, [this, together = std::move(together), part, ended, moves_at] {
+      for (const auto& [from, to] : together) flows_.start(from, to, part, moves_at, ended);
     });
   }
 }

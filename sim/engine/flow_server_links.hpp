@@ -1,25 +1,28 @@
 #pragma once
 
+#include <vector>
+
 #include "engine/flows.hpp"
 #include "engine/server_links.hpp"
 
 namespace syncopate {
 
-/// The parts of a message as flows, on any topology and beside any other traffic.
+/// The parts of a message as flows, on any topology and beside any other traffic. Each begins when its own way's latency has passed; the
+/// message has arrived when the last part has.
 class FlowServerLinks : public ServerLinks {
  public:
-  FlowServerLinks(const ServerSetup& setup, Network& network, Flows& flows, Arrival arrival);
+  FlowServerLinks(Network& network, Flows& flows, Arrival arrival, Clock& clock);
 
-  /// That of the longest way to a server; all parts start after it.
-  Seconds latency(int client) const override;
   double moved_share(int client) const override;
-  void start(Way way, int client, Bytes bytes, Seconds now) override;
+  void start(Way way, int client, Bytes bytes, Seconds at) override;
 
  private:
-  std::vector<int> servers_;  ///< ranks
+  std::size_t others(int client) const;
+
   Network& network_;
   Flows& flows_;
   Arrival arrival_;
+  Clock& clock_;
 };
 
 }  // namespace syncopate

@@ -1,6 +1,7 @@
 #include "engine/flows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace syncopate {
@@ -17,8 +18,8 @@ void Flows::change_bandwidths() {
 }
 
 void Flows::start(int from, int to, Bytes bytes, Seconds now, Ended ended) {
-  if (bytes <= Bytes(0)) return clock_.at(now, [ended = std::move(ended), now] { ended(now); });
   const Path& path = network_.path(from, to);
+  if (bytes <= Bytes(0) || std::isinf(path.rate.value)) return clock_.at(now, [ended = std::move(ended), now] { ended(now); });
   for (const std::size_t link : path.links) {
     if (!rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));
   }

@@ -55,6 +55,9 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
   return std::make_unique<RecurrenceTransport>(posters, communicator, planned, std::move(factor), job.shortcuts);
 }
 
+/// What moves the messages of ranks, where these are flows.
+Flows* flows_of(const Job& job, Flows* flows) { return std::holds_alternative<PerFlow>(job.model) ? flows : nullptr; }
+
 }  // namespace
 
 JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock& clock)
@@ -66,8 +69,8 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
       recorder_(job.simulated(), job.shown_workers, job.profile.compute()),
       peers_(
           job.simulated(),
-          [&job](const PeerLinks::Message& message) { return job.message(message.from, message.to, message.payload->bytes); }, flows,
-          recorder_, clock) {
+          [&job](const PeerLinks::Message& message) { return job.message(message.from, message.to, message.payload->bytes); },
+          flows_of(job, flows), recorder_, clock) {
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const auto count = static_cast<std::size_t>(job.simulated());
   std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
@@ -76,8 +79,8 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
     for (const Communicator& group : row.groups) {
       const int posters = job.lockstep ? 1 : group.size();
       auto transport =
-          make_transport(job, row, group, posters, flows, alone && only_stream && !job.sends_more && !network.changes_with_time(),
-                         static_cast<int>(streams_.size()), clock);
+          make_transport(job, row, group, posters, flows_of(job, flows),
+                         alone && only_stream && !job.sends_more && !network.changes_with_time(), static_cast<int>(streams_.size()), clock);
       streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, row.operations,
                                                   std::move(transport), clock));
       for (int member = 0; member < group.size(); ++member) {
@@ -95,7 +98,9 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
   last_begin_.resize(count);
   begun_then_.resize(count);
   ended_.resize(count);
-  if (job.servers) server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, flows, recorder_, clock);
+  if (job.servers) {
+    server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, job.servers->as_flows ? flows : nullptr, recorder_, clock);
+  }
 }
 
 ParameterServer& JobRun::server() {
@@ -205,6 +210,7 @@ JobTimeline JobRun::take_timeline() {
   std::stable_sort(collectives.begin(), collectives.end(),
                    [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });
   if (server_) server_->cut_off();
+  peers_.cut_off();
   return recorder_.take(job_.ranks * job_.gpus_per_rank, server_.has_value(), std::move(communicators), std::move(collectives));
 }
 

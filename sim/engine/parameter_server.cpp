@@ -16,7 +16,7 @@ ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equa
     : setup_(setup), equals_(equals), recorder_(recorder), clock_(clock), clients_(static_cast<std::size_t>(clients)) {
   const auto arrival = [this](ServerLinks::Way way, int client, Seconds now) { arrived(way, client, now); };
   if (flows != nullptr) {
-    links_ = std::make_unique<FlowServerLinks>(setup, network, *flows, arrival);
+    links_ = std::make_unique<FlowServerLinks>(network, *flows, arrival, clock);
   } else {
     links_ = std::make_unique<StarServerLinks>(setup, clients, equals, arrival, clock);
   }
@@ -28,8 +28,16 @@ std::size_t ParameterServer::add(int client, Request request) {
   return state.forgotten + state.requests.size() - 1;
 }
 
-Exchange ParameterServer::push(int client, const SharedPayload& payload, int round, Answer answer, Seconds at) {
-  const std::size_t index = add(client, {.payload = payload, .round = round, .answer = answer, .posted = at});
+Exchange ParameterServer::push(int client, const SharedPayload& payload, int round, Answer answer, const PullOptions& pull, Seconds at) {
+  Seconds ready = at;
+  const Seconds gather = gather_time(payload->bytes);
+  if (setup_.pipelined && gather > Seconds(0)) {
+    Seconds& gathered = client_at(client).gathered;
+    const Seconds start = std::max(at, gathered);
+    gathered = ready = start + gather;
+    recorder_.transfer(client, TransferSpan::Kind::gather, round, {start, ready}, payload);
+  }
+  const std::size_t index = add(client, {.payload = payload, .round = round, .answer = answer, .pull = pull, .posted = ready});
   if (answer == Answer::all) join_aggregate(client, index);
   client_at(client).up.queue.push_back(index);
   next_push(client);
@@ -110,15 +118,15 @@ void ParameterServer::next_push(int client) {
   const Request& next = request(client, up.queue.front());
   if (next.only_pull) return next_pull(client, up.free);
   up.occupied = true;
-  begin_transfer(up, TransferSpan::Kind::push, std::max(next.posted, up.free));
-  transfer(ServerLinks::Way::push, client, next.payload->bytes, up.since + setup_.gather_latency + setup_.gather * next.payload->bytes);
+  const Seconds gather = setup_.pipelined ? Seconds(0) : gather_time(next.payload->bytes);
+  begin_transfer(client, up, TransferSpan::Kind::push, std::max(next.posted, up.free), gather);
+  transfer(ServerLinks::Way::push, client, next.payload->bytes, up.since + gather);
 }
 
 void ParameterServer::transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start) {
   const Bytes moved = links_->moved_share(client) * bytes;
   if (moved > Bytes(0)) {
-    const Seconds after_latency = start + links_->latency(client);
-    clock_.at(after_latency, [=, this] { links_->start(way, client, moved, after_latency); });
+    links_->start(way, client, moved, start);
   } else {
     clock_.at(start, [=, this] { arrived(way, client, start); });
   }
@@ -129,13 +137,16 @@ void ParameterServer::arrived(ServerLinks::Way way, int client, Seconds now) {
     push_arrived(client, now);
     return;
   }
-  const Request& pulled = request(client, down(client).queue.front());
-  const Seconds end = now + setup_.spread_latency + setup_.spread * pulled.payload->bytes;
-  if (end > now) {
-    clock_.at(end, [this, client, end] { pull_arrived(client, end); });
+  const Seconds spread = setup_.pipelined ? Seconds(0) : spread_time(request(client, down(client).queue.front()));
+  if (spread > Seconds(0)) {
+    clock_.at(now + spread, [this, client, end = now + spread] { pull_arrived(client, end); });
   } else {
     pull_arrived(client, now);
   }
+}
+
+Seconds ParameterServer::spread_time(const Request& pulled) const {
+  return pulled.pull.spread ? setup_.spread_latency + setup_.spread * pulled.payload->bytes : Seconds(0);
 }
 
 void ParameterServer::push_arrived(int client, Seconds now) {
@@ -189,8 +200,9 @@ void ParameterServer::next_pull(int client, Seconds now) {
 
 void ParameterServer::move_pull(int client, Seconds now) {
   Channel& channel = down(client);
-  begin_transfer(channel, TransferSpan::Kind::pull, now);
-  transfer(ServerLinks::Way::pull, client, request(client, channel.queue.front()).payload->bytes, now);
+  const Request& pulled = request(client, channel.queue.front());
+  begin_transfer(client, channel, TransferSpan::Kind::pull, now, setup_.pipelined ? Seconds(0) : spread_time(pulled));
+  transfer(ServerLinks::Way::pull, client, pulled.payload->bytes, now);
 }
 
 void ParameterServer::pull_arrived(int client, Seconds now) {
@@ -198,12 +210,23 @@ void ParameterServer::pull_arrived(int client, Seconds now) {
   const std::size_t index = channel.queue.front();
   end_transfer(client, channel, now);
   release(channel, now);
-  end(client, index, now);
+  spread_in_node(client, index, now);
   if (setup_.duplex) {
     next_pull(client, now);
   } else {
     next_push(client);
   }
+}
+
+void ParameterServer::spread_in_node(int client, std::size_t index, Seconds now) {
+  const Request& pulled = request(client, index);
+  const Seconds spread = setup_.pipelined ? spread_time(pulled) : Seconds(0);
+  if (spread == Seconds(0)) return end(client, index, now);
+  Seconds& spread_by = client_at(client).spread;
+  const Seconds start = std::max(now, spread_by);
+  spread_by = start + spread;
+  recorder_.transfer(client, TransferSpan::Kind::spread, pulled.round, {start, spread_by}, pulled.payload);
+  clock_.at(spread_by, [this, client, index, done = spread_by] { end(client, index, done); });
 }
 
 void ParameterServer::release(Channel& channel, Seconds now) {
@@ -212,9 +235,9 @@ void ParameterServer::release(Channel& channel, Seconds now) {
   channel.free = now;
 }
 
-void ParameterServer::begin_transfer(Channel& channel, TransferSpan::Kind kind, Seconds now) {
+void ParameterServer::begin_transfer(int client, Channel& channel, TransferSpan::Kind kind, Seconds now, Seconds in_node) {
   channel.since = now;
-  channel.moving = true;
+  channel.moving = in_node > Seconds(0) || links_->moved_share(client) > 0.0;
   channel.kind = kind;
 }
 
@@ -226,10 +249,14 @@ void ParameterServer::end_transfer(int client, Channel& channel, Seconds now) {
 
 void ParameterServer::end(int client, std::size_t index, Seconds now) {
   Request& ended = request(client, index);
-  ended.ended = true;
+  ended.ended = now;
   if (ended.waiter != nullptr) std::exchange(ended.waiter, nullptr)->complete(now);
-  Client& state = client_at(client);
-  for (; !state.requests.empty() && state.requests.front().ended; state.requests.pop_front()) ++state.forgotten;
+  forget_ended(client_at(client));
+}
+
+void ParameterServer::forget_ended(Client& client) {
+  const auto is_over = [](const Request& request) { return request.ended && !request.pull.keep_end; };
+  for (; !client.requests.empty() && is_over(client.requests.front()); client.requests.pop_front()) ++client.forgotten;
 }
 
 const ParameterServer::Request* ParameterServer::find(int client, std::size_t index) const {
@@ -241,17 +268,23 @@ const ParameterServer::Request* ParameterServer::find(int client, std::size_t in
 }
 
 Seconds ParameterServer::wait(int client, Exchange exchange) {
-  const Request* pending = find(client, exchange.index);
-  if (pending == nullptr || pending->ended) return Seconds(0);
+  if (find(client, exchange.index) == nullptr) return Seconds(0);
+  Request& awaited = request(client, exchange.index);
+  awaited.pull.keep_end = false;
+  if (awaited.ended) {
+    const Seconds ended = *awaited.ended;
+    forget_ended(client_at(client));
+    return ended;
+  }
   Completion completion(clock_);
-  request(client, exchange.index).waiter = &completion;
+  awaited.waiter = &completion;
   return completion.wait();
 }
 
 bool ParameterServer::is_busy(int client, Seconds time) const {
   const Client& state = clients_[static_cast<std::size_t>(client)];
-  const auto busy = [&](const Channel& channel) { return channel.occupied && channel.since <= time; };
-  return busy(state.up) || busy(state.down);
+  const auto busy = [&](const Channel& channel) { return channel.moving && channel.since <= time; };
+  return busy(state.up) || busy(state.down) || state.gathered > time || state.spread > time;
 }
 
 bool ParameterServer::is_awaited_from(int client) const {

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,24 +21,25 @@ namespace syncopate {
 /// a time, each in order.
 ///
 /// The way of a message: push -> next_push (its channel is free) -> push_arrived -> reach_server -> serve_push (its turn) ->
-/// handled -> answer (its pull is possible, where one follows) -> next_pull -> pull_arrived -> end. A channel is occupied from
-/// a transfer's start to its end, one without duplex also while the server works; it is moving only in the transfers.
+/// handled -> answer (its pull is possible, where one follows) -> next_pull -> pull_arrived -> spread_in_node -> end. A channel is occupied
+/// from a transfer's start to its end, one without duplex also while the server works; it is moving only in the transfers. What a node of
+/// several GPUs does before a push and after a pull occupies the channel, too, unless it is pipelined.
 ///
 /// Data, as a Stream is: posts may carry times ahead of the clock, and its events do the rest.
 class ParameterServer {
  public:
-  /// A simulated client stands for `equals` clients that do the same at the same time. `flows`: null for the links of a star, without
-  /// flows.
+  /// A simulated client stands for `equals` clients that do the same at the same time. `flows`: where the setup wants them, else null.
   ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, Recorder& recorder, Clock& clock);
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
 
   /// A client pushes at time `at` >= the clock. Throws SimulationError when its `Answer::all` pushes differ from those of others.
-  Exchange push(int client, const SharedPayload& payload, int round, Answer answer, Seconds at);
+  Exchange push(int client, const SharedPayload& payload, int round, Answer answer, const PullOptions& pull, Seconds at);
   /// A client pulls, in its turn among the pushes that have arrived.
   Exchange pull(int client, const SharedPayload& payload, int round, Seconds at);
 
-  /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled; returns when that was.
+  /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled; returns when that was, or 0
+  /// if it was before and has not been kept.
   Seconds wait(int client, Exchange exchange);
 
   /// Whether a transfer of the client is under way at `time`, the clock's.
@@ -56,18 +58,19 @@ class ParameterServer {
     int round = 0;
     Answer answer = Answer::none;
     bool only_pull = false;
-    Seconds posted{};
+    PullOptions pull{};
+    Seconds posted{};           ///< and reduced within the node
     std::size_t aggregate = 0;  ///< Answer::all: its number among those of its client
-    bool ended = false;
+    std::optional<Seconds> ended{};
     Completion* waiter = nullptr;
   };
   /// A transfer at a time, first come first served.
   struct Channel {
     Queue<std::size_t> queue;  ///< indices of requests
     bool occupied = false;
-    Seconds free;   ///< when it became free
-    Seconds since;  ///< start of the transfer under way
-    bool moving = false;
+    Seconds free;                                        ///< when it became free
+    Seconds since;                                       ///< start of the transfer under way
+    bool moving = false;                                 ///< what takes time
     TransferSpan::Kind kind = TransferSpan::Kind::push;  ///< of what moves
   };
   struct Client {
@@ -76,6 +79,8 @@ class ParameterServer {
     std::size_t aggregates = 0;
     Channel up;
     Channel down;
+    Seconds gathered;  ///< its node has reduced all pushes by then ...
+    Seconds spread;    ///< ... and spread all pulls, where that is pipelined
   };
   /// A push that all clients pull the sum of.
   struct Aggregate {
@@ -112,11 +117,16 @@ class ParameterServer {
   void next_pull(int client, Seconds now);
   void move_pull(int client, Seconds now);
   void pull_arrived(int client, Seconds now);
+  void spread_in_node(int client, std::size_t index, Seconds now);
+  Seconds gather_time(Bytes bytes) const { return setup_.gather_latency + setup_.gather * bytes; }
+  Seconds spread_time(const Request& pulled) const;
   static void release(Channel& channel, Seconds now);
   void end(int client, std::size_t index, Seconds now);
+  static void forget_ended(Client& client);
   void arrived(ServerLinks::Way way, int client, Seconds now);
   void transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start);
-  static void begin_transfer(Channel& channel, TransferSpan::Kind kind, Seconds now);
+  /// `in_node`: what its node does with the message in the channel's time.
+  void begin_transfer(int client, Channel& channel, TransferSpan::Kind kind, Seconds now, Seconds in_node);
   void end_transfer(int client, Channel& channel, Seconds now);
 
   ServerSetup setup_;

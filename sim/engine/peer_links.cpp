@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/errors.hpp"
@@ -32,6 +33,7 @@ void PeerLinks::send(Message message) {
   }
   std::deque<Message>& queue = moving_[worker(from)];
   const Seconds posted = message.posted;
+  message.start = Seconds(std::numeric_limits<double>::infinity());  // not begun
   queue.push_back(std::move(message));
   if (queue.size() == 1) clock_.at(posted, [this, from, posted] { move_next(from, posted); });
 }
@@ -75,6 +77,16 @@ PeerLinks::Message PeerLinks::receive(int to, int round) {
 }
 
 bool PeerLinks::is_busy(int rank, Seconds time) const { return free_[worker(rank)] > time || !moving_[worker(rank)].empty(); }
+
+void PeerLinks::cut_off() {
+  for (const std::deque<Message>& queue : moving_) {
+    if (queue.empty() || queue.front().start > clock_.now()) continue;
+    const Message& message = queue.front();
+    recorder_.cut_off(message.from, TransferSpan::Kind::send, {message.start, clock_.now()});
+    const Seconds end = std::max(clock_.now(), message.start + time_(message).total());
+    recorder_.send(message.from, message.to, {message.start, end}, message.payload->bytes);
+  }
+}
 
 std::string PeerLinks::describe_waits() const {
   std::string text;

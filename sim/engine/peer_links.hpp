@@ -44,6 +44,9 @@ class PeerLinks {
 
   bool is_busy(int rank, Seconds time) const;
 
+  /// At the end of the run: records the messages under way.
+  void cut_off();
+
   /// For a diagnosis: who waits for which round's message.
   std::string describe_waits() const;
 

@@ -17,7 +17,12 @@ StarServerLinks::StarServerLinks(const ServerSetup& setup, int clients, int equa
 
 double StarServerLinks::moved_share(int client) const { return on_server(client) ? (setup_.servers - 1.0) / setup_.servers : 1.0; }
 
-void StarServerLinks::start(Way way, int client, Bytes bytes, Seconds now) {
+void StarServerLinks::start(Way way, int client, Bytes bytes, Seconds at) {
+  const Seconds moves_at = at + setup_.latency;
+  clock_.at(moves_at, [=, this] { add(way, client, bytes, moves_at); });
+}
+
+void StarServerLinks::add(Way way, int client, Bytes bytes, Seconds now) {
   for (Class& other : classes_) other.flows.advance_to(now);
   flow_class(way, client).flows.add(bytes, client);
   set_moving(way, client, true);

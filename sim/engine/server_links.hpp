@@ -23,14 +23,11 @@ class ServerLinks {
   ServerLinks& operator=(const ServerLinks&) = delete;
   virtual ~ServerLinks() = default;
 
-  /// What a message of the client takes besides its transfer.
-  virtual Seconds latency(int client) const = 0;
-
   /// The share of a message that a client moves over its link: less than 1 on a server's node.
   virtual double moved_share(int client) const = 0;
 
-  /// A client's bytes (> 0 of them move) begin to move at `now`, the clock's. At most one push and one pull of a client at a time.
-  virtual void start(Way way, int client, Bytes bytes, Seconds now) = 0;
+  /// A client's message, of which so many bytes > 0 move, leaves at `at` >= the clock. At most one push and one pull of a client at a time.
+  virtual void start(Way way, int client, Bytes bytes, Seconds at) = 0;
 };
 
 /// On a star: all parts of a message move at the same rate, that of the busiest link on their way, which it divides equally among
@@ -40,9 +37,8 @@ class StarServerLinks : public ServerLinks {
   /// A simulated client stands for `equals` clients that do the same at the same time.
   StarServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival, Clock& clock);
 
-  Seconds latency(int /*client*/) const override { return setup_.latency; }
   double moved_share(int client) const override;
-  void start(Way way, int client, Bytes bytes, Seconds now) override;
+  void start(Way way, int client, Bytes bytes, Seconds at) override;
 
  private:
   /// Flows of the same way whose clients are alike: on a server's node or not.
@@ -54,6 +50,7 @@ class StarServerLinks : public ServerLinks {
 
   bool on_server(int client) const { return setup_.colocated && client < setup_.servers; }
   Class& flow_class(Way way, int client) { return classes_[(way == Way::pull ? 2U : 0U) + (on_server(client) ? 1U : 0U)]; }
+  void add(Way way, int client, Bytes bytes, Seconds now);
   void set_moving(Way way, int client, bool moving);
   /// Parts that cross the busiest server's link: down to it (pushes of others, its own client's pulls) or up from it.
   double busiest(Way way) const;

@@ -74,18 +74,19 @@ std::string simgrid_version() { return fmt::format("{}.{}", SIMGRID_VERSION_MAJO
 Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   int simulated = 0;
   for (const Job& job : jobs) simulated += job.simulated();
-  const auto by_flows = [](const Job& job) { return std::holds_alternative<PerFlow>(job.model); };
-  const bool moves_flows = std::any_of(jobs.begin(), jobs.end(), by_flows);
+  const auto moves_flows = [](const Job& job) {
+    return std::holds_alternative<PerFlow>(job.model) || (job.servers && job.servers->as_flows);
+  };
   if (simulated > 1) {
     check_memory(simulated);
     if (!can_run_actors()) throw SimulationError("workers of a run before this one still wait in this process");
   }
   Clock clock(simulated > 1 ? &actors() : nullptr);
-  const auto flows = moves_flows ? std::make_unique<Flows>(network, clock) : nullptr;
+  const auto flows = std::any_of(jobs.begin(), jobs.end(), moves_flows) ? std::make_unique<Flows>(network, clock) : nullptr;
   std::vector<std::unique_ptr<JobRun>> runs;
   runs.reserve(jobs.size());
   for (const Job& job : jobs) {
-    runs.push_back(std::make_unique<JobRun>(job, network, by_flows(job) ? flows.get() : nullptr, jobs.size() == 1, clock));
+    runs.push_back(std::make_unique<JobRun>(job, network, flows.get(), jobs.size() == 1, clock));
   }
   const std::string deadlock = simulated > 1 ? run_actors(runs, clock) : run_alone(*runs.front());
 

@@ -266,6 +266,7 @@ std::vector<CollectiveSpan> Stream::take_spans() {
       if (its.lanes_started < lanes_ || its.lanes_ended == lanes_) continue;
       const Seconds end = *std::max_element(its.ends.begin(), its.ends.end());
       spans_.push_back(span_of(its, end < never ? end : std::max(its.start, clock_.now())));
+      spans_.back().is_cut_off = end == never;
     }
   }
   return std::move(spans_);

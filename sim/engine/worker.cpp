@@ -134,13 +134,13 @@ void Worker::update(std::size_t layer) {
 
 void Worker::apply(int gradient_step) { job_.recorder().update(rank_, step_ - gradient_step); }
 
-void Worker::mix(int posted) {
+void Worker::mix(int posted, bool waited) {
   apply(posted);
-  job_.recorder().mix(rank_, step_ - posted);
+  job_.recorder().mix(rank_, step_ - posted + (waited ? 1 : 0));
 }
 
 void Worker::spend(Seconds time) {
-  record(Phase::update);
+  record(Phase::backward);  // what backward_until has left unrecorded; everything else is
   advance_to(now_ + time);
   record(Phase::communicating);
 }
@@ -181,18 +181,37 @@ void Worker::unblock(Seconds end) {
   record(Phase::blocked);
 }
 
-void Worker::all_reduce_within_node(const SharedPayload& payload) {
+Seconds Worker::all_reduce_within_node(const SharedPayload& payload, Seconds start) {
   const Job& job = job_.job();
-  if (job.gpus_per_rank == 1) return;
-  const Seconds start = now_;
-  advance_to(now_ + job.within_node(payload->bytes));
-  record(Phase::communicating);
-  job_.recorder().transfer(rank_, TransferSpan::Kind::within_node, step_, {start, now_}, payload);
+  if (job.gpus_per_rank == 1) return start;
+  const Seconds end = start + job.within_node(payload->bytes);
+  job_.recorder().transfer(rank_, TransferSpan::Kind::within_node, step_, {start, end}, payload);
+  return end;
 }
 
-Exchange Worker::push(const SharedPayload& payload, int round, Answer answer) {
+Seconds Worker::spread_within_node(const SharedPayload& payload, Seconds start) {
+  const Job& job = job_.job();
+  if (job.gpus_per_rank == 1) return start;
+  const Seconds end = start + job.servers->spread_latency + job.servers->spread * payload->bytes;
+  job_.recorder().transfer(rank_, TransferSpan::Kind::spread, step_, {start, end}, payload);
+  return end;
+}
+
+Seconds Worker::end_of_update(Seconds start, Seconds length) const { return end_of_compute(start, slowness_ * length, pauses_); }
+
+void Worker::update_until(Seconds end) {
+  if (end > now_) advance_to(end);
+  record(Phase::update);
+}
+
+void Worker::communicate_until(Seconds end) {
+  if (end > now_) advance_to(end);
+  record(Phase::communicating);
+}
+
+Exchange Worker::push(const SharedPayload& payload, int round, Answer answer, const PullOptions& pull) {
   count_post(answer == Answer::none ? 1 : 2, payload->bytes);
-  return job_.server().push(rank_, payload, round, answer, now_);
+  return job_.server().push(rank_, payload, round, answer, pull, now_);
 }
 
 Exchange Worker::pull(const SharedPayload& payload, int round) {
@@ -200,7 +219,11 @@ Exchange Worker::pull(const SharedPayload& payload, int round) {
   return job_.server().pull(rank_, payload, round, now_);
 }
 
-void Worker::wait(Exchange exchange) { unblock(job_.server().wait(rank_, exchange)); }
+Seconds Worker::wait(Exchange exchange) {
+  const Seconds end = job_.server().wait(rank_, exchange);
+  unblock(end);
+  return end;
+}
 
 void Worker::wait(std::span<const Exchange> exchanges) {
   for (std::size_t i = exchanges.size(); i-- > 0;) wait(exchanges[i]);

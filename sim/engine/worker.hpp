@@ -66,8 +66,8 @@ class Worker {
   /// Notes that what others computed in `gradient_step` enters the parameters now; the difference to the worker's own step is
   /// the update's staleness. Takes no time.
   void apply(int gradient_step);
-  /// The same for a model that has been averaged over the ranks; it had been posted at the end of step `posted`.
-  void mix(int posted);
+  /// The same for a model that has been averaged over the ranks; it had been posted at the end of step `posted`. `waited`: for its end.
+  void mix(int posted, bool waited);
 
   /// Work for the sake of communication, such as compression: lasts `time` on every worker.
   void spend(Seconds time);
@@ -91,17 +91,27 @@ class Worker {
   /// Blocks until all of them have ended.
   void wait(std::span<const Handle> handles);
 
-  /// The GPUs of this node add up their gradients. Nothing to do for a single one.
-  void all_reduce_within_node(const SharedPayload& payload);
+  // Within a node whose GPUs are one rank: beside the worker, which goes on. Nothing to do for a single GPU.
+
+  /// The GPUs add up gradients, as soon as that is possible after `start`; returns the end.
+  Seconds all_reduce_within_node(const SharedPayload& payload, Seconds start);
+  /// All of them get what one has; the same.
+  Seconds spread_within_node(const SharedPayload& payload, Seconds start);
+  /// When a piece of the optimiser's step, of such a length on an undisturbed worker, ends if it begins at `start`.
+  Seconds end_of_update(Seconds start, Seconds length) const;
+  /// Held up by that until then.
+  void update_until(Seconds end);
+  void communicate_until(Seconds end);
 
   // Parameter server
 
   /// Hands a push to the server, and the pull that answers it; does not block.
-  Exchange push(const SharedPayload& payload, int round, Answer answer);
+  Exchange push(const SharedPayload& payload, int round, Answer answer, const PullOptions& pull = PullOptions());
   /// Asks the server for parameters; does not block.
   Exchange pull(const SharedPayload& payload, int round);
-  /// Blocks until the pull is in or, where there is none, until the server has handled the push.
-  void wait(Exchange exchange);
+  /// Blocks until the pull is in or, where there is none, until the server has handled the push. Returns when that was if it has been kept
+  /// (PullOptions).
+  Seconds wait(Exchange exchange);
   void wait(std::span<const Exchange> exchanges);
 
   // Messages from worker to worker

@@ -21,6 +21,7 @@ std::string csv_cell(const std::string& text) {
 
 /// Numbers in the shortest form that reads back to the same double; strings bare; anything else as JSON.
 std::string csv_value(const Json& value) {
+  if (value.is_null()) return "";
   if (value.is_number_float()) return fmt::format("{}", value.get<double>());
   return csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
 }
@@ -34,6 +35,7 @@ Json trace_summary(const Trace& trace) {
 }
 
 void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
+  found.insert(scenario.schedule.note);
   constexpr Rate slowest_plausible(1e5);
   constexpr Seconds longest_plausible(5.0);
   const Cluster& cluster = scenario.cluster;
@@ -56,7 +58,7 @@ void note_outcome(const Row& row, std::set<std::string>& found) {
   if (row.details.contains("fidelity_note")) {
     found.insert(fmt::format("point {} ({}): {}", row.point, row.schedule, row.details["fidelity_note"].get<std::string>()));
   }
-  if (const auto order = row.details.value("region_order", std::vector<std::string>()); !order.empty()) {
+  if (const auto order = row.details.value("region_order", std::vector<std::string>()); !order.empty() && row.all_reduces) {
     found.insert(fmt::format("the ring passes through the regions of {} in the order {}", row.cluster, fmt::join(order, ", ")));
   }
   if (row.details.contains("backlog_growth")) {

@@ -6,6 +6,11 @@ namespace syncopate {
 
 namespace {
 
+template <class Quantity>
+Json known(const std::optional<Quantity>& value, double unit = 1.0) {
+  return value ? Json(value->value / unit) : Json();
+}
+
 constexpr std::array table = {
     Column{"point", [](const Row& row) -> Json { return row.point; }},
     Column{"model", [](const Row& row) -> Json { return row.model; }},
@@ -28,8 +33,12 @@ constexpr std::array table = {
     Column{"efficiency", [](const Row& row) -> Json { return row.metrics.efficiency; }},
     Column{"communications_per_iteration", [](const Row& row) -> Json { return row.metrics.communications_per_iteration; }},
     Column{"bytes_per_worker_per_iteration", [](const Row& row) -> Json { return row.metrics.bytes_per_worker_per_iteration.value; }},
+    Column{"network_bytes_per_iteration", [](const Row& row) { return known(row.network_bytes); }},
+    Column{"busiest_link_bytes_per_iteration", [](const Row& row) { return known(row.busiest_link_bytes); }},
     Column{"staleness_mean", [](const Row& row) -> Json { return row.metrics.staleness_mean; }},
     Column{"staleness_max", [](const Row& row) -> Json { return row.metrics.staleness_max; }},
+    Column{"epoch_s", [](const Row& row) { return known(row.epoch); }},
+    Column{"total_h", [](const Row& row) { return known(row.total, 3600.0); }},
     Column{"measured_iterations", [](const Row& row) -> Json { return row.measured_iterations; }},
     Column{"workers_simulated", [](const Row& row) -> Json { return row.workers_simulated; }},
 };

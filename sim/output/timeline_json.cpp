@@ -18,6 +18,7 @@ constexpr int compute_track = 1;
 constexpr int communication_track = 2;
 constexpr int pull_track = 3;
 constexpr int node_track = 4;
+constexpr int spread_track = 5;
 constexpr int further_collectives_track = 10;  ///< and those after it, for collectives in flight together
 
 /// Rounding both ends of every slice to whole nanoseconds keeps nested slices nested.
@@ -135,6 +136,8 @@ void add_transfers(EventList& events, int worker, const std::vector<TransferSpan
       case TransferSpan::Kind::send: slice(communication_track, "send"); break;
       case TransferSpan::Kind::pull: slice(pull_track, "pull"); break;
       case TransferSpan::Kind::within_node: slice(node_track, "within the node"); break;
+      case TransferSpan::Kind::gather: slice(node_track, "reduce"); break;
+      case TransferSpan::Kind::spread: slice(spread_track, "spread"); break;
     }
   }
 }
@@ -151,10 +154,12 @@ void add_worker(EventList& events, int worker, const JobTimeline& timeline, cons
   events.name("thread_name", worker, compute_track, "compute");
   events.name("thread_name", worker, communication_track, "communication");
   if (timeline.serves) events.name("thread_name", worker, pull_track, "pulls");
-  const auto within_node = [](const TransferSpan& span) { return span.kind == TransferSpan::Kind::within_node; };
-  if (std::any_of(timeline.transfers.begin(), timeline.transfers.end(), within_node)) {
-    events.name("thread_name", worker, node_track, "within the node");
-  }
+  const auto has = [&](TransferSpan::Kind kind) {
+    return std::any_of(timeline.transfers.begin(), timeline.transfers.end(), [=](const TransferSpan& span) { return span.kind == kind; });
+  };
+  if (has(TransferSpan::Kind::within_node)) events.name("thread_name", worker, node_track, "within the node");
+  if (has(TransferSpan::Kind::gather)) events.name("thread_name", worker, node_track, "reduced within the node");
+  if (has(TransferSpan::Kind::spread)) events.name("thread_name", worker, spread_track, "spread within the node");
 
   const std::vector<Step>& steps = timeline.steps[static_cast<std::size_t>(worker)];
   for (std::size_t step = 0; step < steps.size(); ++step) {

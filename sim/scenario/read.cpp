@@ -261,6 +261,12 @@ Scenario read_scenario(const Document& document, Library& library) {
   check_places(scenario, document);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
   read_iterations(fields.find("iterations"), fields.at("schedule"), scenario);
+  constexpr std::int64_t most_samples = 1'000'000'000'000'000;
+  if (const auto samples = fields.find("samples")) scenario.samples = static_cast<double>(samples->integer(1, most_samples));
+  if (const auto epochs = fields.find("epochs")) {
+    scenario.epochs = epochs->positive(1e9);
+    if (!scenario.samples) epochs->fail_because(R"(how long an epoch is follows from "samples", which is missing; add it)");
+  }
   constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
   if (const auto seed = fields.find("seed")) scenario.speed.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));
   fields.find("sweep");

@@ -30,6 +30,8 @@ struct Scenario {
   Schedule schedule;
   std::optional<int> channels;  ///< collectives in flight at a time on each stream; else what the schedule says
   Speed speed;
+  std::optional<double> samples;  ///< of an epoch
+  std::optional<double> epochs;
   int warmup = 2;     ///< whole cycles of the schedule
   int measured = 10;  ///< likewise
 };

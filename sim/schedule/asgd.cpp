@@ -8,4 +8,11 @@ ScheduleRow asgd() {
                           "J. Dean et al., \"Large scale distributed deep networks\", NIPS'12", PushPull{.answer = Answer::own});
 }
 
+/// The server compensates for delays with the model that the worker had: in time the same, but for the server's work.
+ScheduleRow dc_asgd() {
+  return declare_schedule("dc-asgd", "the same; the servers compensate for the delay",
+                          "S. Zheng et al., \"Asynchronous stochastic gradient descent with delay compensation\", ICML'17",
+                          PushPull{.answer = Answer::own});
+}
+
 }  // namespace syncopate

@@ -1,9 +1,9 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <deque>
 #include <numeric>
+#include <vector>
 
+#include "schedule/compression.hpp"
 #include "schedule/posts.hpp"
 #include "schedule/schedule.hpp"
 
@@ -15,24 +15,46 @@ namespace {
 struct Dts {
   int delay = 0;
   int period = 1;
-  double compression = 1.0;
+  Compression compression{};
+  double share = 1.0;  ///< < 1: sparse values, as the paper has them
   double index_bytes = 4.0;
   Operation sparse = Operation::all_gather;
   Seconds overhead;
   int channels = unlimited;
+  bool by_gradient = false;
 
   void declare(Parameters& parameters) {
     parameters.required("delay", delay, {0, step_range.high}, "D: steps from a launch until its result is applied");
     parameters.optional("period", period, step_range, "P: steps from launch to launch");
-    parameters.optional("compression", compression, {0.0, 1.0, true}, "C: share of the values that are sent");
+    parameters.declare({.name = "compression",
+                        .meaning = "C: share of the values that are sent; or a way to compress, as elsewhere",
+                        .kind = ParameterInfo::Kind::number,
+                        .low = 0.0,
+                        .high = 1.0,
+                        .above = true,
+                        .default_value = "1"},
+                       [this](const Field& field) {
+                         if (field.is_text() || field.is_object()) {
+                           compression.read(field);
+                         } else {
+                           share = field.positive(1.0);
+                         }
+                       });
     parameters.optional("index_bytes", index_bytes, {0.0, 1024.0}, "bytes that say which value it is, for each sent");
     parameters.optional("sparse", sparse, {{"all-gather", Operation::all_gather}, {"all-reduce", Operation::all_reduce}},
                         "the operation on compressed gradients");
     parameters.optional("overhead_s", overhead, "time of compressing, before each launch");
     parameters.optional("in_flight", channels, {{"pipelined", unlimited}, {"serial", 1}}, "collectives in flight share latencies, or wait");
+    parameters.optional("launch", by_gradient, {{"step", false}, {"gradient", true}},
+                        "the step's gradients together when it ends, or each when it is ready");
   }
 
-  Operation operation() const { return compression < 1.0 ? sparse : Operation::all_reduce; }
+  /// Either way to say it.
+  Compression sending() const {
+    if (share == 1.0) return compression;
+    return {.name = "sparse", .operation = sparse, .share = share, .index_bytes = index_bytes};
+  }
+  Operation operation() const { return sending().operation; }
 
   void check(Object& fields, const Cluster& cluster) const {
     if (operation() != Operation::all_gather || implies_link(cluster)) return;
@@ -42,39 +64,55 @@ struct Dts {
             "use \"sparse\": \"all-reduce\"");
   }
 
-  Traffic traffic() const { return {.streams = {{.operations = {operation()}, .rules = {.channels = channels}}}}; }
+  Traffic traffic() const { return all_reduces({.channels = channels}, operation()); }
   Pace pace() const { return {.cycle = std::lcm(period, std::max(delay, 1)), .waits_for_all = true, .waits_later = delay > 0}; }
-
-  SharedPayload payload(const ScheduleInput& input) const {
-    SharedPayload model = whole_model(input.profile);
-    if (compression == 1.0) return model;
-    auto kept = std::make_shared<Payload>(*model);
-    kept->label = fmt::format("{:.3g}% of {}", 100.0 * compression, model->label);
-    kept->bytes = compression * (1.0 + index_bytes / input.value.value) * model->bytes;
-    if (operation() == Operation::all_gather) kept->bytes = input.ranks * kept->bytes;
-    return kept;
-  }
 
   Program program(const ScheduleInput& input) const {
     struct Launched {
       int step;
-      Handle handle;
+      std::vector<Handle> handles;
     };
-    return [p = *this, model = payload(input)](Worker& worker) {
+    struct Sent {
+      Seconds post_at;
+      CompressedPost post;
+    };
+    const Compression way = sending();
+    std::vector<Sent> sent;
+    Seconds decode;
+    const Grouping grouping = (by_gradient ? group_wfbp : group_sync_easgd)(input.profile, CostLine());
+    for (const GroupPost& group : group_posts(grouping, input.profile)) {
+      sent.push_back({group.post_at, {way, group.payload, input}});
+      decode += sent.back().post.decode;
+    }
+    return [p = *this, sent, decode](Worker& worker) {
       std::deque<Launched> in_flight;
-      const auto launch = [&] { in_flight.push_back({worker.step(), worker.post(model, worker.step(), {.operation = p.operation()})}); };
       while (worker.next_step()) {
         worker.forward();
-        worker.backward();
         const bool launches = worker.step() % p.period == p.period - 1;
-        if (launches) worker.spend(p.overhead);
-        if (launches && p.delay == 0) launch();
+        if (launches && p.by_gradient) {
+          worker.spend(p.overhead);
+          in_flight.push_back({worker.step(), {}});
+          for (const Sent& one : sent) {
+            worker.backward_until(one.post_at);
+            in_flight.back().handles.push_back(one.post(worker, worker.step()));
+          }
+        }
+        worker.backward();
+        const bool launches_now = launches && !p.by_gradient;
+        const auto launch = [&] {
+          in_flight.push_back({worker.step(), {}});
+          const CompressedPost& whole = sent.front().post;
+          in_flight.back().handles.push_back(worker.post(whole.payload, worker.step(), {.operation = whole.operation}));
+        };
+        if (launches_now) worker.spend(p.overhead + sent.front().post.encode);
+        if (launches_now && p.delay == 0) launch();
         if (!in_flight.empty() && in_flight.front().step == worker.step() - p.delay) {
-          worker.wait(in_flight.front().handle);
+          worker.wait(in_flight.front().handles);
+          worker.spend(decode);
           worker.apply(in_flight.front().step);
           in_flight.pop_front();
         }
-        if (launches && p.delay > 0) launch();
+        if (launches_now && p.delay > 0) launch();
         worker.update();
       }
     };

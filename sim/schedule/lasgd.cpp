@@ -1,5 +1,7 @@
+#include "schedule/compression.hpp"
 #include "schedule/posts.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/within_node.hpp"
 
 namespace syncopate {
 
@@ -11,29 +13,33 @@ struct Lasgd {
   int tau_max = 1;
   RankKind ranks = RankKind::node;
   double participants = 1.0;
+  WithinNode within_node{};
+  Compression compression{};
 
   void declare(Parameters& parameters) {
     parameters.required("tau_max", tau_max, step_range, "local steps of a round at most");
     parameters.optional("worker", ranks, {{"node", RankKind::node}, {"gpu", RankKind::gpu}}, "who is a rank (gpu: WLASGD)");
     parameters.optional("participants", participants, {0.0, 1.0, true}, "share of the ranks that an all-reduce waits for");
+    within_node.declare(parameters);
+    compression.declare(parameters);
   }
 
   Traffic traffic() const {
-    Traffic traffic = all_reduces({.participants = participants});
+    Traffic traffic = all_reduces({.participants = participants}, compression.operation);
     traffic.ranks = ranks;
     return traffic;
   }
   Pace pace() const { return {.steps_per_round = tau_max, .waits_for_all = true}; }
 
   Program program(const ScheduleInput& input) const {
-    return [model = whole_model(input.profile), tau_max = tau_max, alone = input.ranks == 1](Worker& worker) {
+    return [send = CompressedPost(compression, whole_model(input.profile), input),
+            backward = WithinNode::Backward(within_node, input.profile), tau_max = tau_max, alone = input.ranks == 1](Worker& worker) {
       int round = 0;
       int posted = 0;
       Handle all_reduce;
       while (worker.next_step()) {
         worker.forward();
-        worker.backward();
-        worker.all_reduce_within_node(model);
+        backward(worker);
         worker.update();
         if (alone) {
           worker.begin_round();
@@ -41,12 +47,15 @@ struct Lasgd {
         }
         if (round > 0) {
           const int local_steps = worker.step() - posted;
-          if (local_steps < tau_max && !worker.has_ended(all_reduce)) continue;
+          const bool has_ended = worker.has_ended(all_reduce);
+          if (local_steps < tau_max && !has_ended) continue;
           worker.wait(all_reduce);
-          worker.mix(posted);
+          worker.spend(send.decode);
+          worker.mix(posted, !has_ended);
         }
+        worker.spend(send.encode);
         worker.begin_round();
-        all_reduce = worker.post(model, round++);
+        all_reduce = worker.post(send.payload, round++, {.operation = send.operation});
         posted = worker.step();
       }
     };

@@ -12,14 +12,26 @@ namespace syncopate {
 
 namespace {
 
+void check_servers(Object& fields, const Traffic& traffic, const Cluster& cluster) {
+  const int servers = traffic.servers->servers;
+  if (servers > cluster.nodes) {
+    fields.at("servers").fail_because(
+        fmt::format("{} servers for {} nodes: a client's own link already limits it with {}; use at most as many as nodes", servers,
+                    cluster.nodes, cluster.nodes));
+  }
+  if (!traffic.servers_region) return;
+  const Field asked = fields.at("servers");
+  if (!cluster.regions) asked.fail_because(R"(the cluster has no regions; give the number of servers only, such as "servers": 4)");
+  const Region& region = cluster.regions->list[find_region(Object(asked).at("region"), cluster.regions->list)];
+  if (traffic.servers->colocated && servers > region.nodes) {
+    Object(asked).at("count").fail_because(
+        fmt::format("{} servers on the {} nodes of the region {}; use at most as many, or leave out \"colocated\"", servers, region.nodes,
+                    region.name));
+  }
+}
+
 /// Throws InputError for what cannot be simulated on the cluster, whichever schedule it is.
 void check_traffic(Object& fields, const Traffic& traffic, const Cluster& cluster) {
-  if (cluster.regions && (traffic.servers || traffic.peers)) {
-    fields.field().fail_because(fmt::format(
-        "{} sends messages between single nodes, and on regions only all-reduces are simulated; use a cluster with one \"link\", "
-        "or a schedule of all-reduces such as dts",
-        fields.field().json()["name"].dump()));
-  }
   for (const StreamTraffic& stream : traffic.streams) {
     const auto other = [](Operation operation) { return operation != Operation::all_reduce; };
     if (implies_link(cluster) || std::none_of(stream.operations.begin(), stream.operations.end(), other)) continue;
@@ -28,11 +40,7 @@ void check_traffic(Object& fields, const Traffic& traffic, const Cluster& cluste
         "rest; lower reduce_s_per_B",
         fields.field().json()["name"].dump()));
   }
-  if (traffic.servers && traffic.servers->servers > cluster.nodes) {
-    fields.at("servers").fail_because(
-        fmt::format("{} servers for {} nodes: a client's own link already limits it with {}; use at most as many as nodes",
-                    traffic.servers->servers, cluster.nodes, cluster.nodes));
-  }
+  if (traffic.servers) check_servers(fields, traffic, cluster);
 }
 
 }  // namespace
@@ -64,7 +72,7 @@ Groups each_region(const RankPlaces& places) {
   return groups;
 }
 
-Traffic all_reduces(const StreamRules& rules) { return {.streams = {{.rules = rules}}}; }
+Traffic all_reduces(const StreamRules& rules, Operation operation) { return {.streams = {{.operations = {operation}, .rules = rules}}}; }
 
 Schedule read_schedule(const Field& field, const Cluster& cluster) {
   if (field.is_text()) field.fail(fmt::format("an object such as {{\"name\": {}}}", field.json().dump()));

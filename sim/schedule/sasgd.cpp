@@ -1,3 +1,4 @@
+#include "schedule/compression.hpp"
 #include "schedule/posts.hpp"
 #include "schedule/schedule.hpp"
 
@@ -9,18 +10,23 @@ namespace {
 /// models instead, in the same time.
 struct Sasgd {
   int interval = 1;
+  Compression compression{};
 
-  void declare(Parameters& parameters) { parameters.required("interval", interval, step_range, "local steps between all-reduces"); }
-  static Traffic traffic() { return all_reduces(); }
+  void declare(Parameters& parameters) {
+    parameters.required("interval", interval, step_range, "local steps between all-reduces");
+    compression.declare(parameters);
+  }
+  Traffic traffic() const { return all_reduces({}, compression.operation); }
   Pace pace() const { return {.cycle = interval, .waits_for_all = true}; }
 
   Program program(const ScheduleInput& input) const {
-    return [model = whole_model(input.profile), interval = interval](Worker& worker) {
+    return [send = CompressedPost(compression, whole_model(input.profile), input), interval = interval](Worker& worker) {
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
         if (worker.step() % interval == interval - 1) {
-          worker.wait(worker.post(model, worker.step()));
+          worker.wait(send(worker, worker.step()));
+          worker.spend(send.decode);
           worker.apply(worker.step());
         }
         worker.update();

@@ -60,32 +60,37 @@ struct Traffic {
   RankKind ranks = RankKind::gpu;
   std::vector<StreamTraffic> streams{};
   std::optional<PeerTraffic> peers{};
-  std::optional<ServerSetup> servers{};  ///< as the schedule wants them; the links are the cluster's
+  std::optional<ServerSetup> servers{};         ///< as the schedule wants them; the links are the cluster's
+  std::optional<std::string> servers_region{};  ///< where all of them are
 
   bool has_collectives() const { return !streams.empty(); }
   bool has_partial_collectives() const;
 };
 
-/// One stream of all-reduces over all GPUs: what most schedules send.
-Traffic all_reduces(const StreamRules& rules = {});
+/// One stream of all-reduces over all GPUs, or of what stands for them: what most schedules send.
+Traffic all_reduces(const StreamRules& rules = {}, Operation operation = Operation::all_reduce);
 
 /// How a schedule goes on from iteration to iteration, and what its ranks wait for.
 struct Pace {
-  int cycle = 1;                    ///< iterations after which its pattern repeats; warm-up and measured ones are whole cycles
-  int steps_before_warmup = 0;      ///< that are never measured
-  int steps_per_round = 0;          ///< > 0: iterations are rounds, of at most so many steps
-  bool waits_for_all = false;       ///< every wait is for something that all ranks do, so that equal ranks move in lock-step
-  bool waits_later = false;         ///< for collectives of earlier steps, so that these may queue up
-  std::optional<Seconds> update{};  ///< of a worker, at the end of a step; else the trace's
+  int cycle = 1;                ///< iterations after which its pattern repeats; warm-up and measured ones are whole cycles
+  int steps_before_warmup = 0;  ///< that are never measured
+  int steps_per_round = 0;      ///< > 0: iterations are rounds, of at most so many steps
+  int steps_per_update = 1;     ///< only the last of so many steps updates
+  bool waits_for_all = false;   ///< every wait is for something that all ranks do, so that equal ranks move in lock-step
+  bool waits_later = false;     ///< for collectives of earlier steps, so that these may queue up
+  /// Of an undisturbed worker by itself, at the end of a step; empty: the trace's.
+  std::function<Seconds(const StepProfile&)> update{};
 };
 
 /// What a schedule may know before it runs. There are at least two workers.
 struct ScheduleInput {
-  const StepProfile& profile;  ///< the undisturbed step
-  CostLine all_reduce;         ///< over all ranks
+  const StepProfile& profile;  ///< the undisturbed step, its update that of the schedule's pace
+  Seconds update;              ///< the trace's
+  CostLine collective;         ///< of the first operation of its first stream, over all ranks, per byte of the whole vector
   CostLine push_pull;          ///< a push and its pull, when all clients do so at once; schedules over servers only
   int ranks = 1;
-  Bytes value;  ///< size of one gradient value
+  Bytes value;          ///< size of one gradient value
+  SecondsPerByte copy;  ///< into a merged buffer, or out of it
 };
 
 /// A schedule whose parameters have been read and validated.
@@ -93,7 +98,8 @@ struct Schedule {
   std::string name{};
   Traffic traffic{};
   Pace pace{};
-  bool groups_by_cost = false;  ///< its program depends on the all-reduce's cost line
+  bool groups_by_cost = false;  ///< its program depends on input.collective
+  std::string note{};           ///< what a report must say of the parameters
   std::function<Program(const ScheduleInput&)> program{};
 };
 
@@ -113,7 +119,8 @@ struct ScheduleRow {
 ///     Pace pace() const;                                     how it goes on
 ///     Program program(const ScheduleInput&) const;           what every rank does
 ///     void check(Object&, const Cluster&) const;             if its parameters must suit each other, or the cluster; throws InputError
-///     bool groups_by_cost() const;                           if its program depends on input.all_reduce
+///     bool groups_by_cost() const;                           if its program depends on input.collective
+///     std::string note() const;                              if a report must say something of the parameters
 template <class Declared>
 ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, std::string_view paper, const Declared& defaults = {}) {
   ParameterList parameters;
@@ -125,14 +132,15 @@ ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, st
     if constexpr (requires { declared.check(fields, cluster); }) declared.check(fields, cluster);
     Schedule schedule = {.traffic = declared.traffic(), .pace = declared.pace()};
     if constexpr (requires { declared.groups_by_cost(); }) schedule.groups_by_cost = declared.groups_by_cost();
+    if constexpr (requires { declared.note(); }) schedule.note = declared.note();
     schedule.program = [declared](const ScheduleInput& input) { return declared.program(input); };
     return schedule;
   };
   return {name, meaning, paper, parameters.list, read};
 }
 
-/// A single worker has nothing to communicate; its step is compute only, and a round.
-Program single_worker(bool counts_rounds);
+/// A single worker has nothing to communicate; its step is compute only, and a round. `update`: of the steps that do.
+Program single_worker(const Pace& pace, Seconds update);
 
 /// Reads a scenario's `schedule` object. Throws InputError, also when the schedule does not suit the cluster.
 Schedule read_schedule(const Field& field, const Cluster& cluster);

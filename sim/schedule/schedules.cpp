@@ -4,9 +4,10 @@
 
 namespace syncopate {
 
-// Each in the file of its name.
+// Each in the file of its name, or of the one that it is like.
 ScheduleRow ps_sgd();
 ScheduleRow asgd();
+ScheduleRow dc_asgd();
 ScheduleRow ssd_sgd();
 ScheduleRow downpour();
 ScheduleRow eamsgd();
@@ -15,6 +16,7 @@ ScheduleRow sasgd();
 ScheduleRow local_sgd();
 ScheduleRow lasgd();
 ScheduleRow sgp();
+ScheduleRow d_psgd();
 
 const std::vector<ScheduleRow>& schedules() {
   static const std::vector<ScheduleRow> table = [] {
@@ -23,6 +25,7 @@ const std::vector<ScheduleRow>& schedules() {
     rows.insert(rows.end(), {
                                 ps_sgd(),
                                 asgd(),
+                                dc_asgd(),
                                 ssd_sgd(),
                                 downpour(),
                                 eamsgd(),
@@ -31,6 +34,7 @@ const std::vector<ScheduleRow>& schedules() {
                                 local_sgd(),
                                 lasgd(),
                                 sgp(),
+                                d_psgd(),
                             });
     return rows;
   }();

@@ -8,11 +8,29 @@
 namespace syncopate {
 
 void ServerParameters::declare(Parameters& parameters) {
-  constexpr Integers numbers = {1, 1'000'000};
-  parameters.optional("servers", servers, numbers, "parameter servers, each with as much of every tensor; at most as many as nodes");
+  static constexpr Integers numbers = {1, 1'000'000};
+  parameters.declare({.name = "servers",
+                      .meaning = R"(parameter servers, each with as much of every tensor; at most as many as nodes. On regions also )"
+                                 R"({"count", "region"})",
+                      .kind = ParameterInfo::Kind::integer,
+                      .low = static_cast<double>(numbers.low),
+                      .high = static_cast<double>(numbers.high),
+                      .default_value = "1"},
+                     [this](const Field& field) {
+                       if (!field.is_object()) {
+                         servers = static_cast<int>(field.integer(numbers.low, numbers.high));
+                         return;
+                       }
+                       Object fields(field);
+                       servers = static_cast<int>(fields.at("count").integer(numbers.low, numbers.high));
+                       region = fields.at("region").text();
+                       fields.finish();
+                     });
   parameters.optional("colocated", colocated, "server s is on node s and shares its link; else servers have nodes of their own");
   parameters.optional("server_s_per_B", work, "a server's time for each byte of its share of a push");
   parameters.optional("duplex", duplex, "a client's pushes and pulls move at the same time");
+  parameters.optional("within_node", pipelined, {{"pipelined", true}, {"serial", false}},
+                      "a node of several GPUs reduces and spreads messages while others move, or in turns with them");
 }
 
 Traffic ServerParameters::traffic(bool asynchronous) const {
@@ -22,7 +40,8 @@ Traffic ServerParameters::traffic(bool asynchronous) const {
   setup.duplex = duplex;
   setup.work = work;
   setup.asynchronous = asynchronous;
-  return {.ranks = RankKind::node, .servers = setup};
+  setup.pipelined = pipelined;
+  return {.ranks = RankKind::node, .servers = setup, .servers_region = region};
 }
 
 void ServerGrouping::declare(Parameters& parameters) {
@@ -67,6 +86,29 @@ CostLine push_pull_cost(const ServerSetup& setup, int clients) {
   const SecondsPerByte wire = std::max(1.0, clients_per_server) * inverse(setup.bandwidth);
   return {2.0 * setup.latency + setup.gather_latency + setup.spread_latency,
           2.0 * wire + clients_per_server * setup.work + setup.gather + setup.spread};
+}
+
+CostLine push_pull_cost(const ServerSetup& setup, int clients, Network& network) {
+  const double part = 1.0 / setup.servers;
+  CostLine cost = {setup.gather_latency + setup.spread_latency, clients * part * setup.work + setup.gather + setup.spread};
+  for (const bool push : {true, false}) {
+    Seconds latency;
+    SecondsPerByte slowest;
+    std::vector<double> loads;  // by link, of each byte of a message
+    for (int client = 0; client < clients; ++client) {
+      for (const int server : network.server_ranks()) {
+        if (server == client) continue;
+        const Path path = push ? network.find_path(client, server) : network.find_path(server, client);
+        latency = std::max(latency, path.latency);
+        slowest = std::max(slowest, part * inverse(path.limit));
+        loads.resize(std::max(loads.size(), network.count_links()));
+        for (const std::size_t link : path.links) loads[link] += part;
+      }
+    }
+    for (std::size_t link = 0; link < loads.size(); ++link) slowest = std::max(slowest, loads[link] * inverse(network.bandwidth(link)));
+    cost = cost + CostLine{latency, slowest};
+  }
+  return cost;
 }
 
 }  // namespace syncopate

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "cluster/cluster.hpp"
+#include "cluster/network.hpp"
 #include "engine/exchange.hpp"
 #include "schedule/grouping.hpp"
 #include "schedule/schedule.hpp"
@@ -12,9 +15,11 @@ namespace syncopate {
 /// The parameters that all schedules over parameter servers have in common.
 struct ServerParameters {
   int servers = 1;
+  std::optional<std::string> region;
   bool colocated = false;
   SecondsPerByte work;
   bool duplex = true;
+  bool pipelined = true;
 
   void declare(Parameters& parameters);
   /// Nodes are the ranks, and there is no all-reduce. `asynchronous`: clients do not wait for each other.
@@ -49,15 +54,19 @@ struct PushPull {
 
   void declare(Parameters& parameters);
   Traffic traffic() const { return servers.traffic(answer == Answer::own); }
-  Pace pace() const { return {.waits_for_all = answer == Answer::all, .update = Seconds(0)}; }
+  Pace pace() const {
+    return {.waits_for_all = answer == Answer::all, .update = [](const StepProfile&) { return Seconds(0); }};
+  }
   Program program(const ScheduleInput& input) const;
 };
 
-/// The servers that a schedule wants, on the cluster's links. In a node of g GPUs, half of a ring among these reduces what is
+/// The servers that a schedule wants, on the links of a star. In a node of g GPUs, half of a ring among these reduces what is
 /// pushed, the other half spreads what is pulled.
 ServerSetup place_servers(ServerSetup setup, const Cluster& cluster);
 
-/// A push and its pull, when all clients do the same at the same time: what merging schedules reckon with (MG-WFBP, Sec. 4.3).
+/// A push and its pull, when all clients do the same at the same time: what merging schedules reckon with (MG-WFBP, Sec. 4.3). On a
+/// star, or on the network's links as they are at first.
 CostLine push_pull_cost(const ServerSetup& setup, int clients);
+CostLine push_pull_cost(const ServerSetup& setup, int clients, Network& network);
 
 }  // namespace syncopate

@@ -2,12 +2,12 @@
 
 namespace syncopate {
 
-Program single_worker(bool counts_rounds) {
-  return [counts_rounds](Worker& worker) {
+Program single_worker(const Pace& pace, Seconds update) {
+  return [counts_rounds = pace.steps_per_round > 0, every = pace.steps_per_update, update](Worker& worker) {
     while (worker.next_step()) {
       worker.forward();
       worker.backward();
-      worker.update();
+      if (worker.step() % every == every - 1) worker.update_until(worker.end_of_update(worker.now(), update));
       if (counts_rounds) worker.begin_round();
     }
   };

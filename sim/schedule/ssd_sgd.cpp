@@ -1,3 +1,8 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "schedule/local_updates.hpp"
 #include "schedule/posts.hpp"
 #include "schedule/servers.hpp"
 
@@ -6,7 +11,8 @@ namespace syncopate {
 namespace {
 
 /// After a warm-up of ps-sgd every iteration pushes, and each k-th one also pulls; its pulls overlap the next iteration, whose local
-/// update waits for them. What the local update is (GLU, SGD, DC-ASGD) shows in its time only.
+/// updates wait for them. What the local update is (GLU, SGD, DC-ASGD) shows in its time only. Eq. 4: of the local updates the first
+/// layer's is exposed; Algorithm 1: updated weights, not pulled ones, are broadcast to the node's devices, in every iteration.
 struct SsdSgd {
   ServerParameters servers;
   int delay = 1;
@@ -19,39 +25,95 @@ struct SsdSgd {
     servers.declare(parameters);
     parameters.required("delay", delay, step_range, "k: every k-th iteration pulls");
     parameters.optional("warmup_iterations", warmup_iterations, warmups, "first iterations of ps-sgd, which are never measured");
-    parameters.optional("local_update_s", local_update, "the trace's", "time of the local update");
+    parameters.optional("local_update_s", local_update, "the trace's, by layers",
+                        "time of the local update of the layer that is ready last");
     grouping.declare(parameters);
   }
 
+  LocalUpdates updates(const StepProfile& profile, Seconds traced) const {
+    return local_update ? LocalUpdates::of_last(profile, *local_update) : LocalUpdates(profile, traced);
+  }
+
+  /// Algorithm 1 counts its delays from the warm-up's begin.
+  std::string note() const {
+    if (warmup_iterations % delay == 0) return "";
+    return fmt::format("ssd-sgd with a delay of {}: the paper asks for a warm-up of a multiple of that, and it has {} iterations", delay,
+                       warmup_iterations);
+  }
+
   Traffic traffic() const { return servers.traffic(false); }
-  Pace pace() const { return {.cycle = delay, .steps_before_warmup = warmup_iterations, .waits_for_all = true, .update = local_update}; }
+  Pace pace() const {
+    return {.cycle = delay, .steps_before_warmup = warmup_iterations, .waits_for_all = true, .update = [*this](const StepProfile& profile) {
+              return updates(profile, profile.update).layers().back().update;
+            }};
+  }
+
+  /// What happens in backward, in order.
+  struct Event {
+    Seconds at;         ///< since it began, on an undisturbed worker
+    std::size_t index;  ///< of a group that is pushed, or of a layer whose update is possible
+    bool pushes;
+  };
+  static std::vector<Event> events_of_backward(const std::vector<GroupPost>& groups, const LocalUpdates& updates) {
+    std::vector<Event> events;
+    for (std::size_t group = 0; group < groups.size(); ++group) events.push_back({groups[group].post_at, group, true});
+    for (std::size_t layer = 0; layer < updates.layers().size(); ++layer) events.push_back({updates.layers()[layer].ready, layer, false});
+    std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.at < b.at; });
+    return events;
+  }
+
+  /// By group, the layers whose gradients it carries, counted in the order in which layers are ready.
+  static std::vector<std::vector<std::size_t>> layers_of(const std::vector<GroupPost>& groups, const LocalUpdates& updates,
+                                                         const StepProfile& profile) {
+    std::vector<std::size_t> number(profile.layers.size());
+    for (std::size_t layer = 0; layer < updates.layers().size(); ++layer) number[updates.layers()[layer].index] = layer;
+    std::vector<std::vector<std::size_t>> carried;
+    for (const GroupPost& group : groups) {
+      std::vector<std::size_t>& its = carried.emplace_back();
+      for (const Slice& slice : group.payload->slices) {
+        its.push_back(number[profile.gradients[static_cast<std::size_t>(slice.tensor)].layer]);
+      }
+      its.erase(std::unique(its.begin(), its.end()), its.end());
+    }
+    return carried;
+  }
 
   Program program(const ScheduleInput& input) const {
-    return [groups = group_posts(grouping.group(input.profile, input.push_pull), input.profile), delay = delay,
-            warmup_iterations = warmup_iterations](Worker& worker) {
+    const std::vector<GroupPost> groups = group_posts(grouping.group(input.profile, input.push_pull), input.profile);
+    const LocalUpdates updates = this->updates(input.profile, input.update);
+    return [groups, updates, events = events_of_backward(groups, updates), carried = layers_of(groups, updates, input.profile),
+            delay = delay, warmup_iterations = warmup_iterations](Worker& worker) {
       std::vector<Exchange> pushed;
       std::vector<Exchange> pulls;  ///< of the iteration before
+      LocalUpdates::Step local(updates);
       while (worker.next_step()) {
         const bool warming_up = worker.step() < warmup_iterations;
         const int num = worker.step() - warmup_iterations;
         const bool pull = warming_up || num % delay == delay - 1;
-        worker.forward();
+        local.forward(worker);
         pushed.clear();
-        for (const GroupPost& next : groups) {
-          worker.backward_until(next.post_at);
-          pushed.push_back(worker.push(next.payload, worker.step(), pull ? Answer::all : Answer::none));
+        for (const Event& event : events) {
+          worker.backward_until(event.at);
+          if (event.pushes) {
+            const PullOptions options = {.spread = warming_up, .keep_end = pull && !warming_up};
+            pushed.push_back(worker.push(groups[event.index].payload, worker.step(), pull ? Answer::all : Answer::none, options));
+          } else {
+            local.hold(event.index, worker.now());
+          }
         }
         worker.backward();
+        local.hold(updates.layers().size() - 1, worker.now());
         if (warming_up) {
           worker.wait(pushed);
           worker.apply(worker.step());
           continue;
         }
-        if (!pulls.empty()) {
-          worker.wait(pulls);
-          worker.apply(worker.step() - 1);
+        for (std::size_t group = pulls.size(); group-- > 0;) {
+          const Seconds arrived = worker.wait(pulls[group]);
+          for (const std::size_t layer : carried[group]) local.hold(layer, arrived);
         }
-        worker.update();
+        if (!pulls.empty()) worker.apply(worker.step() - 1);
+        local.end(worker);
         pulls.clear();
         if (pull) pulls.swap(pushed);
       }

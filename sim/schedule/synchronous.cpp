@@ -1,25 +1,59 @@
 #include "schedule/synchronous.hpp"
 
+#include "schedule/compression.hpp"
 #include "schedule/posts.hpp"
 
 namespace syncopate {
 
 namespace {
 
-Program all_reduce_groups(const Grouping& grouping, const StepProfile& profile) {
-  return [groups = group_posts(grouping, profile)](Worker& worker) {
+/// What all synchronous schedules have in common.
+struct Sending {
+  int accumulated = 1;
+  Compression compression{};
+
+  void declare(Parameters& parameters) {
+    parameters.optional("accumulate", accumulated, step_range, "steps whose gradients add up before they are sent");
+    compression.declare(parameters);
+  }
+  Traffic traffic() const { return all_reduces({}, compression.operation); }
+  Pace pace() const { return {.cycle = accumulated, .steps_per_update = accumulated, .waits_for_all = true}; }
+};
+
+struct Sent {
+  GroupPost post;   ///< compressed
+  Seconds prepare;  ///< merged into a buffer, and encoded
+};
+
+Program send_groups(const Grouping& grouping, const ScheduleInput& input, const Sending& sending) {
+  std::vector<Sent> groups;
+  Seconds finish = sending.compression.decode_time(input.profile.bytes(), input.ranks);
+  for (const GroupPost& group : group_posts(grouping, input.profile)) {
+    const Seconds merge = group.payload->slices.size() > 1 ? input.copy * group.payload->bytes : Seconds(0);
+    const Seconds prepare = merge + sending.compression.encode_time(group.payload->bytes);
+    groups.push_back({{group.post_at, sending.compression(group.payload, input)}, prepare});
+    finish += merge;
+  }
+  return [groups, finish, sending, update = input.update](Worker& worker) {
+    const Compression& compression = sending.compression;
     std::vector<Handle> posted;
     while (worker.next_step()) {
       worker.forward();
+      if (worker.step() % sending.accumulated != sending.accumulated - 1) {
+        worker.backward();
+        continue;
+      }
       posted.clear();
-      for (const GroupPost& next : groups) {
-        worker.backward_until(next.post_at);
-        posted.push_back(worker.post(next.payload, worker.step()));
+      for (const Sent& next : groups) {
+        worker.backward_until(next.post.post_at);
+        worker.spend(next.prepare);
+        posted.push_back(worker.post(next.post.payload, worker.step(), {.operation = compression.operation}));
       }
       worker.backward();
       worker.wait(posted);
+      worker.spend(finish);
       worker.apply(worker.step());
-      worker.update();
+      worker.update_until(worker.end_of_update(worker.now(), update));
     }
   };
 }
@@ -28,13 +62,19 @@ Program all_reduce_groups(const Grouping& grouping, const StepProfile& profile) 
 
 ScheduleRow synchronous(const GroupingRow& grouping) {
   const auto read = [grouping](Object& fields, const Cluster& /*cluster*/) {
-    Schedule schedule = {.traffic = all_reduces(), .pace = {.waits_for_all = true}, .groups_by_cost = grouping.by_cost};
-    schedule.program = [group = grouping.read(fields)](const ScheduleInput& input) {
-      return all_reduce_groups(group(input.profile, input.all_reduce), input.profile);
+    Sending sending;
+    ParameterReader reader(fields);
+    sending.declare(reader);
+    Schedule schedule = {.traffic = sending.traffic(), .pace = sending.pace(), .groups_by_cost = grouping.by_cost};
+    schedule.program = [group = grouping.read(fields), sending](const ScheduleInput& input) {
+      return send_groups(group(input.profile, sending.compression.cost(input)), input, sending);
     };
     return schedule;
   };
-  return {grouping.name, grouping.meaning, grouping.paper, grouping.parameters, read};
+  ParameterList parameters;
+  Sending().declare(parameters);
+  parameters.list.insert(parameters.list.begin(), grouping.parameters.begin(), grouping.parameters.end());
+  return {grouping.name, grouping.meaning, grouping.paper, parameters.list, read};
 }
 
 }  // namespace syncopate

@@ -46,15 +46,15 @@ void show_trace(const Document& document) {
              static_cast<double>(trace.batch) / profile.compute().value);
 }
 
-void show_model(const Document& document) {
-  const Model model = read_model(document);
+void show_model(const Document& document, const Shape& input) {
+  const Model model = read_model(document, input);
   fmt::print("model {}: {}\n", model.file, model.name);
   if (!model.source.empty()) fmt::print("source: {}\n", model.source);
   fmt::print("input: {}\n\n", format_shape(model.input));
   std::vector<Cells> table = {{"layer", "op", "inputs", "output", "tensors", "parameters", "bytes (fp32)", "MACs"}};
   for (const ModelLayer& layer : model.layers) {
     std::vector<std::string> inputs;
-    for (const std::size_t input : layer.inputs) inputs.push_back(input == Model::input_layer ? "input" : model.layers[input].name);
+    for (const std::size_t from : layer.inputs) inputs.push_back(from == Model::input_layer ? "input" : model.layers[from].name);
     std::vector<std::string> tensors;
     for (const Tensor& tensor : layer.tensors) tensors.push_back(format_shape(tensor.shape));
     table.push_back({layer.name, std::string(layer.op->name), fmt::format("{}", fmt::join(inputs, " ")), format_shape(layer.output),
@@ -79,12 +79,14 @@ void show_device(const Document& document) {
 void add_show_command(CLI::App& app, const ClusterView* clusters) {
   const auto file = std::make_shared<std::string>();
   const auto dot = std::make_shared<bool>(false);
+  const auto input = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("show", "Show a model, a trace, a device profile or a cluster as a table");
   command->add_option("FILE", *file, "model/1, trace/1, device/1 or cluster/1 file")->required();
   command->add_flag("--dot", *dot,
                     "of a cluster: its network as a graph for Graphviz, for instance \"... --dot | dot -Tsvg > cluster.svg\"");
+  command->add_option("--input", *input, "of a model: shape of a sample, such as 3x224x224; default: the model's");
   command->footer("Example: simctl show traces/cpu-resnet50-b8.json");
-  command->callback([file, dot, clusters] {
+  command->callback([file, dot, input, clusters] {
     constexpr std::string_view use_import = "a torch.profiler trace becomes one of ours with \"simctl trace import\"";
     if (file->ends_with(".gz")) throw InputError(fmt::format("{}: a compressed file; {}", *file, use_import));
     const Document document = Document::read(*file);
@@ -96,7 +98,8 @@ void add_show_command(CLI::App& app, const ClusterView* clusters) {
     if (is_cluster && clusters == nullptr)
       format.fail_because("this simctl was built without SimGrid, which clusters need; \"make build\" builds it with");
     if (is_cluster) return *dot ? clusters->draw(document) : clusters->print(document);
-    if (format.json() == "model/1") return show_model(document);
+    if (!input->empty() && format.json() != "model/1") format.fail_because("--input gives a model's samples another shape; leave it out");
+    if (format.json() == "model/1") return show_model(document, input->empty() ? Shape() : parse_shape(*input, "--input"));
     if (format.json() == "trace/1") return show_trace(document);
     if (format.json() == "device/1") return show_device(document);
     if (format.json() == "scenario/1") {

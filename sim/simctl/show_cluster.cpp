@@ -17,14 +17,18 @@ namespace {
 using Cells = std::vector<std::string>;
 
 std::string describe_link(const Link& link) {
-  return fmt::format("{:.4g} Gb/s, {} end to end", link.bandwidth.value * 8 / 1e9, format_seconds(link.latency));
+  return fmt::format("{:.4g} Gb/s, {} end to end{}", link.bandwidth.value * 8 / 1e9, format_seconds(link.latency),
+                     link.has_window() ? fmt::format(", a TCP window of {}", format_bytes(link.window)) : "");
 }
 
 void show_regions(const Regions& regions) {
   for (std::size_t a = 0; a < regions.list.size(); ++a) {
     fmt::print("region {}: {} node{}\n", regions.list[a].name, regions.list[a].nodes, regions.list[a].nodes == 1 ? "" : "s");
     for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
-      fmt::print("  to {}: {}\n", regions.list[b].name, describe_link(regions.wan[a][b]));
+      const Link& there = regions.wan[a][b];
+      const Link& back = regions.wan[b][a];
+      fmt::print("  to {}: {}{}\n", regions.list[b].name, describe_link(there),
+                 there.bandwidth == back.bandwidth ? "" : fmt::format("; {:.4g} Gb/s back", back.bandwidth.value * 8 / 1e9));
     }
   }
 }
@@ -33,7 +37,7 @@ void show_regions(const Regions& regions) {
 class MessageTimes {
  public:
   MessageTimes(const Cluster& cluster, Bytes bytes, const std::vector<std::size_t>& region_order)
-      : cluster_(cluster), bytes_(bytes), network_(cluster, cluster.gpus_per_node, 0, region_order) {}
+      : cluster_(cluster), bytes_(bytes), network_(cluster, cluster.gpus_per_node, {}, region_order) {}
 
   Seconds of(const Algorithm& algorithm) {
     PlannedCollectives planned(cluster_, {&algorithm, std::string(algorithm.name), false, Bytes(0)}, network_, cluster_.gpus_per_node);
@@ -76,7 +80,7 @@ void print_cluster(const Document& document) {
     const bool possible = !cluster.regions || cluster.fit || &algorithm == default_all_reduce().algorithm;
     if (!possible || !can_carry_fit(cluster, algorithm)) continue;
     const CollectiveCosts costs(cluster, algorithm, Communicator(cluster.workers()), cluster.gpus_per_node, order);
-    Cells row = {std::string(algorithm.name), format_seconds(costs.all_reduce_line(sizes.back()).a)};
+    Cells row = {std::string(algorithm.name), format_seconds(costs.line_through(Operation::all_reduce, sizes.back()).a)};
     for (const Bytes size : sizes) row.push_back(format_seconds(costs(Operation::all_reduce, size).total()));
     if (planned) row.push_back(format_seconds(messages.of(algorithm)));
     table.push_back(row);

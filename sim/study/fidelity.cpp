@@ -58,7 +58,7 @@ bool streams_meet(Setup& setup) { return setup.streams().size() > 1 || groups_sh
 bool can_share(Setup& setup) {
   const Traffic& traffic = setup.scenario().schedule.traffic;
   const bool is_star = setup.network().is_star();
-  if (traffic.servers && !is_star) return true;
+  if (traffic.servers && (!is_star || setup.serves_by_flows())) return true;
   if (traffic.peers && !is_star && peers_share(*traffic.peers, setup)) return true;
   if (streams_meet(setup)) return true;
   return std::any_of(setup.collectives().begin(), setup.collectives().end(), [&](const Setup::Collective& one) {
@@ -75,6 +75,7 @@ double count_messages(Setup& setup) {
   Job job = setup.job(Fidelity::alpha_beta);
   job.lockstep = setup.moves_in_lockstep(Fidelity::alpha_beta);
   job.shown_workers = 0;
+  if (job.servers) job.servers->as_flows = false;
   const Timeline timeline = simulate({job}, setup.network());
   const JobTimeline& run = timeline.front();
   double messages = 0.0;
@@ -108,11 +109,12 @@ double flow_seconds(Setup& setup, double messages) {
 }
 
 /// Throws SimulationError when flows take more than an hour.
-FidelityChoice require_feasible(double messages, double seconds) {
+FidelityChoice require_feasible(const Setup& setup, double messages, double seconds) {
   if (seconds <= most_seconds) return {Fidelity::flow, ""};
-  throw SimulationError(fmt::format(R"({}, over the limit of an hour; use "fidelity": "per-message", fewer nodes or iterations, or )"
-                                    R"(a schedule with fewer messages)",
-                                    describe(messages, seconds)));
+  const bool serves = setup.scenario().schedule.traffic.servers.has_value();
+  const std::string_view advice = serves ? R"(fewer "servers", a "grouping" that merges gradients, )" : R"("fidelity": "per-message", )";
+  throw SimulationError(fmt::format("{}, over the limit of an hour; use {}fewer nodes or iterations, or a schedule with fewer messages",
+                                    describe(messages, seconds), advice));
 }
 
 FidelityChoice choose_unasked(Setup& setup) {
@@ -129,7 +131,7 @@ FidelityChoice choose_unasked(Setup& setup) {
     const double messages = count_messages(setup);
     const double seconds = flow_seconds(setup, messages);
     if (seconds <= most_seconds_unasked) return {Fidelity::flow, ""};
-    if (traffic.servers || setup.network().changes_with_time()) return require_feasible(messages, seconds);
+    if (traffic.servers || setup.network().changes_with_time()) return require_feasible(setup, messages, seconds);
     return {Fidelity::per_message,
             fmt::format(R"(approximate: {}, so that every message has links for itself though some meet; "fidelity": "flow" shares them)",
                         describe(messages, seconds))};
@@ -151,13 +153,14 @@ FidelityChoice choose_unasked(Setup& setup) {
 
 FidelityChoice choose_fidelity(Setup& setup) {
   const auto& asked = setup.scenario().fidelity;
-  if (setup.ranks() == 1) return {asked.value_or(Fidelity::alpha_beta), ""};
+  if (setup.ranks() == 1 && !setup.scenario().schedule.traffic.servers) return {asked.value_or(Fidelity::alpha_beta), ""};
   if (!asked) return choose_unasked(setup);
-  if (*asked != Fidelity::flow) {
+  if (*asked != Fidelity::flow && !setup.serves_by_flows()) {
     return {*asked, streams_meet(setup) ? "approximate: collectives of several streams cross the same links, which only flows share" : ""};
   }
   const double messages = count_messages(setup);
-  return require_feasible(messages, flow_seconds(setup, messages));
+  require_feasible(setup, messages, flow_seconds(setup, messages));
+  return {*asked, ""};
 }
 
 }  // namespace syncopate

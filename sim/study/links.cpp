@@ -17,25 +17,35 @@ class Loads {
     bytes_[link] += bytes;
   }
 
+  void add_between_nodes(Bytes bytes) { between_nodes_ += bytes; }
+
   void add_message(int from, int to, Bytes bytes) {
+    if (!network_.share_node(from, to)) add_between_nodes(bytes);
     for (const std::size_t link : network_.path(from, to).links) add(link, bytes);
   }
 
   const std::vector<Bytes>& bytes() const { return bytes_; }
+  Bytes between_nodes() const { return between_nodes_; }
 
  private:
   Network& network_;
   std::vector<Bytes> bytes_;
+  Bytes between_nodes_;
 };
 
 void add_collectives(const JobTimeline& timeline, PlannedCollectives& planned, Loads& loads) {
   std::map<const PlannedCollective*, Bytes> moved;  // of the plan
+  std::map<std::pair<int, const Payload*>, Seconds> lasted;
   for (const CollectiveSpan& span : timeline.collectives) {
+    Seconds& as_before = lasted[{span.stream, span.payload.get()}];
+    if (!span.is_cut_off) as_before = span.end - span.start;
+    const Seconds end = span.is_cut_off ? std::max(span.end, span.start + as_before) : span.end;
     const Communicator& communicator = timeline.streams[static_cast<std::size_t>(span.stream)];
     const PlannedCollective& collective = planned(span.operation, communicator, span.payload->bytes);
-    moved[&collective] += timeline.window.share({span.start, span.end}) * span.payload->bytes;
+    moved[&collective] += timeline.window.share({span.start, end}) * span.payload->bytes;
   }
   for (const auto& [collective, data] : moved) {
+    loads.add_between_nodes(collective->between_nodes() * data);
     const std::vector<double>& shares = collective->loads();
     for (std::size_t link = 0; link < shares.size(); ++link) loads.add(link, shares[link] * data);
   }
@@ -61,10 +71,10 @@ void add_peer_traffic(const JobTimeline& timeline, int ranks, Loads& loads) {
 
 }  // namespace
 
-std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, Setup& setup, std::size_t most) {
+NetworkLoad network_load(const JobTimeline& timeline, Setup& setup, std::size_t most_links) {
   Loads loads(setup.network());
   add_collectives(timeline, setup.planned(), loads);
-  if (!timeline.server_traffic.empty()) add_server_traffic(timeline, setup.ranks(), setup.server_ranks(), loads);
+  if (!timeline.server_traffic.empty()) add_server_traffic(timeline, setup.ranks(), setup.network().server_ranks(), loads);
   add_peer_traffic(timeline, setup.ranks(), loads);
 
   struct Busy {
@@ -73,25 +83,26 @@ std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, Setup& setup, s
   };
   const Seconds window = timeline.window.close - timeline.window.open;
   std::vector<Busy> busy;
+  NetworkLoad load = {loads.between_nodes(), Bytes(0), {}};
   for (std::size_t link = 0; link < loads.bytes().size(); ++link) {
     const Bytes bytes = loads.bytes()[link];
+    if (!setup.network().is_inside_node(link)) load.most = std::max(load.most, bytes);
     if (bytes != Bytes(0)) busy.push_back({link, bytes / (setup.network().bandwidth(link) * window)});
   }
   std::sort(busy.begin(), busy.end(), [](const Busy& a, const Busy& b) { return a.utilisation > b.utilisation; });
   // A rounding error does not make one link busier than another.
-  for (auto first = busy.begin(); first != busy.end() && first - busy.begin() < static_cast<std::ptrdiff_t>(most);) {
+  for (auto first = busy.begin(); first != busy.end() && first - busy.begin() < static_cast<std::ptrdiff_t>(most_links);) {
     const double least = first->utilisation * (1.0 - 1e-9);
     const auto last = std::find_if(first, busy.end(), [&](const Busy& one) { return one.utilisation < least; });
     std::sort(first, last, [&](const Busy& a, const Busy& b) { return setup.network().comes_before(a.link, b.link); });
     first = last;
   }
-  busy.resize(std::min(busy.size(), most));
-  std::vector<LinkLoad> links;
+  busy.resize(std::min(busy.size(), most_links));
   for (const Busy& one : busy) {
     const NetworkLink its = setup.network().link(one.link);
-    links.push_back({its.name, its.bandwidth, loads.bytes()[one.link], one.utilisation});
+    load.links.push_back({its.name, its.bandwidth, loads.bytes()[one.link], one.utilisation});
   }
-  return links;
+  return load;
 }
 
 }  // namespace syncopate

@@ -16,8 +16,14 @@ struct LinkLoad {
   double utilisation = 0.0;  ///< bytes / (bandwidth x window)
 };
 
-/// The busiest links first, by utilisation, at most `most` of them; those that nothing crossed are left out. What the window's edges
-/// cut counts pro rata.
-std::vector<LinkLoad> busiest_links(const JobTimeline& timeline, Setup& setup, std::size_t most);
+/// What crossed the network in the measured window. What the window's edges cut counts pro rata.
+struct NetworkLoad {
+  Bytes between_nodes;          ///< of all messages from node to node
+  Bytes most;                   ///< over one direction of a link between nodes
+  std::vector<LinkLoad> links;  ///< the busiest first, by utilisation; those that nothing crossed are left out
+};
+
+/// `most_links`: in the list.
+NetworkLoad network_load(const JobTimeline& timeline, Setup& setup, std::size_t most_links);
 
 }  // namespace syncopate

@@ -20,6 +20,8 @@ namespace {
 
 struct Head {
   Metrics metrics;
+  std::optional<Bytes> network_bytes;
+  std::optional<Bytes> busiest_link_bytes;
   Fidelity fidelity = Fidelity::alpha_beta;
   int workers_simulated = 0;
   std::size_t details_size = 0;
@@ -60,7 +62,7 @@ Json details_of(const Setup& setup, const JobTimeline& timeline) {
 
 std::string PointResult::pack() const {
   const std::string text = details.dump();
-  const Head head = {metrics, fidelity, workers_simulated, text.size()};
+  const Head head = {metrics, network_bytes, busiest_link_bytes, fidelity, workers_simulated, text.size()};
   std::string bytes(sizeof head, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
   return bytes + text + timeline;
@@ -71,15 +73,25 @@ PointResult PointResult::unpack(const std::string& bytes) {
   if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
   if (bytes.size() < sizeof head + head.details_size) throw SimulationError("its process sent an incomplete result");
   const Json details = Json::parse(bytes.substr(sizeof head, head.details_size));
-  return {head.metrics, head.fidelity, head.workers_simulated, details, bytes.substr(sizeof head + head.details_size)};
+  return {head.metrics,
+          head.network_bytes,
+          head.busiest_link_bytes,
+          head.fidelity,
+          head.workers_simulated,
+          details,
+          bytes.substr(sizeof head + head.details_size)};
 }
 
 namespace {
 
-void add_links(Json& details, const JobTimeline& timeline, Setup& setup) {
+void add_links(PointResult& result, const JobTimeline& timeline, Setup& setup) {
   constexpr std::size_t most_links = 10;
-  for (const LinkLoad& link : busiest_links(timeline, setup, most_links)) {
-    details["links"].push_back(
+  const NetworkLoad load = network_load(timeline, setup, most_links);
+  const double steps = (timeline.window.close - timeline.window.open) / result.metrics.iteration;
+  result.network_bytes = load.between_nodes / steps;
+  result.busiest_link_bytes = load.most / steps;
+  for (const LinkLoad& link : load.links) {
+    result.details["links"].push_back(
         {{"name", link.name}, {"bandwidth_Bps", link.bandwidth.value}, {"bytes", link.bytes.value}, {"utilisation", link.utilisation}});
   }
 }
@@ -105,7 +117,7 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
   result.fidelity = choice.fidelity;
   result.workers_simulated = static_cast<int>(run.steps.size());
   result.details = details_of(setup, run);
-  if (choice.fidelity != Fidelity::alpha_beta) add_links(result.details, run, setup);
+  if (choice.fidelity != Fidelity::alpha_beta) add_links(result, run, setup);
   if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
   if (options.shown_workers > 0) result.timeline = timeline_json(run, job.profile, point, options.shown_workers);
   return result;
@@ -126,6 +138,10 @@ Row make_row(const Point& point, const PointResult& result) {
   row.workers = scenario.cluster.workers();
   row.batch = scenario.trace->batch;
   row.metrics = result.metrics;
+  row.network_bytes = result.network_bytes;
+  row.busiest_link_bytes = result.busiest_link_bytes;
+  if (scenario.samples) row.epoch = Seconds(*scenario.samples / row.metrics.throughput);
+  if (row.epoch && scenario.epochs) row.total = *scenario.epochs * *row.epoch;
   row.measured_iterations = scenario.measured;
   row.workers_simulated = result.workers_simulated;
   row.details = result.details;

@@ -11,6 +11,9 @@ namespace syncopate {
 /// What a point's simulation gives.
 struct PointResult {
   Metrics metrics;
+  /// Per gradient step: between nodes, and over the busiest link's busiest direction; unknown where no messages are simulated.
+  std::optional<Bytes> network_bytes{};
+  std::optional<Bytes> busiest_link_bytes{};
   Fidelity fidelity = Fidelity::alpha_beta;
   int workers_simulated = 0;
   Json details = Json::object();  ///< what only some points have: see RESULTS.md

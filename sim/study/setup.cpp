@@ -15,11 +15,22 @@ Bytes value_size(const Trace& trace) { return Bytes(trace.dtype == "fp16" || tra
 
 StepProfile profile_of(const Scenario& scenario) {
   StepProfile profile = step_profile(*scenario.trace, scenario.granularity);
-  if (scenario.schedule.pace.update) profile.update = *scenario.schedule.pace.update;
+  const Pace& pace = scenario.schedule.pace;
+  if (pace.update) profile.update = pace.update(profile);
+  profile.update = profile.update / pace.steps_per_update;
   return profile;
 }
 
-int servers_with_nodes(const Traffic& traffic) { return traffic.servers && !traffic.servers->colocated ? traffic.servers->servers : 0; }
+ServerPlaces server_places(const Scenario& scenario) {
+  const Traffic& traffic = scenario.schedule.traffic;
+  if (!traffic.servers) return {};
+  ServerPlaces places = {.count = traffic.servers->servers, .colocated = traffic.servers->colocated};
+  if (!traffic.servers_region) return places;
+  const std::vector<Region>& regions = scenario.cluster.regions->list;
+  const auto found = std::find_if(regions.begin(), regions.end(), [&](const Region& one) { return one.name == *traffic.servers_region; });
+  places.region = static_cast<std::size_t>(found - regions.begin());
+  return places;
+}
 
 }  // namespace
 
@@ -31,7 +42,7 @@ Setup::Setup(const Scenario& scenario, const PointOptions& options)
       ranks_(scenario.cluster.workers() / gpus_per_rank_),
       ranks_per_node_(scenario.cluster.gpus_per_node / gpus_per_rank_),
       region_order_(fastest_region_order(scenario.cluster, profile_.bytes())),
-      network_(scenario.cluster, ranks_per_node_, servers_with_nodes(scenario.schedule.traffic), region_order_),
+      network_(scenario.cluster, ranks_per_node_, server_places(scenario), region_order_),
       planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
   if (scenario.cluster.workers() == 1) return;  // nobody to communicate with
   const RankPlaces places = {ranks_, ranks_per_node_, regions_of_nodes(scenario.cluster, region_order_)};
@@ -49,13 +60,9 @@ bool Setup::overlaps_collectives() const {
   return std::any_of(streams_.begin(), streams_.end(), [](const StreamSetup& stream) { return stream.rules.channels > 1; });
 }
 
-std::vector<int> Setup::server_ranks() const {
-  const auto& servers = scenario_.schedule.traffic.servers;
-  std::vector<int> ranks;
-  if (!servers || scenario_.cluster.workers() == 1) return ranks;
-  ranks.reserve(static_cast<std::size_t>(servers->servers));
-  for (int server = 0; server < servers->servers; ++server) ranks.push_back(servers->colocated ? server : network_.server_rank(server));
-  return ranks;
+bool Setup::serves_by_flows() const {
+  const Cluster& cluster = scenario_.cluster;
+  return scenario_.schedule.traffic.servers && (cluster.regions || cluster.link.has_window());
 }
 
 bool Setup::moves_in_lockstep(Fidelity fidelity) {
@@ -65,7 +72,9 @@ bool Setup::moves_in_lockstep(Fidelity fidelity) {
   const bool all_together =
       std::all_of(collectives_.begin(), collectives_.end(), [this](const Collective& one) { return one.communicator.size() == ranks_; });
   if (!schedule.pace.waits_for_all || !equal_clients || !all_together || !scenario_.speed.uniform()) return false;
-  if (scenario_.cluster.workers() == 1 || fidelity == Fidelity::alpha_beta) return true;
+  if (scenario_.cluster.workers() == 1) return true;
+  if (serves_by_flows() || (scenario_.cluster.regions && !schedule.traffic.has_collectives())) return false;
+  if (fidelity == Fidelity::alpha_beta) return true;
   if (fidelity == Fidelity::flow) return false;
   if (!schedule.traffic.has_collectives()) return network_.is_star();
   return std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& one) {
@@ -96,7 +105,7 @@ CollectiveTime Setup::message_time(Fidelity fidelity, int from, int to, Bytes by
 
 Job Setup::job(Fidelity fidelity) {
   const Schedule& schedule = scenario_.schedule;
-  const bool is_alone = scenario_.cluster.workers() == 1;
+  const bool is_alone = scenario_.cluster.workers() == 1 && !schedule.traffic.servers;
   Job job;
   job.profile = profile_;
   job.speed = scenario_.speed;
@@ -107,14 +116,16 @@ Job Setup::job(Fidelity fidelity) {
   job.latency_cv = scenario_.cluster.latency_cv;
   job.within_node = all_reduce_within_node(scenario_.cluster);
   job.message = [this, fidelity](int from, int to, Bytes bytes) { return message_time(fidelity, from, to, bytes); };
-  ScheduleInput input = {profile_, CostLine(), CostLine(), ranks_, value_size(*scenario_.trace)};
-  if (schedule.groups_by_cost && !is_alone) input.all_reduce = all_reduce_line(fidelity);
+  ScheduleInput input = {
+      profile_, scenario_.trace->update, CostLine(), CostLine(), ranks_, value_size(*scenario_.trace), scenario_.cluster.copy};
+  if (schedule.groups_by_cost && !is_alone) input.collective = collective_line(fidelity);
   job.sends_more = schedule.traffic.servers || schedule.traffic.peers;
-  if (schedule.traffic.servers && !is_alone) {
+  if (schedule.traffic.servers) {
     job.servers = place_servers(*schedule.traffic.servers, scenario_.cluster);
-    input.push_pull = push_pull_cost(*job.servers, ranks_);
+    job.servers->as_flows = fidelity == Fidelity::flow || serves_by_flows();
+    input.push_pull = serves_by_flows() ? push_pull_cost(*job.servers, ranks_, network_) : push_pull_cost(*job.servers, ranks_);
   }
-  job.program = is_alone ? single_worker(schedule.pace.steps_per_round > 0) : schedule.program(input);
+  job.program = is_alone ? single_worker(schedule.pace, schedule.pace.steps_per_update * profile_.update) : schedule.program(input);
   job.warmup = schedule.pace.steps_before_warmup + scenario_.warmup;
   job.measured = scenario_.measured;
   job.steps_per_round = schedule.pace.steps_per_round;
@@ -124,25 +135,26 @@ Job Setup::job(Fidelity fidelity) {
   return job;
 }
 
-CostLine Setup::all_reduce_line(Fidelity fidelity) {
+CostLine Setup::collective_line(Fidelity fidelity) {
+  const Operation operation = collectives_.front().operation;
   const Bytes bytes = profile_.bytes();
   const Communicator everybody(ranks_);
   if (fidelity == Fidelity::alpha_beta) {
     return CollectiveCosts(scenario_.cluster, *scenario_.all_reduce.algorithm, everybody, ranks_per_node_, region_order_)
-        .all_reduce_line(bytes);
+        .line_through(operation, bytes);
   }
-  const CollectiveTime of_no_bytes = planned_.time(Operation::all_reduce, everybody, Bytes(0));
-  Seconds all = planned_(Operation::all_reduce, everybody, bytes).times().from_equal_starts(bytes);
+  const CollectiveTime of_no_bytes = planned_.time(operation, everybody, Bytes(0));
+  Seconds all = planned_(operation, everybody, bytes).times().from_equal_starts(bytes);
   if (fidelity == Fidelity::flow) {
     Job once;
     once.profile = {.layers = {}, .gradients = profile_.gradients, .forward = Seconds(0), .backward = Seconds(0), .update = Seconds(0)};
     once.ranks = ranks_;
     once.gpus_per_rank = gpus_per_rank_;
     once.model = PerFlow{&planned_};
-    once.streams = {{.groups = {everybody}}};
+    once.streams = {{.groups = {everybody}, .operations = {operation}}};
     once.run_ahead = once.shortcuts = options_.shortcuts;
-    once.program = [payload = whole_model(profile_)](Worker& worker) {
-      while (worker.next_step()) worker.wait(worker.post(payload, worker.step()));
+    once.program = [payload = whole_model(profile_), operation](Worker& worker) {
+      while (worker.next_step()) worker.wait(worker.post(payload, worker.step(), {.operation = operation}));
     };
     const Timeline timeline = simulate({once}, network_);
     const CollectiveSpan& span = timeline.front().collectives.front();

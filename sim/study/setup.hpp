@@ -36,6 +36,8 @@ class Setup {
   /// The rows of the job's streams.
   const std::vector<StreamSetup>& streams() const { return streams_; }
   bool overlaps_collectives() const;
+  /// What goes to and from parameter servers is flows in every fidelity.
+  bool serves_by_flows() const;
 
   /// What goes over the streams.
   struct Collective {
@@ -44,24 +46,21 @@ class Setup {
   };
   const std::vector<Collective>& collectives() const { return collectives_; }
 
-  /// Ranks of the parameter servers, whether or not they have nodes of their own.
-  std::vector<int> server_ranks() const;
-
   /// The names of the regions in the order of the ring through them, if there is one.
   std::vector<std::string> region_order() const { return region_names(scenario_.cluster, region_order_); }
 
   /// All ranks do the same at the same time in that fidelity, so that one stands for all.
   bool moves_in_lockstep(Fidelity fidelity);
 
-  /// The job. Builds the network's platform where the fidelity needs it. Throws SimulationError.
+  /// The job. Throws SimulationError.
   Job job(Fidelity fidelity);
 
  private:
   NetworkModel model(Fidelity fidelity);
   CollectiveTime message_time(Fidelity fidelity, int from, int to, Bytes bytes);
-  /// The all-reduce of all ranks as a line, a its time without bytes, through its time for all gradients: for schedules that merge
-  /// gradients by what an all-reduce costs in this fidelity.
-  CostLine all_reduce_line(Fidelity fidelity);
+  /// The collective of all ranks as a line, a its time without bytes, through its time for all gradients: for schedules that merge
+  /// gradients by what that costs in this fidelity.
+  CostLine collective_line(Fidelity fidelity);
 
   const Scenario& scenario_;
   PointOptions options_;

@@ -29,6 +29,7 @@ Recorder::Recorder(int workers, int shown, Seconds compute) : shown_(shown), pas
 
 void Recorder::open_window(Seconds now) {
   timeline_.window.open = now;
+  std::erase_if(sent_, [now](const Sent& one) { return one.moving.end <= now; });
   timeline_.window.has_opened = true;
 }
 
@@ -49,20 +50,24 @@ void Recorder::layer(const LayerSpan& span) {
 }
 
 void Recorder::transfer(int worker, TransferSpan::Kind kind, int round, const Interval& moving, const SharedPayload& payload, int to) {
-  const bool serves = kind == TransferSpan::Kind::push || kind == TransferSpan::Kind::pull;
-  if (serves ? has_closed_by(moving.start) : has_left_window(worker)) return;
+  using Kind = TransferSpan::Kind;
+  const bool serves = kind == Kind::push || kind == Kind::pull;
+  const bool leaves_node = serves || kind == Kind::send;
+  if (leaves_node ? has_closed_by(moving.start) : has_left_window(worker)) return;
   append(busy_[index(worker)][index(kind)], moving);
   const Seconds since = std::max(moving.start, timeline_.window.open);
-  if (timeline_.window.has_opened && moving.end > since && kind != TransferSpan::Kind::within_node) {
-    const Bytes inside = (moving.end - since) / (moving.end - moving.start) * payload->bytes;
-    if (serves) {
-      ServerTraffic& traffic = timeline_.server_traffic[index(worker)];
-      (kind == TransferSpan::Kind::push ? traffic.pushed : traffic.pulled) += inside;
-    } else {
-      timeline_.peer_traffic[{worker, to}] += inside;
-    }
+  if (timeline_.window.has_opened && moving.end > since && serves) {
+    ServerTraffic& traffic = timeline_.server_traffic[index(worker)];
+    (kind == Kind::push ? traffic.pushed : traffic.pulled) += (moving.end - since) / (moving.end - moving.start) * payload->bytes;
   }
+  if (kind == Kind::send) send(worker, to, moving, payload->bytes);
   if (is_shown(worker)) timeline_.transfers.push_back({moving.start, moving.end, worker, round, kind, payload, to});
+}
+
+void Recorder::send(int worker, int to, const Interval& moving, Bytes bytes) {
+  if (!has_closed_by(moving.start) && (!timeline_.window.has_opened || moving.end > timeline_.window.open)) {
+    sent_.push_back({worker, to, moving, bytes});
+  }
 }
 
 void Recorder::cut_off(int worker, TransferSpan::Kind kind, Interval moving) { append(busy_[index(worker)][index(kind)], moving); }
@@ -77,6 +82,7 @@ JobTimeline Recorder::take(int workers, bool serves, std::vector<Communicator> s
   timeline_.streams = std::move(streams);
   timeline_.collectives = std::move(collectives);
   if (!serves) timeline_.server_traffic.clear();
+  for (const Sent& one : sent_) timeline_.peer_traffic[{one.worker, one.to}] += timeline_.window.share(one.moving) * one.bytes;
   for (std::vector<Step>& steps : timeline_.steps) steps.pop_back();
   for (std::size_t worker = 0; worker < busy_.size(); ++worker) {
     std::vector<Interval>& all = timeline_.channels[worker];

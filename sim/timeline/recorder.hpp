@@ -51,13 +51,15 @@ class Recorder {
     its.staleness += staleness;
     its.staleness_max = std::max(its.staleness_max, staleness);
   }
-  /// What entered was the mean of the ranks' models, posted so many steps ago.
+  /// What entered was the mean of the ranks' models, which took so many steps: one more than had passed if the worker waited for it.
   void mix(int worker, int steps) { step(worker).mixed_after = steps; }
 
   /// A message has moved over a worker's own channel. Those of a kind follow each other in time.
   void transfer(int worker, TransferSpan::Kind kind, int round, const Interval& moving, const SharedPayload& payload, int to = -1);
   /// The end of the run has cut off one that had begun to move.
   void cut_off(int worker, TransferSpan::Kind kind, Interval moving);
+  /// So many bytes move from a worker to another one, whether or not the run sees the end of it.
+  void send(int worker, int to, const Interval& moving, Bytes bytes);
   /// The parameter servers have worked.
   void serve(const Interval& work);
 
@@ -70,7 +72,15 @@ class Recorder {
   Step& step(int worker) { return timeline_.steps[index(worker)].back(); }
   bool has_closed_by(Seconds time) const { return timeline_.window.close > Seconds(0) && time >= timeline_.window.close; }
 
+  struct Sent {
+    int worker = 0;
+    int to = 0;
+    Interval moving;
+    Bytes bytes;
+  };
+
   JobTimeline timeline_;
+  std::vector<Sent> sent_;  ///< what ends after the window has opened, as far as that is known
   int shown_;
   std::vector<bool> past_window_;
   std::vector<std::array<std::vector<Interval>, TransferSpan::kinds>> busy_;  ///< by worker and kind of transfer

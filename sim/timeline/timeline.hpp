@@ -53,12 +53,14 @@ struct CollectiveSpan {
   SharedPayload payload;
   Seconds ready{};  ///< its last rank had posted it; it may have queued since
   Operation operation = Operation::all_reduce;
+  bool is_cut_off = false;  ///< by the end of the run, which is its `end`
 };
 
 /// A message between two ends of one worker's channel, kept only for the workers that a timeline shows.
 struct TransferSpan {
-  enum class Kind : std::uint8_t { push, pull, send, within_node };
-  static constexpr std::size_t kinds = 4;
+  /// The last three move within the node: an all-reduce or its halves, the sum of what is pushed and what all GPUs get.
+  enum class Kind : std::uint8_t { push, pull, send, within_node, gather, spread };
+  static constexpr std::size_t kinds = 6;
   Seconds start;
   Seconds end{};
   std::int32_t worker = 0;
@@ -83,7 +85,8 @@ struct Step {
   int updates = 0;         ///< updates in it that were formed from gradients of others
   double staleness = 0.0;  ///< sum over those updates, in steps
   double staleness_max = 0.0;
-  int mixed_after = 0;  ///< > 0: at its end the result of an all-reduce was mixed in, so many steps after it had been posted
+  int mixed_after =
+      0;  ///< > 0: at its end an all-reduce's result was mixed in, which took so many steps; one more if the worker waited for it
 };
 
 /// The measured window: opens when the last worker leaves its warm-up, closes when the first has done its measured

@@ -138,7 +138,11 @@ class WithoutGpu(GpuCase):
                 process.send_signal(kill)
                 self.assertEqual(process.wait(timeout=30), 130)
                 self.assertEqual(self.report()["steps"][-1]["state"], "interrupted")
-                self.assertFalse(pathlib.Path(f"/proc/{(self.folder / 'pid').read_text().strip()}").exists())
+                program = pathlib.Path(f"/proc/{(self.folder / 'pid').read_text().strip()}")
+                deadline = time.monotonic() + 10  # an orphan is gone when its new parent has noticed
+                while program.exists() and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                self.assertFalse(program.exists())
 
 
 class Refused(GpuCase):

@@ -50,7 +50,7 @@ std::string simulate_apart(const std::vector<Job>& jobs, const std::function<std
       1, 1,
       [&](int) {
         const Cluster cluster = star(nodes);
-        Network network(cluster, 1, 0, {});
+        Network network(cluster, 1, {}, {});
         return look(simulate(jobs, network));
       },
       [&](int, const Outcome& outcome) {

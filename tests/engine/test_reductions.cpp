@@ -68,6 +68,7 @@ TEST_SUITE("Does one schedule reduce to another where it must?") {
     check_same_schedule(32, {{"name", "dts"}, {"delay", 0}}, {{"name", "sync-easgd"}});
     check_same_schedule(33, {{"name", "dts"}, {"delay", 0}, {"in_flight", "serial"}}, {{"name", "sync-easgd"}});
     check_same_schedule(34, {{"name", "dts"}, {"delay", 0}, {"period", 4}}, {{"name", "sasgd"}, {"interval", 4}});
+    check_same_schedule(35, {{"name", "dts"}, {"delay", 0}, {"in_flight", "serial"}, {"launch", "gradient"}}, {{"name", "wfbp"}});
   }
 
   TEST_CASE("over a network that takes no time every schedule is compute") {
@@ -89,18 +90,30 @@ TEST_SUITE("Does one schedule reduce to another where it must?") {
     }
   }
 
-  TEST_CASE("one worker does not communicate, and one client of servers does not notice that nobody else is there") {
+  TEST_CASE(
+      "one worker does not communicate but with servers elsewhere, and one client of servers does not notice that nobody else is there") {
     std::mt19937 random(36);
     for (const Json& schedule : one_of_each) {
       Json alone = schedule;
       if (alone.contains("servers")) alone["servers"] = 1;
+      const Trace trace = random_trace(random, 8);
+      const Cluster one = random_cluster(random, 1);
+      const bool serves = make_point(trace, one, alone).scenario.schedule.traffic.servers.has_value();
+      if (serves) alone["colocated"] = true;
       CAPTURE(alone.dump());
-      Point point = make_point(random_trace(random, 8), random_cluster(random, 1), alone);
+      Point point = make_point(trace, one, alone);
       point.scenario.warmup = point.scenario.measured = 12;
       const Metrics m = simulate_point(point).metrics;
       CHECK(m.iteration.value == doctest::Approx(m.compute.value).epsilon(1e-12));
-      CHECK(m.communications_per_iteration == 0.0);
       CHECK(m.communication == Seconds(0));
+      if (!serves) {
+        CHECK(m.communications_per_iteration == 0.0);
+        continue;
+      }
+      alone["colocated"] = false;
+      Point elsewhere = make_point(trace, one, alone);
+      elsewhere.scenario.warmup = elsewhere.scenario.measured = 12;
+      CHECK(simulate_point(elsewhere).metrics.communication > Seconds(0));
     }
     for (int i = 0; i < 10; ++i) {
       Cluster node = random_cluster(random, 1);

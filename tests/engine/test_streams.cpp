@@ -55,7 +55,7 @@ class Trial {
     run_forked(
         1, 1,
         [&](int) {
-          Network network(cluster, cluster.gpus_per_node, 0, {});
+          Network network(cluster, cluster.gpus_per_node, {}, {});
           PlannedCollectives planned(cluster, default_all_reduce(), network, cluster.gpus_per_node);
           Job its = job;
           if (fidelity == Fidelity::per_message) its.model = PerMessage{&planned};

@@ -1,14 +1,30 @@
 """What one collective costs in alpha-beta fidelity: a function of its bytes, whose value at 0 is its latency part."""
 
 import itertools
+import math
 
 from compute import latency_factor
 from oracle import TERMS, quantity, rounds
 
 
-def link(description):
-    """(alpha, beta)"""
-    return quantity(description["latency"]), 1 / quantity(description["bandwidth"])
+def window_rate(description):
+    """Bytes per second of a flow over a link: a window in each round trip."""
+    seconds = quantity(description["rtt"]) if "rtt" in description else 2 * quantity(description["latency"])
+    return quantity(description["tcp_window"]) / seconds if "tcp_window" in description and seconds else math.inf
+
+
+def directed(bandwidth):
+    """Bytes per second (from the first to the second region, back)."""
+    return tuple(quantity(bandwidth[way]) for way in ("up", "down")) if isinstance(bandwidth, dict) else (quantity(bandwidth),) * 2
+
+
+def link(description, count=1):
+    """(alpha, beta) of so many network interfaces"""
+    return quantity(description["latency"]), 1 / min(quantity(description["bandwidth"]), window_rate(description)) / count
+
+
+def node_link(cluster):
+    return link(cluster["link"], cluster.get("nics", 1))
 
 
 def sizes(cluster):
@@ -104,13 +120,20 @@ def round_regions(operation, links, size, gamma):
     return ring(links, n - 1, size / n, gamma, n - 1) if operation == "reduce-scatter" else ring_all_gather(links, size / n)
 
 
+def both_ways(entry):
+    """(from, to) of each direction."""
+    first, second = entry["between"]
+    return (first, second), (second, first)
+
+
 def hops(cluster, order, members=None):
     """(alpha, beta) of the link from each node to the next, the regions' nodes one after another. `members`: of some only."""
     regions = cluster["regions"]
     place = [index for index in order for _ in range(regions[index]["nodes"])]
     place = [place[member] for member in members or range(len(place))]
-    pairs = {frozenset(pair["between"]): (quantity(pair["rtt"]) / 2, 1 / quantity(pair["bandwidth"])) for pair in cluster["wan"]}
-    return [link(cluster["link"]) if here == there else pairs[frozenset((regions[here]["name"], regions[there]["name"]))]
+    wan = {way: (quantity(entry["rtt"]) / 2, 1 / min(bandwidth, window_rate(entry)))
+           for entry in cluster["wan"] for way, bandwidth in zip(both_ways(entry), directed(entry["bandwidth"]))}
+    return [node_link(cluster) if here == there else wan[regions[here]["name"], regions[there]["name"]]
             for here, there in zip(place, place[1:] + place[:1])]
 
 
@@ -122,7 +145,7 @@ def best_order(cluster, size):
 
 
 def named_order(point):
-    """That of the results: a ring is as fast the other way round, a chain is not."""
+    """That of the results: a ring of equal directions is as fast the other way round, a chain is not."""
     names = [region["name"] for region in point["cluster"]["regions"]]
     return [names.index(name) for name in point.get("region_order") or []]
 
@@ -144,7 +167,7 @@ def over_nodes(point):
         links = hops(cluster, best_order(cluster, model_bytes(point)))
         return with_busiest(lambda size: ring_all_reduce(links, size, gamma),
                             lambda size: 2 * (nodes - 1) / nodes * size * max(beta for _, beta in links))
-    return closed_form(between(point), nodes, *link(cluster["link"]), gamma)
+    return closed_form(between(point), nodes, *node_link(cluster), gamma)
 
 
 def inside_node(cluster):
@@ -184,7 +207,7 @@ def over_ranks(point, operation, members=None):
         links = hops(cluster, named_order(point) or best_order(cluster, model_bytes(point)), members)
         levels.append(lambda size: round_regions(operation, links, size, gamma) if count > 1 else 0.0)
     else:
-        levels.append(closed_form(between(point), count, *link(cluster["link"]), gamma, operation))
+        levels.append(closed_form(between(point), count, *node_link(cluster), gamma, operation))
     return lambda size: sum(level(size) for level in levels)
 
 
@@ -201,6 +224,18 @@ def all_gather(point):
     slowest = max(beta for _, beta in hops(cluster, best_order(cluster, model_bytes(point))))
     inner_beta = link(cluster["intra_node"])[1] if gpus > 1 else 0.0
     return with_busiest(cost, lambda size: ((nodes - 1) * gpus * slowest + (gpus - 1) * nodes * inner_beta) * size)
+
+
+def all_gather_over_nodes(point):
+    """Every node contributes `size` bytes."""
+    cluster, gamma = point["cluster"], point["cluster"].get("reduce_s_per_B", 0.0)
+    nodes, _ = sizes(cluster)
+    if "regions" in cluster and "fit" not in cluster:
+        links = hops(cluster, best_order(cluster, model_bytes(point)))
+        return with_busiest(lambda size: ring_all_gather(links, size), lambda size: (nodes - 1) * size * max(beta for _, beta in links))
+    way = implied(cluster) if "fit" in cluster else node_link(cluster)
+    whole = closed_form(between(point), nodes, *way, gamma, "all-gather")
+    return lambda size: whole(nodes * size)
 
 
 def with_busiest(cost, seconds):

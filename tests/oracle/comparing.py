@@ -5,6 +5,7 @@ import math
 import delayed
 import local
 import oracle
+import pairs
 import server_schedules
 import synchronous
 import window
@@ -14,8 +15,8 @@ FAMILIES = {
     **dict.fromkeys(oracle.SCHEDULES, synchronous.run),
     **dict.fromkeys(("dts", "sasgd", "local-sgd"), delayed.run),
     "lasgd": local.lasgd,
-    "sgp": local.sgp,
-    **dict.fromkeys(("ps-sgd", "asgd", "ssd-sgd", "downpour", "eamsgd"), server_schedules.run),
+    **dict.fromkeys(("sgp", "d-psgd"), pairs.run),
+    **dict.fromkeys(("ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour", "eamsgd"), server_schedules.run),
 }
 SPLIT = ("wait_s", "exposed_communication_s")  # differences of times: their error is that of an iteration
 
@@ -83,9 +84,40 @@ def cluster(rng, nodes, gpus=1, **changes):
     return result
 
 
+def node_windows(rng, description):
+    """On the links of nodes and inside these: some of them bind, some do not."""
+    for entry in (description[name] for name in ("link", "intra_node") if name in description):
+        rate = oracle.quantity(entry["bandwidth"]) * rng.uniform(0.2, 1.5)
+        entry["tcp_window"] = max(1, round(2 * oracle.quantity(entry["latency"]) * rate))
+    return description
+
+
 def fit(rng):
     return {"a_s": 10 ** rng.uniform(-4, -2.5), "b_s_per_B": 10 ** rng.uniform(-9, -8.5), "nodes": rng.randint(2, 9),
             "algorithm": rng.choice(list(oracle.TERMS))}
+
+
+def accumulating(rng, schedules):
+    """The same, some steps at a time."""
+    return [schedule | {"accumulate": rng.randint(1, 4)} for schedule in schedules]
+
+
+def compression(rng):
+    """A way to compress, by its name alone or with parameters and what it costs."""
+    name = rng.choice(["none", "fp16", "sign", "terngrad", "qsgd", "top-k", "gtop-k", "random-k"])
+    if rng.random() < 0.2:
+        return name
+    result, drawn = {"name": name}, {"ratio": rng.uniform(0.001, 0.4), "index_bytes": rng.choice([0, 2, 8]), "bits": rng.randint(2, 8),
+                                     "bucket": rng.choice([64, 1000])}
+    known = {"qsgd": ["bits", "bucket"], "top-k": ["ratio", "index_bytes"], "gtop-k": ["ratio", "index_bytes"], "random-k": ["ratio"]}
+    result.update((key, drawn[key]) for key in known.get(name, []) if rng.random() < 0.6)
+    result.update((key, 10 ** rng.uniform(-11, -9)) for key in ("encode_s_per_B", "decode_s_per_B") if rng.random() < 0.7)
+    return result
+
+
+def compressing(rng, schedules):
+    """The same, each in a way of its own."""
+    return [schedule | {"compression": compression(rng)} for schedule in schedules]
 
 
 def slow(rng, workers):

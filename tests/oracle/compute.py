@@ -98,12 +98,20 @@ class Rank:
         """When compute that could begin now does begin."""
         return next((end for begin, end in self.pauses if begin <= now < end), now)
 
-    def chunks(self, step, start, chunks, slowed, slowdown):
-        """When each chunk starts, when each mark is reached, and the end. `slowed`: which chunks met a busy channel."""
+    def chunks(self, step, start, chunks, slowed, slowdown, encoding=()):
+        """When each chunk starts, when each mark is reached, and the end. `slowed`: which chunks met a busy channel. `encoding`: for how
+        long the rank stands still at each mark, which is reached after that."""
         factor, now, starts, reached = self.factor(step), start, [], {}
         for (seconds, marks), busy in zip(chunks, slowed):
             stretch = factor * (1 + slowdown * busy)
             starts.append(self.resume(now))
+            if any(encoding):
+                done = 0.0
+                for offset, mark in marks:
+                    now = reached[mark] = self.advance(now, (offset - done) * stretch) + encoding[mark]
+                    done = offset
+                now = self.advance(now, (seconds - done) * stretch if seconds - done > TIE * seconds else 0.0)
+                continue
             reached.update((mark, self.advance(now, offset * stretch)) for offset, mark in marks)
             now = self.advance(now, seconds * stretch)
         return starts, reached, now

@@ -5,20 +5,10 @@ import math
 
 import collectives
 from collectives import Channels
+from compression import Compression
 from compute import busy, chunks, ranks
 from oracle import profile
 from window import Run, Step, covered, iterations
-
-
-def launched(point, schedule):
-    """(cost as a function of bytes, payload) of a collective."""
-    size, compression = collectives.model_bytes(point), schedule.get("compression", 1)
-    if compression == 1:
-        return collectives.over_gpus(point), size
-    value = 2 if point["trace"]["model"]["dtype"] in ("fp16", "bf16") else 4
-    payload = compression * size * (1 + schedule.get("index_bytes", 4) / value)
-    gather = schedule.get("sparse", "all-gather") == "all-gather"
-    return (collectives.all_gather if gather else collectives.over_gpus)(point), payload
 
 
 def run(point):
@@ -30,8 +20,9 @@ def run(point):
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
     workers, slowdown, layers = ranks(point, 1), point.get("workers", {}).get("overlap_slowdown", 0.0), chunks(point)
     warmup, measured = iterations(point, math.lcm(period, max(delay, 1)))
-    if len(workers) > 1:
-        cost, payload = launched(point, schedule)
+    way, size = Compression(point, len(workers)), collectives.model_bytes(point)
+    cost, payload, decoding = way.over_gpus(), way.sent(size), way.decode(size)
+    overhead += way.encode(size)
 
     channels = Channels(point, math.inf if pipelined else 1)
     starts, steps = [[0.0] for _ in workers], [[] for _ in workers]
@@ -41,7 +32,8 @@ def run(point):
         launch = len(workers) > 1 and number % period == period - 1
         late = [chain(worker, number, dates[-1], layers, moving, slowdown) for worker, dates in zip(workers, starts)]
         ready = [date + launch * overhead for date in late]
-        posts = [max(date, done.get(number - delay, date)) for date in ready]
+        decoded = decoding if number - delay in done else 0.0
+        posts = [max(date, done.get(number - delay, date)) + decoded for date in ready]
         if launch:
             latency, transfer = collectives.parts(point, cost, payload, len(done))
             moving += channels.carry([(max(posts), latency, transfer)])
@@ -49,9 +41,10 @@ def run(point):
             channels.ends.append(done[number])
         applied = number - delay in done
         for index, worker in enumerate(workers):
-            end = max(posts[index], done[number - delay]) if applied else posts[index]
-            overheads[index].append((late[index], ready[index]))
-            blocked[index].append((ready[index], end))
+            waited = max(ready[index], done[number - delay]) if applied else ready[index]
+            end = waited + decoding if applied else waited
+            overheads[index] += [(late[index], ready[index]), (waited, end)]
+            blocked[index].append((ready[index], waited))
             starts[index].append(worker.advance(end, worker.slow * update))
             steps[index].append(Step(*starts[index][-2:], int(launch), payload if launch else 0, [delay] if applied else []))
         if covered(starts, starts, warmup, measured):

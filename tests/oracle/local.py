@@ -1,12 +1,32 @@
-"""lasgd (rounds of a non-blocking all-reduce among local steps) and sgp (push-sum between pairs)."""
+"""lasgd: rounds of a non-blocking all-reduce among local steps."""
 
 import itertools
 import math
 
 import collectives
+from compression import Compression
 from compute import TIE, busy, chunks, ranks
 from oracle import profile
+from synchronous import groups
 from window import Run, Step, covered, iterations
+
+
+class Inside:
+    """The all-reduces among the GPUs of a node: in buckets as they are ready, or of all at once after backward."""
+
+    def __init__(self, point):
+        blocking, cost = point["schedule"].get("within_node", "overlapped") == "blocking", collectives.inside_node(point["cluster"])
+        buckets = groups(point, 0.0, 0.0, {"name": "sync-easgd" if blocking else "fusion"})
+        buckets = buckets if collectives.sizes(point["cluster"])[1] > 1 else []
+        self.positions, self.seconds = [position for position, _ in buckets], [cost(size) for _, size in buckets]
+
+    def spans(self, ready):
+        """One after the other; `ready`: when each is."""
+        spans = []
+        for date, seconds in zip(ready, self.seconds):
+            begin = max([date] + [end for _, end in spans[-1:]])
+            spans.append((begin, begin + seconds))
+        return spans
 
 
 class Collective:
@@ -24,29 +44,37 @@ class Lasgd:
         node = schedule.get("worker", "node") == "node"
         self.each = gpus if node else 1
         self.workers = ranks(point, self.each)
-        self.inside = collectives.inside_node(cluster)(collectives.model_bytes(point)) if node else 0.0
-        self.cost = collectives.over_nodes(point) if node else collectives.over_gpus(point)
+        self.inside = Inside(point) if node else None
+        self.way, self.size = Compression(point, len(self.workers)), collectives.model_bytes(point)
+        self.cost = self.way.over_nodes() if node else self.way.over_gpus()
         self.needed = math.ceil(schedule.get("participants", 1) * len(self.workers) - 1e-9)
-        self.slowdown, self.layers = point.get("workers", {}).get("overlap_slowdown", 0.0), chunks(point)
+        self.slowdown = point.get("workers", {}).get("overlap_slowdown", 0.0)
+        self.layers = chunks(point, self.inside.positions if node else [])
         self.forward, self.backward, self.update, _ = profile(point["trace"], "tensor")
         self.gathering, self.free, self.moving = Collective(), 0.0, []
-        empty = [[[] for _ in self.workers] for _ in range(5)]
-        self.starts, self.begins, self.steps, self.blocked, self.inner = empty
+        empty = [[[] for _ in self.workers] for _ in range(6)]
+        self.starts, self.begins, self.steps, self.blocked, self.inner, self.exposed = empty
 
     def worker(self, rank):
         """Yields (date, what happens then): a layer starts, a boundary is looked at, or a collective has been waited for."""
         worker, now, joined, since = self.workers[rank], 0.0, None, 0
         alone = len(self.workers) == 1
         for number in itertools.count():
-            start, factor = now, worker.factor(number)
+            start, factor, ready = now, worker.factor(number), []
             self.starts[rank].append(start)
-            for seconds, _ in self.layers:
+            for seconds, marks in self.layers:
                 slowed = False
                 if self.slowdown:
                     slowed = yield worker.resume(now), "layer"
-                now = worker.advance(now, seconds * factor * (1 + self.slowdown * slowed))
-            self.inner[rank].append((now, now + self.inside))
-            now = worker.advance(now + self.inside, worker.slow * self.update)
+                stretch = factor * (1 + self.slowdown * slowed)
+                ready += [worker.advance(now, offset * stretch) for offset, _ in marks]
+                now = worker.advance(now, seconds * stretch)
+            if ready:
+                spans = self.inside.spans(ready)
+                self.inner[rank] += spans
+                self.exposed[rank].append((now, max(now, spans[-1][1])))
+                now = self.exposed[rank][-1][1]
+            now = worker.advance(now, worker.slow * self.update)
             yield now, "boundary"
             since += 1
             mixed = []
@@ -55,20 +83,29 @@ class Lasgd:
                     before, now = now, (yield joined, "wait")
                     self.blocked[rank].append((before, now))
                 mixed, joined = [since], None
+                now = yield from self.stand_still(rank, now, self.way.decode(self.size))
             begins = joined is None
             if begins:
                 since = 0
-                self.begins[rank].append(now)
                 if not alone:
+                    now = yield from self.stand_still(rank, now, self.way.encode(self.size))
                     joined = self.gathering
                     joined.ranks.add(rank)
-            size = collectives.model_bytes(self.point) if begins and not alone else 0
+                self.begins[rank].append(now)
+            size = self.way.sent(self.size) if begins and not alone else 0
             self.steps[rank].append(Step(start, now, int(begins and not alone), size, mixed))
+
+    def stand_still(self, rank, now, seconds):
+        """Encoding or decoding: its end."""
+        if seconds:
+            self.exposed[rank].append((now, now + seconds))
+            yield now + seconds, "boundary"
+        return now + seconds
 
     def start_collective(self, now):
         if self.free > now * (1 + TIE) or len(self.gathering.ranks) < self.needed:
             return
-        seconds = sum(collectives.parts(self.point, self.cost, collectives.model_bytes(self.point), len(self.moving)))
+        seconds = sum(collectives.parts(self.point, self.cost, self.way.sent(self.size), len(self.moving)))
         self.gathering.end = self.free = now + seconds
         self.moving.append((now, self.free))
         self.gathering = Collective()
@@ -95,43 +132,8 @@ class Lasgd:
             resume(now, ("layer",))
         communication = [self.moving + inner for inner in self.inner]
         return Run(warmup, measured, self.forward + self.backward + self.update, self.each, self.steps, self.begins, self.blocked,
-                   self.moving, self.inner, communication)
+                   self.moving, self.exposed, communication)
 
 
 def lasgd(point):
     return Lasgd(point).run()
-
-
-def sgp(point):
-    cluster, size = point["cluster"], collectives.model_bytes(point)
-    gpus = cluster.get("gpus_per_node", 1)
-    workers, layers = ranks(point, gpus), chunks(point)
-    forward, backward, update, _ = profile(point["trace"], "tensor")
-    warmup, measured = iterations(point)
-    n, inside = len(workers), collectives.inside_node(cluster)(size)
-    alpha, beta = collectives.link(cluster["link"])
-    starts, steps, exposed, blocked, links = [[0.0] for _ in workers], *([[[] for _ in workers] for _ in range(4)])
-    free, before = [0.0] * n, None  # before: what step i - 1 sent, by sender: (handed over, arrives)
-    for number in itertools.count():
-        sent = []
-        for rank in range(n if n > 1 else 0):
-            handed = starts[rank][-1]
-            begin = max(handed, free[rank])
-            free[rank] = begin + alpha + size * beta
-            links[rank].append((begin, free[rank]))
-            sent.append((handed, free[rank]))
-        for rank, worker in enumerate(workers):
-            start = starts[rank][-1]
-            now = worker.chunks(number, start, layers, [False] * len(layers), 0.0)[2]
-            exposed[rank].append((now, now + inside))
-            links[rank].append((now, now + inside))
-            now = worker.advance(now + inside, worker.slow * update)
-            if before:
-                handed, arrives = before[(rank - 2 ** ((number - 1) % math.ceil(math.log2(n)))) % n]
-                exposed[rank].append((max(now, handed), max(now, arrives)))
-                now = max(now, arrives)
-            starts[rank].append(now)
-            steps[rank].append(Step(start, now, int(n > 1), size if n > 1 else 0, [1] if before else []))
-        before = sent
-        if covered(starts, starts, warmup, measured):
-            return Run(warmup, measured, forward + backward + update, gpus, steps, starts, blocked, [], exposed, links)

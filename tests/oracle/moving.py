@@ -1,100 +1,16 @@
-"""All-reduces of clusters and whole iterations in per-message and flow fidelity."""
+"""Whole iterations in per-message and flow fidelity."""
 
 import collections
 import itertools
 import math
 
 import collectives
-import delayed
-import plans
 import synchronous
 import window
+from compression import Compression
 from compute import chunks, ranks
-from movement import Engine, Operation, Path, compiled
-from oracle import overlap, profile, quantity
-
-
-# Clusters
-
-
-def window_rate(entry):
-    return quantity(entry["tcp_window"]) / quantity(entry["rtt"]) if "tcp_window" in entry else math.inf
-
-
-class Network:
-    """Links of a star or of regions, and routes over them by rank."""
-
-    def __init__(self, point):
-        self.point, cluster = point, point["cluster"]
-        self.nodes, self.gpus = collectives.sizes(cluster)
-        self.capacity, self.profiles, self.wan = {}, {}, {}
-        if "link" in cluster:
-            for node, way in itertools.product(range(self.nodes), ("up", "down")):
-                self.capacity[f"node-{node} {way}"] = quantity(cluster["link"]["bandwidth"]) * cluster.get("nics", 1)
-        if self.gpus > 1:
-            for gpu, way in itertools.product(range(self.nodes * self.gpus), ("up", "down")):
-                self.capacity[f"gpu-{gpu} {way}"] = quantity(cluster["intra_node"]["bandwidth"])
-        regions = cluster.get("regions", [{"name": "", "nodes": self.nodes}])
-        self.region = [region["name"] for region in regions for _ in range(region["nodes"])]
-        for entry in cluster.get("wan", []):
-            for pair in (entry["between"], entry["between"][::-1]):
-                self.capacity[name := "wan " + "-".join(pair)] = quantity(entry["bandwidth"])
-                self.profiles[name] = entry.get("bandwidth_profile", [])
-                self.wan[tuple(pair)] = name, quantity(entry["rtt"]) / 2, window_rate(entry)
-        self.place = list(range(self.nodes))
-        if "regions" in cluster and cluster.get("placement", "by-region") == "by-region":
-            self.place.sort(key=lambda node: point["region_order"].index(self.region[node]))
-
-    def engine(self, shared, turns=False):
-        engine = Engine(self.capacity, shared, turns)
-        for link, changes in self.profiles.items():
-            for change in changes:
-                engine.at(change["at_s"], engine.change, link, quantity(change["bandwidth"]))
-        return engine
-
-    def route(self, sender, receiver):
-        here, there = (self.place[rank // self.gpus] for rank in (sender, receiver))
-        if here == there:
-            return Path((f"gpu-{sender} up", f"gpu-{receiver} down"), quantity(self.point["cluster"]["intra_node"]["latency"]))
-        up, down = [(f"node-{here} up",), (f"node-{there} down",)] if "link" in self.point["cluster"] else [(), ()]
-        if self.region[here] == self.region[there]:
-            return Path(up + down, quantity(self.point["cluster"]["link"]["latency"]))
-        name, latency, cap = self.wan[self.region[here], self.region[there]]
-        return Path(up + (name,) + down, latency, cap)
-
-    def operation(self, engine, size, ended, name="all-reduce", members=None):
-        """Over all ranks, or over some where every node has one."""
-        algorithm, gamma = self.point.get("all_reduce", "ring"), self.point["cluster"].get("reduce_s_per_B", 0.0)
-        chunk = quantity(algorithm["chunk"]) if isinstance(algorithm, dict) and "chunk" in algorithm else math.inf
-        pipelined = self.gpus > 1 or name in ("all-reduce", "broadcast")  # levels, or a tree
-        count = max(1, math.ceil(size / chunk)) if pipelined else 1
-        plan = compiled(plans.two_level, collectives.between(self.point), len(members or self.place), self.gpus, count, name)
-        return Operation(engine, plan, size, gamma, self.route, ended, members)
-
-    def all_reduce(self, engine, size, ended):
-        return self.operation(engine, size, ended)
-
-    def all_gather(self, engine, size, ended):
-        return self.operation(engine, size * self.nodes * self.gpus, ended, "all-gather")
-
-
-def alone(point, size, shared=False, starts=None, make=Network.all_reduce):
-    """When each rank ends an all-reduce, of ranks that start at 0 or at `starts`."""
-    network = Network(point)
-    engine, ends = network.engine(shared), {}
-
-    def ended(rank):
-        ends[rank] = engine.now
-
-    collective = make(network, engine, size, ended)
-    for rank in range(network.nodes * network.gpus):
-        engine.at(starts[rank] if starts else 0.0, collective.enter, rank)
-    while engine.step():
-        pass
-    return [ends[rank] for rank in range(network.nodes * network.gpus)]
-
-
-# Whole iterations
+from network import Network, alone
+from oracle import overlap, profile
 
 
 class Job:
@@ -176,39 +92,46 @@ class Job:
 
 def run_synchronous(point, shared):
     messages, count = [], math.prod(collectives.sizes(point["cluster"]))
+    way = Compression(point, count)
     if count > 1:
         line = (0.0, 0.0)
         if point["schedule"]["name"].startswith("mg-wfbp"):
-            size = collectives.model_bytes(point)
-            line = collectives.line(lambda size: max(alone(point, size, shared)), size)
+            line = way.line(lambda size: max(alone(point, size, shared, make=way.make)))
         messages = synchronous.groups(point, *line, point["schedule"])
+    encoding, decoding = [way.encode(size) for _, size in messages], sum(way.decode(size) for _, size in messages)
+    messages = [(position, way.sent(size)) for position, size in messages]
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
     layers, total = chunks(point, [position for position, _ in messages]), len(messages)
+    cycle = point["schedule"].get("accumulate", 1)
 
     def program(job, rank, worker):
         for number in itertools.count():
-            _, reached, computed = worker.chunks(number, job.starts[rank][-1], layers, [False] * len(layers), 0.0)
-            for index, (_, size) in enumerate(messages):
-                job.engine.at(reached[index], job.post, rank, number * total + index, size)
+            last, first = synchronous.sends(number, cycle), number // cycle * total
+            _, reached, computed = worker.chunks(number, job.starts[rank][-1], layers, [False] * len(layers), 0.0, encoding if last else ())
+            for index, (_, size) in enumerate(messages if last else []):
+                job.engine.at(reached[index], job.post, rank, first + index, size)
             yield computed
-            for index in range(total):
-                yield number * total + index
-            date = worker.advance(job.engine.now, worker.slow * update)
+            for index in range(total if last else 0):
+                yield first + index
+            date = worker.advance(job.engine.now + decoding * last, worker.slow * update * last)
             job.starts[rank].append(date)
             yield date
 
-    job, counts = Job(point, shared, Network.all_reduce), window.iterations(point)
+    job, counts = Job(point, shared, way.make), window.iterations(point, cycle)
     job.run(program, *counts)
-    return report(job, counts, forward + backward + update, lambda number: (total, sum(size for _, size in messages)))
+    posted = total, sum(size for _, size in messages)
+    return report(job, counts, forward + backward + update / cycle, lambda number: posted if synchronous.sends(number, cycle) else (0, 0))
 
 
 def run_delayed(point, shared):
     schedule = point["schedule"]
     in_flight = {"pipelined": math.inf, "serial": 1}[schedule.get("in_flight", "pipelined")]
     delay, period, overhead = schedule["delay"], schedule.get("period", 1), schedule.get("overhead_s", 0.0)
-    gather = schedule.get("compression", 1) < 1 and schedule.get("sparse", "all-gather") == "all-gather"
+    way, size = Compression(point, collectives.workers(point)), collectives.model_bytes(point)
+    payload, decoding = way.sent(size), way.decode(size)
+    overhead += way.encode(size)
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
-    layers, (_, payload) = chunks(point), delayed.launched(point, schedule)
+    layers = chunks(point)
 
     def program(job, rank, worker):
         for number in itertools.count():
@@ -217,16 +140,18 @@ def run_delayed(point, shared):
             yield computed + launches * overhead
             if due and delay:
                 yield number - delay
+                yield job.engine.now + decoding
             if launches:
                 job.post(rank, number, payload)
             if due and not delay:
                 yield number
+                yield job.engine.now + decoding
             date = worker.advance(job.engine.now, worker.slow * update)
             job.starts[rank].append(date)
             yield date
 
     counts = window.iterations(point, math.lcm(period, max(delay, 1)))
-    job = Job(point, shared, Network.all_gather if gather else Network.all_reduce, channels=point.get("channels", in_flight))
+    job = Job(point, shared, way.make, channels=point.get("channels", in_flight))
     job.run(program, *counts)
     return report(job, counts, forward + backward + update, lambda number: (1, payload) if number % period == period - 1 else (0, 0))
 

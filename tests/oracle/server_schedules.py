@@ -1,9 +1,13 @@
-"""ps-sgd, ssd-sgd, asgd, downpour, eamsgd: what a client does in a step, and the server's answer to a message."""
+"""ps-sgd, ssd-sgd, asgd, dc-asgd, downpour, eamsgd: what a client does in a step, and the server's answer to a message."""
 
 import collections
 
 import collectives
-from server import Job, Message
+from compute import chunks
+from local_updates import Updates
+from oracle import profile
+from server import Job
+from server_traffic import Message
 
 
 class Synchronous(Job):
@@ -23,14 +27,40 @@ class Synchronous(Job):
     def step(self, client, number):
         yield from self.compute(client, number, True)
         yield from self.until_pulled(client, number)
-        return *self.posted(True), [0] if self.messages else []
+        return *self.posted(True), [0]
 
 
 class SsdSgd(Synchronous):
+    """Each client also updates its model layer by layer; a layer is a position in the trace."""
+
     def __init__(self, point):
         super().__init__(point)
         self.before, self.delay = self.schedule.get("warmup_iterations", 0), self.schedule["delay"]
-        self.local_update = self.schedule.get("local_update_s", self.update)
+        named, gradients = self.named(), profile(point["trace"], point.get("granularity", "tensor"))[3]
+        self.last, sizes = named[-1], collections.Counter()
+        for layer, (_, size) in zip(named, gradients):
+            sizes[layer] += size
+        seconds = {layer: self.update * size / sum(sizes.values()) for layer, size in sizes.items()}
+        if "local_update_s" in self.schedule:
+            seconds = dict.fromkeys(sizes, 0.0) | {self.last: self.schedule["local_update_s"]}
+        self.local_update = seconds[self.last]
+        spreading = {layer: self.within(size, reduces=False) for layer, size in sizes.items()} if self.gpus > 1 else None
+        self.updates = [Updates(worker, seconds, spreading) for worker in self.clients]
+        groups = [group for group, sliced in enumerate(self.sliced) for _ in sliced]  # by gradient
+        self.groups = {layer: {group for group, one in zip(groups, named) if one == layer} for layer in sizes}
+        ready = {layer: date for layer, (date, _) in zip(named, gradients)} | {self.last: self.backward}
+        self.ready = list(ready.items())
+        marks = [position for position, _ in self.messages] + list(ready.values())
+        self.layers = [(span, sorted(reached)) for span, reached in chunks(point, marks)]
+
+    def named(self):
+        """The layer of each gradient."""
+        names, layers = [gradient["layer"] for gradient in self.point["trace"]["gradients"]], self.point["trace"]["layers"]
+        if self.point.get("granularity", "tensor") == "layer":
+            last = {name: index for index, name in enumerate(names)}
+            names = sorted(last, key=last.get)
+        position = {layer["name"]: index for index, layer in enumerate(layers)}
+        return [position[name] for name in names]
 
     def seconds(self):
         return self.forward + self.backward + self.local_update
@@ -38,14 +68,58 @@ class SsdSgd(Synchronous):
     def pulls(self, number):
         return number >= self.before and (number - self.before) % self.delay == self.delay - 1
 
+    # Local updates
+
+    def progress(self):
+        changed = super().progress()
+        for client, updates in enumerate(self.updates):
+            ended, since = updates.progress(self.now, self.due)
+            changed = changed or ended
+            if since is not None:
+                self.moved(client, since)
+        return changed
+
+    def decide(self):
+        return any([super().decide(), *(updates.decide(self.now) for updates in self.updates)])
+
+    def dates(self):
+        lanes = [lane for updates in self.updates for lane in (updates.updating, updates.sharing)]
+        return super().dates() + [lane.until for lane in lanes if lane.layer is not None]
+
+    def cut(self):
+        super().cut()
+        for client, updates in enumerate(self.updates):
+            if updates.sharing.layer is not None:
+                self.moved(client, updates.sharing.start)
+
+    def reached(self, client, step, mark, pulled):
+        if mark < len(self.messages):
+            self.push(client, step, mark, self.messages[mark][1], pulled, spread=step < self.before)
+        elif step >= self.before:
+            layer, _ = self.ready[mark - len(self.messages)]
+            waits = {(step - 1, group) for group in self.groups[layer]} if self.pulls(step - 1) else set()
+            self.updates[client].post(layer, lambda: waits <= self.pulled[client])
+
+    def held_up(self, client, layer, now):
+        if layer in self.updates[client].undone:  # forward: all is done before backward
+            yield "date", now
+            yield from self.until_done(client, layer)
+        return max(now, self.now)
+
+    def until_done(self, client, layer):
+        """Neither blocked nor exposed while it is being updated; exposed while it is being spread."""
+        begin, updates = self.now, self.updates[client]
+        yield "wait", lambda: layer not in updates.undone
+        self.exposed[client].append((max(begin, updates.ends[layer]), self.now))
+
     def step(self, client, number):
         if number < self.before:
             return (yield from super().step(client, number))
         yield from self.compute(client, number, self.pulls(number))
-        late = self.pulls(number - 1) and bool(self.messages)
+        late = self.pulls(number - 1)
         if late:
             yield from self.until_pulled(client, number - 1)
-        yield from self.local(client, self.local_update)
+        yield from self.until_done(client, self.last)
         return *self.posted(self.pulls(number)), [1] * late
 
 
@@ -70,7 +144,7 @@ class Asynchronous(Job):
         self.age(message)
         self.pull(message)
 
-    def step(self, client, number):  # asgd
+    def step(self, client, number):  # asgd, dc-asgd
         yield from self.compute(client, number, True)
         yield from self.until_pulled(client, number)
         return *self.posted(True), self.staleness(client, number)
@@ -89,7 +163,7 @@ class Downpour(Asynchronous):
     def step(self, client, number):
         yield from self.compute(client, number, True)
         yield from self.local(client, self.update)
-        if self.alone or number % self.interval != self.interval - 1:
+        if number % self.interval != self.interval - 1:
             return 0, 0, []
         yield from self.exchange(client, number)
         return 2, 2 * self.size, self.staleness(client, number)
@@ -110,7 +184,7 @@ class Eamsgd(Downpour):
             self.pull(Message(message.client, message.step, 0, self.size, False))
 
     def exchange(self, client, number):
-        self.arrived.append((client, Message(client, number, 0, 0, False)))
+        self.arrived.append(Message(client, number, 0, 0, False))
         yield from self.until(client, lambda: (number, 0) in self.pulled[client])
         self.push(client, number, 0, self.size, False)
         yield from self.until(client, lambda: bool(self.stale[client, number]))
@@ -120,5 +194,5 @@ def run(point):
     schedule = point["schedule"]
     if schedule["name"] == "ssd-sgd":
         return SsdSgd(point).run(schedule["delay"], schedule.get("warmup_iterations", 0))
-    kind = {"ps-sgd": Synchronous, "asgd": Asynchronous, "downpour": Downpour, "eamsgd": Eamsgd}[schedule["name"]]
+    kind = {"ps-sgd": Synchronous, "asgd": Asynchronous, "dc-asgd": Asynchronous, "downpour": Downpour, "eamsgd": Eamsgd}[schedule["name"]]
     return kind(point).run(schedule.get("interval", 1))

@@ -1,37 +1,63 @@
-"""s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion: a step is a recurrence over one FIFO channel."""
+"""s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion: a step is a recurrence over one FIFO channel. Steps whose gradients only
+add up are compute."""
 
 import itertools
 
 import collectives
 from collectives import Channels
+from compression import Compression
 from compute import busy, chunks, ranks
 from oracle import SCHEDULES, profile, size_of
 from window import Run, Step, covered, iterations
 
 
-def groups(point, a, b, schedule):
+def slices(point, a, b, schedule):
+    """The gradients, (seconds after the start of backward, bytes), of each message; of equally good ones the fewest, then the largest
+    first ones."""
+    rule, _ = SCHEDULES[schedule["name"]]
+    gradients = profile(point["trace"], point.get("granularity", "tensor"))[3]
+    return min(rule(gradients, a, b, schedule), key=lambda sliced: (len(sliced), [-len(group) for group in sliced]))
+
+
+def posted(point, sliced, schedule):
     """(seconds after the start of backward, bytes) of each message."""
-    _, backward, _, gradients = profile(point["trace"], point.get("granularity", "tensor"))
-    rule, after_backward = SCHEDULES[schedule["name"]]
-    return [(backward if after_backward else group[-1][0], size_of(group)) for group in next(rule(gradients, a, b, schedule))]
+    _, after_backward = SCHEDULES[schedule["name"]]
+    backward = profile(point["trace"], point.get("granularity", "tensor"))[1]
+    return [(backward if after_backward else group[-1][0], size_of(group)) for group in sliced]
+
+
+def groups(point, a, b, schedule):
+    return posted(point, slices(point, a, b, schedule), schedule)
+
+
+def sends(number, cycle):
+    """Does a step send what has added up?"""
+    return number % cycle == cycle - 1
 
 
 def run(point):
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
     workers, slowdown = ranks(point, 1), point.get("workers", {}).get("overlap_slowdown", 0.0)
-    messages = []
+    messages, way = [], Compression(point, len(workers))
     if len(workers) > 1:
-        cost = collectives.over_gpus(point)
-        messages = groups(point, *collectives.line(cost, collectives.model_bytes(point)), point["schedule"])
+        cost = way.over_gpus()
+        messages = groups(point, *way.line(cost), point["schedule"])
+    encoding, decoding = [way.encode(size) for _, size in messages], sum(way.decode(size) for _, size in messages)
+    messages = [(position, way.sent(size)) for position, size in messages]
     layers = chunks(point, [position for position, _ in messages])
-    warmup, measured = iterations(point)
+    cycle = point["schedule"].get("accumulate", 1)
+    warmup, measured = iterations(point, cycle)
 
     starts, steps, blocked, moving, channels = [[0.0] for _ in workers], [[] for _ in workers], [[] for _ in workers], [], Channels(point)
+    own = [[] for _ in workers]  # encoding and decoding
     for number in itertools.count():
-        costs = [collectives.parts(point, cost, size, number * len(messages) + index) for index, (_, size) in enumerate(messages)]
+        last = sends(number, cycle)
+        now_sent = messages if last else []
+        costs = [collectives.parts(point, cost, size, number // cycle * len(messages) + index) for index, (_, size) in enumerate(now_sent)]
         slowed = [[False] * len(layers) for _ in workers]
         while True:  # which layers meet a busy channel: causality makes one more right in every round
-            timed = [worker.chunks(number, dates[-1], layers, late, slowdown) for worker, dates, late in zip(workers, starts, slowed)]
+            timed = [worker.chunks(number, dates[-1], layers, late, slowdown, encoding if last else ())
+                     for worker, dates, late in zip(workers, starts, slowed)]
             collective = channels.carry([(max(reached[index] for _, reached, _ in timed), *both) for index, both in enumerate(costs)])
             met = [[slowdown > 0 and busy(collective, date) for date in dates] for dates, _, _ in timed]
             if met == slowed:
@@ -40,11 +66,15 @@ def run(point):
         moving += collective
         channels.ends += [end for _, end in collective]
         free = max(channels.ends[-1:], default=0.0)
-        for worker, dates, mine, waits, (_, _, computed) in zip(workers, starts, steps, blocked, timed):
+        for worker, dates, mine, waits, still, (_, reached, computed) in zip(workers, starts, steps, blocked, own, timed):
             ready = max(computed, free)
             waits.append((computed, ready))
-            dates.append(worker.advance(ready, worker.slow * update))
-            mine.append(Step(dates[-2], dates[-1], len(messages), sum(size for _, size in messages), [0] if messages else []))
+            if last:
+                still += [(reached[index] - seconds, reached[index]) for index, seconds in enumerate(encoding)]
+                still.append((ready, ready + decoding))
+                ready += decoding
+            dates.append(worker.advance(ready, worker.slow * update * last))
+            mine.append(Step(dates[-2], dates[-1], len(now_sent), sum(size for _, size in now_sent), [0] if now_sent else []))
         if covered(starts, starts, warmup, measured):
-            return Run(warmup, measured, forward + backward + update, 1, steps, starts, blocked, moving,
-                       [[] for _ in workers], [moving for _ in workers])
+            return Run(warmup, measured, forward + backward + update / cycle, 1, steps, starts, blocked, moving,
+                       own, [moving for _ in workers])

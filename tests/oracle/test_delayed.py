@@ -4,7 +4,7 @@ import random
 import unittest
 
 import oracle
-from comparing import Comparison, cluster, disturbances, fit, scenario, trace
+from comparing import Comparison, cluster, compressing, disturbances, fit, scenario, trace
 
 
 def dts(rng, delay, period, **changes):
@@ -25,8 +25,15 @@ def schedules(rng):
     return result + [{"name": "sasgd", "interval": rng.randint(1, 4)}, {"name": "local-sgd", "interval": rng.randint(1, 4)}]
 
 
+def compressed(rng):
+    """By name, or an object."""
+    result = [{"name": "dts", "delay": delay, "period": period, "overhead_s": rng.choice([0, 1e-3]),
+               "in_flight": rng.choice(["serial", "pipelined"])} for delay, period in [(0, 1), (1, 1), (3, 1), (0, 2), (2, 3), (4, 2)]]
+    return compressing(rng, result + [{"name": name, "interval": rng.randint(1, 4)} for name in ("sasgd", "local-sgd") * 2])
+
+
 class Delayed(Comparison):
-    def draw(self, seed, clusters, workers, *options, **changes):
+    def draw(self, seed, clusters, workers, *options, schedules=schedules, **changes):
         rng = random.Random(seed)
         sweep = {"/cluster": clusters(rng), "/schedule": schedules(rng), "/workers": disturbances(rng, workers)}
         self.compare(scenario(rng, sweep=sweep, **changes), [trace(rng)], *options)
@@ -53,8 +60,15 @@ class Delayed(Comparison):
     def test_jittered_latency(self):
         self.draw(40, lambda rng: [cluster(rng, 4, latency_cv=rng.uniform(0.1, 1)) for _ in range(2)], 4)
 
+    def test_compression(self):
+        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (5, 1), (3, 2), (8, 1)], 60):
+            self.draw(seed, lambda rng: [cluster(rng, nodes, gpus), cluster(rng, nodes, gpus, **rng.choice([{"fit": fit(rng)},
+                                                                                                    {"latency_cv": 0.3}]))],
+                      nodes * gpus, schedules=compressed, all_reduce=list(oracle.TERMS)[seed % 5])
+
     def test_one_by_one(self):
         self.draw(50, lambda rng: [cluster(rng, 5), cluster(rng, 3, 2)], 5, "--no-symmetry")
+        self.draw(51, lambda rng: [cluster(rng, 5)], 5, "--no-symmetry", schedules=compressed)
 
 
 if __name__ == "__main__":

@@ -8,19 +8,12 @@ import unittest
 import collectives
 import moving
 import oracle
-from comparing import cluster, fit, scenario, slow, trace
+from comparing import accumulating, cluster, fit, node_windows, scenario, slow, trace
 from movement import Engine, Path, fair_rates
-from moving import alone, window_rate
+from network import alone
 from oracle import quantity
 from test_messages import ALGORITHMS, MOVING, Moving
-from test_regions import world
-
-
-def windows(rng, description):
-    """Some of them bind, some do not."""
-    for entry in description["wan"]:
-        entry["tcp_window"] = round(quantity(entry["rtt"]) * quantity(entry["bandwidth"]) * rng.uniform(0.2, 1.5))
-    return description
+from test_regions import uneven, windows, world
 
 
 def profiles(rng, description, order=list):
@@ -104,13 +97,32 @@ class Flows(Moving):
         for seed in range(25, 30):
             self.regions(seed, lambda rng: [windows(rng, world(rng, 4, 2))], workers=False, schedules=("sync-easgd",))
             point = next(oracle.points(self.folder / "scenario.json"))
-            description = point["cluster"] | {"wan": [entry | {"bandwidth": min(quantity(entry["bandwidth"]), window_rate(entry))}
-                                                      for entry in point["cluster"]["wan"]]}
-            size, gamma = collectives.model_bytes(point), description.get("reduce_s_per_B", 0.0)
+            description, size = point["cluster"], collectives.model_bytes(point)
+            gamma = description.get("reduce_s_per_B", 0.0)
             for written in json.loads((self.folder / "out" / "results.json").read_text())["points"]:
                 found = [int(name.removeprefix("region")) for name in written["region_order"]]
                 self.close(*(collectives.ring_all_reduce(collectives.hops(description, order), size, gamma)
                              for order in (found, collectives.best_order(description, size))))
+
+    def test_windows_of_nodes(self):
+        for seed, (regions, nodes, change) in enumerate([(2, 3, windows), (3, 2, lambda rng, description: description)], 150):
+            self.regions(seed, lambda rng: [node_windows(rng, change(rng, world(rng, regions, nodes))) | {
+                "placement": "linear", "nics": nics} for nics in (1, 2)])
+
+    def test_uneven_links(self):
+        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2), (4, 2)], 160):
+            self.regions(seed, lambda rng: [uneven(rng, world(rng, regions, nodes)) | {"placement": "linear"}])
+            self.regions(seed, lambda rng: [uneven(rng, windows(rng, world(rng, regions, nodes)))], workers=False)
+
+    def test_uneven_links_change(self):
+        for seed, (regions, nodes) in enumerate([(2, 2), (3, 2)], 170):
+            self.regions(seed, lambda rng: [uneven(rng, profiles(rng, world(rng, regions, nodes))) | {"placement": "linear"}])
+
+    def test_steps_that_only_add_up(self):
+        rng = random.Random(180)
+        schedules = accumulating(rng, [{"name": name} for name in oracle.SCHEDULES])
+        self.draw(rng, [world(rng, 3, 2)], shared=True, fidelities=["flow"], all_reduce="halving-doubling",
+                  sweep={"/schedule": schedules, "/workers": [{}, {"slow": slow(rng, 3)}]})
 
     def test_no_flow_meets_another(self):
         """One node per region: per message is as exact."""

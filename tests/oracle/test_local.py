@@ -1,10 +1,13 @@
-"""lasgd and sgp: do locally asynchronous workers step, post, wait and mix as specified?"""
+"""lasgd, sgp and d-psgd: do locally asynchronous workers step, post, wait and mix as specified?"""
 
 import random
 import unittest
 
 import oracle
-from comparing import Comparison, cluster, disturbances, fit, scenario, trace
+from comparing import Comparison, cluster, compressing, disturbances, fit, node_windows, scenario, trace
+
+
+FORMS = [{}, {"within_node": "overlapped"}, {"within_node": "blocking"}]
 
 
 class Local(Comparison):
@@ -27,8 +30,21 @@ class Local(Comparison):
     def test_several_gpus(self):
         for seed, (nodes, gpus) in enumerate([(2, 2), (1, 3), (3, 2)], 10):
             self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus), self.slow_links(rng, nodes, gpus, fit=fit(rng))],
-                      lambda rng: [{"name": "lasgd", "tau_max": tau, "worker": worker} for tau in (1, 4) for worker in ("node", "gpu")],
+                      lambda rng: [{"name": "lasgd", "tau_max": tau, **form} for tau in (1, 4) for form in (*FORMS, {"worker": "gpu"})],
                       nodes * gpus)
+
+    def test_buckets(self):
+        """Several of them, which may last longer than backward."""
+        for seed, (nodes, gpus) in enumerate([(1, 2), (2, 2), (2, 4)], 15):
+            rng = random.Random(seed)
+            one = trace(rng)
+            for gradient in one["gradients"]:
+                gradient["bytes"] *= rng.choice([1, 10, 30])
+            inside = {"bandwidth": f"{rng.uniform(2, 20):.3f}GBps", "latency": rng.uniform(1e-6, 1e-4)}
+            sweep = {"/cluster": [self.slow_links(rng, nodes, gpus) | {"intra_node": inside}], "/schedule": [
+                schedule | form for schedule in ({"name": "lasgd", "tau_max": 2}, {"name": "sgp"}, {"name": "d-psgd"}) for form in FORMS],
+                "/workers": disturbances(rng, nodes * gpus, slowdown=False)}
+            self.compare(scenario(rng, sweep=sweep), [one])
 
     def test_participants(self):
         """Every rank at a pace of its own: which ranks a collective takes must not hang on a rounding."""
@@ -43,15 +59,47 @@ class Local(Comparison):
         self.draw(30, lambda rng: [self.slow_links(rng, 4, latency_cv=rng.uniform(0.1, 1)) for _ in range(2)],
                   lambda rng: [{"name": "lasgd", "tau_max": tau, "participants": share} for tau, share in ((2, 1), (9, 0.5))], 4)
 
+    def test_compression(self):
+        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (3, 2), (8, 1)], 100):
+            self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus), self.slow_links(rng, nodes, gpus, **rng.choice(
+                [{"fit": fit(rng)}, {"latency_cv": 0.3}]))], lambda rng: compressing(rng, [
+                    {"name": "lasgd", "tau_max": tau, **form} for tau in (1, 3, 40) for form in ({}, {}, {"worker": "gpu"})]),
+                nodes * gpus, all_reduce=list(oracle.TERMS)[seed % 5])
+
     def test_push_sum(self):
         for seed in range(40, 48):
             nodes = (1 + seed % 9) if seed < 47 else 16
             self.draw(seed, lambda rng: [self.slow_links(rng, nodes) for _ in range(2)] + [self.slow_links(rng, nodes, 2)],
-                      lambda rng: [{"name": "sgp"}], nodes, slowdown=False)
+                      lambda rng: [{"name": "sgp"} | form for form in FORMS[1:]], nodes, slowdown=False)
+
+    def test_push_sum_as_flows(self):
+        """Of unequal workers two may send to one at a time."""
+        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (6, 1), (3, 2)], 60):
+            self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus) for _ in range(2)], lambda rng: [{"name": "sgp"}], nodes * gpus,
+                      slowdown=False, fidelity="flow")
+
+    def test_neighbours(self):
+        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (3, 1), (4, 1), (7, 1), (16, 1), (2, 2), (3, 2), (1, 2)], 70):
+            self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus) for _ in range(2)],
+                      lambda rng: [{"name": "d-psgd"} | form for form in FORMS[1:]], nodes * gpus, slowdown=False)
+
+    def test_neighbours_as_flows(self):
+        """Both may send to one at a time."""
+        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (6, 1), (3, 2)], 80):
+            self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus) for _ in range(2)], lambda rng: [{"name": "d-psgd"}],
+                      nodes * gpus, slowdown=False, fidelity="flow")
+
+    def test_windows(self):
+        for seed, (nodes, gpus) in enumerate([(3, 1), (3, 2)], 90):
+            for fidelity in ("alpha-beta", "per-message", "flow"):
+                self.draw(seed, lambda rng: [node_windows(rng, self.slow_links(rng, nodes, gpus, nics=nics)) for nics in (1, 2)],
+                          lambda rng: [{"name": "sgp"}, {"name": "d-psgd"}], nodes * gpus, slowdown=False, fidelity=fidelity)
+        self.draw(95, lambda rng: [node_windows(rng, self.slow_links(rng, 3, 2))], lambda rng: [
+            {"name": "lasgd", "tau_max": tau, **form} for tau in (1, 4) for form in ({}, {"worker": "gpu"})], 6)
 
     def test_one_by_one(self):
         self.draw(50, lambda rng: [self.slow_links(rng, 4), self.slow_links(rng, 2, 2)],
-                  lambda rng: [{"name": "sgp"}, {"name": "lasgd", "tau_max": 3}], 4, "--no-symmetry", slowdown=False)
+                  lambda rng: [{"name": "sgp"}, {"name": "d-psgd"}, {"name": "lasgd", "tau_max": 3}], 4, "--no-symmetry", slowdown=False)
 
 
 if __name__ == "__main__":

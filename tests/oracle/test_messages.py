@@ -9,8 +9,8 @@ import unittest
 import moving
 import oracle
 import plans
-from comparing import cluster, disturbances, scenario, slow, trace
-from moving import alone
+from comparing import accumulating, cluster, compressing, disturbances, node_windows, scenario, slow, trace
+from network import alone
 from support import Case
 
 SIZES = [2, 3, 4, 7, 8, 16, 33]
@@ -176,6 +176,19 @@ class Messages(Moving):
             self.draw(rng, [cluster(rng, nodes)], layers=5, all_reduce=ALGORITHMS[seed % 4],
                       sweep={"/schedule": names, "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
+    def test_steps_that_only_add_up(self):
+        for seed, nodes in enumerate([2, 3, 5], 30):
+            rng = random.Random(seed)
+            names = accumulating(rng, [{"name": name} for name in oracle.SCHEDULES])
+            self.draw(rng, [cluster(rng, nodes)], all_reduce=ALGORITHMS[seed % 4],
+                      sweep={"/schedule": names, "/workers": rng.sample(disturbances(rng, nodes, slowdown=False), 2)})
+
+    def test_windows(self):
+        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (3, 2)], 40):
+            rng = random.Random(seed)
+            self.draw(rng, [node_windows(rng, cluster(rng, nodes, gpus, nics=nics)) for nics in (1, 2)], schedule={"name": "wfbp"},
+                      sweep={"/all_reduce": ALGORITHMS, "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
+
     def test_chunks(self):
         for seed, nodes in enumerate([2, 3, 4, 7, 8, 16], 50):
             rng = random.Random(seed)
@@ -190,6 +203,14 @@ class Messages(Moving):
                          for delay, period in ((0, 1), (1, 1), (2, 1), (2, 2))]
             self.draw(rng, [cluster(rng, nodes)], sweep={"/schedule": schedules, "/all_reduce": ["ring", "halving-doubling"],
                                                          "/workers": [{}, {"slow": slow(rng, nodes)}]})
+
+    def test_compression(self):
+        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (8, 1), (3, 2)], 80):
+            rng = random.Random(seed)
+            names = [{"name": name} for name in oracle.SCHEDULES] + accumulating(rng, [{"name": "wfbp"}, {"name": "sync-easgd"}]) + [
+                {"name": "dts", "delay": delay, "period": period, "in_flight": "serial"} for delay, period in ((0, 1), (1, 1), (2, 2))]
+            self.draw(rng, [cluster(rng, nodes, gpus)], all_reduce=ALGORITHMS[seed % 4],
+                      sweep={"/schedule": compressing(rng, names), "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
 
     def test_double_binary_tree(self):
         """No rank can have received everything before its share of the least bytes has come."""

@@ -4,10 +4,10 @@ import random
 import unittest
 
 from comparing import cluster, disturbances, slow, trace
-from moving import alone
-from test_flows import profiles, windows
+from network import alone
+from test_flows import profiles
 from test_messages import ALGORITHMS, ALPHA, BETA, GAMMA, SIZE, Moving, star
-from test_regions import world
+from test_regions import windows, world
 
 INNER_ALPHA, INNER_BETA = 2e-5, 1e-10
 

@@ -14,7 +14,7 @@ import plans
 import test_messages
 import trials
 from comparing import Comparison, cluster, disturbances, fit, scenario, slow, trace
-from moving import Network, alone
+from network import Network, alone
 from support import ROOT
 from test_messages import ALGORITHMS, MOVING, SIZE, star
 from test_multi_gpu import gpus, two_level

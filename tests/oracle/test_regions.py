@@ -6,7 +6,8 @@ import random
 import unittest
 
 import collectives
-from comparing import Comparison, cluster, disturbances, scenario, trace
+from comparing import Comparison, cluster, compressing, disturbances, node_windows, scenario, trace
+from oracle import quantity
 
 # Between AWS regions: round-trip time in ms, bandwidth in Mbit/s. A published measurement.
 AWS = {("oregon", "ohio"): (49, 1100), ("oregon", "tokyo"): (96, 523), ("oregon", "london"): (136, 420),
@@ -31,6 +32,23 @@ def world(rng, regions, nodes, gpus=1):
     wan = [{"between": rng.sample(pair, 2), "rtt": f"{rng.uniform(1, 12):.4f}ms", "bandwidth": f"{rng.uniform(0.5, 5):.4f}Gbps"}
            for pair in itertools.combinations(names, 2)]
     return cluster(rng, sum(sizes), gpus, regions=[{"name": name, "nodes": size} for name, size in zip(names, sizes)], wan=wan)
+
+
+def windows(rng, description):
+    """Some of them bind, some do not."""
+    for entry in description["wan"]:
+        entry["tcp_window"] = round(quantity(entry["rtt"]) * quantity(entry["bandwidth"]) * rng.uniform(0.2, 1.5))
+    return description
+
+
+def uneven(rng, description):
+    """Each link between regions has less bandwidth in one direction."""
+    for entry in description["wan"]:
+        for part in (entry, *entry.get("bandwidth_profile", [])):
+            ways = [quantity(part["bandwidth"]) * share for share in (1, rng.uniform(0.2, 0.9))]
+            if part is entry or rng.random() < 0.7:
+                part["bandwidth"] = dict(zip(("up", "down"), rng.sample(ways, 2)))
+    return description
 
 
 def schedules(rng):
@@ -88,6 +106,34 @@ class Regions(Comparison):
             clusters = [world(rng, regions, nodes, gpus), world(rng, regions, nodes, gpus) | {"latency_cv": 0.3}]
             workers = disturbances(rng, regions)
             sweep = {"/cluster": clusters, "/schedule": schedules(rng), "/workers": [workers[0], rng.choice(workers[1:])]}
+            self.compare(scenario(rng, sweep=sweep), [trace(rng)])
+
+    def test_uneven_links(self):
+        """The order is that of the ring's direction."""
+        for seed, (regions, nodes, gpus) in enumerate([(2, 2, 1), (3, 2, 1), (4, 1, 1), (5, 1, 1), (3, 1, 2)], 10):
+            rng = random.Random(seed)
+            sweep = {"/cluster": [uneven(rng, world(rng, regions, nodes, gpus)) for _ in range(3)], "/schedule": schedules(rng)}
+            self.compare(scenario(rng, sweep=sweep), [trace(rng)])
+            for written in json.loads((self.folder / "out" / "results.json").read_text())["points"]:
+                description, size = written["sweep"]["/cluster"], sum(one["bytes"] for one in json.loads(
+                    (self.folder / "trace0.json").read_text())["gradients"])
+                names = [region["name"] for region in description["regions"]]
+                self.assertEqual([names.index(name) for name in written["region_order"]],
+                                 list(collectives.best_order(description, size)))
+
+    def test_compression(self):
+        for seed, (regions, nodes, gpus) in enumerate([(3, 2, 1), (2, 2, 2)], 30):
+            rng = random.Random(seed)
+            drawn = [schedule for schedule in schedules(rng) if schedule["name"] != "lasgd"]
+            sweep = {"/cluster": [world(rng, regions, nodes, gpus) for _ in range(3)], "/schedule": compressing(rng, drawn)}
+            self.compare(scenario(rng, sweep=sweep), [trace(rng)])
+
+    def test_windows(self):
+        """Of every link."""
+        for seed, (regions, nodes, gpus) in enumerate([(2, 3, 1), (3, 2, 2)], 20):
+            rng = random.Random(seed)
+            sweep = {"/cluster": [windows(rng, node_windows(rng, world(rng, regions, nodes, gpus))) for _ in range(3)],
+                     "/schedule": schedules(rng)}
             self.compare(scenario(rng, sweep=sweep), [trace(rng)])
 
 

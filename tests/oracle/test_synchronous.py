@@ -4,7 +4,7 @@ import random
 import unittest
 
 import oracle
-from comparing import Comparison, cluster, disturbances, fit, scenario, trace
+from comparing import Comparison, accumulating, cluster, compressing, disturbances, fit, node_windows, scenario, trace
 
 SCHEDULES = [{"name": name} for name in oracle.SCHEDULES] + [{"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}]
 
@@ -40,8 +40,34 @@ class Synchronous(Comparison):
             self.draw(seed, lambda rng: [cluster(rng, 5, 2)], 3, schedules=SCHEDULES[3:4],
                       all_reduce={"name": "two-level", "between": name})
 
+    def test_steps_that_only_add_up(self):
+        for seed, nodes in enumerate([2, 3, 6], 60):
+            self.draw(seed, lambda rng: [cluster(rng, nodes), cluster(rng, nodes, 2, latency_cv=0.3)], nodes,
+                      schedules=accumulating(random.Random(seed), SCHEDULES), channels=1 + seed % 2)
+
+    def test_one_worker_that_adds_up(self):
+        self.draw(65, lambda rng: [cluster(rng, 1)], 1, schedules=[{"name": "wfbp", "accumulate": count} for count in (2, 3)])
+
+    def test_windows(self):
+        for seed, (nodes, gpus) in enumerate([(3, 1), (2, 3)], 70):
+            self.draw(seed, lambda rng: [node_windows(rng, cluster(rng, nodes, gpus, nics=nics)) for nics in (1, 2)], nodes * gpus,
+                      schedules=SCHEDULES[3:5], all_reduce=list(oracle.TERMS)[seed % 5])
+
+    def test_compression(self):
+        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (3, 2), (8, 1)], 80):
+            rng = random.Random(f"ways {seed}")
+            schedules = compressing(rng, SCHEDULES + SCHEDULES[:5] + accumulating(rng, SCHEDULES[1:4]))
+            self.draw(seed, lambda rng: [cluster(rng, nodes, gpus), cluster(rng, nodes, gpus, **rng.choice([{"fit": fit(rng)},
+                                                                                                    {"latency_cv": 0.3}]))],
+                      nodes * gpus, schedules=schedules, all_reduce=list(oracle.TERMS)[seed % 5], channels=1 + seed % 2)
+
+    def test_compression_one_by_one(self):
+        self.draw(90, lambda rng: [cluster(rng, 4)], 4, "--no-symmetry", schedules=compressing(random.Random(90), SCHEDULES[:4]))
+        self.draw(91, lambda rng: [cluster(rng, 1)], 1, schedules=compressing(random.Random(91), SCHEDULES[:2]))
+
     def test_one_by_one(self):
         self.draw(50, lambda rng: [cluster(rng, 4, 2), cluster(rng, 7)], 7, "--no-symmetry")
+        self.draw(51, lambda rng: [cluster(rng, 3)], 3, "--no-symmetry", schedules=accumulating(random.Random(51), SCHEDULES[:2]))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ import itertools
 import collectives
 import window
 from compute import chunks
-from moving import Job, Network, report
+from moving import Job, report
+from network import Network
 from oracle import profile
 
 

@@ -34,7 +34,7 @@ class BadScenario(Case):
             (scenario(schedule=["wfbp"]), '/schedule: expected an object, got ["wfbp"]'),
             (scenario(schedule={}), '/schedule: the required key "name" is missing'),
             (scenario(schedule={"name": "wbfp"}), f'/schedule/name: expected one of {SCHEDULES}, got "wbfp"; did you mean "wfbp"?'),
-            (scenario(schedule={"name": "wfbp", "delay": 3}), '/schedule/delay: unknown key "delay"; known here: name'),
+            (scenario(schedule={"name": "wfbp", "delay": 3}), '/schedule/delay: unknown key "delay"; known here: name, accumulate, compression'),
             (scenario(schedule={"name": "dts", "delay": 9999, "period": 10000}),
              "/schedule: its pattern repeats every 99990000 steps, of which warm-up and measured ones are multiples: 99990000 steps are over 10000000; "
              "use numbers with a smaller common multiple"),
@@ -67,6 +67,10 @@ class BadScenario(Case):
              "/workers/slow/99999999999999999999: there is no such place (in point 0: /workers/slow/99999999999999999999=1)"),
             (scenario(seed=-1), "/seed: expected an integer >= 0, got -1"),
             (scenario(seed="1"), '/seed: expected an integer >= 0, got "1"'),
+            (scenario(samples=0), "/samples: expected an integer >= 1, got 0"),
+            (scenario(samples=1.5), "/samples: expected an integer >= 1, got 1.5"),
+            (scenario(samples=10, epochs=0), "/epochs: expected a number > 0, got 0"),
+            (scenario(epochs=90), '/epochs: how long an epoch is follows from "samples", which is missing; add it'),
             (scenario(workers={"jitter": {"cv": 0.1}}), '/workers/jitter: the required key "distribution" is missing'),
             (scenario(workers={"jitter": {"distribution": "log-normal", "cv": 0.1}}),
              '/workers/jitter/distribution: expected one of lognormal, uniform, empirical, got "log-normal"; did you mean "lognormal"?'),
@@ -86,7 +90,7 @@ class BadScenario(Case):
             (scenario(sweep={"/a~2": [4]}), '/sweep/~1a~02: "/a~2" is not a JSON pointer: after ~ comes 0 or 1'),
             (scenario(sweep={"/sweep/x": [4]}), "/sweep/~1sweep~1x: this key cannot be swept"),
             (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, name, trace, cluster, granularity, fidelity, all_reduce, schedule, channels, workers, '
-             "iterations, seed, sweep (in point 0: /nowhere=4)"),
+             "iterations, samples, epochs, seed, sweep (in point 0: /nowhere=4)"),
             (scenario(sweep={"/schedule/nmae": ["wfbp"]}), '/schedule/nmae: unknown key "nmae"; did you mean "name"? (in point 0: /schedule/nmae="wfbp")'),
             (scenario(sweep={"/name/x": [1]}), '/name: cannot set /name/x of "test": there is no such place (in point 0: /name/x=1)'),
             (scenario(sweep={"/cluster/nodes": [4, 0]}), "/cluster/nodes: expected an integer >= 1, got 0 (in point 1: /cluster/nodes=0)"),
@@ -123,6 +127,8 @@ class BadScenario(Case):
                 bad = [(-1, "a number"), (1e30, "a number"), ("1s", "a number")]
             elif values in ("bytes", "seconds per byte"):
                 bad = [(-1, ""), (1e30, ""), ({}, "")]
+            elif values == "a way to compress gradients":
+                bad = [("top_k", "one of"), (0, "")]
             elif values == "a way to group gradients":
                 bad = [("wfpb", "one of"), (3, "")]
             else:
@@ -207,8 +213,23 @@ class BadSchedule(Case):
             ({"name": "ps-sgd", "grouping": {"name": "wfbp", "bucket": 1}}, '/schedule/grouping/bucket: unknown key "bucket"; known here: name'),
             ({"name": "downpour", "interval": 0}, '/schedule/interval: expected an integer >= 1, got 0'),
             ({"name": "eamsgd"}, '/schedule: the required key "interval" is missing'),
-            ({"name": "sgp", "peers": 2}, '/schedule/peers: unknown key "peers"; known here: name'),
-            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, ps-sgd, asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, got "ssgd"; did you mean "s-sgd"?'),
+            ({"name": "wfbp", "compression": "topk"}, '/schedule/compression: expected one of none, fp16, sign, terngrad, qsgd, top-k, gtop-k, random-k, got "topk"; did you mean "top-k"?'),
+            ({"name": "wfbp", "compression": {"name": "top-k", "ratio": 0}}, '/schedule/compression/ratio: expected a number > 0, got 0'),
+            ({"name": "wfbp", "compression": {"name": "fp16", "ratio": 0.1}}, '/schedule/compression/ratio: unknown key "ratio"; known here: name, encode_s_per_B, decode_s_per_B'),
+            ({"name": "wfbp", "compression": {"name": "qsgd", "bits": 17}}, '/schedule/compression/bits: expected an integer <= 16, got 17'),
+            ({"name": "wfbp", "compression": {"name": "qsgd", "bucket": 0}}, '/schedule/compression/bucket: expected an integer >= 1, got 0'),
+            ({"name": "sasgd", "interval": 2, "compression": {"name": "sign", "encode_s_per_B": -1}}, '/schedule/compression/encode_s_per_B: expected a number >= 0, got -1'),
+            ({"name": "dts", "delay": 1, "compression": {"name": "top-k", "index_bytes": -1}}, '/schedule/compression/index_bytes: expected a number >= 0, got -1'),
+            ({"name": "wfbp", "accumulate": 0}, '/schedule/accumulate: expected an integer >= 1, got 0'),
+            ({"name": "ps-sgd", "accumulate": 2}, '/schedule/accumulate: unknown key "accumulate"; known here: name, servers, colocated, server_s_per_B, duplex, within_node, grouping'),
+            ({"name": "sgp", "peers": 2}, '/schedule/peers: unknown key "peers"; known here: name, within_node'),
+            ({"name": "sgp", "within_node": "serial"}, '/schedule/within_node: expected one of overlapped, blocking, got "serial"'),
+            ({"name": "asgd", "within_node": "overlapped"}, '/schedule/within_node: expected one of pipelined, serial, got "overlapped"'),
+            ({"name": "asgd", "servers": {"count": 2}}, '/schedule/servers: the required key "region" is missing'),
+            ({"name": "asgd", "servers": {"count": 0, "region": "a"}}, '/schedule/servers/count: expected an integer >= 1, got 0'),
+            ({"name": "asgd", "servers": {"count": 2, "region": "a", "zone": 1}}, '/schedule/servers/zone: unknown key "zone"; known here: count, region'),
+            ({"name": "asgd", "servers": {"count": 2, "region": "a"}}, '/schedule/servers: the cluster has no regions; give the number of servers only, such as "servers": 4'),
+            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, got "ssgd"; did you mean "s-sgd"?'),
         ]
         for schedule, message in table:
             with self.subTest(message):
@@ -221,8 +242,6 @@ class BadSchedule(Case):
         changing = json.loads(json.dumps(regions))
         changing["wan"][0]["bandwidth_profile"] = [{"at_s": 1, "bandwidth": "1Mbps"}]
         fast = cluster(reduce_s_per_B=1e-6, fit={"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"})
-        single = "sends messages between single nodes, and on regions only all-reduces are simulated; use a cluster with one \"link\", or a " \
-                 "schedule of all-reduces such as dts"
         table = [
             (regions, {"all_reduce": "binary-tree", "fidelity": "alpha-beta"},
              '/all_reduce: on regions alpha-beta fidelity knows a ring only; use "ring" instead of "binary-tree", or "per-message"'),
@@ -237,8 +256,12 @@ class BadSchedule(Case):
             (cluster(topology="torus"), {"schedule": {"name": "asgd", "colocated": True}, "fidelity": "per-message"},
              '/fidelity: messages to parameter servers share links, which per-message knows on a star only; use "flow" or "auto"'),
             (changing, {"fidelity": "per-message"}, '/fidelity: a link\'s "bandwidth_profile" needs flows; use "flow" or "auto"'),
-            (regions, {"schedule": {"name": "asgd"}}, f'/schedule: "asgd" {single}'),
-            (regions, {"schedule": {"name": "sgp"}}, f'/schedule: "sgp" {single}'),
+            (regions, {"schedule": {"name": "asgd", "servers": {"count": 2, "region": "c"}}},
+             '/schedule/servers/region: "c" is not one of the regions a, b'),
+            (regions, {"schedule": {"name": "asgd", "servers": {"count": 3, "region": "a"}, "colocated": True}},
+             '/schedule/servers/count: 3 servers on the 2 nodes of the region a; use at most as many, or leave out "colocated"'),
+            (regions, {"schedule": {"name": "asgd", "servers": 5}},
+             "/schedule/servers: 5 servers for 4 nodes: a client's own link already limits it with 4; use at most as many as nodes"),
             (cluster(), {"all_reduce": {"name": "two-level", "between": "two-level"}},
              '/all_reduce/between: expected the algorithm among the nodes, such as "ring", got "two-level"'),
             (cluster(), {"all_reduce": {"name": "two-level", "between": "rign"}},
@@ -313,9 +336,9 @@ class BadCluster(Case):
             (cluster(link={"bandwidth": 1, "latency": -1}), f"/link/latency: {LATENCY}, got -1"),
             (cluster(link={"bandwidth": 1, "latency": "2 days"}), f'/link/latency: {LATENCY}, got "2 days"'),
             (cluster(link={"bandwidth": 1, "latency": "90000s"}), f'/link/latency: {LATENCY}, got "90000s"'),
-            (cluster(link=link | {"mtu": 1500}), '/link/mtu: unknown key "mtu"; known here: bandwidth, latency'),
+            (cluster(link=link | {"mtu": 1500}), '/link/mtu: unknown key "mtu"; known here: bandwidth, latency, tcp_window'),
             (cluster(reduce_s_per_B=-1), "/reduce_s_per_B: expected a number >= 0, got -1"),
-            (cluster(topology="stars"), '/topology: expected one of star, fat-tree, torus, dragonfly, got "stars"; did you mean "star"?'),
+            (cluster(topology="stars"), '/topology: expected one of star, fat-tree, tree, torus, dragonfly, got "stars"; did you mean "star"?'),
             (cluster(topology={"name": "star", "k": 4}), '/topology/k: unknown key "k"; known here: name'),
             (cluster(nodes=20, topology={"name": "torus", "dimensions": [4, 4]}),
              '/topology: a torus of this size has places for 16 nodes, the cluster has 20; use "dimensions": [4, 5]'),
@@ -330,6 +353,10 @@ class BadCluster(Case):
             (cluster(topology={"name": "fat-tree", "k": 6, "oversubscription": 2}),
              '/topology/k: a leaf switch of 6 ports has 3 nodes, which is no multiple of "oversubscription" 2; use "k": 8'),
             (cluster(topology={"name": "fat-tree", "oversubscription": 0}), "/topology/oversubscription: expected an integer >= 1, got 0"),
+            (cluster(topology={"name": "tree", "arity": 1}), "/topology/arity: expected an integer >= 2, got 1"),
+            (cluster(topology={"name": "tree", "levels": 0}), "/topology/levels: expected an integer >= 1, got 0"),
+            (cluster(nodes=20, topology={"name": "tree", "levels": 4}), '/topology: a tree of this size has places for 16 nodes, the cluster has 20; use "levels": 5'),
+            (cluster(topology={"name": "tree", "arity": 1000, "levels": 3}), "/topology/levels: a tree of 3 levels of 1000 has over 1048576 places, which is the most; use fewer"),
             (cluster(topology={"name": "fat-tree", "kk": 4}), '/topology/kk: unknown key "kk"; did you mean "k"?'),
             (cluster(topology="dragonfly"), '/topology: a dragonfly needs its sizes; for instance {"name": "dragonfly", "groups": 3, "chassis": 4, '
                                             '"routers": 4, "nodes": 2}'),
@@ -349,6 +376,10 @@ class BadCluster(Case):
             (cluster(placement="by-region"), '/placement: the cluster has no regions to place nodes by; use "linear" or "random"'),
             (cluster(regions=two, wan=[wan[0] | {"tcp_window": 0}]), '/wan/0/tcp_window: expected a whole number of bytes from 1 to 1e15 or a string such as '
                                                                      '"25MB" or "1MiB", got 0'),
+            (cluster(regions=two, wan=[wan[0] | {"bandwidth": {"up": 1}}]), '/wan/0/bandwidth: the required key "down" is missing'),
+            (cluster(regions=two, wan=[wan[0] | {"bandwidth": {"up": 1, "down": 0}}]), f"/wan/0/bandwidth/down: {BANDWIDTH}, got 0"),
+            (cluster(regions=two, wan=[wan[0] | {"bandwidth": {"up": 1, "down": 1, "both": 1}}]), '/wan/0/bandwidth/both: unknown key "both"; known here: up, down'),
+            (cluster(link={"bandwidth": 1, "latency": 0, "tcp_window": -1}), '/link/tcp_window: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got -1'),
             (cluster(regions=two, wan=[wan[0] | {"bandwidth_profile": []}]), "/wan/0/bandwidth_profile: expected a list that is not empty, got []"),
             (cluster(regions=two, wan=[wan[0] | {"bandwidth_profile": [{"at_s": 1, "bandwidth": 0}]}]),
              f"/wan/0/bandwidth_profile/0/bandwidth: {BANDWIDTH}, got 0"),

@@ -97,7 +97,7 @@ std::string compare(const std::string& cluster_json, unsigned seed) {
   const Cluster cluster = read_cluster(document);
   std::vector<std::size_t> regions(cluster.regions ? cluster.regions->list.size() : 0);
   std::iota(regions.begin(), regions.end(), 0U);
-  Network network(cluster, cluster.gpus_per_node, 0, regions);
+  Network network(cluster, cluster.gpus_per_node, {}, regions);
   std::mt19937 random(seed);
   const auto draw = [&](int from, int to) { return std::uniform_int_distribution<>(from, to)(random); };
   std::vector<Draw> draws;

@@ -74,6 +74,15 @@ std::string compare_fat_tree(int k, int oversubscription) {
   });
 }
 
+std::string compare_tree(unsigned arity, unsigned levels) {
+  const std::string json = fmt::format(R"({{"name": "tree", "arity": {}, "levels": {}}})", arity, levels);
+  return compare_routes(json.c_str(), [&](const s4u::ClusterCallbacks& hosts) {
+    const std::vector<unsigned> below(levels, arity);
+    const std::vector<unsigned> one(levels, 1);
+    s4u::create_fatTree_zone("zone", nullptr, {levels, below, one, one}, hosts, 1e9, 0.0, split)->seal();
+  });
+}
+
 std::string compare_torus(const std::vector<unsigned long>& dimensions) {
   const std::string json = fmt::format(R"({{"name": "torus", "dimensions": [{}]}})", fmt::join(dimensions, ", "));
   return compare_routes(json.c_str(), [&](const s4u::ClusterCallbacks& hosts) {
@@ -112,6 +121,14 @@ TEST_SUITE("Are ways what SimGrid's zones say?") {
     CHECK(compare_fat_tree(8, 1) == "");
     CHECK(compare_fat_tree(8, 2) == "");
     CHECK(compare_fat_tree(8, 4) == "");
+  }
+
+  TEST_CASE("every route of small trees, as fat-trees with one uplink") {
+    CHECK(compare_tree(2, 1) == "");
+    CHECK(compare_tree(2, 2) == "");
+    CHECK(compare_tree(2, 5) == "");
+    CHECK(compare_tree(3, 3) == "");
+    CHECK(compare_tree(5, 2) == "");
   }
 
   TEST_CASE("every route of small tori, of odd and even sides") {

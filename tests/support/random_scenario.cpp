@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "scenario/read.hpp"
+#include "schedule/compression.hpp"
 #include "schedule/grouping.hpp"
 
 namespace syncopate::testing {
@@ -32,6 +33,16 @@ const std::string& any(const std::vector<std::string>& names) {
   return names[static_cast<std::size_t>(whole(0, static_cast<int>(names.size()) - 1))];
 }
 
+Json compression() {
+  const Compression& row = compressions()[static_cast<std::size_t>(whole(0, static_cast<int>(compressions().size()) - 1))];
+  if (chance(0.3)) return std::string(row.name);
+  Json json = {{"name", row.name}};
+  if (row.share < 1.0) json["ratio"] = number(0.001, 1.0);
+  if (chance(0.5)) json["encode_s_per_B"] = figure(1e-13, 1e-9);
+  if (chance(0.5)) json["decode_s_per_B"] = figure(1e-13, 1e-9);
+  return json;
+}
+
 /// A value of a parameter as it is declared, of a size that a test can afford.
 Json value(const ParameterInfo& parameter, int nodes) {
   using Kind = ParameterInfo::Kind;
@@ -46,6 +57,7 @@ Json value(const ParameterInfo& parameter, int nodes) {
     case Kind::bytes: return whole(1, 10'000'000);
     case Kind::seconds_per_byte: return number(0.0, 1e-9);
     case Kind::choice: return any(parameter.choices);
+    case Kind::compression: return compression();
     case Kind::grouping: return std::string(groupings()[static_cast<std::size_t>(whole(0, static_cast<int>(groupings().size()) - 1))].name);
   }
   return nullptr;

@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cluster/topologies.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr int most_places = 1 << 20;
+constexpr int most_levels = 20;
+
+/// A tree of switches, each with as many switches, or places, below it and one link to the switch above, as fast as any other.
+class Tree : public Topology {
+ public:
+  Tree(int arity, int levels) : arity_(arity), levels_(levels) {
+    for (int level = 1; level < levels_; ++level) first_leaf_ = first_leaf_ * arity_ + 1;
+  }
+
+  std::string_view name() const override { return "tree"; }
+  int places() const override { return places(arity_, levels_); }
+  std::string advice(int nodes) const override { return fmt::format(R"("levels": {})", smallest_levels(nodes, arity_)); }
+
+  /// Never more than int holds.
+  static int places(int arity, int levels) {
+    long places = 1;
+    for (int level = 0; level < levels && places <= most_places; ++level) places *= arity;
+    return static_cast<int>(std::min<long>(places, most_places + 1));
+  }
+  static int smallest_levels(int nodes, int arity) {
+    int levels = 1;
+    while (places(arity, levels) < nodes) ++levels;
+    return levels;
+  }
+
+  std::vector<InnerLink> route(int from, int to) const override {
+    // The root is switch 0; below it they are numbered level by level.
+    std::vector<InnerLink> ups;
+    std::vector<InnerLink> downs;
+    const auto above = [this](int number) { return (number - 1) / arity_; };
+    for (int here = first_leaf_ + from / arity_, there = first_leaf_ + to / arity_; here != there;
+         here = above(here), there = above(there)) {
+      ups.push_back({here, above(here), true});
+      downs.push_back({there, above(there), false});
+    }
+    ups.insert(ups.end(), downs.rbegin(), downs.rend());
+    return ups;
+  }
+
+ private:
+  int arity_;
+  int levels_;
+  int first_leaf_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<const Topology> read_tree(Object& fields, int nodes) {
+  constexpr int largest_arity = 1024;
+  const auto arity_field = fields.find("arity");
+  const int arity = arity_field ? static_cast<int>(arity_field->integer(2, largest_arity)) : 2;
+  const auto levels_field = fields.find("levels");
+  const int levels = levels_field ? static_cast<int>(levels_field->integer(1, most_levels)) : Tree::smallest_levels(nodes, arity);
+  if (Tree::places(arity, levels) > most_places) {
+    (levels_field ? *levels_field : fields.field())
+        .fail_because(
+            fmt::format("a tree of {} levels of {} has over {} places, which is the most; use fewer", levels, arity, most_places));
+  }
+  return std::make_shared<Tree>(arity, levels);
+}
+
+}  // namespace syncopate

@@ -1,0 +1,116 @@
+#include "schedule/compression.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "base/choice.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr auto all_gather = Operation::all_gather;
+constexpr double bits_of_byte = 8.0;
+
+/// Of a value, with its share of the bucket's scale.
+constexpr double qsgd_bits(double bits, double bucket) { return bits + 32.0 / bucket; }
+
+constexpr std::array table = {
+    Compression{.name = "none"},
+    // P. Micikevicius et al., "Mixed precision training", ICLR'18.
+    Compression{.name = "fp16", .value_bits = 16.0},
+    // A bit for each value, and a scale for each message: F. Seide et al., "1-bit stochastic gradient descent", INTERSPEECH'14.
+    Compression{.name = "sign", .operation = all_gather, .value_bits = 1.0, .bytes_of_message = 4.0},
+    // -1, 0 or 1 for each value, and a scale for each message: W. Wen et al., "TernGrad", NIPS'17.
+    Compression{.name = "terngrad", .operation = all_gather, .value_bits = 2.0, .bytes_of_message = 4.0},
+    // Some bits for each value, and a scale for each bucket of them: D. Alistarh et al., "QSGD", NIPS'17.
+    Compression{.name = "qsgd", .operation = all_gather, .value_bits = qsgd_bits(4.0, 512.0)},
+    // The largest values with their indices: Y. Lin et al., "Deep gradient compression", ICLR'18.
+    Compression{.name = "top-k", .operation = all_gather, .share = 0.01, .index_bytes = 4.0},
+    // The same, reduced on its way to as many values again: S. Shi et al., "A distributed synchronous SGD algorithm with global top-k
+    // sparsification", ICDCS'19.
+    Compression{.name = "gtop-k", .share = 0.01, .index_bytes = 4.0},
+    // The same values on all ranks, so that they need no indices: S. Stich et al., "Sparsified SGD with memory", NeurIPS'18.
+    Compression{.name = "random-k", .share = 0.01},
+};
+
+}  // namespace
+
+std::span<const Compression> compressions() { return table; }
+
+void Compression::declare(Parameters& parameters) {
+  parameters.declare({.name = "compression",
+                      .meaning = "how gradients are compressed: a name, or an object with its parameters",
+                      .kind = ParameterInfo::Kind::compression,
+                      .default_value = "none"},
+                     [this](const Field& field) { read(field); });
+}
+
+void Compression::read(const Field& field) {
+  if (!field.is_object()) {
+    *this = choose<Compression>(field, table);
+    return;
+  }
+  Object fields(field);
+  *this = choose<Compression>(fields.at("name"), table);
+  if (share < 1.0) {
+    if (const auto ratio = fields.find("ratio")) share = ratio->positive(1.0);
+  }
+  if (index_bytes > 0.0) {
+    if (const auto bytes = fields.find("index_bytes")) index_bytes = bytes->number(0.0, 1024.0);
+  }
+  if (name == "qsgd") {
+    constexpr std::int64_t most_bits = 16;
+    constexpr std::int64_t largest_bucket = 1'000'000'000;
+    const auto bits = fields.find("bits");
+    const auto bucket = fields.find("bucket");
+    value_bits = qsgd_bits(bits ? static_cast<double>(bits->integer(1, most_bits)) : 4.0,
+                           bucket ? static_cast<double>(bucket->integer(1, largest_bucket)) : 512.0);
+  }
+  if (const auto time = fields.find("encode_s_per_B")) encode = time->seconds_per_byte();
+  if (const auto time = fields.find("decode_s_per_B")) decode = time->seconds_per_byte();
+  fields.finish();
+}
+
+Bytes Compression::moved(Bytes bytes, Bytes value, int ranks) const {
+  const Bytes sent_value = value_bits > 0.0 ? std::min(value, Bytes(value_bits / bits_of_byte)) : value;
+  const double values = bytes / value;
+  const Bytes sent = share * values * (sent_value + Bytes(index_bytes)) + Bytes(bytes_of_message);
+  return operation == Operation::all_gather ? ranks * sent : sent;
+}
+
+SharedPayload Compression::operator()(const SharedPayload& payload, const ScheduleInput& input) const {
+  if (is_none()) return payload;
+  auto compressed = std::make_shared<Payload>(*payload);
+  compressed->label = fmt::format("{} of {}", name, payload->label);
+  compressed->bytes = moved(payload->bytes, input.value, input.ranks);
+  return compressed;
+}
+
+Seconds Compression::decode_time(Bytes bytes, int ranks) const {
+  return (operation == Operation::all_gather ? ranks - 1.0 : 1.0) * (decode * bytes);
+}
+
+CostLine Compression::cost(const ScheduleInput& input) const {
+  if (is_none()) return input.collective;
+  const Bytes none = moved(Bytes(0), input.value, input.ranks);
+  const Bytes million = moved(Bytes(1e6), input.value, input.ranks) - none;
+  const SecondsPerByte own = encode + (operation == Operation::all_gather ? input.ranks - 1.0 : 1.0) * decode;
+  return {input.collective(none), million / Bytes(1e6) * input.collective.b + own};
+}
+
+CompressedPost::CompressedPost(const Compression& compression, const SharedPayload& whole, const ScheduleInput& input)
+    : payload(compression(whole, input)),
+      operation(compression.operation),
+      encode(compression.encode_time(whole->bytes)),
+      decode(compression.decode_time(whole->bytes, input.ranks)) {}
+
+Handle CompressedPost::operator()(Worker& worker, int round) const {
+  worker.spend(encode);
+  return worker.post(payload, round, {.operation = operation});
+}
+
+}  // namespace syncopate

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "collective/payload.hpp"
+#include "schedule/parameters.hpp"
+#include "schedule/schedule.hpp"
+
+namespace syncopate {
+
+/// How gradients are sent: what of them, and whether what is sent can be added up on its way (an all-reduce) or every rank has to receive
+/// what each of the others sends (an all-gather).
+struct Compression {
+  std::string_view name = "none";
+  Operation operation = Operation::all_reduce;
+  double share = 1.0;             ///< of the values that are sent
+  double value_bits = 0.0;        ///< of one that is sent; 0: as it is, and never more than that
+  double index_bytes = 0.0;       ///< that say which value it is, for each sent
+  double bytes_of_message = 0.0;  ///< besides, such as a scale
+  SecondsPerByte encode{};        ///< time of a worker for each byte before compression, error feedback included
+  SecondsPerByte decode{};        ///< for each byte before compression of each message that it receives
+
+  bool is_none() const { return name == "none"; }
+
+  /// As the parameter `compression`: a name, or an object with parameters.
+  void declare(Parameters& parameters);
+  void read(const Field& field);
+
+  /// What the collective moves instead of a vector of such bytes. `value`: bytes of one value.
+  Bytes moved(Bytes bytes, Bytes value, int ranks) const;
+  /// The same payload, compressed; itself where there is no compression.
+  SharedPayload operator()(const SharedPayload& payload, const ScheduleInput& input) const;
+
+  Seconds encode_time(Bytes bytes) const { return encode * bytes; }
+  /// Of a whole collective's: an all-gather's ranks - 1 messages of others.
+  Seconds decode_time(Bytes bytes, int ranks) const;
+
+  /// What it costs to send bytes of gradients, by the line of its operation per byte of the vector that this moves.
+  CostLine cost(const ScheduleInput& input) const;
+};
+
+/// The table.
+std::span<const Compression> compressions();
+
+/// A payload as it is sent, and what a worker does for that.
+struct CompressedPost {
+  CompressedPost(const Compression& compression, const SharedPayload& whole, const ScheduleInput& input);
+
+  /// Encodes and posts it.
+  Handle operator()(Worker& worker, int round) const;
+
+  SharedPayload payload;
+  Operation operation;
+  Seconds encode;
+  Seconds decode;  ///< of all messages that the worker receives
+};
+
+}  // namespace syncopate

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/worker.hpp"
+#include "schedule/parameters.hpp"
+#include "schedule/posts.hpp"
+
+namespace syncopate {
+
+/// How the GPUs of a node that is one rank all-reduce their gradients: in buckets while backward goes on, as PyTorch DDP does, or all after
+/// it.
+struct WithinNode {
+  bool overlapped = true;
+
+  void declare(Parameters& parameters);
+
+  /// A step's backward, with that all-reduce; blocks until it has ended.
+  class Backward {
+   public:
+    Backward(const WithinNode& within, const StepProfile& profile);
+    void operator()(Worker& worker) const;
+
+   private:
+    std::vector<GroupPost> buckets_;
+  };
+};
+
+}  // namespace syncopate

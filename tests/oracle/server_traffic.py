@@ -1,0 +1,214 @@
+"""What moves between clients and parameter servers: stages within nodes, channels, links, and the servers' queue. A fluid simulation
+that computes every rate anew at every event."""
+
+import collections
+import itertools
+
+import collectives
+import server_links
+from compute import TIE
+
+
+class Message:
+    """A gradient on its way: its push, and whether a pull of it follows, which the node then spreads."""
+
+    def __init__(self, client, step, group, size, pulled, spread=True):
+        self.client, self.step, self.group, self.size, self.pulled, self.spread = client, step, group, size, pulled, spread
+
+
+class Transfer:
+    """A push or a pull: seconds in which the node reduces, if that is serial; parts; seconds in which it spreads."""
+
+    def __init__(self, message, pull, start, lead, parts, tail):
+        self.message, self.pull, self.start, self.parts, self.tail = message, pull, start, parts, tail
+        self.phase, self.until = 0, start + lead
+
+    def dates(self):
+        return [part.until for part in self.parts if not part.moves] if self.phase == 1 else [self.until]
+
+
+class Stage:
+    """A message that a node reduces or spreads while its channels move others."""
+
+    def __init__(self, message, start, seconds):
+        self.message, self.start, self.until = message, start, start + seconds
+
+
+class Traffic:
+    """`answer`: what the server does with a push that it has handled."""
+
+    def __init__(self, point):
+        schedule, cluster = point["schedule"], point["cluster"]
+        self.links = server_links.links(point)
+        self.changes = collections.deque(self.links.changes)
+        self.n, self.gpus = collectives.sizes(cluster)
+        self.inner = collectives.link(cluster["intra_node"]) if self.gpus > 1 else (0.0, 0.0)
+        self.gamma, self.work = cluster.get("reduce_s_per_B", 0.0), schedule.get("server_s_per_B", 0.0)
+        self.duplex = schedule.get("duplex", True)
+        self.pipelined = self.gpus > 1 and schedule.get("within_node", "pipelined") == "pipelined"
+
+        self.now, self.queue, self.handling, self.arrived = 0.0, collections.deque(), None, []
+        self.channels = {(client, pull): collections.deque() for client in range(self.n) for pull in (False, True)}
+        self.transfers, self.held = {}, set()  # by channel; a serial channel between its push and its pull
+        self.lanes = {lane: collections.deque() for lane in self.channels} if self.pipelined else {}
+        self.stages = {}  # by lane
+        self.pulled = [set() for _ in range(self.n)]  # (step, group) of the pulls that are in
+        self.handled, self.moving, self.own = collections.Counter(), [], [[] for _ in range(self.n)]
+
+    def cost(self):
+        """(a, b) of a push and its pull when all clients do both."""
+        (a, b), (alpha, beta) = self.links.cost(), self.inner
+        b += self.n * self.work / self.links.count
+        return a + 2 * (self.gpus - 1) * alpha, b + (self.gpus - 1) / self.gpus * (2 * beta + self.gamma)
+
+    def moved(self, client, since):
+        """Until now."""
+        self.own[client].append((since, self.now))
+        self.moving.append((since, self.now))
+
+    # Nodes
+
+    def within(self, size, reduces):
+        """Seconds in which a node reduces or spreads."""
+        alpha, beta = self.inner
+        return (self.gpus - 1) * alpha + (self.gpus - 1) / self.gpus * size * (beta + self.gamma * reduces)
+
+    def push(self, client, step, group, size, pulled, spread=True):
+        message = Message(client, step, group, size, pulled, spread)
+        if self.pipelined:
+            self.lanes[client, False].append(message)
+        else:
+            self.send(message)
+
+    def leave(self, lane, stage):
+        del self.stages[lane]
+        self.moved(lane[0], stage.start)
+        if lane[1]:
+            self.receive(stage.message)
+        else:
+            self.send(stage.message)
+
+    def receive(self, message):
+        self.pulled[message.client].add((message.step, message.group))
+
+    # Channels
+
+    def channel(self, client, pull):
+        return client, pull and self.duplex
+
+    def send(self, message):
+        self.channels[self.channel(message.client, False)].append((message, False))
+
+    def pull(self, message):
+        channel = self.channel(message.client, True)
+        if channel in self.held:
+            self.held.remove(channel)
+            self.begin(message, True)
+        else:
+            self.channels[channel].append((message, True))
+
+    def begin(self, message, pull):
+        lead = self.within(message.size, True) if not pull and not self.pipelined else 0.0
+        tail = self.within(message.size, False) if pull and message.spread and not self.pipelined else 0.0
+        parts = self.links.parts(message.client, pull, message.size)
+        self.transfers[self.channel(message.client, pull)] = Transfer(message, pull, self.now, lead, parts, tail)
+
+    def is_over(self, transfer):
+        if transfer.phase == 0 and self.due(transfer.until):
+            transfer.phase = 1
+            for part in transfer.parts:
+                part.until = self.now + part.latency
+        if transfer.phase == 1:
+            for part in transfer.parts:
+                part.moves = part.moves or self.due(part.until)
+            transfer.parts = [part for part in transfer.parts if part.left or not part.moves]
+            if not transfer.parts:
+                transfer.phase, transfer.until = 2, self.now + transfer.tail
+        return transfer.phase == 2 and self.due(transfer.until)
+
+    def finish(self, channel, transfer):
+        del self.transfers[channel]
+        message = transfer.message
+        self.moved(message.client, transfer.start)
+        if not transfer.pull:
+            if message.pulled and not self.duplex:
+                self.held.add(channel)
+            self.arrived.append(message)
+        elif self.pipelined and message.spread:
+            self.lanes[message.client, True].append(message)
+        else:
+            self.receive(message)
+
+    def is_busy(self, client):
+        """The client's channel, or its node with a push or a pull."""
+        return any((client, pull) in busy for busy in (self.transfers, self.stages) for pull in (False, True))
+
+    # Time
+
+    def due(self, date):
+        return date <= self.now * (1 + TIE)
+
+    def progress(self):
+        """What ends now, and what starts when it has; False if there is nothing."""
+        changed = False
+        for channel, transfer in list(self.transfers.items()):
+            if self.is_over(transfer):
+                self.finish(channel, transfer)
+                changed = True
+        for lane, stage in list(self.stages.items()):
+            if self.due(stage.until):
+                self.leave(lane, stage)
+                changed = True
+        if self.handling and self.due(self.handling[1]):
+            changed, message, self.handling = True, self.handling[0], None
+            self.handled[message.group] += message.size > 0
+            self.answer(message)
+        for channel, waiting in self.channels.items():
+            if waiting and channel not in self.transfers and channel not in self.held:
+                self.begin(*waiting.popleft())
+                changed = True
+        for lane, waiting in self.lanes.items():
+            if waiting and lane not in self.stages:
+                message = waiting.popleft()
+                self.stages[lane] = Stage(message, self.now, self.within(message.size, reduces=not lane[1]))
+                changed = True
+        return changed
+
+    def decide(self):
+        """What starts only when all else of this instant has happened; False if there is nothing."""
+        self.queue.extend(sorted(self.arrived, key=lambda message: message.client))
+        self.arrived = []
+        if self.handling or not self.queue:
+            return False
+        message = self.queue.popleft()
+        seconds = self.work * message.size / self.links.count
+        self.handling = message, self.now + seconds
+        self.moving.append((self.now, self.now + seconds))
+        return True
+
+    def dates(self):
+        """When what is in progress ends, but for parts that share links."""
+        dates = [date for transfer in self.transfers.values() for date in transfer.dates()]
+        dates += [stage.until for stage in self.stages.values()] + ([self.handling[1]] if self.handling else [])
+        return dates + [date for date, *_ in itertools.islice(self.changes, 1)]
+
+    def flow(self, dates):
+        """On to the first of these dates or to what ends before."""
+        moving = [part for transfer in self.transfers.values() for part in transfer.parts if part.moves]
+        rates = list(self.links.rates(moving))
+        ends = [self.now + part.left / rate for part, rate in zip(moving, rates)]
+        next_date = min(ends + dates + self.dates())
+        for part, rate, end in zip(moving, rates, ends):
+            part.left = 0.0 if end <= next_date * (1 + TIE) else part.left - rate * (next_date - self.now)
+        self.now = next_date
+        while self.changes and self.due(self.changes[0][0]):
+            _, link, bandwidth = self.changes.popleft()
+            self.links.change(link, bandwidth)
+
+    def cut(self):
+        """The run ends, after the close of its window."""
+        for one in [*self.transfers.values(), *self.stages.values()]:
+            self.moved(one.message.client, one.start)
+
+    def answer(self, message):
+        raise NotImplementedError
