@@ -22,14 +22,18 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
   return counter;
 }
 
-/// Two independent numbers, uniform in the open interval (0, 1), for one (seed, worker, step, layer).
-constexpr std::array<double, 2> uniform_pair(std::uint64_t seed, std::uint32_t worker, std::uint32_t step, std::uint32_t layer) {
-  const auto words = philox4x32({worker, step, layer, 0}, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)});
+/// Two independent numbers, uniform in the open interval (0, 1), of four words.
+constexpr std::array<double, 2> open_units(const std::array<std::uint32_t, 4>& words) {
   const auto open_unit = [](std::uint32_t high, std::uint32_t low) {
     const std::uint64_t bits = ((static_cast<std::uint64_t>(high) << 32U) | low) >> 12U;
     return (static_cast<double>(bits) + 0.5) * 0x1p-52;
   };
   return {open_unit(words[0], words[1]), open_unit(words[2], words[3])};
+}
+
+/// The same for one (seed, worker, step, layer).
+constexpr std::array<double, 2> uniform_pair(std::uint64_t seed, std::uint32_t worker, std::uint32_t step, std::uint32_t layer) {
+  return open_units(philox4x32({worker, step, layer, 0}, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}));
 }
 
 }  // namespace syncopate

@@ -20,6 +20,7 @@ Link read_link(const Field& field, int nics = 1) {
   Object fields(field);
   Link link = {nics * fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
   if (const auto window = fields.find("tcp_window")) link.window = nics * window->bytes();
+  if (const auto jitter = fields.find("latency_jitter")) link.jitter = read_jitter(*jitter);
   fields.finish();
   return link;
 }
@@ -139,6 +140,13 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   if (const auto cv = fields.find("latency_cv")) cluster.latency_cv = cv->number(0.0, widest);
   fields.finish();
   return cluster;
+}
+
+bool Cluster::latencies_vary() const {
+  if (link.jitter.varies() || intra_node.jitter.varies()) return true;
+  return regions && std::any_of(regions->wan.begin(), regions->wan.end(), [](const std::vector<Link>& row) {
+           return std::any_of(row.begin(), row.end(), [](const Link& one) { return one.jitter.varies(); });
+         });
 }
 
 bool implies_link(const Cluster& cluster) {

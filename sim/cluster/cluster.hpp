@@ -52,6 +52,8 @@ struct Cluster {
 
   /// One per GPU.
   int workers() const { return nodes * gpus_per_node; }
+  /// From message to message, on some link.
+  bool latencies_vary() const;
 };
 
 /// Reads and validates a cluster/1 value at `pointer` of a document. Throws InputError.

@@ -93,9 +93,8 @@ Path Network::path_over_regions(int from, int to) {
 }
 
 Path Network::limited(Path path, const Link& link) {
-  Link its = link;
-  its.latency = path.latency;
-  if (its.has_window()) path.limit = its.window_rate();
+  path.over = &link;
+  path.limit = link.limit(path.latency);
   path.rate = std::min(path.rate, path.limit);
   return path;
 }
@@ -179,21 +178,20 @@ Rate Network::bandwidth(std::size_t link) const {
 }
 
 Rate Network::bandwidth(std::size_t link, Seconds time) const {
-  if (!changes(link)) return bandwidth(link);
-  const std::vector<BandwidthChange>& changes = wan(links_[link]).changes;
-  const auto next =
-      std::upper_bound(changes.begin(), changes.end(), time, [](Seconds now, const BandwidthChange& change) { return now < change.at; });
-  return next == changes.begin() ? bandwidth(link) : std::prev(next)->bandwidth;
+  return changes(link) ? value_at(time, bandwidth(link), wan(links_[link]).bandwidth_changes) : bandwidth(link);
 }
 
-bool Network::changes(std::size_t link) const { return links_[link].kind == KnownLink::Kind::wan && !wan(links_[link]).changes.empty(); }
+bool Network::changes(std::size_t link) const {
+  return links_[link].kind == KnownLink::Kind::wan && !wan(links_[link]).bandwidth_changes.empty();
+}
 
 std::vector<Seconds> Network::times_of_changes() const {
   std::vector<Seconds> times;
   if (!cluster_.regions) return times;
   for (const std::vector<Link>& row : cluster_.regions->wan) {
     for (const Link& link : row) {
-      for (const BandwidthChange& change : link.changes) times.push_back(change.at);
+      for (const Change<Rate>& change : link.bandwidth_changes) times.push_back(change.at);
+      for (const Change<Seconds>& change : link.latency_changes) times.push_back(change.at);
     }
   }
   std::sort(times.begin(), times.end());

@@ -24,9 +24,14 @@ struct Path {
   std::vector<std::size_t> links;  ///< numbers of the Network's links, in the order in which it crosses them
   Seconds latency;
   Rate rate;                                                   ///< of a flow that has it for itself, at first
-  Rate limit = Rate(std::numeric_limits<double>::infinity());  ///< of any flow, whatever its links have
+  Rate limit = Rate(std::numeric_limits<double>::infinity());  ///< of any flow, whatever its links have, at first
+  const Link* over = nullptr;                                  ///< the cluster's link that says how latencies vary, if any
 
   Hop hop() const { return {latency, inverse(rate)}; }
+  bool latency_changes() const { return over != nullptr && !over->latency_changes.empty(); }
+  /// From a time on.
+  Seconds latency_at(Seconds time) const { return latency_changes() ? value_at(time, latency, over->latency_changes) : latency; }
+  Rate limit_at(Seconds time) const { return latency_changes() ? over->limit(latency_at(time)) : limit; }
 };
 
 /// The network between a job's ranks (the GPUs of every node, or every node) and its parameter servers. Ranks of one node have
@@ -66,10 +71,14 @@ class Network {
   bool is_inside_node(std::size_t link) const { return links_[link].kind == KnownLink::Kind::gpu; }
   /// Its bandwidth changes with time.
   bool changes(std::size_t link) const;
-  /// When some link's bandwidth changes, in order.
+  /// When some link's bandwidth or latency changes, in order.
   std::vector<Seconds> times_of_changes() const;
   bool changes_with_time() const { return cluster_.regions && cluster_.regions->change_with_time(); }
+  /// From message to message.
+  bool latencies_vary() const { return cluster_.latencies_vary(); }
 
+  /// Of a rank or server; on regions only.
+  std::size_t region_of(int rank) const { return place_region_[static_cast<std::size_t>(place_of(rank))]; }
   /// Both ranks are on one node.
   bool share_node(int from, int to) const { return node_of(from) == node_of(to); }
 
@@ -90,12 +99,11 @@ class Network {
   void place_servers(const ServerPlaces& servers);
   int node_of(int rank) const { return rank / ranks_per_node_; }
   int place_of(int rank) const { return places_[static_cast<std::size_t>(node_of(rank))]; }
-  std::size_t region_of(int rank) const { return place_region_[static_cast<std::size_t>(place_of(rank))]; }
   Path path_inside_node(int from, int to);
   Path path_over_regions(int from, int to);
   Path path_over_topology(int from, int to);
   Seconds latency_over(std::size_t links) const;
-  /// With the link's window, if it has one, over the path's latency.
+  /// As the link says how flows are limited, and latencies vary.
   static Path limited(Path path, const Link& link);
   std::size_t own_link(KnownLink::Kind kind, int number, bool forward);
   std::size_t node_link(int rank, bool up) { return own_link(KnownLink::Kind::node, node_of(rank), up); }

@@ -125,10 +125,13 @@ PlannedCollectives::PlannedCollectives(const Cluster& cluster, AllReduce all_red
     : cluster_(cluster), all_reduce_(std::move(all_reduce)), network_(network), ranks_per_node_(ranks_per_node) {}
 
 PlannedCollectives::Layout PlannedCollectives::layout(const Communicator& communicator) {
-  Layout layout = {layout_on_nodes(communicator, ranks_per_node_), {}};
+  const NodeLayout nodes = layout_on_nodes(communicator, ranks_per_node_);
+  Layout layout = {{static_cast<int>(nodes.nodes.size()), nodes.ranks_per_node}, {}};
+  for (const int node : nodes.nodes) {
+    if (cluster_.regions) layout.nodes.regions.push_back(network_.region_of(node * ranks_per_node_));
+  }
   if (!all_reduce_.algorithm->is_pipelined) return layout;
-  const Plan whole =
-      make_plan(all_reduce_, Operation::all_reduce, static_cast<int>(layout.nodes.nodes.size()), layout.nodes.ranks_per_node, {});
+  const Plan whole = make_plan(all_reduce_, Operation::all_reduce, layout.nodes, {});
   for_each_message(whole, [&](const Stage& stage, const Message& message) {
     if (stage.inside) return;
     const Hop hop = network_.hop(communicator.rank(message.from), communicator.rank(message.to));
@@ -142,11 +145,10 @@ PlannedCollective& PlannedCollectives::operator()(Operation operation, const Com
   auto its = layouts_.find(communicator);
   if (its == layouts_.end()) its = layouts_.try_emplace(communicator, layout(communicator)).first;
   const auto& [layout, longest_way] = its->second;
-  const int nodes = static_cast<int>(layout.nodes.size());
-  const Chunks chunks = chunks_of(all_reduce_, operation, nodes, layout.ranks_per_node, bytes, longest_way);
+  const Chunks chunks = chunks_of(all_reduce_, operation, layout, bytes, longest_way);
   const auto found = known_.find({operation, communicator, chunks});
   if (found != known_.end()) return found->second;
-  Plan plan = make_plan(all_reduce_, operation, nodes, layout.ranks_per_node, chunks);
+  Plan plan = make_plan(all_reduce_, operation, layout, chunks);
   return known_.try_emplace({operation, communicator, chunks}, std::move(plan), communicator, network_, cluster_.reduce).first->second;
 }
 

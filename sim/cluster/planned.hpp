@@ -87,7 +87,7 @@ class PlannedCollectives {
   Network& network_;
   int ranks_per_node_;
   struct Layout {
-    NodeLayout nodes;
+    NodeGroups nodes;
     LongestWay longest_way;  ///< from node to node, where chunks depend on it
   };
   Layout layout(const Communicator& communicator);

@@ -43,19 +43,35 @@ std::pair<Rate, Rate> read_bandwidths(const Field& field) {
   return both;
 }
 
-/// Of either direction.
-void read_changes(const Field& field, Link& up, Link& down) {
+/// Calls `add` with the time of each entry, and the field of the value that it changes.
+template <class Function>
+void read_changes(const Field& field, const std::string& value, Function&& add) {
+  std::optional<Seconds> before;
   for (const Field& entry : field.list()) {
     Object fields(entry);
     const Field at = fields.at("at_s");
     const Seconds time = at.seconds();
-    const auto [its_up, its_down] = read_bandwidths(fields.at("bandwidth"));
+    if (before && *before >= time) at.fail(fmt::format("a time after the change before, which is at {} s", before->value));
+    add(time, fields.at(value));
     fields.finish();
-    if (!up.changes.empty() && up.changes.back().at >= time) {
-      at.fail(fmt::format("a time after the change before, which is at {} s", up.changes.back().at.value));
-    }
-    up.changes.push_back({time, its_up});
-    down.changes.push_back({time, its_down});
+    before = time;
+  }
+}
+
+/// What a link between regions may say besides its round-trip time and bandwidth.
+void read_more(Object& fields, Link& up, Link& down) {
+  if (const auto window = fields.find("tcp_window")) up.window = down.window = window->bytes();
+  if (const auto jitter = fields.find("latency_jitter")) up.jitter = down.jitter = read_jitter(*jitter);
+  if (const auto profile = fields.find("bandwidth_profile")) {
+    read_changes(*profile, "bandwidth", [&](Seconds time, const Field& value) {
+      const auto [its_up, its_down] = read_bandwidths(value);
+      up.bandwidth_changes.push_back({time, its_up});
+      down.bandwidth_changes.push_back({time, its_down});
+    });
+  }
+  if (const auto profile = fields.find("rtt_profile")) {
+    read_changes(*profile, "rtt", [&](Seconds time, const Field& value) { up.latency_changes.push_back({time, value.latency() / 2.0}); });
+    down.latency_changes = up.latency_changes;
   }
 }
 
@@ -106,7 +122,7 @@ bool Regions::is_symmetric() const {
 
 bool Regions::change_with_time() const {
   return std::any_of(wan.begin(), wan.end(), [](const std::vector<Link>& row) {
-    return std::any_of(row.begin(), row.end(), [](const Link& link) { return !link.changes.empty(); });
+    return std::any_of(row.begin(), row.end(), [](const Link& link) { return link.changes_with_time(); });
   });
 }
 
@@ -128,10 +144,9 @@ Regions read_regions(const Field& regions_field, const Field& wan_field) {
     known[a][b] = known[b][a] = true;
     const Seconds round_trip = fields.at("rtt").latency();
     const auto [up, down] = read_bandwidths(fields.at("bandwidth"));
-    const auto window = fields.find("tcp_window");
-    Link& there = regions.wan[a][b] = {up, round_trip / 2.0, window ? window->bytes() : Bytes(0), {}};
-    Link& back = regions.wan[b][a] = {down, there.latency, there.window, {}};
-    if (const auto profile = fields.find("bandwidth_profile")) read_changes(*profile, there, back);
+    Link& there = regions.wan[a][b] = {up, round_trip / 2.0};
+    Link& back = regions.wan[b][a] = {down, round_trip / 2.0};
+    read_more(fields, there, back);
     fields.finish();
   }
   for (std::size_t a = 0; a < count; ++a) {

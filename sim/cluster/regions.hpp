@@ -1,31 +1,49 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "base/fields.hpp"
+#include "base/jitter.hpp"
 #include "collective/ring_time.hpp"
 
 namespace syncopate {
 
-/// From a time on, a link has another bandwidth.
-struct BandwidthChange {
+/// From a time on, something has another value.
+template <class Value>
+struct Change {
   Seconds at;
-  Rate bandwidth;
+  Value value;
 };
+
+/// Changes are in the order of time.
+template <class Value>
+Value value_at(Seconds time, Value first, const std::vector<Change<Value>>& changes) {
+  const auto later =
+      std::upper_bound(changes.begin(), changes.end(), time, [](Seconds now, const auto& change) { return now < change.at; });
+  return later == changes.begin() ? first : std::prev(later)->value;
+}
 
 /// A network link between two nodes; `latency` is end to end.
 struct Link {
   Rate bandwidth;
   Seconds latency;
-  Bytes window{};                          ///< > 0: what a flow may have under way, as TCP, so that it is never faster than window / rtt
-  std::vector<BandwidthChange> changes{};  ///< in the order of time
+  Bytes window{};  ///< > 0: what a flow may have under way, as TCP, so that it is never faster than window / rtt
+  std::vector<Change<Rate>> bandwidth_changes{};
+  std::vector<Change<Seconds>> latency_changes{};
+  Jitter jitter{};  ///< of each message's latency
 
-  bool has_window() const { return window > Bytes(0) && latency > Seconds(0); }
-  Rate window_rate() const { return Rate(window.value / (2.0 * latency.value)); }
+  bool changes_with_time() const { return !bandwidth_changes.empty() || !latency_changes.empty(); }
+  /// The window over a way of that latency: no flow is faster.
+  Rate limit(Seconds its_latency) const {
+    const bool limits = window > Bytes(0) && its_latency > Seconds(0);
+    return Rate(limits ? window.value / (2.0 * its_latency.value) : std::numeric_limits<double>::infinity());
+  }
   /// What one flow alone gets of it, at first.
-  Rate flow_rate() const { return has_window() ? std::min(bandwidth, window_rate()) : bandwidth; }
+  Rate flow_rate() const { return std::min(bandwidth, limit(latency)); }
   Hop hop() const { return {latency, inverse(flow_rate())}; }
   /// What a flow has under way: bandwidth x latency.
   Bytes under_way() const { return Bytes(flow_rate().value * latency.value); }
@@ -44,7 +62,7 @@ struct Regions {
 
   int nodes() const;
   bool is_symmetric() const;      ///< links carry as much in either direction, at first
-  bool change_with_time() const;  ///< some link's bandwidth does
+  bool change_with_time() const;  ///< some link's bandwidth or latency does
 };
 
 /// Reads `regions` and `wan` of a cluster. Throws InputError, also when two regions have no link.

@@ -82,9 +82,18 @@ constexpr std::array table = {
 };
 
 constexpr std::string_view two_level = "two-level";
+constexpr std::string_view by_region = "by-region";
+
+/// As it is called: an algorithm, or one of the names that say more of the levels.
+void read_name(const Field& name, AllReduce& all_reduce) {
+  all_reduce.two_level = name.json() == two_level;
+  all_reduce.by_region = name.json() == by_region;
+  if (!all_reduce.two_level && !all_reduce.by_region) all_reduce.algorithm = &choose(name, algorithms());
+  all_reduce.name = name.text();
+}
 
 const Algorithm& read_between(const Field& field) {
-  if (field.json() == two_level) field.fail("the algorithm among the nodes, such as \"ring\"");
+  if (field.json() == two_level || field.json() == by_region) field.fail("the algorithm among the nodes, such as \"ring\"");
   return choose(field, algorithms());
 }
 
@@ -114,54 +123,53 @@ std::span<const Algorithm> algorithms() { return table; }
 
 const Algorithm& ring() { return table.front(); }
 
-AllReduce default_all_reduce() { return {&ring(), std::string(ring().name), false, Bytes(0)}; }
+AllReduce default_all_reduce() { return {.algorithm = &ring(), .name = std::string(ring().name)}; }
 
 AllReduce read_all_reduce(const Field& field) {
   AllReduce all_reduce = default_all_reduce();
   if (!field.is_object()) {
-    all_reduce.two_level = field.json() == two_level;
-    if (!all_reduce.two_level) all_reduce.algorithm = &choose(field, algorithms());
-    all_reduce.name = field.text();
+    read_name(field, all_reduce);
     return all_reduce;
   }
   Object fields(field);
-  const Field name = fields.at("name");
-  all_reduce.two_level = name.json() == two_level;
+  read_name(fields.at("name"), all_reduce);
   if (all_reduce.two_level) {
     if (const auto between = fields.find("between")) all_reduce.algorithm = &read_between(*between);
-  } else {
-    all_reduce.algorithm = &choose(name, algorithms());
   }
-  all_reduce.name = name.text();
   if (const auto chunk = fields.find("chunk")) {
     all_reduce.chunk = chunk->bytes();
-    if (!all_reduce.two_level && !all_reduce.algorithm->takes_chunks) {
-      chunk->fail_because(
-          fmt::format("{} has nothing to pipeline; leave \"chunk\" out, or use a tree or two-level", all_reduce.algorithm->name));
+    if (!all_reduce.two_level && !all_reduce.by_region && !all_reduce.algorithm->takes_chunks) {
+      chunk->fail_because(fmt::format("{} has nothing to pipeline; leave \"chunk\" out, or use a tree, two-level or by-region",
+                                      all_reduce.algorithm->name));
     }
   }
   fields.finish();
   return all_reduce;
 }
 
-Chunks chunks_of(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Bytes vector, const LongestWay& way) {
-  const Bytes bytes = contribution(operation, vector, nodes * ranks_per_node);
+Chunks chunks_of(const AllReduce& all_reduce, Operation operation, const NodeGroups& groups, Bytes vector, const LongestWay& way) {
+  const int nodes = groups.nodes;
+  const Bytes bytes = contribution(operation, vector, nodes * groups.ranks_per_node);
   constexpr double most_messages = 1 << 22;  // between nodes; where there were more, chunks are larger
   const bool pipelined = all_reduce.algorithm->is_pipelined;
   Chunks chunks;
   if (pipelined) chunks.between = double_tree_chunks(nodes, bytes, way);
+  if (all_reduce.by_region) chunks.between = largest_region(groups.regions);
   if (all_reduce.chunk == Bytes(0)) return chunks;
   const double trees = pipelined && !all_reduce.two_level ? 2.0 : 1.0;
   const double most = std::min(4096.0, std::max(1.0, most_messages / (2.0 * nodes)));
   const int count = static_cast<int>(std::clamp(std::ceil(bytes / all_reduce.chunk / trees), 1.0, most));
   if (all_reduce.two_level) chunks.levels = count;
   if (all_reduce.two_level && pipelined) chunks.between = double_tree_chunks(nodes, bytes / count, way);
-  if (!all_reduce.two_level || (all_reduce.algorithm->takes_chunks && !pipelined)) chunks.between = count;
+  if (all_reduce.by_region || !all_reduce.two_level || (all_reduce.algorithm->takes_chunks && !pipelined)) chunks.between = count;
   return chunks;
 }
 
-Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Chunks chunks) {
-  return two_level_plan(operation, nodes, ranks_per_node, all_reduce.algorithm->plan, chunks.between, chunks.levels);
+Plan make_plan(const AllReduce& all_reduce, Operation operation, const NodeGroups& groups, Chunks chunks) {
+  const bool by_region = all_reduce.by_region && operation == Operation::all_reduce && !groups.regions.empty();
+  Plan among =
+      by_region ? region_plan(groups.regions, chunks.between) : all_reduce.algorithm->plan(operation, groups.nodes, chunks.between);
+  return two_level_plan(operation, groups.nodes, groups.ranks_per_node, std::move(among), chunks.between, chunks.levels);
 }
 
 }  // namespace syncopate

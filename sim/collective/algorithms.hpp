@@ -33,7 +33,8 @@ struct AllReduce {
   const Algorithm* algorithm = nullptr;  ///< with several GPUs per node, among the nodes
   std::string name;                      ///< as the scenario calls it
   bool two_level = false;                ///< called so
-  Bytes chunk;                           ///< > 0: of a pipeline
+  bool by_region = false;                ///< in each region, then among them; other operations by the algorithm
+  Bytes chunk{};                         ///< > 0: of a pipeline
 };
 
 /// The table: to add an algorithm, add a row (and its closed forms' test). The ring is the first one.
@@ -42,11 +43,18 @@ const Algorithm& ring();
 
 /// Reads an algorithm's name (or an object with its `name`, and a `chunk` where it is a pipeline). `two-level`, with the algorithm
 /// `between` the nodes (ring), says what holds of every algorithm where nodes have several GPUs; its chunks are inside the nodes
-/// and between them at the same time. Throws InputError with the nearest name.
+/// and between them at the same time. `by-region` adds up in each region first. Throws InputError with the nearest name.
 AllReduce read_all_reduce(const Field& field);
 
 /// The ring.
 AllReduce default_all_reduce();
+
+/// Nodes with as many ranks each, in the order of the ranks.
+struct NodeGroups {
+  int nodes = 1;
+  int ranks_per_node = 1;
+  std::vector<std::size_t> regions{};  ///< of the nodes; empty without
+};
 
 /// In how many chunks a collective's bytes go: between nodes, and from level to level. A chunk of an all-gather is one of what each
 /// rank comes with. A double tree is always in chunks, by default of a size that suits the longest `way`.
@@ -56,9 +64,9 @@ struct Chunks {
 
   auto operator<=>(const Chunks&) const = default;
 };
-Chunks chunks_of(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Bytes vector, const LongestWay& way);
+Chunks chunks_of(const AllReduce& all_reduce, Operation operation, const NodeGroups& nodes, Bytes vector, const LongestWay& way);
 
-/// The messages of a collective over nodes with so many ranks each.
-Plan make_plan(const AllReduce& all_reduce, Operation operation, int nodes, int ranks_per_node, Chunks chunks);
+/// The messages of a collective over those nodes.
+Plan make_plan(const AllReduce& all_reduce, Operation operation, const NodeGroups& nodes, Chunks chunks);
 
 }  // namespace syncopate

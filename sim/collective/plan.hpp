@@ -103,9 +103,14 @@ struct LongestWay {
 /// C max(4 t, latency + (2 + g) t) + 2 lg N latency + lg N (4 + g) t.
 int double_tree_chunks(int ranks, Bytes bytes, const LongestWay& way);
 
-/// A reduce-scatter round a ring inside every node, `between` among the nodes, an all-gather inside; or what of these the
+/// A reduce-scatter round a ring inside every node, `among` the nodes, an all-gather inside; or what of these the
 /// operation needs. A broadcast's root first deals its data out to its node. With several chunks, one is inside the nodes while another
 /// one is between them.
-Plan two_level_plan(Operation operation, int nodes, int node_size, Plan (*between)(Operation, int, int), int between_chunks, int chunks);
+Plan two_level_plan(Operation operation, int nodes, int node_size, Plan among, int among_chunks, int chunks);
+
+/// An all-reduce that adds up along a chain in every region, in so many pieces, goes round a ring of the regions' first ranks, and comes
+/// back along the chains. `regions`: of the ranks.
+Plan region_plan(const std::vector<std::size_t>& regions, int pieces);
+int largest_region(const std::vector<std::size_t>& regions);
 
 }  // namespace syncopate

@@ -81,10 +81,9 @@ class TwoLevels {
 
 }  // namespace
 
-Plan two_level_plan(Operation operation, int nodes, int node_size, Plan (*between)(Operation, int, int), int between_chunks, int chunks) {
-  Plan among = between(operation, nodes, between_chunks);
+Plan two_level_plan(Operation operation, int nodes, int node_size, Plan among, int among_chunks, int chunks) {
   if (node_size == 1) return among;
-  const bool all_chunks = chunks > 1 && between_chunks == chunks && among.cells == chunks;
+  const bool all_chunks = chunks > 1 && among_chunks == chunks && among.cells == chunks;
   TwoLevels levels(operation, nodes, node_size, std::move(among), chunks, all_chunks);
   for (int chunk = 0; chunk < chunks; ++chunk) {
     if (operation == Operation::all_reduce || operation == Operation::reduce_scatter) levels.add_inside(Operation::reduce_scatter, chunk);

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "base/units.hpp"
+#include "collective/payload.hpp"
 
 namespace syncopate {
 
@@ -12,7 +13,9 @@ struct ServerSetup {
   bool colocated = false;     ///< server s is on the node of client s (on regions: where the network says) and shares its link
   bool duplex = true;         ///< pushes and pulls of a client move at the same time; false: one tensor at a time, push, work and pull
   bool asynchronous = false;  ///< clients do not wait for each other: note the staleness of every push
-  SecondsPerByte work;        ///< a server's time for each byte of its share of a push
+  SecondsPerByte work;        ///< a server's time for each byte of its share of a push, as it was sent
+  SecondsPerByte decode{};    ///< the same of what it stands for, where that is more
+  SecondsPerByte encode{};    ///< of what is pulled, for each answer
   bool as_flows = false;      ///< messages are flows over the network's links; else on a star, whose links are all alike:
   Rate bandwidth;
   Seconds latency;
@@ -30,10 +33,12 @@ enum class Answer {
   all,  ///< every client pulls once the pushes of all of them have been handled
 };
 
-/// How a push's pull ends.
-struct PullOptions {
-  bool spread = true;     ///< among the GPUs of the client's node
-  bool keep_end = false;  ///< when it ended is kept until it is waited for
+/// What moves for a message, and how the pull that answers it ends.
+struct PushOptions {
+  SharedPayload as_pushed{};  ///< null: the message itself
+  SharedPayload as_pulled{};  ///< likewise
+  bool spread = true;         ///< what has been pulled, among the GPUs of the client's node
+  bool keep_end = false;      ///< when it ended is kept until it is waited for
 };
 
 /// Names one push, with the pull that answers it, or one pull: its position among those of its client.

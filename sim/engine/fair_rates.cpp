@@ -42,6 +42,11 @@ void FairRates::remove(std::size_t flow) {
   }
 }
 
+void FairRates::set_limit(std::size_t flow, Rate limit) {
+  flows_[flow].limit = limit.value;
+  touch(flows_[flow].crossings.front().link);
+}
+
 std::span<const std::size_t> FairRates::update() {
   ++updates_;
   changed_.clear();

@@ -23,6 +23,8 @@ class FairRates {
   /// is free again when its flow has been removed.
   void add(std::size_t flow, std::span<const std::size_t> links, Rate limit);
   void remove(std::size_t flow);
+  /// From now on, likewise.
+  void set_limit(std::size_t flow, Rate limit);
 
   /// Shares the links anew; returns the flows whose rates are now others than before.
   std::span<const std::size_t> update();

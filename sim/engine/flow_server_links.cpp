@@ -7,8 +7,8 @@
 
 namespace syncopate {
 
-FlowServerLinks::FlowServerLinks(Network& network, Flows& flows, Arrival arrival, Clock& clock)
-    : network_(network), flows_(flows), arrival_(std::move(arrival)), clock_(clock) {}
+FlowServerLinks::FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, Arrival arrival, Clock& clock)
+    : network_(network), flows_(flows), latency_(latency), arrival_(std::move(arrival)), clock_(clock) {}
 
 std::size_t FlowServerLinks::others(int client) const {
   const std::vector<int>& servers = network_.server_ranks();
@@ -26,11 +26,12 @@ void FlowServerLinks::start(Way way, int client, Bytes bytes, Seconds at) {
     if (--*left == 0) arrival_(way, client, end);
   };
   using Ends = std::pair<int, int>;
+  const MessageName name = {way == Way::push ? MessageName::push : MessageName::pull, started_[{way, client}]++};
   std::map<Seconds, std::vector<Ends>> parts;  // by latency
   for (const int server : network_.server_ranks()) {
     if (server == client) continue;
     const Ends ends = way == Way::push ? Ends(client, server) : Ends(server, client);
-    parts[network_.path(ends.first, ends.second).latency].push_back(ends);
+    parts[latency_.at(ends.first, ends.second, name, at)].push_back(ends);
   }
   for (auto& [latency, together] : parts) {
     const Seconds moves_at = at + latency;

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "engine/flows.hpp"
+#include "engine/latency.hpp"
 #include "engine/server_links.hpp"
 
 namespace syncopate {
@@ -11,7 +15,7 @@ namespace syncopate {
 /// message has arrived when the last part has.
 class FlowServerLinks : public ServerLinks {
  public:
-  FlowServerLinks(Network& network, Flows& flows, Arrival arrival, Clock& clock);
+  FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, Arrival arrival, Clock& clock);
 
   double moved_share(int client) const override;
   void start(Way way, int client, Bytes bytes, Seconds at) override;
@@ -21,8 +25,10 @@ class FlowServerLinks : public ServerLinks {
 
   Network& network_;
   Flows& flows_;
+  MessageLatency latency_;
   Arrival arrival_;
   Clock& clock_;
+  std::map<std::pair<Way, int>, std::uint64_t> started_;  ///< messages of each client
 };
 
 }  // namespace syncopate

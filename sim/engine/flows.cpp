@@ -7,12 +7,16 @@
 namespace syncopate {
 
 Flows::Flows(Network& network, Clock& clock) : network_(network), clock_(clock) {
-  for (const Seconds time : network.times_of_changes()) clock_.at(time, [this] { change_bandwidths(); });
+  for (const Seconds time : network.times_of_changes()) clock_.at(time, [this] { change_links(); });
 }
 
-void Flows::change_bandwidths() {
+void Flows::change_links() {
   for (std::size_t link = 0; link < network_.count_links(); ++link) {
     if (network_.changes(link) && rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));
+  }
+  for (std::size_t index = 0; index < flows_.size(); ++index) {
+    const Path* path = flows_[index].path;
+    if (path != nullptr && path->latency_changes()) rates_.set_limit(index, path->limit_at(clock_.now()));
   }
   share_soon();
 }
@@ -29,8 +33,8 @@ void Flows::start(int from, int to, Bytes bytes, Seconds now, Ended ended) {
   }
   const std::size_t index = unused_.back();
   unused_.pop_back();
-  flows_[index] = {std::move(ended), started_++, bytes, now, Rate(0), {}};
-  rates_.add(index, path.links, path.limit);
+  flows_[index] = {std::move(ended), &path, started_++, bytes, now, Rate(0), {}};
+  rates_.add(index, path.links, path.limit_at(clock_.now()));
   share_soon();
 }
 
@@ -80,6 +84,7 @@ void Flows::end_flows() {
   std::sort(ended_.begin(), ended_.end(), [this](const End& a, const End& b) { return flows_[a.flow].number < flows_[b.flow].number; });
   for (const End& end : std::exchange(ended_, {})) {
     unused_.push_back(end.flow);
+    flows_[end.flow].path = nullptr;
     const Ended tell = std::move(flows_[end.flow].ended);
     tell(end.time);
   }

@@ -38,6 +38,7 @@ class Flows {
   using Ends = boost::heap::d_ary_heap<End, boost::heap::arity<4>, boost::heap::mutable_<true>>;
   struct Flow {
     Ended ended;
+    const Path* path = nullptr;  ///< null: none
     std::uint64_t number = 0;
     Bytes left;     ///< to move
     Seconds since;  ///< at this time
@@ -45,7 +46,7 @@ class Flows {
     Ends::handle_type end;
   };
 
-  void change_bandwidths();
+  void change_links();
   void share_soon();
   void share();
   void call_at_next_end();

@@ -40,7 +40,7 @@ bool may_end_before_all_post(const std::vector<Operation>& operations) {
 }
 
 std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
-                                          Flows* flows, bool alone, int index, Clock& clock) {
+                                          Flows* flows, bool alone, int index, Network& network, Clock& clock) {
   const StreamRules& rules = row.rules;
   LatencyFactor factor = [&job, index](Ticket ticket) {
     return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, index, ticket) : 1.0;
@@ -48,9 +48,16 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
   if (std::holds_alternative<AlphaBeta>(job.model) || rules.is_partial()) return closed_form(job, communicator, std::move(factor));
   PlannedCollectives& planned = flows != nullptr ? *std::get<PerFlow>(job.model).planned : *std::get<PerMessage>(job.model).planned;
   const bool overlaps = rules.channels > 1;
-  if (flows != nullptr || overlaps || rules.by_priority || may_end_before_all_post(row.operations)) {
+  if (flows != nullptr || overlaps || rules.by_priority || may_end_before_all_post(row.operations) || network.latencies_vary()) {
+    const bool stays_same = !network.changes_with_time() && !network.latencies_vary();
     return std::make_unique<MessageTransport>(posters, communicator, planned, flows, std::move(factor),
-                                              MessageTransport::Options{overlaps, job.shortcuts, alone}, clock);
+                                              MessageLatency(network, job.speed.seed),
+                                              MessageTransport::Options{.overlaps = overlaps,
+                                                                        .shortcuts = job.shortcuts,
+                                                                        .is_alone = alone && stays_same,
+                                                                        .changes = network.changes_with_time(),
+                                                                        .stream = static_cast<std::uint32_t>(index)},
+                                              clock);
   }
   return std::make_unique<RecurrenceTransport>(posters, communicator, planned, std::move(factor), job.shortcuts);
 }
@@ -68,9 +75,8 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
                   std::none_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.rules.is_partial(); })),
       recorder_(job.simulated(), job.shown_workers, job.profile.compute()),
       peers_(
-          job.simulated(),
-          [&job](const PeerLinks::Message& message) { return job.message(message.from, message.to, message.payload->bytes); },
-          flows_of(job, flows), recorder_, clock) {
+          job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); }, flows_of(job, flows),
+          [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); }, recorder_, clock) {
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const auto count = static_cast<std::size_t>(job.simulated());
   std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
@@ -78,9 +84,8 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
   for (const StreamSetup& row : job.streams) {
     for (const Communicator& group : row.groups) {
       const int posters = job.lockstep ? 1 : group.size();
-      auto transport =
-          make_transport(job, row, group, posters, flows_of(job, flows),
-                         alone && only_stream && !job.sends_more && !network.changes_with_time(), static_cast<int>(streams_.size()), clock);
+      auto transport = make_transport(job, row, group, posters, flows_of(job, flows), alone && only_stream && !job.sends_more,
+                                      static_cast<int>(streams_.size()), network, clock);
       streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, row.operations,
                                                   std::move(transport), clock));
       for (int member = 0; member < group.size(); ++member) {
@@ -99,8 +104,20 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
   begun_then_.resize(count);
   ended_.resize(count);
   if (job.servers) {
-    server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, job.servers->as_flows ? flows : nullptr, recorder_, clock);
+    server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, job.servers->as_flows ? flows : nullptr,
+                    MessageLatency(network, job.speed.seed), recorder_, clock);
   }
+}
+
+CollectiveTime JobRun::time_of(const PeerLinks::Message& message, Network& network) const {
+  CollectiveTime time = job_.message(message.from, message.to, message.payload->bytes);
+  if (std::holds_alternative<AlphaBeta>(job_.model)) return time;
+  const MessageLatency latency(network, job_.speed.seed);
+  const MessageName name = {MessageName::from_peer, static_cast<std::uint64_t>(message.round),
+                            message.kind == PeerLinks::Kind::answer ? 1U : 0U};
+  const bool as_flow = std::holds_alternative<PerFlow>(job_.model);
+  time.latency = as_flow ? latency.at(message.from, message.to, name, clock_.now()) : latency(message.from, message.to, name, time.latency);
+  return time;
 }
 
 ParameterServer& JobRun::server() {

@@ -8,6 +8,7 @@
 
 #include "engine/clock.hpp"
 #include "engine/flows.hpp"
+#include "engine/latency.hpp"
 #include "engine/parameter_server.hpp"
 #include "engine/peer_links.hpp"
 #include "engine/simulate.hpp"
@@ -62,6 +63,8 @@ class JobRun {
   void update_window(const Worker& worker, int iteration, Seconds now);
   void check_progress(const Worker& worker) const;
   bool is_awaited(int rank) const;
+  /// With the latency that this very message has.
+  CollectiveTime time_of(const PeerLinks::Message& message, Network& network) const;
 
   const Job& job_;
   Clock& clock_;

@@ -12,12 +12,13 @@ std::size_t at(int index) { return static_cast<std::size_t>(index); }
 }  // namespace
 
 MessageTransport::MessageTransport(int lanes, Communicator communicator, PlannedCollectives& planned, Flows* flows,
-                                   LatencyFactor latency_factor, const Options& options, Clock& clock)
+                                   LatencyFactor latency_factor, MessageLatency latency, const Options& options, Clock& clock)
     : lanes_(lanes),
       communicator_(std::move(communicator)),
       planned_(planned),
       flows_(flows),
       latency_factor_(std::move(latency_factor)),
+      latency_(latency),
       options_(options),
       clock_(clock) {
   if (flows == nullptr && options.overlaps) channels_.emplace(2 * at(lanes), clock);
@@ -44,13 +45,23 @@ MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds
   events.transfer = [this, &run](PlanOrder::Turn turn, Bytes bytes, Seconds ready, std::function<void(Seconds)> ended) {
     transfer(run, turn, bytes, ready, std::move(ended));
   };
-  events.latency = [this, &run](PlanOrder::Turn turn, Bytes bytes) {
-    const Seconds latency = run.latency_factor * run.collective->way(turn.stage, turn.message).hop.latency;
+  events.latency = [this, &run](PlanOrder::Turn turn, int repeat, Bytes bytes) {
+    const Seconds latency = latency_of(run, turn, repeat);
     return run.collective->plan().stage(turn.stage).reduces ? latency + planned_.gamma() * bytes : latency;
   };
   events.ended = [this, ticket = movement.ticket](int lane, Seconds end) { lane_ended(ticket, lane, end); };
   run.run = std::make_unique<PlanRun>(order_of(*run.collective), movement.bytes, std::move(events), clock_);
   return run;
+}
+
+Seconds MessageTransport::latency_of(const Run& run, PlanOrder::Turn turn, int repeat) const {
+  const Message& message = run.collective->plan().stage(turn.stage).messages[at(turn.message)];
+  const int from = communicator_.rank(message.from);
+  const int to = communicator_.rank(message.to);
+  const MessageName name = {options_.stream, run.movement.ticket, static_cast<std::uint32_t>(turn.stage),
+                            static_cast<std::uint32_t>(repeat)};
+  if (flows_ != nullptr && options_.changes) return latency_.at(from, to, name, clock_.now(), run.latency_factor);
+  return latency_(from, to, name, run.latency_factor * run.collective->way(turn.stage, turn.message).hop.latency);
 }
 
 const PlanOrder& MessageTransport::order_of(const PlannedCollective& collective) {

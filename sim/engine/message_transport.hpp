@@ -10,6 +10,7 @@
 #include "engine/channels.hpp"
 #include "engine/clock.hpp"
 #include "engine/flows.hpp"
+#include "engine/latency.hpp"
 #include "engine/plan_run.hpp"
 #include "engine/transport.hpp"
 
@@ -24,13 +25,15 @@ class MessageTransport : public Transport {
     bool overlaps = false;   ///< several collectives may be in flight at a rank
     bool shortcuts = false;  ///< messages that cannot meet others on a full link are timers, and a collective of which all ranks start and
                              ///< end at once, alone in the network, moves only the first time
-    bool is_alone = false;   ///< nothing but this stream uses the network, which does not change with time
+    bool is_alone = false;   ///< nothing but this stream uses the network, which is always the same
+    bool changes = false;    ///< latencies do with time
+    std::uint32_t stream = 0;
   };
 
   /// `flows`: null if messages have links for themselves. A lane stands for all ranks if there is only one: without flows, of
   /// symmetric plans (see fold).
   MessageTransport(int lanes, Communicator communicator, PlannedCollectives& planned, Flows* flows, LatencyFactor latency_factor,
-                   const Options& options, Clock& clock);
+                   MessageLatency latency, const Options& options, Clock& clock);
   ~MessageTransport() override;
 
   int lanes() const override { return lanes_; }
@@ -52,6 +55,7 @@ class MessageTransport : public Transport {
   Run& begin(const Movement& movement, Seconds now);
   void transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, Seconds ready, std::function<void(Seconds)> ended);
   void lane_ended(Ticket ticket, int lane, Seconds now);
+  Seconds latency_of(const Run& run, PlanOrder::Turn turn, int repeat) const;
   const PlanOrder& order_of(const PlannedCollective& collective);
 
   int lanes_;
@@ -59,6 +63,7 @@ class MessageTransport : public Transport {
   PlannedCollectives& planned_;
   Flows* flows_;
   LatencyFactor latency_factor_;
+  MessageLatency latency_;
   Options options_;
   Clock& clock_;
   std::map<Ticket, Run> runs_;

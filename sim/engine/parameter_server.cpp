@@ -11,12 +11,12 @@
 
 namespace syncopate {
 
-ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, Recorder& recorder,
-                                 Clock& clock)
+ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, MessageLatency latency,
+                                 Recorder& recorder, Clock& clock)
     : setup_(setup), equals_(equals), recorder_(recorder), clock_(clock), clients_(static_cast<std::size_t>(clients)) {
   const auto arrival = [this](ServerLinks::Way way, int client, Seconds now) { arrived(way, client, now); };
   if (flows != nullptr) {
-    links_ = std::make_unique<FlowServerLinks>(network, *flows, arrival, clock);
+    links_ = std::make_unique<FlowServerLinks>(network, *flows, latency, arrival, clock);
   } else {
     links_ = std::make_unique<StarServerLinks>(setup, clients, equals, arrival, clock);
   }
@@ -28,7 +28,7 @@ std::size_t ParameterServer::add(int client, Request request) {
   return state.forgotten + state.requests.size() - 1;
 }
 
-Exchange ParameterServer::push(int client, const SharedPayload& payload, int round, Answer answer, const PullOptions& pull, Seconds at) {
+Exchange ParameterServer::push(int client, const SharedPayload& payload, int round, Answer answer, const PushOptions& options, Seconds at) {
   Seconds ready = at;
   const Seconds gather = gather_time(payload->bytes);
   if (setup_.pipelined && gather > Seconds(0)) {
@@ -37,7 +37,7 @@ Exchange ParameterServer::push(int client, const SharedPayload& payload, int rou
     gathered = ready = start + gather;
     recorder_.transfer(client, TransferSpan::Kind::gather, round, {start, ready}, payload);
   }
-  const std::size_t index = add(client, {.payload = payload, .round = round, .answer = answer, .pull = pull, .posted = ready});
+  const std::size_t index = add(client, {.payload = payload, .round = round, .answer = answer, .options = options, .posted = ready});
   if (answer == Answer::all) join_aggregate(client, index);
   client_at(client).up.queue.push_back(index);
   next_push(client);
@@ -49,7 +49,7 @@ void ParameterServer::join_aggregate(int client, std::size_t index) {
   Request& pushed = request(client, index);
   pushed.aggregate = number;
   if (number == forgotten_aggregates_ + aggregates_.size()) {
-    aggregates_.push_back({pushed.payload, pushed.round, client, 0, std::vector<std::size_t>(clients_.size())});
+    aggregates_.push_back({pushed.payload, pushed.round, client, 0, 0, std::vector<std::size_t>(clients_.size())});
   }
   Aggregate& aggregate = aggregates_[number - forgotten_aggregates_];
   if (aggregate.payload != pushed.payload || aggregate.round != pushed.round) {
@@ -61,8 +61,9 @@ void ParameterServer::join_aggregate(int client, std::size_t index) {
   aggregate.requests[static_cast<std::size_t>(client)] = index + 1;
 }
 
-Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, Seconds at) {
-  const std::size_t index = add(client, {.payload = payload, .round = round, .only_pull = true, .posted = at});
+Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, Seconds at) {
+  const std::size_t index =
+      add(client, {.payload = payload, .round = round, .only_pull = true, .options = {.as_pulled = as_pulled}, .posted = at});
   clock_.at(at, [this, client, index, at] { reach_server(client, index, at); });
   return {index};
 }
@@ -85,8 +86,21 @@ void ParameterServer::serve_arrivals() {
   }
 }
 
+Seconds ParameterServer::work_on(const Request& pushed) {
+  const auto share = [this](const SharedPayload& payload) { return payload->bytes / setup_.servers; };
+  const Seconds its = equals_ * (setup_.work * share(pushed.options.as_pushed) + setup_.decode * share(pushed.payload));
+  switch (pushed.answer) {
+    case Answer::none: return its;
+    case Answer::own: return its + equals_ * (setup_.encode * share(pushed.payload));
+    case Answer::all: break;
+  }
+  Aggregate& aggregate = aggregates_[pushed.aggregate - forgotten_aggregates_];
+  const bool is_last = ++aggregate.served == static_cast<int>(clients_.size());
+  return is_last ? its + setup_.encode * share(pushed.payload) : its;
+}
+
 void ParameterServer::serve_push(int client, std::size_t index, Seconds arrival) {
-  const Seconds work = equals_ * (setup_.work * (request(client, index).payload->bytes / setup_.servers));
+  const Seconds work = work_on(request(client, index));
   const Seconds start = std::max(arrival, server_free_);
   server_free_ = start + work;
   recorder_.serve({start, server_free_});
@@ -99,12 +113,18 @@ void ParameterServer::serve_push(int client, std::size_t index, Seconds arrival)
 
 void ParameterServer::serve_pull(int client, std::size_t index, Seconds arrival) {
   const Seconds turn = std::max(arrival, server_free_);
-  const auto take_turn = [this, client, index, turn] {
+  const Seconds done = turn + setup_.encode * (request(client, index).payload->bytes / setup_.servers);
+  const auto take_turn = [this, client, index, turn, done] {
     Versions& versions = versions_[request(client, index).payload.get()];
     versions.seen.resize(clients_.size());
     versions.seen[static_cast<std::size_t>(client)] = versions.updates;
-    answer(client, index, turn);
+    if (done == turn) return answer(client, index, turn);
+    clock_.at(done, [this, client, index, done] { answer(client, index, done); });
   };
+  if (done > turn) {
+    server_free_ = done;
+    recorder_.serve({turn, done});
+  }
   if (turn > arrival) {
     clock_.after(turn, take_turn);  // once the push before it has been handled
   } else {
@@ -120,7 +140,7 @@ void ParameterServer::next_push(int client) {
   up.occupied = true;
   const Seconds gather = setup_.pipelined ? Seconds(0) : gather_time(next.payload->bytes);
   begin_transfer(client, up, TransferSpan::Kind::push, std::max(next.posted, up.free), gather);
-  transfer(ServerLinks::Way::push, client, next.payload->bytes, up.since + gather);
+  transfer(ServerLinks::Way::push, client, next.options.as_pushed->bytes, up.since + gather);
 }
 
 void ParameterServer::transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start) {
@@ -146,7 +166,7 @@ void ParameterServer::arrived(ServerLinks::Way way, int client, Seconds now) {
 }
 
 Seconds ParameterServer::spread_time(const Request& pulled) const {
-  return pulled.pull.spread ? setup_.spread_latency + setup_.spread * pulled.payload->bytes : Seconds(0);
+  return pulled.options.spread ? setup_.spread_latency + setup_.spread * pulled.payload->bytes : Seconds(0);
 }
 
 void ParameterServer::push_arrived(int client, Seconds now) {
@@ -202,7 +222,7 @@ void ParameterServer::move_pull(int client, Seconds now) {
   Channel& channel = down(client);
   const Request& pulled = request(client, channel.queue.front());
   begin_transfer(client, channel, TransferSpan::Kind::pull, now, setup_.pipelined ? Seconds(0) : spread_time(pulled));
-  transfer(ServerLinks::Way::pull, client, pulled.payload->bytes, now);
+  transfer(ServerLinks::Way::pull, client, pulled.options.as_pulled->bytes, now);
 }
 
 void ParameterServer::pull_arrived(int client, Seconds now) {
@@ -244,7 +264,8 @@ void ParameterServer::begin_transfer(int client, Channel& channel, TransferSpan:
 void ParameterServer::end_transfer(int client, Channel& channel, Seconds now) {
   channel.moving = false;
   const Request& moved = request(client, channel.queue.front());
-  recorder_.transfer(client, channel.kind, moved.round, {channel.since, now}, moved.payload);
+  const bool pushed = channel.kind == TransferSpan::Kind::push;
+  recorder_.transfer(client, channel.kind, moved.round, {channel.since, now}, pushed ? moved.options.as_pushed : moved.options.as_pulled);
 }
 
 void ParameterServer::end(int client, std::size_t index, Seconds now) {
@@ -255,7 +276,7 @@ void ParameterServer::end(int client, std::size_t index, Seconds now) {
 }
 
 void ParameterServer::forget_ended(Client& client) {
-  const auto is_over = [](const Request& request) { return request.ended && !request.pull.keep_end; };
+  const auto is_over = [](const Request& request) { return request.ended && !request.options.keep_end; };
   for (; !client.requests.empty() && is_over(client.requests.front()); client.requests.pop_front()) ++client.forgotten;
 }
 
@@ -270,7 +291,7 @@ const ParameterServer::Request* ParameterServer::find(int client, std::size_t in
 Seconds ParameterServer::wait(int client, Exchange exchange) {
   if (find(client, exchange.index) == nullptr) return Seconds(0);
   Request& awaited = request(client, exchange.index);
-  awaited.pull.keep_end = false;
+  awaited.options.keep_end = false;
   if (awaited.ended) {
     const Seconds ended = *awaited.ended;
     forget_ended(client_at(client));

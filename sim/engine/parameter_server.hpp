@@ -11,6 +11,7 @@
 #include "collective/payload.hpp"
 #include "engine/clock.hpp"
 #include "engine/flows.hpp"
+#include "engine/latency.hpp"
 #include "engine/server_links.hpp"
 #include "timeline/recorder.hpp"
 
@@ -29,14 +30,16 @@ namespace syncopate {
 class ParameterServer {
  public:
   /// A simulated client stands for `equals` clients that do the same at the same time. `flows`: where the setup wants them, else null.
-  ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, Recorder& recorder, Clock& clock);
+  ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, MessageLatency latency,
+                  Recorder& recorder, Clock& clock);
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
 
-  /// A client pushes at time `at` >= the clock. Throws SimulationError when its `Answer::all` pushes differ from those of others.
-  Exchange push(int client, const SharedPayload& payload, int round, Answer answer, const PullOptions& pull, Seconds at);
+  /// A client pushes at time `at` >= the clock; the options say what moves. Throws SimulationError when its `Answer::all` pushes differ
+  /// from those of others.
+  Exchange push(int client, const SharedPayload& payload, int round, Answer answer, const PushOptions& options, Seconds at);
   /// A client pulls, in its turn among the pushes that have arrived.
-  Exchange pull(int client, const SharedPayload& payload, int round, Seconds at);
+  Exchange pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, Seconds at);
 
   /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled; returns when that was, or 0
   /// if it was before and has not been kept.
@@ -58,7 +61,7 @@ class ParameterServer {
     int round = 0;
     Answer answer = Answer::none;
     bool only_pull = false;
-    PullOptions pull{};
+    PushOptions options{};
     Seconds posted{};           ///< and reduced within the node
     std::size_t aggregate = 0;  ///< Answer::all: its number among those of its client
     std::optional<Seconds> ended{};
@@ -87,6 +90,7 @@ class ParameterServer {
     SharedPayload payload;
     int round = 0;
     int first_client = 0;
+    int served = 0;
     int handled = 0;
     std::vector<std::size_t> requests;  ///< per client, index + 1; 0: not pushed yet
   };
@@ -108,6 +112,8 @@ class ParameterServer {
   void reach_server(int client, std::size_t index, Seconds now);
   void serve_arrivals();
   void serve_push(int client, std::size_t index, Seconds arrival);
+  /// What servers do for a push, of a client or of all that it stands for.
+  Seconds work_on(const Request& pushed);
   void serve_pull(int client, std::size_t index, Seconds arrival);
   void next_push(int client);
   void push_arrived(int client, Seconds now);

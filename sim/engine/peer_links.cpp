@@ -10,9 +10,10 @@
 
 namespace syncopate {
 
-PeerLinks::PeerLinks(int workers, Time time, Flows* flows, Recorder& recorder, Clock& clock)
+PeerLinks::PeerLinks(int workers, Time time, Flows* flows, std::function<int(int)> step, Recorder& recorder, Clock& clock)
     : time_(std::move(time)),
       flows_(flows),
+      step_(std::move(step)),
       recorder_(recorder),
       clock_(clock),
       free_(static_cast<std::size_t>(workers)),
@@ -24,18 +25,23 @@ void PeerLinks::send(Message message) {
   if (message.to < 0 || (message.to >= static_cast<int>(inboxes_.size()) && inboxes_.size() > 1)) {
     throw SimulationError(fmt::format("rank {} sends to rank {}, which there is not", from, message.to));
   }
+  const Seconds posted = message.posted;
+  queue(std::move(message), posted);
+}
+
+void PeerLinks::queue(Message message, Seconds at) {
+  const int from = message.from;
   if (flows_ == nullptr) {
     Seconds& free = free_[worker(from)];
-    message.start = std::max(message.posted, free);
+    message.start = std::max(at, free);
     message.arrival = free = message.start + time_(message).total();
     deliver(message);
     return;
   }
   std::deque<Message>& queue = moving_[worker(from)];
-  const Seconds posted = message.posted;
   message.start = Seconds(std::numeric_limits<double>::infinity());  // not begun
   queue.push_back(std::move(message));
-  if (queue.size() == 1) clock_.at(posted, [this, from, posted] { move_next(from, posted); });
+  if (queue.size() == 1) clock_.at(at, [this, from, at] { move_next(from, at); });
 }
 
 void PeerLinks::move_next(int from, Seconds now) {
@@ -55,6 +61,13 @@ void PeerLinks::move_next(int from, Seconds now) {
 
 void PeerLinks::deliver(const Message& message) {
   recorder_.transfer(message.from, TransferSpan::Kind::send, message.round, {message.start, message.arrival}, message.payload, message.to);
+  if (message.kind == Kind::question) {
+    clock_.at(message.arrival, [this, message] {
+      questions_.push_back(message);
+      if (questions_.size() == 1) clock_.at(message.arrival * (1.0 + rounding), [this] { answer(); });
+    });
+    return;
+  }
   Inbox& inbox = inboxes_[worker(message.to)];
   if (!inbox.messages.try_emplace(message.round, message).second) {
     throw SimulationError(fmt::format("rank {} gets two messages of round {}, the second one from rank {}; a round is one message to each",
@@ -62,6 +75,22 @@ void PeerLinks::deliver(const Message& message) {
   }
   if (inbox.waiter != nullptr && inbox.awaited_round == message.round) {
     std::exchange(inbox.waiter, nullptr)->complete(message.arrival);
+  }
+}
+
+void PeerLinks::answer() {
+  std::vector<Message> questions = std::move(questions_);
+  questions_.clear();
+  std::sort(questions.begin(), questions.end(), [](const Message& a, const Message& b) { return a.from < b.from; });
+  for (const Message& question : questions) {
+    queue({.from = question.to,
+           .to = question.from,
+           .round = question.round,
+           .payload = question.payload,
+           .posted = question.posted,
+           .step = step_(question.to) - 1,
+           .kind = Kind::answer},
+          question.arrival);
   }
 }
 

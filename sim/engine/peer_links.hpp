@@ -15,15 +15,20 @@
 
 namespace syncopate {
 
-/// Messages from worker to worker. Each worker sends them one at a time, in order: the next one when the one before has arrived.
+/// Messages from worker to worker. Each worker sends them one at a time, in order: the next one when the one before has arrived. A message
+/// may ask for an answer, which is posted as soon as it has arrived, whatever its receiver does; those of one instant in the order of
+/// who asked.
 class PeerLinks {
  public:
+  enum class Kind { plain, question, answer };
   struct Message {
     int from = 0;
     int to = 0;
     int round = 0;  ///< its receiver tells it by this
     SharedPayload payload;
-    Seconds posted;
+    Seconds posted;  ///< by a worker: an answer with its question
+    int step = 0;    ///< its sender's last one whose gradient is in what it sends
+    Kind kind = Kind::plain;
     Seconds start{};  ///< when the sender's link takes it
     Seconds arrival{};
   };
@@ -31,8 +36,8 @@ class PeerLinks {
   using Time = std::function<CollectiveTime(const Message&)>;
 
   /// `flows`: moves the transfers; null where nothing else shares their links, so that an arrival is known when a message is sent.
-  /// A worker stands for all ranks if there is only one.
-  PeerLinks(int workers, Time time, Flows* flows, Recorder& recorder, Clock& clock);
+  /// A worker stands for all ranks if there is only one. `step`: in which a worker is.
+  PeerLinks(int workers, Time time, Flows* flows, std::function<int(int worker)> step, Recorder& recorder, Clock& clock);
   PeerLinks(const PeerLinks&) = delete;
   PeerLinks& operator=(const PeerLinks&) = delete;
 
@@ -58,16 +63,20 @@ class PeerLinks {
   };
 
   std::size_t worker(int rank) const { return inboxes_.size() == 1 ? 0 : static_cast<std::size_t>(rank); }
+  void queue(Message message, Seconds at);
   void move_next(int from, Seconds now);
   void deliver(const Message& message);
+  void answer();
 
   Time time_;
   Flows* flows_;
+  std::function<int(int)> step_;
   Recorder& recorder_;
   Clock& clock_;
   std::vector<Seconds> free_;                ///< by sender
   std::vector<std::deque<Message>> moving_;  ///< by sender, as flows
   std::vector<Inbox> inboxes_;
+  std::vector<Message> questions_;  ///< that have arrived at this instant
 };
 
 }  // namespace syncopate

@@ -146,7 +146,7 @@ void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
   const int repeat = sending_[sender].repeat;
   advance(sending_[sender], order_.sends[sender]);
   advance(receiving_[receiver], order_.receives[receiver]);
-  const Seconds latency = events_.latency(turn, static_cast<double>(moved.parts) * part_);
+  const Seconds latency = events_.latency(turn, repeat, static_cast<double>(moved.parts) * part_);
   if (latency > Seconds(0)) {
     clock_.at(now + latency, [this, turn, repeat, time = now + latency] { arrived(turn, repeat, time); });
   } else {

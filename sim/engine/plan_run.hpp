@@ -53,7 +53,7 @@ class PlanRun {
     /// A message's bytes may be transferred from `now` on.
     std::function<void(PlanOrder::Turn turn, Bytes bytes, Seconds now, std::function<void(Seconds)> ended)> transfer;
     /// From the end of a message's transfer to its arrival.
-    std::function<Seconds(PlanOrder::Turn turn, Bytes bytes)> latency;
+    std::function<Seconds(PlanOrder::Turn turn, int repeat, Bytes bytes)> latency;
     /// A rank has ended.
     std::function<void(int rank, Seconds now)> ended;
   };

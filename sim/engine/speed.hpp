@@ -3,17 +3,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/jitter.hpp"
 #include "base/units.hpp"
 
 namespace syncopate {
-
-/// How a worker's compute time varies from step to step: a factor of mean 1.
-struct Jitter {
-  enum class Distribution { none, lognormal, uniform, empirical };
-  Distribution distribution = Distribution::none;
-  double cv = 0.0;              ///< standard deviation over mean; for `uniform` below 1/sqrt(3), so that factors stay positive
-  std::vector<double> factors;  ///< `empirical`: equally likely, scaled to a mean of 1
-};
 
 /// A worker that stops computing for a while; what it has posted moves on.
 struct Pause {
@@ -24,7 +17,7 @@ struct Pause {
 
 /// How fast the workers of a job are.
 struct Speed {
-  Jitter jitter;
+  Jitter jitter;                  ///< of a worker's compute, from step to step
   std::vector<double> slow;       ///< per worker, a factor on its compute and update; empty: all 1
   std::vector<Pause> pauses;      ///< in any order
   double overlap_slowdown = 0.0;  ///< x: a layer that starts while the worker's channel is busy takes 1 + x times as long
@@ -49,8 +42,5 @@ Seconds end_of_compute(Seconds start, Seconds length, const std::vector<Pause>& 
 
 /// `time`, or the end of the pause in which it is.
 Seconds end_of_pause(Seconds time, const std::vector<Pause>& pauses);
-
-/// A lognormal factor of mean 1 for the latency of a job's collective, by its stream and its number there.
-double latency_factor(double cv, std::uint64_t seed, int stream, std::size_t collective);
 
 }  // namespace syncopate

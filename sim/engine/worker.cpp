@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/errors.hpp"
+#include "base/random.hpp"
 #include "engine/job_run.hpp"
 
 namespace syncopate {
@@ -209,14 +210,19 @@ void Worker::communicate_until(Seconds end) {
   record(Phase::communicating);
 }
 
-Exchange Worker::push(const SharedPayload& payload, int round, Answer answer, const PullOptions& pull) {
-  count_post(answer == Answer::none ? 1 : 2, payload->bytes);
-  return job_.server().push(rank_, payload, round, answer, pull, now_);
+Exchange Worker::push(const SharedPayload& payload, int round, Answer answer, const PushOptions& options) {
+  PushOptions its = options;
+  if (its.as_pushed == nullptr) its.as_pushed = payload;
+  if (its.as_pulled == nullptr) its.as_pulled = payload;
+  count_post(1, its.as_pushed->bytes);
+  if (answer != Answer::none) count_post(1, its.as_pulled->bytes);
+  return job_.server().push(rank_, payload, round, answer, its, now_);
 }
 
-Exchange Worker::pull(const SharedPayload& payload, int round) {
-  count_post(1, payload->bytes);
-  return job_.server().pull(rank_, payload, round, now_);
+Exchange Worker::pull(const SharedPayload& payload, int round, const SharedPayload& as_pulled) {
+  const SharedPayload& moved = as_pulled == nullptr ? payload : as_pulled;
+  count_post(1, moved->bytes);
+  return job_.server().pull(rank_, payload, round, moved, now_);
 }
 
 Seconds Worker::wait(Exchange exchange) {
@@ -231,10 +237,26 @@ void Worker::wait(std::span<const Exchange> exchanges) {
 
 void Worker::send(const SharedPayload& payload, int to, int round) {
   count_post(1, payload->bytes);
-  job_.peers().send({rank_, to, round, payload, now_});
+  job_.peers().send({.from = rank_, .to = to, .round = round, .payload = payload, .posted = now_, .step = step_ - 1});
 }
 
-void Worker::receive(int round) {
+void Worker::exchange(const SharedPayload& payload, int with, int round) {
+  count_post(2, payload->bytes);
+  job_.peers().send({.from = rank_,
+                     .to = with,
+                     .round = round,
+                     .payload = payload,
+                     .posted = now_,
+                     .step = step_ - 1,
+                     .kind = PeerLinks::Kind::question});
+}
+
+double Worker::draw() const {
+  constexpr std::uint32_t what = 0xffffffff;  // no stream's latencies
+  return uniform_pair(job_.job().speed.seed, static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(step_), what)[0];
+}
+
+int Worker::receive(int round) {
   meet_clock();
   const PeerLinks::Message message = job_.peers().receive(rank_, round);
   if (message.posted > now_) {
@@ -245,6 +267,7 @@ void Worker::receive(int round) {
     advance_to(message.arrival);
     record(Phase::communicating);
   }
+  return message.step;
 }
 
 void Worker::record(Phase phase) {

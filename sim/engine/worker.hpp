@@ -69,6 +69,9 @@ class Worker {
   /// The same for a model that has been averaged over the ranks; it had been posted at the end of step `posted`. `waited`: for its end.
   void mix(int posted, bool waited);
 
+  /// A number that is uniform in (0, 1), for this rank and step.
+  double draw() const;
+
   /// Work for the sake of communication, such as compression: lasts `time` on every worker.
   void spend(Seconds time);
 
@@ -106,11 +109,11 @@ class Worker {
   // Parameter server
 
   /// Hands a push to the server, and the pull that answers it; does not block.
-  Exchange push(const SharedPayload& payload, int round, Answer answer, const PullOptions& pull = PullOptions());
-  /// Asks the server for parameters; does not block.
-  Exchange pull(const SharedPayload& payload, int round);
+  Exchange push(const SharedPayload& payload, int round, Answer answer, const PushOptions& options = PushOptions());
+  /// Asks the server for parameters, which move as `as_pulled` (null: as they are); does not block.
+  Exchange pull(const SharedPayload& payload, int round, const SharedPayload& as_pulled = nullptr);
   /// Blocks until the pull is in or, where there is none, until the server has handled the push. Returns when that was if it has been kept
-  /// (PullOptions).
+  /// (PushOptions).
   Seconds wait(Exchange exchange);
   void wait(std::span<const Exchange> exchanges);
 
@@ -118,8 +121,10 @@ class Worker {
 
   /// Hands a message to the own link, of which the receiver knows the round; does not block.
   void send(const SharedPayload& payload, int to, int round);
-  /// Blocks until the message of that round has arrived.
-  void receive(int round);
+  /// The same, and as soon as it has arrived the other one's link sends as much back, whatever that worker does.
+  void exchange(const SharedPayload& payload, int with, int round);
+  /// Blocks until the message of that round, or the answer, has arrived. Returns the step of the last gradient in a model that was sent.
+  int receive(int round);
 
  private:
   friend class JobRun;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "base/choice.hpp"
@@ -25,14 +23,6 @@ struct GranularityRow {
 };
 constexpr std::array granularities = {GranularityRow{"tensor", Granularity::tensor}, GranularityRow{"layer", Granularity::layer}};
 
-struct DistributionRow {
-  std::string_view name;
-  Jitter::Distribution value;
-};
-constexpr std::array distributions = {DistributionRow{"lognormal", Jitter::Distribution::lognormal},
-                                      DistributionRow{"uniform", Jitter::Distribution::uniform},
-                                      DistributionRow{"empirical", Jitter::Distribution::empirical}};
-
 struct FidelityRow {
   std::string_view name;
   std::optional<Fidelity> value;
@@ -49,10 +39,16 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   if (changes && scenario.schedule.traffic.has_partial_collectives()) {
     Field(schedule.document(), "/schedule/participants", schedule.json()["participants"])
         .fail_because(
-            "an all-reduce in which not all ranks take part does not know links whose bandwidth changes; leave \"participants\" out");
+            "an all-reduce in which not all ranks take part does not know links that change with time; leave \"participants\" out");
   }
   if (fitted && scenario.all_reduce.chunk > Bytes(0)) {
     all_reduce->fail_because("chunks are messages, of which the cluster's fit knows nothing; leave \"chunk\" or \"fit\" out");
+  }
+  if (scenario.all_reduce.by_region && !cluster.regions) {
+    all_reduce->fail_because("the cluster has no regions; use \"ring\", or \"two-level\" for nodes of several GPUs");
+  }
+  if (scenario.all_reduce.by_region && cluster.fit) {
+    all_reduce->fail_because("the cluster's fit is of an all-reduce over all nodes; leave out \"fit\", or use \"ring\"");
   }
   if (!scenario.fidelity) return;
   if (*scenario.fidelity == Fidelity::alpha_beta) {
@@ -61,7 +57,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
           "chunks are messages, which alpha-beta fidelity does not have; leave \"chunk\" out or use \"per-message\" or \"flow\"");
     }
     if (cluster.regions && !cluster.fit && scenario.schedule.traffic.has_collectives() &&
-        scenario.all_reduce.algorithm != default_all_reduce().algorithm) {
+        (scenario.all_reduce.by_region || scenario.all_reduce.algorithm != default_all_reduce().algorithm)) {
       all_reduce->fail_because(
           fmt::format("on regions alpha-beta fidelity knows a ring only; use \"ring\" instead of \"{}\", or \"per-message\"",
                       scenario.all_reduce.name));
@@ -71,7 +67,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
         "the cluster's fit says what an all-reduce costs as a whole, not what its messages do; leave \"fit\" out or use \"alpha-beta\"");
   }
   if (*scenario.fidelity != Fidelity::flow && changes) {
-    field->fail_because("a link's \"bandwidth_profile\" needs flows; use \"flow\" or \"auto\"");
+    field->fail_because("a link's \"bandwidth_profile\" or \"rtt_profile\" needs flows; use \"flow\" or \"auto\"");
   }
   if (*scenario.fidelity == Fidelity::per_message && scenario.schedule.traffic.servers &&
       cluster.topology->name() != default_topology()->name()) {
@@ -104,35 +100,6 @@ void check_places(const Scenario& scenario, const Document& document) {
   Field(document, "/cluster/topology", document.root()["cluster"]["topology"])
       .fail_because(fmt::format("a {} of this size has {} places for {} nodes and {} servers; use {}, or \"colocated\": true",
                                 topology.name(), topology.places(), scenario.cluster.nodes, servers->servers, topology.advice(needed)));
-}
-
-/// Factors as measured, scaled so that their mean is 1.
-std::vector<double> read_factors(const Field& field) {
-  constexpr double largest = 1e6;
-  std::vector<double> factors;
-  for (const Field& factor : field.list()) factors.push_back(factor.positive(largest));
-  const double mean = std::accumulate(factors.begin(), factors.end(), 0.0) / static_cast<double>(factors.size());
-  for (double& factor : factors) factor /= mean;
-  return factors;
-}
-
-Jitter read_jitter(const Field& field) {
-  Object fields(field);
-  Jitter jitter;
-  jitter.distribution = choose<DistributionRow>(fields.at("distribution"), distributions).value;
-  if (jitter.distribution == Jitter::Distribution::empirical) {
-    jitter.factors = read_factors(fields.at("factors"));
-    fields.finish();
-    return jitter;
-  }
-  const Field cv = fields.at("cv");
-  constexpr double widest = 100.0;
-  jitter.cv = cv.number(0.0, widest);
-  if (jitter.distribution == Jitter::Distribution::uniform && jitter.cv * std::numbers::sqrt3 >= 1.0) {
-    cv.fail("a coefficient of variation < 0.577 (1/sqrt 3) for a uniform factor, which must stay positive");
-  }
-  fields.finish();
-  return jitter;
 }
 
 /// The factors of permanently slow ranks.

@@ -41,15 +41,15 @@ constexpr std::array table = {
 
 std::span<const Compression> compressions() { return table; }
 
-void Compression::declare(Parameters& parameters) {
+void Compression::declare(Parameters& parameters, bool over_servers) {
   parameters.declare({.name = "compression",
                       .meaning = "how gradients are compressed: a name, or an object with its parameters",
                       .kind = ParameterInfo::Kind::compression,
                       .default_value = "none"},
-                     [this](const Field& field) { read(field); });
+                     [this, over_servers](const Field& field) { read(field, over_servers); });
 }
 
-void Compression::read(const Field& field) {
+void Compression::read(const Field& field, bool over_servers) {
   if (!field.is_object()) {
     *this = choose<Compression>(field, table);
     return;
@@ -72,21 +72,33 @@ void Compression::read(const Field& field) {
   }
   if (const auto time = fields.find("encode_s_per_B")) encode = time->seconds_per_byte();
   if (const auto time = fields.find("decode_s_per_B")) decode = time->seconds_per_byte();
+  if (over_servers) {
+    if (const auto pull = fields.find("pull")) pulls = choose_name(*pull, {"whole", "compressed"}) == "compressed";
+  }
   fields.finish();
 }
 
-Bytes Compression::moved(Bytes bytes, Bytes value, int ranks) const {
+Bytes Compression::sent(Bytes bytes, Bytes value) const {
   const Bytes sent_value = value_bits > 0.0 ? std::min(value, Bytes(value_bits / bits_of_byte)) : value;
   const double values = bytes / value;
-  const Bytes sent = share * values * (sent_value + Bytes(index_bytes)) + Bytes(bytes_of_message);
-  return operation == Operation::all_gather ? ranks * sent : sent;
+  return share * values * (sent_value + Bytes(index_bytes)) + Bytes(bytes_of_message);
+}
+
+Bytes Compression::moved(Bytes bytes, Bytes value, int ranks) const {
+  return (operation == Operation::all_gather ? static_cast<double>(ranks) : 1.0) * sent(bytes, value);
 }
 
 SharedPayload Compression::operator()(const SharedPayload& payload, const ScheduleInput& input) const {
+  return of(payload, moved(payload->bytes, input.value, input.ranks));
+}
+
+SharedPayload Compression::as_message(const SharedPayload& payload, Bytes value) const { return of(payload, sent(payload->bytes, value)); }
+
+SharedPayload Compression::of(const SharedPayload& payload, Bytes bytes) const {
   if (is_none()) return payload;
   auto compressed = std::make_shared<Payload>(*payload);
   compressed->label = fmt::format("{} of {}", name, payload->label);
-  compressed->bytes = moved(payload->bytes, input.value, input.ranks);
+  compressed->bytes = bytes;
   return compressed;
 }
 

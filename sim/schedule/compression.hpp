@@ -24,14 +24,20 @@ struct Compression {
 
   bool is_none() const { return name == "none"; }
 
-  /// As the parameter `compression`: a name, or an object with parameters.
-  void declare(Parameters& parameters);
-  void read(const Field& field);
+  bool pulls = false;  ///< over parameter servers: what is pulled is compressed, too
 
-  /// What the collective moves instead of a vector of such bytes. `value`: bytes of one value.
+  /// As the parameter `compression`: a name, or an object with parameters; over parameter servers also whether that is for pulls.
+  void declare(Parameters& parameters, bool over_servers = false);
+  void read(const Field& field, bool over_servers = false);
+
+  /// What stands for such bytes in a message. `value`: bytes of one value.
+  Bytes sent(Bytes bytes, Bytes value) const;
+
+  /// What the collective moves instead of a vector of such bytes.
   Bytes moved(Bytes bytes, Bytes value, int ranks) const;
-  /// The same payload, compressed; itself where there is no compression.
+  /// The same payload, compressed for that, or for a message; itself where there is no compression.
   SharedPayload operator()(const SharedPayload& payload, const ScheduleInput& input) const;
+  SharedPayload as_message(const SharedPayload& payload, Bytes value) const;
 
   Seconds encode_time(Bytes bytes) const { return encode * bytes; }
   /// Of a whole collective's: an all-gather's ranks - 1 messages of others.
@@ -39,6 +45,9 @@ struct Compression {
 
   /// What it costs to send bytes of gradients, by the line of its operation per byte of the vector that this moves.
   CostLine cost(const ScheduleInput& input) const;
+
+ private:
+  SharedPayload of(const SharedPayload& payload, Bytes bytes) const;
 };
 
 /// The table.

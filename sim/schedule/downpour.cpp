@@ -8,8 +8,10 @@ namespace {
 /// parameters.
 struct Downpour : Learner {
   Program program(const ScheduleInput& input) const {
-    return Learner::program(
-        input, [](Worker& worker, const SharedPayload& model) { worker.wait(worker.push(model, worker.step(), Answer::own)); });
+    return Learner::program(input, [](Worker& worker, const ServerPost& model) {
+      worker.wait(model.push(worker, worker.step(), Answer::own));
+      worker.spend(model.decode());
+    });
   }
 };
 

@@ -7,9 +7,10 @@ namespace {
 /// Elastic averaging: the learner pulls the centre, moves towards it, and pushes the difference, which moves the centre.
 struct Eamsgd : Learner {
   Program program(const ScheduleInput& input) const {
-    return Learner::program(input, [](Worker& worker, const SharedPayload& model) {
-      worker.wait(worker.pull(model, worker.step()));
-      worker.wait(worker.push(model, worker.step(), Answer::none));
+    return Learner::program(input, [](Worker& worker, const ServerPost& model) {
+      worker.wait(model.pull(worker, worker.step()));
+      worker.spend(model.decode());
+      worker.wait(model.push(worker, worker.step(), Answer::none));
     });
   }
 };

@@ -36,6 +36,9 @@ class LocalUpdates {
 
     /// The update of a layer is not possible before that; counted in the order in which layers are ready.
     void hold(std::size_t layer, Seconds until) { possible_[layer] = std::max(possible_[layer], until); }
+    void hold_all(Seconds until) {
+      for (Seconds& possible : possible_) possible = std::max(possible, until);
+    }
     /// Updates and spreads all layers; then blocks until the layer that is ready last has been.
     void end(Worker& worker);
     /// Forward of the step after, each layer when it has been updated and spread.

@@ -1,4 +1,3 @@
-#include "schedule/posts.hpp"
 #include "schedule/servers.hpp"
 
 namespace syncopate {
@@ -9,17 +8,21 @@ void PushPull::declare(Parameters& parameters) {
 }
 
 Program PushPull::program(const ScheduleInput& input) const {
-  return [groups = group_posts(grouping.group(input.profile, input.push_pull), input.profile), answer = answer](Worker& worker) {
+  const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
+  Seconds decode;
+  for (const GroupPush& group : groups) decode += group.message.decode();
+  return [groups, decode, answer = answer](Worker& worker) {
     std::vector<Exchange> exchanges;
     while (worker.next_step()) {
       worker.forward();
       exchanges.clear();
-      for (const GroupPost& next : groups) {
+      for (const GroupPush& next : groups) {
         worker.backward_until(next.post_at);
-        exchanges.push_back(worker.push(next.payload, worker.step(), answer));
+        exchanges.push_back(next.message.push(worker, worker.step(), answer));
       }
       worker.backward();
       worker.wait(exchanges);
+      worker.spend(decode);
       if (answer == Answer::all) worker.apply(worker.step());
     }
   };

@@ -51,6 +51,7 @@ struct StreamTraffic {
 struct PeerTraffic {
   int (*to)(int rank, int step, int ranks) = nullptr;  ///< whom a rank sends to in a step
   int (*period)(int ranks) = nullptr;                  ///< after so many steps it is the same
+  bool drawn = false;                                  ///< it is not, so that several may send to one at a time
 };
 
 /// Who sends what to whom. How deep a simulation has to go, whether equal ranks move in lock-step, and which clusters suit the schedule
@@ -82,12 +83,23 @@ struct Pace {
   std::function<Seconds(const StepProfile&)> update{};
 };
 
+/// A push and its pull, when all clients do both at the same time.
+struct PushPullCost {
+  CostLine push;                ///< by the bytes that are sent, with the servers' work on these
+  CostLine pull;                ///< likewise
+  CostLine within_node;         ///< by those that they stand for
+  double clients_per_server{};  ///< that each of which works for, by these, too ...
+  double answers_per_server{};  ///< ... and how often it answers
+
+  CostLine total() const { return push + pull + within_node; }
+};
+
 /// What a schedule may know before it runs. There are at least two workers.
 struct ScheduleInput {
   const StepProfile& profile;  ///< the undisturbed step, its update that of the schedule's pace
   Seconds update;              ///< the trace's
   CostLine collective;         ///< of the first operation of its first stream, over all ranks, per byte of the whole vector
-  CostLine push_pull;          ///< a push and its pull, when all clients do so at once; schedules over servers only
+  PushPullCost push_pull;      ///< schedules over servers only
   int ranks = 1;
   Bytes value;          ///< size of one gradient value
   SecondsPerByte copy;  ///< into a merged buffer, or out of it

@@ -17,6 +17,7 @@ ScheduleRow local_sgd();
 ScheduleRow lasgd();
 ScheduleRow sgp();
 ScheduleRow d_psgd();
+ScheduleRow ad_psgd();
 
 const std::vector<ScheduleRow>& schedules() {
   static const std::vector<ScheduleRow> table = [] {
@@ -35,6 +36,7 @@ const std::vector<ScheduleRow>& schedules() {
                                 lasgd(),
                                 sgp(),
                                 d_psgd(),
+                                ad_psgd(),
                             });
     return rows;
   }();

@@ -31,6 +31,7 @@ void ServerParameters::declare(Parameters& parameters) {
   parameters.optional("duplex", duplex, "a client's pushes and pulls move at the same time");
   parameters.optional("within_node", pipelined, {{"pipelined", true}, {"serial", false}},
                       "a node of several GPUs reduces and spreads messages while others move, or in turns with them");
+  compression.declare(parameters, true);
 }
 
 Traffic ServerParameters::traffic(bool asynchronous) const {
@@ -39,9 +40,47 @@ Traffic ServerParameters::traffic(bool asynchronous) const {
   setup.colocated = colocated;
   setup.duplex = duplex;
   setup.work = work;
+  setup.decode = compression.decode;
+  if (compression.pulls) setup.encode = compression.encode;
   setup.asynchronous = asynchronous;
   setup.pipelined = pipelined;
   return {.ranks = RankKind::node, .servers = setup, .servers_region = region};
+}
+
+CostLine ServerParameters::cost(const ScheduleInput& input) const {
+  const PushPullCost& its = input.push_pull;
+  if (compression.is_none()) return its.total();
+  const auto compressed = [&](const CostLine& line) {
+    const Bytes none = compression.sent(Bytes(0), input.value);
+    const Bytes million = compression.sent(Bytes(1e6), input.value) - none;
+    return CostLine{line(none), million / Bytes(1e6) * line.b};
+  };
+  CostLine cost = compressed(its.push) + (compression.pulls ? compressed(its.pull) : its.pull) + its.within_node;
+  cost.b += compression.encode + its.clients_per_server * compression.decode;
+  if (compression.pulls) cost.b += its.answers_per_server * compression.encode + compression.decode;
+  return cost;
+}
+
+ServerPost::ServerPost(const ServerParameters& servers, const SharedPayload& whole, Bytes value)
+    : whole_(whole),
+      as_pushed_(servers.compression.as_message(whole, value)),
+      as_pulled_(servers.compression.pulls ? as_pushed_ : whole),
+      encode_(servers.compression.encode_time(whole->bytes)),
+      decode_(servers.compression.pulls ? servers.compression.decode * whole->bytes : Seconds(0)) {}
+
+Exchange ServerPost::push(Worker& worker, int round, Answer answer, PushOptions options) const {
+  worker.spend(encode_);
+  options.as_pushed = as_pushed_;
+  options.as_pulled = as_pulled_;
+  return worker.push(whole_, round, answer, options);
+}
+
+std::vector<GroupPush> group_pushes(const ServerParameters& servers, const Grouping& grouping, const ScheduleInput& input) {
+  std::vector<GroupPush> pushes;
+  for (const GroupPost& group : group_posts(grouping, input.profile)) {
+    pushes.push_back({group.post_at, ServerPost(servers, group.payload, input.value)});
+  }
+  return pushes;
 }
 
 void ServerGrouping::declare(Parameters& parameters) {
@@ -57,8 +96,9 @@ void Learner::declare(Parameters& parameters) {
   parameters.required("interval", interval, step_range, "local steps between exchanges with the servers");
 }
 
-Program Learner::program(const ScheduleInput& input, std::function<void(Worker&, const SharedPayload&)> exchange) const {
-  return [model = whole_model(input.profile), interval = interval, exchange = std::move(exchange)](Worker& worker) {
+Program Learner::program(const ScheduleInput& input, std::function<void(Worker&, const ServerPost&)> exchange) const {
+  return [model = ServerPost(servers, whole_model(input.profile), input.value), interval = interval,
+          exchange = std::move(exchange)](Worker& worker) {
     while (worker.next_step()) {
       worker.forward();
       worker.backward();
@@ -81,16 +121,31 @@ ServerSetup place_servers(ServerSetup setup, const Cluster& cluster) {
   return setup;
 }
 
-CostLine push_pull_cost(const ServerSetup& setup, int clients) {
+namespace {
+
+/// Without links.
+PushPullCost cost_of_work(const ServerSetup& setup, int clients) {
   const double clients_per_server = static_cast<double>(clients) / setup.servers;
-  const SecondsPerByte wire = std::max(1.0, clients_per_server) * inverse(setup.bandwidth);
-  return {2.0 * setup.latency + setup.gather_latency + setup.spread_latency,
-          2.0 * wire + clients_per_server * setup.work + setup.gather + setup.spread};
+  return {.push = {Seconds(0), clients_per_server * setup.work},
+          .pull = {},
+          .within_node = {setup.gather_latency + setup.spread_latency, setup.gather + setup.spread},
+          .clients_per_server = clients_per_server,
+          .answers_per_server = setup.asynchronous ? clients_per_server : 1.0 / setup.servers};
 }
 
-CostLine push_pull_cost(const ServerSetup& setup, int clients, Network& network) {
+}  // namespace
+
+PushPullCost push_pull_cost(const ServerSetup& setup, int clients) {
+  PushPullCost cost = cost_of_work(setup, clients);
+  const CostLine wire = {setup.latency, std::max(1.0, cost.clients_per_server) * inverse(setup.bandwidth)};
+  cost.push = cost.push + wire;
+  cost.pull = cost.pull + wire;
+  return cost;
+}
+
+PushPullCost push_pull_cost(const ServerSetup& setup, int clients, Network& network) {
   const double part = 1.0 / setup.servers;
-  CostLine cost = {setup.gather_latency + setup.spread_latency, clients * part * setup.work + setup.gather + setup.spread};
+  PushPullCost cost = cost_of_work(setup, clients);
   for (const bool push : {true, false}) {
     Seconds latency;
     SecondsPerByte slowest;
@@ -106,7 +161,8 @@ CostLine push_pull_cost(const ServerSetup& setup, int clients, Network& network)
       }
     }
     for (std::size_t link = 0; link < loads.size(); ++link) slowest = std::max(slowest, loads[link] * inverse(network.bandwidth(link)));
-    cost = cost + CostLine{latency, slowest};
+    CostLine& way = push ? cost.push : cost.pull;
+    way = way + CostLine{latency, slowest};
   }
   return cost;
 }

@@ -3,10 +3,12 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cluster/cluster.hpp"
 #include "cluster/network.hpp"
 #include "engine/exchange.hpp"
+#include "schedule/compression.hpp"
 #include "schedule/grouping.hpp"
 #include "schedule/schedule.hpp"
 
@@ -20,11 +22,42 @@ struct ServerParameters {
   SecondsPerByte work;
   bool duplex = true;
   bool pipelined = true;
+  Compression compression{};
 
   void declare(Parameters& parameters);
   /// Nodes are the ranks, and there is no all-reduce. `asynchronous`: clients do not wait for each other.
   Traffic traffic(bool asynchronous) const;
+  /// What a push and its pull cost by the bytes of the message: what merging schedules reckon with (MG-WFBP, Sec. 4.3).
+  CostLine cost(const ScheduleInput& input) const;
 };
+
+/// A message to the servers and back as it moves, and what a client does for that.
+class ServerPost {
+ public:
+  ServerPost(const ServerParameters& servers, const SharedPayload& whole, Bytes value);
+
+  /// Encodes and pushes it.
+  Exchange push(Worker& worker, int round, Answer answer, PushOptions options = PushOptions()) const;
+  Exchange pull(Worker& worker, int round) const { return worker.pull(whole_, round, as_pulled_); }
+
+  const SharedPayload& whole() const { return whole_; }
+  /// Time of a client when it has pulled it.
+  Seconds decode() const { return decode_; }
+
+ private:
+  SharedPayload whole_;
+  SharedPayload as_pushed_;
+  SharedPayload as_pulled_;
+  Seconds encode_;
+  Seconds decode_;
+};
+
+/// A group of gradients that is pushed when its time has come.
+struct GroupPush {
+  Seconds post_at;  ///< since backward began, on an undisturbed worker
+  ServerPost message;
+};
+std::vector<GroupPush> group_pushes(const ServerParameters& servers, const Grouping& grouping, const ScheduleInput& input);
 
 /// How a schedule over servers groups its gradients: `grouping`, by default each by itself.
 struct ServerGrouping {
@@ -42,7 +75,7 @@ struct Learner {
   Traffic traffic() const { return servers.traffic(true); }
   Pace pace() const { return {.cycle = interval}; }
   /// Local steps, and `exchange` of the whole model after every `interval` of them.
-  Program program(const ScheduleInput& input, std::function<void(Worker&, const SharedPayload&)> exchange) const;
+  Program program(const ScheduleInput& input, std::function<void(Worker&, const ServerPost&)> exchange) const;
 };
 
 /// A rank that pushes every group of gradients when its time has come, pulls what the servers answer with, and ends a step when all
@@ -64,9 +97,8 @@ struct PushPull {
 /// pushed, the other half spreads what is pulled.
 ServerSetup place_servers(ServerSetup setup, const Cluster& cluster);
 
-/// A push and its pull, when all clients do the same at the same time: what merging schedules reckon with (MG-WFBP, Sec. 4.3). On a
-/// star, or on the network's links as they are at first.
-CostLine push_pull_cost(const ServerSetup& setup, int clients);
-CostLine push_pull_cost(const ServerSetup& setup, int clients, Network& network);
+/// On a star, or on the network's links as they are at first.
+PushPullCost push_pull_cost(const ServerSetup& setup, int clients);
+PushPullCost push_pull_cost(const ServerSetup& setup, int clients, Network& network);
 
 }  // namespace syncopate

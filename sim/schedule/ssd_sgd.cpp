@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "schedule/local_updates.hpp"
-#include "schedule/posts.hpp"
 #include "schedule/servers.hpp"
 
 namespace syncopate {
@@ -54,23 +53,23 @@ struct SsdSgd {
     std::size_t index;  ///< of a group that is pushed, or of a layer whose update is possible
     bool pushes;
   };
-  static std::vector<Event> events_of_backward(const std::vector<GroupPost>& groups, const LocalUpdates& updates) {
+  static std::vector<Event> events_of_backward(const std::vector<GroupPush>& groups, const LocalUpdates& updates) {
     std::vector<Event> events;
-    for (std::size_t group = 0; group < groups.size(); ++group) events.push_back({groups[group].post_at, group, true});
     for (std::size_t layer = 0; layer < updates.layers().size(); ++layer) events.push_back({updates.layers()[layer].ready, layer, false});
+    for (std::size_t group = 0; group < groups.size(); ++group) events.push_back({groups[group].post_at, group, true});
     std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.at < b.at; });
     return events;
   }
 
   /// By group, the layers whose gradients it carries, counted in the order in which layers are ready.
-  static std::vector<std::vector<std::size_t>> layers_of(const std::vector<GroupPost>& groups, const LocalUpdates& updates,
+  static std::vector<std::vector<std::size_t>> layers_of(const std::vector<GroupPush>& groups, const LocalUpdates& updates,
                                                          const StepProfile& profile) {
     std::vector<std::size_t> number(profile.layers.size());
     for (std::size_t layer = 0; layer < updates.layers().size(); ++layer) number[updates.layers()[layer].index] = layer;
     std::vector<std::vector<std::size_t>> carried;
-    for (const GroupPost& group : groups) {
+    for (const GroupPush& group : groups) {
       std::vector<std::size_t>& its = carried.emplace_back();
-      for (const Slice& slice : group.payload->slices) {
+      for (const Slice& slice : group.message.whole()->slices) {
         its.push_back(number[profile.gradients[static_cast<std::size_t>(slice.tensor)].layer]);
       }
       its.erase(std::unique(its.begin(), its.end()), its.end());
@@ -79,9 +78,11 @@ struct SsdSgd {
   }
 
   Program program(const ScheduleInput& input) const {
-    const std::vector<GroupPost> groups = group_posts(grouping.group(input.profile, input.push_pull), input.profile);
+    const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
+    Seconds decode;
+    for (const GroupPush& group : groups) decode += group.message.decode();
     const LocalUpdates updates = this->updates(input.profile, input.update);
-    return [groups, updates, events = events_of_backward(groups, updates), carried = layers_of(groups, updates, input.profile),
+    return [groups, decode, updates, events = events_of_backward(groups, updates), carried = layers_of(groups, updates, input.profile),
             delay = delay, warmup_iterations = warmup_iterations](Worker& worker) {
       std::vector<Exchange> pushed;
       std::vector<Exchange> pulls;  ///< of the iteration before
@@ -95,8 +96,8 @@ struct SsdSgd {
         for (const Event& event : events) {
           worker.backward_until(event.at);
           if (event.pushes) {
-            const PullOptions options = {.spread = warming_up, .keep_end = pull && !warming_up};
-            pushed.push_back(worker.push(groups[event.index].payload, worker.step(), pull ? Answer::all : Answer::none, options));
+            const PushOptions options = {.spread = warming_up, .keep_end = pull && !warming_up};
+            pushed.push_back(groups[event.index].message.push(worker, worker.step(), pull ? Answer::all : Answer::none, options));
           } else {
             local.hold(event.index, worker.now());
           }
@@ -105,6 +106,7 @@ struct SsdSgd {
         local.hold(updates.layers().size() - 1, worker.now());
         if (warming_up) {
           worker.wait(pushed);
+          worker.spend(decode);
           worker.apply(worker.step());
           continue;
         }
@@ -112,7 +114,11 @@ struct SsdSgd {
           const Seconds arrived = worker.wait(pulls[group]);
           for (const std::size_t layer : carried[group]) local.hold(layer, arrived);
         }
-        if (!pulls.empty()) worker.apply(worker.step() - 1);
+        if (!pulls.empty()) {
+          worker.spend(decode);
+          if (decode > Seconds(0)) local.hold_all(worker.now());
+          worker.apply(worker.step() - 1);
+        }
         local.end(worker);
         pulls.clear();
         if (pull) pulls.swap(pushed);

@@ -18,7 +18,8 @@ using Cells = std::vector<std::string>;
 
 std::string describe_link(const Link& link) {
   return fmt::format("{:.4g} Gb/s, {} end to end{}", link.bandwidth.value * 8 / 1e9, format_seconds(link.latency),
-                     link.has_window() ? fmt::format(", a TCP window of {}", format_bytes(link.window)) : "");
+                     link.window > Bytes(0) ? fmt::format(", a TCP window of {}", format_bytes(link.window)) : "") +
+         (link.jitter.varies() ? ", latencies that vary" : "") + (link.changes_with_time() ? ", changing with time" : "");
 }
 
 void show_regions(const Regions& regions) {
@@ -40,7 +41,7 @@ class MessageTimes {
       : cluster_(cluster), bytes_(bytes), network_(cluster, cluster.gpus_per_node, {}, region_order) {}
 
   Seconds of(const Algorithm& algorithm) {
-    PlannedCollectives planned(cluster_, {&algorithm, std::string(algorithm.name), false, Bytes(0)}, network_, cluster_.gpus_per_node);
+    PlannedCollectives planned(cluster_, {.algorithm = &algorithm, .name = std::string(algorithm.name)}, network_, cluster_.gpus_per_node);
     return planned(Operation::all_reduce, Communicator(cluster_.workers()), bytes_).times().from_equal_starts(bytes_);
   }
 

@@ -19,8 +19,9 @@ constexpr double seconds_per_contended_flow_and_rank = 5e-9;
 constexpr double seconds_per_server_flow_and_rank = 7e-8;
 constexpr double most_seconds = 3600.0;
 constexpr double most_seconds_unasked = 600.0;
-/// Collectives in flight whose messages take turns, one by one, take about a microsecond each.
-constexpr double most_turns = 1e8;
+/// Messages that move one by one, because collectives are in flight together or latencies vary.
+constexpr double seconds_per_message = 1e-6;
+constexpr double most_seconds_by_message_unasked = 100.0;
 
 /// Any two messages from peer to peer, each stage being a step.
 bool peers_share(const PeerTraffic& peers, Setup& setup) {
@@ -59,6 +60,7 @@ bool can_share(Setup& setup) {
   const Traffic& traffic = setup.scenario().schedule.traffic;
   const bool is_star = setup.network().is_star();
   if (traffic.servers && (!is_star || setup.serves_by_flows())) return true;
+  if (traffic.peers && traffic.peers->drawn) return setup.ranks() > 2 || !is_star;
   if (traffic.peers && !is_star && peers_share(*traffic.peers, setup)) return true;
   if (streams_meet(setup)) return true;
   return std::any_of(setup.collectives().begin(), setup.collectives().end(), [&](const Setup::Collective& one) {
@@ -70,8 +72,8 @@ bool can_share(Setup& setup) {
 double count_messages(Setup& setup) {
   const Schedule& schedule = setup.scenario().schedule;
   const bool repeats = setup.options().shortcuts && setup.scenario().speed.uniform() && schedule.pace.waits_for_all &&
-                       setup.scenario().cluster.latency_cv == 0.0 && !setup.overlaps_collectives() && setup.streams().size() == 1 &&
-                       setup.streams().front().groups.size() == 1;
+                       setup.scenario().cluster.latency_cv == 0.0 && !setup.scenario().cluster.latencies_vary() &&
+                       !setup.overlaps_collectives() && setup.streams().size() == 1 && setup.streams().front().groups.size() == 1;
   Job job = setup.job(Fidelity::alpha_beta);
   job.lockstep = setup.moves_in_lockstep(Fidelity::alpha_beta);
   job.shown_workers = 0;
@@ -117,6 +119,21 @@ FidelityChoice require_feasible(const Setup& setup, double messages, double seco
                                     describe(messages, seconds), advice));
 }
 
+/// Messages that have links for themselves cannot be computed collective by collective.
+bool goes_by_message(Setup& setup) {
+  if (!setup.scenario().schedule.traffic.has_collectives() || setup.moves_in_lockstep(Fidelity::per_message)) return false;
+  return setup.overlaps_collectives() || setup.scenario().cluster.latencies_vary();
+}
+
+void require_feasible_by_message(double messages) {
+  const double seconds = messages * seconds_per_message;
+  if (seconds <= most_seconds) return;
+  throw SimulationError(
+      fmt::format("{:.3g} messages one by one take about {:.0f} hours, over the limit of one; use \"fidelity\": \"alpha-beta\", "
+                  "fewer nodes or iterations, a schedule with fewer messages, or links without \"latency_jitter\"",
+                  messages, seconds / 3600.0));
+}
+
 FidelityChoice choose_unasked(Setup& setup) {
   const Scenario& scenario = setup.scenario();
   const Traffic& traffic = scenario.schedule.traffic;
@@ -137,14 +154,15 @@ FidelityChoice choose_unasked(Setup& setup) {
                         describe(messages, seconds))};
   }
   const bool knows_a_line = scenario.all_reduce.chunk == Bytes(0) && !scenario.cluster.regions;
-  if (setup.overlaps_collectives() && knows_a_line && !setup.moves_in_lockstep(Fidelity::per_message)) {
+  if (goes_by_message(setup)) {
     const double messages = count_messages(setup);
-    if (messages > most_turns) {
+    if (knows_a_line && messages * seconds_per_message > most_seconds_by_message_unasked) {
       return {Fidelity::alpha_beta,
-              fmt::format(R"(approximate: {:.3g} messages in turns take long, so that collectives are single events; )"
+              fmt::format(R"(approximate: {:.3g} messages one by one take long, so that collectives are single events; )"
                           R"("fidelity": "per-message" simulates them)",
                           messages)};
     }
+    require_feasible_by_message(messages);
   }
   return {Fidelity::per_message, ""};
 }
@@ -155,6 +173,7 @@ FidelityChoice choose_fidelity(Setup& setup) {
   const auto& asked = setup.scenario().fidelity;
   if (setup.ranks() == 1 && !setup.scenario().schedule.traffic.servers) return {asked.value_or(Fidelity::alpha_beta), ""};
   if (!asked) return choose_unasked(setup);
+  if (*asked == Fidelity::per_message && goes_by_message(setup)) require_feasible_by_message(count_messages(setup));
   if (*asked != Fidelity::flow && !setup.serves_by_flows()) {
     return {*asked, streams_meet(setup) ? "approximate: collectives of several streams cross the same links, which only flows share" : ""};
   }

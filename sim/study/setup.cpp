@@ -62,7 +62,7 @@ bool Setup::overlaps_collectives() const {
 
 bool Setup::serves_by_flows() const {
   const Cluster& cluster = scenario_.cluster;
-  return scenario_.schedule.traffic.servers && (cluster.regions || cluster.link.has_window());
+  return scenario_.schedule.traffic.servers && (cluster.regions || cluster.link.window > Bytes(0) || cluster.link.jitter.varies());
 }
 
 bool Setup::moves_in_lockstep(Fidelity fidelity) {
@@ -75,7 +75,7 @@ bool Setup::moves_in_lockstep(Fidelity fidelity) {
   if (scenario_.cluster.workers() == 1) return true;
   if (serves_by_flows() || (scenario_.cluster.regions && !schedule.traffic.has_collectives())) return false;
   if (fidelity == Fidelity::alpha_beta) return true;
-  if (fidelity == Fidelity::flow) return false;
+  if (fidelity == Fidelity::flow || scenario_.cluster.latencies_vary()) return false;
   if (!schedule.traffic.has_collectives()) return network_.is_star();
   return std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& one) {
     return planned_(one.operation, one.communicator, profile_.bytes()).times().in_lockstep();
@@ -117,7 +117,7 @@ Job Setup::job(Fidelity fidelity) {
   job.within_node = all_reduce_within_node(scenario_.cluster);
   job.message = [this, fidelity](int from, int to, Bytes bytes) { return message_time(fidelity, from, to, bytes); };
   ScheduleInput input = {
-      profile_, scenario_.trace->update, CostLine(), CostLine(), ranks_, value_size(*scenario_.trace), scenario_.cluster.copy};
+      profile_, scenario_.trace->update, CostLine(), PushPullCost(), ranks_, value_size(*scenario_.trace), scenario_.cluster.copy};
   if (schedule.groups_by_cost && !is_alone) input.collective = collective_line(fidelity);
   job.sends_more = schedule.traffic.servers || schedule.traffic.peers;
   if (schedule.traffic.servers) {

@@ -42,7 +42,7 @@ class BadScenario(Case):
              '/schedule/bucket: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
             (scenario(all_reduce="rings"), f'/all_reduce: expected one of {COLLECTIVES}, got "rings"; did you mean "ring"?'),
             (scenario(all_reduce={"name": "ring", "chunk": 4}),
-             '/all_reduce/chunk: ring has nothing to pipeline; leave "chunk" out, or use a tree or two-level'),
+             '/all_reduce/chunk: ring has nothing to pipeline; leave "chunk" out, or use a tree, two-level or by-region'),
             (scenario(all_reduce={"name": "binary-tree", "chunk": 0}),
              '/all_reduce/chunk: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
             (scenario(all_reduce={"name": "binary-tree", "chunk": 4}, fidelity="alpha-beta"),
@@ -213,6 +213,8 @@ class BadSchedule(Case):
             ({"name": "ps-sgd", "grouping": {"name": "wfbp", "bucket": 1}}, '/schedule/grouping/bucket: unknown key "bucket"; known here: name'),
             ({"name": "downpour", "interval": 0}, '/schedule/interval: expected an integer >= 1, got 0'),
             ({"name": "eamsgd"}, '/schedule: the required key "interval" is missing'),
+            ({"name": "wfbp", "compression": {"name": "fp16", "pull": "whole"}}, '/schedule/compression/pull: unknown key "pull"; known here: name, encode_s_per_B, decode_s_per_B'),
+            ({"name": "asgd", "compression": {"name": "fp16", "pull": "half"}}, '/schedule/compression/pull: expected one of whole, compressed, got "half"'),
             ({"name": "wfbp", "compression": "topk"}, '/schedule/compression: expected one of none, fp16, sign, terngrad, qsgd, top-k, gtop-k, random-k, got "topk"; did you mean "top-k"?'),
             ({"name": "wfbp", "compression": {"name": "top-k", "ratio": 0}}, '/schedule/compression/ratio: expected a number > 0, got 0'),
             ({"name": "wfbp", "compression": {"name": "fp16", "ratio": 0.1}}, '/schedule/compression/ratio: unknown key "ratio"; known here: name, encode_s_per_B, decode_s_per_B'),
@@ -221,7 +223,7 @@ class BadSchedule(Case):
             ({"name": "sasgd", "interval": 2, "compression": {"name": "sign", "encode_s_per_B": -1}}, '/schedule/compression/encode_s_per_B: expected a number >= 0, got -1'),
             ({"name": "dts", "delay": 1, "compression": {"name": "top-k", "index_bytes": -1}}, '/schedule/compression/index_bytes: expected a number >= 0, got -1'),
             ({"name": "wfbp", "accumulate": 0}, '/schedule/accumulate: expected an integer >= 1, got 0'),
-            ({"name": "ps-sgd", "accumulate": 2}, '/schedule/accumulate: unknown key "accumulate"; known here: name, servers, colocated, server_s_per_B, duplex, within_node, grouping'),
+            ({"name": "ps-sgd", "accumulate": 2}, '/schedule/accumulate: unknown key "accumulate"; known here: name, servers, colocated, server_s_per_B, duplex, within_node, compression, grouping'),
             ({"name": "sgp", "peers": 2}, '/schedule/peers: unknown key "peers"; known here: name, within_node'),
             ({"name": "sgp", "within_node": "serial"}, '/schedule/within_node: expected one of overlapped, blocking, got "serial"'),
             ({"name": "asgd", "within_node": "overlapped"}, '/schedule/within_node: expected one of pipelined, serial, got "overlapped"'),
@@ -229,7 +231,7 @@ class BadSchedule(Case):
             ({"name": "asgd", "servers": {"count": 0, "region": "a"}}, '/schedule/servers/count: expected an integer >= 1, got 0'),
             ({"name": "asgd", "servers": {"count": 2, "region": "a", "zone": 1}}, '/schedule/servers/zone: unknown key "zone"; known here: count, region'),
             ({"name": "asgd", "servers": {"count": 2, "region": "a"}}, '/schedule/servers: the cluster has no regions; give the number of servers only, such as "servers": 4'),
-            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, got "ssgd"; did you mean "s-sgd"?'),
+            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, ad-psgd, got "ssgd"; did you mean "s-sgd"?'),
         ]
         for schedule, message in table:
             with self.subTest(message):
@@ -241,6 +243,8 @@ class BadSchedule(Case):
                           wan=[{"between": ["a", "b"], "rtt": "49ms", "bandwidth": "1Gbps"}])
         changing = json.loads(json.dumps(regions))
         changing["wan"][0]["bandwidth_profile"] = [{"at_s": 1, "bandwidth": "1Mbps"}]
+        later = json.loads(json.dumps(regions))
+        later["wan"][0]["rtt_profile"] = [{"at_s": 1, "rtt": 1}]
         fast = cluster(reduce_s_per_B=1e-6, fit={"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"})
         table = [
             (regions, {"all_reduce": "binary-tree", "fidelity": "alpha-beta"},
@@ -249,13 +253,24 @@ class BadSchedule(Case):
              "/fidelity: the cluster's fit says what an all-reduce costs as a whole, not what its messages do; leave \"fit\" out or use "
              '"alpha-beta"'),
             (changing, {"schedule": {"name": "lasgd", "tau_max": 2, "participants": 0.5}},
-             "/schedule/participants: an all-reduce in which not all ranks take part does not know links whose bandwidth changes; leave "
+             "/schedule/participants: an all-reduce in which not all ranks take part does not know links that change with time; leave "
              '"participants" out'),
             (cluster(fit={"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}), {"all_reduce": {"name": "binary-tree", "chunk": 100}},
              "/all_reduce: chunks are messages, of which the cluster's fit knows nothing; leave \"chunk\" or \"fit\" out"),
             (cluster(topology="torus"), {"schedule": {"name": "asgd", "colocated": True}, "fidelity": "per-message"},
              '/fidelity: messages to parameter servers share links, which per-message knows on a star only; use "flow" or "auto"'),
-            (changing, {"fidelity": "per-message"}, '/fidelity: a link\'s "bandwidth_profile" needs flows; use "flow" or "auto"'),
+            (changing, {"fidelity": "per-message"}, '/fidelity: a link\'s "bandwidth_profile" or "rtt_profile" needs flows; use "flow" or "auto"'),
+            (later, {"fidelity": "alpha-beta"}, '/fidelity: a link\'s "bandwidth_profile" or "rtt_profile" needs flows; use "flow" or "auto"'),
+            (later, {"schedule": {"name": "lasgd", "tau_max": 2, "participants": 0.5}},
+             '/schedule/participants: an all-reduce in which not all ranks take part does not know links that change with time; leave "participants" out'),
+            (cluster(), {"all_reduce": "by-region"}, '/all_reduce: the cluster has no regions; use "ring", or "two-level" for nodes of several GPUs'),
+            (regions, {"all_reduce": "by-region", "fidelity": "alpha-beta"},
+             '/all_reduce: on regions alpha-beta fidelity knows a ring only; use "ring" instead of "by-region", or "per-message"'),
+            (regions | {"fit": {"a_s": 1, "b_s_per_B": 1e-9, "nodes": 2, "algorithm": "ring"}}, {"all_reduce": "by-region"},
+             '/all_reduce: the cluster\'s fit is of an all-reduce over all nodes; leave out "fit", or use "ring"'),
+            (regions, {"all_reduce": {"name": "by-region", "between": "ring"}}, '/all_reduce/between: unknown key "between"; known here: name, chunk'),
+            (cluster(), {"all_reduce": {"name": "two-level", "between": "by-region"}},
+             '/all_reduce/between: expected the algorithm among the nodes, such as "ring", got "by-region"'),
             (regions, {"schedule": {"name": "asgd", "servers": {"count": 2, "region": "c"}}},
              '/schedule/servers/region: "c" is not one of the regions a, b'),
             (regions, {"schedule": {"name": "asgd", "servers": {"count": 3, "region": "a"}, "colocated": True}},
@@ -336,7 +351,7 @@ class BadCluster(Case):
             (cluster(link={"bandwidth": 1, "latency": -1}), f"/link/latency: {LATENCY}, got -1"),
             (cluster(link={"bandwidth": 1, "latency": "2 days"}), f'/link/latency: {LATENCY}, got "2 days"'),
             (cluster(link={"bandwidth": 1, "latency": "90000s"}), f'/link/latency: {LATENCY}, got "90000s"'),
-            (cluster(link=link | {"mtu": 1500}), '/link/mtu: unknown key "mtu"; known here: bandwidth, latency, tcp_window'),
+            (cluster(link=link | {"mtu": 1500}), '/link/mtu: unknown key "mtu"; known here: bandwidth, latency, tcp_window, latency_jitter'),
             (cluster(reduce_s_per_B=-1), "/reduce_s_per_B: expected a number >= 0, got -1"),
             (cluster(topology="stars"), '/topology: expected one of star, fat-tree, tree, torus, dragonfly, got "stars"; did you mean "star"?'),
             (cluster(topology={"name": "star", "k": 4}), '/topology/k: unknown key "k"; known here: name'),
@@ -380,6 +395,19 @@ class BadCluster(Case):
             (cluster(regions=two, wan=[wan[0] | {"bandwidth": {"up": 1, "down": 0}}]), f"/wan/0/bandwidth/down: {BANDWIDTH}, got 0"),
             (cluster(regions=two, wan=[wan[0] | {"bandwidth": {"up": 1, "down": 1, "both": 1}}]), '/wan/0/bandwidth/both: unknown key "both"; known here: up, down'),
             (cluster(link={"bandwidth": 1, "latency": 0, "tcp_window": -1}), '/link/tcp_window: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got -1'),
+            (cluster(regions=two, wan=[wan[0] | {"rtt_profile": []}]), "/wan/0/rtt_profile: expected a list that is not empty, got []"),
+            (cluster(regions=two, wan=[wan[0] | {"rtt_profile": [{"at_s": 1, "rtt": -1}]}]), f"/wan/0/rtt_profile/0/rtt: {LATENCY}, got -1"),
+            (cluster(regions=two, wan=[wan[0] | {"rtt_profile": [{"at_s": 1, "bandwidth": 1}]}]), '/wan/0/rtt_profile/0: the required key "rtt" is missing'),
+            (cluster(regions=two, wan=[wan[0] | {"rtt_profile": [{"at_s": 1, "rtt": 1}, {"at_s": 0.5, "rtt": 1}]}]),
+             "/wan/0/rtt_profile/1/at_s: expected a time after the change before, which is at 1 s, got 0.5"),
+            (cluster(regions=two, wan=[wan[0] | {"latency_jitter": 0.1}]), "/wan/0/latency_jitter: expected an object, got 0.1"),
+            (cluster(link=link | {"latency_jitter": {"distribution": "normal", "cv": 1}}),
+             '/link/latency_jitter/distribution: expected one of lognormal, uniform, empirical, got "normal"'),
+            (cluster(link=link | {"latency_jitter": {"distribution": "lognormal", "cv": -1}}), "/link/latency_jitter/cv: expected a number >= 0, got -1"),
+            (cluster(link=link | {"latency_jitter": {"distribution": "uniform", "cv": 0.6}}),
+             "/link/latency_jitter/cv: expected a coefficient of variation < 0.577 (1/sqrt 3) for a uniform factor, which must stay positive, got 0.6"),
+            (cluster(link=link | {"latency_jitter": {"distribution": "empirical", "factors": []}}),
+             "/link/latency_jitter/factors: expected a list that is not empty, got []"),
             (cluster(regions=two, wan=[wan[0] | {"bandwidth_profile": []}]), "/wan/0/bandwidth_profile: expected a list that is not empty, got []"),
             (cluster(regions=two, wan=[wan[0] | {"bandwidth_profile": [{"at_s": 1, "bandwidth": 0}]}]),
              f"/wan/0/bandwidth_profile/0/bandwidth: {BANDWIDTH}, got 0"),

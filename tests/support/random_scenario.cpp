@@ -68,7 +68,15 @@ Json schedule(const ScheduleRow& row, int nodes) {
   for (const ParameterInfo& parameter : row.parameters) {
     if (parameter.default_value.empty() || chance(0.5)) json[parameter.name] = value(parameter, nodes);
   }
+  if (json.contains("servers") && json.contains("compression") && json["compression"].is_object()) {
+    json["compression"]["pull"] = chance(0.5) ? "whole" : "compressed";
+  }
   return json;
+}
+
+Json latency_jitter() {
+  if (chance(0.5)) return {{"distribution", "uniform"}, {"cv", number(0.0, 0.5)}};
+  return {{"distribution", "empirical"}, {"factors", {0.5, 0.75, 1.75}}};
 }
 
 /// Half of the links are about as fast as the trace needs them to be, where it matters most what overlaps what.
@@ -90,7 +98,25 @@ Json cluster(int nodes, const Json& trace) {
     cluster["intra_node"] = {{"bandwidth", figure(1e9, 1e11)}, {"latency", chance(0.1) ? 0.0 : figure(1e-6, 1e-4)}};
   }
   if (chance(0.2)) cluster["latency_cv"] = number(0.0, 0.5);
+  if (chance(0.1)) cluster["link"]["latency_jitter"] = latency_jitter();
   return cluster;
+}
+
+/// Two or three of them, whose links may change.
+void divide_into_regions(Json& cluster, int nodes, bool change) {
+  const int count = std::min(nodes, whole(2, 3));
+  for (int region = 0; region < count; ++region) {
+    cluster["regions"].push_back({{"name", fmt::format("r{}", region)}, {"nodes", region == 0 ? nodes - count + 1 : 1}});
+    for (int other = 0; other < region; ++other) {
+      Json link = {{"between", {fmt::format("r{}", other), fmt::format("r{}", region)}},
+                   {"rtt", figure(1e-4, 0.1)},
+                   {"bandwidth", {{"up", figure(1e7, 1e10)}, {"down", figure(1e7, 1e10)}}}};
+      if (chance(0.2)) link["latency_jitter"] = latency_jitter();
+      if (chance(0.3)) link["tcp_window"] = static_cast<std::int64_t>(figure(1e4, 1e7));
+      if (change && chance(0.3)) link["rtt_profile"] = {{{"at_s", figure(1e-3, 1.0)}, {"rtt", figure(1e-4, 0.1)}}};
+      cluster["wan"].push_back(link);
+    }
+  }
 }
 
 /// With places for more nodes than are drawn.
@@ -160,7 +186,13 @@ Json draw_scenario(const ScheduleRow& row) {
   const bool is_partial = scenario["schedule"].value("participants", 1.0) < 1.0;
   if (messages) scenario["fidelity"] = chance(0.6) || is_partial ? "per-message" : "flow";
   if (messages) scenario["all_reduce"] = algorithms()[static_cast<std::size_t>(whole(0, static_cast<int>(algorithms().size()) - 1))].name;
-  if (scenario["fidelity"] == "flow" && chance(0.5)) scenario["cluster"].update(topology());
+  const bool is_flow = scenario["fidelity"] == "flow";
+  if (messages && chance(0.2)) {
+    divide_into_regions(scenario["cluster"], nodes, is_flow);
+    if (chance(0.5)) scenario["all_reduce"] = "by-region";
+  } else if (is_flow && chance(0.5)) {
+    scenario["cluster"].update(topology());
+  }
   if (chance(0.2) && !is_partial && !scenario["schedule"].contains("in_flight")) scenario["channels"] = whole(1, 4);
   return scenario;
 }

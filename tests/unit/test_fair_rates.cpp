@@ -29,6 +29,11 @@ class Trial {
     rates.add(flow, flows_[flow].links, Rate(limit));
   }
 
+  void set_limit(std::size_t flow, double limit) {
+    flows_[flow].limit = limit;
+    rates.set_limit(flow, Rate(limit));
+  }
+
   void remove(std::size_t flow) {
     flows_[flow].moves = false;
     rates.remove(flow);
@@ -123,7 +128,7 @@ TEST_SUITE("How do flows share links?") {
     CHECK(trial.rate(0) == doctest::Approx(1.0));
   }
 
-  TEST_CASE("random flows that come and go, over links whose bandwidths change") {
+  TEST_CASE("random flows that come and go and whose limits change, over links whose bandwidths do") {
     std::mt19937 random(7);
     const auto draw = [&](int from, int to) { return static_cast<std::size_t>(std::uniform_int_distribution<>(from, to)(random)); };
     const auto number = [&] { return std::uniform_real_distribution<>(0.1, 2.0)(random); };
@@ -134,6 +139,8 @@ TEST_SUITE("How do flows share links?") {
         const std::size_t flow = draw(0, 20);
         if (draw(0, 9) == 0) {
           trial.set_bandwidth(draw(0, static_cast<int>(links) - 1), number());
+        } else if (trial.moves(flow) && draw(0, 2) == 0) {
+          trial.set_limit(flow, number());
         } else if (trial.moves(flow)) {
           trial.remove(flow);
         } else {

@@ -226,7 +226,8 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
             CAPTURE(chunks);
             const int ranks = nodes * gpus;
             const auto moved = [&](Operation operation, auto&& owner, auto&& look) {
-              const Plan plan = two_level_plan(operation, nodes, gpus, algorithm.plan, chunks_for(algorithm), chunks);
+              const Plan plan = two_level_plan(operation, nodes, gpus, algorithm.plan(operation, nodes, chunks_for(algorithm)),
+                                               chunks_for(algorithm), chunks);
               CHECK(one_message_each(plan));
               Symbols symbols(plan);
               // The j-th rank of node i owns, of every block's j-th share, the i-th part of as many as there are nodes.
@@ -265,6 +266,60 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
           }
         }
       }
+    }
+  }
+}
+
+TEST_SUITE("Does the all-reduce by region add up in each region first?") {
+  std::vector<std::vector<std::size_t>> cases() {
+    return {{0}, {0, 0, 0}, {0, 1}, {0, 0, 0, 1, 1, 2}, {3, 1, 3, 1, 1, 0, 3, 2}, {5, 5, 5, 5, 5, 2}};
+  }
+
+  TEST_CASE("every rank ends with every contribution exactly once, on nodes of any size") {
+    for (const std::vector<std::size_t>& regions : cases()) {
+      for (const int pieces : {1, 3, 5}) {
+        for (const int gpus : {1, 2, 3}) {
+          CAPTURE(pieces);
+          CAPTURE(gpus);
+          const auto nodes = static_cast<int>(regions.size());
+          const Plan plan = two_level_plan(Operation::all_reduce, nodes, gpus, region_plan(regions, pieces), pieces, 1);
+          CHECK(one_message_each(plan));
+          Symbols symbols(plan);
+          symbols.fill([](int, int) { return true; });
+          symbols.run();
+          CHECK(symbols.hold([&](int) { return everybody(nodes * gpus); }));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("between regions move 2(R-1)/R of the vector for each of R regions, inside twice the vector for each rank but the first") {
+    for (const std::vector<std::size_t>& regions : cases()) {
+      const Plan plan = region_plan(regions, 4);
+      const double count = static_cast<double>(std::set<std::size_t>(regions.begin(), regions.end()).size());
+      double between = 0.0;
+      double inside = 0.0;
+      for (const Stage& stage : stages_of(plan)) {
+        for (const Message& message : stage.messages) {
+          const bool leaves = regions[static_cast<std::size_t>(message.from)] != regions[static_cast<std::size_t>(message.to)];
+          (leaves ? between : inside) += static_cast<double>(stage.repeats) * message.parts / plan.parts;
+        }
+      }
+      CHECK(between == doctest::Approx(2.0 * (count - 1.0)));
+      CHECK(inside == doctest::Approx(2.0 * (static_cast<double>(regions.size()) - count)));
+    }
+  }
+
+  TEST_CASE("equal links: the pieces follow each other along the chains of equal regions, the ring comes in between") {
+    const double alpha = 3e-5;
+    const double beta = 8e-10;
+    const double bytes = 1.2e7;
+    for (const int pieces : {1, 4, 24}) {
+      const double piece = alpha + beta * bytes / pieces;
+      const double chain = 3.0 * piece + (pieces - 1) * beta * bytes / pieces;  // of four ranks
+      const double ring = 4.0 * (alpha + beta * bytes / 3.0);
+      CHECK(seconds(region_plan({0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}, pieces), alpha, beta, 0.0, bytes) ==
+            doctest::Approx(2.0 * chain + ring).epsilon(1e-12));
     }
   }
 }
@@ -344,7 +399,8 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
             CAPTURE(collective.name);
             CAPTURE(nodes);
             CAPTURE(gpus);
-            const Plan plan = two_level_plan(operation, nodes, gpus, collective.plan, chunks_for(collective), 1);
+            const Plan plan = two_level_plan(operation, nodes, gpus, collective.plan(operation, nodes, chunks_for(collective)),
+                                             chunks_for(collective), 1);
             PlanTimes times(
                 plan,
                 [&](const Message& message) {

@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <map>
+
+#include "collective/plan.hpp"
+
+namespace syncopate {
+
+namespace {
+
+using Members = std::map<std::size_t, std::vector<int>>;  ///< by region
+
+Members members_of(const std::vector<std::size_t>& regions) {
+  Members members;
+  for (std::size_t rank = 0; rank < regions.size(); ++rank) members[regions[rank]].push_back(static_cast<int>(rank));
+  return members;
+}
+
+/// A piece from one end of every region's chain to the other; the regions' first ranks are where it ends or begins.
+void pass_along(const Members& members, int first_part, int parts, bool towards_first, Plan& plan) {
+  const auto longest = static_cast<int>(std::max_element(members.begin(), members.end(), [](const auto& a, const auto& b) {
+                                          return a.second.size() < b.second.size();
+                                        })->second.size());
+  for (int hop = 0; hop + 1 < longest; ++hop) {
+    Stage stage;
+    stage.reduces = towards_first;
+    for (const auto& [region, ranks] : members) {
+      const int hops = static_cast<int>(ranks.size()) - 1;
+      if (hop >= hops) continue;
+      const auto near = static_cast<std::size_t>(towards_first ? hops - hop - 1 : hop);
+      const int here = ranks[near];
+      const int beyond = ranks[near + 1];
+      stage.messages.push_back({towards_first ? beyond : here, towards_first ? here : beyond, first_part, parts, 0});
+    }
+    plan.steps.emplace_back(std::move(stage));
+  }
+}
+
+}  // namespace
+
+int largest_region(const std::vector<std::size_t>& regions) {
+  std::size_t largest = 1;
+  for (const auto& [region, ranks] : members_of(regions)) largest = std::max(largest, ranks.size());
+  return static_cast<int>(largest);
+}
+
+Plan region_plan(const std::vector<std::size_t>& regions, int pieces) {
+  const Members members = members_of(regions);
+  std::vector<int> first;
+  for (const auto& [region, ranks] : members) first.push_back(ranks.front());
+  std::sort(first.begin(), first.end());
+  const auto ring_size = static_cast<int>(first.size());
+
+  Plan plan = {.operation = Operation::all_reduce,
+               .ranks = static_cast<int>(regions.size()),
+               .parts = pieces * ring_size,
+               .block = pieces * ring_size};
+  for (int piece = 0; piece < pieces; ++piece) pass_along(members, piece * ring_size, ring_size, true, plan);
+  if (ring_size > 1) {
+    for (const PlanStep& step : ring_plan(Operation::all_reduce, ring_size, 1).steps) {
+      Stage stage = std::get<Stage>(step);
+      stage.shift *= pieces;
+      for (Message& message : stage.messages) {
+        message.from = first[static_cast<std::size_t>(message.from)];
+        message.to = first[static_cast<std::size_t>(message.to)];
+        message.part *= pieces;
+        message.parts *= pieces;
+      }
+      plan.steps.emplace_back(std::move(stage));
+    }
+  }
+  for (int piece = 0; piece < pieces; ++piece) pass_along(members, piece * ring_size, ring_size, false, plan);
+  return plan;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <vector>
+
+#include "schedule/posts.hpp"
+#include "schedule/schedule.hpp"
+#include "schedule/within_node.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// Asynchronous decentralised SGD: nodes of even rank are active and average with a passive one in every step, beside their gradient;
+/// passive ones answer and wait for nobody, so that nobody waits in a circle (Sec. 4.2).
+struct AdPsgd {
+  WithinNode within_node{};
+  bool anybody = false;
+
+  void declare(Parameters& parameters) {
+    parameters.optional("peers", anybody, {{"ring", false}, {"all", true}}, "whom an active node may draw: its passive neighbours, or any");
+    within_node.declare(parameters);
+  }
+  static Traffic traffic() { return {.ranks = RankKind::node, .peers = PeerTraffic{.drawn = true}}; }
+  static Pace pace() { return {}; }
+
+  /// Whom an active rank may draw.
+  std::vector<int> passive(int rank, int ranks) const {
+    std::vector<int> found;
+    for (int other = 1; other < ranks; other += 2) {
+      if (anybody || other == rank + 1 || other == rank - 1 || (rank == 0 && other == ranks - 1)) found.push_back(other);
+    }
+    return found;
+  }
+
+  Program program(const ScheduleInput& input) const {
+    return [self = *this, model = whole_model(input.profile), backward = WithinNode::Backward(within_node, input.profile),
+            ranks = input.ranks](Worker& worker) {
+      const bool is_active = ranks > 1 && worker.rank() % 2 == 0;
+      const std::vector<int> passive = is_active ? self.passive(worker.rank(), ranks) : std::vector<int>();
+      while (worker.next_step()) {
+        const auto drawn = static_cast<std::size_t>(worker.draw() * static_cast<double>(passive.size()));
+        if (is_active) worker.exchange(model, passive[drawn], worker.step());
+        worker.forward();
+        backward(worker);
+        if (is_active) worker.apply(worker.receive(worker.step()));
+        worker.update();
+      }
+    };
+  }
+};
+
+}  // namespace
+
+ScheduleRow ad_psgd() {
+  return declare_schedule<AdPsgd>(
+      "ad-psgd", "the same, asynchronous: half of the nodes average with one of the others in every step",
+      "X. Lian et al., \"Asynchronous decentralized parallel stochastic gradient descent\", ICML'18, Algorithm 1");
+}
+
+}  // namespace syncopate
