@@ -71,7 +71,7 @@ def mg_scaling(results, published):
     nodes = [1, 2, 4, 8]
     panels = [Panel(title, "nodes of 2 GPUs", "speed over one node", [
         Series(name, named(name), nodes, [count * results.value("mg-wfbp/cluster-1", "efficiency", model=model, nodes=count, schedule=name)
-                                          for count in nodes]) for name in ("wfbp", "sync-easgd", "mg-wfbp")], ticks=nodes)
+                                          for count in nodes]) for name in ("wfbp", "sync-easgd", "mg-wfbp", "ps-sgd")], ticks=nodes)
         for title, model in (("GoogLeNet", "googlenet_bvlc"), ("ResNet-50", "resnet50"))]
     return chart(panels, found)
 

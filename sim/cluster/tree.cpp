@@ -20,7 +20,11 @@ class Tree : public Topology {
 
   std::string_view name() const override { return "tree"; }
   int places() const override { return places(arity_, levels_); }
-  std::string advice(int nodes) const override { return fmt::format(R"("levels": {})", smallest_levels(nodes, arity_)); }
+  std::string advice(int nodes) const override {
+    const int levels = smallest_levels(nodes, arity_);
+    const bool is_possible = levels <= most_levels && places(arity_, levels) <= most_places;
+    return is_possible ? fmt::format(R"("levels": {})", levels) : "fewer nodes";
+  }
 
   /// Never more than int holds.
   static int places(int arity, int levels) {

@@ -126,8 +126,9 @@ ParameterServer& JobRun::server() {
 }
 
 bool JobRun::is_channel_busy(int rank, Seconds now) const {
-  const auto moves = [&](const auto& stream) { return stream->has_member(rank) && stream->is_busy(rank, now); };
-  return std::any_of(streams_.begin(), streams_.end(), moves) || peers_.is_busy(rank, now) || (server_ && server_->is_busy(rank, now));
+  const Seconds then = now * (1.0 + rounding);  // what ends at this instant has ended
+  const auto moves = [&](const auto& stream) { return stream->has_member(rank) && stream->is_busy(rank, then); };
+  return std::any_of(streams_.begin(), streams_.end(), moves) || peers_.is_busy(rank, then) || (server_ && server_->is_busy(rank, then));
 }
 
 bool JobRun::is_awaited(int rank) const {

@@ -64,6 +64,8 @@ void print_collectives() {
   for (const Algorithm& row : algorithms()) table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.caveat)});
   table.push_back(
       {"two-level", "a ring among a node's GPUs and \"between\" (ring) among the nodes; what every name means with several GPUs", ""});
+  table.push_back(
+      {"by-region", "on regions: added up in each of them, round a ring of their first nodes, spread; other operations as a ring", ""});
   fmt::print("{}", format_table(table));
 }
 
