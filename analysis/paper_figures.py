@@ -311,7 +311,7 @@ FIGURES = [
     Drawing("MG-WFBP", "All-reduces (Fig. 4)", "The fitted lines of the three clusters, as the simulator uses them, and two all-reduces "
             "that the text mentions.", mg_all_reduce),
     Drawing("MG-WFBP", "Sizes of tensors (Fig. 5)", "Hollow: the two counts that the text gives.", mg_tensors),
-    Drawing("MG-WFBP", "K80s (Figs. 6 and 7)", "Speed over one node.", mg_scaling),
+    Drawing("MG-WFBP", "K80s (Figs. 6 and 7)", "Speed over one node; ps-sgd, with one server on a machine of its own, stands for TensorFlow.", mg_scaling),
     Drawing("MG-WFBP", "Three clusters (Figs. 8 and 9)", "Where an iteration's time goes. Of the V100s in fp16 nothing is published but the network; "
             "they are assumed to multiply twice as fast.", mg_clusters),
     Drawing("MG-WFBP", "Speedup of up to 2048 nodes (Fig. 10)", "Throughput relative to one worker that never communicates.", mg_speedup),

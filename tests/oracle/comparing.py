@@ -15,7 +15,7 @@ FAMILIES = {
     **dict.fromkeys(oracle.SCHEDULES, synchronous.run),
     **dict.fromkeys(("dts", "sasgd", "local-sgd"), delayed.run),
     "lasgd": local.lasgd,
-    **dict.fromkeys(("sgp", "d-psgd"), pairs.run),
+    **dict.fromkeys(("sgp", "d-psgd", "ad-psgd"), pairs.run),
     **dict.fromkeys(("ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour", "eamsgd"), server_schedules.run),
 }
 SPLIT = ("wait_s", "exposed_communication_s")  # differences of times: their error is that of an iteration
@@ -118,6 +118,16 @@ def compression(rng):
 def compressing(rng, schedules):
     """The same, each in a way of its own."""
     return [schedule | {"compression": compression(rng)} for schedule in schedules]
+
+
+def over_servers(rng, schedule):
+    """The same, compressed; groups are not those of a merging schedule, which reckons with what that costs."""
+    way = compression(rng)
+    if isinstance(way, dict) and rng.random() < 0.6:
+        way["pull"] = "compressed"
+    grouping = {"name": "fusion", "first_bucket": "50kB", "bucket": "1MB"}
+    fixed = {"grouping": rng.choice(["wfbp", "wfbp", "sync-easgd", "s-sgd", grouping])} if "grouping" in schedule else {}
+    return schedule | fixed | {"compression": way}
 
 
 def slow(rng, workers):

@@ -58,3 +58,25 @@ class Compression:
         """(a, b) of a message's bytes; `cost` is of what is sent of them."""
         a, b = collectives.line(lambda size: cost(self.sent(size)), collectives.model_bytes(self.point))
         return a, b + self.encode(1) + self.decode(1)
+
+
+class OverServers(Compression):
+    """Of what clients push and, if it says so, of what they pull: a message for each."""
+
+    def __init__(self, point):
+        super().__init__(point, 2)
+        self.pulls = self.given.get("pull") == "compressed"
+
+    def pulled(self, size):
+        return self.sent(size) if self.pulls else size
+
+    def decode_pulled(self, size):
+        return self.decode(size) if self.pulls else 0.0
+
+    def work(self, size, per_byte):
+        """Of all servers together on a push, whose bytes before compression these are."""
+        return per_byte * self.sent(size) + self.decode(size)
+
+    def answer(self, size):
+        """Of all servers together on what is then pulled."""
+        return self.encode(size) if self.pulls else 0.0

@@ -1,5 +1,6 @@
 """When a rank computes what: random factors, slow ranks, pauses, and layers that a busy channel slows down."""
 
+import functools
 import itertools
 import math
 
@@ -19,6 +20,7 @@ def philox(counter, key):
     return c
 
 
+@functools.cache
 def uniforms(seed, worker, step, layer):
     """Two numbers in (0, 1)."""
     w = philox((worker, step, layer, 0), (seed & WORD, seed >> 32))

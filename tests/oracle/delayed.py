@@ -1,4 +1,4 @@
-"""dts, sasgd, local-sgd: a collective at the end of a step, waited for D steps later."""
+"""dts, sasgd, local-sgd: collectives at the end of a step, or as its gradients are ready, that are waited for D steps later."""
 
 import itertools
 import math
@@ -11,52 +11,85 @@ from oracle import profile
 from window import Run, Step, covered, iterations
 
 
+class Launches:
+    """What a launching step sends: together at its end, or each gradient when it is ready."""
+
+    def __init__(self, point, way):
+        schedule = point["schedule"]
+        gradients = profile(point["trace"], point.get("granularity", "tensor"))[3]
+        self.each = schedule.get("launch", "step") == "gradient"
+        sizes = [size for _, size in gradients] if self.each else [collectives.model_bytes(point)]
+        self.positions = [position for position, _ in gradients] if self.each else []
+        self.payloads, encoding = [way.sent(size) for size in sizes], [way.encode(size) for size in sizes]
+        self.decoding = sum(way.decode(size) for size in sizes)
+        overhead = schedule.get("overhead_s", 0.0)
+        self.between, self.encoding = (overhead, encoding) if self.each else (0.0, ())  # before backward; at each position
+        self.after = 0.0 if self.each else overhead + sum(encoding)
+
+    def passes(self, worker, number, start, layers, slowed, slowdown, launch):
+        """When each layer starts, when each position is reached, the end of backward, and intervals of standing still."""
+        half = len(layers) // 2
+        between = launch * self.between
+        forward, _, now = worker.chunks(number, start, layers[:half], slowed[:half], slowdown)
+        encoding = self.encoding if launch else ()
+        backward, reached, end = worker.chunks(number, now + between, layers[half:], slowed[half:], slowdown, encoding)
+        still = [(reached[index] - seconds, reached[index]) for index, seconds in enumerate(encoding)]
+        return forward + backward, reached, end, [(now, now + between), *still]
+
+
 def run(point):
     schedule = dict(point["schedule"])
     if schedule["name"] != "dts":  # T local steps, then a blocking all-reduce
         schedule = {"delay": 0, "period": schedule["interval"]}
-    delay, period, overhead = schedule["delay"], schedule.get("period", 1), schedule.get("overhead_s", 0.0)
+    delay, period = schedule["delay"], schedule.get("period", 1)
     pipelined = schedule.get("in_flight", "pipelined") == "pipelined"
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
-    workers, slowdown, layers = ranks(point, 1), point.get("workers", {}).get("overlap_slowdown", 0.0), chunks(point)
+    workers, slowdown = ranks(point, 1), point.get("workers", {}).get("overlap_slowdown", 0.0)
     warmup, measured = iterations(point, math.lcm(period, max(delay, 1)))
-    way, size = Compression(point, len(workers)), collectives.model_bytes(point)
-    cost, payload, decoding = way.over_gpus(), way.sent(size), way.decode(size)
-    overhead += way.encode(size)
+    way = Compression(point, len(workers))
+    cost, sent = way.over_gpus(), Launches(point, way)
+    layers, decoding = chunks(point, sent.positions), sent.decoding
 
     channels = Channels(point, math.inf if pipelined else 1)
     starts, steps = [[0.0] for _ in workers], [[] for _ in workers]
     blocked, overheads = [[] for _ in workers], [[] for _ in workers]
     moving, done = [], {}  # done: by the step of the launch
+
+    def carry(posts):
+        """(start, end) of the next collectives; `posts`: the last date of each."""
+        return channels.carry([(date, *collectives.parts(point, cost, size, len(channels.ends) + index))
+                               for index, (date, size) in enumerate(zip(posts, sent.payloads))])
+
     for number in itertools.count():
-        launch = len(workers) > 1 and number % period == period - 1
-        late = [chain(worker, number, dates[-1], layers, moving, slowdown) for worker, dates in zip(workers, starts)]
-        ready = [date + launch * overhead for date in late]
-        decoded = decoding if number - delay in done else 0.0
-        posts = [max(date, done.get(number - delay, date)) + decoded for date in ready]
+        launch, spans = len(workers) > 1 and number % period == period - 1, []
+        slowed = [[False] * len(layers) for _ in workers]
+        while True:  # which layers meet a busy channel: causality makes one more right in every round
+            timed = [sent.passes(worker, number, dates[-1], layers, late, slowdown, launch)
+                     for worker, dates, late in zip(workers, starts, slowed)]
+            if launch and sent.each:
+                spans = carry([max(reached[index] for _, reached, _, _ in timed) for index in range(len(sent.payloads))])
+            met = [[slowdown > 0 and busy(moving + spans, date) for date in dates] for dates, *_ in timed]
+            if met == slowed:
+                break
+            slowed = met
+        ready = [computed + launch * sent.after for _, _, computed, _ in timed]
+        earlier = number - delay in done
+        if launch and not sent.each:
+            spans = carry([max(max(date, done[number - delay]) + decoding if earlier else date for date in ready)])
         if launch:
-            latency, transfer = collectives.parts(point, cost, payload, len(done))
-            moving += channels.carry([(max(posts), latency, transfer)])
-            done[number] = moving[-1][1]
-            channels.ends.append(done[number])
+            moving += spans
+            channels.ends += [end for _, end in spans]
+            done[number] = spans[-1][1]
         applied = number - delay in done
         for index, worker in enumerate(workers):
             waited = max(ready[index], done[number - delay]) if applied else ready[index]
             end = waited + decoding if applied else waited
-            overheads[index] += [(late[index], ready[index]), (waited, end)]
+            _, _, computed, still = timed[index]
+            overheads[index] += [*still, (computed, ready[index]), (waited, end)]
             blocked[index].append((ready[index], waited))
             starts[index].append(worker.advance(end, worker.slow * update))
-            steps[index].append(Step(*starts[index][-2:], int(launch), payload if launch else 0, [delay] if applied else []))
+            posted = (len(sent.payloads), sum(sent.payloads)) if launch else (0, 0)
+            steps[index].append(Step(*starts[index][-2:], *posted, [delay] if applied else []))
         if covered(starts, starts, warmup, measured):
             return Run(warmup, measured, forward + backward + update, 1, steps, starts, blocked, moving, overheads,
                        [moving for _ in workers])
-
-
-def chain(worker, number, start, layers, moving, slowdown):
-    """The end of backward. Whatever moves in a step was launched in an earlier one."""
-    if not slowdown:
-        return worker.chunks(number, start, layers, [False] * len(layers), 0.0)[2]
-    factor, now = worker.factor(number), start
-    for seconds, _ in layers:
-        now = worker.advance(now, seconds * factor * (1 + slowdown * busy(moving, worker.resume(now))))
-    return now

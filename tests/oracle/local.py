@@ -123,7 +123,8 @@ class Lasgd:
                 if wake[1] in what and date(wake) <= now * (1 + TIE):
                     wakes[rank] = programs[rank].send({"layer": busy(self.moving[-2:], now), "wait": date(wake)}.get(wake[1]))
 
-        while not (all(self.begins) and covered(self.begins, self.starts, warmup, measured)):
+        begun = 0  # steps of all ranks
+        while not (begun < (begun := sum(map(len, self.starts))) and all(self.begins) and covered(self.begins, self.starts, warmup, measured)):
             waking = [date(wake) for wake in wakes]
             now = min(waking + ([self.free] if len(self.gathering.ranks) >= self.needed and self.moving else []))
             resume(now, ("boundary", "wait"))

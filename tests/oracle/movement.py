@@ -17,6 +17,63 @@ class Path:
     cap: float = math.inf  # bytes per second, whatever the links have
 
 
+class Distance:
+    """Between two regions, which may change."""
+
+    def __init__(self, rtt, window=math.inf):
+        self.rtt, self.window = rtt, window
+
+    @property
+    def latency(self):
+        return self.rtt / 2
+
+    @property
+    def cap(self):
+        return self.window / self.rtt if self.rtt else math.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class FarPath:
+    links: tuple
+    distance: Distance
+
+    @property
+    def latency(self):
+        return self.distance.latency
+
+    @property
+    def cap(self):
+        return self.distance.cap
+
+
+class JitteredPath:
+    """Its latency is drawn whenever it is read. Draws are of their own, not the simulator's."""
+
+    def __init__(self, path, spread, draws):
+        self.path, self.spread, self.draws, self.links = path, spread, draws, path.links
+
+    @property
+    def latency(self):
+        return self.path.latency * self.factor()
+
+    @property
+    def cap(self):
+        return self.path.cap
+
+    def factor(self):
+        if self.spread["distribution"] == "empirical":
+            return self.draws.choice(self.spread["factors"]) * len(self.spread["factors"]) / sum(self.spread["factors"])
+        if self.spread["distribution"] == "uniform":
+            return 1 + self.spread["cv"] * math.sqrt(3) * self.draws.uniform(-1, 1)
+        variance = math.log(1 + self.spread["cv"] ** 2)
+        return self.draws.lognormvariate(-variance / 2, math.sqrt(variance))
+
+
+def differs(spread):
+    """Does it make latencies differ?"""
+    return spread.get("cv", 0) > 0 or len(set(spread.get("factors", []))) > 1
+
+
 def fair_rates(paths, capacity):
     """Max-min: all rates grow together until a link is full or a flow reaches its cap."""
     rates, growing, left = {}, dict(paths), dict(capacity)
@@ -31,6 +88,13 @@ def fair_rates(paths, capacity):
                 for link in path.links:
                     left[link] = max(0.0, left[link] - rates[flow])
     return rates
+
+
+def change(capacity, what, value):
+    if isinstance(what, Distance):
+        what.rtt = value
+    else:
+        capacity[what] = value
 
 
 @dataclasses.dataclass
@@ -58,8 +122,10 @@ class Engine:
     def at(self, date, action, *arguments):
         heapq.heappush(self.events, (float(date), next(self.order), action, arguments))
 
-    def change(self, link, bandwidth):
-        self.capacity[link], self.stale = bandwidth, True
+    def change(self, what, value):
+        """A link's bandwidth, or the round-trip time of a distance."""
+        change(self.capacity, what, value)
+        self.stale = True
 
     def transfer(self, size, path, done, age=0, channels=()):
         if self.turns:
@@ -103,15 +169,19 @@ class Engine:
             return math.inf, None
         return min((flow.end(), key) for key, flow in self.flows.items())
 
+    def is_over(self, date):
+        """This instant, when no flow ends before `date`."""
+        return min([date] + [event[0] for event in self.events[:1]]) > self.now * (1 + TIE)
+
     def step(self):
         """One event; False when there is none."""
         date, key = self.next_flow()
-        is_over = min([date] + [event[0] for event in self.events[:1]]) > self.now * (1 + TIE)  # this instant
-        if self.last and is_over:
-            action, *arguments = self.last.popleft()
-            action(*arguments)
-        elif self.undecided and is_over:
-            self.decide()
+        if (self.last or self.undecided) and self.is_over(date):
+            if self.last:
+                action, *arguments = self.last.popleft()
+                action(*arguments)
+            else:
+                self.decide()
         elif self.events and self.events[0][0] <= date:
             date, _, action, arguments = heapq.heappop(self.events)
             self.now = max(self.now, date)
@@ -191,21 +261,22 @@ class Operation:
         return range(first, first + self.node)
 
     def present(self, rank, inside):
-        return self.entered[rank] if inside else all(self.entered[mate] for mate in self.mates(rank))
+        return self.entered[rank] if inside or self.node == 1 else all(self.entered[mate] for mate in self.mates(rank))
 
     def start(self, index):
         sender, receiver, parts, reduces, *_ = self.messages[index]
-        ends = [self.channel(sender, index), self.channel(receiver, index)]
-        if self.sends[ends[0]][0] == index == self.receives[ends[1]][0] and all(self.present(*end) for end in ends):
+        ends = here, there = self.channel(sender, index), self.channel(receiver, index)
+        if self.sends[here][0] == index == self.receives[there][0] and self.present(*here) and self.present(*there):
             self.started.add(index)
             size, path = self.part * len(parts), self.route(self.members[sender], self.members[receiver])
-            delay = path.latency + (self.gamma * size if reduces else 0.0)
-            self.carried.update(dict.fromkeys(path.links, size))
+            adding = self.gamma * size if reduces else 0.0
+            for link in path.links:
+                self.carried[link] += size
             channels = [(way, self.members[rank], inside) for way, (rank, inside) in zip(("out", "in"), ends)]
-            self.engine.transfer(size, path, lambda: self.transferred(index, sender, receiver, delay), self.age, channels)
+            self.engine.transfer(size, path, lambda: self.transferred(index, sender, receiver, path, adding), self.age, channels)
 
-    def transferred(self, index, sender, receiver, delay):
-        self.engine.at(self.engine.now + delay, self.arrived, index, receiver)
+    def transferred(self, index, sender, receiver, path, adding):
+        self.engine.at(self.engine.now + path.latency + adding, self.arrived, index, receiver)
         here, there = (self.channel(rank, index) for rank in (sender, receiver))
         self.sends[here].popleft()
         self.receives[there].popleft()

@@ -9,6 +9,7 @@ import synchronous
 import window
 from compression import Compression
 from compute import chunks, ranks
+from delayed import Launches
 from network import Network, alone
 from oracle import overlap, profile
 
@@ -82,7 +83,7 @@ class Job:
         for rank in range(len(self.workers)):
             self.engine.at(0.0, self.resume, rank)
         known = 0
-        while self.engine.step():
+        while all(self.engine.step() for _ in range(32)):
             begun = min(map(len, self.starts))
             if begun > known and window.covered(self.starts, self.starts, warmup, measured):
                 return
@@ -91,15 +92,13 @@ class Job:
 
 
 def run_synchronous(point, shared):
-    messages, count = [], math.prod(collectives.sizes(point["cluster"]))
+    count, messages, encoding, decoding = math.prod(collectives.sizes(point["cluster"])), [], [], 0.0
     way = Compression(point, count)
     if count > 1:
         line = (0.0, 0.0)
         if point["schedule"]["name"].startswith("mg-wfbp"):
             line = way.line(lambda size: max(alone(point, size, shared, make=way.make)))
-        messages = synchronous.groups(point, *line, point["schedule"])
-    encoding, decoding = [way.encode(size) for _, size in messages], sum(way.decode(size) for _, size in messages)
-    messages = [(position, way.sent(size)) for position, size in messages]
+        messages, encoding, decoding = synchronous.sending(point, way, line)
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
     layers, total = chunks(point, [position for position, _ in messages]), len(messages)
     cycle = point["schedule"].get("accumulate", 1)
@@ -126,26 +125,31 @@ def run_synchronous(point, shared):
 def run_delayed(point, shared):
     schedule = point["schedule"]
     in_flight = {"pipelined": math.inf, "serial": 1}[schedule.get("in_flight", "pipelined")]
-    delay, period, overhead = schedule["delay"], schedule.get("period", 1), schedule.get("overhead_s", 0.0)
-    way, size = Compression(point, collectives.workers(point)), collectives.model_bytes(point)
-    payload, decoding = way.sent(size), way.decode(size)
-    overhead += way.encode(size)
+    delay, period = schedule["delay"], schedule.get("period", 1)
+    way = Compression(point, collectives.workers(point))
+    sent = Launches(point, way)
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
-    layers = chunks(point)
+    layers, count = chunks(point, sent.positions), len(sent.payloads)
+
+    def wait(job, launched):
+        for index in range(count):
+            yield launched // period * count + index
+        yield job.engine.now + sent.decoding
 
     def program(job, rank, worker):
         for number in itertools.count():
-            _, _, computed = worker.chunks(number, job.starts[rank][-1], layers, [False] * len(layers), 0.0)
             launches, due = number % period == period - 1, (number - delay) % period == period - 1 and number >= delay
-            yield computed + launches * overhead
+            _, reached, computed, _ = sent.passes(worker, number, job.starts[rank][-1], layers, [False] * len(layers), 0.0, launches)
+            first = number // period * count
+            for index in reached if launches else []:
+                job.engine.at(reached[index], job.post, rank, first + index, sent.payloads[index])
+            yield computed + launches * sent.after
             if due and delay:
-                yield number - delay
-                yield job.engine.now + decoding
-            if launches:
-                job.post(rank, number, payload)
+                yield from wait(job, number - delay)
+            if launches and not sent.each:
+                job.post(rank, first, sent.payloads[0])
             if due and not delay:
-                yield number
-                yield job.engine.now + decoding
+                yield from wait(job, number)
             date = worker.advance(job.engine.now, worker.slow * update)
             job.starts[rank].append(date)
             yield date
@@ -153,7 +157,8 @@ def run_delayed(point, shared):
     counts = window.iterations(point, math.lcm(period, max(delay, 1)))
     job = Job(point, shared, way.make, channels=point.get("channels", in_flight))
     job.run(program, *counts)
-    return report(job, counts, forward + backward + update, lambda number: (1, payload) if number % period == period - 1 else (0, 0))
+    return report(job, counts, forward + backward + update,
+                  lambda number: (count, sum(sent.payloads)) if number % period == period - 1 else (0, 0))
 
 
 def report(job, counts, compute, posted):

@@ -2,10 +2,11 @@
 
 import itertools
 import math
+import random
 
 import collectives
 import plans
-from movement import Engine, Operation, Path, compiled
+from movement import Distance, Engine, FarPath, JitteredPath, Operation, Path, compiled
 from oracle import quantity
 
 
@@ -16,6 +17,7 @@ class Network:
         self.point, cluster = point, point["cluster"]
         self.nodes, self.gpus = collectives.sizes(cluster)
         self.capacity, self.profiles, self.wan = {}, [], {}
+        self.ways, self.draws = {}, random.Random(point.get("seed", 1))
         regions = cluster.get("regions", [{"name": "", "nodes": self.nodes}])
         self.region = []
         for region in regions:
@@ -29,7 +31,8 @@ class Network:
                 self.capacity[name := "wan " + "-".join(pair)] = collectives.directed(entry["bandwidth"])[way]
                 self.profiles += [(change["at_s"], name, collectives.directed(change["bandwidth"])[way])
                                   for change in entry.get("bandwidth_profile", [])]
-                self.wan[pair] = name, quantity(entry["rtt"]) / 2, collectives.window_rate(entry)
+                self.wan[pair] = name, Distance(quantity(entry["rtt"]), quantity(entry.get("tcp_window", math.inf))), entry
+                self.profiles += [(change["at_s"], self.wan[pair][1], quantity(change["rtt"])) for change in entry.get("rtt_profile", [])]
         self.place = list(range(self.nodes))
         if "regions" in cluster and cluster.get("placement", "by-region") == "by-region":
             self.place.sort(key=lambda node: point["region_order"].index(self.region[node]))
@@ -44,31 +47,42 @@ class Network:
         return node
 
     def changes(self):
-        """(date, link, bandwidth from then on), in order."""
+        """(date, link, bandwidth from then on) or (date, distance, round-trip time), in order."""
         return sorted(self.profiles, key=lambda change: change[0])
 
     def engine(self, shared, turns=False):
         engine = Engine(self.capacity, shared, turns)
-        for date, link, bandwidth in self.changes() if shared else []:
-            engine.at(date, engine.change, link, bandwidth)
+        for date, what, value in self.changes() if shared else []:
+            engine.at(date, engine.change, what, value)
         return engine
 
     def route(self, sender, receiver):
         here, there = (self.place[rank // self.gpus] for rank in (sender, receiver))
         if here == there:
             inner = self.point["cluster"]["intra_node"]
-            return Path((f"gpu-{sender} up", f"gpu-{receiver} down"), quantity(inner["latency"]), collectives.window_rate(inner))
+            path = Path((f"gpu-{sender} up", f"gpu-{receiver} down"), quantity(inner["latency"]), collectives.window_rate(inner))
+            return self.jittered(path, inner)
         return self.way(here, there)
 
     def way(self, here, there):
         """Between two nodes."""
+        if (here, there) not in self.ways:
+            self.ways[here, there] = self.new_way(here, there)
+        return self.ways[here, there]
+
+    def new_way(self, here, there):
         link = self.point["cluster"].get("link")  # without one, nothing is known of a way inside a region: it takes no time
         up, down = [(f"node-{here} up",), (f"node-{there} down",)] if link else [(), ()]
         if self.region[here] == self.region[there]:
             cap = collectives.window_rate(link) * self.point["cluster"].get("nics", 1) if link else math.inf
-            return Path(up + down, quantity(link["latency"]) if link else 0.0, cap)
-        name, latency, cap = self.wan[self.region[here], self.region[there]]
-        return Path(up + (name,) + down, latency, cap)
+            return self.jittered(Path(up + down, quantity(link["latency"]) if link else 0.0, cap), link)
+        name, distance, entry = self.wan[self.region[here], self.region[there]]
+        return self.jittered(FarPath(up + (name,) + down, distance), entry)
+
+    def jittered(self, path, description):
+        if not description or "latency_jitter" not in description or self.point.get("fidelity") == "alpha-beta":
+            return path
+        return JitteredPath(path, description["latency_jitter"], self.draws)
 
     def operation(self, engine, size, ended, name="all-reduce", members=None):
         """Over all ranks, or over some where every node has one."""
@@ -76,8 +90,16 @@ class Network:
         chunk = quantity(algorithm["chunk"]) if isinstance(algorithm, dict) and "chunk" in algorithm else math.inf
         pipelined = self.gpus > 1 or name in ("all-reduce", "broadcast")  # levels, or a tree
         count = max(1, math.ceil(size / chunk)) if pipelined else 1
-        plan = compiled(plans.two_level, collectives.between(self.point), len(members or self.place), self.gpus, count, name)
+        between = collectives.between(self.point)
+        if between == "by-region":
+            between, count = (self.by_region(size, chunk), 1) if name == "all-reduce" else ("ring", count)
+        plan = compiled(plans.two_level, between, len(members or self.place), self.gpus, count, name)
         return Operation(engine, plan, size, gamma, self.route, ended, members)
+
+    def by_region(self, size, chunk):
+        """Nodes of each region in the order of the nodes, and in how many pieces a vector goes to and from their first ones."""
+        sizes = tuple(len(list(nodes)) for _, nodes in itertools.groupby(self.place, lambda node: self.region[node]))
+        return sizes, max(sizes) if chunk == math.inf else max(1, math.ceil(size / chunk))
 
     def all_reduce(self, engine, size, ended):
         return self.operation(engine, size, ended)

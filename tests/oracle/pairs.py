@@ -1,8 +1,9 @@
-"""sgp, d-psgd: models between pairs of nodes."""
+"""sgp, d-psgd, ad-psgd: models between pairs of nodes."""
 
 import collections
 import itertools
 import math
+import random
 
 import collectives
 from compute import chunks, ranks
@@ -15,6 +16,8 @@ from window import Run, Step, covered, iterations
 class Pairs:
     """Workers are generators that yield a date to go on at, or the message that they wait for: (sender, receiver, step). A schedule says
     whom a rank sends to, and what a step does after backward."""
+
+    messages_each = 1  # for each receiver
 
     def __init__(self, point):
         gpus = point["cluster"].get("gpus_per_node", 1)
@@ -69,7 +72,8 @@ class Pairs:
             self.exposed[rank].append((now, done))
             yield done
             staleness = yield from self.after_backward(rank, number)
-            self.steps[rank].append(Step(start, self.engine.now, len(receivers), self.size * len(receivers), staleness))
+            count = self.messages_each * len(receivers)
+            self.steps[rank].append(Step(start, self.engine.now, count, self.size * count, staleness))
 
     def local_update(self, rank):
         worker = self.workers[rank]
@@ -138,5 +142,50 @@ class Neighbours(Pairs):
         return [0] if senders else []
 
 
+class Averaging(Pairs):
+    """ad-psgd: a passive node answers with what it has at that moment. Draws are of their own: only those of one node out of one are
+    the simulator's."""
+
+    messages_each = 2  # the answer counts where it was asked for
+
+    def __init__(self, point):
+        super().__init__(point)
+        self.draws, self.asked, self.last = random.Random(point.get("seed", 1)), [], {}  # last: step of the last gradient in an answer
+        self.peers = {}
+
+    def receivers(self, rank, step):
+        if rank % 2:
+            return []
+        near = [(rank - 1) % self.n, (rank + 1) % self.n] if self.point["schedule"].get("peers", "ring") == "ring" else range(self.n)
+        self.peers[rank, step] = self.draws.choice(sorted({peer for peer in near if peer % 2}))
+        return [self.peers[rank, step]]
+
+    def arrive(self, message):
+        super().arrive(message)
+        if message[0] % 2 == 0:
+            self.asked.append(message)
+            self.engine.last.append((self.answer,))
+
+    def answer(self):
+        """All that have asked at this instant."""
+        for sender, receiver, step in sorted(self.asked):
+            answer = receiver, sender, step
+            self.last[answer] = len(self.steps[receiver]) - 1
+            self.queues[receiver].append(answer)
+        for receiver in {receiver for _, receiver, _ in self.asked}:
+            self.send(receiver)
+        self.asked = []
+
+    def after_backward(self, rank, step):
+        staleness = []
+        if rank % 2 == 0 and self.n > 1:
+            now, answer = self.engine.now, (self.peers[rank, step], rank, step)
+            yield answer
+            self.exposed[rank].append((now, self.engine.now))
+            staleness = [step - self.last[answer]]
+        yield from self.local_update(rank)
+        return staleness
+
+
 def run(point):
-    return {"sgp": PushSum, "d-psgd": Neighbours}[point["schedule"]["name"]](point).run()
+    return {"sgp": PushSum, "d-psgd": Neighbours, "ad-psgd": Averaging}[point["schedule"]["name"]](point).run()

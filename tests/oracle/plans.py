@@ -94,7 +94,32 @@ def binary_tree(n, chunks=1):
 ALL_REDUCE = {"ring": ring, "recursive-doubling": recursive_doubling, "halving-doubling": halving_doubling, "binary-tree": binary_tree}
 
 
+def by_region(sizes, pieces):
+    """`sizes`: nodes of each region. A chain to its first node, a ring of the first nodes, a chain from the first one."""
+    firsts = [sum(sizes[:index]) for index in range(len(sizes))]
+    parts = math.lcm(pieces, len(sizes))
+    each = parts // pieces
+
+    def chains(reduces):
+        stages = []
+        for stage in range(pieces + max(sizes) - 2):
+            stages.append([])
+            for (first, size), piece in itertools.product(zip(firsts, sizes), range(pieces)):
+                hop = stage - piece
+                if 0 <= hop < size - 1:
+                    ends = (first + size - 1 - hop, first + size - 2 - hop) if reduces else (first + hop, first + hop + 1)
+                    stages[-1].append(Message(*ends, tuple(range(piece * each, (piece + 1) * each)), reduces))
+        return stages
+
+    among = [[message._replace(sender=firsts[message.sender], receiver=firsts[message.receiver]) for message in stage]
+             for stage in refined(ring(len(sizes)), parts)]
+    return Plan(sum(sizes), parts, chains(True) + among + chains(False))
+
+
 def all_reduce(algorithm, n, chunks=1):
+    """`algorithm`: its name, or the arguments of `by_region`."""
+    if not isinstance(algorithm, str):
+        return by_region(*algorithm)
     return binary_tree(n, chunks) if algorithm == "binary-tree" else chunked(ALL_REDUCE[algorithm](n), chunks)
 
 

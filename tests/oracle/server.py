@@ -3,7 +3,7 @@
 import itertools
 
 import synchronous
-from compute import chunks, ranks
+from compute import TIE, chunks, ranks
 from oracle import profile
 from server_traffic import Traffic
 from window import Run, Step, covered, iterations
@@ -45,7 +45,8 @@ class Job(Traffic):
                     wakes[client], changed = programs[client].send(self.is_busy(client)), True
             return changed
 
-        while not covered(self.starts, self.starts, warmup, measured):
+        begun = 0  # steps of all clients
+        while not (begun < (begun := sum(map(len, self.starts))) and covered(self.starts, self.starts, warmup, measured)):
             if not (any([self.progress(), resume("date", "wait")]) or self.decide() or resume("layer")):
                 self.flow([what for kind, what in wakes if kind != "wait"])
         self.cut()
@@ -54,18 +55,33 @@ class Job(Traffic):
     # A client's step
 
     def compute(self, client, step, pulled):
-        """Forward and backward; pushes each gradient when it is ready."""
+        """Forward and backward; pushes each gradient when it is ready and encoded."""
         worker, now, factor = self.clients[client], self.now, self.clients[client].factor(step)
+        encoding = any(self.way.encode(size) for _, size in self.messages)
         for layer, (seconds, marks) in enumerate(self.layers):
             now = yield from self.held_up(client, layer, now)
             stretch = factor
             if self.slowdown and (yield "layer", worker.resume(now)):
                 stretch = factor * (1 + self.slowdown)
+            done = 0.0
             for offset, mark in marks:
-                yield "date", worker.advance(now, offset * stretch)
+                reached = worker.advance(now, (offset - done) * stretch)
+                yield "date", reached
+                if encoding:
+                    done, now = offset, (yield from self.encode(client, mark, reached))
                 self.reached(client, step, mark, pulled)
-            now = worker.advance(now, seconds * stretch)
+            now = worker.advance(now, (seconds - done) * stretch if seconds - done > TIE * seconds else 0.0)
         yield "date", now
+
+    def encode(self, client, mark, now):
+        """When the message has been encoded."""
+        return (yield from self.stand_still(client, self.way.encode(self.messages[mark][1]), now))
+
+    def stand_still(self, client, seconds, now):
+        if seconds:
+            self.exposed[client].append((now, now + seconds))
+            yield "date", now + seconds
+        return now + seconds
 
     def held_up(self, client, layer, now):
         """When a layer may begin that could begin now."""
@@ -85,7 +101,9 @@ class Job(Traffic):
         self.blocked[client].append((begin, self.now))
 
     def until_pulled(self, client, step):
+        """And decoded."""
         yield from self.until(client, lambda: all((step, group) in self.pulled[client] for group in range(len(self.messages))))
+        yield from self.stand_still(client, sum(self.way.decode_pulled(size) for _, size in self.messages), self.now)
 
     def program(self, client):
         for number in itertools.count():
@@ -96,7 +114,8 @@ class Job(Traffic):
 
     def posted(self, pulled):
         """(posts, payload) of a step that pushes every gradient."""
-        return len(self.messages) * (1 + pulled), (1 + pulled) * sum(size for _, size in self.messages)
+        payload = sum(self.way.sent(size) + pulled * self.way.pulled(size) for _, size in self.messages)
+        return len(self.messages) * (1 + pulled), payload
 
     def seconds(self):
         return self.forward + self.backward

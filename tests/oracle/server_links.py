@@ -1,31 +1,38 @@
 """The links between clients and parameter servers: where servers are, and how fast the parts of messages move."""
 
 import collections
+import typing
 
 import collectives
-from movement import fair_rates
+import movement
 from network import Network
 
 
 class Part:
     """A latency, then bytes that share links."""
 
-    def __init__(self, way, latency, size):
-        self.way, self.latency, self.left = way, latency, size
+    def __init__(self, way, size):
+        self.way, self.left = way, size
         self.until, self.moves = None, False  # when the latency has passed; whether it has
 
 
 def links(point):
     if "regions" in point["cluster"]:
         return Flows(point)
-    if "tcp_window" in point["cluster"]["link"]:
+    link = point["cluster"]["link"]
+    if "tcp_window" in link or movement.differs(link.get("latency_jitter", {})):
         return FlowsOnStar(point)
     return SharedOnStar(point) if point.get("fidelity") == "flow" else Star(point)
 
 
+class StarWay(typing.NamedTuple):
+    client: int
+    pull: bool
+    latency: float
+
+
 class Star:
-    """Processor sharing. A client's parts for all servers move alike, so that one of them stands for all; its way: (client, is it a
-    pull)."""
+    """Processor sharing. A client's parts for all servers move alike, so that one of them stands for all."""
 
     changes = ()
 
@@ -43,7 +50,7 @@ class Star:
         return self.count - 1 if self.serves(client) else self.count
 
     def parts(self, client, pull, size):
-        return [Part((client, pull), self.alpha, size / self.count)] if self.leaving(client) else []
+        return [Part(StarWay(client, pull, self.alpha), size / self.count)] if self.leaving(client) else []
 
     def loads(self, pushers, pullers):
         """(down, up): parts on the servers' busiest link of each direction."""
@@ -55,7 +62,7 @@ class Star:
 
     def rates(self, moving):
         """Bytes per second of each part."""
-        ways = [part.way for part in moving]
+        ways = [(part.way.client, part.way.pull) for part in moving]
         down, up = self.loads({client for client, pull in ways if not pull}, {client for client, pull in ways if pull})
         for client, pull in ways:
             shares = [self.leaving(client), up if pull else down]
@@ -95,14 +102,15 @@ class Flows:
         return [self.network.way(*((server, node) if pull else (node, server))) for server in self.servers if server != node]
 
     def parts(self, client, pull, size):
-        return [Part(path, path.latency, size / self.count) for path in self.ways[client, pull]]
+        return [Part(path, size / self.count) for path in self.ways[client, pull]]
 
-    def change(self, link, bandwidth):
-        self.capacity[link], self.known = bandwidth, ([], [])
+    def change(self, what, value):
+        movement.change(self.capacity, what, value)
+        self.known = [], []
 
     def rates(self, moving):
         if self.known[0] != moving:
-            rates = fair_rates({index: part.way for index, part in enumerate(moving)}, self.capacity)
+            rates = movement.fair_rates({index: part.way for index, part in enumerate(moving)}, self.capacity)
             self.known = moving, [rates[index] for index in range(len(moving))]
         return self.known[1]
 

@@ -17,6 +17,9 @@ class Synchronous(Job):
         super().__init__(point)
         self.aggregated = collections.defaultdict(list)
 
+    def answers(self, message):
+        return message.pulled and len(self.aggregated[message.step, message.group]) == self.n - 1
+
     def answer(self, message):
         pushes = self.aggregated[message.step, message.group]
         pushes.append(message)
@@ -50,8 +53,15 @@ class SsdSgd(Synchronous):
         self.groups = {layer: {group for group, one in zip(groups, named) if one == layer} for layer in sizes}
         ready = {layer: date for layer, (date, _) in zip(named, gradients)} | {self.last: self.backward}
         self.ready = list(ready.items())
+        self.last_mark = len(self.messages) + list(ready).index(self.last)
         marks = [position for position, _ in self.messages] + list(ready.values())
-        self.layers = [(span, sorted(reached)) for span, reached in chunks(point, marks)]
+        self.layers = [(span, sorted(reached, key=self.order)) for span, reached in chunks(point, marks)]
+        self.decoded = [set() for _ in self.clients]  # steps whose pulls are
+
+    def order(self, mark):
+        """A gradient is ready before it is encoded; backward ends with what it encodes."""
+        offset, index = mark
+        return offset, index < len(self.messages) or index == self.last_mark, index
 
     def named(self):
         """The layer of each gradient."""
@@ -98,7 +108,11 @@ class SsdSgd(Synchronous):
         elif step >= self.before:
             layer, _ = self.ready[mark - len(self.messages)]
             waits = {(step - 1, group) for group in self.groups[layer]} if self.pulls(step - 1) else set()
-            self.updates[client].post(layer, lambda: waits <= self.pulled[client])
+            first = {step - 1} if waits and self.way.decode_pulled(1) else set()
+            self.updates[client].post(layer, lambda: waits <= self.pulled[client] and first <= self.decoded[client])
+
+    def encode(self, client, mark, now):
+        return (yield from super().encode(client, mark, now)) if mark < len(self.messages) else now
 
     def held_up(self, client, layer, now):
         if layer in self.updates[client].undone:  # forward: all is done before backward
@@ -119,6 +133,7 @@ class SsdSgd(Synchronous):
         late = self.pulls(number - 1)
         if late:
             yield from self.until_pulled(client, number - 1)
+            self.decoded[client].add(number - 1)
         yield from self.until_done(client, self.last)
         return *self.posted(self.pulls(number)), [1] * late
 
@@ -139,6 +154,9 @@ class Asynchronous(Job):
 
     def staleness(self, client, number):
         return self.stale[client, number]
+
+    def answers(self, message):
+        return True
 
     def answer(self, message):
         self.age(message)
@@ -166,27 +184,38 @@ class Downpour(Asynchronous):
         if number % self.interval != self.interval - 1:
             return 0, 0, []
         yield from self.exchange(client, number)
-        return 2, 2 * self.size, self.staleness(client, number)
+        return 2, self.way.sent(self.size) + self.way.pulled(self.size), self.staleness(client, number)
 
     def exchange(self, client, number):
-        self.push(client, number, 0, self.size, True)
+        yield from self.send_model(client, number, True)
+        yield from self.receive_model(client, number)
+
+    def send_model(self, client, number, pulled):
+        yield from self.stand_still(client, self.way.encode(self.size), self.now)
+        self.push(client, number, 0, self.size, pulled)
+
+    def receive_model(self, client, number):
         yield from self.until(client, lambda: (number, 0) in self.pulled[client])
+        yield from self.stand_still(client, self.way.decode_pulled(self.size), self.now)
 
 
 class Eamsgd(Downpour):
     """Pulls first: a turn in the server's queue that costs it nothing, then the transfer; then pushes."""
 
+    def answers(self, message):
+        return message.asks
+
     def answer(self, message):
-        if message.size:
+        if not message.asks:
             self.age(message)
         else:
             self.since[message.client, 0] = self.handled[0]
             self.pull(Message(message.client, message.step, 0, self.size, False))
 
     def exchange(self, client, number):
-        self.arrived.append(Message(client, number, 0, 0, False))
-        yield from self.until(client, lambda: (number, 0) in self.pulled[client])
-        self.push(client, number, 0, self.size, False)
+        self.arrived.append(Message(client, number, 0, self.size, False, asks=True))
+        yield from self.receive_model(client, number)
+        yield from self.send_model(client, number, False)
         yield from self.until(client, lambda: bool(self.stale[client, number]))
 
 

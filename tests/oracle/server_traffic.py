@@ -6,14 +6,17 @@ import itertools
 
 import collectives
 import server_links
+from compression import OverServers
 from compute import TIE
 
 
 class Message:
-    """A gradient on its way: its push, and whether a pull of it follows, which the node then spreads."""
+    """A gradient on its way: its bytes before compression, whether a pull of it follows its push, and whether the node spreads that.
+    `asks`: it is but a request for a pull, which takes no time on its way."""
 
-    def __init__(self, client, step, group, size, pulled, spread=True):
+    def __init__(self, client, step, group, size, pulled, spread=True, asks=False):
         self.client, self.step, self.group, self.size, self.pulled, self.spread = client, step, group, size, pulled, spread
+        self.asks = asks
 
 
 class Transfer:
@@ -39,7 +42,7 @@ class Traffic:
 
     def __init__(self, point):
         schedule, cluster = point["schedule"], point["cluster"]
-        self.links = server_links.links(point)
+        self.links, self.way = server_links.links(point), OverServers(point)
         self.changes = collections.deque(self.links.changes)
         self.n, self.gpus = collectives.sizes(cluster)
         self.inner = collectives.link(cluster["intra_node"]) if self.gpus > 1 else (0.0, 0.0)
@@ -47,7 +50,8 @@ class Traffic:
         self.duplex = schedule.get("duplex", True)
         self.pipelined = self.gpus > 1 and schedule.get("within_node", "pipelined") == "pipelined"
 
-        self.now, self.queue, self.handling, self.arrived = 0.0, collections.deque(), None, []
+        self.now, self.instant = 0.0, 0.0  # what ends until then ends now
+        self.queue, self.handling, self.arrived = collections.deque(), None, []
         self.channels = {(client, pull): collections.deque() for client in range(self.n) for pull in (False, True)}
         self.transfers, self.held = {}, set()  # by channel; a serial channel between its push and its pull
         self.lanes = {lane: collections.deque() for lane in self.channels} if self.pipelined else {}
@@ -110,14 +114,15 @@ class Traffic:
     def begin(self, message, pull):
         lead = self.within(message.size, True) if not pull and not self.pipelined else 0.0
         tail = self.within(message.size, False) if pull and message.spread and not self.pipelined else 0.0
-        parts = self.links.parts(message.client, pull, message.size)
+        size = self.way.pulled(message.size) if pull else self.way.sent(message.size)
+        parts = self.links.parts(message.client, pull, size)
         self.transfers[self.channel(message.client, pull)] = Transfer(message, pull, self.now, lead, parts, tail)
 
     def is_over(self, transfer):
         if transfer.phase == 0 and self.due(transfer.until):
             transfer.phase = 1
             for part in transfer.parts:
-                part.until = self.now + part.latency
+                part.until = self.now + part.way.latency
         if transfer.phase == 1:
             for part in transfer.parts:
                 part.moves = part.moves or self.due(part.until)
@@ -146,7 +151,7 @@ class Traffic:
     # Time
 
     def due(self, date):
-        return date <= self.now * (1 + TIE)
+        return date <= self.instant
 
     def progress(self):
         """What ends now, and what starts when it has; False if there is nothing."""
@@ -161,7 +166,7 @@ class Traffic:
                 changed = True
         if self.handling and self.due(self.handling[1]):
             changed, message, self.handling = True, self.handling[0], None
-            self.handled[message.group] += message.size > 0
+            self.handled[message.group] += not message.asks
             self.answer(message)
         for channel, waiting in self.channels.items():
             if waiting and channel not in self.transfers and channel not in self.held:
@@ -181,7 +186,10 @@ class Traffic:
         if self.handling or not self.queue:
             return False
         message = self.queue.popleft()
-        seconds = self.work * message.size / self.links.count
+        seconds = 0.0 if message.asks else self.way.work(message.size, self.work)
+        if self.answers(message):
+            seconds += self.way.answer(message.size)
+        seconds /= self.links.count
         self.handling = message, self.now + seconds
         self.moving.append((self.now, self.now + seconds))
         return True
@@ -200,15 +208,19 @@ class Traffic:
         next_date = min(ends + dates + self.dates())
         for part, rate, end in zip(moving, rates, ends):
             part.left = 0.0 if end <= next_date * (1 + TIE) else part.left - rate * (next_date - self.now)
-        self.now = next_date
+        self.now, self.instant = next_date, next_date * (1 + TIE)
         while self.changes and self.due(self.changes[0][0]):
-            _, link, bandwidth = self.changes.popleft()
-            self.links.change(link, bandwidth)
+            _, what, value = self.changes.popleft()
+            self.links.change(what, value)
 
     def cut(self):
         """The run ends, after the close of its window."""
         for one in [*self.transfers.values(), *self.stages.values()]:
             self.moved(one.message.client, one.start)
+
+    def answers(self, message):
+        """Will a pull follow, or several, when this has been handled?"""
+        raise NotImplementedError
 
     def answer(self, message):
         raise NotImplementedError

@@ -30,6 +30,16 @@ def groups(point, a, b, schedule):
     return posted(point, slices(point, a, b, schedule), schedule)
 
 
+def sending(point, way, line):
+    """What a step sends: (seconds after the start of backward, bytes) of each message, for how long a worker encodes and copies before it
+    posts each, and for how long it decodes and copies when all have ended. `line`: the cost of a message, which decides on merging."""
+    sliced = slices(point, *line, point["schedule"])
+    messages = posted(point, sliced, point["schedule"])
+    copies = [point["cluster"].get("copy_s_per_B", 0.0) * size * (len(group) > 1) for group, (_, size) in zip(sliced, messages)]
+    before = [way.encode(size) + copy for (_, size), copy in zip(messages, copies)]
+    return [(position, way.sent(size)) for position, size in messages], before, sum(way.decode(size) for _, size in messages) + sum(copies)
+
+
 def sends(number, cycle):
     """Does a step send what has added up?"""
     return number % cycle == cycle - 1
@@ -38,18 +48,16 @@ def sends(number, cycle):
 def run(point):
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
     workers, slowdown = ranks(point, 1), point.get("workers", {}).get("overlap_slowdown", 0.0)
-    messages, way = [], Compression(point, len(workers))
+    messages, encoding, decoding, way = [], [], 0.0, Compression(point, len(workers))
     if len(workers) > 1:
         cost = way.over_gpus()
-        messages = groups(point, *way.line(cost), point["schedule"])
-    encoding, decoding = [way.encode(size) for _, size in messages], sum(way.decode(size) for _, size in messages)
-    messages = [(position, way.sent(size)) for position, size in messages]
+        messages, encoding, decoding = sending(point, way, way.line(cost))
     layers = chunks(point, [position for position, _ in messages])
     cycle = point["schedule"].get("accumulate", 1)
     warmup, measured = iterations(point, cycle)
 
     starts, steps, blocked, moving, channels = [[0.0] for _ in workers], [[] for _ in workers], [[] for _ in workers], [], Channels(point)
-    own = [[] for _ in workers]  # encoding and decoding
+    own = [[] for _ in workers]  # encoding, decoding, copying
     for number in itertools.count():
         last = sends(number, cycle)
         now_sent = messages if last else []

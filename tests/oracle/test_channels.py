@@ -66,11 +66,12 @@ class Messages(Moving):
             compressed = {"name": "dts", "delay": 3, "compression": 0.3, "overhead_s": 1e-4}
             for gpus, workers in ((1, disturbances(rng, nodes, slowdown=False)[:4]), (2, [{}])):
                 drawn = cluster(rng, nodes, gpus, link={"bandwidth": f"{rng.uniform(0.3, 2):.3f}Gbps", "latency": rng.uniform(0, 1e-3)})
+                content = scenario(rng, iterations={"warmup": rng.randint(0, 2), "measured": rng.randint(2, 9)}, sweep={
+                    "/cluster": [drawn], "/schedule": [*DTS, compressed], "/workers": workers,
+                    "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])], "/fidelity": ["per-message"]})
+                one = trace(rng, 3)
                 for options in ((), ("--no-symmetry",)):
-                    self.draw(rng, [drawn], *options, fidelities=["per-message"], schedule=DTS[0],
-                              iterations={"warmup": rng.randint(0, 2), "measured": rng.randint(2, 9)},
-                              sweep={"/schedule": [*DTS, compressed], "/workers": workers,
-                                     "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])]})
+                    self.compare(content, [one], *options)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,14 @@ def schedules(rng):
     return result + [{"name": "sasgd", "interval": rng.randint(1, 4)}, {"name": "local-sgd", "interval": rng.randint(1, 4)}]
 
 
+def by_gradient(rng):
+    """Launched as gradients are ready; some compressed, by a number, a name or an object."""
+    drawn = [dts(rng, delay, period, launch="gradient", in_flight=rng.choice(["serial", "pipelined"]))
+             for delay, period in [(0, 1), (1, 1), (3, 1), (0, 2), (2, 3), (4, 2)]]
+    return drawn + compressing(rng, [{"name": "dts", "delay": delay, "period": period, "launch": "gradient", "overhead_s": 1e-3}
+                                     for delay, period in [(0, 1), (1, 1), (2, 2)]])
+
+
 def compressed(rng):
     """By name, or an object."""
     result = [{"name": "dts", "delay": delay, "period": period, "overhead_s": rng.choice([0, 1e-3]),
@@ -65,6 +73,11 @@ class Delayed(Comparison):
             self.draw(seed, lambda rng: [cluster(rng, nodes, gpus), cluster(rng, nodes, gpus, **rng.choice([{"fit": fit(rng)},
                                                                                                     {"latency_cv": 0.3}]))],
                       nodes * gpus, schedules=compressed, all_reduce=list(oracle.TERMS)[seed % 5])
+
+    def test_gradient_by_gradient(self):
+        for seed, (nodes, gpus, latency) in enumerate([(1, 1, 1e-4), (2, 1, 1e-3), (3, 2, 1e-5), (8, 1, 4e-3)], 80):
+            link = {"bandwidth": f"{random.Random(seed).uniform(0.7, 10):.3f}Gbps", "latency": latency}
+            self.draw(seed, lambda rng: [cluster(rng, nodes, gpus, link=link)], nodes * gpus, schedules=by_gradient)
 
     def test_one_by_one(self):
         self.draw(50, lambda rng: [cluster(rng, 5), cluster(rng, 3, 2)], 5, "--no-symmetry")

@@ -22,6 +22,10 @@ ALPHA, BETA, GAMMA, SIZE = 1e-4, 1e-9, 3e-10, 3e6
 class Moving(Case):
     """simctl beside the oracle."""
 
+    def setUp(self):
+        super().setUp()
+        self.known = {}  # what the oracle has said
+
     def run_points(self, content, traces, *options):
         """(point, row) of every point."""
         for index, one in enumerate(traces):
@@ -34,16 +38,16 @@ class Moving(Case):
 
     def compare(self, content, traces, *options, shared=False):
         """To 1e-9. `shared`: flows may meet, so that the oracle shares links where the fidelity is flow."""
-        wrong, known, pairs = [], {}, self.run_points(content, traces, *options)
+        wrong, pairs = [], self.run_points(content, traces, *options)
         results = json.loads((self.folder / "out" / "results.json").read_text())["points"]
         for index, (point, written) in enumerate(pairs):
             fidelity = point.pop("fidelity")
             point["region_order"] = results[index].get("region_order")
             flows = shared and fidelity == "flow"
             key = json.dumps([point, flows])
-            if key not in known:
-                known[key] = moving.expected(point, flows)
-            expected = {"fidelity": fidelity, **known[key]}
+            if key not in self.known:
+                self.known[key] = moving.expected(point, flows)
+            expected = {"fidelity": fidelity, **self.known[key]}
             for column, value in expected.items():
                 if written[column] != value if column == "fidelity" else not math.isclose(float(written[column]), value, rel_tol=1e-9):
                     swept = {key: text[:200] for key, text in written.items() if key.startswith("/")}
@@ -211,6 +215,22 @@ class Messages(Moving):
                 {"name": "dts", "delay": delay, "period": period, "in_flight": "serial"} for delay, period in ((0, 1), (1, 1), (2, 2))]
             self.draw(rng, [cluster(rng, nodes, gpus)], all_reduce=ALGORITHMS[seed % 4],
                       sweep={"/schedule": compressing(rng, names), "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
+
+    def test_copies(self):
+        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (2, 2)], 90):
+            rng = random.Random(seed)
+            names = [{"name": "sync-easgd"}, {"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}, {"name": "wfbp"}]
+            self.draw(rng, [cluster(rng, nodes, gpus, copy_s_per_B=10 ** rng.uniform(-11, -9))], all_reduce=ALGORITHMS[seed % 4],
+                      sweep={"/schedule": names + compressing(rng, names) + accumulating(rng, names[:2]),
+                             "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
+
+    def test_launched_gradient_by_gradient(self):
+        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (5, 1), (2, 2)], 100):
+            rng = random.Random(seed)
+            names = [{"name": "dts", "delay": delay, "period": period, "in_flight": flight, "launch": "gradient", "overhead_s": 3e-4}
+                     for delay, period in ((0, 1), (1, 1), (2, 2), (1, 3)) for flight in ("serial", "pipelined")]
+            self.draw(rng, [cluster(rng, nodes, gpus)], fidelities=["per-message"], all_reduce=ALGORITHMS[seed % 4], sweep={
+                "/schedule": names + compressing(rng, names[:6:2]), "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
 
     def test_double_binary_tree(self):
         """No rank can have received everything before its share of the least bytes has come."""

@@ -66,7 +66,7 @@ class Server(Comparison):
 
     def draw_all(self, name):
         for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (1, 2), (3, 2), (2, 3), (2, 4)]):
-            self.draw(name, seed, nodes, gpus, 2 if nodes == 1 else 4)
+            self.draw(name, seed, nodes, gpus, 2 if nodes == 1 else 3)
 
     def test_synchronous(self):
         self.draw_all("ps-sgd")

@@ -61,6 +61,17 @@ class Synchronous(Comparison):
                                                                                                     {"latency_cv": 0.3}]))],
                       nodes * gpus, schedules=schedules, all_reduce=list(oracle.TERMS)[seed % 5], channels=1 + seed % 2)
 
+    def test_copies(self):
+        """Of merged gradients alone; the schedule that decides on merging by its cost meets latencies that leave it no choice."""
+        merging = [{"name": "sync-easgd"}, *SCHEDULES[-2:], {"name": "fusion", "first_bucket": 1, "bucket": "900kB"}, {"name": "wfbp"}]
+        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (5, 1), (3, 2)], 100):
+            rng = random.Random(f"copies {seed}")
+            self.draw(seed, lambda rng: [cluster(rng, nodes, gpus, copy_s_per_B=10 ** rng.uniform(-11, -9))], nodes * gpus,
+                      schedules=merging + accumulating(rng, merging[:3]) + compressing(rng, merging[:3]))
+            for latency in (0, 1):
+                link = {"bandwidth": "9Gbps", "latency": latency}
+                self.draw(seed, lambda rng: [cluster(rng, nodes, copy_s_per_B=1e-9, link=link)], nodes, schedules=[{"name": "mg-wfbp"}])
+
     def test_compression_one_by_one(self):
         self.draw(90, lambda rng: [cluster(rng, 4)], 4, "--no-symmetry", schedules=compressing(random.Random(90), SCHEDULES[:4]))
         self.draw(91, lambda rng: [cluster(rng, 1)], 1, schedules=compressing(random.Random(91), SCHEDULES[:2]))
