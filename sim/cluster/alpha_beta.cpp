@@ -31,6 +31,7 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const Algorithm& algori
   const NodeLayout layout = layout_on_nodes(communicator, ranks_per_node);
   nodes_ = static_cast<int>(layout.nodes.size());
   ranks_on_node_ = layout.ranks_per_node;
+  if (by_fit()) measured_ = all_reduce_cost(cluster, algorithm, nodes_ * ranks_on_node_);
   if (cluster.regions && !by_fit() && nodes_ > 1) hops_ = hops_between(cluster, layout.nodes, region_order);
 }
 
@@ -42,18 +43,18 @@ CostLine CollectiveCosts::within_nodes(Operation operation) const {
   return CostLine{link.alpha, others * link.beta} + cost_line(ring().all_gather, ranks_on_node_, link);
 }
 
-CostLine CollectiveCosts::line(Operation operation) const {
+CostCurve CollectiveCosts::cost(Operation operation) const {
   if (!by_fit()) {
     return within_nodes(operation) + cost_line(algorithm_.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
   }
-  const int ranks = nodes_ * ranks_on_node_;
-  if (operation == Operation::all_reduce) return all_reduce_cost(cluster_, algorithm_, ranks);
+  if (operation == Operation::all_reduce) return measured_;
   const Fit& fit = *cluster_.fit;
-  return cost_line(algorithm_.form(operation), ranks, implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster_.reduce));
+  return cost_line(algorithm_.form(operation), nodes_ * ranks_on_node_,
+                   implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster_.reduce));
 }
 
-CostLine CollectiveCosts::line_through(Operation operation, Bytes bytes) const {
-  if (hops_.empty()) return line(operation);
+CostCurve CollectiveCosts::curve(Operation operation, Bytes bytes) const {
+  if (hops_.empty()) return cost(operation);
   const Seconds latency = over_regions(operation, Bytes(0));
   const Seconds all = over_regions(operation, bytes);
   return within_nodes(operation) + CostLine{latency, SecondsPerByte((all - latency).value / bytes.value)};
@@ -61,8 +62,10 @@ CostLine CollectiveCosts::line_through(Operation operation, Bytes bytes) const {
 
 CollectiveTime CollectiveCosts::operator()(Operation operation, Bytes bytes) const {
   if (hops_.empty()) {
-    const CostLine cost = line(operation);
-    return {cost.a, cost.b * bytes};
+    const CostLine there = cost(operation).tangent(bytes);
+    const Seconds all = there(bytes);
+    const Seconds latency = std::clamp(there.a, Seconds(0), all);
+    return {latency, all - latency};
   }
   const auto [entry, is_new] = known_.try_emplace({operation, bytes.value});
   if (is_new) entry->second = compute(operation, bytes);

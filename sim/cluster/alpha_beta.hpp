@@ -28,12 +28,13 @@ class CollectiveCosts {
   /// can, however many collectives are in flight. Other operations than an all-reduce need implies_link.
   CollectiveTime operator()(Operation operation, Bytes bytes) const;
 
-  /// The operation as a line, for schedules that merge gradients. Exact but on regions: there its ends are, no bytes and `bytes`.
-  CostLine line_through(Operation operation, Bytes bytes) const;
+  /// The operation by its bytes, for schedules that merge gradients. Exact but on regions: there it is a line through its ends, no bytes
+  /// and `bytes`.
+  CostCurve curve(Operation operation, Bytes bytes) const;
 
  private:
   bool by_fit() const { return cluster_.fit && (nodes_ > 1 || cluster_.nodes == 1); }
-  CostLine line(Operation operation) const;
+  CostCurve cost(Operation operation) const;
   CostLine within_nodes(Operation operation) const;
   CollectiveTime compute(Operation operation, Bytes bytes) const;
   Seconds over_regions(Operation operation, Bytes bytes) const;
@@ -42,6 +43,7 @@ class CollectiveCosts {
   const Algorithm& algorithm_;
   int nodes_;
   int ranks_on_node_;
+  CostCurve measured_;                                                    ///< all-reduces, by the fit
   std::vector<Hop> hops_;                                                 ///< of the ring over regions; else empty
   mutable std::map<Operation, Seconds> latencies_;                        ///< over regions, without bytes
   mutable std::map<std::pair<Operation, double>, CollectiveTime> known_;  ///< over regions, by operation and bytes

@@ -25,10 +25,38 @@ Link read_link(const Field& field, int nics = 1) {
   return link;
 }
 
+/// Pairs of bytes and seconds: larger all-reduces take no less time.
+std::vector<MeasuredTime> read_points(const Field& field) {
+  std::vector<MeasuredTime> points;
+  for (const Field& entry : field.list()) {
+    const std::vector<Field> pair = entry.list();
+    if (pair.size() != 2) entry.fail("two numbers, bytes and seconds");
+    const MeasuredTime point = {pair[0].bytes(), pair[1].seconds()};
+    if (point.time == Seconds(0)) pair[1].fail("a number > 0");
+    if (!points.empty() && point.bytes <= points.back().bytes) {
+      pair[0].fail(fmt::format("more bytes than those of the point before, {}", points.back().bytes.value));
+    }
+    if (!points.empty() && point.time < points.back().time) {
+      pair[1].fail(fmt::format("at least the time of the point before, {} s: more bytes take no less time", points.back().time.value));
+    }
+    points.push_back(point);
+  }
+  if (points.size() < 2) field.fail("at least two points");
+  return points;
+}
+
 Fit read_fit(const Field& field) {
   Object fields(field);
   Fit fit;
-  fit.line = {fields.at("a_s").seconds(), fields.at("b_s_per_B").seconds_per_byte()};
+  if (const auto points = fields.find("points")) {
+    fit.points = read_points(*points);
+    const MeasuredTime& first = fit.points.front();
+    const MeasuredTime& last = fit.points.back();
+    fit.line.b = SecondsPerByte((last.time - first.time).value / (last.bytes - first.bytes).value);
+    fit.line.a = std::max(Seconds(0), first.time - fit.line.b * first.bytes);
+  } else {
+    fit.line = {fields.at("a_s").seconds(), fields.at("b_s_per_B").seconds_per_byte()};
+  }
   fit.ranks = static_cast<int>(fields.at("nodes").integer(2, most_nodes));
   fit.algorithm = &choose(fields.at("algorithm"), algorithms());
   fields.finish();
@@ -142,13 +170,6 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   return cluster;
 }
 
-bool Cluster::latencies_vary() const {
-  if (link.jitter.varies() || intra_node.jitter.varies()) return true;
-  return regions && std::any_of(regions->wan.begin(), regions->wan.end(), [](const std::vector<Link>& row) {
-           return std::any_of(row.begin(), row.end(), [](const Link& one) { return one.jitter.varies(); });
-         });
-}
-
 bool implies_link(const Cluster& cluster) {
   if (!cluster.fit) return true;
   const Fit& fit = *cluster.fit;
@@ -159,9 +180,12 @@ bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm) {
   return !cluster.fit || cluster.fit->algorithm == &algorithm || implies_link(cluster);
 }
 
-CostLine all_reduce_cost(const Cluster& cluster, const Algorithm& algorithm, int ranks) {
+CostCurve all_reduce_cost(const Cluster& cluster, const Algorithm& algorithm, int ranks) {
   if (!cluster.fit) return cost_line(algorithm.all_reduce, ranks, {cluster.link.hop().latency, cluster.link.hop().beta, cluster.reduce});
   const Fit& fit = *cluster.fit;
+  if (fit.algorithm == &algorithm && !fit.points.empty() && ranks > 1) {
+    return curve_through(carry(algorithm.all_reduce, fit.points, fit.ranks, ranks));
+  }
   if (fit.algorithm == &algorithm) return carry(algorithm.all_reduce, fit.line, fit.ranks, ranks);
   return cost_line(algorithm.all_reduce, ranks, implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster.reduce));
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/json.hpp"
 #include "base/units.hpp"
@@ -14,9 +15,10 @@
 
 namespace syncopate {
 
-/// A measured all-reduce line T(M) = a + b·M over `ranks` ranks.
+/// A measured all-reduce line T(M) = a + b·M over `ranks` ranks, or measured times.
 struct Fit {
-  CostLine line;
+  CostLine line;                       ///< of several points, that through the first and the last, but for a >= 0
+  std::vector<MeasuredTime> points{};  ///< in the order of bytes, where they are known
   int ranks = 2;
   const Algorithm* algorithm = nullptr;
 };
@@ -52,8 +54,6 @@ struct Cluster {
 
   /// One per GPU.
   int workers() const { return nodes * gpus_per_node; }
-  /// From message to message, on some link.
-  bool latencies_vary() const;
 };
 
 /// Reads and validates a cluster/1 value at `pointer` of a document. Throws InputError.
@@ -67,7 +67,7 @@ bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm);
 bool implies_link(const Cluster& cluster);
 
 /// What an all-reduce over `ranks` ranks with a link each costs: from the cluster's fit, carried by the algorithms' closed
-/// forms, else from its link. Requires can_carry_fit.
-CostLine all_reduce_cost(const Cluster& cluster, const Algorithm& algorithm, int ranks);
+/// forms, else from its link. Requires can_carry_fit. Measured points are carried to their own algorithm only; others have their line.
+CostCurve all_reduce_cost(const Cluster& cluster, const Algorithm& algorithm, int ranks);
 
 }  // namespace syncopate

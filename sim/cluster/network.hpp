@@ -74,8 +74,8 @@ class Network {
   /// When some link's bandwidth or latency changes, in order.
   std::vector<Seconds> times_of_changes() const;
   bool changes_with_time() const { return cluster_.regions && cluster_.regions->change_with_time(); }
-  /// From message to message.
-  bool latencies_vary() const { return cluster_.latencies_vary(); }
+  /// From message to message, on some way.
+  bool latencies_vary() const { return latencies_vary_; }
 
   /// Of a rank or server; on regions only.
   std::size_t region_of(int rank) const { return place_region_[static_cast<std::size_t>(place_of(rank))]; }
@@ -97,6 +97,7 @@ class Network {
   static constexpr std::uint32_t none = 0xffffffff;
 
   void place_servers(const ServerPlaces& servers);
+  bool find_jitter() const;
   int node_of(int rank) const { return rank / ranks_per_node_; }
   int place_of(int rank) const { return places_[static_cast<std::size_t>(node_of(rank))]; }
   Path path_inside_node(int from, int to);
@@ -118,6 +119,7 @@ class Network {
   std::vector<int> places_;                ///< of the nodes
   std::vector<std::size_t> place_region_;  ///< of the places, on regions
   std::vector<int> server_ranks_;
+  bool latencies_vary_;
   std::vector<KnownLink> links_;
   std::vector<std::uint32_t> node_links_;                  ///< numbers of links, by node and direction; none: not crossed yet
   std::vector<std::uint32_t> gpu_links_;                   ///< likewise by rank

@@ -130,6 +130,7 @@ PlannedCollectives::Layout PlannedCollectives::layout(const Communicator& commun
   for (const int node : nodes.nodes) {
     if (cluster_.regions) layout.nodes.regions.push_back(network_.region_of(node * ranks_per_node_));
   }
+  layout.nodes.largest_region = largest_region(layout.nodes.regions);
   if (!all_reduce_.algorithm->is_pipelined) return layout;
   const Plan whole = make_plan(all_reduce_, Operation::all_reduce, layout.nodes, {});
   for_each_message(whole, [&](const Stage& stage, const Message& message) {

@@ -82,18 +82,24 @@ constexpr std::array table = {
 };
 
 constexpr std::string_view two_level = "two-level";
-constexpr std::string_view by_region = "by-region";
+constexpr std::string_view region_by_region = "by-region";
 
 /// As it is called: an algorithm, or one of the names that say more of the levels.
 void read_name(const Field& name, AllReduce& all_reduce) {
   all_reduce.two_level = name.json() == two_level;
-  all_reduce.by_region = name.json() == by_region;
-  if (!all_reduce.two_level && !all_reduce.by_region) all_reduce.algorithm = &choose(name, algorithms());
+  all_reduce.by_region = name.json() == region_by_region;
+  if (!all_reduce.two_level && !all_reduce.by_region) {
+    std::vector<std::string> names;
+    for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
+    names.insert(names.end(), {std::string(two_level), std::string(region_by_region)});
+    choose_name(name, names);
+    all_reduce.algorithm = &choose(name, algorithms());
+  }
   all_reduce.name = name.text();
 }
 
 const Algorithm& read_between(const Field& field) {
-  if (field.json() == two_level || field.json() == by_region) field.fail("the algorithm among the nodes, such as \"ring\"");
+  if (field.json() == two_level || field.json() == region_by_region) field.fail("the algorithm among the nodes, such as \"ring\"");
   return choose(field, algorithms());
 }
 
@@ -150,18 +156,23 @@ AllReduce read_all_reduce(const Field& field) {
 Chunks chunks_of(const AllReduce& all_reduce, Operation operation, const NodeGroups& groups, Bytes vector, const LongestWay& way) {
   const int nodes = groups.nodes;
   const Bytes bytes = contribution(operation, vector, nodes * groups.ranks_per_node);
-  constexpr double most_messages = 1 << 22;  // between nodes; where there were more, chunks are larger
+  constexpr double most_messages = 1 << 22;         // between nodes; where there were more, chunks are larger
+  constexpr double most_region_messages = 1 << 19;  // along a chain
   const bool pipelined = all_reduce.algorithm->is_pipelined;
   Chunks chunks;
   if (pipelined) chunks.between = double_tree_chunks(nodes, bytes, way);
-  if (all_reduce.by_region) chunks.between = largest_region(groups.regions);
+  if (all_reduce.by_region) {
+    const double wanted = all_reduce.chunk == Bytes(0) ? groups.largest_region : std::ceil(bytes / all_reduce.chunk);
+    chunks.between = static_cast<int>(std::clamp(wanted, 1.0, most_region_messages / std::max(1, groups.largest_region)));
+    return chunks;
+  }
   if (all_reduce.chunk == Bytes(0)) return chunks;
   const double trees = pipelined && !all_reduce.two_level ? 2.0 : 1.0;
   const double most = std::min(4096.0, std::max(1.0, most_messages / (2.0 * nodes)));
   const int count = static_cast<int>(std::clamp(std::ceil(bytes / all_reduce.chunk / trees), 1.0, most));
   if (all_reduce.two_level) chunks.levels = count;
   if (all_reduce.two_level && pipelined) chunks.between = double_tree_chunks(nodes, bytes / count, way);
-  if (all_reduce.by_region || !all_reduce.two_level || (all_reduce.algorithm->takes_chunks && !pipelined)) chunks.between = count;
+  if (!all_reduce.two_level || (all_reduce.algorithm->takes_chunks && !pipelined)) chunks.between = count;
   return chunks;
 }
 

@@ -54,6 +54,7 @@ struct NodeGroups {
   int nodes = 1;
   int ranks_per_node = 1;
   std::vector<std::size_t> regions{};  ///< of the nodes; empty without
+  int largest_region = 0;              ///< its nodes
 };
 
 /// In how many chunks a collective's bytes go: between nodes, and from level to level. A chunk of an all-gather is one of what each
@@ -64,9 +65,9 @@ struct Chunks {
 
   auto operator<=>(const Chunks&) const = default;
 };
-Chunks chunks_of(const AllReduce& all_reduce, Operation operation, const NodeGroups& nodes, Bytes vector, const LongestWay& way);
+Chunks chunks_of(const AllReduce& all_reduce, Operation operation, const NodeGroups& groups, Bytes vector, const LongestWay& way);
 
 /// The messages of a collective over those nodes.
-Plan make_plan(const AllReduce& all_reduce, Operation operation, const NodeGroups& nodes, Chunks chunks);
+Plan make_plan(const AllReduce& all_reduce, Operation operation, const NodeGroups& groups, Chunks chunks);
 
 }  // namespace syncopate

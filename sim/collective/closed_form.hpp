@@ -1,5 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "base/units.hpp"
 
 namespace syncopate {
@@ -14,6 +18,29 @@ struct CostLine {
   /// One after the other.
   friend CostLine operator+(const CostLine& first, const CostLine& second) { return {first.a + second.a, first.b + second.b}; }
 };
+
+/// The time of a collective by its bytes, as a function or measured.
+class CostCurve {
+ public:
+  CostCurve(const CostLine& line = {}) : tangent_([line](Bytes) { return line; }) {}
+  /// `tangent`: at so many bytes, the line that has the same value and slope there.
+  explicit CostCurve(std::function<CostLine(Bytes)> tangent) : tangent_(std::move(tangent)) {}
+
+  CostLine tangent(Bytes bytes) const { return tangent_(bytes); }
+  Seconds operator()(Bytes bytes) const { return tangent_(bytes)(bytes); }
+
+ private:
+  std::function<CostLine(Bytes)> tangent_;
+};
+
+/// How long a collective of so many bytes took.
+struct MeasuredTime {
+  Bytes bytes;
+  Seconds time;
+};
+
+/// Through at least two points in the order of bytes: below the first its time, beyond the last as between the last two.
+CostCurve curve_through(std::vector<MeasuredTime> points);
 
 /// The time of one collective: a latency, which collectives in flight may share, and the transfer that follows it.
 struct CollectiveTime {
@@ -52,6 +79,9 @@ CostLine cost_line(const ClosedForm& form, int ranks, const LinkCost& link);
 
 /// Carries a line that was measured over `from` >= 2 ranks to `to` ranks of the same algorithm, by its own closed form.
 CostLine carry(const ClosedForm& form, const CostLine& measured, int from, int to);
+
+/// The same for measured points: what a rank sends at a time is as large, so that each of its messages takes as long.
+std::vector<MeasuredTime> carry(const ClosedForm& form, std::vector<MeasuredTime> measured, int from, int to);
 
 /// The alpha and beta that a line measured over `ranks` >= 2 ranks implies, given gamma. Beta comes out negative when
 /// the line is faster than the reduction alone would allow.

@@ -16,10 +16,7 @@ Members members_of(const std::vector<std::size_t>& regions) {
 }
 
 /// A piece from one end of every region's chain to the other; the regions' first ranks are where it ends or begins.
-void pass_along(const Members& members, int first_part, int parts, bool towards_first, Plan& plan) {
-  const auto longest = static_cast<int>(std::max_element(members.begin(), members.end(), [](const auto& a, const auto& b) {
-                                          return a.second.size() < b.second.size();
-                                        })->second.size());
+void pass_along(const Members& members, int longest, int first_part, int parts, bool towards_first, Plan& plan) {
   for (int hop = 0; hop + 1 < longest; ++hop) {
     Stage stage;
     stage.reduces = towards_first;
@@ -48,13 +45,14 @@ Plan region_plan(const std::vector<std::size_t>& regions, int pieces) {
   std::vector<int> first;
   for (const auto& [region, ranks] : members) first.push_back(ranks.front());
   std::sort(first.begin(), first.end());
+  const int longest = largest_region(regions);
   const auto ring_size = static_cast<int>(first.size());
 
   Plan plan = {.operation = Operation::all_reduce,
                .ranks = static_cast<int>(regions.size()),
                .parts = pieces * ring_size,
                .block = pieces * ring_size};
-  for (int piece = 0; piece < pieces; ++piece) pass_along(members, piece * ring_size, ring_size, true, plan);
+  for (int piece = 0; piece < pieces; ++piece) pass_along(members, longest, piece * ring_size, ring_size, true, plan);
   if (ring_size > 1) {
     for (const PlanStep& step : ring_plan(Operation::all_reduce, ring_size, 1).steps) {
       Stage stage = std::get<Stage>(step);
@@ -68,7 +66,7 @@ Plan region_plan(const std::vector<std::size_t>& regions, int pieces) {
       plan.steps.emplace_back(std::move(stage));
     }
   }
-  for (int piece = 0; piece < pieces; ++piece) pass_along(members, piece * ring_size, ring_size, false, plan);
+  for (int piece = 0; piece < pieces; ++piece) pass_along(members, longest, piece * ring_size, ring_size, false, plan);
   return plan;
 }
 

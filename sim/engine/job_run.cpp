@@ -39,6 +39,8 @@ bool may_end_before_all_post(const std::vector<Operation>& operations) {
   return operations.empty() || std::find(operations.begin(), operations.end(), Operation::broadcast) != operations.end();
 }
 
+MessageLatency latency_of(const Job& job, Network& network) { return {network, job.speed.seed, job.draws_latencies}; }
+
 std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
                                           Flows* flows, bool alone, int index, Network& network, Clock& clock) {
   const StreamRules& rules = row.rules;
@@ -48,10 +50,10 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
   if (std::holds_alternative<AlphaBeta>(job.model) || rules.is_partial()) return closed_form(job, communicator, std::move(factor));
   PlannedCollectives& planned = flows != nullptr ? *std::get<PerFlow>(job.model).planned : *std::get<PerMessage>(job.model).planned;
   const bool overlaps = rules.channels > 1;
-  if (flows != nullptr || overlaps || rules.by_priority || may_end_before_all_post(row.operations) || network.latencies_vary()) {
-    const bool stays_same = !network.changes_with_time() && !network.latencies_vary();
-    return std::make_unique<MessageTransport>(posters, communicator, planned, flows, std::move(factor),
-                                              MessageLatency(network, job.speed.seed),
+  const MessageLatency latency = latency_of(job, network);
+  if (flows != nullptr || overlaps || rules.by_priority || may_end_before_all_post(row.operations) || latency.draws()) {
+    const bool stays_same = !network.changes_with_time() && !latency.draws();
+    return std::make_unique<MessageTransport>(posters, communicator, planned, flows, std::move(factor), latency_of(job, network),
                                               MessageTransport::Options{.overlaps = overlaps,
                                                                         .shortcuts = job.shortcuts,
                                                                         .is_alone = alone && stays_same,
@@ -105,14 +107,14 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
   ended_.resize(count);
   if (job.servers) {
     server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, job.servers->as_flows ? flows : nullptr,
-                    MessageLatency(network, job.speed.seed), recorder_, clock);
+                    latency_of(job, network), recorder_, clock);
   }
 }
 
 CollectiveTime JobRun::time_of(const PeerLinks::Message& message, Network& network) const {
   CollectiveTime time = job_.message(message.from, message.to, message.payload->bytes);
   if (std::holds_alternative<AlphaBeta>(job_.model)) return time;
-  const MessageLatency latency(network, job_.speed.seed);
+  const MessageLatency latency = latency_of(job_, network);
   const MessageName name = {MessageName::from_peer, static_cast<std::uint64_t>(message.round),
                             message.kind == PeerLinks::Kind::answer ? 1U : 0U};
   const bool as_flow = std::holds_alternative<PerFlow>(job_.model);

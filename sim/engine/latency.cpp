@@ -12,7 +12,7 @@ double latency_factor(double cv, std::uint64_t seed, int stream, std::size_t col
 }
 
 Seconds MessageLatency::operator()(int from, int to, const MessageName& name, Seconds latency) const {
-  if (!network_.latencies_vary()) return latency;
+  if (!draws()) return latency;
   const Path& path = network_.path(from, to);
   if (path.over == nullptr || !path.over->jitter.varies()) return latency;
   const auto low = static_cast<std::uint32_t>(name.number);

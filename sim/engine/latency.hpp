@@ -24,7 +24,10 @@ struct MessageName {
 /// How long messages are on their way besides their transfer.
 class MessageLatency {
  public:
-  MessageLatency(Network& network, std::uint64_t seed) : network_(network), seed_(seed) {}
+  /// `draws`: false: all take their ways' mean.
+  MessageLatency(Network& network, std::uint64_t seed, bool draws) : network_(network), seed_(seed), draws_(draws) {}
+
+  bool draws() const { return draws_ && network_.latencies_vary(); }
 
   /// Of a way that has that latency on average.
   Seconds operator()(int from, int to, const MessageName& name, Seconds latency) const;
@@ -34,6 +37,7 @@ class MessageLatency {
  private:
   Network& network_;
   std::uint64_t seed_;
+  bool draws_;
 };
 
 }  // namespace syncopate

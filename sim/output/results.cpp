@@ -99,24 +99,14 @@ std::string results_csv(const Results& results) {
   return text;
 }
 
-/// What a row's fidelity knows nothing of.
-void note_fidelity(const Row& row, const Scenario& scenario, std::set<std::string>& found) {
-  const Cluster& cluster = scenario.cluster;
-  const bool serves = scenario.schedule.traffic.servers.has_value();
-  const bool is_alpha_beta = row.fidelity == to_string(Fidelity::alpha_beta);
-  if (is_alpha_beta && row.all_reduces) found.emplace(scenario.all_reduce.algorithm->caveat);
-  if (is_alpha_beta && cluster.latencies_vary() && !serves) {
-    found.insert(fmt::format("alpha-beta fidelity takes the mean of latencies that vary, on {}", cluster.name));
-  }
-}
-
 std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows) {
   std::set<std::string> found;
   for (const Point& point : study.points) note_inputs(point.scenario, found);
   for (const Row& row : rows) {
     note_outcome(row, found);
     const auto point = std::find_if(study.points.begin(), study.points.end(), [&](const Point& its) { return its.index == row.point; });
-    if (row.nodes > 1) note_fidelity(row, point->scenario, found);
+    if (row.fidelity == to_string(Fidelity::alpha_beta) && row.all_reduces && row.nodes > 1)
+      found.emplace(point->scenario.all_reduce.algorithm->caveat);
   }
   found.erase("");
   return {found.begin(), found.end()};

@@ -37,11 +37,13 @@ struct AdPsgd {
       const bool is_active = ranks > 1 && worker.rank() % 2 == 0;
       const std::vector<int> passive = is_active ? self.passive(worker.rank(), ranks) : std::vector<int>();
       while (worker.next_step()) {
-        const auto drawn = static_cast<std::size_t>(worker.draw() * static_cast<double>(passive.size()));
-        if (is_active) worker.exchange(model, passive[drawn], worker.step());
+        if (is_active) {
+          const auto drawn = static_cast<std::size_t>(worker.draw() * static_cast<double>(passive.size()));
+          worker.exchange(model, passive[drawn], worker.step());
+        }
         worker.forward();
         backward(worker);
-        if (is_active) worker.apply(worker.receive(worker.step()));
+        if (is_active) worker.apply(std::min(worker.step(), worker.receive(worker.step())));
         worker.update();
       }
     };

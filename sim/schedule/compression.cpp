@@ -106,12 +106,14 @@ Seconds Compression::decode_time(Bytes bytes, int ranks) const {
   return (operation == Operation::all_gather ? ranks - 1.0 : 1.0) * (decode * bytes);
 }
 
-CostLine Compression::cost(const ScheduleInput& input) const {
-  if (is_none()) return input.collective;
+CostCurve Compression::cost(const ScheduleInput& input) const {
   const Bytes none = moved(Bytes(0), input.value, input.ranks);
   const Bytes million = moved(Bytes(1e6), input.value, input.ranks) - none;
   const SecondsPerByte own = encode + (operation == Operation::all_gather ? input.ranks - 1.0 : 1.0) * decode;
-  return {input.collective(none), million / Bytes(1e6) * input.collective.b + own};
+  return CostCurve([none, share = million / Bytes(1e6), own, collective = input.collective](Bytes bytes) {
+    const CostLine there = collective.tangent(none + share * bytes);
+    return CostLine{there(none), share * there.b + own};
+  });
 }
 
 CompressedPost::CompressedPost(const Compression& compression, const SharedPayload& whole, const ScheduleInput& input)

@@ -43,8 +43,8 @@ struct Compression {
   /// Of a whole collective's: an all-gather's ranks - 1 messages of others.
   Seconds decode_time(Bytes bytes, int ranks) const;
 
-  /// What it costs to send bytes of gradients, by the line of its operation per byte of the vector that this moves.
-  CostLine cost(const ScheduleInput& input) const;
+  /// What it costs to send bytes of gradients, by the cost of its operation and the bytes of the vector that this moves.
+  CostCurve cost(const ScheduleInput& input) const;
 
  private:
   SharedPayload of(const SharedPayload& payload, Bytes bytes) const;

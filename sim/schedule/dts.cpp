@@ -79,7 +79,7 @@ struct Dts {
     const Compression way = sending();
     std::vector<Sent> sent;
     Seconds decode;
-    const Grouping grouping = (by_gradient ? group_wfbp : group_sync_easgd)(input.profile, CostLine());
+    const Grouping grouping = (by_gradient ? group_wfbp : group_sync_easgd)(input.profile, CostCurve());
     for (const GroupPost& group : group_posts(grouping, input.profile)) {
       sent.push_back({group.post_at, {way, group.payload, input}});
       decode += sent.back().post.decode;

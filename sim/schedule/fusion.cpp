@@ -7,7 +7,7 @@ void Fusion::declare(Parameters& parameters) {
   parameters.optional("bucket", bucket, "size of the others");
 }
 
-Grouping Fusion::operator()(const StepProfile& profile, const CostLine& /*cost*/) const {
+Grouping Fusion::operator()(const StepProfile& profile, const CostCurve& /*cost*/) const {
   const auto& gradients = profile.gradients;
   Grouping groups;
   Bytes filled;

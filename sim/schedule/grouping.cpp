@@ -7,7 +7,7 @@
 
 namespace syncopate {
 
-Seconds communication_end(const Grouping& grouping, const StepProfile& profile, const CostLine& cost) {
+Seconds communication_end(const Grouping& grouping, const StepProfile& profile, const CostCurve& cost) {
   Seconds free;
   for (const GradientGroup& group : grouping) {
     Bytes bytes;

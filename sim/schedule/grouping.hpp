@@ -25,7 +25,7 @@ struct GradientGroup {
 using Grouping = std::vector<GradientGroup>;
 
 /// A pure function from the undisturbed step and the cost of an all-reduce to groups; the same on every rank.
-using GroupingFunction = std::function<Grouping(const StepProfile&, const CostLine&)>;
+using GroupingFunction = std::function<Grouping(const StepProfile&, const CostCurve&)>;
 
 /// One row of the table of ways to group gradients: each makes a synchronous schedule over all-reduces of that name, and a value of
 /// `grouping` of schedules over servers.
@@ -42,7 +42,7 @@ struct GroupingRow {
 const std::vector<GroupingRow>& groupings();
 
 /// Declares a struct whose members are parameters, with `void declare(Parameters&)` and `Grouping operator()(const StepProfile&, const
-/// CostLine&) const`; or a plain function.
+/// CostCurve&) const`; or a plain function.
 template <class Declared>
 GroupingRow declare_grouping(std::string_view name, std::string_view meaning, std::string_view paper, Declared defaults,
                              bool by_cost = false) {
@@ -67,21 +67,21 @@ GroupingRow declare_grouping(std::string_view name, std::string_view meaning, st
 GroupingFunction read_grouping(const Field& field);
 
 /// S-SGD, MG-WFBP Eq. 3: one group per gradient, all posted when backward has ended.
-Grouping group_s_sgd(const StepProfile& profile, const CostLine& cost);
+Grouping group_s_sgd(const StepProfile& profile, const CostCurve& cost);
 
 /// Wait-free backpropagation, H. Zhang et al., "Poseidon", ATC'17; MG-WFBP Eqs. 7-9: one group per gradient, posted as
 /// soon as it is ready.
-Grouping group_wfbp(const StepProfile& profile, const CostLine& cost);
+Grouping group_wfbp(const StepProfile& profile, const CostCurve& cost);
 
 /// SyncEASGD, MG-WFBP Sec. 3.2: one group for everything, posted when backward has ended.
-Grouping group_sync_easgd(const StepProfile& profile, const CostLine& cost);
+Grouping group_sync_easgd(const StepProfile& profile, const CostCurve& cost);
 
 /// S. Shi et al., "MG-WFBP: merging gradients wisely for efficient communication in distributed deep learning",
 /// Algorithm 1.
-Grouping group_mg_wfbp(const StepProfile& profile, const CostLine& cost);
+Grouping group_mg_wfbp(const StepProfile& profile, const CostCurve& cost);
 
 /// The grouping into consecutive groups whose last all-reduce ends first; exact, O(L^2).
-Grouping group_mg_wfbp_optimal(const StepProfile& profile, const CostLine& cost);
+Grouping group_mg_wfbp_optimal(const StepProfile& profile, const CostCurve& cost);
 
 /// PyTorch DistributedDataParallel's buckets, S. Li et al., VLDB 2020, Sec. 4.2: in ready order, a bucket is closed by the
 /// gradient that reaches its size.
@@ -90,10 +90,10 @@ struct Fusion {
   Bytes bucket{25 << 20};
 
   void declare(Parameters& parameters);
-  Grouping operator()(const StepProfile& profile, const CostLine& cost) const;
+  Grouping operator()(const StepProfile& profile, const CostCurve& cost) const;
 };
 
 /// When the last all-reduce of a grouping ends, since backward began, on an undisturbed worker whose channel is free.
-Seconds communication_end(const Grouping& grouping, const StepProfile& profile, const CostLine& cost);
+Seconds communication_end(const Grouping& grouping, const StepProfile& profile, const CostCurve& cost);
 
 }  // namespace syncopate

@@ -5,7 +5,7 @@
 namespace syncopate {
 
 // In ready order, so that the paper's layer l is gradient i and its layer l-1 is gradient i+1.
-Grouping group_mg_wfbp(const StepProfile& profile, const CostLine& cost) {
+Grouping group_mg_wfbp(const StepProfile& profile, const CostCurve& cost) {
   const auto& gradients = profile.gradients;
   Grouping groups;
   Seconds channel_free;
@@ -14,7 +14,7 @@ Grouping group_mg_wfbp(const StepProfile& profile, const CostLine& cost) {
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     merged += gradients[i].bytes;
     const Seconds start = std::max(channel_free, gradients[i].ready);  // the paper's tau_c(l)
-    const bool merge = i + 1 < gradients.size() && gradients[i + 1].ready - start < cost.a;
+    const bool merge = i + 1 < gradients.size() && gradients[i + 1].ready - start < cost.tangent(merged).a;
     if (merge) continue;
     groups.push_back({first, i, gradients[i].ready});
     channel_free = start + cost(merged);

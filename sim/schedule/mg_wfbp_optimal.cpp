@@ -21,7 +21,7 @@ struct Best {
 }  // namespace
 
 // best[j].end = min over i < j of max(best[i].end, ready(j-1)) + a + b (bytes(j) - bytes(i)), the last group being gradients [i, j).
-Grouping group_mg_wfbp_optimal(const StepProfile& profile, const CostLine& cost) {
+Grouping group_mg_wfbp_optimal(const StepProfile& profile, const CostCurve& cost) {
   const auto& gradients = profile.gradients;
   const std::size_t count = gradients.size();
   std::vector<Bytes> bytes(count + 1);

@@ -90,15 +90,13 @@ struct PushPullCost {
   CostLine within_node;         ///< by those that they stand for
   double clients_per_server{};  ///< that each of which works for, by these, too ...
   double answers_per_server{};  ///< ... and how often it answers
-
-  CostLine total() const { return push + pull + within_node; }
 };
 
 /// What a schedule may know before it runs. There are at least two workers.
 struct ScheduleInput {
   const StepProfile& profile;  ///< the undisturbed step, its update that of the schedule's pace
   Seconds update;              ///< the trace's
-  CostLine collective;         ///< of the first operation of its first stream, over all ranks, per byte of the whole vector
+  CostCurve collective;        ///< of the first operation of its first stream, over all ranks, by bytes of the whole vector
   PushPullCost push_pull;      ///< schedules over servers only
   int ranks = 1;
   Bytes value;          ///< size of one gradient value

@@ -49,7 +49,6 @@ Traffic ServerParameters::traffic(bool asynchronous) const {
 
 CostLine ServerParameters::cost(const ScheduleInput& input) const {
   const PushPullCost& its = input.push_pull;
-  if (compression.is_none()) return its.total();
   const auto compressed = [&](const CostLine& line) {
     const Bytes none = compression.sent(Bytes(0), input.value);
     const Bytes million = compression.sent(Bytes(1e6), input.value) - none;

@@ -2,7 +2,7 @@
 
 namespace syncopate {
 
-Grouping group_sync_easgd(const StepProfile& profile, const CostLine& /*cost*/) {
+Grouping group_sync_easgd(const StepProfile& profile, const CostCurve& /*cost*/) {
   return {{0, profile.gradients.size() - 1, profile.backward}};
 }
 

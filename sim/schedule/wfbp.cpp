@@ -2,7 +2,7 @@
 
 namespace syncopate {
 
-Grouping group_wfbp(const StepProfile& profile, const CostLine& /*cost*/) {
+Grouping group_wfbp(const StepProfile& profile, const CostCurve& /*cost*/) {
   Grouping groups;
   for (std::size_t i = 0; i < profile.gradients.size(); ++i) groups.push_back({i, i, profile.gradients[i].ready});
   return groups;

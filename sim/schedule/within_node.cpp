@@ -10,7 +10,7 @@ void WithinNode::declare(Parameters& parameters) {
 }
 
 WithinNode::Backward::Backward(const WithinNode& within, const StepProfile& profile)
-    : buckets_(group_posts(within.overlapped ? Fusion()(profile, CostLine()) : group_sync_easgd(profile, CostLine()), profile)) {}
+    : buckets_(group_posts(within.overlapped ? Fusion()(profile, CostCurve()) : group_sync_easgd(profile, CostCurve()), profile)) {}
 
 void WithinNode::Backward::operator()(Worker& worker) const {
   Seconds end;

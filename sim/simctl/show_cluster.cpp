@@ -64,8 +64,9 @@ void print_cluster(const Document& document) {
   }
   fmt::print("reduction: {:.4g} s/B\n", cluster.reduce.value);
   if (cluster.fit) {
-    fmt::print("fit: {:.4g} s + {:.4g} s/B over {} ranks, {}\n", cluster.fit->line.a.value, cluster.fit->line.b.value, cluster.fit->ranks,
-               cluster.fit->algorithm->name);
+    const std::size_t points = cluster.fit->points.size();
+    fmt::print("fit: {}{:.4g} s + {:.4g} s/B over {} ranks, {}\n", points > 0 ? fmt::format("{} points, about ", points) : "",
+               cluster.fit->line.a.value, cluster.fit->line.b.value, cluster.fit->ranks, cluster.fit->algorithm->name);
   }
   if (!cluster.source.empty()) fmt::print("source: {}\n", cluster.source);
   constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
@@ -81,7 +82,7 @@ void print_cluster(const Document& document) {
     const bool possible = !cluster.regions || cluster.fit || &algorithm == default_all_reduce().algorithm;
     if (!possible || !can_carry_fit(cluster, algorithm)) continue;
     const CollectiveCosts costs(cluster, algorithm, Communicator(cluster.workers()), cluster.gpus_per_node, order);
-    Cells row = {std::string(algorithm.name), format_seconds(costs.line_through(Operation::all_reduce, sizes.back()).a)};
+    Cells row = {std::string(algorithm.name), format_seconds(costs.curve(Operation::all_reduce, sizes.back()).tangent(sizes.front()).a)};
     for (const Bytes size : sizes) row.push_back(format_seconds(costs(Operation::all_reduce, size).total()));
     if (planned) row.push_back(format_seconds(messages.of(algorithm)));
     table.push_back(row);

@@ -72,8 +72,8 @@ bool can_share(Setup& setup) {
 double count_messages(Setup& setup) {
   const Schedule& schedule = setup.scenario().schedule;
   const bool repeats = setup.options().shortcuts && setup.scenario().speed.uniform() && schedule.pace.waits_for_all &&
-                       setup.scenario().cluster.latency_cv == 0.0 && !setup.scenario().cluster.latencies_vary() &&
-                       !setup.overlaps_collectives() && setup.streams().size() == 1 && setup.streams().front().groups.size() == 1;
+                       setup.scenario().cluster.latency_cv == 0.0 && !setup.network().latencies_vary() && !setup.overlaps_collectives() &&
+                       setup.streams().size() == 1 && setup.streams().front().groups.size() == 1;
   Job job = setup.job(Fidelity::alpha_beta);
   job.lockstep = setup.moves_in_lockstep(Fidelity::alpha_beta);
   job.shown_workers = 0;
@@ -122,16 +122,22 @@ FidelityChoice require_feasible(const Setup& setup, double messages, double seco
 /// Messages that have links for themselves cannot be computed collective by collective.
 bool goes_by_message(Setup& setup) {
   if (!setup.scenario().schedule.traffic.has_collectives() || setup.moves_in_lockstep(Fidelity::per_message)) return false;
-  return setup.overlaps_collectives() || setup.scenario().cluster.latencies_vary();
+  return setup.overlaps_collectives() || setup.network().latencies_vary();
 }
 
-void require_feasible_by_message(double messages) {
+/// Alpha-beta fidelity could do it.
+bool knows_a_line(const Scenario& scenario) {
+  return scenario.all_reduce.chunk == Bytes(0) && !scenario.all_reduce.by_region && !scenario.cluster.regions;
+}
+
+void require_feasible_by_message(Setup& setup, double messages) {
   const double seconds = messages * seconds_per_message;
   if (seconds <= most_seconds) return;
   throw SimulationError(
-      fmt::format("{:.3g} messages one by one take about {:.0f} hours, over the limit of one; use \"fidelity\": \"alpha-beta\", "
-                  "fewer nodes or iterations, a schedule with fewer messages, or links without \"latency_jitter\"",
-                  messages, seconds / 3600.0));
+      fmt::format("{:.3g} messages one by one take about {:.0f} hours, over the limit of one; use {}fewer nodes or iterations, a "
+                  "schedule with fewer messages{}",
+                  messages, seconds / 3600.0, knows_a_line(setup.scenario()) ? R"("fidelity": "alpha-beta", )" : "",
+                  setup.network().latencies_vary() ? R"(, or links without "latency_jitter")" : ""));
 }
 
 FidelityChoice choose_unasked(Setup& setup) {
@@ -153,33 +159,42 @@ FidelityChoice choose_unasked(Setup& setup) {
             fmt::format(R"(approximate: {}, so that every message has links for itself though some meet; "fidelity": "flow" shares them)",
                         describe(messages, seconds))};
   }
-  const bool knows_a_line = scenario.all_reduce.chunk == Bytes(0) && !scenario.cluster.regions;
   if (goes_by_message(setup)) {
     const double messages = count_messages(setup);
-    if (knows_a_line && messages * seconds_per_message > most_seconds_by_message_unasked) {
+    if (knows_a_line(scenario) && messages * seconds_per_message > most_seconds_by_message_unasked) {
       return {Fidelity::alpha_beta,
               fmt::format(R"(approximate: {:.3g} messages one by one take long, so that collectives are single events; )"
                           R"("fidelity": "per-message" simulates them)",
                           messages)};
     }
-    require_feasible_by_message(messages);
+    require_feasible_by_message(setup, messages);
   }
   return {Fidelity::per_message, ""};
 }
 
-}  // namespace
-
-FidelityChoice choose_fidelity(Setup& setup) {
+FidelityChoice choose(Setup& setup) {
   const auto& asked = setup.scenario().fidelity;
   if (setup.ranks() == 1 && !setup.scenario().schedule.traffic.servers) return {asked.value_or(Fidelity::alpha_beta), ""};
   if (!asked) return choose_unasked(setup);
-  if (*asked == Fidelity::per_message && goes_by_message(setup)) require_feasible_by_message(count_messages(setup));
+  if (*asked == Fidelity::per_message && goes_by_message(setup)) require_feasible_by_message(setup, count_messages(setup));
   if (*asked != Fidelity::flow && !setup.serves_by_flows()) {
     return {*asked, streams_meet(setup) ? "approximate: collectives of several streams cross the same links, which only flows share" : ""};
   }
   const double messages = count_messages(setup);
   require_feasible(setup, messages, flow_seconds(setup, messages));
   return {*asked, ""};
+}
+
+}  // namespace
+
+FidelityChoice choose_fidelity(Setup& setup) {
+  FidelityChoice choice = choose(setup);
+  const Traffic& traffic = setup.scenario().schedule.traffic;
+  const bool takes_means = choice.fidelity == Fidelity::alpha_beta ? !traffic.servers : traffic.has_partial_collectives();
+  if (takes_means && setup.ranks() > 1 && setup.network().latencies_vary()) {
+    choice.note += fmt::format("{}of latencies that vary it takes the mean", choice.note.empty() ? "" : "; ");
+  }
+  return choice;
 }
 
 }  // namespace syncopate

@@ -75,7 +75,7 @@ bool Setup::moves_in_lockstep(Fidelity fidelity) {
   if (scenario_.cluster.workers() == 1) return true;
   if (serves_by_flows() || (scenario_.cluster.regions && !schedule.traffic.has_collectives())) return false;
   if (fidelity == Fidelity::alpha_beta) return true;
-  if (fidelity == Fidelity::flow || scenario_.cluster.latencies_vary()) return false;
+  if (fidelity == Fidelity::flow || network_.latencies_vary()) return false;
   if (!schedule.traffic.has_collectives()) return network_.is_star();
   return std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& one) {
     return planned_(one.operation, one.communicator, profile_.bytes()).times().in_lockstep();
@@ -116,9 +116,9 @@ Job Setup::job(Fidelity fidelity) {
   job.latency_cv = scenario_.cluster.latency_cv;
   job.within_node = all_reduce_within_node(scenario_.cluster);
   job.message = [this, fidelity](int from, int to, Bytes bytes) { return message_time(fidelity, from, to, bytes); };
-  ScheduleInput input = {
-      profile_, scenario_.trace->update, CostLine(), PushPullCost(), ranks_, value_size(*scenario_.trace), scenario_.cluster.copy};
-  if (schedule.groups_by_cost && !is_alone) input.collective = collective_line(fidelity);
+  ScheduleInput input = {profile_, scenario_.trace->update,      CostCurve(),           PushPullCost(),
+                         ranks_,   value_size(*scenario_.trace), scenario_.cluster.copy};
+  if (schedule.groups_by_cost && !is_alone) input.collective = collective_cost(fidelity);
   job.sends_more = schedule.traffic.servers || schedule.traffic.peers;
   if (schedule.traffic.servers) {
     job.servers = place_servers(*schedule.traffic.servers, scenario_.cluster);
@@ -135,13 +135,13 @@ Job Setup::job(Fidelity fidelity) {
   return job;
 }
 
-CostLine Setup::collective_line(Fidelity fidelity) {
+CostCurve Setup::collective_cost(Fidelity fidelity) {
   const Operation operation = collectives_.front().operation;
   const Bytes bytes = profile_.bytes();
   const Communicator everybody(ranks_);
   if (fidelity == Fidelity::alpha_beta) {
     return CollectiveCosts(scenario_.cluster, *scenario_.all_reduce.algorithm, everybody, ranks_per_node_, region_order_)
-        .line_through(operation, bytes);
+        .curve(operation, bytes);
   }
   const CollectiveTime of_no_bytes = planned_.time(operation, everybody, Bytes(0));
   Seconds all = planned_(operation, everybody, bytes).times().from_equal_starts(bytes);
@@ -153,6 +153,7 @@ CostLine Setup::collective_line(Fidelity fidelity) {
     once.model = PerFlow{&planned_};
     once.streams = {{.groups = {everybody}, .operations = {operation}}};
     once.run_ahead = once.shortcuts = options_.shortcuts;
+    once.draws_latencies = false;
     once.program = [payload = whole_model(profile_), operation](Worker& worker) {
       while (worker.next_step()) worker.wait(worker.post(payload, worker.step(), {.operation = operation}));
     };
@@ -160,7 +161,7 @@ CostLine Setup::collective_line(Fidelity fidelity) {
     const CollectiveSpan& span = timeline.front().collectives.front();
     all = span.end - span.start;
   }
-  return {of_no_bytes.latency, SecondsPerByte((all - of_no_bytes.latency).value / bytes.value)};
+  return CostLine{of_no_bytes.latency, SecondsPerByte((all - of_no_bytes.latency).value / bytes.value)};
 }
 
 }  // namespace syncopate

@@ -58,9 +58,9 @@ class Setup {
  private:
   NetworkModel model(Fidelity fidelity);
   CollectiveTime message_time(Fidelity fidelity, int from, int to, Bytes bytes);
-  /// The collective of all ranks as a line, a its time without bytes, through its time for all gradients: for schedules that merge
-  /// gradients by what that costs in this fidelity.
-  CostLine collective_line(Fidelity fidelity);
+  /// The collective of all ranks by its bytes, for schedules that merge gradients by what that costs in this fidelity: as it is in
+  /// alpha-beta, else a line through its times without bytes and for all gradients.
+  CostCurve collective_cost(Fidelity fidelity);
 
   const Scenario& scenario_;
   PointOptions options_;

@@ -182,7 +182,7 @@ class Averaging(Pairs):
             now, answer = self.engine.now, (self.peers[rank, step], rank, step)
             yield answer
             self.exposed[rank].append((now, self.engine.now))
-            staleness = [step - self.last[answer]]
+            staleness = [max(0, step - self.last[answer])]
         yield from self.local_update(rank)
         return staleness
 

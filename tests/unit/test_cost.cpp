@@ -23,7 +23,7 @@ Cluster cluster_with_fit(const std::string& algorithm, int ranks) {
   cluster.name = "fitted";
   cluster.nodes = 64;
   cluster.link = {Rate(1e9), Seconds(1e-6)};
-  cluster.fit = Fit{{Seconds(1e-3), SecondsPerByte(2e-9)}, ranks, &collective(algorithm)};
+  cluster.fit = Fit{.line = {Seconds(1e-3), SecondsPerByte(2e-9)}, .ranks = ranks, .algorithm = &collective(algorithm)};
   return cluster;
 }
 
@@ -81,7 +81,7 @@ TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
           CAPTURE(to.name);
           CAPTURE(ranks);
           const CostLine expected = cost_line(to.all_reduce, ranks, wire);
-          const CostLine line = all_reduce_cost(cluster, to, ranks);
+          const CostLine line = all_reduce_cost(cluster, to, ranks).tangent(Bytes(1));
           CHECK(line.a.value == doctest::Approx(expected.a.value).epsilon(1e-12));
           CHECK(line.b.value == doctest::Approx(expected.b.value).epsilon(1e-12));
         }
@@ -90,9 +90,44 @@ TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
   }
 
   TEST_CASE("a ring's fit grows with N-1 and (N-1)/N") {
-    const CostLine line = all_reduce_cost(cluster_with_fit("ring", 8), collective("ring"), 64);
+    const CostLine line = all_reduce_cost(cluster_with_fit("ring", 8), collective("ring"), 64).tangent(Bytes(1));
     CHECK(line.a.value == doctest::Approx(1e-3 * 63 / 7));
     CHECK(line.b.value == doctest::Approx(2e-9 * (63.0 / 64) / (7.0 / 8)));
+  }
+
+  TEST_CASE("measured points: below the first its time, linear in between, beyond the last as before it") {
+    const CostCurve curve = curve_through({{Bytes(1e3), Seconds(0.001)}, {Bytes(1e4), Seconds(0.0015)}, {Bytes(1e6), Seconds(0.01)}});
+    CHECK(curve(Bytes(0)).value == doctest::Approx(0.001));
+    CHECK(curve(Bytes(999)).value == doctest::Approx(0.001));
+    CHECK(curve(Bytes(5500)).value == doctest::Approx(0.00125));
+    CHECK(curve(Bytes(1e4)).value == doctest::Approx(0.0015));
+    CHECK(curve(Bytes(1.99e6)).value == doctest::Approx(0.0185));
+    CHECK(curve.tangent(Bytes(5500)).a.value == doctest::Approx(0.001 - 0.0005 / 9));
+  }
+
+  TEST_CASE("points of the closed form are carried onto it, whatever the number of ranks") {
+    for (const Algorithm& algorithm : algorithms()) {
+      Cluster cluster = cluster_with_fit(std::string(algorithm.name), 8);
+      const CostLine measured = cost_line(algorithm.all_reduce, 8, wire);
+      for (const double bytes : {1e2, 1e4, 3e7}) cluster.fit->points.push_back({Bytes(bytes), measured(Bytes(bytes))});
+      for (const int ranks : {2, 7, 64, 2048}) {
+        CAPTURE(algorithm.name);
+        CAPTURE(ranks);
+        const CostCurve curve = all_reduce_cost(cluster, algorithm, ranks);
+        const CostLine expected = cost_line(algorithm.all_reduce, ranks, wire);
+        for (const double bytes : {1e5, 1e6, 1e9})
+          CHECK(curve(Bytes(bytes)).value == doctest::Approx(expected(Bytes(bytes)).value).epsilon(1e-12));
+      }
+    }
+  }
+
+  TEST_CASE("two points of a ring of 8 ranks are two of one of 64: as much in every message, nine times the messages") {
+    Cluster cluster = cluster_with_fit("ring", 8);
+    cluster.fit->points = {{Bytes(1e4), Seconds(0.003)}, {Bytes(1e6), Seconds(0.005)}};
+    const CostCurve curve = all_reduce_cost(cluster, collective("ring"), 64);
+    CHECK(curve(Bytes(8e4)).value == doctest::Approx(0.003 * 63 / 7));
+    CHECK(curve(Bytes(8e6)).value == doctest::Approx(0.005 * 63 / 7));
+    CHECK(curve(Bytes(1)).value == doctest::Approx(0.003 * 63 / 7));
   }
 
   TEST_CASE("a fit that is faster than its reduction cannot be carried to another algorithm") {

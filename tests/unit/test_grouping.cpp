@@ -20,7 +20,7 @@ StepProfile profile_of(const std::vector<double>& ready, const std::vector<doubl
 CostLine line(double a, double b) { return {Seconds(a), SecondsPerByte(b)}; }
 
 /// The best end over all 2^(L-1) ways to cut the gradients into consecutive groups.
-Seconds brute_force(const StepProfile& profile, const CostLine& cost) {
+Seconds brute_force(const StepProfile& profile, const CostCurve& cost) {
   const std::size_t count = profile.gradients.size();
   Seconds best(std::numeric_limits<double>::infinity());
   const std::size_t ways = count == 0 ? 0 : std::size_t{1} << (count - 1);
@@ -137,6 +137,30 @@ TEST_SUITE("Do the invariants of the groupings hold on random traces?") {
       const double optimal = communication_end(group_mg_wfbp_optimal(profile, cost), profile, cost).value;
       CHECK(optimal == doctest::Approx(brute_force(profile, cost).value).epsilon(1e-8));
     }
+  }
+
+  TEST_CASE("by measured times, too: merging pays within a step of the curve, and not across it") {
+    std::mt19937 random(4);
+    for (int i = 0; i < 100; ++i) {
+      CAPTURE(i);
+      const StepProfile profile = random_case(random, 4).profile;
+      if (profile.gradients.size() > 12) continue;
+      std::vector<MeasuredTime> points;
+      double bytes = 1e3;
+      double time = 1e-4;
+      for (int point = 0; point < 6; ++point) {
+        points.push_back({Bytes(bytes), Seconds(time)});
+        bytes *= std::uniform_real_distribution<>(1.5, 20.0)(random);
+        time *= std::uniform_real_distribution<>(1.0, 10.0)(random);
+      }
+      const CostCurve curve = curve_through(points);
+      const double optimal = communication_end(group_mg_wfbp_optimal(profile, curve), profile, curve).value;
+      CHECK(optimal == doctest::Approx(brute_force(profile, curve).value).epsilon(1e-8));
+    }
+    // Up to 10 bytes an all-reduce takes as long as one of a byte, beyond that it is all bandwidth: the second gradient fits, the third
+    // does not.
+    const CostCurve step = curve_through({{Bytes(1), Seconds(1)}, {Bytes(10), Seconds(1)}, {Bytes(20), Seconds(2)}});
+    CHECK(group_mg_wfbp(profile_of({1.0, 1.5, 1.9}, {4, 6, 8}), step) == Grouping{{0, 1, Seconds(1.5)}, {2, 2, Seconds(1.9)}});
   }
 
   TEST_CASE("every grouping covers each gradient once, in order, and posts none before it is ready") {

@@ -136,9 +136,9 @@ TEST_SUITE("What do collectives of several GPUs per node cost?") {
     cluster.gpus_per_node = 4;
     cluster.link = {Rate(1), Seconds(1)};
     cluster.intra_node = {Rate(1), Seconds(1)};
-    cluster.fit = Fit{{Seconds(9e-4), SecondsPerByte(7e-10)}, 16, &ring()};
+    cluster.fit = Fit{.line = {Seconds(9e-4), SecondsPerByte(7e-10)}, .ranks = 16, .algorithm = &ring()};
     const CollectiveCosts costs(cluster, ring(), Communicator(16), 4, {});
-    CHECK(costs.line_through(Operation::all_reduce, Bytes(1e6)).a.value == doctest::Approx(9e-4));
-    CHECK(costs.line_through(Operation::all_reduce, Bytes(1e6)).b.value == doctest::Approx(7e-10));
+    CHECK(costs.curve(Operation::all_reduce, Bytes(1e6)).tangent(Bytes(1e6)).a.value == doctest::Approx(9e-4));
+    CHECK(costs.curve(Operation::all_reduce, Bytes(1e6)).tangent(Bytes(1e6)).b.value == doctest::Approx(7e-10));
   }
 }

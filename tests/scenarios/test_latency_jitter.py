@@ -1,0 +1,45 @@
+"""What the oracle cannot say of latencies that vary: which way of simulating is chosen, and what a result says of it."""
+
+import json
+import unittest
+
+from support import Case, cluster, scenario
+
+JITTER = {"distribution": "lognormal", "cv": 1}
+
+
+def jittered(**more):
+    return cluster(link={"bandwidth": "1Gbps", "latency": "2ms", "latency_jitter": JITTER}, **more)
+
+
+class LatencyJitter(Case):
+    def row(self, content, *options):
+        done = self.run_scenario(content, *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.rows()[0], json.loads((self.folder / "out" / "results.json").read_text(encoding="utf-8"))["notes"]
+
+    def test_merging_reckons_with_the_mean_in_every_fidelity(self):
+        for name in ("mg-wfbp", "mg-wfbp-optimal"):
+            messages, flows = (self.row(scenario(cluster=jittered(), schedule={"name": name}, fidelity=fidelity))[0]
+                               for fidelity in ("per-message", "flow"))
+            self.assertAlmostEqual(float(messages["iteration_s"]), float(flows["iteration_s"]), delta=1e-12)
+            self.assertEqual(messages["communications_per_iteration"], flows["communications_per_iteration"])
+
+    def test_who_takes_the_mean_says_so(self):
+        notes = []
+        for more in ({"fidelity": "alpha-beta"}, {"schedule": {"name": "lasgd", "tau_max": 1, "participants": 0.75}}):
+            notes.append([note for note in self.row(scenario(cluster=jittered(), **more))[1] if "of latencies that vary it takes the mean" in note])
+        self.assertEqual([len(found) for found in notes], [1, 1])
+        for more in ({}, {"schedule": {"name": "asgd"}, "fidelity": "alpha-beta"}):
+            self.assertFalse([note for note in self.row(scenario(cluster=jittered(), **more))[1] if "vary" in note])
+
+    def test_a_link_that_nothing_crosses_changes_nothing(self):
+        link = {"bandwidth": "1Gbps", "latency": "2ms"}
+        plain, _ = self.row(scenario(cluster=cluster(nodes=65536, link=link)))
+        row, notes = self.row(scenario(cluster=cluster(nodes=65536, link=link, intra_node={**link, "latency_jitter": JITTER})))
+        self.assertEqual((row["fidelity"], row["iteration_s"]), ("per-message", plain["iteration_s"]))
+        self.assertFalse([note for note in notes if "vary" in note])
+
+
+if __name__ == "__main__":
+    unittest.main()
