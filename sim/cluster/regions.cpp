@@ -73,6 +73,12 @@ void read_more(Object& fields, Link& up, Link& down) {
     read_changes(*profile, "rtt", [&](Seconds time, const Field& value) { up.latency_changes.push_back({time, value.latency() / 2.0}); });
     down.latency_changes = up.latency_changes;
   }
+  if (const auto efficiency = fields.find("efficiency")) {
+    for (Link* link : {&up, &down}) {
+      link->bandwidth = efficiency->positive(1.0) * link->bandwidth;
+      for (Change<Rate>& change : link->bandwidth_changes) change.value = efficiency->positive(1.0) * change.value;
+    }
+  }
 }
 
 /// A tour that is at most twice the shortest, by the time of one message over each link.

@@ -93,6 +93,17 @@ struct Fusion {
   Grouping operator()(const StepProfile& profile, const CostCurve& cost) const;
 };
 
+/// Horovod's tensor fusion, A. Sergeev and M. Del Balso, "Horovod: fast and easy distributed deep learning in TensorFlow", 2018, Sec. 4:
+/// at the end of every cycle, counted from the begin of backward, and when backward ends, what has become ready is fused in that order, up
+/// to the threshold. Defaults: of the program, HOROVOD_FUSION_THRESHOLD and HOROVOD_CYCLE_TIME.
+struct Horovod {
+  Bytes threshold{128 << 20};
+  Seconds cycle{1e-3};
+
+  void declare(Parameters& parameters);
+  Grouping operator()(const StepProfile& profile, const CostCurve& cost) const;
+};
+
 /// When the last all-reduce of a grouping ends, since backward began, on an undisturbed worker whose channel is free.
 Seconds communication_end(const Grouping& grouping, const StepProfile& profile, const CostCurve& cost);
 

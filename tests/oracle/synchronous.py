@@ -1,4 +1,4 @@
-"""s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion: a step is a recurrence over one FIFO channel. Steps whose gradients only
+"""s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, horovod, fusion: a step is a recurrence over one FIFO channel. Steps whose gradients only
 add up are compute."""
 
 import itertools
@@ -21,9 +21,9 @@ def slices(point, a, b, schedule):
 
 def posted(point, sliced, schedule):
     """(seconds after the start of backward, bytes) of each message."""
-    _, after_backward = SCHEDULES[schedule["name"]]
+    _, queued = SCHEDULES[schedule["name"]]
     backward = profile(point["trace"], point.get("granularity", "tensor"))[1]
-    return [(backward if after_backward else group[-1][0], size_of(group)) for group in sliced]
+    return [(queued(group[-1][0], backward, schedule), size_of(group)) for group in sliced]
 
 
 def groups(point, a, b, schedule):

@@ -162,14 +162,47 @@ def size_of(group):
     return sum(size for _, size in group)
 
 
-# schedule -> (groups, queued only after backward)
+def cycle_of(ready, schedule):
+    """The number of the cycle at whose end it is seen."""
+    return math.ceil(ready / schedule.get("cycle_s", 1e-3) * (1 - 1e-12))
+
+
+def cycles(gradients, a, b, schedule):
+    """Horovod: what is ready at the end of a cycle, up to the threshold."""
+    threshold, groups = quantity(schedule.get("threshold", 2**27)), []
+    for gradient in gradients:
+        fits = groups and cycle_of(groups[-1][0][0], schedule) == cycle_of(gradient[0], schedule)
+        if fits and size_of(groups[-1]) + gradient[1] <= threshold:
+            groups[-1].append(gradient)
+        else:
+            groups.append([gradient])
+    yield groups
+
+
+# When a group is queued, after the start of backward: (when the last of it is ready, when backward ends, schedule) -> seconds
+
+
+def at_the_end(ready, backward, schedule):
+    return backward
+
+
+def at_once(ready, backward, schedule):
+    return ready
+
+
+def when_seen(ready, backward, schedule):
+    return min(backward, cycle_of(ready, schedule) * schedule.get("cycle_s", 1e-3))
+
+
+# schedule -> (groups, when they are queued)
 SCHEDULES = {
-    "s-sgd": (one_each, True),
-    "wfbp": (one_each, False),
-    "sync-easgd": (everything, True),
-    "mg-wfbp": (greedy, False),
-    "mg-wfbp-optimal": (optimal, False),
-    "fusion": (buckets, False),
+    "s-sgd": (one_each, at_the_end),
+    "wfbp": (one_each, at_once),
+    "sync-easgd": (everything, at_the_end),
+    "mg-wfbp": (greedy, at_once),
+    "mg-wfbp-optimal": (optimal, at_once),
+    "horovod": (cycles, when_seen),
+    "fusion": (buckets, at_once),
 }
 
 
@@ -224,9 +257,9 @@ def rows(point):
         yield row(point, forward, backward, update, [], [])
         return
     a, b = cost(cluster, point.get("all_reduce", "ring"))
-    rule, after_backward = SCHEDULES[schedule["name"]]
+    rule, queued = SCHEDULES[schedule["name"]]
     for groups in rule(gradients, a, b, schedule):
-        messages = [(backward if after_backward else group[-1][0], a + b * size_of(group)) for group in groups]
+        messages = [(queued(group[-1][0], backward, schedule), a + b * size_of(group)) for group in groups]
         yield row(point, forward, backward, update, groups, messages)
 
 

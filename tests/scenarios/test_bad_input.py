@@ -40,7 +40,7 @@ class BadScenario(Case):
              "use numbers with a smaller common multiple"),
             (scenario(schedule={"name": "fusion", "bucket": 0}),
              '/schedule/bucket: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
-            (scenario(all_reduce="rings"), f'/all_reduce: expected one of {COLLECTIVES}, got "rings"; did you mean "ring"?'),
+            (scenario(all_reduce="rings"), f'/all_reduce: expected one of {COLLECTIVES}, two-level, by-region, got "rings"; did you mean "ring"?'),
             (scenario(all_reduce={"name": "ring", "chunk": 4}),
              '/all_reduce/chunk: ring has nothing to pipeline; leave "chunk" out, or use a tree, two-level or by-region'),
             (scenario(all_reduce={"name": "binary-tree", "chunk": 0}),
@@ -208,7 +208,7 @@ class BadSchedule(Case):
             ({"name": "asgd", "colocated": 1}, '/schedule/colocated: expected true or false, got 1'),
             ({"name": "asgd", "duplex": "yes"}, '/schedule/duplex: expected true or false, got "yes"'),
             ({"name": "asgd", "server_s_per_B": -1}, '/schedule/server_s_per_B: expected a number >= 0, got -1'),
-            ({"name": "ps-sgd", "grouping": "wfpb"}, '/schedule/grouping: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, got "wfpb"; did you mean "wfbp"?'),
+            ({"name": "ps-sgd", "grouping": "wfpb"}, '/schedule/grouping: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, got "wfpb"; did you mean "wfbp"?'),
             ({"name": "ps-sgd", "grouping": {"name": "fusion", "bucket": 0}}, '/schedule/grouping/bucket: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
             ({"name": "ps-sgd", "grouping": {"name": "wfbp", "bucket": 1}}, '/schedule/grouping/bucket: unknown key "bucket"; known here: name'),
             ({"name": "downpour", "interval": 0}, '/schedule/interval: expected an integer >= 1, got 0'),
@@ -231,7 +231,7 @@ class BadSchedule(Case):
             ({"name": "asgd", "servers": {"count": 0, "region": "a"}}, '/schedule/servers/count: expected an integer >= 1, got 0'),
             ({"name": "asgd", "servers": {"count": 2, "region": "a", "zone": 1}}, '/schedule/servers/zone: unknown key "zone"; known here: count, region'),
             ({"name": "asgd", "servers": {"count": 2, "region": "a"}}, '/schedule/servers: the cluster has no regions; give the number of servers only, such as "servers": 4'),
-            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, ad-psgd, got "ssgd"; did you mean "s-sgd"?'),
+            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, ad-psgd, got "ssgd"; did you mean "s-sgd"?'),
         ]
         for schedule, message in table:
             with self.subTest(message):
@@ -351,7 +351,10 @@ class BadCluster(Case):
             (cluster(link={"bandwidth": 1, "latency": -1}), f"/link/latency: {LATENCY}, got -1"),
             (cluster(link={"bandwidth": 1, "latency": "2 days"}), f'/link/latency: {LATENCY}, got "2 days"'),
             (cluster(link={"bandwidth": 1, "latency": "90000s"}), f'/link/latency: {LATENCY}, got "90000s"'),
-            (cluster(link=link | {"mtu": 1500}), '/link/mtu: unknown key "mtu"; known here: bandwidth, latency, tcp_window, latency_jitter'),
+            (cluster(link=link | {"mtu": 1500}), '/link/mtu: unknown key "mtu"; known here: bandwidth, latency, tcp_window, latency_jitter, efficiency'),
+            (cluster(link=link | {"efficiency": 0}), "/link/efficiency: expected a number > 0, got 0"),
+            (cluster(link=link | {"efficiency": 1.5}), "/link/efficiency: expected a number <= 1, got 1.5"),
+            (cluster(regions=two, wan=[wan[0] | {"efficiency": -1}]), "/wan/0/efficiency: expected a number > 0, got -1"),
             (cluster(reduce_s_per_B=-1), "/reduce_s_per_B: expected a number >= 0, got -1"),
             (cluster(topology="stars"), '/topology: expected one of star, fat-tree, tree, torus, dragonfly, got "stars"; did you mean "star"?'),
             (cluster(topology={"name": "star", "k": 4}), '/topology/k: unknown key "k"; known here: name'),

@@ -75,6 +75,14 @@ TEST_SUITE("Do the groupings do what their papers say?") {
     CHECK(Fusion{Bytes(1e9), Bytes(1e9)}(profile, {}) == Grouping{{0, 5, Seconds(6)}});
   }
 
+  TEST_CASE("what is ready at the end of a cycle is fused up to the threshold") {
+    const StepProfile profile = profile_of({0.5, 1.0, 1.2, 1.9, 2.1, 3.3, 3.4}, {5, 5, 8, 8, 30, 1, 1});
+    const Grouping groups = Horovod{Bytes(12), Seconds(1)}(profile, {});
+    CHECK(groups == Grouping{{0, 1, Seconds(1)}, {2, 2, Seconds(2)}, {3, 3, Seconds(2)}, {4, 4, Seconds(3)}, {5, 6, Seconds(3.4)}});
+    CHECK(Horovod{Bytes(1), Seconds(0)}(profile, {}) == group_wfbp(profile, {}));
+    CHECK(Horovod{Bytes(1e15), Seconds(1e5)}(profile, {}) == group_sync_easgd(profile, {}));
+  }
+
   TEST_CASE("without a start-up cost nothing is worth merging; with nothing else all of it is") {
     const StepProfile profile = profile_of({1, 2, 3}, {1, 1, 1});
     CHECK(group_mg_wfbp(profile, line(0, 1)) == group_wfbp(profile, line(0, 1)));

@@ -1,4 +1,4 @@
-"""What the oracle cannot say of latencies that vary: which way of simulating is chosen, and what a result says of it."""
+"""Of links, what the oracle does not say: efficiency, and which way of simulating is chosen where latencies vary."""
 
 import json
 import unittest
@@ -39,6 +39,23 @@ class LatencyJitter(Case):
         row, notes = self.row(scenario(cluster=cluster(nodes=65536, link=link, intra_node={**link, "latency_jitter": JITTER})))
         self.assertEqual((row["fidelity"], row["iteration_s"]), ("per-message", plain["iteration_s"]))
         self.assertFalse([note for note in notes if "vary" in note])
+
+
+class Efficiency(Case):
+    def test_it_is_a_share_of_the_bandwidth(self):
+        regions = {"nodes": 4, "regions": [{"name": "a", "nodes": 3}, {"name": "b", "nodes": 1}]}
+        between = {"between": ["a", "b"], "rtt": "20ms", "bandwidth": {"up": 4e7, "down": 8e7}, "bandwidth_profile": [{"at_s": 0.2, "bandwidth": 2e7}]}
+        halved = {**between, "bandwidth": {"up": 2e7, "down": 4e7}, "bandwidth_profile": [{"at_s": 0.2, "bandwidth": 1e7}]}
+        link = {"bandwidth": 1e9, "latency": "2ms"}
+        half = {**link, "bandwidth": 5e8}
+        for share, same in ((cluster(link={**link, "efficiency": 0.5}), cluster(link=half)),
+                            (cluster(link=link, gpus_per_node=2, intra_node={**link, "efficiency": 0.5}), cluster(link=link, gpus_per_node=2, intra_node=half)),
+                            (cluster(**regions, link=link, wan=[{**between, "efficiency": 0.5}]), cluster(**regions, link=link, wan=[halved]))):
+            rows = []
+            for its in (share, same):
+                self.run_scenario(scenario(cluster=its))
+                rows.append(self.rows()[0])
+            self.assertEqual(rows[0], rows[1])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,35 @@
+#include <algorithm>
+#include <cmath>
+
+#include "schedule/grouping.hpp"
+
+namespace syncopate {
+
+void Horovod::declare(Parameters& parameters) {
+  parameters.optional("threshold", threshold, "size of what is fused at most");
+  parameters.optional("cycle_s", cycle, "time from one look at what is ready to the next");
+}
+
+Grouping Horovod::operator()(const StepProfile& profile, const CostCurve& /*cost*/) const {
+  const auto& gradients = profile.gradients;
+  const auto seen = [&](std::size_t i) {
+    const Seconds ready = gradients[i].ready;
+    if (cycle == Seconds(0)) return ready;
+    const double cycles = std::ceil(ready / cycle * (1.0 - rounding));
+    return std::clamp(cycles * cycle, ready, profile.backward);
+  };
+  Grouping groups;
+  Bytes filled;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    filled += gradients[i].bytes;
+    const bool goes_on = i + 1 < gradients.size() && seen(i + 1) == seen(first) && filled + gradients[i + 1].bytes <= threshold;
+    if (goes_on) continue;
+    groups.push_back({first, i, seen(i)});
+    filled = Bytes(0);
+    first = i + 1;
+  }
+  return groups;
+}
+
+}  // namespace syncopate
