@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from support import Case, cluster, scenario
+from support import Case, cluster, scenario, trace
 
 JITTER = {"distribution": "lognormal", "cv": 1}
 
@@ -56,6 +56,29 @@ class Efficiency(Case):
                 self.run_scenario(scenario(cluster=its))
                 rows.append(self.rows()[0])
             self.assertEqual(rows[0], rows[1])
+
+
+class MeasuredPoints(Case):
+    def exposed(self, fit, nodes=8, **more):
+        self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1000000}]))
+        done = self.run_scenario(scenario(cluster=cluster(nodes=nodes, fit=fit), schedule={"name": "sync-easgd"}, **more))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return float(self.rows()[0]["exposed_communication_s"])
+
+    def test_an_all_reduce_takes_what_was_measured(self):
+        points = {"nodes": 8, "algorithm": "ring", "points": [[1000, 1e-3], [500000, 2e-3], [1500000, 8e-3]]}
+        self.assertAlmostEqual(self.exposed(points), 5e-3, delta=1e-12)
+        # Over 16 ranks twice as many bytes have messages that large, and there are 15/7 as many.
+        self.assertAlmostEqual(self.exposed(points, nodes=16), 15 / 7 * 2e-3, delta=1e-12)
+        self.assertAlmostEqual(self.exposed(points, nodes=2), (8e-3 + (4 - 1.5) * 6e-3) / 7, delta=1e-12)
+
+    def test_two_points_are_their_line(self):
+        line = {"nodes": 8, "algorithm": "ring", "a_s": 1e-3, "b_s_per_B": 2e-9}
+        points = {"nodes": 8, "algorithm": "ring", "points": [[500000, 2e-3], [2500000, 6e-3]]}
+        for nodes in (8, 12):
+            for algorithm in ("ring", "binary-tree"):
+                two, one = (self.exposed(fit, nodes=nodes, all_reduce=algorithm) for fit in (points, line))
+                self.assertAlmostEqual(two, one, delta=1e-12)
 
 
 if __name__ == "__main__":
