@@ -51,10 +51,7 @@ Fit read_fit(const Field& field) {
   Fit fit;
   if (const auto points = fields.find("points")) {
     fit.points = read_points(*points);
-    const MeasuredTime& first = fit.points.front();
-    const MeasuredTime& last = fit.points.back();
-    fit.line.b = SecondsPerByte((last.time - first.time).value / (last.bytes - first.bytes).value);
-    fit.line.a = std::max(Seconds(0), first.time - fit.line.b * first.bytes);
+    fit.line = line_through(fit.points);
   } else {
     fit.line = {fields.at("a_s").seconds(), fields.at("b_s_per_B").seconds_per_byte()};
   }

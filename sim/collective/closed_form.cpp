@@ -24,6 +24,13 @@ std::vector<MeasuredTime> carry(const ClosedForm& form, std::vector<MeasuredTime
   return measured;
 }
 
+CostLine line_through(const std::vector<MeasuredTime>& points) {
+  const MeasuredTime& first = points.front();
+  const MeasuredTime& last = points.back();
+  const SecondsPerByte slope((last.time - first.time).value / (last.bytes - first.bytes).value);
+  return {std::max(Seconds(0), first.time - slope * first.bytes), slope};
+}
+
 CostCurve curve_through(std::vector<MeasuredTime> points) {
   return CostCurve([shared = std::make_shared<const std::vector<MeasuredTime>>(std::move(points))](Bytes bytes) {
     const std::vector<MeasuredTime>& list = *shared;

@@ -39,6 +39,9 @@ struct MeasuredTime {
   Seconds time;
 };
 
+/// Through the first and the last point, but for a >= 0.
+CostLine line_through(const std::vector<MeasuredTime>& points);
+
 /// Through at least two points in the order of bytes: below the first its time, beyond the last as between the last two.
 CostCurve curve_through(std::vector<MeasuredTime> points);
 

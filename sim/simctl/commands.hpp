@@ -15,6 +15,7 @@ void add_run_command(CLI::App& app, ExitCode& code);
 void add_check_command(CLI::App& app);
 void add_list_command(CLI::App& app);
 void add_trace_command(CLI::App& app);
+void add_cluster_command(CLI::App& app);
 
 /// How `show` shows a cluster.
 struct ClusterView {

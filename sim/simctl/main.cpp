@@ -8,5 +8,6 @@ int main(int argc, char** argv) {
     add_list_command(app);
     add_show_command(app, &cluster_view());
     add_trace_command(app);
+    add_cluster_command(app);
   });
 }
