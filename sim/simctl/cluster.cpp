@@ -70,7 +70,7 @@ void add_cluster_fit_command(CLI::App& app) {
   command->add_flag("--in-place", options->reading.in_place, "nccl-tests: its in-place columns");
   command->add_option("--name", options->name, "name of the cluster; default: the file's");
   command->add_option("-o", options->out, "cluster/1 file to write")->required();
-  command->footer("Example: simctl cluster fit all_reduce_perf.txt -o results/mine.json");
+  command->footer("Example: simctl cluster fit scenarios/clusters/runs/generated.txt -o results/mine.json");
   command->callback([options] {
     check_output(options->out, {options->benchmark});
     const Benchmark benchmark = read_benchmark(options->benchmark, options->reading);
@@ -87,7 +87,7 @@ void add_cluster_fit_command(CLI::App& app) {
 void add_cluster_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("cluster", "Make a cluster of measurements");
   command->require_subcommand(1);
-  command->footer("Example: simctl cluster fit all_reduce_perf.txt -o results/mine.json");
+  command->footer("Example: simctl cluster fit scenarios/clusters/runs/generated.txt -o results/mine.json");
   add_cluster_fit_command(*command);
 }
 
