@@ -74,9 +74,10 @@ void read_more(Object& fields, Link& up, Link& down) {
     down.latency_changes = up.latency_changes;
   }
   if (const auto efficiency = fields.find("efficiency")) {
+    const double share = efficiency->positive(1.0);
     for (Link* link : {&up, &down}) {
-      link->bandwidth = efficiency->positive(1.0) * link->bandwidth;
-      for (Change<Rate>& change : link->bandwidth_changes) change.value = efficiency->positive(1.0) * change.value;
+      link->bandwidth = share * link->bandwidth;
+      for (Change<Rate>& change : link->bandwidth_changes) change.value = share * change.value;
     }
   }
 }

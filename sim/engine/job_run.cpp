@@ -53,7 +53,7 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
   const MessageLatency latency = latency_of(job, network);
   if (flows != nullptr || overlaps || rules.by_priority || may_end_before_all_post(row.operations) || latency.draws()) {
     const bool stays_same = !network.changes_with_time() && !latency.draws();
-    return std::make_unique<MessageTransport>(posters, communicator, planned, flows, std::move(factor), latency_of(job, network),
+    return std::make_unique<MessageTransport>(posters, communicator, planned, flows, std::move(factor), latency,
                                               MessageTransport::Options{.overlaps = overlaps,
                                                                         .shortcuts = job.shortcuts,
                                                                         .is_alone = alone && stays_same,

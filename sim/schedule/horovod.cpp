@@ -16,7 +16,7 @@ Grouping Horovod::operator()(const StepProfile& profile, const CostCurve& /*cost
     const Seconds ready = gradients[i].ready;
     if (cycle == Seconds(0)) return ready;
     const double cycles = std::ceil(ready / cycle * (1.0 - rounding));
-    return std::clamp(cycles * cycle, ready, profile.backward);
+    return std::max(ready, std::min(cycles * cycle, profile.backward));
   };
   Grouping groups;
   Bytes filled;
