@@ -5,12 +5,14 @@ BUILD_PACKAGES := build-essential cmake ninja-build libboost-graph-dev libeigen3
 # ... simulating and reporting besides, capturing, and looking over the code.
 PACKAGES := $(BUILD_PACKAGES) libsimgrid-dev librapidcheck-dev python3-jinja2 python3-matplotlib python3-pandas
 CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev
-LINT_PACKAGES := $(PACKAGES) libdnnl-dev clang-format clang-tidy git
+# netprobe's libraries, and what shapes the links of the validation.
+NETWORK_PACKAGES := libgloo-dev libopenmpi-dev openmpi-bin iproute2
+LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-tidy git
 
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint bench papers picture build capture gpu gpu-bundle packages debug clean
+.PHONY: demo test lint bench validate papers picture build capture gpu gpu-bundle packages debug clean
 
 # simctl alone, not the tests and the capturer.
 demo: packages
@@ -21,7 +23,7 @@ demo: packages
 	@$(PYTHON) analysis/report.py results/scalability -o results/scalability/report.html
 	@echo "The report is in results/scalability/report.html: open it in a browser."
 
-test: PACKAGES += libdnnl-dev
+test: PACKAGES += libdnnl-dev $(NETWORK_PACKAGES)
 test: build
 	ctest --preset release -j $$(nproc)
 
@@ -34,6 +36,11 @@ lint: packages
 
 bench: build
 	$(PYTHON) tests/bench/bench.py build
+
+# Real processes over shaped links beside what simctl says of them: tests/validation/README.md.
+validate: PACKAGES += $(NETWORK_PACKAGES)
+validate: build
+	$(SUDO) $(PYTHON) tests/validation/validate.py build -o results/validation
 
 # The experiments of five papers, and a page of their numbers beside ours.
 papers: build

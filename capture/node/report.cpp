@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "base/table.hpp"
+#include "capture/json_lines.hpp"
 
 namespace syncopate::capture {
 
 namespace {
 
-/// Nine significant digits.
-double rounded(double value) { return std::stod(fmt::format("{:.9g}", value)); }
+double rounded(double value) { return capture::rounded(value, 9); }
 
 Json measurement_json(const Measurement& measured) {
   Json json = {{"name", measured.operation.name}, {"dtype", measured.dtype}, {"bytes", measured.bytes}};
@@ -29,15 +29,6 @@ Json overlap_json(const MeasuredOverlap& measured) {
           {"alone_s", rounded(measured.alone.median.value)},
           {"beside_s", rounded(measured.beside.median.value)},
           {"slowdown", rounded(measured.slowdown())}};
-}
-
-/// An array with an element a line.
-template <class Elements, class ToJson>
-std::string lines(const Elements& elements, ToJson to_json) {
-  std::vector<std::string> texts;
-  texts.reserve(elements.size());
-  for (const auto& element : elements) texts.push_back(to_json(element).dump());
-  return texts.empty() ? "[]" : fmt::format("[\n{}\n]", fmt::join(texts, ",\n"));
 }
 
 }  // namespace

@@ -14,25 +14,47 @@ LinkCost link_cost(const Link& link, SecondsPerByte gamma) {
   return {hop.latency, hop.beta, gamma};
 }
 
-/// The links of a ring through those nodes.
+/// The links of a ring through places on those nodes, one after the other.
 std::vector<Hop> hops_between(const Cluster& cluster, const std::vector<int>& nodes, const std::vector<std::size_t>& region_order) {
-  const std::vector<std::size_t> region_of = regions_of_nodes(cluster, region_order);
-  std::vector<std::size_t> regions;
-  regions.reserve(nodes.size());
-  for (const int node : nodes) regions.push_back(region_of[static_cast<std::size_t>(node)]);
-  return ring_hops(*cluster.regions, regions, cluster.link);
+  std::vector<Hop> hops(nodes.size(), cluster.link.hop());
+  if (cluster.regions) {
+    const std::vector<std::size_t> region_of = regions_of_nodes(cluster, region_order);
+    std::vector<std::size_t> regions;
+    regions.reserve(nodes.size());
+    for (const int node : nodes) regions.push_back(region_of[static_cast<std::size_t>(node)]);
+    hops = ring_hops(*cluster.regions, regions, cluster.link);
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i] == nodes[(i + 1) % nodes.size()]) hops[i] = cluster.intra_node.hop();
+  }
+  return hops;
 }
 
 }  // namespace
 
-CollectiveCosts::CollectiveCosts(const Cluster& cluster, const Algorithm& algorithm, const Communicator& communicator, int ranks_per_node,
+CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_reduce, const Communicator& communicator, int ranks_per_node,
                                  const std::vector<std::size_t>& region_order)
-    : cluster_(cluster), algorithm_(algorithm) {
-  const NodeLayout layout = layout_on_nodes(communicator, ranks_per_node);
-  nodes_ = static_cast<int>(layout.nodes.size());
-  ranks_on_node_ = layout.ranks_per_node;
-  if (by_fit()) measured_ = all_reduce_cost(cluster, algorithm, nodes_ * ranks_on_node_);
-  if (cluster.regions && !by_fit() && nodes_ > 1) hops_ = hops_between(cluster, layout.nodes, region_order);
+    : CollectiveCosts(cluster, all_reduce, layout_on_nodes(communicator, ranks_per_node), region_order) {}
+
+CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_reduce, const NodeLayout& layout,
+                                 const std::vector<std::size_t>& region_order)
+    : cluster_(cluster),
+      algorithm_(*all_reduce.algorithm),
+      nodes_(static_cast<int>(layout.nodes.size())),
+      ranks_on_node_(layout.ranks_per_node),
+      by_fit_(cluster.fit && (nodes_ > 1 || cluster.nodes == 1)) {
+  for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
+    if (by_fit_ && (operation == Operation::all_reduce || knows_cost(cluster, operation))) {
+      measured_[operation] = collective_cost(cluster, operation, algorithm_, nodes_ * ranks_on_node_);
+    }
+  }
+  const bool is_flat = all_reduce.across_gpus && ranks_on_node_ > 1;
+  if (by_fit_ || (!is_flat && (!cluster.regions || nodes_ == 1))) return;
+  std::vector<int> nodes;  // by place round the ring
+  for (const int node : layout.nodes) nodes.insert(nodes.end(), is_flat ? static_cast<std::size_t>(ranks_on_node_) : 1U, node);
+  hops_ = hops_between(cluster, nodes, region_order);
+  period_ = cluster.regions ? hops_.size() : static_cast<std::size_t>(ranks_on_node_);
+  if (is_flat) ranks_on_node_ = 1;
 }
 
 CostLine CollectiveCosts::within_nodes(Operation operation) const {
@@ -44,19 +66,16 @@ CostLine CollectiveCosts::within_nodes(Operation operation) const {
 }
 
 CostCurve CollectiveCosts::cost(Operation operation) const {
-  if (!by_fit()) {
+  if (!by_fit_) {
     return within_nodes(operation) + cost_line(algorithm_.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
   }
-  if (operation == Operation::all_reduce) return measured_;
-  const Fit& fit = *cluster_.fit;
-  return cost_line(algorithm_.form(operation), nodes_ * ranks_on_node_,
-                   implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster_.reduce));
+  return measured_.at(operation);
 }
 
 CostCurve CollectiveCosts::curve(Operation operation, Bytes bytes) const {
   if (hops_.empty()) return cost(operation);
-  const Seconds latency = over_regions(operation, Bytes(0));
-  const Seconds all = over_regions(operation, bytes);
+  const Seconds latency = round_ring(operation, Bytes(0));
+  const Seconds all = round_ring(operation, bytes);
   return within_nodes(operation) + CostLine{latency, SecondsPerByte((all - latency).value / bytes.value)};
 }
 
@@ -72,27 +91,31 @@ CollectiveTime CollectiveCosts::operator()(Operation operation, Bytes bytes) con
   return entry->second;
 }
 
-Seconds CollectiveCosts::over_regions(Operation operation, Bytes bytes) const {
-  const Bytes chunk = bytes / nodes_;
-  const int once = nodes_ - 1;
+Seconds CollectiveCosts::round_ring(Operation operation, Bytes bytes) const {
+  const int ranks = static_cast<int>(hops_.size());
+  const Bytes chunk = bytes / ranks;
+  const int once = ranks - 1;
+  // From equal starts, what is the same again and again round the ring is so at all times.
+  const std::span<const Hop> hops(hops_.data(), period_);
   switch (operation) {
-    case Operation::all_reduce: return ring_time(hops_, 2 * once, chunk, once, cluster_.reduce);
-    case Operation::reduce_scatter: return ring_time(hops_, once, chunk, once, cluster_.reduce);
-    case Operation::all_gather: return ring_time(hops_, once, chunk, 0, cluster_.reduce);
+    case Operation::all_reduce: return ring_time(hops, 2 * once, chunk, once, cluster_.reduce);
+    case Operation::reduce_scatter: return ring_time(hops, once, chunk, once, cluster_.reduce);
+    case Operation::all_gather: return ring_time(hops, once, chunk, 0, cluster_.reduce);
     case Operation::broadcast: break;
   }
-  return chain_time({hops_.data(), hops_.size() - 1}, nodes_, chunk);
+  return chain_time({hops_.data(), hops_.size() - 1}, ranks, chunk);
 }
 
 CollectiveTime CollectiveCosts::compute(Operation operation, Bytes bytes) const {
   const bool ring_closes = operation != Operation::broadcast;
   const auto slowest = std::max_element(hops_.begin(), ring_closes ? hops_.end() : hops_.end() - 1,
                                         [](const Hop& a, const Hop& b) { return a.beta < b.beta; });
-  const int messages = operation == Operation::all_reduce ? 2 * (nodes_ - 1) : ring_closes ? nodes_ - 1 : nodes_;
-  const Seconds busiest = messages * (slowest->beta * (bytes / nodes_));
-  const Seconds total = over_regions(operation, bytes);
+  const int ranks = static_cast<int>(hops_.size());
+  const int messages = operation == Operation::all_reduce ? 2 * (ranks - 1) : ring_closes ? ranks - 1 : ranks;
+  const Seconds busiest = messages * (slowest->beta * (bytes / ranks));
+  const Seconds total = round_ring(operation, bytes);
   const auto [latency, is_new] = latencies_.try_emplace(operation);
-  if (is_new) latency->second = over_regions(operation, Bytes(0));
+  if (is_new) latency->second = round_ring(operation, Bytes(0));
   const Seconds transfer = std::max(total - latency->second, busiest);
   const CostLine within = within_nodes(operation);
   return {total - transfer + within.a, transfer + within.b * bytes};

@@ -4,60 +4,15 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <map>
-#include <sstream>
 
+#include "base/document.hpp"
 #include "base/errors.hpp"
 #include "base/files.hpp"
+#include "cluster/benchmark_formats.hpp"
 
 namespace syncopate {
 
 namespace {
-
-constexpr double microseconds = 1e-6;
-
-/// The words of a line, and where it is.
-struct Line {
-  std::string file;
-  int number = 0;
-  std::string text{};
-  std::vector<std::string> words{};
-
-  bool contains(std::string_view part) const { return text.find(part) != std::string::npos; }
-  [[noreturn]] void fail(const std::string& why) const { throw InputError(fmt::format("{}:{}: {}", file, number, why)); }
-  double number_at(std::size_t index, std::string_view what) const {
-    try {
-      std::size_t used = 0;
-      const double value = std::stod(words.at(index), &used);
-      if (used == words[index].size() && std::isfinite(value)) return value;
-    } catch (const std::exception&) {  // as below
-    }
-    fail(fmt::format("expected {} as word {}, got \"{}\"", what, index + 1, index < words.size() ? words[index] : ""));
-  }
-};
-
-std::vector<Line> lines_of(const std::filesystem::path& path) {
-  std::istringstream text(read_file(path));
-  std::vector<Line> lines;
-  for (std::string one; std::getline(text, one);) {
-    Line line = {path.string(), static_cast<int>(lines.size()) + 1, one};
-    std::istringstream words(one);
-    for (std::string word; words >> word;) line.words.push_back(word);
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
-void add_point(const Line& line, Bytes bytes, Seconds time, std::vector<MeasuredTime>& points) {
-  if (bytes == Bytes(0)) return;
-  if (time <= Seconds(0)) line.fail("an all-reduce in no time; measure more iterations");
-  if (!points.empty() && bytes <= points.back().bytes) {
-    line.fail(fmt::format("sizes must grow, and {:.0f} bytes come after {:.0f}; give each run a file of its own", bytes.value,
-                          points.back().bytes.value));
-  }
-  points.push_back({bytes, time});
-}
 
 /// Pools neighbours of which the larger one was faster, until there are none.
 std::vector<MeasuredTime> increasing(const std::vector<MeasuredTime>& measured) {
@@ -84,96 +39,43 @@ std::vector<MeasuredTime> increasing(const std::vector<MeasuredTime>& measured) 
   return result;
 }
 
-/// "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong", times in microseconds, bandwidths in GB/s.
-void read_nccl_row(const Line& line, int ranks, bool in_place, std::vector<MeasuredTime>& points) {
-  constexpr std::size_t without_root = 12;
-  const std::size_t words = line.words.size();
-  if (words != without_root && words != without_root + 1) {
-    line.fail(fmt::format("expected the 12 or 13 columns of nccl-tests, got {} words", words));
+bool is_json(const std::string& text) {
+  for (const char letter : text) {
+    if (std::isspace(static_cast<unsigned char>(letter)) == 0) return letter == '{';
   }
-  if (std::isalpha(static_cast<unsigned char>(line.words[3].front())) == 0) {
-    line.fail(fmt::format("expected a reduction such as \"sum\" as word 4, got \"{}\"", line.words[3]));
-  }
-  const std::size_t times = words - 8 + (in_place ? 4 : 0);
-  const Bytes bytes(line.number_at(0, "bytes"));
-  const Seconds time(microseconds * line.number_at(times, "a time in microseconds"));
-  add_point(line, bytes, time, points);
-  const double printed = line.number_at(times + 2, "a bus bandwidth");
-  const double rate = time > Seconds(0) ? 1e-9 * bytes.value / time.value : 0.0;
-  const auto agrees = [&](double factor) { return std::abs(printed - factor * rate) <= 0.006 + 0.01 * printed; };
-  if (agrees(2.0 * (ranks - 1) / ranks)) return;
-  line.fail(fmt::format("a bus bandwidth of {} GB/s is not 2(n-1)/n size/time = {:.2f} of an all-reduce over {} ranks{}", printed,
-                        2.0 * (ranks - 1) / ranks * rate, ranks,
-                        agrees((ranks - 1.0) / ranks) ? "; it is that of an all-gather or reduce-scatter, run all_reduce_perf" : ""));
-}
-
-Benchmark read_nccl(const std::vector<Line>& lines, const BenchmarkOptions& options) {
-  Benchmark benchmark = {lines.front().file, "nccl-tests"};
-  std::map<std::string, int> hosts;
-  bool is_whole = false;
-  std::vector<const Line*> rows;
-  for (const Line& line : lines) {
-    if (line.words.empty()) continue;
-    is_whole = is_whole || line.contains("Avg bus bandwidth");
-    const auto on = std::find(line.words.begin(), line.words.end(), "on");
-    if (line.words.size() > 3 && line.words[0] == "#" && line.words[1] == "Rank" && on != line.words.end() && on + 1 != line.words.end()) {
-      ++hosts[*(on + 1)];
-      ++benchmark.ranks;
-    } else if (std::isdigit(static_cast<unsigned char>(line.words.front().front())) != 0) {
-      rows.push_back(&line);
-    }
-  }
-  if (!is_whole) lines.back().fail("the file ends before \"# Avg bus bandwidth\", so that the run was cut off; run it again");
-  if (benchmark.ranks == 0) lines.front().fail("no line \"# Rank 0 ... on HOST\" says who took part; keep nccl-tests' whole output");
-  if (options.ranks > 0 && options.ranks != benchmark.ranks) {
-    lines.front().fail(fmt::format("{} ranks took part, and --ranks says {}; leave --ranks out", benchmark.ranks, options.ranks));
-  }
-  if (benchmark.ranks == 1) lines.front().fail("one rank has nobody to exchange with; measure at least two");
-  benchmark.nodes = static_cast<int>(hosts.size());
-  const int each = hosts.begin()->second;
-  for (const auto& [host, ranks] : hosts) {
-    if (ranks == each) continue;
-    lines.front().fail(fmt::format("{} has {} ranks and {} has {}; measure as many on each", hosts.begin()->first, each, host, ranks));
-  }
-  for (const Line* row : rows) read_nccl_row(*row, benchmark.ranks, options.in_place, benchmark.measured);
-  return benchmark;
-}
-
-/// "size avg ...", in microseconds.
-Benchmark read_osu(const std::vector<Line>& lines, const BenchmarkOptions& options) {
-  const Line& header = lines.front();
-  Benchmark benchmark = {header.file, "OSU micro-benchmarks"};
-  if (!header.contains("Allreduce")) header.fail("expected osu_allreduce's output, \"# OSU MPI Allreduce Latency Test\"");
-  if (options.ranks < 2) header.fail("OSU does not print how many ranks took part; say so with --ranks");
-  if (options.in_place) header.fail("--in-place chooses columns of nccl-tests, which OSU does not have; leave it out");
-  benchmark.ranks = benchmark.nodes = options.ranks;
-  for (const Line& line : lines) {
-    if (line.words.empty() || line.words.front().front() == '#') continue;
-    add_point(line, Bytes(line.number_at(0, "bytes")), Seconds(microseconds * line.number_at(1, "a time in microseconds")),
-              benchmark.measured);
-  }
-  return benchmark;
+  return false;
 }
 
 }  // namespace
 
-Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options) {
-  std::vector<Line> lines = lines_of(path);
-  const auto found = std::find_if(lines.begin(), lines.end(), [](const Line& line) {
-    return line.contains("# OSU MPI") || (line.contains("# nThread") && line.contains("minBytes"));
-  });
-  if (found == lines.end()) {
-    throw InputError(fmt::format(
-        "{}: neither \"# nThread ... minBytes\" of nccl-tests nor \"# OSU MPI\" is in it; give what one of these printed", path.string()));
+std::string contradiction(const BenchmarkOptions& options, int ranks) {
+  if (options.gpus_per_node > 0) return "--gpus-per-node is for files that do not say which ranks share a node; leave it out";
+  if (options.ranks == 0 || options.ranks == ranks) return "";
+  return fmt::format("{} ranks took part, and --ranks says {}; leave --ranks out", ranks, options.ranks);
+}
+
+int nodes_by_options(const BenchmarkOptions& options, int ranks, const std::string& where) {
+  const int each = std::max(1, options.gpus_per_node);
+  if (ranks % each != 0) throw InputError(fmt::format("{}: {} ranks are no multiple of --gpus-per-node {}", where, ranks, each));
+  return ranks / each;
+}
+
+void finish_benchmark(Benchmark& benchmark) {
+  if (benchmark.measured.size() < 2) {
+    throw InputError(fmt::format("{}: {} sizes were measured; two are the least", benchmark.file, benchmark.measured.size()));
   }
-  const bool is_osu = found->contains("# OSU MPI");
-  lines.erase(lines.begin(), found);
-  Benchmark benchmark = is_osu ? read_osu(lines, options) : read_nccl(lines, options);
-  if (benchmark.measured.size() < 2) lines.back().fail(fmt::format("{} sizes were measured; two are the least", benchmark.measured.size()));
   benchmark.increasing = increasing(benchmark.measured);
+  benchmark.all_gathers = increasing(benchmark.all_gathers);
   if (benchmark.increasing.front().time == benchmark.increasing.back().time) {
-    lines.back().fail("the largest all-reduce took no longer than the smallest; measure larger ones");
+    throw InputError(fmt::format("{}: the largest all-reduce took no longer than the smallest; measure larger ones", benchmark.file));
   }
+}
+
+Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options) {
+  const std::string text = read_file(path);
+  Benchmark benchmark = is_json(text) ? read_json_benchmark(Document(parse_json(text, path.string()), path.string()), options)
+                                      : read_printed_benchmark(path.string(), text, options);
+  finish_benchmark(benchmark);
   return benchmark;
 }
 

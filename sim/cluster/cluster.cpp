@@ -46,8 +46,7 @@ std::vector<MeasuredTime> read_points(const Field& field) {
   return points;
 }
 
-Fit read_fit(const Field& field) {
-  Object fields(field);
+Fit read_fit(Object& fields) {
   Fit fit;
   if (const auto points = fields.find("points")) {
     fit.points = read_points(*points);
@@ -57,8 +56,27 @@ Fit read_fit(const Field& field) {
   }
   fit.ranks = static_cast<int>(fields.at("nodes").integer(2, most_nodes));
   fit.algorithm = &choose(fields.at("algorithm"), algorithms());
-  fields.finish();
   return fit;
+}
+
+struct FitRow {
+  std::string_view name;
+  std::optional<Fit> Cluster::*fit;
+};
+constexpr std::array fit_rows = {FitRow{"all-reduce", &Cluster::fit}, FitRow{"all-gather", &Cluster::all_gather_fit}};
+
+/// A fit, or a list of one for each operation.
+void read_fits(const Field& field, Cluster& cluster) {
+  for (const Field& entry : field.is_list() ? field.list() : std::vector{field}) {
+    Object fields(entry);
+    const auto operation = fields.find("operation");
+    const FitRow& row = operation ? choose<FitRow>(*operation, fit_rows) : fit_rows.front();
+    if (cluster.*row.fit)
+      (operation ? *operation : entry).fail_because(fmt::format("a fit of {}s stands above already; keep one", row.name));
+    cluster.*row.fit = read_fit(fields);
+    fields.finish();
+  }
+  if (!cluster.fit) field.fail_because("a fit of all-reduces is needed beside that of another operation; add it to the list");
 }
 
 int read_gpus(Object& fields, Cluster& cluster) {
@@ -135,6 +153,25 @@ Placement read_placement(const Field& field, const Cluster& cluster) {
   return placement;
 }
 
+Host read_host(const Field& field) {
+  Object fields(field);
+  Host host;
+  if (const auto time = fields.find("per_message_s")) host.per_message = time->seconds();
+  if (const auto time = fields.find("per_collective_s")) host.per_collective = time->seconds();
+  fields.finish();
+  return host;
+}
+
+Protocol read_protocol(const Field& field) {
+  Object fields(field);
+  Protocol protocol;
+  constexpr int most_segments = 64;
+  if (const auto rendezvous = fields.find("rendezvous")) protocol.rendezvous = rendezvous->boolean();
+  if (const auto segments = fields.find("segments")) protocol.segments = static_cast<int>(segments->integer(1, most_segments));
+  fields.finish();
+  return protocol;
+}
+
 }  // namespace
 
 Cluster read_cluster(const Document& document, const std::string& pointer) {
@@ -152,6 +189,7 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   read_links(fields, cluster);
   if (const auto reduce = fields.find("reduce_s_per_B")) cluster.reduce = reduce->seconds_per_byte();
   if (const auto copy = fields.find("copy_s_per_B")) cluster.copy = copy->seconds_per_byte();
+  if (const auto host = fields.find("host")) cluster.host = read_host(*host);
   const auto topology = fields.find("topology");
   cluster.topology = topology ? read_topology(*topology, cluster.nodes) : default_topology();
   if (topology && cluster.regions && cluster.topology->name() != default_topology()->name()) {
@@ -161,7 +199,12 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   const auto placement = fields.find("placement");
   if (cluster.regions) cluster.placement.kind = Placement::Kind::by_region;
   if (placement) cluster.placement = read_placement(*placement, cluster);
-  if (const auto fit = fields.find("fit")) cluster.fit = read_fit(*fit);
+  if (const auto fit = fields.find("fit")) read_fits(*fit, cluster);
+  if (const auto protocol = fields.find("protocol")) {
+    cluster.protocol = read_protocol(*protocol);
+    if (cluster.fit)
+      protocol->fail_because("it says how the messages of collectives go, which a \"fit\" has measured as a whole; leave one of them out");
+  }
   constexpr double widest = 100.0;
   if (const auto cv = fields.find("latency_cv")) cluster.latency_cv = cv->number(0.0, widest);
   fields.finish();
@@ -178,14 +221,21 @@ bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm) {
   return !cluster.fit || cluster.fit->algorithm == &algorithm || implies_link(cluster);
 }
 
-CostCurve all_reduce_cost(const Cluster& cluster, const Algorithm& algorithm, int ranks) {
-  if (!cluster.fit) return cost_line(algorithm.all_reduce, ranks, {cluster.link.hop().latency, cluster.link.hop().beta, cluster.reduce});
-  const Fit& fit = *cluster.fit;
-  if (fit.algorithm == &algorithm && !fit.points.empty() && ranks > 1) {
-    return curve_through(carry(algorithm.all_reduce, fit.points, fit.ranks, ranks));
+bool knows_cost(const Cluster& cluster, Operation operation) {
+  return implies_link(cluster) || (operation == Operation::all_gather && cluster.all_gather_fit);
+}
+
+CostCurve collective_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks) {
+  const ClosedForm& form = algorithm.form(operation);
+  if (!cluster.fit) return cost_line(form, ranks, {cluster.link.hop().latency, cluster.link.hop().beta, cluster.reduce});
+  const bool has_own = operation == Operation::all_reduce || (operation == Operation::all_gather && cluster.all_gather_fit);
+  const Fit& fit = operation == Operation::all_gather && has_own ? *cluster.all_gather_fit : *cluster.fit;
+  const ClosedForm& measured = fit.algorithm->form(has_own ? operation : Operation::all_reduce);
+  if (has_own && fit.algorithm == &algorithm && !fit.points.empty() && ranks > 1) {
+    return curve_through(carry(form, fit.points, fit.ranks, ranks));
   }
-  if (fit.algorithm == &algorithm) return carry(algorithm.all_reduce, fit.line, fit.ranks, ranks);
-  return cost_line(algorithm.all_reduce, ranks, implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster.reduce));
+  if (has_own && fit.algorithm == &algorithm) return carry(form, fit.line, fit.ranks, ranks);
+  return cost_line(form, ranks, implied_link(measured, fit.line, fit.ranks, cluster.reduce));
 }
 
 }  // namespace syncopate

@@ -12,10 +12,12 @@
 #include "cluster/topologies.hpp"
 #include "collective/algorithms.hpp"
 #include "collective/closed_form.hpp"
+#include "collective/payload.hpp"
+#include "collective/plan.hpp"
 
 namespace syncopate {
 
-/// A measured all-reduce line T(M) = a + b·M over `ranks` ranks, or measured times.
+/// A measured line T(M) = a + b·M of an operation on vectors of M bytes over `ranks` ranks, or measured times.
 struct Fit {
   CostLine line;                       ///< of several points, that through the first and the last, but for a >= 0
   std::vector<MeasuredTime> points{};  ///< in the order of bytes, where they are known
@@ -34,6 +36,12 @@ struct Placement {
   std::uint64_t seed = 1;  ///< of `random`
 };
 
+/// What the processors of a node do for what moves, one after the other.
+struct Host {
+  Seconds per_message;     ///< of a parameter server: for each that it receives, and for each that it sends
+  Seconds per_collective;  ///< of a rank: for each that it posts, before it can start
+};
+
 /// The file format cluster/1: nodes and the network between them.
 struct Cluster {
   std::string name;
@@ -45,13 +53,18 @@ struct Cluster {
   Link intra_node;        ///< between two GPUs of a node, where there are several
   SecondsPerByte reduce;  ///< time to add one byte of two gradients
   SecondsPerByte copy;    ///< time to copy one byte of gradients into a merged buffer, or out of it
-  int nics = 1;           ///< network interfaces per node, each with a link of its own; `link` is all of them together
+  Host host;
+  Protocol protocol;  ///< of collectives
+  int nics = 1;       ///< network interfaces per node, each with a link of its own; `link` is all of them together
   std::shared_ptr<const Topology> topology;
   Placement placement;
-  std::optional<Fit> fit;
+  std::optional<Fit> fit;               ///< of all-reduces
+  std::optional<Fit> all_gather_fit{};  ///< where there is a `fit`
   std::optional<Regions> regions;
   double latency_cv = 0.0;  ///< collectives' latencies vary: coefficient of variation of a lognormal factor
 
+  /// Nodes have no links in common, and all of them are alike.
+  bool is_star() const { return !regions && topology->name() == default_topology()->name(); }
   /// One per GPU.
   int workers() const { return nodes * gpus_per_node; }
 };
@@ -66,8 +79,12 @@ bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm);
 /// Whether a link can be derived from the cluster's fit, if it has one.
 bool implies_link(const Cluster& cluster);
 
-/// What an all-reduce over `ranks` ranks with a link each costs: from the cluster's fit, carried by the algorithms' closed
-/// forms, else from its link. Requires can_carry_fit. Measured points are carried to their own algorithm only; others have their line.
-CostCurve all_reduce_cost(const Cluster& cluster, const Algorithm& algorithm, int ranks);
+/// Whether the cluster says what the operation costs: by its links, a fit of its own, or the link that the fit implies.
+bool knows_cost(const Cluster& cluster, Operation operation);
+
+/// What an operation over `ranks` ranks with a link each costs: from a fit of it, carried by the algorithms' closed forms, else from the
+/// link that the cluster's fit of all-reduces implies, or from its link. Requires can_carry_fit. Measured points are carried to their own
+/// algorithm only; others have their line.
+CostCurve collective_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks);
 
 }  // namespace syncopate

@@ -12,7 +12,7 @@ Network::Network(const Cluster& cluster, int ranks_per_node, const ServerPlaces&
     : cluster_(cluster),
       ranks_per_node_(ranks_per_node),
       nodes_(cluster.nodes + (servers.colocated ? 0 : servers.count)),
-      is_star_(!cluster.regions && cluster.topology->name() == default_topology()->name()),
+      is_star_(cluster.is_star()),
       places_(places_of_nodes(cluster, cluster.regions ? cluster.nodes : nodes_, region_order)) {
   if (cluster.regions) place_region_ = regions_of_places(*cluster.regions);
   place_servers(servers);

@@ -125,6 +125,7 @@ PlannedCollectives::PlannedCollectives(const Cluster& cluster, AllReduce all_red
     : cluster_(cluster), all_reduce_(std::move(all_reduce)), network_(network), ranks_per_node_(ranks_per_node) {}
 
 PlannedCollectives::Layout PlannedCollectives::layout(const Communicator& communicator) {
+  if (all_reduce_.across_gpus) return {{communicator.size(), 1}, {}};
   const NodeLayout nodes = layout_on_nodes(communicator, ranks_per_node_);
   Layout layout = {{static_cast<int>(nodes.nodes.size()), nodes.ranks_per_node}, {}};
   for (const int node : nodes.nodes) {
@@ -150,6 +151,7 @@ PlannedCollective& PlannedCollectives::operator()(Operation operation, const Com
   const auto found = known_.find({operation, communicator, chunks});
   if (found != known_.end()) return found->second;
   Plan plan = make_plan(all_reduce_, operation, layout, chunks);
+  plan.protocol = cluster_.protocol;
   return known_.try_emplace({operation, communicator, chunks}, std::move(plan), communicator, network_, cluster_.reduce).first->second;
 }
 

@@ -98,6 +98,20 @@ void read_name(const Field& name, AllReduce& all_reduce) {
   all_reduce.name = name.text();
 }
 
+struct AcrossRow {
+  std::string_view name;
+  bool gpus;
+};
+constexpr std::array across_rows = {AcrossRow{"nodes", false}, AcrossRow{"gpus", true}};
+
+void read_across(const Field& field, AllReduce& all_reduce) {
+  if (!choose<AcrossRow>(field, across_rows).gpus) return;
+  if (all_reduce.name != ring().name) {
+    field.fail_because(fmt::format("only a ring goes across all GPUs in one level; leave \"across\" out, or use \"{}\"", ring().name));
+  }
+  all_reduce = ring_across_gpus();
+}
+
 const Algorithm& read_between(const Field& field) {
   if (field.json() == two_level || field.json() == region_by_region) field.fail("the algorithm among the nodes, such as \"ring\"");
   return choose(field, algorithms());
@@ -131,6 +145,8 @@ const Algorithm& ring() { return table.front(); }
 
 AllReduce default_all_reduce() { return {.algorithm = &ring(), .name = std::string(ring().name)}; }
 
+AllReduce ring_across_gpus() { return {.algorithm = &ring(), .name = fmt::format("{} across gpus", ring().name), .across_gpus = true}; }
+
 AllReduce read_all_reduce(const Field& field) {
   AllReduce all_reduce = default_all_reduce();
   if (!field.is_object()) {
@@ -142,6 +158,7 @@ AllReduce read_all_reduce(const Field& field) {
   if (all_reduce.two_level) {
     if (const auto between = fields.find("between")) all_reduce.algorithm = &read_between(*between);
   }
+  if (const auto across = fields.find("across")) read_across(*across, all_reduce);
   if (const auto chunk = fields.find("chunk")) {
     all_reduce.chunk = chunk->bytes();
     if (!all_reduce.two_level && !all_reduce.by_region && !all_reduce.algorithm->takes_chunks) {

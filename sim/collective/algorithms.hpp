@@ -34,6 +34,7 @@ struct AllReduce {
   std::string name;                      ///< as the scenario calls it
   bool two_level = false;                ///< called so
   bool by_region = false;                ///< in each region, then among them; other operations by the algorithm
+  bool across_gpus = false;              ///< in one level over all ranks, whatever nodes they are on
   Bytes chunk{};                         ///< > 0: of a pipeline
 };
 
@@ -43,11 +44,13 @@ const Algorithm& ring();
 
 /// Reads an algorithm's name (or an object with its `name`, and a `chunk` where it is a pipeline). `two-level`, with the algorithm
 /// `between` the nodes (ring), says what holds of every algorithm where nodes have several GPUs; its chunks are inside the nodes
-/// and between them at the same time. `by-region` adds up in each region first. Throws InputError with the nearest name.
+/// and between them at the same time. `by-region` adds up in each region first. A ring may go `across` all GPUs. Throws InputError with the
+/// nearest name.
 AllReduce read_all_reduce(const Field& field);
 
 /// The ring.
 AllReduce default_all_reduce();
+AllReduce ring_across_gpus();
 
 /// Nodes with as many ranks each, in the order of the ranks.
 struct NodeGroups {

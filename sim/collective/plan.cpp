@@ -8,7 +8,7 @@ double count_messages(const Plan& plan) {
   double messages = 0.0;
   for (const PlanStep& step : plan.steps) {
     if (const auto* stage = std::get_if<Stage>(&step))
-      messages += static_cast<double>(stage->repeats) * static_cast<double>(stage->messages.size());
+      messages += static_cast<double>(stage->repeats) * plan.segments(*stage) * static_cast<double>(stage->messages.size());
   }
   return messages;
 }

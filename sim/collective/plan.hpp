@@ -35,6 +35,15 @@ struct NodeBarrier {
 
 using PlanStep = std::variant<Stage, NodeBarrier>;
 
+/// How messages go between nodes. Their equal segments follow each other; each arrives by itself, and is sent on with the same ones.
+struct Protocol {
+  bool rendezvous = false;  ///< a segment waits for its receiver's notice, which that sends when it has started and has this
+                            ///< segment of all that it receives from other nodes before; that takes a latency
+  int segments = 1;
+
+  bool operator==(const Protocol&) const = default;
+};
+
 /// The messages of one collective over `ranks` ranks: a pure function of the operation, the group and the bytes. Rank i here is
 /// the i-th of the group.
 ///
@@ -53,12 +62,16 @@ struct Plan {
   int block = 1;  ///< so many successive parts follow each other round: all of them, or those of one chunk
   int cells = 1;
   std::vector<PlanStep> steps{};
+  Protocol protocol{};
+
+  /// Of each of the stage's messages.
+  int segments(const Stage& stage) const { return stage.inside ? 1 : protocol.segments; }
 
   /// The messages of the step `number`, which must be a stage.
   const Stage& stage(int number) const { return std::get<Stage>(steps[static_cast<std::size_t>(number)]); }
 };
 
-/// How many messages all ranks send.
+/// How many messages all ranks send, or segments of them.
 double count_messages(const Plan& plan);
 
 /// From equal starts over equal links every rank of a level does the same at the same time: in each stage, each rank of a node, or

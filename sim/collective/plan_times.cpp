@@ -6,7 +6,11 @@
 namespace syncopate {
 
 PlanTimes::PlanTimes(Plan plan, std::function<Hop(const Message&)> link, SecondsPerByte gamma)
-    : plan_(std::move(plan)), link_(std::move(link)), gamma_(gamma.value), in_lockstep_(is_symmetric(plan_)) {
+    : plan_(std::move(plan)),
+      link_(std::move(link)),
+      gamma_(gamma.value),
+      in_lockstep_(is_symmetric(plan_)),
+      segments_(static_cast<std::size_t>(plan_.protocol.segments)) {
   for (const PlanStep& step : plan_.steps) {
     const auto* stage = std::get_if<Stage>(&step);
     if (stage == nullptr || !in_lockstep_) continue;
@@ -29,7 +33,7 @@ void PlanTimes::list_moves() {
     moves.reduces = stage.reduces;
     moves.inside = stage.inside;
     moves.equal_costs = moves.all_alike = true;
-    moves.is_ring = plan_.cells == 1 && stage.messages.size() == static_cast<std::size_t>(plan_.ranks);
+    moves.is_ring = plan_.cells == 1 && stage.messages.size() == static_cast<std::size_t>(plan_.ranks) && plan_.protocol == Protocol();
     moves.list.reserve(stage.messages.size());
     for (const Message& message : stage.messages) {
       const Hop hop = link_(message);
@@ -46,6 +50,54 @@ void PlanTimes::list_moves() {
   }
 }
 
+double PlanTimes::carried(std::size_t cell, const Moves& stage, std::size_t segment) const {
+  const double* const first = ready_.data() + cell * segments_;
+  return stage.inside ? *std::max_element(first, first + segments_) : first[segment];
+}
+
+template <bool has_protocol>
+void PlanTimes::move(const Moves& stage, double part, double latency_factor) {
+  std::vector<double>& sending = sending_[stage.inside ? 1 : 0];
+  std::vector<double>& receiving = receiving_[stage.inside ? 1 : 0];
+  const double gamma = stage.reduces ? gamma_ : 0.0;
+  const std::size_t all_segments = has_protocol ? segments_ : 1;
+  const std::size_t segments = stage.inside ? 1 : all_segments;
+  const double segment_part = part / static_cast<double>(segments);
+  const bool waits_for_entry = !stage.inside && plan_.node_size > 1;
+  const bool has_notices = has_protocol && plan_.protocol.rendezvous && !stage.inside;
+  const std::size_t messages = stage.list.size();
+  arrivals_.resize(segments * messages);
+  for (std::size_t segment = 0; segment < segments; ++segment) {
+    double* const arrivals = arrivals_.data() + segment * messages;
+    for (std::size_t i = 0; i < messages; ++i) {
+      const Move& message = stage.list[i];
+      const auto to = static_cast<std::size_t>(message.to);
+      double& sends = sending[static_cast<std::size_t>(message.from)];
+      double& receives = receiving[to];
+      const double bytes = message.parts * segment_part;
+      const double latency = latency_factor * message.latency;
+      const auto cell = static_cast<std::size_t>(message.from_cell);
+      double start = std::max(std::max(sends, receives), has_protocol ? carried(cell, stage, segment) : ready_[cell]);
+      if (waits_for_entry) start = std::max(start, entered_[static_cast<std::size_t>(message.to_cell)]);
+      if (has_notices) start = std::max(start, received_[to * segments_ + segment] + latency);
+      sends = receives = start + message.beta * bytes;
+      // Written to its receiver only after the stage: nobody sends on in the stage in which it receives.
+      arrivals[i] = sends + (latency + gamma * bytes);
+    }
+  }
+  for (std::size_t segment = 0; segment < segments; ++segment) {
+    const double* const arrivals = arrivals_.data() + segment * messages;
+    const std::size_t to_each = stage.inside ? all_segments : 1;
+    for (std::size_t i = 0; i < messages; ++i) {
+      double* const ready = ready_.data() + static_cast<std::size_t>(stage.list[i].to_cell) * all_segments + segment;
+      for (std::size_t s = 0; s < to_each; ++s) ready[s] = std::max(ready[s], arrivals[i]);
+      if (!has_notices) continue;
+      double& received = received_[static_cast<std::size_t>(stage.list[i].to) * segments_ + segment];
+      received = std::max(received, arrivals[i]);
+    }
+  }
+}
+
 void PlanTimes::operator()(Bytes data, double latency_factor, std::span<const Seconds> starts, std::span<Seconds> ends) {
   if (steps_.empty()) list_moves();
   const auto ranks = static_cast<std::size_t>(plan_.ranks);
@@ -56,10 +108,14 @@ void PlanTimes::operator()(Bytes data, double latency_factor, std::span<const Se
       for (std::size_t rank = 0; rank < ranks; ++rank) channel[rank] = starts[rank].value;
     }
   }
-  ready_.resize(ranks * cells);
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    std::fill_n(ready_.begin() + static_cast<std::ptrdiff_t>(rank * cells), cells, starts[rank].value);
-  }
+  const auto start_each = [&](std::vector<double>& times, std::size_t each) {
+    times.resize(ranks * each);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      std::fill_n(times.begin() + static_cast<std::ptrdiff_t>(rank * each), each, starts[rank].value);
+    }
+  };
+  start_each(ready_, cells * segments_);
+  if (plan_.protocol.rendezvous) start_each(received_, segments_);
   entered_.assign(plan_.node_size > 1 ? ranks * cells : 0, 0.0);
   const double part = data.value / plan_.parts;
   for (const auto& step : steps_) {
@@ -69,35 +125,17 @@ void PlanTimes::operator()(Bytes data, double latency_factor, std::span<const Se
     } else if (stage->is_ring) {
       move_round_ring(*stage, part, latency_factor);
     } else {
-      for (int repeat = 0; repeat < stage->repeats; ++repeat) move(*stage, part, latency_factor);
+      const bool has_protocol = plan_.protocol != Protocol();
+      for (int repeat = 0; repeat < stage->repeats; ++repeat) {
+        has_protocol ? move<true>(*stage, part, latency_factor) : move<false>(*stage, part, latency_factor);
+      }
     }
   }
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     double end = std::max(sending_[0][rank], sending_[1][rank]);
-    for (std::size_t cell = 0; cell < cells; ++cell) end = std::max(end, ready_[rank * cells + cell]);
+    for (std::size_t i = 0; i < cells * segments_; ++i) end = std::max(end, ready_[rank * cells * segments_ + i]);
     ends[rank] = Seconds(end);
   }
-}
-
-void PlanTimes::move(const Moves& stage, double part, double latency_factor) {
-  std::vector<double>& sending = sending_[stage.inside ? 1 : 0];
-  std::vector<double>& receiving = receiving_[stage.inside ? 1 : 0];
-  const double gamma = stage.reduces ? gamma_ : 0.0;
-  for (const Move& message : stage.list) {
-    double& sends = sending[static_cast<std::size_t>(message.from)];
-    double& receives = receiving[static_cast<std::size_t>(message.to)];
-    const double bytes = message.parts * part;
-    double start = std::max(std::max(sends, receives), ready_[static_cast<std::size_t>(message.from_cell)]);
-    if (!stage.inside && plan_.node_size > 1) start = std::max(start, entered_[static_cast<std::size_t>(message.to_cell)]);
-    sends = receives = start + message.beta * bytes;
-    // Written to its receiver only after the stage: nobody sends on in the stage in which it receives.
-    arrivals_.push_back(sends + (latency_factor * message.latency + gamma * bytes));
-  }
-  for (std::size_t i = 0; i < stage.list.size(); ++i) {
-    double& ready = ready_[static_cast<std::size_t>(stage.list[i].to_cell)];
-    ready = std::max(ready, arrivals_[i]);
-  }
-  arrivals_.clear();
 }
 
 void PlanTimes::move_round_ring(const Moves& stage, double part, double latency_factor) {
@@ -117,7 +155,7 @@ void PlanTimes::move_round_ring(const Moves& stage, double part, double latency_
   if (stage.equal_costs && ranks > few_ranks) {
     pass_round_ring(stage.repeats, stage.all_alike);
   } else {
-    repeat_round_ring(stage.repeats);
+    repeat_round_ring(stage.repeats, period());
   }
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     sending_[0][rank] = free_[rank];
@@ -125,8 +163,19 @@ void PlanTimes::move_round_ring(const Moves& stage, double part, double latency_
   }
 }
 
-void PlanTimes::repeat_round_ring(int repeats) {
+std::size_t PlanTimes::period() const {
+  constexpr std::size_t most = 64;
   const std::size_t ranks = free_.size();
+  for (std::size_t period = 1; period <= std::min(most, ranks / 2); ++period) {
+    const auto comes_again = [&](const std::vector<double>& values) {
+      return std::equal(values.begin() + static_cast<std::ptrdiff_t>(period), values.end(), values.begin());
+    };
+    if (ranks % period == 0 && comes_again(free_) && comes_again(ready_) && comes_again(costs_) && comes_again(latencies_)) return period;
+  }
+  return ranks;
+}
+
+void PlanTimes::repeat_round_ring(int repeats, std::size_t ranks) {
   double* const free = free_.data();
   double* const ready = ready_.data();
   const double* const costs = costs_.data();
@@ -135,6 +184,10 @@ void PlanTimes::repeat_round_ring(int repeats) {
     for (std::size_t i = 0; i < ranks; ++i) free[i] = std::max(free[i], ready[i]) + costs[i];
     ready[0] = free[ranks - 1] + latencies[ranks - 1];
     for (std::size_t i = 1; i < ranks; ++i) ready[i] = free[i - 1] + latencies[i - 1];
+  }
+  for (std::size_t i = ranks; i < free_.size(); ++i) {
+    free_[i] = free_[i - ranks];
+    ready_[i] = ready_[i - ranks];
   }
 }
 
@@ -174,17 +227,38 @@ void PlanTimes::wait(const NodeBarrier& barrier) {
   const auto first_cell = static_cast<std::size_t>(barrier.first_cell);
   const auto cells = static_cast<std::size_t>(barrier.cells);
   for (std::size_t node = 0; node < static_cast<std::size_t>(plan_.ranks); node += size) {
-    double latest = 0.0;
-    for (std::size_t rank = node; rank < node + size; ++rank) {
-      for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) latest = std::max(latest, ready_[rank * all_cells + cell]);
-    }
-    for (std::size_t rank = node; rank < node + size; ++rank) {
-      for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) {
-        ready_[rank * all_cells + cell] = latest;
-        if (barrier.gates_receives) entered_[rank * all_cells + cell] = latest;
+    const auto for_each_cell = [&](auto&& function) {
+      for (std::size_t rank = node; rank < node + size; ++rank) {
+        for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) function(rank * all_cells + cell);
       }
+    };
+    double latest = 0.0;
+    for_each_cell([&](std::size_t cell) {
+      for (std::size_t i = cell * segments_; i < (cell + 1) * segments_; ++i) latest = std::max(latest, ready_[i]);
+    });
+    for_each_cell([&](std::size_t cell) {
+      for (std::size_t i = cell * segments_; i < (cell + 1) * segments_; ++i) ready_[i] = latest;
+      if (barrier.gates_receives) entered_[cell] = latest;
+    });
+  }
+}
+
+Seconds PlanTimes::busiest(Bytes data) const {
+  const auto ranks = static_cast<std::size_t>(plan_.ranks);
+  std::vector<double> sends(2 * ranks);  // by channel: between nodes, inside
+  std::vector<double> receives(2 * ranks);
+  for (const PlanStep& step : plan_.steps) {
+    const auto* stage = std::get_if<Stage>(&step);
+    if (stage == nullptr) continue;
+    const std::size_t first = stage->inside ? ranks : 0;
+    for (const Message& message : stage->messages) {
+      const double busy = stage->repeats * link_(message).beta.value * message.parts;
+      sends[first + static_cast<std::size_t>(message.from)] += busy;
+      receives[first + static_cast<std::size_t>(message.to)] += busy;
     }
   }
+  const double most = std::max(*std::max_element(sends.begin(), sends.end()), *std::max_element(receives.begin(), receives.end()));
+  return Seconds(most * data.value / plan_.parts);
 }
 
 Seconds PlanTimes::from_equal_starts(Bytes data, double latency_factor) {
@@ -196,21 +270,34 @@ Seconds PlanTimes::from_equal_starts(Bytes data, double latency_factor) {
   }
   const double part = data.value / plan_.parts;
   std::array<double, 2> free = {};
-  double ready = 0.0;
+  std::vector<double> ready(segments_);
+  std::vector<double> received(segments_);
   for (const PlanStep& step : plan_.steps) {
     const auto* stage = std::get_if<Stage>(&step);
     if (stage == nullptr) continue;
     const Message& message = stage->messages.front();
     const Hop hop = link_(message);
-    const double bytes = message.parts * part;
-    const double arrival = latency_factor * hop.latency.value + (stage->reduces ? gamma_ * bytes : 0.0);
-    // A round takes a transfer; from the second one on, what it carries has arrived a latency after the transfer before.
+    const std::size_t segments = stage->inside ? 1 : segments_;
+    const double bytes = message.parts * part / static_cast<double>(segments);
+    const double latency = latency_factor * hop.latency.value;
+    const double arrival = latency + (stage->reduces ? gamma_ * bytes : 0.0);
     const double transfer = hop.beta.value * bytes;
     double& channel = free[stage->inside ? 1 : 0];
-    channel = std::max(channel, ready) + transfer + (stage->repeats - 1) * (arrival + transfer);
-    ready = channel + arrival;
+    if (stage->inside || plan_.protocol == Protocol()) {
+      // A round takes a transfer; from the second one on, what it carries has arrived a latency after the transfer before.
+      channel = std::max(channel, *std::max_element(ready.begin(), ready.end())) + transfer + (stage->repeats - 1) * (arrival + transfer);
+      std::fill(ready.begin(), ready.end(), channel + arrival);
+      continue;
+    }
+    for (int repeat = 0; repeat < stage->repeats; ++repeat) {
+      for (std::size_t segment = 0; segment < segments; ++segment) {
+        const double noticed = plan_.protocol.rendezvous ? received[segment] + latency : 0.0;
+        channel = std::max({channel, ready[segment], noticed}) + transfer;
+        ready[segment] = received[segment] = channel + arrival;
+      }
+    }
   }
-  return Seconds(std::max({free[0], free[1], ready}));
+  return Seconds(std::max({free[0], free[1], *std::max_element(ready.begin(), ready.end())}));
 }
 
 }  // namespace syncopate

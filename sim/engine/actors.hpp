@@ -26,8 +26,6 @@ class Actors {
   virtual void* self() = 0;
   /// Goes on after resume(self()).
   virtual void suspend() = 0;
-  /// Lets those that can go on do so first.
-  virtual void yield() = 0;
   virtual void end_others() = 0;
 
   /// For anyone.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace syncopate {
@@ -46,6 +47,9 @@ class Admission {
   /// One that the lane had started has ended there.
   void end(int lane);
 
+  /// By priority: what the lane has started, in that order; some of it has ended.
+  std::span<const Ticket> started(int lane) const { return {order_.data(), lane_at(lane).started}; }
+  int in_flight(int lane) const { return lane_at(lane).in_flight; }
   /// By priority: so many have a place in the order.
   std::size_t decided() const { return order_.size(); }
 

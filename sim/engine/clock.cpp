@@ -72,8 +72,4 @@ void Clock::run_until(const bool& is_over) {
   }
 }
 
-void Clock::let_others_run() const {
-  if (actors_ != nullptr) actors_->yield();
-}
-
 }  // namespace syncopate

@@ -33,9 +33,6 @@ class Clock {
   /// Calls `function` when everything of the clock's instant `time` has happened.
   void after(Seconds time, std::function<void()> function);
 
-  /// Other workers that can go on at this instant do.
-  void let_others_run() const;
-
   /// With actors: lets time pass until one of them goes on; returns false when nothing is to happen any more.
   bool run_until_actor_goes_on();
 

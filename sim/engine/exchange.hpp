@@ -7,16 +7,26 @@
 
 namespace syncopate {
 
+/// How the links of servers carry what several clients send at a time.
+enum class Service {
+  shared,  ///< in equal shares
+  queued,  ///< what is pushed in a queue, byte by byte; what is pulled in equal shares
+  fifo,    ///< message after message
+};
+
 /// Parameter servers and their clients' nodes.
 struct ServerSetup {
-  int servers = 1;            ///< each holds the same share of every tensor
-  bool colocated = false;     ///< server s is on the node of client s (on regions: where the network says) and shares its link
-  bool duplex = true;         ///< pushes and pulls of a client move at the same time; false: one tensor at a time, push, work and pull
-  bool asynchronous = false;  ///< clients do not wait for each other: note the staleness of every push
-  SecondsPerByte work;        ///< a server's time for each byte of its share of a push, as it was sent
-  SecondsPerByte decode{};    ///< the same of what it stands for, where that is more
-  SecondsPerByte encode{};    ///< of what is pulled, for each answer
-  bool as_flows = false;      ///< messages are flows over the network's links; else on a star, whose links are all alike:
+  int servers = 1;         ///< each holds the same share of every tensor
+  bool colocated = false;  ///< server s is on the node of client s (on regions: where the network says) and shares its link
+  bool duplex = true;      ///< pushes and pulls of a client move at the same time; false: one tensor at a time, push, work and pull
+  bool overlaps = false;   ///< latencies of a client's messages pass at the same time, only their bytes follow each other; with duplex only
+  Service service = Service::shared;  ///< others on a star of plain links only, and not colocated
+  bool asynchronous = false;          ///< clients do not wait for each other: note the staleness of every push
+  SecondsPerByte work;                ///< a server's time for each byte of its share of a push, as it was sent
+  SecondsPerByte decode{};            ///< the same of what it stands for, where that is more
+  Seconds per_message;                ///< of a server, for each message that it receives or sends
+  SecondsPerByte encode{};            ///< of what is pulled, for each answer
+  bool as_flows = false;              ///< messages are flows over the network's links; else on a star, whose links are all alike:
   Rate bandwidth;
   Seconds latency;
   bool pipelined = true;   ///< a client's node reduces and spreads messages while its channels move others

@@ -25,20 +25,36 @@ void FlowServerLinks::start(Way way, int client, Bytes bytes, Seconds at) {
   const auto ended = [this, way, client, left](Seconds end) {
     if (--*left == 0) arrival_(way, client, end);
   };
-  using Ends = std::pair<int, int>;
   const MessageName name = {way == Way::push ? MessageName::push : MessageName::pull, started_[{way, client}]++};
-  std::map<Seconds, std::vector<Ends>> parts;  // by latency
+  std::map<Seconds, std::vector<Ends>> parts;  // by the time from which they move
   for (const int server : network_.server_ranks()) {
     if (server == client) continue;
     const Ends ends = way == Way::push ? Ends(client, server) : Ends(server, client);
-    parts[latency_.at(ends.first, ends.second, name, at)].push_back(ends);
+    Seconds& last = lines_[{way, ends}].last;
+    last = std::max(last, at + latency_.at(ends.first, ends.second, name, at));
+    parts[last].push_back(ends);
   }
-  for (auto& [latency, together] : parts) {
-    const Seconds moves_at = at + latency;
-    clock_.at(moves_at, [this, together = std::move(together), part, ended, moves_at] {
-      for (const auto& [from, to] : together) flows_.start(from, to, part, moves_at, ended);
+  for (auto& [moves_at, together] : parts) {
+    clock_.at(moves_at, [this, way, together = std::move(together), part, ended, now = moves_at] {
+      for (const Ends& ends : together) add({way, ends}, {part, ended}, now);
     });
   }
+}
+
+void FlowServerLinks::add(const LineName& name, Part part, Seconds now) {
+  std::deque<Part>& parts = lines_[name].parts;
+  parts.push_back(std::move(part));
+  if (parts.size() == 1) begin(name, now);
+}
+
+void FlowServerLinks::begin(const LineName& name, Seconds now) {
+  flows_.start(name.second.first, name.second.second, lines_[name].parts.front().bytes, now, [this, name](Seconds end) {
+    std::deque<Part>& parts = lines_[name].parts;
+    const std::function<void(Seconds)> ended = std::move(parts.front().ended);
+    parts.pop_front();
+    if (!parts.empty()) begin(name, end);
+    ended(end);
+  });
 }
 
 }  // namespace syncopate

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -21,7 +23,22 @@ class FlowServerLinks : public ServerLinks {
   void start(Way way, int client, Bytes bytes, Seconds at) override;
 
  private:
+  using Ends = std::pair<int, int>;  ///< from, to
+  /// A part of a message, whose latency has passed.
+  struct Part {
+    Bytes bytes;
+    std::function<void(Seconds)> ended;
+  };
+  struct Line {
+    std::deque<Part> parts;  ///< the first one moves
+    Seconds last;            ///< when the latency of the latest one is over
+  };
+
+  using LineName = std::pair<Way, Ends>;
+
   std::size_t others(int client) const;
+  void add(const LineName& name, Part part, Seconds now);
+  void begin(const LineName& name, Seconds now);
 
   Network& network_;
   Flows& flows_;
@@ -29,6 +46,7 @@ class FlowServerLinks : public ServerLinks {
   Arrival arrival_;
   Clock& clock_;
   std::map<std::pair<Way, int>, std::uint64_t> started_;  ///< messages of each client
+  std::map<LineName, Line> lines_;
 };
 
 }  // namespace syncopate

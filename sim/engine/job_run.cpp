@@ -18,17 +18,29 @@ namespace syncopate {
 
 namespace {
 
+/// Null in alpha-beta fidelity.
+PlannedCollectives* planned_of(const Job& job) {
+  if (const auto* messages = std::get_if<PerMessage>(&job.model)) return messages->planned;
+  const auto* flows = std::get_if<PerFlow>(&job.model);
+  return flows == nullptr ? nullptr : flows->planned;
+}
+
+/// From equal starts, with all links to itself.
+CollectiveTime time_alone(const Job& job, const Communicator& communicator, Operation operation, Bytes bytes) {
+  return std::visit(
+      [&](const auto& model) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(model)>, AlphaBeta>) {
+          return model.cost(operation, communicator, bytes);
+        } else {
+          return model.planned->time(operation, communicator, bytes);
+        }
+      },
+      job.model);
+}
+
 std::unique_ptr<Transport> closed_form(const Job& job, const Communicator& communicator, LatencyFactor factor) {
   return std::make_unique<ClosedFormTransport>([&job, communicator, factor = std::move(factor)](const Movement& movement) {
-    CollectiveTime time = std::visit(
-        [&](const auto& model) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(model)>, AlphaBeta>) {
-            return model.cost(movement.operation, communicator, movement.bytes);
-          } else {
-            return model.planned->time(movement.operation, communicator, movement.bytes);
-          }
-        },
-        job.model);
+    CollectiveTime time = time_alone(job, communicator, movement.operation, movement.bytes);
     time.latency = factor(movement.ticket) * time.latency;
     return time;
   });
@@ -48,7 +60,7 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
     return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, index, ticket) : 1.0;
   };
   if (std::holds_alternative<AlphaBeta>(job.model) || rules.is_partial()) return closed_form(job, communicator, std::move(factor));
-  PlannedCollectives& planned = flows != nullptr ? *std::get<PerFlow>(job.model).planned : *std::get<PerMessage>(job.model).planned;
+  PlannedCollectives& planned = *planned_of(job);
   const bool overlaps = rules.channels > 1;
   const MessageLatency latency = latency_of(job, network);
   if (flows != nullptr || overlaps || rules.by_priority || may_end_before_all_post(row.operations) || latency.draws()) {
@@ -89,7 +101,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
       auto transport = make_transport(job, row, group, posters, flows_of(job, flows), alone && only_stream && !job.sends_more,
                                       static_cast<int>(streams_.size()), network, clock);
       streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, row.operations,
-                                                  std::move(transport), clock));
+                                                  job.per_collective, std::move(transport), clock));
       for (int member = 0; member < group.size(); ++member) {
         if (const auto rank = static_cast<std::size_t>(group.rank(member)); rank < count) own[rank].push_back(streams_.back().get());
       }
@@ -131,6 +143,30 @@ bool JobRun::is_channel_busy(int rank, Seconds now) const {
   const Seconds then = now * (1.0 + rounding);  // what ends at this instant has ended
   const auto moves = [&](const auto& stream) { return stream->has_member(rank) && stream->is_busy(rank, then); };
   return std::any_of(streams_.begin(), streams_.end(), moves) || peers_.is_busy(rank, then) || (server_ && server_->is_busy(rank, then));
+}
+
+double JobRun::channel_use(int rank, Seconds now) const {
+  if (!job_.speed.slowed_by_traffic) return is_channel_busy(rank, now) ? 1.0 : 0.0;
+  const Seconds then = now * (1.0 + rounding);
+  if (peers_.is_busy(rank, then) || (server_ && server_->is_busy(rank, then))) return 1.0;
+  double use = 0.0;
+  for (const auto& stream : streams_) {
+    if (!stream->has_member(rank)) continue;
+    use += stream->use(rank, then, [&](const Post& post) { return share_of_bytes(stream->communicator(), post); });
+  }
+  return std::min(1.0, use);
+}
+
+double JobRun::share_of_bytes(const Communicator& communicator, const Post& post) const {
+  const auto [share, is_new] = shares_of_bytes_.try_emplace({communicator, post.operation, post.payload->bytes});
+  if (!is_new) return share->second;
+  const CollectiveTime alone = time_alone(job_, communicator, post.operation, post.payload->bytes);
+  Seconds moves = alone.transfer;
+  if (PlannedCollectives* const planned = planned_of(job_)) {
+    moves = std::max(moves, (*planned)(post.operation, communicator, post.payload->bytes).times().busiest(post.payload->bytes));
+  }
+  share->second = alone.total() > Seconds(0) ? moves / alone.total() : 0.0;
+  return share->second;
 }
 
 bool JobRun::is_awaited(int rank) const {

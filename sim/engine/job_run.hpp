@@ -1,9 +1,11 @@
 #pragma once
 
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "engine/clock.hpp"
@@ -45,6 +47,8 @@ class JobRun {
   bool layer_by_layer() const { return job_.speed.overlap_slowdown > 0.0; }
   bool runs_ahead() const { return runs_ahead_; }
   bool is_channel_busy(int rank, Seconds now) const;
+  /// How much of what slows overlapping layers down there is: 0 to 1.
+  double channel_use(int rank, Seconds now) const;
 
   bool finished() const { return finished_workers_ == simulated(); }
 
@@ -63,6 +67,9 @@ class JobRun {
   void update_window(const Worker& worker, int iteration, Seconds now);
   void check_progress(const Worker& worker) const;
   bool is_awaited(int rank) const;
+  /// Of the collective's time, from equal starts and by itself, that in which bytes move: what is no latency, and as long at least as the
+  /// busiest channel is busy.
+  double share_of_bytes(const Communicator& communicator, const Post& post) const;
   /// With the latency that this very message has.
   CollectiveTime time_of(const PeerLinks::Message& message, Network& network) const;
 
@@ -75,6 +82,7 @@ class JobRun {
   PeerLinks peers_;
   std::optional<ParameterServer> server_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  mutable std::map<std::tuple<Communicator, Operation, Bytes>, double> shares_of_bytes_;
   int warm_workers_ = 0;
   std::vector<int> begun_in_window_;  ///< per worker: iterations begun since the window opened
   std::vector<Seconds> last_begin_;   ///< per worker: of its latest iteration ...

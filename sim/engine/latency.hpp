@@ -33,6 +33,8 @@ class MessageLatency {
   Seconds operator()(int from, int to, const MessageName& name, Seconds latency) const;
   /// As it is at that time, with that factor.
   Seconds at(int from, int to, const MessageName& name, Seconds time, double factor = 1.0) const;
+  /// The mean of that.
+  Seconds mean_at(int from, int to, Seconds time) const { return network_.path(from, to).latency_at(time); }
 
  private:
   Network& network_;

@@ -45,21 +45,28 @@ MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds
   events.transfer = [this, &run](PlanOrder::Turn turn, Bytes bytes, Seconds ready, std::function<void(Seconds)> ended) {
     transfer(run, turn, bytes, ready, std::move(ended));
   };
-  events.latency = [this, &run](PlanOrder::Turn turn, int repeat, Bytes bytes) {
-    const Seconds latency = latency_of(run, turn, repeat);
+  events.latency = [this, &run](PlanOrder::Turn turn, int number, Bytes bytes) {
+    const Seconds latency = latency_of(run, turn, number);
     return run.collective->plan().stage(turn.stage).reduces ? latency + planned_.gamma() * bytes : latency;
   };
+  events.notice = [this, &run](PlanOrder::Turn turn, Seconds at) { return notice_of(run, turn, at); };
   events.ended = [this, ticket = movement.ticket](int lane, Seconds end) { lane_ended(ticket, lane, end); };
   run.run = std::make_unique<PlanRun>(order_of(*run.collective), movement.bytes, std::move(events), clock_);
   return run;
 }
 
-Seconds MessageTransport::latency_of(const Run& run, PlanOrder::Turn turn, int repeat) const {
+Seconds MessageTransport::notice_of(const Run& run, PlanOrder::Turn turn, Seconds time) const {
+  const Message& message = run.collective->plan().stage(turn.stage).messages[at(turn.message)];
+  if (flows_ == nullptr || !options_.changes) return run.latency_factor * run.collective->way(turn.stage, turn.message).hop.latency;
+  return run.latency_factor * latency_.mean_at(communicator_.rank(message.from), communicator_.rank(message.to), time);
+}
+
+Seconds MessageTransport::latency_of(const Run& run, PlanOrder::Turn turn, int number) const {
   const Message& message = run.collective->plan().stage(turn.stage).messages[at(turn.message)];
   const int from = communicator_.rank(message.from);
   const int to = communicator_.rank(message.to);
   const MessageName name = {options_.stream, run.movement.ticket, static_cast<std::uint32_t>(turn.stage),
-                            static_cast<std::uint32_t>(repeat)};
+                            static_cast<std::uint32_t>(number)};
   if (flows_ != nullptr && options_.changes) return latency_.at(from, to, name, clock_.now(), run.latency_factor);
   return latency_(from, to, name, run.latency_factor * run.collective->way(turn.stage, turn.message).hop.latency);
 }

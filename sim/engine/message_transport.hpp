@@ -55,7 +55,8 @@ class MessageTransport : public Transport {
   Run& begin(const Movement& movement, Seconds now);
   void transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, Seconds ready, std::function<void(Seconds)> ended);
   void lane_ended(Ticket ticket, int lane, Seconds now);
-  Seconds latency_of(const Run& run, PlanOrder::Turn turn, int repeat) const;
+  Seconds latency_of(const Run& run, PlanOrder::Turn turn, int number) const;
+  Seconds notice_of(const Run& run, PlanOrder::Turn turn, Seconds time) const;
   const PlanOrder& order_of(const PlannedCollective& collective);
 
   int lanes_;

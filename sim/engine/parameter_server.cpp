@@ -7,7 +7,9 @@
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "engine/fifo_server_links.hpp"
 #include "engine/flow_server_links.hpp"
+#include "engine/queued_server_links.hpp"
 
 namespace syncopate {
 
@@ -17,8 +19,12 @@ ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equa
   const auto arrival = [this](ServerLinks::Way way, int client, Seconds now) { arrived(way, client, now); };
   if (flows != nullptr) {
     links_ = std::make_unique<FlowServerLinks>(network, *flows, latency, arrival, clock);
-  } else {
-    links_ = std::make_unique<StarServerLinks>(setup, clients, equals, arrival, clock);
+    return;
+  }
+  switch (setup.service) {
+    case Service::shared: links_ = std::make_unique<StarServerLinks>(setup, clients, equals, arrival, clock); break;
+    case Service::queued: links_ = std::make_unique<QueuedServerLinks>(setup, clients, equals, arrival, clock); break;
+    case Service::fifo: links_ = std::make_unique<FifoServerLinks>(setup, clients, arrival, clock); break;
   }
 }
 
@@ -88,15 +94,17 @@ void ParameterServer::serve_arrivals() {
 
 Seconds ParameterServer::work_on(const Request& pushed) {
   const auto share = [this](const SharedPayload& payload) { return payload->bytes / setup_.servers; };
-  const Seconds its = equals_ * (setup_.work * share(pushed.options.as_pushed) + setup_.decode * share(pushed.payload));
+  const Seconds its =
+      equals_ * (setup_.per_message + setup_.work * share(pushed.options.as_pushed) + setup_.decode * share(pushed.payload));
   switch (pushed.answer) {
     case Answer::none: return its;
-    case Answer::own: return its + equals_ * (setup_.encode * share(pushed.payload));
+    case Answer::own: return its + equals_ * (setup_.per_message + setup_.encode * share(pushed.payload));
     case Answer::all: break;
   }
   Aggregate& aggregate = aggregates_[pushed.aggregate - forgotten_aggregates_];
-  const bool is_last = ++aggregate.served == static_cast<int>(clients_.size());
-  return is_last ? its + setup_.encode * share(pushed.payload) : its;
+  const auto clients = static_cast<int>(clients_.size());
+  const bool is_last = ++aggregate.served == clients;
+  return is_last ? its + equals_ * clients * setup_.per_message + setup_.encode * share(pushed.payload) : its;
 }
 
 void ParameterServer::serve_push(int client, std::size_t index, Seconds arrival) {
@@ -113,7 +121,7 @@ void ParameterServer::serve_push(int client, std::size_t index, Seconds arrival)
 
 void ParameterServer::serve_pull(int client, std::size_t index, Seconds arrival) {
   const Seconds turn = std::max(arrival, server_free_);
-  const Seconds done = turn + setup_.encode * (request(client, index).payload->bytes / setup_.servers);
+  const Seconds done = turn + setup_.per_message + setup_.encode * (request(client, index).payload->bytes / setup_.servers);
   const auto take_turn = [this, client, index, turn, done] {
     Versions& versions = versions_[request(client, index).payload.get()];
     versions.seen.resize(clients_.size());
@@ -132,15 +140,24 @@ void ParameterServer::serve_pull(int client, std::size_t index, Seconds arrival)
   }
 }
 
+void ParameterServer::send_off(int client, Channel& channel, ServerLinks::Way way) {
+  for (; channel.left < channel.queue.size(); ++channel.left) {
+    const Request& next = request(client, channel.queue[channel.left]);
+    const SharedPayload& moved = way == ServerLinks::Way::push ? next.options.as_pushed : next.options.as_pulled;
+    transfer(way, client, moved->bytes, next.posted);
+  }
+}
+
 void ParameterServer::next_push(int client) {
   Channel& up = client_at(client).up;
+  if (setup_.overlaps) send_off(client, up, ServerLinks::Way::push);
   if (up.occupied || up.queue.empty()) return;
   const Request& next = request(client, up.queue.front());
   if (next.only_pull) return next_pull(client, up.free);
   up.occupied = true;
   const Seconds gather = setup_.pipelined ? Seconds(0) : gather_time(next.payload->bytes);
   begin_transfer(client, up, TransferSpan::Kind::push, std::max(next.posted, up.free), gather);
-  transfer(ServerLinks::Way::push, client, next.options.as_pushed->bytes, up.since + gather);
+  if (!setup_.overlaps) transfer(ServerLinks::Way::push, client, next.options.as_pushed->bytes, up.since + gather);
 }
 
 void ParameterServer::transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start) {
@@ -207,7 +224,9 @@ void ParameterServer::note_staleness(int client, const Request& pushed) {
 
 void ParameterServer::answer(int client, std::size_t index, Seconds now) {
   if (!setup_.duplex && !request(client, index).only_pull) return move_pull(client, now);  // its push still holds the channel
+  request(client, index).posted = now;
   down(client).queue.push_back(index);
+  if (setup_.overlaps) send_off(client, down(client), ServerLinks::Way::pull);
   next_pull(client, now);
 }
 
@@ -215,14 +234,14 @@ void ParameterServer::next_pull(int client, Seconds now) {
   Channel& channel = down(client);
   if (channel.occupied || channel.queue.empty()) return;
   channel.occupied = true;
-  move_pull(client, std::max(now, channel.free));
+  move_pull(client, std::max(setup_.overlaps ? request(client, channel.queue.front()).posted : now, channel.free));
 }
 
 void ParameterServer::move_pull(int client, Seconds now) {
   Channel& channel = down(client);
   const Request& pulled = request(client, channel.queue.front());
   begin_transfer(client, channel, TransferSpan::Kind::pull, now, setup_.pipelined ? Seconds(0) : spread_time(pulled));
-  transfer(ServerLinks::Way::pull, client, pulled.options.as_pulled->bytes, now);
+  if (!setup_.overlaps) transfer(ServerLinks::Way::pull, client, pulled.options.as_pulled->bytes, now);
 }
 
 void ParameterServer::pull_arrived(int client, Seconds now) {
@@ -249,8 +268,9 @@ void ParameterServer::spread_in_node(int client, std::size_t index, Seconds now)
   clock_.at(spread_by, [this, client, index, done = spread_by] { end(client, index, done); });
 }
 
-void ParameterServer::release(Channel& channel, Seconds now) {
+void ParameterServer::release(Channel& channel, Seconds now) const {
   channel.queue.pop_front();
+  if (setup_.overlaps) --channel.left;
   channel.occupied = false;
   channel.free = now;
 }

@@ -24,7 +24,8 @@ namespace syncopate {
 /// The way of a message: push -> next_push (its channel is free) -> push_arrived -> reach_server -> serve_push (its turn) ->
 /// handled -> answer (its pull is possible, where one follows) -> next_pull -> pull_arrived -> spread_in_node -> end. A channel is occupied
 /// from a transfer's start to its end, one without duplex also while the server works; it is moving only in the transfers. What a node of
-/// several GPUs does before a push and after a pull occupies the channel, too, unless it is pipelined.
+/// several GPUs does before a push and after a pull occupies the channel, too, unless it is pipelined. Where messages overlap, each leaves
+/// when it may, and the channel is that of the first of those under way.
 ///
 /// Data, as a Stream is: posts may carry times ahead of the clock, and its events do the rest.
 class ParameterServer {
@@ -62,7 +63,7 @@ class ParameterServer {
     Answer answer = Answer::none;
     bool only_pull = false;
     PushOptions options{};
-    Seconds posted{};           ///< and reduced within the node
+    Seconds posted{};           ///< and reduced within the node; of a pull that answers a push, when it became possible
     std::size_t aggregate = 0;  ///< Answer::all: its number among those of its client
     std::optional<Seconds> ended{};
     Completion* waiter = nullptr;
@@ -70,6 +71,7 @@ class ParameterServer {
   /// A transfer at a time, first come first served.
   struct Channel {
     Queue<std::size_t> queue;  ///< indices of requests
+    std::size_t left = 0;      ///< how many of these have left, where messages overlap
     bool occupied = false;
     Seconds free;                                        ///< when it became free
     Seconds since;                                       ///< start of the transfer under way
@@ -116,6 +118,8 @@ class ParameterServer {
   Seconds work_on(const Request& pushed);
   void serve_pull(int client, std::size_t index, Seconds arrival);
   void next_push(int client);
+  /// Where messages overlap, all that are in the channel's queue.
+  void send_off(int client, Channel& channel, ServerLinks::Way way);
   void push_arrived(int client, Seconds now);
   void handled(int client, std::size_t index, Seconds now);
   void note_staleness(int client, const Request& pushed);
@@ -126,7 +130,7 @@ class ParameterServer {
   void spread_in_node(int client, std::size_t index, Seconds now);
   Seconds gather_time(Bytes bytes) const { return setup_.gather_latency + setup_.gather * bytes; }
   Seconds spread_time(const Request& pulled) const;
-  static void release(Channel& channel, Seconds now);
+  void release(Channel& channel, Seconds now) const;
   void end(int client, std::size_t index, Seconds now);
   static void forget_ended(Client& client);
   void arrived(ServerLinks::Way way, int client, Seconds now);

@@ -1,6 +1,8 @@
 #include "engine/plan_run.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace syncopate {
 
@@ -28,7 +30,9 @@ PlanOrder::PlanOrder(Plan its_plan)
     if (const auto* its = std::get_if<NodeBarrier>(&plan.steps[s])) {
       Barrier barrier = {*its, static_cast<int>(s), std::vector<int>(at(plan.ranks / plan.node_size))};
       for (int cell = its->first_cell; cell < its->first_cell + its->cells; ++cell) {
-        for (int rank = 0; rank < plan.ranks; ++rank) barrier.receives[at(rank / plan.node_size)] += received(rank, cell);
+        for (int rank = 0; rank < plan.ranks; ++rank) {
+          barrier.receives[at(rank / plan.node_size)] += plan.protocol.segments * received(rank, cell);
+        }
         barriers_of_cell[at(cell)].push_back(static_cast<int>(barriers.size()));
       }
       barriers.push_back(std::move(barrier));
@@ -48,7 +52,7 @@ PlanOrder::PlanOrder(Plan its_plan)
     }
     for (const Message& message : stage.messages) {
       received(message.to, message.cell) += stage.repeats;
-      all_receives[at(message.to)] += stage.repeats;
+      all_receives[at(message.to)] += stage.repeats * plan.segments(stage);
     }
   }
 }
@@ -63,15 +67,24 @@ PlanRun::PlanRun(const PlanOrder& order, Bytes data, Events events, Clock& clock
       receiving_(order.receives.size()),
       started_(at(plan_.ranks)),
       ended_(at(plan_.ranks)),
-      arrivals_(at(plan_.ranks) * at(plan_.cells)),
+      segments_(at(plan_.protocol.segments)),
+      arrivals_(at(plan_.ranks) * at(plan_.cells) * segments_),
       to_come_(order.all_receives),
+      received_(plan_.protocol.rendezvous ? at(plan_.ranks) * segments_ : 0),
       to_start_(at(plan_.ranks / plan_.node_size), plan_.node_size),
       running_(plan_.ranks) {}
 
 const Message& PlanRun::message(PlanOrder::Turn turn) const { return plan_.stage(turn.stage).messages[at(turn.message)]; }
 
+std::size_t PlanRun::cell_of(int rank, int cell) const { return (at(rank) * at(plan_.cells) + at(cell)) * segments_; }
+
+Bytes PlanRun::size_of(PlanOrder::Turn turn) const {
+  return static_cast<double>(message(turn).parts) / plan_.segments(plan_.stage(turn.stage)) * part_;
+}
+
 void PlanRun::start(int rank, Seconds now) {
   started_[at(rank)] = 1;
+  if (!received_.empty()) std::fill_n(received_.begin() + static_cast<std::ptrdiff_t>(at(rank) * segments_), segments_, Received{0, now});
   const int node = rank / plan_.node_size;
   if (--to_start_[at(node)] == 0) {
     for (int other = node * plan_.node_size; other < (node + 1) * plan_.node_size; ++other) try_all_of(other, now);
@@ -96,9 +109,8 @@ bool PlanRun::is_passed(const PlanOrder::Barrier& barrier, int node) const {
   if (to_start_[at(node)] > 0) return false;
   int arrivals = 0;
   for (int rank = node * plan_.node_size; rank < (node + 1) * plan_.node_size; ++rank) {
-    for (int cell = barrier.first_cell; cell < barrier.first_cell + barrier.cells; ++cell) {
-      arrivals += arrivals_[at(rank) * at(plan_.cells) + at(cell)];
-    }
+    const auto first = arrivals_.begin() + static_cast<std::ptrdiff_t>(cell_of(rank, barrier.first_cell));
+    arrivals = std::accumulate(first, first + static_cast<std::ptrdiff_t>(at(barrier.cells) * segments_), arrivals);
   }
   return arrivals >= barrier.receives[at(node)];
 }
@@ -106,7 +118,12 @@ bool PlanRun::is_passed(const PlanOrder::Barrier& barrier, int node) const {
 bool PlanRun::may_send(const Position& position, PlanOrder::Turn turn, const Message& message) const {
   const auto stage = at(turn.stage);
   const int needed = order_.waits_for[stage][at(turn.message)] + position.repeat * order_.receives_too[stage][at(turn.message)];
-  if (arrivals_[at(message.from) * at(plan_.cells) + at(message.cell)] < needed) return false;
+  const std::size_t carried = cell_of(message.from, message.cell);
+  const bool is_inside = plan_.stage(turn.stage).inside;
+  for (std::size_t segment = is_inside ? 0 : at(position.segment); segment < (is_inside ? segments_ : at(position.segment) + 1);
+       ++segment) {
+    if (arrivals_[carried + segment] < needed) return false;
+  }
   const std::vector<int>& barriers = order_.barriers_of_cell[at(message.cell)];
   for (std::size_t i = barriers.size(); i-- > 0;) {
     const PlanOrder::Barrier& barrier = order_.barriers[at(barriers[i])];
@@ -128,13 +145,32 @@ void PlanRun::try_to_send(std::size_t port, Seconds now) {
   const PlanOrder::Turn awaited = order_.receives[receiver][receiving.turn];
   const bool is_awaited = awaited.stage == turn.stage && awaited.message == turn.message && receiving.repeat == sending.repeat;
   if (!is_awaited || !may_send(sending, turn, next)) return;
+  if (!received_.empty() && !plan_.stage(turn.stage).inside) {
+    const std::optional<Seconds> noticed = notice(receiving, turn);
+    if (!noticed) return;
+    if (*noticed > now) {
+      if (std::exchange(sending.noticed, *noticed) != *noticed)
+        clock_.at(*noticed, [this, port, time = *noticed] { try_to_send(port, time); });
+      return;
+    }
+  }
   sending.busy = receiving.busy = true;
-  events_.transfer(turn, static_cast<double>(next.parts) * part_, now, [this, turn](Seconds end) { transferred(turn, end); });
+  events_.transfer(turn, size_of(turn), now, [this, turn](Seconds end) { transferred(turn, end); });
+}
+
+std::optional<Seconds> PlanRun::notice(const Position& receiving, PlanOrder::Turn turn) const {
+  const Received& before = received_[at(message(turn).to) * segments_ + at(receiving.segment)];
+  if (before.messages < receiving.done) return std::nullopt;
+  return before.last + events_.notice(turn, before.last);
 }
 
 void PlanRun::advance(Position& position, const std::vector<PlanOrder::Turn>& turns) const {
+  const Stage& stage = plan_.stage(turns[position.turn].stage);
   position.busy = false;
-  if (++position.repeat < plan_.stage(turns[position.turn].stage).repeats) return;
+  if (++position.segment < plan_.segments(stage)) return;
+  position.segment = 0;
+  ++position.done;
+  if (++position.repeat < stage.repeats) return;
   position.repeat = 0;
   ++position.turn;
 }
@@ -144,13 +180,15 @@ void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
   const std::size_t sender = order_.port(turn, moved.from);
   const std::size_t receiver = order_.port(turn, moved.to);
   const int repeat = sending_[sender].repeat;
+  const int segment = sending_[sender].segment;
+  const int number = repeat * plan_.segments(plan_.stage(turn.stage)) + segment;
   advance(sending_[sender], order_.sends[sender]);
   advance(receiving_[receiver], order_.receives[receiver]);
-  const Seconds latency = events_.latency(turn, repeat, static_cast<double>(moved.parts) * part_);
+  const Seconds latency = events_.latency(turn, number, size_of(turn));
   if (latency > Seconds(0)) {
-    clock_.at(now + latency, [this, turn, repeat, time = now + latency] { arrived(turn, repeat, time); });
+    clock_.at(now + latency, [this, turn, repeat, segment, time = now + latency] { arrived(turn, repeat, segment, time); });
   } else {
-    arrived(turn, repeat, now);
+    arrived(turn, repeat, segment, now);
   }
   try_to_send(sender, now);
   if (receiving_[receiver].turn < order_.receives[receiver].size()) {
@@ -160,18 +198,30 @@ void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
   check_end(moved.from, now);
 }
 
-void PlanRun::arrived(PlanOrder::Turn turn, int repeat, Seconds now) {
-  const Message& message = this->message(turn);
-  const std::size_t cell = at(message.to) * at(plan_.cells) + at(message.cell);
-  const int number = order_.number[at(turn.stage)][at(turn.message)] + repeat;
-  if (number == arrivals_[cell]) {
-    ++arrivals_[cell];
-    const auto early = early_.find(cell);
-    while (early != early_.end() && early->second.erase(arrivals_[cell]) > 0) ++arrivals_[cell];
+void PlanRun::count_arrival(std::size_t cell_segment, int number) {
+  int& arrivals = arrivals_[cell_segment];
+  if (number == arrivals) {
+    ++arrivals;
+    const auto early = early_.find(cell_segment);
+    while (early != early_.end() && early->second.erase(arrivals) > 0) ++arrivals;
   } else {
-    early_[cell].insert(number);
+    early_[cell_segment].insert(number);
   }
+}
+
+void PlanRun::arrived(PlanOrder::Turn turn, int repeat, int segment, Seconds now) {
+  const Message& message = this->message(turn);
+  const std::size_t cell = cell_of(message.to, message.cell);
+  const int number = order_.number[at(turn.stage)][at(turn.message)] + repeat;
+  const bool is_inside = plan_.stage(turn.stage).inside;
+  for (std::size_t s = is_inside ? 0 : at(segment); s < (is_inside ? segments_ : at(segment) + 1); ++s) count_arrival(cell + s, number);
   --to_come_[at(message.to)];
+  if (!received_.empty() && !is_inside) {
+    Received& received = received_[at(message.to) * segments_ + at(segment)];
+    ++received.messages;
+    received.last = now;
+    if (order_.barriers.empty()) return try_all_of(message.to, now);
+  }
   if (order_.barriers.empty()) {
     for (const std::size_t port : {at(message.to), at(message.to) + at(plan_.ranks)}) try_to_send(port, now);
     check_end(message.to, now);

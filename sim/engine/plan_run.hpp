@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -31,7 +32,7 @@ class PlanOrder {
   std::vector<std::vector<int>> waits_for;      ///< by stage and message: earlier receives of its sender, of its cell, in other stages
   std::vector<std::vector<char>> receives_too;  ///< its sender also receives in the stage, in that cell
   std::vector<std::vector<int>> number;         ///< by stage and message: of its receiver's receives of its cell, its first repeat's
-  std::vector<int> all_receives;                ///< by rank
+  std::vector<int> all_receives;                ///< by rank; each segment of a message counts
 
   /// A NodeBarrier of the plan.
   struct Barrier : NodeBarrier {
@@ -50,10 +51,12 @@ class PlanOrder {
 class PlanRun {
  public:
   struct Events {
-    /// A message's bytes may be transferred from `now` on.
+    /// The bytes of a message, or of a segment of it, may be transferred from `now` on.
     std::function<void(PlanOrder::Turn turn, Bytes bytes, Seconds now, std::function<void(Seconds)> ended)> transfer;
-    /// From the end of a message's transfer to its arrival.
-    std::function<Seconds(PlanOrder::Turn turn, int repeat, Bytes bytes)> latency;
+    /// From the end of a transfer to its arrival; `number`: of the segment among those of all repeats.
+    std::function<Seconds(PlanOrder::Turn turn, int number, Bytes bytes)> latency;
+    /// What a message's receiver needs to tell its sender something at a time; of a rendezvous.
+    std::function<Seconds(PlanOrder::Turn turn, Seconds at)> notice;
     /// A rank has ended.
     std::function<void(int rank, Seconds now)> ended;
   };
@@ -71,16 +74,24 @@ class PlanRun {
   struct Position {
     std::size_t turn = 0;
     int repeat = 0;
+    int segment = 0;
+    int done = 0;  ///< messages
     bool busy = false;
+    Seconds noticed{};  ///< when it is going to be tried again
   };
 
   const Message& message(PlanOrder::Turn turn) const;
   void try_to_send(std::size_t port, Seconds now);
   void try_all_of(int rank, Seconds now);
   bool may_send(const Position& position, PlanOrder::Turn turn, const Message& message) const;
+  /// When the receiver's notice comes; none if that is not known yet.
+  std::optional<Seconds> notice(const Position& receiving, PlanOrder::Turn turn) const;
   bool is_passed(const PlanOrder::Barrier& barrier, int node) const;
+  Bytes size_of(PlanOrder::Turn turn) const;
   void transferred(PlanOrder::Turn turn, Seconds now);
-  void arrived(PlanOrder::Turn turn, int repeat, Seconds now);
+  void arrived(PlanOrder::Turn turn, int repeat, int segment, Seconds now);
+  void count_arrival(std::size_t cell_segment, int number);
+  std::size_t cell_of(int rank, int cell) const;
   void check_end(int rank, Seconds now);
   void advance(Position& position, const std::vector<PlanOrder::Turn>& turns) const;
 
@@ -89,14 +100,21 @@ class PlanRun {
   Bytes part_;
   Events events_;
   Clock& clock_;
-  std::vector<Position> sending_;               ///< by port
-  std::vector<Position> receiving_;             ///< by port
-  std::vector<char> started_;                   ///< by rank
-  std::vector<char> ended_;                     ///< by rank
-  std::vector<int> arrivals_;                   ///< by rank and cell: so many receives have arrived that no earlier one is still to come
-  std::map<std::size_t, std::set<int>> early_;  ///< by rank and cell: numbers of those that have overtaken another one
+  std::vector<Position> sending_;    ///< by port
+  std::vector<Position> receiving_;  ///< by port
+  std::vector<char> started_;        ///< by rank
+  std::vector<char> ended_;          ///< by rank
+  std::size_t segments_;
+  std::vector<int> arrivals_;                   ///< by rank, cell and segment: so many that no earlier one is still to come
+  std::map<std::size_t, std::set<int>> early_;  ///< by rank, cell and segment: numbers of those that have overtaken another one
   std::vector<int> to_come_;                    ///< by rank: receives that have not arrived
-  std::vector<int> to_start_;                   ///< by node: ranks
+  /// By rank and segment: what has come from other nodes.
+  struct Received {
+    int messages = 0;
+    Seconds last;
+  };
+  std::vector<Received> received_;
+  std::vector<int> to_start_;  ///< by node: ranks
   int running_;
 };
 

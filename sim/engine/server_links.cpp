@@ -9,7 +9,8 @@ StarServerLinks::StarServerLinks(const ServerSetup& setup, int clients, int equa
       equals_(equals),
       arrival_(std::move(arrival)),
       clock_(clock),
-      classes_({{{Way::push, false, {}}, {Way::push, true, {}}, {Way::pull, false, {}}, {Way::pull, true, {}}}}) {
+      classes_({{{Way::push, false, {}}, {Way::push, true, {}}, {Way::pull, false, {}}, {Way::pull, true, {}}}}),
+      messages_(static_cast<std::size_t>(clients)) {
   if (!setup_.colocated) return;
   moving_.resize(static_cast<std::size_t>(std::min(clients, setup_.servers)));
   server_states_[0][0] = setup_.servers;
@@ -23,10 +24,17 @@ void StarServerLinks::start(Way way, int client, Bytes bytes, Seconds at) {
 }
 
 void StarServerLinks::add(Way way, int client, Bytes bytes, Seconds now) {
+  Queue<Bytes>& messages = messages_[static_cast<std::size_t>(client)][way == Way::push ? 0 : 1];
+  messages.push_back(bytes);
+  if (messages.size() > 1) return;
   for (Class& other : classes_) other.flows.advance_to(now);
+  begin(way, client, bytes);
+  share_out(now);
+}
+
+void StarServerLinks::begin(Way way, int client, Bytes bytes) {
   flow_class(way, client).flows.add(bytes, client);
   set_moving(way, client, true);
-  share_out(now);
 }
 
 void StarServerLinks::set_moving(Way way, int client, bool moving) {
@@ -82,7 +90,12 @@ void StarServerLinks::end_flows(Seconds now) {
     std::vector<int>& clients = ended[flows.way == Way::push ? 0 : 1];
     const std::size_t before = clients.size();
     if (!flows.flows.empty()) flows.flows.pop_ended(now, clients);
-    for (std::size_t i = before; i < clients.size(); ++i) set_moving(flows.way, clients[i], false);
+    for (std::size_t i = before; i < clients.size(); ++i) {
+      set_moving(flows.way, clients[i], false);
+      Queue<Bytes>& messages = messages_[static_cast<std::size_t>(clients[i])][flows.way == Way::push ? 0 : 1];
+      messages.pop_front();
+      if (!messages.empty()) begin(flows.way, clients[i], messages.front());
+    }
   }
   share_out(now);
   for (const Way way : {Way::push, Way::pull}) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/queue.hpp"
 #include "base/units.hpp"
 #include "engine/clock.hpp"
 #include "engine/exchange.hpp"
@@ -26,7 +27,8 @@ class ServerLinks {
   /// The share of a message that a client moves over its link: less than 1 on a server's node.
   virtual double moved_share(int client) const = 0;
 
-  /// A client's message, of which so many bytes > 0 move, leaves at `at` >= the clock. At most one push and one pull of a client at a time.
+  /// A client's message, of which so many bytes > 0 move, leaves at `at` >= the clock. The bytes of what leaves later in the same direction
+  /// move after it.
   virtual void start(Way way, int client, Bytes bytes, Seconds at) = 0;
 };
 
@@ -51,6 +53,7 @@ class StarServerLinks : public ServerLinks {
   bool on_server(int client) const { return setup_.colocated && client < setup_.servers; }
   Class& flow_class(Way way, int client) { return classes_[(way == Way::pull ? 2U : 0U) + (on_server(client) ? 1U : 0U)]; }
   void add(Way way, int client, Bytes bytes, Seconds now);
+  void begin(Way way, int client, Bytes bytes);
   void set_moving(Way way, int client, bool moving);
   /// Parts that cross the busiest server's link: down to it (pushes of others, its own client's pulls) or up from it.
   double busiest(Way way) const;
@@ -62,6 +65,8 @@ class StarServerLinks : public ServerLinks {
   Arrival arrival_;
   Clock& clock_;
   std::array<Class, 4> classes_;
+  /// By client and way: what moves, and what its latency no longer keeps from that.
+  std::vector<std::array<Queue<Bytes>, 2>> messages_;
   std::vector<std::array<bool, 2>> moving_;               ///< per client on a server's node: pushing, pulling
   std::array<std::array<int, 2>, 2> server_states_ = {};  ///< how many of these push and pull
   std::uint64_t awaited_ = 0;                             ///< number of the event at the next end of a flow; older ones are void

@@ -65,7 +65,6 @@ class SimGridActors : public Actors {
   bool can_run() const override { return can_run_; }
   void* self() override { return s4u::Actor::self(); }
   void suspend() override { s4u::this_actor::suspend(); }
-  void yield() override { s4u::this_actor::yield(); }
   void resume(void* actor) override { static_cast<s4u::Actor*>(actor)->resume(); }
 
   void end_others() override {

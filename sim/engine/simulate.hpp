@@ -45,6 +45,7 @@ struct Job {
   NetworkModel model;
   std::vector<StreamSetup> streams;                                ///< the first is the one that programs use unless they say otherwise
   bool draws_latencies = true;                                     ///< for each message, where the network's vary; else their mean
+  Seconds per_collective;                                          ///< of a rank's host, for each that it posts
   double latency_cv = 0.0;                                         ///< of the factor on each collective's latency
   CostLine within_node;                                            ///< an all-reduce among the GPUs of a rank
   std::function<CollectiveTime(int from, int to, Bytes)> message;  ///< from rank to rank, over the sender's own link

@@ -17,10 +17,11 @@ struct Pause {
 
 /// How fast the workers of a job are.
 struct Speed {
-  Jitter jitter;                  ///< of a worker's compute, from step to step
-  std::vector<double> slow;       ///< per worker, a factor on its compute and update; empty: all 1
-  std::vector<Pause> pauses;      ///< in any order
-  double overlap_slowdown = 0.0;  ///< x: a layer that starts while the worker's channel is busy takes 1 + x times as long
+  Jitter jitter;                   ///< of a worker's compute, from step to step
+  std::vector<double> slow;        ///< per worker, a factor on its compute and update; empty: all 1
+  std::vector<Pause> pauses;       ///< in any order
+  double overlap_slowdown = 0.0;   ///< x: a layer that starts while the worker's channel is busy takes 1 + x times as long ...
+  bool slowed_by_traffic = false;  ///< ... or 1 + u x times as long, u being the share of its collectives' time in which bytes move
   std::uint64_t seed = 1;
 
   /// All workers do every step in the same time.

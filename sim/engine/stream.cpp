@@ -19,12 +19,14 @@ constexpr Seconds never(std::numeric_limits<double>::infinity());
 }  // namespace
 
 Stream::Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
-               std::unique_ptr<Transport> transport, Clock& clock)
+               Seconds host_time, std::unique_ptr<Transport> transport, Clock& clock)
     : index_(index),
       communicator_(std::move(communicator)),
       one_for_all_(one_for_all),
       rules_(rules),
       operations_(std::move(operations)),
+      host_time_(host_time),
+      hosts_(one_for_all ? 1 : static_cast<std::size_t>(communicator_.size())),
       transport_(std::move(transport)),
       clock_(clock),
       lanes_(static_cast<std::size_t>(transport_->lanes())),
@@ -60,6 +62,7 @@ Ticket Stream::post(int rank, const Post& post, Seconds at) {
                     rank, post.payload->label, index_));
   }
   next_[poster] = ticket + 1;
+  if (host_time_ > Seconds(0)) at = hosts_[poster] = std::max(at, hosts_[poster]) + host_time_;
   if (ticket == end_of_entries()) {
     check_operation(rank, post);
     entries_.push_back({post, rank});
@@ -245,15 +248,39 @@ bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
   return !has_entry(ticket) || entry(ticket).ends[lane(poster)] <= time * (1.0 + rounding);
 }
 
+bool Stream::moves(const Entry& entry, std::size_t lane, Seconds time) const {
+  return entry.posts >= needed_ && entry.ready <= time && entry.ends[lane] > time;
+}
+
 bool Stream::is_busy(int rank, Seconds time) const {
   const std::size_t lane = this->lane(poster(rank));
-  if (foresees_) return last_ends_[lane] > time;
-  for (Ticket ticket = forgotten_; ticket < end_of_entries(); ++ticket) {
+  for (Ticket ticket = forgotten_; ticket < end_of_entries() && entry(ticket).posts >= needed_; ++ticket) {
     const Entry& its = entry(ticket);
-    if (its.posts < needed_ || its.ready > time) return false;
-    if (its.ends[lane] > time && (its.ends[lane] < never || transport_->takes_time(movement(ticket)))) return true;
+    if (moves(its, lane, time) && (its.ends[lane] < never || transport_->takes_time(movement(ticket)))) return true;
   }
   return false;
+}
+
+double Stream::use(int rank, Seconds time, const std::function<double(const Post&)>& share) const {
+  const std::size_t lane = this->lane(poster(rank));
+  double all = 0.0;
+  if (!rules_.by_priority) {
+    int in_flight = 0;
+    for (Ticket ticket = forgotten_; ticket < end_of_entries() && in_flight < rules_.channels && entry(ticket).posts >= needed_; ++ticket) {
+      if (!moves(entry(ticket), lane, time)) continue;
+      ++in_flight;
+      all += share(entry(ticket).post);
+    }
+    return all;
+  }
+  int in_flight = admission_.in_flight(static_cast<int>(lane));
+  const std::span<const Ticket> started = admission_.started(static_cast<int>(lane));
+  for (std::size_t i = started.size(); i-- > 0 && in_flight > 0;) {
+    if (!has_entry(started[i]) || entry(started[i]).ends[lane] <= time) continue;
+    --in_flight;
+    if (moves(entry(started[i]), lane, time)) all += share(entry(started[i]).post);
+  }
+  return all;
 }
 
 CollectiveSpan Stream::span_of(const Entry& entry, Seconds end) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,9 +32,10 @@ struct Post {
 class Stream {
  public:
   /// `one_for_all`: one simulated rank stands for all of the communicator. A transport that foresees needs the rules' defaults.
-  /// `operations`: all that may be posted; if empty, anything.
+  /// `operations`: all that may be posted; if empty, anything. `host_time`: what a rank's host does for each of its posts, one after the
+  /// other, until which it counts as not posted; none where not all ranks take part.
   Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
-         std::unique_ptr<Transport> transport, Clock& clock);
+         Seconds host_time, std::unique_ptr<Transport> transport, Clock& clock);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -53,6 +55,9 @@ class Stream {
 
   /// Whether a collective that the rank takes part in moves at `time`, the clock's, everything that has been posted by then considered.
   bool is_busy(int rank, Seconds time) const;
+
+  /// The sum of what `share` says of those that do.
+  double use(int rank, Seconds time, const std::function<double(const Post&)>& share) const;
 
   /// Somebody is blocked on a collective that the rank has not posted.
   bool is_awaited_from(int rank) const;
@@ -104,6 +109,9 @@ class Stream {
   void check_operation(int rank, const Post& post) const;
   [[noreturn]] void fail_for_disagreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const;
 
+  /// All have posted it, and it has not ended.
+  bool moves(const Entry& entry, std::size_t lane, Seconds time) const;
+
   /// All ends of a collective that all ranks have posted.
   void foresee(Ticket ticket);
   /// A lane may start its next collective at `now` or later.
@@ -126,6 +134,8 @@ class Stream {
   bool one_for_all_;
   StreamRules rules_;
   std::vector<Operation> operations_;
+  Seconds host_time_;
+  std::vector<Seconds> hosts_;  ///< per poster: until when its host is at work
   std::unique_ptr<Transport> transport_;
   Clock& clock_;
   std::size_t lanes_;

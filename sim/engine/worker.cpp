@@ -54,7 +54,8 @@ void Worker::run_until(Pass& pass, Seconds done) {
   pass.resume(now_);
   if (job_.layer_by_layer()) begin_layers_until(pass, done);
   if (done <= pass.done()) return;
-  const Seconds end = std::max(now_, pass.time_of(done, pauses_));
+  const bool has_work = done - pass.done() > rounding * pass.total();  // of which a pause can hold up the rest
+  const Seconds end = has_work ? std::max(now_, pass.time_of(done, pauses_)) : now_;
   pass.reach(done, end);
   record_layers(pass);
   advance_to(end);
@@ -79,8 +80,8 @@ void Worker::begin_layers_until(Pass& pass, Seconds done) {
 double Worker::layer_factor() {
   advance_to(end_of_pause(now_, pauses_));
   meet_clock();
-  job_.clock().let_others_run();  // so that whatever others post at this instant counts
-  return job_.is_channel_busy(rank_, now_) ? factor_ * (1.0 + job_.job().speed.overlap_slowdown) : factor_;
+  let_others_post();
+  return factor_ * (1.0 + job_.channel_use(rank_, now_) * job_.job().speed.overlap_slowdown);
 }
 
 void Worker::run_layer(Pass& pass, std::size_t layer) {
@@ -288,6 +289,12 @@ void Worker::record_layers(Pass& pass) {
 void Worker::advance_to(Seconds time) {
   now_ = time;
   if (!job_.runs_ahead()) meet_clock();
+}
+
+void Worker::let_others_post() const {
+  Completion completion(job_.clock());
+  job_.clock().after(now_ * (1.0 + rounding), [&] { completion.complete(now_); });
+  completion.wait();
 }
 
 void Worker::meet_clock() const {

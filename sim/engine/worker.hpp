@@ -147,6 +147,8 @@ class Worker {
   void unblock(Seconds end);
   void advance_to(Seconds time);
   void meet_clock() const;
+  /// Whatever others post at this instant, but for rounding errors, has been posted then, and what may start has started.
+  void let_others_post() const;
 
   JobRun& job_;
   int rank_;

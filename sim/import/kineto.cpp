@@ -33,6 +33,8 @@ struct Event {
   std::int64_t device = 0;
   std::string shapes;
   std::string type;
+  std::string collective;
+  KinetoTrace::AllReduce all_reduce;
 };
 
 /// Follows the parser through the file and keeps what matters of each event.
@@ -67,6 +69,10 @@ class EventHandler : public nlohmann::json_sax<Parser> {
         if (event_.type.empty()) event_.type.swap(value);
         break;
       case Place::shape: add_extent(-1); break;
+      case Place::arguments:
+        if (key_ == "Collective name") event_.collective.swap(value);
+        if (key_ == "dtype") event_.all_reduce.type.swap(value);
+        break;
       case Place::device:
         if (key_ == "name") trace_.devices.push_back(value);
         break;
@@ -172,6 +178,8 @@ class EventHandler : public nlohmann::json_sax<Parser> {
     if (key_ == "Sequence number") event_.sequence = integer(value);
     if (key_ == "Fwd thread id") event_.forward_thread = integer(value);
     if (key_ == "device") event_.device = integer(value);
+    if (key_ == "In msg nelems") event_.all_reduce.elements = integer(value);
+    if (key_ == "Group size") event_.all_reduce.ranks = integer(value);
   }
 
   static std::int64_t integer(double value) {
@@ -205,6 +213,10 @@ class EventHandler : public nlohmann::json_sax<Parser> {
     } else if (category == "kernel" || category == "gpu_memset" || category == "memset" || is_device_copy(category)) {
       trace_.kernels.push_back(
           {start, end, event_.correlation, event_.device, trace_.strings.number_of(event_.name), is_communication(event_.name)});
+      if (event_.collective == "allreduce" && is_communication(event_.name)) {
+        event_.all_reduce.duration = end - start;
+        trace_.all_reduces.push_back(event_.all_reduce);
+      }
     }
   }
 

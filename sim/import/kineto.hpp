@@ -55,11 +55,20 @@ struct KinetoTrace {
     bool communication = false;
   };
 
+  /// An NCCL all-reduce, as PyTorch 2.2 and later describe it with its kernel.
+  struct AllReduce {
+    std::int64_t elements = 0;
+    std::int64_t ranks = 0;
+    std::string type;  ///< of the elements: "Float", "BFloat16", ...
+    double duration = 0;
+  };
+
   std::string file;
   StringPool strings;
   std::vector<Operator> operators;
   std::vector<Launch> launches;
   std::vector<Kernel> kernels;
+  std::vector<AllReduce> all_reduces;
   std::vector<std::string> devices;  ///< names, by number
   double origin = 0;                 ///< microseconds that were taken off every time
   double base_time_s = 0;            ///< seconds since 1970 of the file's clock's 0, 0 when the clock itself counts from there

@@ -34,6 +34,20 @@ Json trace_summary(const Trace& trace) {
           {"provenance", provenance_json(trace.provenance)}};
 }
 
+/// Of asynchronous clients that nothing lets get ahead of the others; empty where something does.
+std::string note_equal_clients(const Scenario& scenario) {
+  const auto& servers = scenario.schedule.traffic.servers;
+  const Cluster& cluster = scenario.cluster;
+  if (!servers || !servers->asynchronous || servers->service == Service::fifo || !scenario.speed.uniform()) return "";
+  const bool equal_links = cluster.is_star() && !cluster.link.jitter.varies() && (!servers->colocated || servers->servers == cluster.nodes);
+  if (!equal_links || cluster.nodes == 1) return "";
+  const bool may_be_fifo = !servers->colocated && cluster.link.window == Bytes(0);
+  return fmt::format(
+      "equal clients of {} push in lock-step and queue at the servers as synchronous ones do; /workers/jitter{} shows what asynchrony "
+      "gains",
+      scenario.schedule.name, may_be_fifo ? R"( or "service": "fifo")" : "");
+}
+
 void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   found.insert(scenario.schedule.note);
   constexpr Rate slowest_plausible(1e5);
@@ -44,6 +58,7 @@ void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   } else if (cluster.latency_cv > 0.0) {
     found.insert(fmt::format("latency_cv of {} does not matter to {}, which has no all-reduces", cluster.name, scenario.schedule.name));
   }
+  found.insert(note_equal_clients(scenario));
   if (cluster.link.bandwidth < slowest_plausible) {
     found.insert(
         fmt::format("the link of {} carries only {} bytes/s; for 10 Gb/s write \"10Gbps\"", cluster.name, cluster.link.bandwidth.value));

@@ -41,6 +41,12 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
         .fail_because(
             "an all-reduce in which not all ranks take part does not know links that change with time; leave \"participants\" out");
   }
+  if (cluster.host.per_collective > Seconds(0) && scenario.schedule.traffic.has_partial_collectives()) {
+    Field(schedule.document(), "/schedule/participants", schedule.json()["participants"])
+        .fail_because(
+            "an all-reduce in which not all ranks take part knows no time of the host's; leave it or \"per_collective_s\" of the cluster's "
+            "\"host\" out");
+  }
   if (fitted && scenario.all_reduce.chunk > Bytes(0)) {
     all_reduce->fail_because("chunks are messages, of which the cluster's fit knows nothing; leave \"chunk\" or \"fit\" out");
   }
@@ -50,11 +56,27 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   if (scenario.all_reduce.by_region && cluster.fit) {
     all_reduce->fail_because("the cluster's fit is of an all-reduce over all nodes; leave out \"fit\", or use \"ring\"");
   }
+  const bool has_protocol = cluster.protocol != Protocol() && scenario.schedule.traffic.has_collectives() && cluster.nodes > 1;
+  const bool goes_inside = scenario.all_reduce.across_gpus && cluster.gpus_per_node > 1 && scenario.schedule.traffic.ranks == RankKind::gpu;
+  if (has_protocol && goes_inside) {
+    all_reduce->fail_because(
+        "a ring across GPUs has messages inside nodes, too, of which the cluster's \"protocol\" says nothing; leave one of them out");
+  }
+  constexpr int most_ranks_in_ring = 4096;
+  if (scenario.all_reduce.across_gpus && cluster.regions && !cluster.fit && cluster.workers() > most_ranks_in_ring) {
+    all_reduce->fail_because(fmt::format("a ring through {} GPUs of regions takes too long to compute; use at most {}, or two levels",
+                                         cluster.workers(), most_ranks_in_ring));
+  }
   if (!scenario.fidelity) return;
   if (*scenario.fidelity == Fidelity::alpha_beta) {
     if (scenario.all_reduce.chunk > Bytes(0)) {
       all_reduce->fail_because(
           "chunks are messages, which alpha-beta fidelity does not have; leave \"chunk\" out or use \"per-message\" or \"flow\"");
+    }
+    if (has_protocol) {
+      field->fail_because(
+          "the cluster's \"protocol\" is one of messages, which alpha-beta fidelity does not have; use \"per-message\", \"flow\" or "
+          "\"auto\"");
     }
     if (cluster.regions && !cluster.fit && scenario.schedule.traffic.has_collectives() &&
         (scenario.all_reduce.by_region || scenario.all_reduce.algorithm != default_all_reduce().algorithm)) {
@@ -73,6 +95,11 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
       cluster.topology->name() != default_topology()->name()) {
     field->fail_because("messages to parameter servers share links, which per-message knows on a star only; use \"flow\" or \"auto\"");
   }
+  if (*scenario.fidelity == Fidelity::flow && scenario.schedule.traffic.servers &&
+      scenario.schedule.traffic.servers->service != Service::shared) {
+    field->fail_because(
+        "flows share links, and servers whose \"service\" is \"fifo\" or \"queued\" do not; use \"per-message\" or \"auto\"");
+  }
   if (*scenario.fidelity == Fidelity::flow && scenario.schedule.traffic.has_partial_collectives()) {
     field->fail_because("an all-reduce in which not all ranks take part has no messages; use \"per-message\"");
   }
@@ -84,7 +111,7 @@ int read_channels(const Field& field, const Schedule& schedule) {
   if (channels > 1 && schedule.traffic.has_partial_collectives()) {
     field.fail_because("an all-reduce in which not all ranks take part has one channel; leave \"participants\" or \"channels\" out");
   }
-  if (field.document().root()["schedule"].contains("in_flight")) {
+  if (schedule.traffic.has_collectives() && field.document().root()["schedule"].contains("in_flight")) {
     field.fail_because("\"in_flight\" says how many collectives there are in flight, too; leave one of them out");
   }
   return channels;
@@ -144,6 +171,24 @@ std::vector<Pause> read_events(const Field& field, int ranks) {
   return pauses;
 }
 
+struct SlowdownRow {
+  std::string_view name;
+  bool by_traffic;
+};
+constexpr std::array slowdowns = {SlowdownRow{"channel", false}, SlowdownRow{"traffic", true}};
+
+void read_slowdown(const Field& field, Speed& speed) {
+  constexpr double slowest = 1e3;
+  if (!field.is_object()) {
+    speed.overlap_slowdown = field.number(0.0, slowest);
+    return;
+  }
+  Object fields(field);
+  speed.overlap_slowdown = fields.at("factor").number(0.0, slowest);
+  speed.slowed_by_traffic = choose<SlowdownRow>(fields.at("by"), slowdowns).by_traffic;
+  fields.finish();
+}
+
 Speed read_workers(const Field& field, int ranks) {
   Object fields(field);
   Speed speed;
@@ -152,8 +197,7 @@ Speed read_workers(const Field& field, int ranks) {
   if (slow && slow->json() != Json::array()) speed.slow = read_slow(*slow, ranks);
   const auto event_list = fields.find("events");
   if (event_list && event_list->json() != Json::array()) speed.pauses = read_events(*event_list, ranks);
-  constexpr double slowest = 1e3;
-  if (const auto slowdown = fields.find("overlap_slowdown")) speed.overlap_slowdown = slowdown->number(0.0, slowest);
+  if (const auto slowdown = fields.find("overlap_slowdown")) read_slowdown(*slowdown, speed);
   fields.finish();
   return speed;
 }

@@ -57,7 +57,7 @@ struct Dts {
   Operation operation() const { return sending().operation; }
 
   void check(Object& fields, const Cluster& cluster) const {
-    if (operation() != Operation::all_gather || implies_link(cluster)) return;
+    if (operation() != Operation::all_gather || knows_cost(cluster, Operation::all_gather)) return;
     fields.at("compression")
         .fail_because(
             "the cluster's fit is faster than reduce_s_per_B allows, so that no time is left for an all-gather; lower reduce_s_per_B or "

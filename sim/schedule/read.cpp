@@ -33,8 +33,8 @@ void check_servers(Object& fields, const Traffic& traffic, const Cluster& cluste
 /// Throws InputError for what cannot be simulated on the cluster, whichever schedule it is.
 void check_traffic(Object& fields, const Traffic& traffic, const Cluster& cluster) {
   for (const StreamTraffic& stream : traffic.streams) {
-    const auto other = [](Operation operation) { return operation != Operation::all_reduce; };
-    if (implies_link(cluster) || std::none_of(stream.operations.begin(), stream.operations.end(), other)) continue;
+    const auto unknown = [&](Operation operation) { return operation != Operation::all_reduce && !knows_cost(cluster, operation); };
+    if (std::none_of(stream.operations.begin(), stream.operations.end(), unknown)) continue;
     fields.field().fail_because(fmt::format(
         "{} does more than all-reduces, and the cluster's fit is faster than reduce_s_per_B allows, so that no time is left for the "
         "rest; lower reduce_s_per_B",

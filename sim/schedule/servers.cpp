@@ -1,5 +1,7 @@
 #include "schedule/servers.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -29,9 +31,30 @@ void ServerParameters::declare(Parameters& parameters) {
   parameters.optional("colocated", colocated, "server s is on node s and shares its link; else servers have nodes of their own");
   parameters.optional("server_s_per_B", work, "a server's time for each byte of its share of a push");
   parameters.optional("duplex", duplex, "a client's pushes and pulls move at the same time");
+  parameters.optional("in_flight", overlaps, {{"serial", false}, {"pipelined", true}},
+                      "a client's message waits for the one before it, or only its bytes do");
+  parameters.optional("service", service, {{"shared", Service::shared}, {"queued", Service::queued}, {"fifo", Service::fifo}},
+                      "messages share the servers' links, or wait before them byte by byte, or message by message");
   parameters.optional("within_node", pipelined, {{"pipelined", true}, {"serial", false}},
                       "a node of several GPUs reduces and spreads messages while others move, or in turns with them");
   compression.declare(parameters, true);
+}
+
+void ServerParameters::check(Object& fields, const Cluster& cluster) const {
+  const bool plain_link = cluster.link.window == Bytes(0) && !cluster.link.jitter.varies();
+  if (service != Service::shared && (colocated || !cluster.is_star() || !plain_link)) {
+    fields.at("service").fail_because(fmt::format(R"("{}" needs {}; use "shared")", service == Service::fifo ? "fifo" : "queued",
+                                                  colocated           ? "servers on nodes of their own"
+                                                  : cluster.is_star() ? R"(a link without "tcp_window" and "latency_jitter")"
+                                                                      : "a star"));
+  }
+  if (!overlaps) return;
+  if (!duplex)
+    fields.at("in_flight").fail_because(R"("pipelined" messages do not take turns on one channel; leave "duplex" out, or use "serial")");
+  if (cluster.gpus_per_node > 1 && !pipelined) {
+    fields.at("in_flight")
+        .fail_because(R"("pipelined" messages do not wait for their nodes in turns; leave "within_node" out, or use "serial")");
+  }
 }
 
 Traffic ServerParameters::traffic(bool asynchronous) const {
@@ -39,6 +62,8 @@ Traffic ServerParameters::traffic(bool asynchronous) const {
   setup.servers = servers;
   setup.colocated = colocated;
   setup.duplex = duplex;
+  setup.overlaps = overlaps;
+  setup.service = service;
   setup.work = work;
   setup.decode = compression.decode;
   if (compression.pulls) setup.encode = compression.encode;
@@ -110,6 +135,7 @@ Program Learner::program(const ScheduleInput& input, std::function<void(Worker&,
 ServerSetup place_servers(ServerSetup setup, const Cluster& cluster) {
   setup.bandwidth = cluster.link.bandwidth;
   setup.latency = cluster.link.latency;
+  setup.per_message = cluster.host.per_message;
   const int gpus = cluster.gpus_per_node;
   if (gpus == 1) return setup;
   const Hop inside = cluster.intra_node.hop();
@@ -125,8 +151,8 @@ namespace {
 /// Without links.
 PushPullCost cost_of_work(const ServerSetup& setup, int clients) {
   const double clients_per_server = static_cast<double>(clients) / setup.servers;
-  return {.push = {Seconds(0), clients_per_server * setup.work},
-          .pull = {},
+  return {.push = {clients * setup.per_message, clients_per_server * setup.work},
+          .pull = {clients * setup.per_message, SecondsPerByte(0)},
           .within_node = {setup.gather_latency + setup.spread_latency, setup.gather + setup.spread},
           .clients_per_server = clients_per_server,
           .answers_per_server = setup.asynchronous ? clients_per_server : 1.0 / setup.servers};
@@ -136,7 +162,7 @@ PushPullCost cost_of_work(const ServerSetup& setup, int clients) {
 
 PushPullCost push_pull_cost(const ServerSetup& setup, int clients) {
   PushPullCost cost = cost_of_work(setup, clients);
-  const CostLine wire = {setup.latency, std::max(1.0, cost.clients_per_server) * inverse(setup.bandwidth)};
+  const CostLine wire = {setup.overlaps ? Seconds(0) : setup.latency, std::max(1.0, cost.clients_per_server) * inverse(setup.bandwidth)};
   cost.push = cost.push + wire;
   cost.pull = cost.pull + wire;
   return cost;
@@ -161,7 +187,7 @@ PushPullCost push_pull_cost(const ServerSetup& setup, int clients, Network& netw
     }
     for (std::size_t link = 0; link < loads.size(); ++link) slowest = std::max(slowest, loads[link] * inverse(network.bandwidth(link)));
     CostLine& way = push ? cost.push : cost.pull;
-    way = way + CostLine{latency, slowest};
+    way = way + CostLine{setup.overlaps ? Seconds(0) : latency, slowest};
   }
   return cost;
 }

@@ -21,10 +21,14 @@ struct ServerParameters {
   bool colocated = false;
   SecondsPerByte work;
   bool duplex = true;
+  bool overlaps = false;
+  Service service = Service::shared;
   bool pipelined = true;
   Compression compression{};
 
   void declare(Parameters& parameters);
+  /// Throws InputError where they do not suit each other.
+  void check(Object& fields, const Cluster& cluster) const;
   /// Nodes are the ranks, and there is no all-reduce. `asynchronous`: clients do not wait for each other.
   Traffic traffic(bool asynchronous) const;
   /// What a push and its pull cost by the bytes of the message: what merging schedules reckon with (MG-WFBP, Sec. 4.3).
@@ -72,6 +76,7 @@ struct Learner {
   int interval = 1;
 
   void declare(Parameters& parameters);
+  void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   Traffic traffic() const { return servers.traffic(true); }
   Pace pace() const { return {.cycle = interval}; }
   /// Local steps, and `exchange` of the whole model after every `interval` of them.
@@ -86,6 +91,7 @@ struct PushPull {
   ServerGrouping grouping{};
 
   void declare(Parameters& parameters);
+  void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   Traffic traffic() const { return servers.traffic(answer == Answer::own); }
   Pace pace() const {
     return {.waits_for_all = answer == Answer::all, .update = [](const StepProfile&) { return Seconds(0); }};

@@ -40,6 +40,7 @@ struct SsdSgd {
                        warmup_iterations);
   }
 
+  void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   Traffic traffic() const { return servers.traffic(false); }
   Pace pace() const {
     return {.cycle = delay, .steps_before_warmup = warmup_iterations, .waits_for_all = true, .update = [*this](const StepProfile& profile) {

@@ -7,13 +7,11 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "base/files.hpp"
 #include "base/processes.hpp"
 #include "base/progress.hpp"
 #include "base/text.hpp"
-#include "engine/actors.hpp"
 #include "engine/simulate.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
@@ -47,9 +45,6 @@ class StudyRun {
   void run() {
     const auto start = std::chrono::steady_clock::now();
     ProgressBar progress(study_.points.size(), "points", !options_.quiet);
-    const auto task = [this](int index) {
-      return simulate_point(study_.points[static_cast<std::size_t>(index)], point_options(index)).pack();
-    };
     const auto done = [this, &progress](int index, const Outcome& outcome) {
       keep(index, outcome);
       progress.advance();
@@ -57,9 +52,11 @@ class StudyRun {
     interrupted = 0;
     std::signal(SIGINT, [](int) { interrupted = 1; });
     std::signal(SIGTERM, [](int) { interrupted = 1; });
-    if (study_.points.size() > 1 && any_has_actors()) load_actors();
-    run_forked(
-        static_cast<int>(study_.points.size()), jobs(), task, done, [] { return interrupted != 0; }, can_run_actors);
+    std::vector<const Point*> points;
+    points.reserve(study_.points.size());
+    for (const Point& point : study_.points) points.push_back(&point);
+    simulate_points(
+        points, options_.jobs, [this](int index) { return point_options(index); }, done, [] { return interrupted != 0; });
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
@@ -84,20 +81,6 @@ class StudyRun {
   }
 
  private:
-  /// Some point's workers are sure to be simulated one by one.
-  bool any_has_actors() const {
-    return std::any_of(study_.points.begin(), study_.points.end(), [this](const Point& point) {
-      const Scenario& scenario = point.scenario;
-      const bool are_equal = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && scenario.fidelity != Fidelity::flow;
-      return scenario.cluster.workers() > 1 && (options_.no_symmetry || !are_equal);
-    });
-  }
-
-  int jobs() const {
-    const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-    return options_.jobs > 0 ? options_.jobs : std::max(1, cores);
-  }
-
   std::vector<bool> points_with_timeline() const {
     const bool all = options_.timeline_points.empty() || options_.timeline_points == "all";
     std::vector<bool> wanted(study_.points.size(), options_.timeline && all);

@@ -40,8 +40,8 @@ class MessageTimes {
   MessageTimes(const Cluster& cluster, Bytes bytes, const std::vector<std::size_t>& region_order)
       : cluster_(cluster), bytes_(bytes), network_(cluster, cluster.gpus_per_node, {}, region_order) {}
 
-  Seconds of(const Algorithm& algorithm) {
-    PlannedCollectives planned(cluster_, {.algorithm = &algorithm, .name = std::string(algorithm.name)}, network_, cluster_.gpus_per_node);
+  Seconds of(const AllReduce& all_reduce) {
+    PlannedCollectives planned(cluster_, all_reduce, network_, cluster_.gpus_per_node);
     return planned(Operation::all_reduce, Communicator(cluster_.workers()), bytes_).times().from_equal_starts(bytes_);
   }
 
@@ -50,6 +50,23 @@ class MessageTimes {
   Bytes bytes_;
   Network network_;
 };
+
+/// By every algorithm, and round the ring across all GPUs where that is another one.
+std::vector<AllReduce> all_reduces(const Cluster& cluster) {
+  std::vector<AllReduce> list;
+  for (const Algorithm& algorithm : algorithms()) {
+    list.push_back({.algorithm = &algorithm, .name = std::string(algorithm.name)});
+    if (&algorithm == &ring() && cluster.gpus_per_node > 1 && !cluster.fit && cluster.protocol == Protocol())
+      list.push_back(ring_across_gpus());
+  }
+  return list;
+}
+
+std::string describe_fit(const Fit& fit) {
+  return fmt::format("{}{:.4g} s + {:.4g} s/B over {} ranks, {}",
+                     fit.points.empty() ? "" : fmt::format("{} points, about ", fit.points.size()), fit.line.a.value, fit.line.b.value,
+                     fit.ranks, fit.algorithm->name);
+}
 
 void print_cluster(const Document& document) {
   const Cluster cluster = read_cluster(document);
@@ -63,11 +80,12 @@ void print_cluster(const Document& document) {
     fmt::print("link: {}\n", describe_link(cluster.link));
   }
   fmt::print("reduction: {:.4g} s/B\n", cluster.reduce.value);
-  if (cluster.fit) {
-    const std::size_t points = cluster.fit->points.size();
-    fmt::print("fit: {}{:.4g} s + {:.4g} s/B over {} ranks, {}\n", points > 0 ? fmt::format("{} points, about ", points) : "",
-               cluster.fit->line.a.value, cluster.fit->line.b.value, cluster.fit->ranks, cluster.fit->algorithm->name);
+  if (cluster.protocol != Protocol()) {
+    fmt::print("protocol: {}{} segment{}; not in alpha-beta fidelity\n", cluster.protocol.rendezvous ? "rendezvous, " : "",
+               cluster.protocol.segments, cluster.protocol.segments == 1 ? "" : "s");
   }
+  if (cluster.fit) fmt::print("fit: {}\n", describe_fit(*cluster.fit));
+  if (cluster.all_gather_fit) fmt::print("fit of all-gathers: {}\n", describe_fit(*cluster.all_gather_fit));
   if (!cluster.source.empty()) fmt::print("source: {}\n", cluster.source);
   constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
   Cells header = {"all-reduce", "latency"};
@@ -78,13 +96,13 @@ void print_cluster(const Document& document) {
   MessageTimes messages(cluster, sizes.back(), order);
   if (planned) header.push_back(fmt::format("{} per message", format_bytes(sizes.back())));
   std::vector<Cells> table = {header};
-  for (const Algorithm& algorithm : algorithms()) {
-    const bool possible = !cluster.regions || cluster.fit || &algorithm == default_all_reduce().algorithm;
-    if (!possible || !can_carry_fit(cluster, algorithm)) continue;
-    const CollectiveCosts costs(cluster, algorithm, Communicator(cluster.workers()), cluster.gpus_per_node, order);
-    Cells row = {std::string(algorithm.name), format_seconds(costs.curve(Operation::all_reduce, sizes.back()).tangent(sizes.front()).a)};
+  for (const AllReduce& all_reduce : all_reduces(cluster)) {
+    const bool possible = !cluster.regions || cluster.fit || all_reduce.algorithm == &ring();
+    if (!possible || !can_carry_fit(cluster, *all_reduce.algorithm)) continue;
+    const CollectiveCosts costs(cluster, all_reduce, Communicator(cluster.workers()), cluster.gpus_per_node, order);
+    Cells row = {all_reduce.name, format_seconds(costs.curve(Operation::all_reduce, sizes.back()).tangent(sizes.front()).a)};
     for (const Bytes size : sizes) row.push_back(format_seconds(costs(Operation::all_reduce, size).total()));
-    if (planned) row.push_back(format_seconds(messages.of(algorithm)));
+    if (planned) row.push_back(format_seconds(messages.of(all_reduce)));
     table.push_back(row);
   }
   fmt::print("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));

@@ -21,6 +21,7 @@ constexpr double most_seconds = 3600.0;
 constexpr double most_seconds_unasked = 600.0;
 /// Messages that move one by one, because collectives are in flight together or latencies vary.
 constexpr double seconds_per_message = 1e-6;
+constexpr double seconds_per_message_of_recurrence = 6e-9;  ///< if only starts differ
 constexpr double most_seconds_by_message_unasked = 100.0;
 
 /// Any two messages from peer to peer, each stage being a step.
@@ -119,19 +120,23 @@ FidelityChoice require_feasible(const Setup& setup, double messages, double seco
                                     describe(messages, seconds), advice));
 }
 
-/// Messages that have links for themselves cannot be computed collective by collective.
-bool goes_by_message(Setup& setup) {
-  if (!setup.scenario().schedule.traffic.has_collectives() || setup.moves_in_lockstep(Fidelity::per_message)) return false;
-  return setup.overlaps_collectives() || setup.network().latencies_vary();
+/// Messages that have links for themselves cannot be computed collective by collective: what each of them takes; 0 where they can.
+double seconds_by_message(Setup& setup) {
+  const Scenario& scenario = setup.scenario();
+  if (!scenario.schedule.traffic.has_collectives() || setup.moves_in_lockstep(Fidelity::per_message)) return 0.0;
+  if (setup.overlaps_collectives() || setup.network().latencies_vary()) return seconds_per_message;
+  const bool repeats = scenario.all_reduce.across_gpus && scenario.speed.uniform();  // round the ring
+  return scenario.cluster.protocol != Protocol() || (scenario.all_reduce.across_gpus && !repeats) ? seconds_per_message_of_recurrence : 0.0;
 }
 
 /// Alpha-beta fidelity could do it.
 bool knows_a_line(const Scenario& scenario) {
-  return scenario.all_reduce.chunk == Bytes(0) && !scenario.all_reduce.by_region && !scenario.cluster.regions;
+  const bool has_messages =
+      scenario.all_reduce.chunk > Bytes(0) || scenario.all_reduce.by_region || scenario.cluster.protocol != Protocol();
+  return !has_messages && !scenario.cluster.regions;
 }
 
-void require_feasible_by_message(Setup& setup, double messages) {
-  const double seconds = messages * seconds_per_message;
+void require_feasible_by_message(Setup& setup, double messages, double seconds) {
   if (seconds <= most_seconds) return;
   throw SimulationError(
       fmt::format("{:.3g} messages one by one take about {:.0f} hours, over the limit of one; use {}fewer nodes or iterations, a "
@@ -159,15 +164,15 @@ FidelityChoice choose_unasked(Setup& setup) {
             fmt::format(R"(approximate: {}, so that every message has links for itself though some meet; "fidelity": "flow" shares them)",
                         describe(messages, seconds))};
   }
-  if (goes_by_message(setup)) {
+  if (const double each = seconds_by_message(setup); each > 0.0) {
     const double messages = count_messages(setup);
-    if (knows_a_line(scenario) && messages * seconds_per_message > most_seconds_by_message_unasked) {
+    if (knows_a_line(scenario) && messages * each > most_seconds_by_message_unasked) {
       return {Fidelity::alpha_beta,
               fmt::format(R"(approximate: {:.3g} messages one by one take long, so that collectives are single events; )"
                           R"("fidelity": "per-message" simulates them)",
                           messages)};
     }
-    require_feasible_by_message(setup, messages);
+    require_feasible_by_message(setup, messages, messages * each);
   }
   return {Fidelity::per_message, ""};
 }
@@ -176,7 +181,10 @@ FidelityChoice choose(Setup& setup) {
   const auto& asked = setup.scenario().fidelity;
   if (setup.ranks() == 1 && !setup.scenario().schedule.traffic.servers) return {asked.value_or(Fidelity::alpha_beta), ""};
   if (!asked) return choose_unasked(setup);
-  if (*asked == Fidelity::per_message && goes_by_message(setup)) require_feasible_by_message(setup, count_messages(setup));
+  if (const double each = *asked == Fidelity::per_message ? seconds_by_message(setup) : 0.0; each > 0.0) {
+    const double messages = count_messages(setup);
+    require_feasible_by_message(setup, messages, messages * each);
+  }
   if (*asked != Fidelity::flow && !setup.serves_by_flows()) {
     return {*asked, streams_meet(setup) ? "approximate: collectives of several streams cross the same links, which only flows share" : ""};
   }

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <thread>
 #include <type_traits>
 
 #include "base/errors.hpp"
+#include "engine/actors.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
 #include "output/timeline_json.hpp"
@@ -121,6 +123,30 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
   if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
   if (options.shown_workers > 0) result.timeline = timeline_json(run, job.profile, point, options.shown_workers);
   return result;
+}
+
+namespace {
+
+/// Its workers are sure to be simulated one by one.
+bool has_actors(const Point& point, const PointOptions& options) {
+  const Scenario& scenario = point.scenario;
+  const bool are_equal = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && scenario.fidelity != Fidelity::flow;
+  return scenario.cluster.workers() > 1 && (!options.shortcuts || !are_equal);
+}
+
+}  // namespace
+
+void simulate_points(const std::vector<const Point*>& points, int jobs, const std::function<PointOptions(int index)>& options,
+                     const std::function<void(int index, const Outcome&)>& done, const std::function<bool()>& interrupted) {
+  const int count = static_cast<int>(points.size());
+  const auto point = [&](int index) -> const Point& { return *points[static_cast<std::size_t>(index)]; };
+  bool any_has_actors = false;
+  for (int i = 0; i < count; ++i) any_has_actors = any_has_actors || has_actors(point(i), options(i));
+  if (count > 1 && any_has_actors) load_actors();
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  run_forked(
+      count, jobs > 0 ? jobs : cores, [&](int index) { return simulate_point(point(index), options(index)).pack(); }, done, interrupted,
+      can_run_actors);
 }
 
 Row make_row(const Point& point, const PointResult& result) {

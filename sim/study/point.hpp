@@ -1,7 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
+#include "base/processes.hpp"
 #include "output/row.hpp"
 #include "scenario/scenario.hpp"
 #include "study/setup.hpp"
@@ -26,6 +29,11 @@ struct PointResult {
 
 /// Simulates one point in this process. Throws SimulationError.
 PointResult simulate_point(const Point& point, const PointOptions& options = {});
+
+/// Simulates them in processes forked from this one, `jobs` at a time (0: one per core). `options`: of each; `done`, `interrupted`: see
+/// run_forked, whose results are packed ones.
+void simulate_points(const std::vector<const Point*>& points, int jobs, const std::function<PointOptions(int index)>& options,
+                     const std::function<void(int index, const Outcome&)>& done, const std::function<bool()>& interrupted = {});
 
 /// The row of results that a point and its result make.
 Row make_row(const Point& point, const PointResult& result);

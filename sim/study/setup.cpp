@@ -68,7 +68,8 @@ bool Setup::serves_by_flows() const {
 bool Setup::moves_in_lockstep(Fidelity fidelity) {
   const Schedule& schedule = scenario_.schedule;
   const auto& servers = schedule.traffic.servers;
-  const bool equal_clients = !servers || !servers->colocated || servers->servers == scenario_.cluster.nodes;
+  const bool equal_clients =
+      !servers || (servers->service != Service::fifo && (!servers->colocated || servers->servers == scenario_.cluster.nodes));
   const bool all_together =
       std::all_of(collectives_.begin(), collectives_.end(), [this](const Collective& one) { return one.communicator.size() == ranks_; });
   if (!schedule.pace.waits_for_all || !equal_clients || !all_together || !scenario_.speed.uniform()) return false;
@@ -90,8 +91,7 @@ NetworkModel Setup::model(Fidelity fidelity) {
   }
   std::map<Communicator, CollectiveCosts> costs;
   for (const Collective& one : collectives_) {
-    costs.try_emplace(one.communicator, scenario_.cluster, *scenario_.all_reduce.algorithm, one.communicator, ranks_per_node_,
-                      region_order_);
+    costs.try_emplace(one.communicator, scenario_.cluster, scenario_.all_reduce, one.communicator, ranks_per_node_, region_order_);
   }
   return AlphaBeta{[costs = std::move(costs)](Operation operation, const Communicator& communicator, Bytes bytes) {
     return costs.at(communicator)(operation, bytes);
@@ -113,6 +113,7 @@ Job Setup::job(Fidelity fidelity) {
   job.gpus_per_rank = gpus_per_rank_;
   job.model = model(fidelity);
   job.streams = streams_;
+  job.per_collective = scenario_.cluster.host.per_collective;
   job.latency_cv = scenario_.cluster.latency_cv;
   job.within_node = all_reduce_within_node(scenario_.cluster);
   job.message = [this, fidelity](int from, int to, Bytes bytes) { return message_time(fidelity, from, to, bytes); };
@@ -140,8 +141,7 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
   const Bytes bytes = profile_.bytes();
   const Communicator everybody(ranks_);
   if (fidelity == Fidelity::alpha_beta) {
-    return CollectiveCosts(scenario_.cluster, *scenario_.all_reduce.algorithm, everybody, ranks_per_node_, region_order_)
-        .curve(operation, bytes);
+    return CollectiveCosts(scenario_.cluster, scenario_.all_reduce, everybody, ranks_per_node_, region_order_).curve(operation, bytes);
   }
   const CollectiveTime of_no_bytes = planned_.time(operation, everybody, Bytes(0));
   Seconds all = planned_(operation, everybody, bytes).times().from_equal_starts(bytes);

@@ -40,6 +40,6 @@ class ProgramCase(Case):
         """One clear line, the documented exit code, and no file."""
         self.assertEqual(finished.returncode, code, finished.stderr)
         self.assertEqual(finished.stdout, "")
-        self.assertRegex(finished.stderr, r"\A(capture|nodeprobe): [^\n]+\n\Z")
+        self.assertRegex(finished.stderr, r"\A(capture|nodeprobe|netprobe): [^\n]+\n\Z")
         self.assertIn(message, finished.stderr)
         self.assertEqual(self.files(), self.before)

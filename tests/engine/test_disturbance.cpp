@@ -80,7 +80,8 @@ TEST_SUITE("Are unequal workers simulated as defined?") {
             const double factor = scenario.speed.compute_factor(rank, step);
             posted = std::max(posted, start[static_cast<std::size_t>(rank)] + factor * profile.forward + factor * gradient.ready);
           }
-          channel = std::max(channel, posted) + all_reduce_cost(scenario.cluster, *scenario.all_reduce.algorithm, nodes)(gradient.bytes);
+          channel = std::max(channel, posted) +
+                    collective_cost(scenario.cluster, Operation::all_reduce, *scenario.all_reduce.algorithm, nodes)(gradient.bytes);
         }
         for (int rank = 0; rank < nodes; ++rank) {
           const auto r = static_cast<std::size_t>(rank);

@@ -147,7 +147,7 @@ TEST_SUITE("Does one schedule reduce to another where it must?") {
       const Trace trace = random_trace(random, 8);
       const Cluster cluster = random_cluster(random, 7);
       const StepProfile profile = step_profile(trace, Granularity::tensor);
-      const Seconds all_reduce = all_reduce_cost(cluster, algorithms().front(), 7)(profile.bytes());
+      const Seconds all_reduce = collective_cost(cluster, Operation::all_reduce, algorithms().front(), 7)(profile.bytes());
       const Metrics m = simulate_point(make_point(trace, cluster, {{"name", "lasgd"}, {"tau_max", 1}})).metrics;
       CHECK(m.iteration.value == doctest::Approx(std::max(profile.compute(), all_reduce).value).epsilon(1e-12));
     }

@@ -35,7 +35,7 @@ TEST_SUITE("Does the engine agree with closed forms and with itself?") {
       const Trace trace = random_trace(random, 40);
       const Cluster cluster = random_cluster(random, 8);
       const StepProfile profile = step_profile(trace, Granularity::tensor);
-      const CostCurve cost = all_reduce_cost(cluster, ring(), 8);
+      const CostCurve cost = collective_cost(cluster, Operation::all_reduce, ring(), 8);
       const std::vector<Grouping> groupings = {group_s_sgd(profile, cost),           group_wfbp(profile, cost),
                                                group_sync_easgd(profile, cost),      group_mg_wfbp(profile, cost),
                                                group_mg_wfbp_optimal(profile, cost), Fusion()(profile, cost)};
@@ -58,9 +58,10 @@ TEST_SUITE("Does the engine agree with closed forms and with itself?") {
       const Metrics m = simulate_point(point).metrics;
       const StepProfile profile = step_profile(*point.scenario.trace, Granularity::tensor);
       CHECK(m.iteration.value * slack >= profile.compute().value);
-      CHECK(m.iteration.value * slack >=
-            all_reduce_cost(point.scenario.cluster, *point.scenario.all_reduce.algorithm, point.scenario.cluster.nodes)(profile.bytes())
-                .value);
+      CHECK(m.iteration.value * slack >= collective_cost(point.scenario.cluster, Operation::all_reduce,
+                                                         *point.scenario.all_reduce.algorithm,
+                                                         point.scenario.cluster.nodes)(profile.bytes())
+                                             .value);
       CHECK((m.compute + m.wait + m.exposed_communication).value == doctest::Approx(m.iteration.value).epsilon(1e-9));
       CHECK(m.communication.value <= m.iteration.value * slack);
       CHECK(m.exposed_communication.value <= m.communication.value * slack);

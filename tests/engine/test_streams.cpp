@@ -62,7 +62,7 @@ class Trial {
           if (fidelity == Fidelity::flow) its.model = PerFlow{&planned};
           if (fidelity == Fidelity::alpha_beta) {
             its.model = AlphaBeta{[&](Operation operation, const Communicator& communicator, Bytes bytes) {
-              return CollectiveCosts(cluster, ring(), communicator, cluster.gpus_per_node, {})(operation, bytes);
+              return CollectiveCosts(cluster, default_all_reduce(), communicator, cluster.gpus_per_node, {})(operation, bytes);
             }};
           }
           return look(simulate({its}, network).front());
@@ -343,7 +343,7 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
         CAPTURE(i);
         const double all_reduce = time({Operation::all_reduce});
         CHECK(time({Operation::reduce_scatter, Operation::all_gather}) == doctest::Approx(all_reduce).epsilon(1e-12));
-        const CollectiveCosts costs(cluster, ring(), communicator, gpus, {});
+        const CollectiveCosts costs(cluster, default_all_reduce(), communicator, gpus, {});
         for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
           CHECK(time({operation}) == doctest::Approx(costs(operation, Bytes(bytes)).total().value).epsilon(1e-11));
         }

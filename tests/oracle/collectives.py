@@ -1,5 +1,6 @@
 """What one collective costs in alpha-beta fidelity: a function of its bytes, whose value at 0 is its latency part."""
 
+import functools
 import itertools
 import math
 
@@ -31,6 +32,11 @@ def sizes(cluster):
     return cluster["nodes"], cluster.get("gpus_per_node", 1)
 
 
+def host(cluster, key):
+    """Seconds of a processor."""
+    return cluster.get("host", {}).get(key, 0.0)
+
+
 def workers(point):
     nodes, gpus = sizes(point["cluster"])
     return nodes * gpus
@@ -42,6 +48,12 @@ def between(point):
     if isinstance(name, dict):
         name = name.get("between", "ring") if name["name"] == "two-level" else name["name"]
     return name
+
+
+def is_flat(point):
+    """Is it one ring through all GPUs, whatever node they are on?"""
+    name, (_, gpus) = point.get("all_reduce", "ring"), sizes(point["cluster"])
+    return isinstance(name, dict) and name.get("across") == "gpus" and gpus > 1
 
 
 def terms(operation, algorithm, n):
@@ -61,20 +73,67 @@ def closed_form(algorithm, n, alpha, beta, gamma, operation="all-reduce"):
     return lambda size: latencies * alpha + (transfers * beta + reductions * gamma) * size
 
 
-def implied(cluster):
-    """(alpha, beta) of which the cluster's fit is the cost."""
-    fit = cluster["fit"]
-    latencies, transfers, reductions = TERMS[fit["algorithm"]](fit["nodes"])
-    return fit["a_s"] / latencies, (fit["b_s_per_B"] - cluster.get("reduce_s_per_B", 0.0) * reductions) / transfers
+def fit_of(cluster, operation):
+    """The measured one of an operation, if there is one."""
+    fits = cluster["fit"] if isinstance(cluster["fit"], list) else [cluster["fit"]]
+    return next((fit for fit in fits if fit.get("operation", "all-reduce") == operation), None)
 
 
-def carried(cluster, algorithm, n):
-    """The fit, at another number of ranks or for another algorithm."""
-    fit = cluster["fit"]
-    if n > 1 and fit["algorithm"] == algorithm:  # B and G of one algorithm grow alike with N
-        there, here = TERMS[algorithm](fit["nodes"]), TERMS[algorithm](n)
-        return lambda size: fit["a_s"] * here[0] / there[0] + fit["b_s_per_B"] * here[1] / there[1] * size
-    return closed_form(algorithm, n, *implied(cluster), cluster.get("reduce_s_per_B", 0.0))
+def measured_line(fit):
+    """(a, b): of points, through the first and the last one."""
+    if "points" not in fit:
+        return fit["a_s"], fit["b_s_per_B"]
+    (first, least), (last, most) = fit["points"][0], fit["points"][-1]
+    slope = (most - least) / (last - first)
+    return least - slope * first, slope
+
+
+def implied(cluster, operation="all-reduce"):
+    """(alpha, beta) of which the operation's fit is the cost. No latency is below 0, whatever its points say."""
+    fit = fit_of(cluster, operation)
+    latencies, transfers, reductions = terms(operation, fit["algorithm"], fit["nodes"])
+    a, b = measured_line(fit)
+    return max(0.0, a) / latencies, (b - cluster.get("reduce_s_per_B", 0.0) * reductions) / transfers
+
+
+class Curve:
+    """Lines from point to point, the last of which goes on; before the first one its time."""
+
+    def __init__(self, points):
+        self.points = points
+
+    def tangent(self, size):
+        """(a, b) of the line that it is at a size."""
+        return measured_line({"points": self.around(size)}) if size >= self.points[0][0] else (self.points[0][1], 0.0)
+
+    def around(self, size):
+        return next((pair for pair in itertools.pairwise(self.points) if size < pair[1][0]), self.points[-2:])
+
+    def __call__(self, size):
+        a, b = self.tangent(size)
+        return a + b * size
+
+
+def carried(cluster, algorithm, n, operation="all-reduce"):
+    """The operation's fit, at another number of ranks or for another algorithm; if there is none, the link of that of all-reduces."""
+    fit, gamma = fit_of(cluster, operation), cluster.get("reduce_s_per_B", 0.0)
+    if fit is None or n == 1 or fit["algorithm"] != algorithm:
+        return closed_form(algorithm, n, *implied(cluster, operation if fit else "all-reduce"), gamma, operation)
+    there, here = terms(operation, algorithm, fit["nodes"]), terms(operation, algorithm, n)
+    messages, transfers = here[0] / there[0], here[1] / there[1]  # B and G of one algorithm grow alike with N
+    if "points" in fit:  # with as many bytes in each message
+        return Curve([(size * messages / transfers, seconds * messages) for size, seconds in fit["points"]])
+    return lambda size: fit["a_s"] * messages + fit["b_s_per_B"] * transfers * size
+
+
+def of_each(cost, n):
+    """A cost by what each of n ranks comes with."""
+    return Curve([(size / n, seconds) for size, seconds in cost.points]) if isinstance(cost, Curve) else lambda size: cost(n * size)
+
+
+def startup(cost, size):
+    """Its value at 0; a curve's, that of its tangent."""
+    return max(0.0, cost.tangent(size)[0]) if isinstance(cost, Curve) else cost(0)
 
 
 # Regions: a ring whose links differ
@@ -137,6 +196,16 @@ def hops(cluster, order, members=None):
             for here, there in zip(place, place[1:] + place[:1])]
 
 
+def gpu_hops(cluster, order=None):
+    """From each GPU to the next, the nodes one after another."""
+    nodes, gpus = sizes(cluster)
+    inside = [link(cluster["intra_node"])]
+    if nodes == 1:
+        return inside * gpus
+    between_nodes = hops(cluster, order) if "regions" in cluster else [node_link(cluster)] * nodes
+    return [hop for far in between_nodes for hop in (*inside * (gpus - 1), far)]
+
+
 def best_order(cluster, size):
     """The order of regions of the fastest all-reduce; the first stays first, and of equals the lexicographically first wins."""
     gamma = cluster.get("reduce_s_per_B", 0.0)
@@ -157,6 +226,27 @@ def model_bytes(point):
     return sum(gradient["bytes"] for gradient in point["trace"]["gradients"])
 
 
+def gpu_ring(point):
+    """The links of the flat ring."""
+    cluster = point["cluster"]
+    if "regions" not in cluster:
+        return gpu_hops(cluster)
+    return gpu_hops(cluster, named_order(point) or best_order(cluster, model_bytes(point)))
+
+
+def reduced_around(links, gamma):
+    """An all-reduce round them."""
+    share = 2 * (len(links) - 1) / len(links)
+    return with_busiest(functools.cache(lambda size: ring_all_reduce(links, size, gamma)),
+                        lambda size: share * size * max(beta for _, beta in links))
+
+
+def gathered_around(links):
+    """An all-gather round them, of `size` bytes from everyone."""
+    return with_busiest(functools.cache(lambda size: ring_all_gather(links, size)),
+                        lambda size: (len(links) - 1) * size * max(beta for _, beta in links))
+
+
 def over_nodes(point):
     """An all-reduce of one rank per node."""
     cluster, gamma = point["cluster"], point["cluster"].get("reduce_s_per_B", 0.0)
@@ -164,9 +254,7 @@ def over_nodes(point):
     if "fit" in cluster:
         return carried(cluster, between(point), nodes)
     if "regions" in cluster:
-        links = hops(cluster, best_order(cluster, model_bytes(point)))
-        return with_busiest(lambda size: ring_all_reduce(links, size, gamma),
-                            lambda size: 2 * (nodes - 1) / nodes * size * max(beta for _, beta in links))
+        return reduced_around(hops(cluster, best_order(cluster, model_bytes(point))), gamma)
     return closed_form(between(point), nodes, *node_link(cluster), gamma)
 
 
@@ -177,10 +265,12 @@ def inside_node(cluster):
 
 
 def over_gpus(point):
-    """An all-reduce of all GPUs: flat from a fit, else two-level."""
+    """An all-reduce of all GPUs: flat from a fit or round one ring, else two-level."""
     nodes, gpus = sizes(point["cluster"])
     if "fit" in point["cluster"]:
         return carried(point["cluster"], between(point), nodes * gpus)
+    if is_flat(point):
+        return reduced_around(gpu_ring(point), point["cluster"].get("reduce_s_per_B", 0.0))
     outer, inner = over_nodes(point), inside_node(point["cluster"])
     return with_busiest(lambda size: inner(size) + outer(size), lambda size: inner(size) - inner(0) + busiest(outer, size))
 
@@ -201,7 +291,10 @@ def over_ranks(point, operation, members=None):
     nodes, gpus = sizes(cluster)
     count = len(members) if members else nodes
     if "fit" in cluster:
-        return closed_form(between(point), count * gpus, *implied(cluster), gamma, operation)
+        return carried(cluster, between(point), count * gpus, operation)
+    if is_flat(point):
+        around = gpu_ring(point)
+        return lambda size: round_regions(operation, around, size, gamma)
     levels = spread(operation, cluster) if gpus > 1 else []
     if "regions" in cluster:
         links = hops(cluster, named_order(point) or best_order(cluster, model_bytes(point)), members)
@@ -216,9 +309,9 @@ def all_gather(point):
     cluster, whole = point["cluster"], over_ranks(point, "all-gather")
     nodes, gpus = sizes(cluster)
 
-    def cost(size):
-        return whole(nodes * gpus * size)
-
+    if is_flat(point) and "fit" not in cluster:
+        return gathered_around(gpu_ring(point))
+    cost = of_each(whole, nodes * gpus)
     if "fit" in cluster or "regions" not in cluster:
         return cost
     slowest = max(beta for _, beta in hops(cluster, best_order(cluster, model_bytes(point))))
@@ -231,11 +324,10 @@ def all_gather_over_nodes(point):
     cluster, gamma = point["cluster"], point["cluster"].get("reduce_s_per_B", 0.0)
     nodes, _ = sizes(cluster)
     if "regions" in cluster and "fit" not in cluster:
-        links = hops(cluster, best_order(cluster, model_bytes(point)))
-        return with_busiest(lambda size: ring_all_gather(links, size), lambda size: (nodes - 1) * size * max(beta for _, beta in links))
-    way = implied(cluster) if "fit" in cluster else node_link(cluster)
-    whole = closed_form(between(point), nodes, *way, gamma, "all-gather")
-    return lambda size: whole(nodes * size)
+        return gathered_around(hops(cluster, best_order(cluster, model_bytes(point))))
+    whole = carried(cluster, between(point), nodes, "all-gather") if "fit" in cluster else closed_form(
+        between(point), nodes, *node_link(cluster), gamma, "all-gather")
+    return of_each(whole, nodes)
 
 
 def with_busiest(cost, seconds):
@@ -255,22 +347,34 @@ def line(cost, size):
 
 class Channels:
     """A stream in the order of posting, with some channels: the latencies of collectives in flight pass at the same time, their
-    transfers follow each other."""
+    transfers follow each other. Hosts spend their time on one post after the other: the latest of them, as one host would on
+    the latest posts."""
 
     def __init__(self, point, usual=1):
-        self.count, self.ends = point.get("channels", usual), []
+        self.count, self.host, self.ends, self.ready = point.get("channels", usual), host(point["cluster"], "per_collective_s"), [], 0.0
 
     def carry(self, posted):
-        """(start, end) of each (last post, latency, transfer)"""
-        ends, spans = list(self.ends), []
+        """(start, end) of each (last post, latency, transfer), which `keep` makes final."""
+        ends, spans, ready = list(self.ends), [], self.ready
         for date, latency, transfer in posted:
-            begin = max(date, ends[-self.count] if self.count <= len(ends) else 0.0)
+            ready = max(date, ready) + self.host
+            begin = max(ready, ends[-self.count] if self.count <= len(ends) else 0.0)
             ends.append(max([begin + latency, *ends[-1:]]) + transfer)
             spans.append((begin, ends[-1]))
+        self.carried = ends, ready
         return spans
+
+    def keep(self):
+        self.ends, self.ready = self.carried
+
+
+def mean_parts(cost, size):
+    """(latency, transfer). While it is transferred no other one is."""
+    transfer = max(cost(size) - startup(cost, size), busiest(cost, size))
+    return cost(size) - transfer, transfer
 
 
 def parts(point, cost, size, index):
-    """(latency, transfer) of the job's index-th collective. While it is transferred no other one is."""
-    transfer = max(cost(size) - cost(0), busiest(cost, size))
-    return (cost(size) - transfer) * latency_factor(point, index), transfer
+    """Those of the job's index-th collective."""
+    latency, transfer = mean_parts(cost, size)
+    return latency * latency_factor(point, index), transfer

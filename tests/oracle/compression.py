@@ -54,10 +54,18 @@ class Compression:
     def over_nodes(self):
         return (collectives.all_gather_over_nodes if self.gathers else collectives.over_nodes)(self.point)
 
-    def line(self, cost):
-        """(a, b) of a message's bytes; `cost` is of what is sent of them."""
-        a, b = collectives.line(lambda size: cost(self.sent(size)), collectives.model_bytes(self.point))
-        return a, b + self.encode(1) + self.decode(1)
+    def tangent(self, cost):
+        """(a, b) of a message by its bytes, and always the same but for a curve; `cost` is of what is sent of them."""
+        coding = self.encode(1) + self.decode(1)
+        if not isinstance(cost, collectives.Curve):
+            a, b = collectives.line(lambda size: cost(self.sent(size)), collectives.model_bytes(self.point))
+            return lambda size: (a, b + coding)
+
+        def at(size):
+            (a, b), least = cost.tangent(self.sent(size)), self.sent(0)
+            return a + b * least, b * (self.sent(1) - least) + coding
+
+        return at
 
 
 class OverServers(Compression):

@@ -100,12 +100,12 @@ class Rank:
         """When compute that could begin now does begin."""
         return next((end for begin, end in self.pauses if begin <= now < end), now)
 
-    def chunks(self, step, start, chunks, slowed, slowdown, encoding=()):
-        """When each chunk starts, when each mark is reached, and the end. `slowed`: which chunks met a busy channel. `encoding`: for how
+    def chunks(self, step, start, chunks, loads, slowdown, encoding=()):
+        """When each chunk starts, when each mark is reached, and the end. `loads`: of the channel when it starts. `encoding`: for how
         long the rank stands still at each mark, which is reached after that."""
         factor, now, starts, reached = self.factor(step), start, [], {}
-        for (seconds, marks), busy in zip(chunks, slowed):
-            stretch = factor * (1 + slowdown * busy)
+        for (seconds, marks), met in zip(chunks, loads):
+            stretch = factor * (1 + slowdown * met)
             starts.append(self.resume(now))
             if any(encoding):
                 done = 0.0
@@ -146,7 +146,19 @@ def chunks(point, positions=()):
     return result + [(end - begin, mark) for begin, end, mark in zip(begins, ends, marks)]
 
 
-def busy(moving, now):
-    """Is a collective moving when a layer starts now?"""
+class Slowdown:
+    """Of layers that start while a channel is busy: by how much at most, and the share of it that a collective brings about."""
+
+    def __init__(self, point):
+        given = point.get("workers", {}).get("overlap_slowdown", 0.0)
+        self.by_traffic = isinstance(given, dict)
+        self.factor = given["factor"] if self.by_traffic else given
+
+    def share(self, latency, transfer):
+        return transfer / (latency + transfer) if self.by_traffic and latency else 1.0
+
+
+def load(moving, shares, now):
+    """Of all that moves when a layer starts now; 1 at most."""
     now *= 1 + TIE
-    return any(begin <= now < end for begin, end in moving)
+    return min(1.0, sum(share for (begin, end), share in zip(moving, shares) if begin <= now < end))

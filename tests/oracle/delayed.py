@@ -6,7 +6,7 @@ import math
 import collectives
 from collectives import Channels
 from compression import Compression
-from compute import busy, chunks, ranks
+from compute import Slowdown, chunks, load, ranks
 from oracle import profile
 from window import Run, Step, covered, iterations
 
@@ -26,29 +26,33 @@ class Launches:
         self.between, self.encoding = (overhead, encoding) if self.each else (0.0, ())  # before backward; at each position
         self.after = 0.0 if self.each else overhead + sum(encoding)
 
-    def passes(self, worker, number, start, layers, slowed, slowdown, launch):
+    def passes(self, worker, number, start, layers, loads, slowdown, launch):
         """When each layer starts, when each position is reached, the end of backward, and intervals of standing still."""
         half = len(layers) // 2
         between = launch * self.between
-        forward, _, now = worker.chunks(number, start, layers[:half], slowed[:half], slowdown)
+        forward, _, now = worker.chunks(number, start, layers[:half], loads[:half], slowdown)
         encoding = self.encoding if launch else ()
-        backward, reached, end = worker.chunks(number, now + between, layers[half:], slowed[half:], slowdown, encoding)
+        backward, reached, end = worker.chunks(number, now + between, layers[half:], loads[half:], slowdown, encoding)
         still = [(reached[index] - seconds, reached[index]) for index, seconds in enumerate(encoding)]
         return forward + backward, reached, end, [(now, now + between), *still]
 
 
+def as_dts(schedule):
+    """Of the others T local steps, then a blocking all-reduce."""
+    return schedule if schedule["name"] == "dts" else {"delay": 0, "period": schedule["interval"]}
+
+
 def run(point):
-    schedule = dict(point["schedule"])
-    if schedule["name"] != "dts":  # T local steps, then a blocking all-reduce
-        schedule = {"delay": 0, "period": schedule["interval"]}
+    schedule = as_dts(point["schedule"])
     delay, period = schedule["delay"], schedule.get("period", 1)
     pipelined = schedule.get("in_flight", "pipelined") == "pipelined"
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
-    workers, slowdown = ranks(point, 1), point.get("workers", {}).get("overlap_slowdown", 0.0)
+    workers, slowdown = ranks(point, 1), Slowdown(point)
     warmup, measured = iterations(point, math.lcm(period, max(delay, 1)))
     way = Compression(point, len(workers))
     cost, sent = way.over_gpus(), Launches(point, way)
     layers, decoding = chunks(point, sent.positions), sent.decoding
+    shares = [slowdown.share(*collectives.mean_parts(cost, size)) for size in sent.payloads]
 
     channels = Channels(point, math.inf if pipelined else 1)
     starts, steps = [[0.0] for _ in workers], [[] for _ in workers]
@@ -62,23 +66,24 @@ def run(point):
 
     for number in itertools.count():
         launch, spans = len(workers) > 1 and number % period == period - 1, []
-        slowed = [[False] * len(layers) for _ in workers]
+        loads = [[0.0] * len(layers) for _ in workers]
         while True:  # which layers meet a busy channel: causality makes one more right in every round
-            timed = [sent.passes(worker, number, dates[-1], layers, late, slowdown, launch)
-                     for worker, dates, late in zip(workers, starts, slowed)]
+            timed = [sent.passes(worker, number, dates[-1], layers, met, slowdown.factor, launch)
+                     for worker, dates, met in zip(workers, starts, loads)]
             if launch and sent.each:
                 spans = carry([max(reached[index] for _, reached, _, _ in timed) for index in range(len(sent.payloads))])
-            met = [[slowdown > 0 and busy(moving + spans, date) for date in dates] for dates, *_ in timed]
-            if met == slowed:
+            if not slowdown.factor:
                 break
-            slowed = met
+            before, loads = loads, [[load(moving + spans, itertools.cycle(shares), date) for date in dates] for dates, *_ in timed]
+            if loads == before:
+                break
         ready = [computed + launch * sent.after for _, _, computed, _ in timed]
         earlier = number - delay in done
         if launch and not sent.each:
             spans = carry([max(max(date, done[number - delay]) + decoding if earlier else date for date in ready)])
         if launch:
             moving += spans
-            channels.ends += [end for _, end in spans]
+            channels.keep()
             done[number] = spans[-1][1]
         applied = number - delay in done
         for index, worker in enumerate(workers):

@@ -5,7 +5,7 @@ import math
 
 import collectives
 from compression import Compression
-from compute import TIE, busy, chunks, ranks
+from compute import TIE, Slowdown, chunks, load, ranks
 from oracle import profile
 from synchronous import groups
 from window import Run, Step, covered, iterations
@@ -16,7 +16,7 @@ class Inside:
 
     def __init__(self, point):
         blocking, cost = point["schedule"].get("within_node", "overlapped") == "blocking", collectives.inside_node(point["cluster"])
-        buckets = groups(point, 0.0, 0.0, {"name": "sync-easgd" if blocking else "fusion"})
+        buckets = groups(point, {"name": "sync-easgd" if blocking else "fusion"})
         buckets = buckets if collectives.sizes(point["cluster"])[1] > 1 else []
         self.positions, self.seconds = [position for position, _ in buckets], [cost(size) for _, size in buckets]
 
@@ -33,7 +33,7 @@ class Collective:
     """A round's all-reduce: it gathers ranks, then moves."""
 
     def __init__(self):
-        self.ranks, self.end = set(), math.inf
+        self.ranks, self.ready, self.end = set(), 0.0, math.inf
 
 
 class Lasgd:
@@ -48,10 +48,12 @@ class Lasgd:
         self.way, self.size = Compression(point, len(self.workers)), collectives.model_bytes(point)
         self.cost = self.way.over_nodes() if node else self.way.over_gpus()
         self.needed = math.ceil(schedule.get("participants", 1) * len(self.workers) - 1e-9)
-        self.slowdown = point.get("workers", {}).get("overlap_slowdown", 0.0)
+        self.slowdown = Slowdown(point)
+        self.share = self.slowdown.share(*collectives.mean_parts(self.cost, self.way.sent(self.size)))
         self.layers = chunks(point, self.inside.positions if node else [])
         self.forward, self.backward, self.update, _ = profile(point["trace"], "tensor")
         self.gathering, self.free, self.moving = Collective(), 0.0, []
+        self.host = collectives.host(cluster, "per_collective_s")
         empty = [[[] for _ in self.workers] for _ in range(6)]
         self.starts, self.begins, self.steps, self.blocked, self.inner, self.exposed = empty
 
@@ -63,10 +65,10 @@ class Lasgd:
             start, factor, ready = now, worker.factor(number), []
             self.starts[rank].append(start)
             for seconds, marks in self.layers:
-                slowed = False
-                if self.slowdown:
-                    slowed = yield worker.resume(now), "layer"
-                stretch = factor * (1 + self.slowdown * slowed)
+                met = 0.0
+                if self.slowdown.factor:
+                    met = yield worker.resume(now), "layer"
+                stretch = factor * (1 + self.slowdown.factor * met)
                 ready += [worker.advance(now, offset * stretch) for offset, _ in marks]
                 now = worker.advance(now, seconds * stretch)
             if ready:
@@ -91,6 +93,7 @@ class Lasgd:
                     now = yield from self.stand_still(rank, now, self.way.encode(self.size))
                     joined = self.gathering
                     joined.ranks.add(rank)
+                    joined.ready = max(joined.ready, now + self.host)
                 self.begins[rank].append(now)
             size = self.way.sent(self.size) if begins and not alone else 0
             self.steps[rank].append(Step(start, now, int(begins and not alone), size, mixed))
@@ -102,8 +105,12 @@ class Lasgd:
             yield now + seconds, "boundary"
         return now + seconds
 
+    def next_start(self):
+        """Of the collective that gathers ranks, if these are enough."""
+        return max(self.free, self.gathering.ready) if len(self.gathering.ranks) >= self.needed else math.inf
+
     def start_collective(self, now):
-        if self.free > now * (1 + TIE) or len(self.gathering.ranks) < self.needed:
+        if self.next_start() > now * (1 + TIE):
             return
         seconds = sum(collectives.parts(self.point, self.cost, self.way.sent(self.size), len(self.moving)))
         self.gathering.end = self.free = now + seconds
@@ -119,14 +126,14 @@ class Lasgd:
             return wake[0].end if wake[1] == "wait" else wake[0]
 
         def resume(now, what):
+            met = load(self.moving[-2:], itertools.repeat(self.share), now)
             for rank, wake in enumerate(wakes):
                 if wake[1] in what and date(wake) <= now * (1 + TIE):
-                    wakes[rank] = programs[rank].send({"layer": busy(self.moving[-2:], now), "wait": date(wake)}.get(wake[1]))
+                    wakes[rank] = programs[rank].send({"layer": met, "wait": date(wake)}.get(wake[1]))
 
         begun = 0  # steps of all ranks
         while not (begun < (begun := sum(map(len, self.starts))) and all(self.begins) and covered(self.begins, self.starts, warmup, measured)):
-            waking = [date(wake) for wake in wakes]
-            now = min(waking + ([self.free] if len(self.gathering.ranks) >= self.needed and self.moving else []))
+            now = min([*(date(wake) for wake in wakes), self.next_start()])
             resume(now, ("boundary", "wait"))
             if len(self.workers) > 1:
                 self.start_collective(now)

@@ -7,6 +7,7 @@ import heapq
 import itertools
 import math
 
+import plans
 from compute import TIE
 
 
@@ -69,6 +70,11 @@ class JitteredPath:
         return self.draws.lognormvariate(-variance / 2, math.sqrt(variance))
 
 
+def usual_latency(path):
+    """Its mean, at this moment."""
+    return (path.path if isinstance(path, JitteredPath) else path).latency
+
+
 def differs(spread):
     """Does it make latencies differ?"""
     return spread.get("cv", 0) > 0 or len(set(spread.get("factors", []))) > 1
@@ -118,6 +124,7 @@ class Engine:
         self.capacity, self.shared, self.flows, self.stale = dict(capacity), shared, {}, False
         self.last = collections.deque()  # what comes when nothing else happens at this instant
         self.turns, self.waiting, self.taken, self.undecided = turns, [], set(), False
+        self.last_arrivals = {}  # by way
 
     def at(self, date, action, *arguments):
         heapq.heappush(self.events, (float(date), next(self.order), action, arguments))
@@ -135,8 +142,15 @@ class Engine:
             self.flows[next(self.order)] = Flow(path, done, self.now, size)
             self.stale = True
         else:
-            rate = min([path.cap] + [self.capacity[link] for link in path.links])
-            self.at(self.now + size / rate, done)
+            self.at(self.now + size / self.full_rate(path), done)
+
+    def full_rate(self, path):
+        return min([path.cap] + [self.capacity[link] for link in path.links])
+
+    def arrival(self, way, latency):
+        """Of what leaves now. What overtakes waits for what was sent before."""
+        self.last_arrivals[way] = max(self.now + latency, self.last_arrivals.get(way, 0.0))
+        return self.last_arrivals[way]
 
     def decide(self):
         """What waits for free channels starts, the oldest collective's messages first."""
@@ -146,8 +160,7 @@ class Engine:
             if self.taken.isdisjoint(channels):
                 self.waiting.remove(message)
                 self.taken |= channels
-                rate = min([path.cap] + [self.capacity[link] for link in path.links])
-                self.at(self.now + size / rate, self.release, channels, done)
+                self.at(self.now + size / self.full_rate(path), self.release, channels, done)
 
     def release(self, channels, done):
         self.taken -= channels
@@ -198,9 +211,9 @@ class Engine:
 
 
 @functools.cache
-def compiled(make, *arguments):
-    """A plan as (its number of parts, messages in order, how many receives each waits for, which messages wait for its arrival)."""
-    plan = make(*arguments)
+def compiled(segments, make, *arguments):
+    """A plan, its messages in order, how many receives each waits for, and which messages wait for its arrival."""
+    plan = plans.segmented(make(*arguments), segments)
     messages = [message for stage in plan.stages for message in stage]
     stages = [number for number, stage in enumerate(plan.stages) for _ in stage]
     sends, of_node = collections.defaultdict(list), collections.defaultdict(list)
@@ -210,9 +223,11 @@ def compiled(make, *arguments):
             of_node[message.lane, node].append(index)
 
     def after(index):
-        """A rank hands on what it has received; and what goes from or to a node at a later level waits for all that it has received."""
-        _, receiver, _, _, lane, level = messages[index]
-        return [later for later in sends[lane, level, receiver] if stages[later] > stages[index]] + [
+        """A rank hands on what it has received, in the same segment; and what goes from or to a node at a later level waits for all that it
+        has received."""
+        _, receiver, _, _, lane, level, segment = messages[index]
+        return [later for later in sends[lane, level, receiver]
+                if stages[later] > stages[index] and (segment is None or messages[later].segment in (None, segment))] + [
             later for later in of_node[lane, receiver // plan.node] if messages[later].level > level]
 
     followers = [after(index) for index in range(len(messages))]
@@ -221,14 +236,15 @@ def compiled(make, *arguments):
 
 
 class Operation:
-    """A plan that moves `size` bytes. `route(sender, receiver)` is a Path; `ended(rank)` is called when a rank has ended. What goes
-    from or to a node waits for all its ranks to enter. `members`: who are the plan's ranks."""
+    """A plan that moves `size` bytes. `route(sender, receiver)` is a Path; `ended(rank)` is called when a rank has ended. Where a node's
+    ranks enter together, what goes from or to it waits for all of them. `members`: who are the plan's ranks. `rendezvous`: what comes
+    from another node waits for the receiver's notice."""
 
-    def __init__(self, engine, plan, size, gamma, route, ended, members=None):
+    def __init__(self, engine, plan, size, gamma, route, ended, members=None, rendezvous=False):
         plan, self.messages, waits, self.followers = plan
         self.engine, self.node, self.part, self.gamma, self.route, self.ended = engine, plan.node, size / plan.parts, gamma, route, ended
         self.for_all, self.coming, self.over = plan.for_all, collections.Counter(), set()  # coming: messages, by node
-        self.members = members or range(plan.ranks)
+        self.together, self.members = plan.together, members or range(plan.ranks)
         self.waits, self.entered, self.left = list(waits), [False] * plan.ranks, [0] * plan.ranks
         self.sends, self.receives = (collections.defaultdict(collections.deque) for _ in range(2))  # still to be transferred, by channel
         for index, (sender, receiver, *_) in enumerate(self.messages):
@@ -238,17 +254,40 @@ class Operation:
             self.left[receiver] += 1
             self.coming[receiver // self.node] += 1
         self.started, self.carried, self.age = set(), collections.Counter(), 0  # bytes, by link; the less, the earlier it was posted
+        self.unannounced = collections.defaultdict(lambda: collections.defaultdict(collections.deque))  # messages, by receiver and segment
+        for index, message in enumerate(self.messages if rendezvous else []):
+            if message.segment is not None:
+                self.unannounced[message.receiver][message.segment].append(index)
+                self.waits[index] += 1
 
     def channel(self, rank, index):
         """A rank has one inside its node and one to other nodes."""
-        return rank, self.messages[index].sender // self.node == self.messages[index].receiver // self.node
+        return rank, self.messages[index].segment is None
+
+    def busiest(self):
+        """For how long the channel that moves most is busy in one direction, if it has all links to itself."""
+        busy = collections.Counter()
+        for index, (sender, receiver, parts, *_) in enumerate(self.messages):
+            seconds = self.part * len(parts) / self.engine.full_rate(self.route(self.members[sender], self.members[receiver]))
+            busy["out", self.channel(sender, index)] += seconds
+            busy["in", self.channel(receiver, index)] += seconds
+        return max(busy.values(), default=0.0)
 
     def enter(self, rank):
         rank = self.members.index(rank)
         self.entered[rank] = True
+        for segment in self.unannounced[rank]:
+            self.announce(rank, segment)
         for channel in itertools.product(self.mates(rank), (True, False)):
             self.consider(channel)
         self.finish(rank, 0)
+
+    def announce(self, receiver, segment):
+        """A notice for the next message: all before it have come."""
+        if self.unannounced[receiver][segment]:
+            index = self.unannounced[receiver][segment].popleft()
+            path = self.route(*(self.members[rank] for rank in self.messages[index][:2]))
+            self.engine.at(self.engine.now + usual_latency(path), self.proceed, index)
 
     def consider(self, channel):
         """Start the messages at the head of a channel's sends and receives, if all that they wait for is there."""
@@ -257,11 +296,12 @@ class Operation:
                 self.start(queue[0])
 
     def mates(self, rank):
+        """With whom it enters."""
         first = rank // self.node * self.node
-        return range(first, first + self.node)
+        return range(first, first + self.node) if self.together else [rank]
 
     def present(self, rank, inside):
-        return self.entered[rank] if inside or self.node == 1 else all(self.entered[mate] for mate in self.mates(rank))
+        return self.entered[rank] if inside else all(self.entered[mate] for mate in self.mates(rank))
 
     def start(self, index):
         sender, receiver, parts, reduces, *_ = self.messages[index]
@@ -276,7 +316,8 @@ class Operation:
             self.engine.transfer(size, path, lambda: self.transferred(index, sender, receiver, path, adding), self.age, channels)
 
     def transferred(self, index, sender, receiver, path, adding):
-        self.engine.at(self.engine.now + path.latency + adding, self.arrived, index, receiver)
+        arrival = self.engine.arrival((self.members[sender], self.members[receiver]), path.latency)
+        self.engine.at(arrival + adding, self.arrived, index, receiver)
         here, there = (self.channel(rank, index) for rank in (sender, receiver))
         self.sends[here].popleft()
         self.receives[there].popleft()
@@ -286,11 +327,16 @@ class Operation:
 
     def arrived(self, index, receiver):
         for follower in self.followers[index]:
-            self.waits[follower] -= 1
-            if not self.waits[follower]:
-                self.consider(self.channel(self.messages[follower].sender, follower))
+            self.proceed(follower)
+        self.announce(receiver, self.messages[index].segment)
         self.coming[receiver // self.node] -= 1
         self.finish(receiver, 1)
+
+    def proceed(self, index):
+        """It waits for one thing less."""
+        self.waits[index] -= 1
+        if not self.waits[index]:
+            self.consider(self.channel(self.messages[index].sender, index))
 
     def finish(self, rank, count):
         self.left[rank] -= count

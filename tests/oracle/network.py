@@ -93,8 +93,12 @@ class Network:
         between = collectives.between(self.point)
         if between == "by-region":
             between, count = (self.by_region(size, chunk), 1) if name == "all-reduce" else ("ring", count)
-        plan = compiled(plans.two_level, between, len(members or self.place), self.gpus, count, name)
-        return Operation(engine, plan, size, gamma, self.route, ended, members)
+        levels = plans.two_level, between, len(members or self.place), self.gpus, count, name
+        if collectives.is_flat(self.point):
+            levels = plans.flat, name, self.nodes, self.gpus
+        protocol = self.point["cluster"].get("protocol", {})
+        plan = compiled(protocol.get("segments", 1), *levels)
+        return Operation(engine, plan, size, gamma, self.route, ended, members, protocol.get("rendezvous", False))
 
     def by_region(self, size, chunk):
         """Nodes of each region in the order of the nodes, and in how many pieces a vector goes to and from their first ones."""

@@ -6,7 +6,7 @@ import math
 import random
 
 import collectives
-from compute import chunks, ranks
+from compute import Slowdown, chunks, ranks
 from local import Inside
 from network import Network
 from oracle import profile
@@ -14,8 +14,8 @@ from window import Run, Step, covered, iterations
 
 
 class Pairs:
-    """Workers are generators that yield a date to go on at, or the message that they wait for: (sender, receiver, step). A schedule says
-    whom a rank sends to, and what a step does after backward."""
+    """Workers are generators that yield a date to go on at, the message that they wait for, (sender, receiver, step), or None to learn
+    whether they send. A schedule says whom a rank sends to, and what a step does after backward."""
 
     messages_each = 1  # for each receiver
 
@@ -24,6 +24,7 @@ class Pairs:
         self.point, self.network, self.workers, self.inside = point, Network(point), ranks(point, gpus), Inside(point)
         self.engine, self.size = self.network.engine(point.get("fidelity") == "flow"), collectives.model_bytes(point)
         self.n, self.layers = len(self.workers), chunks(point, self.inside.positions)
+        self.slowdown = Slowdown(point).factor  # messages bring about all of it
         self.forward, self.backward, self.update, _ = profile(point["trace"], "tensor")
         self.queues, self.sending = [collections.deque() for _ in self.workers], [None] * self.n  # messages; since when
         self.arrived, self.waiting = {}, {}  # the date, and who waits, by message
@@ -45,15 +46,21 @@ class Pairs:
         if message in self.waiting:
             self.resume(self.waiting.pop(message))
 
-    def resume(self, rank):
+    def resume(self, rank, answer=None):
         while True:
-            request = next(self.programs[rank])
+            request, answer = self.programs[rank].send(answer), None
+            if request is None:
+                self.engine.last.append((self.tell, rank))
+                return
             if isinstance(request, float):
                 self.engine.at(request, self.resume, rank)
                 return
             if request not in self.arrived:
                 self.waiting[request] = rank
                 return
+
+    def tell(self, rank):
+        self.resume(rank, self.sending[rank] is not None)
 
     # A rank's step
 
@@ -65,8 +72,14 @@ class Pairs:
             receivers = self.receivers(rank, number) if self.n > 1 else []
             self.queues[rank] += [(rank, receiver, number) for receiver in receivers]
             self.send(rank)
-            _, reached, now = worker.chunks(number, start, self.layers, [False] * len(self.layers), 0.0)
-            spans = self.inside.spans([reached[index] for index in range(len(reached))])
+            now, ready, sends = start, [], False
+            for layer in self.layers:
+                if self.slowdown:
+                    yield worker.resume(now)
+                    sends = yield None
+                _, reached, now = worker.chunks(number, now, [layer], [sends], self.slowdown)
+                ready += reached.values()
+            spans = self.inside.spans(ready)
             self.moving[rank] += spans
             done = max([now] + [end for _, end in spans[-1:]])
             self.exposed[rank].append((now, done))

@@ -13,6 +13,7 @@ class Message(typing.NamedTuple):
     reduces: bool  # the receiver adds what arrives to what it has, else replaces it
     lane: int = 0  # it waits for receives of the same lane only
     level: int = 0
+    segment: int | None = None  # which share of its parts it carries; None: inside a node, where it carries them whole
 
 
 @dataclasses.dataclass
@@ -22,6 +23,11 @@ class Plan:
     stages: list
     node: int = 1  # ranks of a node
     for_all: bool = False  # what a node's first rank receives last is for all: none ends before
+    together: bool = True  # a node's ranks enter the network together
+
+    def inside(self, message):
+        """Does it stay in a node?"""
+        return message.sender // self.node == message.receiver // self.node
 
 
 def power_of_two(n):
@@ -189,3 +195,24 @@ def two_level(algorithm, nodes, gpus, chunks=1, operation="all-reduce"):
     before = {"all-gather": [], "broadcast": inside(shares(gpus), 0, 1)}.get(operation, inside(round_the_ring(gpus, 0, True), 0))
     after = [] if operation == "reduce-scatter" else inside(round_the_ring(gpus, 1, False), 2)
     return Plan(nodes * gpus, parts, before + outer + after, gpus, nodes > 1 and not after)
+
+
+def flat(operation, nodes, gpus):
+    """A ring through all ranks: every node's, one after another."""
+    plan = ring(nodes * gpus) if operation == "all-reduce" else OPERATIONS[operation]("ring", nodes * gpus)
+    return dataclasses.replace(plan, node=gpus, together=False)
+
+
+# Protocols
+
+
+def segmented(plan, count):
+    """Every message between nodes as so many, each with the same share of all that it carries."""
+    def pieces(message):
+        shares = [tuple(count * part + segment for part in message.parts) for segment in range(count)]
+        if plan.inside(message):
+            return [message._replace(parts=tuple(itertools.chain.from_iterable(shares)))]
+        return [message._replace(parts=share, segment=segment) for segment, share in enumerate(shares)]
+
+    stages = [[piece for message in stage for piece in pieces(message)] for stage in plan.stages]
+    return dataclasses.replace(plan, parts=plan.parts * count, stages=stages)

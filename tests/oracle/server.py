@@ -3,7 +3,7 @@
 import itertools
 
 import synchronous
-from compute import TIE, chunks, ranks
+from compute import TIE, Slowdown, chunks, ranks
 from oracle import profile
 from server_traffic import Traffic
 from window import Run, Step, covered, iterations
@@ -20,7 +20,7 @@ class Job(Traffic):
         self.point, self.schedule = point, point["schedule"]
         self.clients = ranks(point, self.gpus)
         self.forward, self.backward, self.update, _ = profile(point["trace"], point.get("granularity", "tensor"))
-        self.slowdown = point.get("workers", {}).get("overlap_slowdown", 0.0)
+        self.slowdown = Slowdown(point).factor  # messages bring about all of it
         self.sliced, self.messages = self.grouped() if self.by_gradient else ([], [])
         self.layers = chunks(point, [position for position, _ in self.messages])
         self.starts, self.steps, self.blocked, self.exposed = ([[] for _ in range(self.n)] for _ in range(4))
@@ -29,7 +29,8 @@ class Job(Traffic):
         """The gradients of each message; (seconds after the start of backward, bytes) of each."""
         grouping = self.schedule.get("grouping", "wfbp")
         grouping = {"name": grouping} if isinstance(grouping, str) else grouping
-        sliced = synchronous.slices(self.point, *self.cost(), grouping)
+        line = self.cost()
+        sliced = synchronous.slices(self.point, lambda size: line, grouping)
         return sliced, synchronous.posted(self.point, sliced, grouping)
 
     def run(self, cycle=1, before=0):

@@ -9,11 +9,19 @@ from network import Network
 
 
 class Part:
-    """A latency, then bytes that share links."""
+    """A latency, then bytes that share links. `ahead`: a part whose bytes go before."""
 
     def __init__(self, way, size):
-        self.way, self.left = way, size
-        self.until, self.moves = None, False  # when the latency has passed; whether it has
+        self.way, self.left, self.ahead = way, size, None
+        self.until, self.moves = None, False  # when the latency has passed; whether its bytes move
+
+    def go(self):
+        """Its latency has passed."""
+        if not self.ahead or self.ahead.is_over():
+            self.moves, self.ahead = True, None
+
+    def is_over(self):
+        return self.moves and not self.left
 
 
 def links(point):
@@ -22,7 +30,17 @@ def links(point):
     link = point["cluster"]["link"]
     if "tcp_window" in link or movement.differs(link.get("latency_jitter", {})):
         return FlowsOnStar(point)
-    return SharedOnStar(point) if point.get("fidelity") == "flow" else Star(point)
+    if point.get("fidelity") == "flow":
+        return SharedOnStar(point)
+    return {"shared": Star, "queued": QueueOnStar, "fifo": TurnsOnStar}[point["schedule"].get("service", "shared")](point)
+
+
+class Links:
+    changes = ()  # of capacities
+    queue = 0.0  # seconds from when a push has left its client until it arrives
+
+    def move(self, moving, seconds):
+        """These parts have moved for so long."""
 
 
 class StarWay(typing.NamedTuple):
@@ -31,10 +49,8 @@ class StarWay(typing.NamedTuple):
     latency: float
 
 
-class Star:
+class Star(Links):
     """Processor sharing. A client's parts for all servers move alike, so that one of them stands for all."""
-
-    changes = ()
 
     def __init__(self, point):
         cluster, schedule = point["cluster"], point["schedule"]
@@ -75,7 +91,35 @@ class Star:
         return 2 * self.alpha, 2 / min(self.bandwidth, self.count * self.bandwidth / self.clients)
 
 
-class Flows:
+class QueueOnStar(Star):
+    """Pushes leave at their clients' full speed, and wait before the servers' links."""
+
+    def rates(self, moving):
+        return [rate if part.way.pull else self.bandwidth / self.count for part, rate in zip(moving, super().rates(moving))]
+
+    def move(self, moving, seconds):
+        pushes = sum(not part.way.pull for part in moving)
+        self.queue = max(0.0, self.queue + (pushes / self.count - 1) * seconds)
+
+
+class TurnsOnStar(Star):
+    """First come, first served: in each direction as many messages at a time as there are servers, each at its client's full speed."""
+
+    def __init__(self, point):
+        super().__init__(point)
+        self.lines = {False: [], True: []}  # by direction, in the order of coming
+
+    def rates(self, moving):
+        """Of parts in the order of the clients; asked when all that comes at an instant is there."""
+        served = []
+        for pull, line in self.lines.items():
+            here = [part for part in moving if part.way.pull == pull]
+            line[:] = [part for part in line if part in here] + [part for part in here if part not in line]
+            served += line[:self.count]
+        return [self.bandwidth / self.count if part in served else 0.0 for part in moving]
+
+
+class Flows(Links):
     """Every part is a flow of its own; its way is a path."""
 
     def __init__(self, point):

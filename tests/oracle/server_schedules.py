@@ -18,7 +18,7 @@ class Synchronous(Job):
         self.aggregated = collections.defaultdict(list)
 
     def answers(self, message):
-        return message.pulled and len(self.aggregated[message.step, message.group]) == self.n - 1
+        return self.n if message.pulled and len(self.aggregated[message.step, message.group]) == self.n - 1 else 0
 
     def answer(self, message):
         pushes = self.aggregated[message.step, message.group]
@@ -51,7 +51,7 @@ class SsdSgd(Synchronous):
         self.updates = [Updates(worker, seconds, spreading) for worker in self.clients]
         groups = [group for group, sliced in enumerate(self.sliced) for _ in sliced]  # by gradient
         self.groups = {layer: {group for group, one in zip(groups, named) if one == layer} for layer in sizes}
-        ready = {layer: date for layer, (date, _) in zip(named, gradients)} | {self.last: self.backward}
+        ready = {layer: date for layer, (date, _) in zip(named, gradients)} | {self.last: max(self.backward, gradients[-1][0])}
         self.ready = list(ready.items())
         self.last_mark = len(self.messages) + list(ready).index(self.last)
         marks = [position for position, _ in self.messages] + list(ready.values())
@@ -156,7 +156,7 @@ class Asynchronous(Job):
         return self.stale[client, number]
 
     def answers(self, message):
-        return True
+        return 1
 
     def answer(self, message):
         self.age(message)
@@ -203,7 +203,7 @@ class Eamsgd(Downpour):
     """Pulls first: a turn in the server's queue that costs it nothing, then the transfer; then pushes."""
 
     def answers(self, message):
-        return message.asks
+        return int(message.asks)
 
     def answer(self, message):
         if not message.asks:

@@ -3,6 +3,7 @@ that computes every rate anew at every event."""
 
 import collections
 import itertools
+import math
 
 import collectives
 import server_links
@@ -47,13 +48,16 @@ class Traffic:
         self.n, self.gpus = collectives.sizes(cluster)
         self.inner = collectives.link(cluster["intra_node"]) if self.gpus > 1 else (0.0, 0.0)
         self.gamma, self.work = cluster.get("reduce_s_per_B", 0.0), schedule.get("server_s_per_B", 0.0)
+        self.host = collectives.host(cluster, "per_message_s")
         self.duplex = schedule.get("duplex", True)
         self.pipelined = self.gpus > 1 and schedule.get("within_node", "pipelined") == "pipelined"
+        self.open = schedule.get("in_flight", "serial") == "pipelined"  # a channel does not wait for what is on its way
 
         self.now, self.instant = 0.0, 0.0  # what ends until then ends now
         self.queue, self.handling, self.arrived = collections.deque(), None, []
         self.channels = {(client, pull): collections.deque() for client in range(self.n) for pull in (False, True)}
-        self.transfers, self.held = {}, set()  # by channel; a serial channel between its push and its pull
+        self.transfers = {channel: [] for channel in self.channels}  # in the order in which they have begun
+        self.held, self.sent = set(), {}  # serial channels between a push and its pull; the parts that went last, by channel
         self.lanes = {lane: collections.deque() for lane in self.channels} if self.pipelined else {}
         self.stages = {}  # by lane
         self.pulled = [set() for _ in range(self.n)]  # (step, group) of the pulls that are in
@@ -62,6 +66,7 @@ class Traffic:
     def cost(self):
         """(a, b) of a push and its pull when all clients do both."""
         (a, b), (alpha, beta) = self.links.cost(), self.inner
+        a = a * (not self.open) + 2 * self.n * self.host
         b += self.n * self.work / self.links.count
         return a + 2 * (self.gpus - 1) * alpha, b + (self.gpus - 1) / self.gpus * (2 * beta + self.gamma)
 
@@ -116,7 +121,11 @@ class Traffic:
         tail = self.within(message.size, False) if pull and message.spread and not self.pipelined else 0.0
         size = self.way.pulled(message.size) if pull else self.way.sent(message.size)
         parts = self.links.parts(message.client, pull, size)
-        self.transfers[self.channel(message.client, pull)] = Transfer(message, pull, self.now, lead, parts, tail)
+        channel = self.channel(message.client, pull)
+        for part, ahead in zip(parts, self.sent.get(channel, [])):  # long over unless it is open
+            part.ahead = ahead
+        self.sent[channel] = parts
+        self.transfers[channel].append(Transfer(message, pull, self.now, lead, parts, tail))
 
     def is_over(self, transfer):
         if transfer.phase == 0 and self.due(transfer.until):
@@ -125,14 +134,15 @@ class Traffic:
                 part.until = self.now + part.way.latency
         if transfer.phase == 1:
             for part in transfer.parts:
-                part.moves = part.moves or self.due(part.until)
-            transfer.parts = [part for part in transfer.parts if part.left or not part.moves]
+                if self.due(part.until):
+                    part.go()
+            transfer.parts = [part for part in transfer.parts if not part.is_over()]
             if not transfer.parts:
-                transfer.phase, transfer.until = 2, self.now + transfer.tail
+                transfer.phase, transfer.until = 2, self.now + (transfer.tail if transfer.pull else self.links.queue)
         return transfer.phase == 2 and self.due(transfer.until)
 
     def finish(self, channel, transfer):
-        del self.transfers[channel]
+        self.transfers[channel].remove(transfer)
         message = transfer.message
         self.moved(message.client, transfer.start)
         if not transfer.pull:
@@ -146,7 +156,10 @@ class Traffic:
 
     def is_busy(self, client):
         """The client's channel, or its node with a push or a pull."""
-        return any((client, pull) in busy for busy in (self.transfers, self.stages) for pull in (False, True))
+        return any(self.transfers[client, pull] or (client, pull) in self.stages for pull in (False, True))
+
+    def all_transfers(self):
+        return list(itertools.chain.from_iterable(self.transfers.values()))
 
     # Time
 
@@ -156,10 +169,11 @@ class Traffic:
     def progress(self):
         """What ends now, and what starts when it has; False if there is nothing."""
         changed = False
-        for channel, transfer in list(self.transfers.items()):
-            if self.is_over(transfer):
-                self.finish(channel, transfer)
-                changed = True
+        for channel, transfers in self.transfers.items():
+            for transfer in list(transfers):
+                if self.is_over(transfer):
+                    self.finish(channel, transfer)
+                    changed = True
         for lane, stage in list(self.stages.items()):
             if self.due(stage.until):
                 self.leave(lane, stage)
@@ -169,7 +183,7 @@ class Traffic:
             self.handled[message.group] += not message.asks
             self.answer(message)
         for channel, waiting in self.channels.items():
-            if waiting and channel not in self.transfers and channel not in self.held:
+            if waiting and (self.open or not self.transfers[channel]) and channel not in self.held:
                 self.begin(*waiting.popleft())
                 changed = True
         for lane, waiting in self.lanes.items():
@@ -186,28 +200,29 @@ class Traffic:
         if self.handling or not self.queue:
             return False
         message = self.queue.popleft()
-        seconds = 0.0 if message.asks else self.way.work(message.size, self.work)
-        if self.answers(message):
+        seconds, pulls = 0.0 if message.asks else self.way.work(message.size, self.work), self.answers(message)
+        if pulls:
             seconds += self.way.answer(message.size)
-        seconds /= self.links.count
+        seconds = seconds / self.links.count + (pulls + (not message.asks)) * self.host
         self.handling = message, self.now + seconds
         self.moving.append((self.now, self.now + seconds))
         return True
 
     def dates(self):
         """When what is in progress ends, but for parts that share links."""
-        dates = [date for transfer in self.transfers.values() for date in transfer.dates()]
+        dates = [date for transfer in self.all_transfers() for date in transfer.dates() if not self.due(date)]
         dates += [stage.until for stage in self.stages.values()] + ([self.handling[1]] if self.handling else [])
         return dates + [date for date, *_ in itertools.islice(self.changes, 1)]
 
     def flow(self, dates):
         """On to the first of these dates or to what ends before."""
-        moving = [part for transfer in self.transfers.values() for part in transfer.parts if part.moves]
+        moving = [part for transfer in self.all_transfers() for part in transfer.parts if part.moves]
         rates = list(self.links.rates(moving))
-        ends = [self.now + part.left / rate for part, rate in zip(moving, rates)]
+        ends = [self.now + part.left / rate if rate else math.inf for part, rate in zip(moving, rates)]
         next_date = min(ends + dates + self.dates())
         for part, rate, end in zip(moving, rates, ends):
             part.left = 0.0 if end <= next_date * (1 + TIE) else part.left - rate * (next_date - self.now)
+        self.links.move(moving, next_date - self.now)
         self.now, self.instant = next_date, next_date * (1 + TIE)
         while self.changes and self.due(self.changes[0][0]):
             _, what, value = self.changes.popleft()
@@ -215,11 +230,11 @@ class Traffic:
 
     def cut(self):
         """The run ends, after the close of its window."""
-        for one in [*self.transfers.values(), *self.stages.values()]:
+        for one in [*self.all_transfers(), *self.stages.values()]:
             self.moved(one.message.client, one.start)
 
     def answers(self, message):
-        """Will a pull follow, or several, when this has been handled?"""
+        """How many pulls will follow when this has been handled?"""
         raise NotImplementedError
 
     def answer(self, message):

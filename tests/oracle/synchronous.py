@@ -4,19 +4,24 @@ add up are compute."""
 import itertools
 
 import collectives
+import merging
 from collectives import Channels
 from compression import Compression
-from compute import busy, chunks, ranks
+from compute import Slowdown, chunks, load, ranks
 from oracle import SCHEDULES, profile, size_of
 from window import Run, Step, covered, iterations
 
 
-def slices(point, a, b, schedule):
+def slices(point, tangent, schedule):
     """The gradients, (seconds after the start of backward, bytes), of each message; of equally good ones the fewest, then the largest
-    first ones."""
-    rule, _ = SCHEDULES[schedule["name"]]
+    first one, then the largest last one, the largest one before that, and so on. `tangent`: (a, b) of a message by its bytes."""
     gradients = profile(point["trace"], point.get("granularity", "tensor"))[3]
-    return min(rule(gradients, a, b, schedule), key=lambda sliced: (len(sliced), [-len(group) for group in sliced]))
+    if schedule["name"] in merging.RULES:
+        admitted = merging.RULES[schedule["name"]](gradients, tangent)
+    else:
+        rule, _ = SCHEDULES[schedule["name"]]
+        admitted = rule(gradients, 0.0, 0.0, schedule)
+    return min(admitted, key=lambda sliced: (len(sliced), [-len(group) for group in sliced[:1] + sliced[::-1]]))
 
 
 def posted(point, sliced, schedule):
@@ -26,14 +31,15 @@ def posted(point, sliced, schedule):
     return [(queued(group[-1][0], backward, schedule), size_of(group)) for group in sliced]
 
 
-def groups(point, a, b, schedule):
-    return posted(point, slices(point, a, b, schedule), schedule)
+def groups(point, schedule):
+    """Of a schedule that does not ask what they cost."""
+    return posted(point, slices(point, None, schedule), schedule)
 
 
-def sending(point, way, line):
+def sending(point, way, tangent):
     """What a step sends: (seconds after the start of backward, bytes) of each message, for how long a worker encodes and copies before it
-    posts each, and for how long it decodes and copies when all have ended. `line`: the cost of a message, which decides on merging."""
-    sliced = slices(point, *line, point["schedule"])
+    posts each, and for how long it decodes and copies when all have ended. `tangent`: the cost of a message, which decides on merging."""
+    sliced = slices(point, tangent, point["schedule"])
     messages = posted(point, sliced, point["schedule"])
     copies = [point["cluster"].get("copy_s_per_B", 0.0) * size * (len(group) > 1) for group, (_, size) in zip(sliced, messages)]
     before = [way.encode(size) + copy for (_, size), copy in zip(messages, copies)]
@@ -47,11 +53,12 @@ def sends(number, cycle):
 
 def run(point):
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
-    workers, slowdown = ranks(point, 1), point.get("workers", {}).get("overlap_slowdown", 0.0)
+    workers, slowdown = ranks(point, 1), Slowdown(point)
     messages, encoding, decoding, way = [], [], 0.0, Compression(point, len(workers))
     if len(workers) > 1:
         cost = way.over_gpus()
-        messages, encoding, decoding = sending(point, way, way.line(cost))
+        messages, encoding, decoding = sending(point, way, way.tangent(cost))
+    shares = [slowdown.share(*collectives.mean_parts(cost, size)) for _, size in messages]
     layers = chunks(point, [position for position, _ in messages])
     cycle = point["schedule"].get("accumulate", 1)
     warmup, measured = iterations(point, cycle)
@@ -62,17 +69,18 @@ def run(point):
         last = sends(number, cycle)
         now_sent = messages if last else []
         costs = [collectives.parts(point, cost, size, number // cycle * len(messages) + index) for index, (_, size) in enumerate(now_sent)]
-        slowed = [[False] * len(layers) for _ in workers]
+        loads = [[0.0] * len(layers) for _ in workers]
         while True:  # which layers meet a busy channel: causality makes one more right in every round
-            timed = [worker.chunks(number, dates[-1], layers, late, slowdown, encoding if last else ())
-                     for worker, dates, late in zip(workers, starts, slowed)]
+            timed = [worker.chunks(number, dates[-1], layers, met, slowdown.factor, encoding if last else ())
+                     for worker, dates, met in zip(workers, starts, loads)]
             collective = channels.carry([(max(reached[index] for _, reached, _ in timed), *both) for index, both in enumerate(costs)])
-            met = [[slowdown > 0 and busy(collective, date) for date in dates] for dates, _, _ in timed]
-            if met == slowed:
+            if not slowdown.factor:
                 break
-            slowed = met
+            before, loads = loads, [[load(collective, shares, date) for date in dates] for dates, _, _ in timed]
+            if loads == before:
+                break
         moving += collective
-        channels.ends += [end for _, end in collective]
+        channels.keep()
         free = max(channels.ends[-1:], default=0.0)
         for worker, dates, mine, waits, still, (_, reached, computed) in zip(workers, starts, steps, blocked, own, timed):
             ready = max(computed, free)

@@ -5,6 +5,7 @@ import unittest
 
 import oracle
 from comparing import Comparison, accumulating, cluster, compressing, disturbances, fit, node_windows, scenario, trace
+from test_latencies import KNOWN
 
 SCHEDULES = [{"name": name} for name in oracle.SCHEDULES] + [{"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}]
 
@@ -71,6 +72,16 @@ class Synchronous(Comparison):
             for latency in (0, 1):
                 link = {"bandwidth": "9Gbps", "latency": latency}
                 self.draw(seed, lambda rng: [cluster(rng, nodes, copy_s_per_B=1e-9, link=link)], nodes, schedules=[{"name": "mg-wfbp"}])
+
+    def test_pauses_while_a_rank_stands_still(self):
+        """Nothing is left of backward that they could hold up, however layers add up."""
+        traces = [KNOWN | {"layers": [{"name": name, "type": "x", "forward_s": 0.001, "backward_s": backward} for name, backward in zip(
+            "lmn", (0.0011, 0.0013, 0.001 + 0.0001 * index))]} for index in range(20)]
+        sweep = {"/trace": [f"trace{index}.json" for index, _ in enumerate(traces)], "/schedule": [
+            {"name": name, "compression": {"name": "none", "encode_s_per_B": 5e-9}} for name in ("wfbp", "ps-sgd")]}
+        pauses = [{"kind": "pause", "rank": 1, "at_s": 0.009, "for_s": 0.05}]
+        self.compare(scenario(random.Random(0), sweep=sweep, cluster=cluster(random.Random(0), 2), workers={"events": pauses},
+                              iterations={"warmup": 0, "measured": 1}), traces)
 
     def test_compression_one_by_one(self):
         self.draw(90, lambda rng: [cluster(rng, 4)], 4, "--no-symmetry", schedules=compressing(random.Random(90), SCHEDULES[:4]))

@@ -5,7 +5,7 @@ import itertools
 
 import collectives
 import window
-from compute import chunks
+from compute import Slowdown, chunks
 from moving import Job, report
 from network import Network
 from oracle import profile
@@ -76,9 +76,10 @@ class ByPriority(Job):
         self.undecided, self.decided = {}, []  # {number: (priority, size)} in the order of posting; (number, size)
         self.posted, self.started = [set() for _ in self.workers], [0] * len(self.workers)  # by rank: numbers, and how many
 
-    def post(self, rank, number, size, priority=0.0):
+    def count(self, rank, number, size, priority=0.0):
         if not any(number in posted for posted in self.posted):
             self.undecided[number] = priority, size
+        self.posts[number] += 1
         self.posted[rank].add(number)
         self.follow(rank)
 
@@ -109,7 +110,7 @@ class ByPriority(Job):
 
 
 def run_gated(point, fidelity, shared):
-    schedule, trace, slowdown = point["schedule"], point["trace"], point.get("workers", {}).get("overlap_slowdown", 0.0)
+    schedule, trace, slowdown = point["schedule"], point["trace"], Slowdown(point)
     by_priority, parts = schedule.get("by_priority", False), schedule.get("parts", 1)
     make = Network.all_reduce
     forward, backward, _, _ = profile(trace, point.get("granularity", "tensor"))
@@ -123,8 +124,8 @@ def run_gated(point, fidelity, shared):
     def compute(job, worker, seconds):
         begin = worker.resume(job.engine.now)
         yield begin
-        slowed = (yield None) if slowdown else False
-        yield worker.advance(begin, seconds * (1 + slowdown * slowed))
+        load = (yield None) if slowdown.factor else 0.0
+        yield worker.advance(begin, seconds * (1 + slowdown.factor * load))
 
     def program(job, rank, worker):
         for number in itertools.count():
@@ -140,9 +141,12 @@ def run_gated(point, fidelity, shared):
                     job.post(rank, number * each + index, sizes[layer] / parts, *rest)
             job.starts[rank].append(job.engine.now)
 
+    cost = collectives.over_gpus(point)
     if fidelity == "alpha-beta":
-        make = functools.partial(Line(point, collectives.over_gpus(point)).make, range(collectives.workers(point)))
+        make = functools.partial(Line(point, cost).make, range(collectives.workers(point)))
     job, counts = (ByPriority if by_priority else Job)(point, shared, make), window.iterations(point)
+    if fidelity == "alpha-beta":
+        job.share = lambda size: slowdown.share(*collectives.mean_parts(cost, size))
     job.run(program, *counts)
     posted = (each, sum(sizes)) if len(job.workers) > 1 else (0, 0)
     return report(job, counts, forward + backward, lambda number: posted)

@@ -9,9 +9,10 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIMCTL = pathlib.Path(os.environ.get("SIMCTL", ROOT / "build" / "simctl"))
 CAPTURE = pathlib.Path(os.environ.get("CAPTURE", ROOT / "build" / "capture"))
+NETPROBE = pathlib.Path(os.environ.get("NETPROBE", ROOT / "build" / "netprobe"))
 NODEPROBE = pathlib.Path(os.environ.get("NODEPROBE", ROOT / "build" / "nodeprobe"))
 PAGES = ["README.md", "scenarios/README.md", "traces/README.md", "models/README.md", "sim/README.md", "sim/output/RESULTS.md", "analysis/README.md",
-         "capture/README.md", "capture/gpu/README.md", "capture/node/README.md", "sim/schedule/README.md", "scenarios/papers/README.md", "scenarios/papers/mg-wfbp/README.md",
+         "capture/README.md", "capture/gpu/README.md", "capture/node/README.md", "capture/net/README.md", "tests/validation/README.md", "sim/schedule/README.md", "scenarios/papers/README.md", "scenarios/papers/mg-wfbp/README.md",
          "scenarios/papers/ssd-sgd/README.md", "scenarios/papers/dts/README.md", "scenarios/papers/lasgd/README.md", "scenarios/papers/sasgd/README.md"]
 
 
@@ -29,6 +30,7 @@ class Documents(unittest.TestCase):
             (scratch / "build/simctl").symlink_to(SIMCTL)
             (scratch / "build/capture").symlink_to(CAPTURE)
             (scratch / "build/nodeprobe").symlink_to(NODEPROBE)
+            (scratch / "build/netprobe").symlink_to(NETPROBE)
             commands = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines() if line and not line.startswith("#")]
             self.assertGreater(len(commands), 8)
             for command in commands:

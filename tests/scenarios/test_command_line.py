@@ -201,6 +201,20 @@ class Output(Case):
         done = self.run_scenario(scenario(sweep={"/cluster/link/latency": [0, 1e-3], "/cluster/nodes": [2, 64]}))
         self.assertNotIn("*", done.stdout)
 
+    def test_equal_asynchronous_clients_are_noted(self):
+        link = {"bandwidth": "1Gbps", "latency": "50us"}
+        for cluster, schedule, workers, advice in (
+                ({}, {"name": "asgd"}, {}, '/workers/jitter or "service": "fifo" shows'), ({}, {"name": "asgd", "service": "queued"}, {}, '/workers/jitter or "service"'),
+                ({}, {"name": "asgd", "colocated": True, "servers": 4}, {}, "/workers/jitter shows"),
+                ({"link": link | {"tcp_window": 65536}}, {"name": "asgd"}, {}, "/workers/jitter shows"),
+                ({}, {"name": "asgd", "service": "fifo"}, {}, ""), ({}, {"name": "ps-sgd"}, {}, ""), ({}, {"name": "asgd", "colocated": True}, {}, ""),
+                ({"topology": "fat-tree"}, {"name": "asgd"}, {}, ""), ({"nodes": 1}, {"name": "asgd"}, {}, ""), ({}, {"name": "asgd"}, {"slow": [{"ranks": "1", "factor": 2}]}, "")):
+            with self.subTest(cluster=cluster, schedule=schedule, workers=workers):
+                described = {"format": "cluster/1", "name": "four", "nodes": 4, "link": link} | cluster
+                printed = self.run_scenario(scenario(cluster=described, schedule=schedule, workers=workers)).stdout
+                self.assertEqual("equal clients of asgd" in printed, bool(advice))
+                self.assertIn(advice, printed)
+
     def test_what_is_surprising_is_noted(self):
         fit = {"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}
         done = self.run_scenario(scenario(cluster=cluster(fit=fit)))

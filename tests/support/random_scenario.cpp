@@ -71,6 +71,10 @@ Json schedule(const ScheduleRow& row, int nodes) {
   if (json.contains("servers") && json.contains("compression") && json["compression"].is_object()) {
     json["compression"]["pull"] = chance(0.5) ? "whole" : "compressed";
   }
+  if (json.value("in_flight", "serial") == "pipelined") {
+    json.erase("duplex");
+    json.erase("within_node");
+  }
   return json;
 }
 
@@ -141,6 +145,7 @@ Json workers(int count) {
         {{"kind", "pause"}, {"rank", whole(0, count - 1)}, {"at_s", number(0.0, 0.5)}, {"for_s", number(1e-4, 0.3)}});
   }
   if (chance(0.2)) workers["overlap_slowdown"] = number(0.0, 0.6);
+  if (chance(0.1)) workers["overlap_slowdown"] = {{"factor", number(0.0, 0.6)}, {"by", "traffic"}};
   return workers;
 }
 
@@ -168,6 +173,12 @@ Json trace() {
   return trace;
 }
 
+bool is_served_in_order(const Json& scenario) {
+  const Json& cluster = scenario["cluster"];
+  const bool is_star = !cluster.contains("regions") && !cluster.contains("topology");
+  return is_star && !cluster["link"].contains("latency_jitter") && !scenario["schedule"].value("colocated", false);
+}
+
 }  // namespace
 
 Json draw_scenario(const ScheduleRow& row) {
@@ -184,6 +195,8 @@ Json draw_scenario(const ScheduleRow& row) {
                    {"seed", whole(0, 1 << 30)}};
   scenario["workers"] = workers(nodes * scenario["cluster"].value("gpus_per_node", 1));
   const bool is_partial = scenario["schedule"].value("participants", 1.0) < 1.0;
+  if (chance(0.2) && !is_partial)
+    scenario["cluster"]["host"] = {{"per_message_s", figure(1e-6, 1e-3)}, {"per_collective_s", figure(1e-6, 1e-3)}};
   if (messages) scenario["fidelity"] = chance(0.6) || is_partial ? "per-message" : "flow";
   if (messages) scenario["all_reduce"] = algorithms()[static_cast<std::size_t>(whole(0, static_cast<int>(algorithms().size()) - 1))].name;
   const bool is_flow = scenario["fidelity"] == "flow";
@@ -194,6 +207,13 @@ Json draw_scenario(const ScheduleRow& row) {
     scenario["cluster"].update(topology());
   }
   if (chance(0.2) && !is_partial && !scenario["schedule"].contains("in_flight")) scenario["channels"] = whole(1, 4);
+  if (chance(0.15)) {
+    scenario["all_reduce"] = {{"name", "ring"}, {"across", "gpus"}};
+  } else if (messages && chance(0.2)) {
+    scenario["cluster"]["protocol"] = {{"rendezvous", chance(0.7)}, {"segments", whole(1, 3)}};
+  }
+  if (!is_flow && is_served_in_order(scenario)) return scenario;
+  scenario["schedule"].erase("service");
   return scenario;
 }
 

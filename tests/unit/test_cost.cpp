@@ -81,7 +81,7 @@ TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
           CAPTURE(to.name);
           CAPTURE(ranks);
           const CostLine expected = cost_line(to.all_reduce, ranks, wire);
-          const CostLine line = all_reduce_cost(cluster, to, ranks).tangent(Bytes(1));
+          const CostLine line = collective_cost(cluster, Operation::all_reduce, to, ranks).tangent(Bytes(1));
           CHECK(line.a.value == doctest::Approx(expected.a.value).epsilon(1e-12));
           CHECK(line.b.value == doctest::Approx(expected.b.value).epsilon(1e-12));
         }
@@ -90,7 +90,7 @@ TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
   }
 
   TEST_CASE("a ring's fit grows with N-1 and (N-1)/N") {
-    const CostLine line = all_reduce_cost(cluster_with_fit("ring", 8), collective("ring"), 64).tangent(Bytes(1));
+    const CostLine line = collective_cost(cluster_with_fit("ring", 8), Operation::all_reduce, collective("ring"), 64).tangent(Bytes(1));
     CHECK(line.a.value == doctest::Approx(1e-3 * 63 / 7));
     CHECK(line.b.value == doctest::Approx(2e-9 * (63.0 / 64) / (7.0 / 8)));
   }
@@ -113,7 +113,7 @@ TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
       for (const int ranks : {2, 7, 64, 2048}) {
         CAPTURE(algorithm.name);
         CAPTURE(ranks);
-        const CostCurve curve = all_reduce_cost(cluster, algorithm, ranks);
+        const CostCurve curve = collective_cost(cluster, Operation::all_reduce, algorithm, ranks);
         const CostLine expected = cost_line(algorithm.all_reduce, ranks, wire);
         for (const double bytes : {1e5, 1e6, 1e9})
           CHECK(curve(Bytes(bytes)).value == doctest::Approx(expected(Bytes(bytes)).value).epsilon(1e-12));
@@ -124,7 +124,7 @@ TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
   TEST_CASE("two points of a ring of 8 ranks are two of one of 64: as much in every message, nine times the messages") {
     Cluster cluster = cluster_with_fit("ring", 8);
     cluster.fit->points = {{Bytes(1e4), Seconds(0.003)}, {Bytes(1e6), Seconds(0.005)}};
-    const CostCurve curve = all_reduce_cost(cluster, collective("ring"), 64);
+    const CostCurve curve = collective_cost(cluster, Operation::all_reduce, collective("ring"), 64);
     CHECK(curve(Bytes(8e4)).value == doctest::Approx(0.003 * 63 / 7));
     CHECK(curve(Bytes(8e6)).value == doctest::Approx(0.005 * 63 / 7));
     CHECK(curve(Bytes(1)).value == doctest::Approx(0.003 * 63 / 7));

@@ -399,8 +399,9 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
             CAPTURE(collective.name);
             CAPTURE(nodes);
             CAPTURE(gpus);
-            const Plan plan = two_level_plan(operation, nodes, gpus, collective.plan(operation, nodes, chunks_for(collective)),
-                                             chunks_for(collective), 1);
+            Plan plan = two_level_plan(operation, nodes, gpus, collective.plan(operation, nodes, chunks_for(collective)),
+                                       chunks_for(collective), 1);
+            plan.protocol = {nodes % 3 == 0, 1 + nodes % 4 / 2};
             PlanTimes times(
                 plan,
                 [&](const Message& message) {
@@ -420,6 +421,29 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
       }
     }
     CHECK(in_lockstep > 40);
+  }
+
+  TEST_CASE("protocols: a segment of a ring comes round in two latencies and its transfer, or when the others have moved") {
+    for (const int ranks : {2, 3, 4, 8}) {
+      for (const double its_bytes : {0.0, 1e3, 1e6, 1e9}) {
+        for (const Protocol& protocol : {Protocol{false, 1}, Protocol{false, 3}, Protocol{true, 1}, Protocol{true, 2}, Protocol{true, 5}}) {
+          CAPTURE(ranks);
+          CAPTURE(its_bytes);
+          CAPTURE(protocol.rendezvous);
+          CAPTURE(protocol.segments);
+          Plan plan = ring_plan(Operation::all_reduce, ranks, 1);
+          plan.protocol = protocol;
+          const double segment = its_bytes / ranks / protocol.segments;
+          const double notice = protocol.rendezvous ? alpha : 0.0;
+          double expected = notice + protocol.segments * beta * segment + alpha;
+          for (int round = 0; round + 1 < 2 * (ranks - 1); ++round) {
+            const double comes_round = beta * segment + alpha + (round < ranks - 1 ? gamma * segment : 0.0) + notice;
+            expected += std::max(comes_round, protocol.segments * beta * segment);
+          }
+          CHECK(seconds(plan, alpha, beta, gamma, its_bytes) == doctest::Approx(expected).epsilon(1e-12));
+        }
+      }
+    }
   }
 
   TEST_CASE("a ring over unequal links is the recurrence over regions") {

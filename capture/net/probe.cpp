@@ -1,0 +1,266 @@
+#include "capture/net/probe.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <future>
+#include <set>
+
+#include "base/table.hpp"
+#include "capture/device.hpp"
+#include "capture/json_lines.hpp"
+
+namespace syncopate::capture {
+
+namespace {
+
+constexpr int fewest_repetitions = 3;
+constexpr int most_repetitions = 50;
+constexpr int in_a_row = 4;              // all-reduces of one repetition, back to back
+constexpr int most_ranks_in_pairs = 16;  // of more, N(N-1) pairs would take minutes
+constexpr double noise = 0.05;           // what is less of a round trip is no transfer, but the latency's scatter
+constexpr unsigned there = 0;
+constexpr unsigned back = 1;
+
+Seconds now() { return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count()); }
+
+template <class Work>
+Seconds time_of(Work work) {
+  const Seconds start = now();
+  work();
+  return now() - start;
+}
+
+Seconds processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
+}
+
+/// Microseconds, which a float holds to 1e-7 of their value.
+Seconds mean_over_ranks(Peers& peers, Seconds mine) {
+  std::array<float, 1> sum = {static_cast<float>(1e6 * mine.value)};
+  peers.all_reduce(sum);
+  return Seconds(1e-6 * sum[0] / peers.size());
+}
+
+/// How often something that takes that long is done, the same number on all ranks.
+int repetitions_for(Seconds each, const NetworkOptions& options) {
+  return static_cast<int>(
+      std::clamp(options.budget / each, static_cast<double>(fewest_repetitions), static_cast<double>(most_repetitions)));
+}
+
+std::size_t count_of(std::int64_t bytes) { return static_cast<std::size_t>(bytes) / sizeof(float); }
+
+/// Does `work` after a barrier, once to warm up, until repetitions are enough; each is `parts` operations.
+template <class Work>
+TimedSize repeat(Peers& peers, std::int64_t bytes, int parts, const NetworkOptions& options, Work work) {
+  std::vector<Seconds> times;
+  int repetitions = 1;
+  for (int i = -1; i < repetitions; ++i) {
+    peers.barrier();
+    const Seconds mean = mean_over_ranks(peers, time_of(work)) / parts;
+    if (i < 0) {
+      repetitions = repetitions_for(mean * parts, options);
+    } else {
+      times.push_back(mean);
+    }
+  }
+  return {bytes, spread(std::move(times)), repetitions};
+}
+
+/// Round trips of `values`, begun at `first`, until it is told that they are enough: the durations that `first` sees.
+std::vector<Seconds> ping_pong(Peers& peers, int first, int second, std::span<float> values, std::span<float> answer, int rounds) {
+  const bool starts = peers.rank() == first;
+  const int other = starts ? second : first;
+  const std::span<float> incoming = starts ? answer : values;
+  const std::span<float> outgoing = starts ? values : answer;
+  std::vector<Seconds> times;
+  std::unique_ptr<Pending> expected = peers.receive(other, starts ? back : there, incoming);
+  for (int i = 0; i < rounds; ++i) {
+    const Seconds start = now();
+    if (starts) peers.send(other, there, outgoing)->wait();
+    expected->wait();
+    times.push_back(now() - start);
+    if (i + 1 < rounds) expected = peers.receive(other, starts ? back : there, incoming);
+    if (!starts) peers.send(other, back, outgoing)->wait();
+  }
+  return times;
+}
+
+/// What `from` has, on all ranks.
+Seconds told_by(Peers& peers, int from, Seconds value) {
+  return mean_over_ranks(peers, peers.rank() == from ? static_cast<double>(peers.size()) * value : Seconds(0));
+}
+
+TimedPair time_pair(Peers& peers, int from, int to, std::vector<float>& values, const NetworkOptions& options, NetworkMeasurements& found) {
+  const bool takes_part = peers.rank() == from || peers.rank() == to;
+  std::array<float, 1> small = {1.0F};
+  std::array<float, 1> answer = {1.0F};
+  const auto round_trips = [&](std::span<float> sent, int rounds) {
+    peers.barrier();
+    std::vector<Seconds> times;
+    const Seconds before = processor_time();
+    if (takes_part) times = ping_pong(peers, from, to, sent, answer, rounds);
+    if (takes_part && sent.size() == 1) found.host_per_message = (processor_time() - before) / (2.0 * rounds);
+    Spread seen = times.empty() ? Spread{} : spread(std::move(times));
+    for (Seconds* part : {&seen.first, &seen.median, &seen.third}) *part = told_by(peers, from, *part);
+    return seen;
+  };
+  const Seconds each = round_trips(small, fewest_repetitions).median;
+  const Spread latency = round_trips(small, repetitions_for(each, options));
+  Rate bandwidth;
+  const auto most = static_cast<std::int64_t>(values.size() * sizeof(float));
+  for (std::int64_t bytes = std::min<std::int64_t>(1 << 20, most);; bytes = std::min(4 * bytes, most)) {
+    const Seconds whole = round_trips(std::span(values).first(count_of(bytes)), fewest_repetitions).median;
+    const Seconds time = whole - latency.median;
+    bandwidth = Rate(static_cast<double>(bytes) / (time > noise * whole ? time : whole).value);
+    if (bytes == most || time > options.budget / fewest_repetitions) break;
+  }
+  return {from, to, {latency.median / 2, latency.first / 2, latency.third / 2}, bandwidth};
+}
+
+std::vector<std::pair<int, int>> pairs_of(int ranks) {
+  std::vector<std::pair<int, int>> pairs;
+  for (int from = 0; from < ranks; ++from) {
+    for (int to = 0; to < ranks; ++to) {
+      const bool neighbours = (to - from + ranks) % ranks == 1;
+      if (from != to && (ranks <= most_ranks_in_pairs || neighbours)) pairs.emplace_back(from, to);
+    }
+  }
+  return pairs;
+}
+
+std::vector<std::string> hosts_of(Peers& peers) {
+  constexpr std::size_t length = 64;
+  std::array<char, length + 1> name{};
+  gethostname(name.data(), length);
+  std::array<float, length> mine{};
+  for (std::size_t i = 0; i < length; ++i) mine[i] = static_cast<float>(name[i]);
+  std::vector<float> all(length * static_cast<std::size_t>(peers.size()));
+  peers.all_gather(mine, all);
+  std::vector<std::string> hosts(static_cast<std::size_t>(peers.size()));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] != 0.0F) hosts[i / length] += static_cast<char>(all[i]);
+  }
+  return hosts;
+}
+
+SecondsPerByte time_to_add(std::vector<float>& values) {
+  const std::size_t half = values.size() / 2;
+  std::vector<Seconds> times(most_repetitions);
+  for (Seconds& time : times) {
+    time = time_of([&] {
+      for (std::size_t k = 0; k < half; ++k) values[k] += values[half + k];
+    });
+  }
+  return SecondsPerByte(spread(std::move(times)).median.value / static_cast<double>(half * sizeof(float)));
+}
+
+/// One after the other as they grow, until one takes too long.
+template <class Measure>
+void for_each_size(const NetworkOptions& options, Measure measure) {
+  for (std::int64_t bytes = options.smallest; bytes <= options.largest; bytes *= 2) {
+    if (measure(bytes) >= options.longest) return;
+  }
+}
+
+double rounded(double value) { return capture::rounded(value, 6); }
+
+Json quartiles(const Spread& spread) { return {rounded(spread.first.value), rounded(spread.median.value), rounded(spread.third.value)}; }
+
+Json size_json(const TimedSize& timed) {
+  return {{"bytes", timed.bytes}, {"quartiles_s", quartiles(timed.seconds)}, {"repetitions", timed.repetitions}};
+}
+
+Json pair_json(const TimedPair& pair) {
+  return {{"from", pair.from}, {"to", pair.to}, {"latency_s", quartiles(pair.latency)}, {"bandwidth_Bps", rounded(pair.bandwidth.value)}};
+}
+
+}  // namespace
+
+NetworkMeasurements measure_network(Peers& peers, const NetworkOptions& options) {
+  NetworkMeasurements found;
+  found.hosts = hosts_of(peers);
+  const std::unique_ptr<Peers> second = peers.another_channel();
+  std::vector<float> values(count_of(options.largest));
+  std::vector<float> more(count_of(options.largest));
+  found.add = time_to_add(more);
+
+  for (const auto& [from, to] : pairs_of(peers.size())) {
+    options.progress(fmt::format("messages from rank {} to {}", from, to));
+    found.pairs.push_back(time_pair(peers, from, to, values, options, found));
+  }
+  for_each_size(options, [&](std::int64_t bytes) {
+    options.progress(fmt::format("all-reduces of {}", format_bytes(Bytes(static_cast<double>(bytes)))));
+    const std::span<float> own = std::span(values).first(count_of(bytes));
+    const std::span<float> other = std::span(more).first(count_of(bytes));
+    found.all_reduce.push_back(repeat(peers, bytes, 1, options, [&] { peers.all_reduce(own); }));
+    found.queued.push_back(repeat(peers, bytes, in_a_row, options, [&] {
+      for (int i = 0; i < in_a_row; ++i) peers.all_reduce(own);
+    }));
+    found.two_at_once.push_back(repeat(peers, bytes, 1, options, [&] {
+      std::future<void> beside = std::async(std::launch::async, [&] { second->all_reduce(other); });
+      peers.all_reduce(own);
+      beside.get();
+    }));
+    return found.all_reduce.back().seconds.median;
+  });
+  for_each_size(options, [&](std::int64_t bytes) {
+    const auto ranks = static_cast<std::size_t>(peers.size());
+    if (ranks * count_of(bytes) > more.size()) return options.longest;
+    options.progress(fmt::format("all-gathers of {} from each", format_bytes(Bytes(static_cast<double>(bytes)))));
+    const std::span<float> own = std::span(values).first(count_of(bytes));
+    const std::span<float> all = std::span(more).first(ranks * count_of(bytes));
+    found.all_gather.push_back(repeat(peers, bytes, 1, options, [&] { peers.all_gather(own, all); }));
+    return found.all_gather.back().seconds.median;
+  });
+  return found;
+}
+
+std::string write_network(const Json& provenance, const std::string& library, const NetworkOptions& options,
+                          const NetworkMeasurements& found) {
+  const std::set<std::string> nodes(found.hosts.begin(), found.hosts.end());
+  const Json head = {
+      {"format", "network-probe/1"},
+      {"provenance", provenance},
+      {"library", library},
+      {"ranks", found.hosts.size()},
+      {"nodes", nodes.size()},
+      {"hosts", found.hosts},
+      {"timing", {{"clock", "wall"}, {"of", "means over the ranks, each begun after a barrier"}, {"budget_s", options.budget.value}}},
+      {"host_s_per_message", rounded(found.host_per_message.value)},
+      {"add_s_per_B", rounded(found.add.value)}};
+  std::string text = "{\n";
+  for (const auto& [key, value] : head.items()) text += fmt::format("{}: {},\n", Json(key).dump(), value.dump());
+  text += fmt::format("\"all_reduce\": {},\n", lines(found.all_reduce, size_json));
+  text += fmt::format("\"queued\": {},\n", lines(found.queued, size_json));
+  text += fmt::format("\"two_at_once\": {},\n", lines(found.two_at_once, size_json));
+  text += fmt::format("\"all_gather\": {},\n", lines(found.all_gather, size_json));
+  return text + fmt::format("\"pairs\": {}\n}}\n", lines(found.pairs, pair_json));
+}
+
+std::string format_network(const NetworkMeasurements& found) {
+  std::vector<std::vector<std::string>> rows = {{"bytes", "all-reduce", "quartiles", "queued", "two at once", "all-gather"}};
+  for (std::size_t i = 0; i < found.all_reduce.size(); ++i) {
+    const Spread& alone = found.all_reduce[i].seconds;
+    rows.push_back({std::to_string(found.all_reduce[i].bytes), format_seconds(alone.median),
+                    fmt::format("{} to {}", format_seconds(alone.first), format_seconds(alone.third)),
+                    format_seconds(found.queued[i].seconds.median), format_seconds(found.two_at_once[i].seconds.median),
+                    i < found.all_gather.size() ? format_seconds(found.all_gather[i].seconds.median) : ""});
+  }
+  std::vector<std::vector<std::string>> pairs = {{"from", "to", "latency", "Gb/s"}};
+  for (const TimedPair& pair : found.pairs) {
+    pairs.push_back({std::to_string(pair.from), std::to_string(pair.to), format_seconds(pair.latency.median),
+                     fmt::format("{:.4g}", 8e-9 * pair.bandwidth.value)});
+  }
+  return fmt::format("{}\n{}", format_table(rows), format_table(pairs));
+}
+
+}  // namespace syncopate::capture

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "capture/net/peers.hpp"
+#include "capture/recording.hpp"
+
+namespace syncopate::capture {
+
+struct NetworkOptions {
+  std::int64_t smallest = 1024;  ///< bytes of a collective, doubled from one to the next ...
+  std::int64_t largest = 256 << 20;
+  Seconds longest{1.0};  ///< ... as long as an all-reduce takes less than that
+  Seconds budget{0.5};   ///< for the repetitions of one measurement, of which there are between 3 and 50 all the same
+  std::function<void(const std::string& what)> progress = [](const std::string&) {};
+};
+
+/// Times of one operation on so many bytes: what one rank takes, averaged over all ranks in each repetition.
+struct TimedSize {
+  std::int64_t bytes = 0;
+  Spread seconds;
+  int repetitions = 0;
+};
+
+/// Between two ranks, when nothing else moves.
+struct TimedPair {
+  int from = 0;
+  int to = 0;
+  Spread latency;  ///< half of the round trip of 4 bytes
+  Rate bandwidth;  ///< of a large message, apart from the latency
+};
+
+struct NetworkMeasurements {
+  std::vector<std::string> hosts;      ///< one per rank
+  std::vector<TimedSize> all_reduce;   ///< one at a time, each begun when all ranks are idle
+  std::vector<TimedSize> queued;       ///< all-reduces back to back, for each of them
+  std::vector<TimedSize> two_at_once;  ///< two all-reduces of so many bytes each, until both are done
+  std::vector<TimedSize> all_gather;   ///< bytes of each rank
+  std::vector<TimedPair> pairs;        ///< every two ranks both ways; of more than 16 ranks neighbours only
+  Seconds host_per_message;            ///< processor time of a message of 4 bytes, sent or received, by all threads of the process
+  SecondsPerByte add;                  ///< time to add a byte of single-precision numbers to others in memory
+};
+
+/// All ranks must call it, with equal options; rank 0 gets the result, the others parts of it. Throws DeviceError.
+NetworkMeasurements measure_network(Peers& peers, const NetworkOptions& options);
+
+/// Text of a network-probe/1 file: see capture/net/README.md.
+std::string write_network(const Json& provenance, const std::string& library, const NetworkOptions& options,
+                          const NetworkMeasurements& found);
+
+std::string format_network(const NetworkMeasurements& found);
+
+}  // namespace syncopate::capture

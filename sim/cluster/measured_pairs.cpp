@@ -1,0 +1,183 @@
+#include "cluster/measured_pairs.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/document.hpp"
+#include "base/errors.hpp"
+#include "base/fields.hpp"
+#include "base/files.hpp"
+
+namespace syncopate {
+
+namespace {
+
+using Names = std::pair<std::string, std::string>;
+
+Names swapped(const Names& names) { return {names.second, names.first}; }
+Names ordered(const Names& names) { return std::min(names, swapped(names)); }
+
+struct RoundTrip {
+  Seconds mean;
+  double cv = 0.0;
+};
+
+/// By the two places, in the order in which the files name them.
+struct Found {
+  std::map<Names, Rate> bandwidths;
+  std::map<Names, RoundTrip> round_trips;  ///< of ordered names
+};
+
+Names names_of(const std::filesystem::path& file) {
+  const std::string stem = file.stem().string();
+  std::string_view separator = "--";
+  std::size_t at = stem.find(separator);
+  if (at == std::string::npos) at = stem.find(separator = "-");
+  Names names = at == std::string::npos ? Names() : Names(stem.substr(0, at), stem.substr(at + separator.size()));
+  const bool is_clear = !names.first.empty() && !names.second.empty() && names.second.find(separator) == std::string::npos;
+  if (!is_clear) {
+    throw InputError(
+        fmt::format("{}: the name must be that of two places, such as oregon-tokyo.json, or us-west--us-east.json where they have a "
+                    "\"-\" themselves; rename it, or move it out of the folder",
+                    file.string()));
+  }
+  if (names.first == names.second) throw InputError(fmt::format("{}: two different places are needed; rename it", file.string()));
+  return names;
+}
+
+void add(std::map<Names, Rate>& bandwidths, const Names& direction, Rate rate, const std::filesystem::path& file) {
+  if (bandwidths.emplace(direction, rate).second) return;
+  throw InputError(fmt::format("{}: another file has the bandwidth from {} to {} already; keep one of them", file.string(), direction.first,
+                               direction.second));
+}
+
+void read_iperf(const std::filesystem::path& file, Found& found) {
+  const Document document = Document::read(file);
+  const Json& root = document.root();
+  const Field run(document);
+  if (!root.is_object() || (!root.contains("end") && !root.contains("error"))) {
+    run.fail_because("has no \"end\", so that it is not what iperf3 --json prints, or was cut off");
+  }
+  if (root.contains("error")) run.fail_because(fmt::format("iperf3 says \"{}\"; run it again", Object(run).at("error").text()));
+  Object test(Object(Object(run).at("start")).at("test_start"));
+  if (test.at("protocol").text() != "TCP") test.at("protocol").fail_because("gradients move over TCP; leave -u out");
+  const bool reversed = test.find("reverse") && test.at("reverse").integer(0, 1) == 1;
+  if (test.find("bidirectional") && test.at("bidirectional").integer(0, 1) == 1) {
+    test.at("bidirectional")
+        .fail_because("two directions at a time share what the host can do; leave --bidir out, and use -R for the other one");
+  }
+  constexpr double most_bits_per_second = 1e15;
+  constexpr double bits = 8.0;
+  const Rate rate(Object(Object(Object(run).at("end")).at("sum_received")).at("bits_per_second").positive(most_bits_per_second) / bits);
+  const Names names = names_of(file);
+  add(found.bandwidths, reversed ? swapped(names) : names, rate, file);
+}
+
+/// "0.045/0.055/0.061/0.008 ms" behind the words that introduce it, or nothing.
+std::optional<std::array<double, 4>> summary_of(const std::string& text) {
+  for (const std::string_view head : {"rtt min/avg/max/mdev = ", "round-trip min/avg/max/stddev = "}) {
+    const std::size_t at = text.find(head);
+    if (at == std::string::npos) continue;
+    std::array<double, 4> values{};
+    const char* next = text.data() + at + head.size();
+    const char* end = text.data() + text.size();
+    for (double& value : values) {
+      const auto [behind, error] = std::from_chars(next, end, value, std::chars_format::fixed);
+      if (error != std::errc() || behind == end || *behind != (&value == &values.back() ? ' ' : '/')) return std::nullopt;
+      next = behind + 1;
+    }
+    return values;
+  }
+  return std::nullopt;
+}
+
+void read_ping(const std::filesystem::path& file, Found& found) {
+  const auto summary = summary_of(read_file(file));
+  if (!summary) {
+    throw InputError(
+        fmt::format("{}: no \"rtt min/avg/max/mdev = ... ms\" is in it: ping was cut off, or nobody answered; run it again, such as "
+                    "ping -c 20 HOST",
+                    file.string()));
+  }
+  constexpr double milliseconds = 1e-3;
+  constexpr double longest = 86'400'000;
+  constexpr double widest = 100.0;
+  const double mean = (*summary)[1];
+  const double deviation = (*summary)[3];
+  if (!(mean > 0.0 && mean <= longest && deviation >= 0.0 && deviation <= widest * mean)) {
+    throw InputError(
+        fmt::format("{}: a mean round trip of {} ms with a deviation of {} ms, expected more than 0, a day at most, and a deviation of "
+                    "up to {} times that; ping the other place again",
+                    file.string(), mean, deviation, widest));
+  }
+  const Names names = ordered(names_of(file));
+  if (!found.round_trips.emplace(names, RoundTrip{Seconds(milliseconds * mean), deviation / mean}).second) {
+    throw InputError(fmt::format("{}: another file has the round trip between {} and {} already; keep one of them", file.string(),
+                                 names.first, names.second));
+  }
+}
+
+Found read_files(const std::filesystem::path& folder) {
+  std::set<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.insert(entry.path());
+  Found found;
+  for (const std::filesystem::path& file : files) {
+    if (file.extension() == ".json") {
+      read_iperf(file, found);
+    } else if (file.extension() == ".txt") {
+      read_ping(file, found);
+    } else {
+      throw InputError(fmt::format("{}: neither .json (iperf3) nor .txt (ping); move it out of the folder", file.string()));
+    }
+  }
+  return found;
+}
+
+std::optional<Rate> bandwidth(const Found& found, const Names& direction) {
+  const auto one = found.bandwidths.find(direction);
+  if (one != found.bandwidths.end()) return one->second;
+  const auto back = found.bandwidths.find(swapped(direction));
+  return back == found.bandwidths.end() ? std::nullopt : std::optional(back->second);
+}
+
+}  // namespace
+
+MeasuredPlaces read_measured_pairs(const std::filesystem::path& folder) {
+  const Found found = read_files(folder);
+  std::set<std::string> names;
+  for (const auto& [both, rate] : found.bandwidths) names.insert({both.first, both.second});
+  for (const auto& [both, trip] : found.round_trips) names.insert({both.first, both.second});
+  if (names.empty())
+    throw InputError(
+        fmt::format("{}: no files of iperf3 or ping are in it, such as oregon-tokyo.json and oregon-tokyo.txt", folder.string()));
+  MeasuredPlaces places = {{names.begin(), names.end()}, {}};
+  std::vector<std::string> missing;
+  for (auto a = names.begin(); a != names.end(); ++a) {
+    for (auto b = std::next(a); b != names.end(); ++b) {
+      const std::string_view separator = (*a + *b).find('-') == std::string::npos ? "-" : "--";
+      const auto up = bandwidth(found, {*a, *b});
+      const auto trip = found.round_trips.find({*a, *b});
+      if (!up) missing.push_back(fmt::format("{}{}{}.json", *a, separator, *b));
+      if (trip == found.round_trips.end()) missing.push_back(fmt::format("{}{}{}.txt", *a, separator, *b));
+      if (!up || trip == found.round_trips.end()) continue;
+      places.pairs.push_back({*a, *b, *up, *bandwidth(found, {*b, *a}), trip->second.mean, trip->second.cv});
+    }
+  }
+  if (!missing.empty()) {
+    throw InputError(fmt::format("{}: every two of {} places must be measured, and of these {} are missing: {}", folder.string(),
+                                 names.size(), missing.size(), fmt::join(missing, ", ")));
+  }
+  return places;
+}
+
+}  // namespace syncopate

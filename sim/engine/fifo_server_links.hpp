@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "base/queue.hpp"
+#include "engine/server_links.hpp"
+
+namespace syncopate {
+
+/// On a star, with servers on nodes of their own: these carry as many messages at a time in each direction as there are servers, each at
+/// its client's full speed, first come first served; what comes at the same instant, in the order of the clients.
+class FifoServerLinks : public ServerLinks {
+ public:
+  FifoServerLinks(const ServerSetup& setup, int clients, Arrival arrival, Clock& clock);
+
+  double moved_share(int /*client*/) const override { return 1.0; }
+  void start(Way way, int client, Bytes bytes, Seconds at) override;
+
+ private:
+  struct Waiting {
+    int client = 0;
+    Seconds since;
+  };
+  struct Direction {
+    std::vector<Queue<Bytes>> messages;  ///< by client: what moves or waits for its turn, and what follows that
+    std::vector<Waiting> coming;         ///< at this instant
+    Queue<Waiting> waiting;
+    int moving = 0;
+  };
+
+  Direction& direction(Way way) { return directions_[way == Way::push ? 0 : 1]; }
+  void come(Way way, int client, Seconds now);
+  void line_up(Way way);
+  void move(Way way, int client, Seconds now);
+  void moved(Way way, int client, Seconds now);
+
+  Rate bandwidth_;
+  Seconds latency_;
+  int servers_;
+  Arrival arrival_;
+  Clock& clock_;
+  std::array<Direction, 2> directions_;
+};
+
+}  // namespace syncopate

@@ -1,0 +1,76 @@
+#include "simctl/profiled_benchmark.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <string_view>
+
+#include "base/errors.hpp"
+#include "base/files.hpp"
+#include "import/kineto.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// Bytes of an element; 0 where that is not known.
+double size_of(std::string_view type) {
+  struct Row {
+    std::string_view name;
+    double bytes;
+  };
+  constexpr std::array<Row, 8> rows = {
+      {{"Float", 4}, {"BFloat16", 2}, {"Half", 2}, {"Double", 8}, {"Int", 4}, {"Long", 8}, {"Byte", 1}, {"Char", 1}}};
+  const auto found = std::find_if(rows.begin(), rows.end(), [type](const Row& row) { return row.name == type; });
+  return found == rows.end() ? 0.0 : found->bytes;
+}
+
+}  // namespace
+
+bool is_profile(const std::filesystem::path& path) {
+  require_readable_file(path);
+  constexpr std::size_t head_bytes = 1 << 16;
+  std::string head(head_bytes, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  return head.starts_with("\x1f\x8b") || head.find("\"traceEvents\"") != std::string::npos ||
+         head.find("\"schemaVersion\"") != std::string::npos;
+}
+
+Benchmark read_profiled_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options) {
+  const KinetoTrace trace = read_kineto(path);
+  const auto fail = [&](const std::string& why) { throw InputError(fmt::format("{}: {}", path.string(), why)); };
+  if (options.in_place) fail("--in-place chooses columns of nccl-tests, which a profile does not have; leave it out");
+  if (trace.all_reduces.empty()) {
+    fail("no all-reduce of NCCL says how much it moves; profile a distributed run with PyTorch 2.2 or later and ProfilerActivity.CUDA");
+  }
+  Benchmark benchmark = {path.string(), "NCCL, in a PyTorch profile"};
+  const auto ranks = trace.all_reduces.front().ranks;
+  std::map<double, double> shortest;  // microseconds by bytes
+  for (const KinetoTrace::AllReduce& one : trace.all_reduces) {
+    if (one.ranks != ranks) {
+      fail(fmt::format("all-reduces over {} ranks and over {} are in it; profile a run with one kind of group", ranks, one.ranks));
+    }
+    const double bytes = size_of(one.type) * static_cast<double>(one.elements);
+    if (size_of(one.type) == 0.0) fail(fmt::format("an all-reduce of elements of the type \"{}\", whose size is not known", one.type));
+    if (bytes <= 0.0 || one.duration <= 0.0) continue;
+    const auto [known, is_new] = shortest.try_emplace(bytes, one.duration);
+    if (!is_new) known->second = std::min(known->second, one.duration);
+  }
+  constexpr std::int64_t most_ranks = 1 << 20;
+  if (ranks < 2 || ranks > most_ranks) fail(fmt::format("its all-reduces are over {} ranks; at least two are needed", ranks));
+  if (options.ranks > 0) {
+    if (const std::string wrong = contradiction({.ranks = options.ranks}, static_cast<int>(ranks)); !wrong.empty()) fail(wrong);
+  }
+  benchmark.ranks = static_cast<int>(ranks);
+  benchmark.nodes = nodes_by_options(options, benchmark.ranks, path.string());
+  constexpr double microseconds = 1e-6;
+  for (const auto& [bytes, time] : shortest) benchmark.measured.push_back({Bytes(bytes), Seconds(microseconds * time)});
+  return benchmark;
+}
+
+}  // namespace syncopate

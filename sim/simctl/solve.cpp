@@ -1,0 +1,230 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <regex>
+
+#include "base/processes.hpp"
+#include "base/table.hpp"
+#include "base/text.hpp"
+#include "output/row.hpp"
+#include "simctl/commands.hpp"
+#include "study/point.hpp"
+#include "study/threshold.hpp"
+
+namespace syncopate {
+
+namespace {
+
+struct Options {
+  std::string scenario;
+  std::string pointer;
+  std::string condition;
+  std::string from;
+  std::string to;
+  std::vector<std::string> settings;
+  int jobs = 0;
+};
+
+/// A column of results against a number: "efficiency >= 0.9".
+class Condition {
+ public:
+  explicit Condition(const std::string& text) {
+    static const std::regex pattern(R"(\s*(\w+)\s*(>=|<=|>|<)\s*([-+0-9.eE]+)\s*)");
+    std::smatch parts;
+    if (!std::regex_match(text, parts, pattern))
+      throw UsageError(fmt::format("--until '{}': expected a column, >=, <=, > or <, and a number, such as 'efficiency >= 0.9'", text));
+    std::vector<std::string> names;
+    for (const Column& column : columns()) names.emplace_back(column.name);
+    const auto found = std::find(names.begin(), names.end(), parts[1].str());
+    if (found == names.end()) {
+      throw UsageError(
+          fmt::format("--until '{}': results have no column \"{}\"{}", text, parts[1].str(), did_you_mean(parts[1].str(), names)));
+    }
+    column_ = &columns()[static_cast<std::size_t>(found - names.begin())];
+    operator_ = parts[2];
+    std::size_t read = 0;
+    try {
+      limit_ = std::stod(parts[3], &read);
+    } catch (const std::exception&) {
+      read = 0;
+    }
+    if (read != static_cast<std::size_t>(parts[3].length()))
+      throw UsageError(fmt::format("--until '{}': \"{}\" is not a number", text, parts[3].str()));
+  }
+
+  std::string_view column() const { return column_->name; }
+
+  /// Throws UsageError for what is no number.
+  double value(const Row& row) const {
+    const Json value = column_->value(row);
+    if (value.is_number()) return value.get<double>();
+    throw UsageError(fmt::format("--until: the column {} has no number in this scenario", column_->name));
+  }
+
+  bool holds(double value) const {
+    if (operator_ == ">=") return value >= limit_;
+    if (operator_ == "<=") return value <= limit_;
+    return operator_ == ">" ? value > limit_ : value < limit_;
+  }
+
+ private:
+  const Column* column_ = nullptr;
+  std::string operator_;
+  double limit_ = 0.0;
+};
+
+/// One of the points that the scenario sweeps: its search, and what it has found.
+struct Search {
+  std::vector<std::pair<std::string, Json>> sweep;
+  ThresholdSearch threshold;
+  std::map<std::int64_t, double> values{};  ///< of the column, by step
+  std::string error{};
+
+  bool has_threshold() const {
+    if (!error.empty()) return false;
+    const ThresholdSearch::Result result = threshold.result();
+    return result == ThresholdSearch::Result::from || result == ThresholdSearch::Result::until;
+  }
+};
+
+class Solver {
+ public:
+  explicit Solver(const Options& options) : options_(options), condition_(options.condition), range_(options.from, options.to) {
+    for (const std::string& text : options.settings) settings_.push_back(parse_setting(text));
+    const Study plain = read_study(options.scenario, settings_);
+    for (const auto& [pointer, value] : plain.points.front().sweep) {
+      if (!is_at_or_above(pointer, options.pointer) && !is_at_or_above(options.pointer, pointer)) continue;
+      throw UsageError(
+          fmt::format("--for {}: the scenario sweeps {}; pin that with --set, or leave it out of the sweep", options.pointer, pointer));
+    }
+    for (const Point& point : plain.points) searches_.push_back({point.sweep, ThresholdSearch(range_)});
+  }
+
+  ExitCode solve() {
+    while (ask_all() > 0) {
+    }
+    print();
+    for (const Search& search : searches_) {
+      if (!search.error.empty()) fmt::print(stderr, "simctl: {}: {}\n", options_.scenario, search.error);
+    }
+    const bool failed = std::any_of(searches_.begin(), searches_.end(), [](const Search& search) {
+      return !search.error.empty() || search.threshold.result() == ThresholdSearch::Result::several;
+    });
+    return failed ? ExitCode::simulation_failed : ExitCode::done;
+  }
+
+ private:
+  struct Task {
+    std::size_t search;
+    std::int64_t step;
+  };
+
+  const Study& study(std::int64_t step) {
+    const auto found = studies_.find(step);
+    if (found != studies_.end()) return found->second;
+    std::vector<Setting> settings = settings_;
+    settings.push_back({options_.pointer, range_.value(step)});
+    return studies_.try_emplace(step, read_study(options_.scenario, settings)).first->second;
+  }
+
+  std::size_t ask_all() {
+    std::vector<Task> tasks;
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
+      if (!searches_[i].error.empty()) continue;
+      for (const std::int64_t step : searches_[i].threshold.wanted()) tasks.push_back({i, step});
+    }
+    std::vector<const Point*> points;
+    points.reserve(tasks.size());
+    for (const Task& task : tasks) points.push_back(&study(task.step).points[task.search]);
+    std::vector<std::map<std::int64_t, bool>> answers(searches_.size());
+    simulate_points(
+        points, options_.jobs, [](int /*index*/) { return PointOptions(); },
+        [&](int i, const Outcome& outcome) {
+          const auto& [index, step] = tasks[static_cast<std::size_t>(i)];
+          Search& search = searches_[index];
+          if (!outcome.ok) {
+            if (search.error.empty()) search.error = fmt::format("point {} at {}: {}", index, label(step), outcome.error);
+            return;
+          }
+          const double value = condition_.value(make_row(*points[static_cast<std::size_t>(i)], PointResult::unpack(outcome.result)));
+          search.values[step] = value;
+          answers[index][step] = condition_.holds(value);
+        });
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
+      if (searches_[i].error.empty() && !answers[i].empty()) searches_[i].threshold.learn(std::move(answers[i]));
+    }
+    return tasks.size();
+  }
+
+  std::string label(std::int64_t step) const { return value_label(range_.value(step)); }
+
+  /// Where it holds, and what the column is there.
+  std::pair<std::string, std::string> answer(const Search& search) const {
+    using enum ThresholdSearch::Result;
+    const auto value_at = [&](std::int64_t step) { return fmt::format("{:.4g}", search.values.at(step)); };
+    const auto ends = [&] { return fmt::format("{} to {}", value_at(range_.first()), value_at(range_.last())); };
+    switch (search.threshold.result()) {
+      case everywhere: return {"everywhere", ends()};
+      case nowhere: return {"nowhere", ends()};
+      case from: return {"from " + label(search.threshold.threshold()), value_at(search.threshold.threshold())};
+      case until: return {"up to " + label(search.threshold.threshold()), value_at(search.threshold.threshold())};
+      case several: break;
+    }
+    std::vector<std::string> changes;
+    for (const std::int64_t step : search.threshold.changes()) changes.push_back(label(step));
+    return {fmt::format("comes and goes, after {}", fmt::join(changes, ", ")), ends()};
+  }
+
+  void print() const {
+    std::vector<std::vector<std::string>> table(1);
+    for (const auto& [pointer, value] : searches_.front().sweep) table.front().push_back(pointer);
+    table.front().insert(table.front().end(), {options_.pointer, std::string(condition_.column())});
+    for (const Search& search : searches_) {
+      std::vector<std::string> line;
+      for (const auto& [pointer, value] : search.sweep) line.push_back(value_label(value));
+      const auto [where, value] = search.error.empty() ? answer(search) : std::pair(std::string("failed"), std::string());
+      line.insert(line.end(), {where, value});
+      table.push_back(line);
+    }
+    fmt::print("{}, of {} from {} to {}:\n\n{}", options_.condition, options_.pointer, label(range_.first()), label(range_.last()),
+               format_table(table));
+    const auto found = std::find_if(searches_.begin(), searches_.end(), [](const Search& search) { return search.has_threshold(); });
+    if (found == searches_.end()) return;
+    std::vector<std::string> command = {"simctl", "run", options_.scenario};
+    for (const std::string& setting : options_.settings) command.insert(command.end(), {"--set", setting});
+    command.insert(command.end(), {"--set", fmt::format("{}={}", options_.pointer, range_.value(found->threshold.threshold()).dump())});
+    fmt::print("\nall of it, there: {}\n", command_line(command));
+  }
+
+  const Options& options_;
+  Condition condition_;
+  ValueRange range_;
+  std::vector<Setting> settings_;
+  std::map<std::int64_t, Study> studies_;
+  std::vector<Search> searches_;
+};
+
+}  // namespace
+
+void add_solve_command(CLI::App& app, ExitCode& code) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("solve", "Find the value of a key from which on, or up to which, a result is as wanted");
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file; what it sweeps is solved point by point")->required();
+  command->add_option("--for", options->pointer, "the key's JSON pointer, such as /cluster/link/bandwidth")->required();
+  command->add_option("--until", options->condition, "what is wanted of a column of results.csv, such as 'efficiency >= 0.9'")->required();
+  command->add_option("--from", options->from, "the least value to consider: a whole number, a decimal, or one with a unit")->required();
+  command->add_option("--to", options->to, "the largest one")->required();
+  command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
+  command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
+      ->allow_extra_args(false);
+  command->footer(
+      "Example: simctl solve scenarios/quickstart.json --for /cluster/link/bandwidth --from 1Gbps --to 100Gbps --until 'efficiency >= "
+      "0.9'");
+  command->callback([options, &code] { code = Solver(*options).solve(); });
+}
+
+}  // namespace syncopate
