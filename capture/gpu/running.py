@@ -1,5 +1,6 @@
 """A session: its time, its commands, its report."""
 
+import contextlib
 import datetime
 import os
 import shutil
@@ -32,8 +33,35 @@ class Interrupted(Exception):
     """A signal came."""
 
 
+class Signals:
+    """Each ends the session by Interrupted; while a program starts, as soon as that program is known and can be ended."""
+
+    def __init__(self):
+        self.waits = self.came = False
+
+    def listen(self):
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, self.handle)
+
+    def handle(self, _signal, _frame):
+        if not self.waits:
+            raise Interrupted
+        self.came = True
+
+    @contextlib.contextmanager
+    def later(self):
+        self.waits = True
+        try:
+            yield
+        finally:
+            self.waits = False
+        if self.came:
+            raise Interrupted
+
+
 class Session:
     def __init__(self, options, root):
+        self.signals = Signals()
         self.options, self.root, self.out = options, root, Path(options.out).resolve()
         self.on_cpu = options.device == "cpu"
         self.device = options.device.partition(":")[0]  # as commands are told, which see one GPU
@@ -55,12 +83,16 @@ class Session:
         if remaining < 1:
             raise NoTime
         ours = self.programs is not None and any(word.startswith(f"{self.programs}/") for word in command)
-        process = subprocess.Popen(command, cwd=cwd or self.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, errors="replace", start_new_session=True,
-                                   env=os.environ | self.visible() | (self.library_path() if ours else {}) | (environment or {}))
+        environment = os.environ | self.visible() | (self.library_path() if ours else {}) | (environment or {})
+        process = None
         try:
+            with self.signals.later():
+                process = subprocess.Popen(command, cwd=cwd or self.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                           stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True, env=environment)
             output, _ = process.communicate(timeout=min(limit, remaining))
         except BaseException as error:
+            if process is None:
+                raise
             output = self.kill(process)
             self.log(command, output, f"killed: {type(error).__name__}")
             if not isinstance(error, subprocess.TimeoutExpired):

@@ -7,7 +7,6 @@ import argparse
 import collections
 import fnmatch
 import re
-import signal
 import sys
 import tarfile
 import time
@@ -103,10 +102,6 @@ def open_folder(session):
         fail(CANNOT, f"{session.out}: {error.strerror}; name a folder that can be written")
 
 
-def interrupt(_signal, _frame):
-    raise Interrupted
-
-
 def run(session, main, closing):
     for name, function in main:
         session.do(name, function)
@@ -135,8 +130,7 @@ def main(words):
             return 0
         chosen_steps = chosen(planned, options, before)
         open_folder(session)
-        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(each, interrupt)
+        session.signals.listen()
         run(session, *chosen_steps)
         return print_result(session)
     except Interrupted:

@@ -24,7 +24,7 @@ import results
 import session as sessions
 import steps
 from kineto_writer import RESIDUAL, Profile
-from running import Failed, Session, Skipped
+from running import Failed, Interrupted, Session, Skipped
 
 CAPTURE = pathlib.Path(os.environ.get("CAPTURE", ROOT / "build/capture"))
 PROGRAMS = CAPTURE.parent
@@ -254,6 +254,25 @@ class Steps(GpuCase):
         self.out.mkdir(exist_ok=True)
         made.report["machine"] = {"gpus": [], "torch": {"version": "2", "cuda": None, "cudnn": None, "sees_gpu": False, "kineto": True}, "visible": None, "compute-sanitizer": True}
         return made
+
+    def test_a_signal_while_a_program_starts_ends_that_program(self):
+        made = self.session()
+        started, start = [], subprocess.Popen
+
+        def interrupted(*words, **options):
+            started.append(start(*words, **options))
+            os.kill(os.getpid(), signal.SIGTERM)
+            return started[0]
+
+        before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        made.signals.listen()
+        try:
+            with unittest.mock.patch("subprocess.Popen", interrupted), self.assertRaises(Interrupted):
+                made.run(["sleep", "60"], 60)
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+        self.assertEqual(started[0].poll(), -signal.SIGKILL)
 
     def test_names_are_unique_and_papers_come_first(self):
         main, closing = steps.plan(self.session("cuda"))
