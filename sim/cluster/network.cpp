@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -166,6 +167,41 @@ NetworkLink Network::link(std::size_t number) const {
   if (its.kind != KnownLink::Kind::wan) return {cable + (its.forward ? " up" : " down"), bandwidth(number), cable, its.forward};
   const std::string name = its.forward ? cable : cable_of({its.kind, true, its.upper, its.number});
   return {name, bandwidth(number), cable, its.forward};
+}
+
+int Network::group(std::size_t link) const {
+  const KnownLink& its = links_[link];
+  switch (its.kind) {
+    case KnownLink::Kind::gpu: return inside_node;
+    case KnownLink::Kind::inner: return of_switches;
+    case KnownLink::Kind::wan: return group_of_regions(its.number, its.upper);
+    case KnownLink::Kind::node: break;
+  }
+  return of_nodes;
+}
+
+int Network::group_of_regions(std::size_t region, std::size_t other) const {
+  return of_regions + 1 + static_cast<int>(std::min(region, other) * cluster_.regions->list.size() + std::max(region, other));
+}
+
+int Network::group_between(int from, int to) const {
+  if (share_node(from, to)) return inside_node;
+  if (!cluster_.regions || region_of(from) == region_of(to)) return of_nodes;
+  return group_of_regions(region_of(from), region_of(to));
+}
+
+std::string Network::group_name(int group) const {
+  switch (group) {
+    case of_nodes: return "link";
+    case inside_node: return "intra_node";
+    case of_switches: return fmt::format("link, {}", cluster_.topology->name());
+    case of_regions: return "wan";
+    default: break;
+  }
+  if (group < of_nodes || !cluster_.regions) throw std::logic_error(fmt::format("the network has no links of group {}", group));
+  const std::vector<Region>& regions = cluster_.regions->list;
+  const auto pair = static_cast<std::size_t>(group - of_regions - 1);
+  return fmt::format("wan {} - {}", regions[pair / regions.size()].name, regions[pair % regions.size()].name);
 }
 
 bool Network::comes_before(std::size_t link, std::size_t other) const {

@@ -67,6 +67,19 @@ class Network {
   Rate bandwidth(std::size_t link, Seconds time) const;
   /// For people: nodes' links before others, by the numbers of their ends, upwards before downwards.
   bool comes_before(std::size_t link, std::size_t other) const;
+  // Links of one kind are a group.
+
+  static constexpr int of_nodes = 0;     ///< between a node and the network
+  static constexpr int inside_node = 1;  ///< between GPUs of one node
+  static constexpr int of_switches = 2;  ///< between switches
+  static constexpr int of_regions = 3;   ///< between regions, whichever; each pair is a group of its own, too
+  /// Of a link; between two regions, that of the pair.
+  int group(std::size_t link) const;
+  /// That of the narrowest link between two ranks, or of the link between their regions.
+  int group_between(int from, int to) const;
+  /// As a cluster's keys name it: "link", "intra_node", "wan", "wan A - B"; of switches "link" and the topology.
+  std::string group_name(int group) const;
+
   /// Joins GPUs of one node.
   bool is_inside_node(std::size_t link) const { return links_[link].kind == KnownLink::Kind::gpu; }
   /// Its bandwidth changes with time.
@@ -103,6 +116,7 @@ class Network {
   Path path_inside_node(int from, int to);
   Path path_over_regions(int from, int to);
   Path path_over_topology(int from, int to);
+  int group_of_regions(std::size_t region, std::size_t other) const;
   Seconds latency_over(std::size_t links) const;
   /// As the link says how flows are limited, and latencies vary.
   static Path limited(Path path, const Link& link);

@@ -7,17 +7,17 @@ namespace syncopate {
 
 Channels::Channels(std::size_t ports, Clock& clock) : clock_(clock), senders_(ports), receivers_(ports) {}
 
-void Channels::send(Ticket ticket, std::size_t from, std::size_t to, Seconds now, Seconds duration, Ended ended) {
+void Channels::send(Ticket ticket, std::size_t from, std::size_t to, const Moment& now, Seconds duration, const Why& why, Ended ended) {
   if (unused_.empty()) {
     unused_.push_back(messages_.size());
     messages_.emplace_back();
   }
   const std::size_t message = unused_.back();
   unused_.pop_back();
-  messages_[message] = {ticket, from, to, now, duration, std::move(ended)};
+  messages_[message] = {ticket, from, to, now, duration, why, std::move(ended)};
   senders_[from].waiting.push_back(message);
   receivers_[to].waiting.push_back(message);
-  look_at({&message, 1}, now);
+  look_at({&message, 1}, now.time);
 }
 
 void Channels::look_at(std::span<const std::size_t> messages, Seconds now) {
@@ -44,16 +44,16 @@ void Channels::start(std::size_t message) {
   unused_.push_back(message);
   End& sender = senders_[its.from];
   End& receiver = receivers_[its.to];
-  const Seconds end = std::max({its.ready, sender.free, receiver.free}) + its.duration;
+  const Moment end = after(latest(latest(its.ready, sender.free), receiver.free), its.duration, its.why);
   for (End* one : {&sender, &receiver}) {
     one->is_taken = true;
     one->waiting.erase(std::find(one->waiting.begin(), one->waiting.end(), message));
   }
-  clock_.at(end, [this, &sender, &receiver, end, ended = std::move(its.ended)] {
+  clock_.at(end.time, [this, &sender, &receiver, end, ended = std::move(its.ended)] {
     for (End* one : {&sender, &receiver}) {
       one->is_taken = false;
       one->free = end;
-      look_at(one->waiting, end);
+      look_at(one->waiting, end.time);
     }
     ended(end);
   });

@@ -24,24 +24,25 @@ class Channels {
   Channels(const Channels&) = delete;
   Channels& operator=(const Channels&) = delete;
 
-  using Ended = std::function<void(Seconds)>;
+  using Ended = std::function<void(const Moment&)>;
 
-  /// At `now` a message is ready to go from one port to another for that long; `ended` is called when it has gone.
-  void send(Ticket ticket, std::size_t from, std::size_t to, Seconds now, Seconds duration, Ended ended);
+  /// At `now` a message is ready to go from one port to another for that long, and why; `ended` is called when it has gone.
+  void send(Ticket ticket, std::size_t from, std::size_t to, const Moment& now, Seconds duration, const Why& why, Ended ended);
 
  private:
   struct Waiting {
     Ticket ticket = 0;
     std::size_t from = 0;
     std::size_t to = 0;
-    Seconds ready{};
+    Moment ready{};
     Seconds duration{};
+    Why why{};
     Ended ended{};
   };
   /// One end of a port: what goes out of it, or what comes in.
   struct End {
     bool is_taken = false;
-    Seconds free{};                      ///< since
+    Moment free{};                       ///< since
     std::vector<std::size_t> waiting{};  ///< of the messages that wait for it, the indices
   };
 

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
 #include "engine/actors.hpp"
+#include "engine/moment.hpp"
 
 namespace syncopate {
 
@@ -76,8 +78,8 @@ class Completion {
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
 
-  /// Blocks the calling actor until complete() is called; returns the time given there.
-  Seconds wait() {
+  /// Blocks the calling actor until complete() is called; returns the moment given there.
+  Moment wait() {
     if (is_complete_) return end_;
     if (Actors* const actors = clock_.actors()) {
       actor_ = actors->self();
@@ -89,8 +91,8 @@ class Completion {
   }
 
   /// What was waited for ended at `end`.
-  void complete(Seconds end) {
-    end_ = end;
+  void complete(Moment end) {
+    end_ = std::move(end);
     is_complete_ = true;
     if (actor_ != nullptr) clock_.resume(actor_);
   }
@@ -98,7 +100,7 @@ class Completion {
  private:
   Clock& clock_;
   void* actor_ = nullptr;  ///< which waits, so that it lives
-  Seconds end_;
+  Moment end_;
   bool is_complete_ = false;
 };
 

@@ -11,16 +11,20 @@ class ClosedFormTransport : public Transport {
  public:
   using Cost = std::function<CollectiveTime(const Movement&)>;
 
-  explicit ClosedFormTransport(Cost cost) : cost_(std::move(cost)) {}
+  /// What the time consists of, but for the jitter of its latency: pieces of latency, and others that add up to the transfer.
+  using Pieces = std::function<std::vector<PathPiece>(const Movement&)>;
+
+  ClosedFormTransport(Cost cost, Pieces pieces) : cost_(std::move(cost)), pieces_(std::move(pieces)) {}
 
   int lanes() const override { return 1; }
   bool goes_on_at_once() const override { return true; }
-  std::optional<Seconds> start(const Movement& movement, int lane, Seconds now) override;
+  std::optional<Moment> start(const Movement& movement, int lane, const Moment& now) override;
   bool takes_time(const Movement& movement) const override { return cost_(movement).total() > Seconds(0); }
 
  private:
   Cost cost_;
-  Seconds transferred_;  ///< the transfers before
+  Pieces pieces_;
+  Moment transferred_;  ///< the transfers before
 };
 
 }  // namespace syncopate

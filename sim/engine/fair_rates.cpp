@@ -107,7 +107,7 @@ void FairRates::fill() {
       Flow& flow = flows_[stop.index];
       if (!flow.is_growing) continue;
       rise(stop.rate);
-      settle(flow, stop.index, level);
+      settle(flow, stop.index, level, none);
       continue;
     }
     const SharedLink& link = links_[stop.index];
@@ -120,13 +120,21 @@ void FairRates::fill() {
     }
     rise(share);
     for (const Member& member : link.flows) {
-      if (flows_[member.flow].is_growing) settle(flows_[member.flow], member.flow, level);
+      if (flows_[member.flow].is_growing) settle(flows_[member.flow], member.flow, level, stop.index);
     }
   }
 }
 
-void FairRates::settle(Flow& flow, Index index, double rate) {
+std::size_t FairRates::limiting_link(std::size_t flow) const {
+  const Flow& its = flows_[flow];
+  if (its.stopped_by != none) return its.stopped_by;
+  const auto narrower = [this](const Crossing& a, const Crossing& b) { return links_[a.link].bandwidth < links_[b.link].bandwidth; };
+  return std::min_element(its.crossings.begin(), its.crossings.end(), narrower)->link;
+}
+
+void FairRates::settle(Flow& flow, Index index, double rate, Index stopped_by) {
   flow.is_growing = false;
+  flow.stopped_by = stopped_by;
   for (const Crossing& crossing : flow.crossings) {
     SharedLink& link = links_[crossing.link];
     link.left = std::max(0.0, link.left - rate);

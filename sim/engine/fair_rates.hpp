@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -29,9 +30,12 @@ class FairRates {
   /// Shares the links anew; returns the flows whose rates are now others than before.
   std::span<const std::size_t> update();
   Rate rate(std::size_t flow) const { return Rate(flows_[flow].rate); }
+  /// The link that keeps the flow from being faster; where its own limit does, the narrowest on its way.
+  std::size_t limiting_link(std::size_t flow) const;
 
  private:
   using Index = std::uint32_t;
+  static constexpr Index none = std::numeric_limits<Index>::max();
 
   /// A flow on a link: the link's index among the flow's.
   struct Member {
@@ -56,6 +60,7 @@ class FairRates {
     double limit = 0.0;
     double rate = 0.0;
     std::uint64_t seen = 0;
+    Index stopped_by = none;  ///< link
     bool is_growing = false;
   };
   /// What ends the growth of flows, at the latest at this rate: a link or a flow's own limit.
@@ -71,7 +76,7 @@ class FairRates {
   void reach(Index flow);
   void reach_all_from(Index flow);
   void fill();
-  void settle(Flow& flow, Index index, double rate);
+  void settle(Flow& flow, Index index, double rate, Index stopped_by);
 
   std::vector<SharedLink> links_;
   std::vector<Flow> flows_;

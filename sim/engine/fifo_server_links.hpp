@@ -15,25 +15,26 @@ class FifoServerLinks : public ServerLinks {
   FifoServerLinks(const ServerSetup& setup, int clients, Arrival arrival, Clock& clock);
 
   double moved_share(int /*client*/) const override { return 1.0; }
-  void start(Way way, int client, Bytes bytes, Seconds at) override;
+  void start(Way way, int client, Bytes bytes, const Moment& at) override;
 
  private:
-  struct Waiting {
+  /// A client's first message, since then.
+  struct Turn {
     int client = 0;
-    Seconds since;
+    Moment since;
   };
   struct Direction {
-    std::vector<Queue<Bytes>> messages;  ///< by client: what moves or waits for its turn, and what follows that
-    std::vector<Waiting> coming;         ///< at this instant
-    Queue<Waiting> waiting;
+    std::vector<Queue<Waiting>> messages;  ///< by client: what moves or waits for its turn, and what follows that
+    std::vector<Turn> coming;              ///< at this instant
+    Queue<Turn> waiting;
     int moving = 0;
   };
 
   Direction& direction(Way way) { return directions_[way == Way::push ? 0 : 1]; }
-  void come(Way way, int client, Seconds now);
+  void come(Way way, int client, const Moment& now);
   void line_up(Way way);
-  void move(Way way, int client, Seconds now);
-  void moved(Way way, int client, Seconds now);
+  void move(Way way, int client, const Moment& now);
+  void moved(Way way, int client, const Moment& now);
 
   Rate bandwidth_;
   Seconds latency_;

@@ -19,38 +19,43 @@ double FlowServerLinks::moved_share(int client) const {
   return static_cast<double>(others(client)) / static_cast<double>(network_.server_ranks().size());
 }
 
-void FlowServerLinks::start(Way way, int client, Bytes bytes, Seconds at) {
+void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) {
   const auto left = std::make_shared<std::size_t>(others(client));
   const Bytes part = bytes / static_cast<double>(*left);
-  const auto ended = [this, way, client, left](Seconds end) {
+  const auto ended = [this, way, client, left](const Moment& end) {
     if (--*left == 0) arrival_(way, client, end);
   };
   const MessageName name = {way == Way::push ? MessageName::push : MessageName::pull, started_[{way, client}]++};
-  std::map<Seconds, std::vector<Ends>> parts;  // by the time from which they move
+  std::map<Seconds, std::vector<std::pair<Ends, Moment>>> parts;  // by the time from which they move
   for (const int server : network_.server_ranks()) {
     if (server == client) continue;
     const Ends ends = way == Way::push ? Ends(client, server) : Ends(server, client);
-    Seconds& last = lines_[{way, ends}].last;
-    last = std::max(last, at + latency_.at(ends.first, ends.second, name, at));
-    parts[last].push_back(ends);
+    Moment& last = lines_[{way, ends}].last;
+    const Seconds latency = latency_.at(ends.first, ends.second, name, at.time);
+    const Why why = {.kind = PathClass::latency,
+                     .worker = client,
+                     .link = at.cause ? network_.group_between(ends.first, ends.second) : -1,
+                     .usual = latency_.mean_at(ends.first, ends.second, at.time)};
+    last = latest(after(at, latency, why), last);
+    parts[last.time].emplace_back(ends, last);
   }
   for (auto& [moves_at, together] : parts) {
-    clock_.at(moves_at, [this, way, together = std::move(together), part, ended, now = moves_at] {
-      for (const Ends& ends : together) add({way, ends}, {part, ended}, now);
+    clock_.at(moves_at, [this, way, together = std::move(together), part, ended] {
+      for (const auto& [ends, since] : together) add({way, ends}, {part, ended, since});
     });
   }
 }
 
-void FlowServerLinks::add(const LineName& name, Part part, Seconds now) {
+void FlowServerLinks::add(const LineName& name, Part part) {
   std::deque<Part>& parts = lines_[name].parts;
   parts.push_back(std::move(part));
-  if (parts.size() == 1) begin(name, now);
+  if (parts.size() == 1) begin(name, parts.front().since);
 }
 
-void FlowServerLinks::begin(const LineName& name, Seconds now) {
-  flows_.start(name.second.first, name.second.second, lines_[name].parts.front().bytes, now, [this, name](Seconds end) {
+void FlowServerLinks::begin(const LineName& name, const Moment& now) {
+  flows_.start(name.second.first, name.second.second, lines_[name].parts.front().bytes, nullptr, now, [this, name](const Moment& end) {
     std::deque<Part>& parts = lines_[name].parts;
-    const std::function<void(Seconds)> ended = std::move(parts.front().ended);
+    const std::function<void(const Moment&)> ended = std::move(parts.front().ended);
     parts.pop_front();
     if (!parts.empty()) begin(name, end);
     ended(end);

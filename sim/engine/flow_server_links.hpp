@@ -20,25 +20,26 @@ class FlowServerLinks : public ServerLinks {
   FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, Arrival arrival, Clock& clock);
 
   double moved_share(int client) const override;
-  void start(Way way, int client, Bytes bytes, Seconds at) override;
+  void start(Way way, int client, Bytes bytes, const Moment& at) override;
 
  private:
   using Ends = std::pair<int, int>;  ///< from, to
   /// A part of a message, whose latency has passed.
   struct Part {
     Bytes bytes;
-    std::function<void(Seconds)> ended;
+    std::function<void(const Moment&)> ended;
+    Moment since;
   };
   struct Line {
     std::deque<Part> parts;  ///< the first one moves
-    Seconds last;            ///< when the latency of the latest one is over
+    Moment last;             ///< when the latency of the latest one is over
   };
 
   using LineName = std::pair<Way, Ends>;
 
   std::size_t others(int client) const;
-  void add(const LineName& name, Part part, Seconds now);
-  void begin(const LineName& name, Seconds now);
+  void add(const LineName& name, Part part);
+  void begin(const LineName& name, const Moment& now);
 
   Network& network_;
   Flows& flows_;

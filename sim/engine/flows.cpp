@@ -21,9 +21,9 @@ void Flows::change_links() {
   share_soon();
 }
 
-void Flows::start(int from, int to, Bytes bytes, Seconds now, Ended ended) {
+void Flows::start(int from, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended) {
   const Path& path = network_.path(from, to);
-  if (bytes <= Bytes(0) || std::isinf(path.rate.value)) return clock_.at(now, [ended = std::move(ended), now] { ended(now); });
+  if (bytes <= Bytes(0) || std::isinf(path.rate.value)) return clock_.at(now.time, [ended = std::move(ended), now] { ended(now); });
   for (const std::size_t link : path.links) {
     if (!rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));
   }
@@ -33,7 +33,16 @@ void Flows::start(int from, int to, Bytes bytes, Seconds now, Ended ended) {
   }
   const std::size_t index = unused_.back();
   unused_.pop_back();
-  flows_[index] = {std::move(ended), &path, started_++, bytes, now, Rate(0), {}};
+  flows_[index] = {.ended = std::move(ended),
+                   .path = &path,
+                   .number = started_++,
+                   .left = bytes,
+                   .since = now.time,
+                   .rate = Rate(0),
+                   .moved = now,
+                   .to = to,
+                   .payload = now.cause ? payload : nullptr,
+                   .end = {}};
   rates_.add(index, path.links, path.limit_at(clock_.now()));
   share_soon();
 }
@@ -54,6 +63,7 @@ void Flows::share() {
       flow.since = changed_at;
     }
     flow.rate = rates_.rate(index);
+    if (flow.moved.cause) note_limit(flow, index, changed_at);
     const End end = {flow.since + flow.left / flow.rate, index};
     if (is_new) {
       flow.end = ends_.push(end);
@@ -62,6 +72,15 @@ void Flows::share() {
     }
   }
   call_at_next_end();
+}
+
+void Flows::note_limit(Flow& flow, std::size_t index, Seconds now) {
+  const Why why = {.kind = PathClass::transfer, .worker = flow.to, .link = network_.group(rates_.limiting_link(index))};
+  if (why.link == flow.why.link) return;
+  flow.why.payload = &flow.payload;
+  const bool had_one = flow.why.link >= 0;
+  if (had_one && now > flow.moved.time) flow.moved = until(flow.moved, now, flow.why);
+  flow.why = why;
 }
 
 void Flows::call_at_next_end() {
@@ -85,8 +104,12 @@ void Flows::end_flows() {
   for (const End& end : std::exchange(ended_, {})) {
     unused_.push_back(end.flow);
     flows_[end.flow].path = nullptr;
-    const Ended tell = std::move(flows_[end.flow].ended);
-    tell(end.time);
+    Flow& flow = flows_[end.flow];
+    const Ended tell = std::move(flow.ended);
+    flow.why.payload = &flow.payload;
+    const Moment moved = until(std::exchange(flow.moved, {}), end.time, flow.why);
+    flow.payload = nullptr;
+    tell(moved);
   }
   call_at_next_end();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cluster/network.hpp"
+#include "collective/payload.hpp"
 #include "engine/clock.hpp"
 #include "engine/fair_rates.hpp"
 
@@ -17,15 +18,15 @@ namespace syncopate {
 /// Flows that begin or end at the same instant (within `rounding`) change the others' rates once.
 class Flows {
  public:
-  using Ended = std::function<void(Seconds)>;
+  using Ended = std::function<void(const Moment&)>;
 
   Flows(Network& network, Clock& clock);
   Flows(const Flows&) = delete;
   Flows& operator=(const Flows&) = delete;
 
-  /// Bytes begin to move from rank to rank at `now`, the clock's time but for a rounding error; `ended` is called when they have. Flows
-  /// that end at the same instant are told of in the order in which they started.
-  void start(int from, int to, Bytes bytes, Seconds now, Ended ended);
+  /// Bytes of `payload` begin to move from rank to rank at `now`, the clock's time but for a rounding error; `ended` is called when they
+  /// have. Flows that end at the same instant are told of in the order in which they started.
+  void start(int from, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended);
 
  private:
   struct End {
@@ -43,12 +44,18 @@ class Flows {
     Bytes left;     ///< to move
     Seconds since;  ///< at this time
     Rate rate;      ///< 0 before links have been shared with it
+    Moment moved;   ///< since when the same link has kept it from being faster ...
+    Why why{};      ///< ... which is this one
+    int to = 0;
+    SharedPayload payload{};
     Ends::handle_type end;
   };
 
   void change_links();
   void share_soon();
   void share();
+  /// From now on another link may.
+  void note_limit(Flow& flow, std::size_t index, Seconds now);
   void call_at_next_end();
   void end_flows();
 

@@ -39,11 +39,18 @@ CollectiveTime time_alone(const Job& job, const Communicator& communicator, Oper
 }
 
 std::unique_ptr<Transport> closed_form(const Job& job, const Communicator& communicator, LatencyFactor factor) {
-  return std::make_unique<ClosedFormTransport>([&job, communicator, factor = std::move(factor)](const Movement& movement) {
-    CollectiveTime time = time_alone(job, communicator, movement.operation, movement.bytes);
+  const auto cost = [&job, communicator, factor = std::move(factor)](const Movement& movement) {
+    CollectiveTime time = time_alone(job, communicator, movement.operation, movement.bytes());
     time.latency = factor(movement.ticket) * time.latency;
     return time;
-  });
+  };
+  const auto pieces = [&job, communicator](const Movement& movement) {
+    if (const auto* model = std::get_if<AlphaBeta>(&job.model)) return model->pieces(movement.operation, communicator, movement.bytes());
+    const CollectiveTime time = time_alone(job, communicator, movement.operation, movement.bytes());
+    return std::vector<PathPiece>{{.length = time.latency, .kind = PathClass::latency, .link = Network::of_nodes},
+                                  {.length = time.transfer, .kind = PathClass::transfer, .link = Network::of_nodes}};
+  };
+  return std::make_unique<ClosedFormTransport>(cost, pieces);
 }
 
 /// A rank may have ended a collective that another one has not posted yet, so that its end cannot wait for that to be computed.
@@ -89,8 +96,8 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
                   std::none_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.rules.is_partial(); })),
       recorder_(job.simulated(), job.shown_workers, job.profile.compute()),
       peers_(
-          job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); }, flows_of(job, flows),
-          [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); }, recorder_, clock) {
+          job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); }, network,
+          flows_of(job, flows), [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); }, recorder_, clock) {
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const auto count = static_cast<std::size_t>(job.simulated());
   std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
@@ -189,11 +196,11 @@ void JobRun::run_worker(int rank) {
   }
 }
 
-bool JobRun::begin_step(Worker& worker, Seconds now) {
+bool JobRun::begin_step(Worker& worker, const Moment& now) {
   const int rank = worker.rank_;
   ++worker.step_;
   ++worker.steps_since_post_;
-  recorder_.begin_step(rank, now);
+  recorder_.begin_step(rank, now.time);
   if (!counts_rounds()) update_window(worker, worker.step_, now);
   if (close_ && !recorder_.has_left_window(rank)) {
     recorder_.leave_window(rank);
@@ -204,9 +211,10 @@ bool JobRun::begin_step(Worker& worker, Seconds now) {
   return true;
 }
 
-void JobRun::begin_round(const Worker& worker, Seconds now) { update_window(worker, worker.round_, now); }
+void JobRun::begin_round(const Worker& worker, const Moment& now) { update_window(worker, worker.round_, now); }
 
-void JobRun::update_window(const Worker& worker, int iteration, Seconds now) {
+void JobRun::update_window(const Worker& worker, int iteration, const Moment& moment) {
+  const Seconds now = moment.time;
   const auto index = static_cast<std::size_t>(worker.rank_);
   begun_then_[index] = now == last_begin_[index] ? begun_then_[index] + 1 : 1;
   last_begin_[index] = now;
@@ -220,6 +228,7 @@ void JobRun::update_window(const Worker& worker, int iteration, Seconds now) {
   }
   if (close_ || begun_in_window_[index] <= job_.measured) return;
   close_ = now;
+  closing_ = moment;
   recorder_.close_window(now);
 }
 
@@ -267,7 +276,10 @@ JobTimeline JobRun::take_timeline() {
                    [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });
   if (server_) server_->cut_off();
   peers_.cut_off();
-  return recorder_.take(job_.ranks * job_.gpus_per_rank, server_.has_value(), std::move(communicators), std::move(collectives));
+  JobTimeline timeline =
+      recorder_.take(job_.ranks * job_.gpus_per_rank, server_.has_value(), std::move(communicators), std::move(collectives));
+  if (closing_.cause) timeline.critical_path = trace_back(closing_, *open_);
+  return timeline;
 }
 
 }  // namespace syncopate

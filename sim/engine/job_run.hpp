@@ -39,9 +39,9 @@ class JobRun {
   void run_worker(int rank);
 
   /// A worker begins a step at `now`; false when the whole run is over.
-  bool begin_step(Worker& worker, Seconds now);
+  bool begin_step(Worker& worker, const Moment& now);
   /// A worker begins a round at `now`.
-  void begin_round(const Worker& worker, Seconds now);
+  void begin_round(const Worker& worker, const Moment& now);
 
   /// Compute depends on what happens at the start of every layer.
   bool layer_by_layer() const { return job_.speed.overlap_slowdown > 0.0; }
@@ -64,7 +64,7 @@ class JobRun {
  private:
   bool counts_rounds() const { return job_.steps_per_round > 0; }
   /// A worker begins its iteration number `iteration`.
-  void update_window(const Worker& worker, int iteration, Seconds now);
+  void update_window(const Worker& worker, int iteration, const Moment& moment);
   void check_progress(const Worker& worker) const;
   bool is_awaited(int rank) const;
   /// Of the collective's time, from equal starts and by itself, that in which bytes move: what is no latency, and as long at least as the
@@ -90,6 +90,7 @@ class JobRun {
   std::vector<bool> ended_;
   std::optional<Seconds> open_;
   std::optional<Seconds> close_;
+  Moment closing_;  ///< the same, with its cause
   int finished_workers_ = 0;
   std::exception_ptr failure_;
 };

@@ -38,8 +38,8 @@ class MessageTransport : public Transport {
 
   int lanes() const override { return lanes_; }
   bool goes_on_at_once() const override { return !options_.shortcuts; }
-  std::optional<Seconds> start(const Movement& movement, int lane, Seconds now) override;
-  std::optional<Seconds> recall(const Movement& movement) override;
+  std::optional<Moment> start(const Movement& movement, int lane, const Moment& now) override;
+  std::optional<Moment> recall(const Movement& movement, const Moment& now) override;
 
  private:
   struct Run {
@@ -53,10 +53,12 @@ class MessageTransport : public Transport {
   };
 
   Run& begin(const Movement& movement, Seconds now);
-  void transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, Seconds ready, std::function<void(Seconds)> ended);
-  void lane_ended(Ticket ticket, int lane, Seconds now);
-  Seconds latency_of(const Run& run, PlanOrder::Turn turn, int number) const;
-  Seconds notice_of(const Run& run, PlanOrder::Turn turn, Seconds time) const;
+  void transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, const Moment& ready, std::function<void(const Moment&)> ended);
+  void lane_ended(Ticket ticket, int lane, const Moment& now);
+  Moment arrival(const Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now) const;
+  Moment notice(const Run& run, PlanOrder::Turn turn, const Moment& now) const;
+  /// Of the message's latency: that of its way, whatever is drawn.
+  Why why(PathClass kind, const Run& run, PlanOrder::Turn turn, Seconds usual = Seconds(0)) const;
   const PlanOrder& order_of(const PlannedCollective& collective);
 
   int lanes_;
@@ -71,7 +73,12 @@ class MessageTransport : public Transport {
   std::vector<std::unique_ptr<PlanRun>> done_;  ///< whose last event may still be under way
   std::optional<Channels> channels_;            ///< by lane and level, to other nodes and inside: where messages take turns
   std::map<const PlannedCollective*, PlanOrder> orders_;
-  std::map<std::tuple<Operation, Bytes, double>, Seconds> known_;  ///< from equal starts to equal ends, alone
+  /// From equal starts to equal ends, alone.
+  struct Known {
+    Seconds length;
+    std::shared_ptr<const std::vector<PathPiece>> pieces;  ///< where causes are recorded
+  };
+  std::map<std::tuple<Operation, Bytes, double>, Known> known_;
 };
 
 }  // namespace syncopate

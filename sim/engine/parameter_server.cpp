@@ -13,10 +13,17 @@
 
 namespace syncopate {
 
+namespace {
+
+/// What a client's GPUs do among each other.
+Why in_node(int client) { return {.kind = PathClass::transfer, .worker = client, .link = Network::inside_node}; }
+
+}  // namespace
+
 ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, MessageLatency latency,
                                  Recorder& recorder, Clock& clock)
     : setup_(setup), equals_(equals), recorder_(recorder), clock_(clock), clients_(static_cast<std::size_t>(clients)) {
-  const auto arrival = [this](ServerLinks::Way way, int client, Seconds now) { arrived(way, client, now); };
+  const auto arrival = [this](ServerLinks::Way way, int client, const Moment& now) { arrived(way, client, now); };
   if (flows != nullptr) {
     links_ = std::make_unique<FlowServerLinks>(network, *flows, latency, arrival, clock);
     return;
@@ -34,14 +41,15 @@ std::size_t ParameterServer::add(int client, Request request) {
   return state.forgotten + state.requests.size() - 1;
 }
 
-Exchange ParameterServer::push(int client, const SharedPayload& payload, int round, Answer answer, const PushOptions& options, Seconds at) {
-  Seconds ready = at;
+Exchange ParameterServer::push(int client, const SharedPayload& payload, int round, Answer answer, const PushOptions& options,
+                               const Moment& at) {
+  Moment ready = at;
   const Seconds gather = gather_time(payload->bytes);
   if (setup_.pipelined && gather > Seconds(0)) {
-    Seconds& gathered = client_at(client).gathered;
-    const Seconds start = std::max(at, gathered);
-    gathered = ready = start + gather;
-    recorder_.transfer(client, TransferSpan::Kind::gather, round, {start, ready}, payload);
+    Moment& gathered = client_at(client).gathered;
+    const Moment start = latest(at, gathered);
+    gathered = ready = after(start, gather, in_node(client));
+    recorder_.transfer(client, TransferSpan::Kind::gather, round, {start.time, ready.time}, payload);
   }
   const std::size_t index = add(client, {.payload = payload, .round = round, .answer = answer, .options = options, .posted = ready});
   if (answer == Answer::all) join_aggregate(client, index);
@@ -67,16 +75,16 @@ void ParameterServer::join_aggregate(int client, std::size_t index) {
   aggregate.requests[static_cast<std::size_t>(client)] = index + 1;
 }
 
-Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, Seconds at) {
+Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, const Moment& at) {
   const std::size_t index =
       add(client, {.payload = payload, .round = round, .only_pull = true, .options = {.as_pulled = as_pulled}, .posted = at});
-  clock_.at(at, [this, client, index, at] { reach_server(client, index, at); });
+  clock_.at(at.time, [this, client, index, at] { reach_server(client, index, at); });
   return {index};
 }
 
-void ParameterServer::reach_server(int client, std::size_t index, Seconds now) {
+void ParameterServer::reach_server(int client, std::size_t index, const Moment& now) {
   arrivals_.push_back({client, index, now});
-  if (arrivals_.size() == 1) clock_.at(now * (1.0 + rounding), [this] { serve_arrivals(); });
+  if (arrivals_.size() == 1) clock_.at(now.time * (1.0 + rounding), [this] { serve_arrivals(); });
 }
 
 void ParameterServer::serve_arrivals() {
@@ -107,34 +115,35 @@ Seconds ParameterServer::work_on(const Request& pushed) {
   return is_last ? its + equals_ * clients * setup_.per_message + setup_.encode * share(pushed.payload) : its;
 }
 
-void ParameterServer::serve_push(int client, std::size_t index, Seconds arrival) {
+void ParameterServer::serve_push(int client, std::size_t index, const Moment& arrival) {
   const Seconds work = work_on(request(client, index));
-  const Seconds start = std::max(arrival, server_free_);
-  server_free_ = start + work;
-  recorder_.serve({start, server_free_});
-  if (server_free_ > arrival) {
-    clock_.at(server_free_, [this, client, index, done = server_free_] { handled(client, index, done); });
+  const Moment start = latest(arrival, server_free_);
+  server_free_ = after(start, work, {.kind = PathClass::server, .worker = client});
+  recorder_.serve({start.time, server_free_.time});
+  if (server_free_.time > arrival.time) {
+    clock_.at(server_free_.time, [this, client, index, done = server_free_] { handled(client, index, done); });
   } else {
     handled(client, index, arrival);
   }
 }
 
-void ParameterServer::serve_pull(int client, std::size_t index, Seconds arrival) {
-  const Seconds turn = std::max(arrival, server_free_);
-  const Seconds done = turn + setup_.per_message + setup_.encode * (request(client, index).payload->bytes / setup_.servers);
+void ParameterServer::serve_pull(int client, std::size_t index, const Moment& arrival) {
+  const Moment turn = latest(arrival, server_free_);
+  const Seconds end = turn.time + setup_.per_message + setup_.encode * (request(client, index).payload->bytes / setup_.servers);
+  const Moment done = until(turn, end, {.kind = PathClass::server, .worker = client});
   const auto take_turn = [this, client, index, turn, done] {
     Versions& versions = versions_[request(client, index).payload.get()];
     versions.seen.resize(clients_.size());
     versions.seen[static_cast<std::size_t>(client)] = versions.updates;
-    if (done == turn) return answer(client, index, turn);
-    clock_.at(done, [this, client, index, done] { answer(client, index, done); });
+    if (done.time == turn.time) return answer(client, index, turn);
+    clock_.at(done.time, [this, client, index, done] { answer(client, index, done); });
   };
-  if (done > turn) {
+  if (done.time > turn.time) {
     server_free_ = done;
-    recorder_.serve({turn, done});
+    recorder_.serve({turn.time, done.time});
   }
-  if (turn > arrival) {
-    clock_.after(turn, take_turn);  // once the push before it has been handled
+  if (turn.time > arrival.time) {
+    clock_.after(turn.time, take_turn);  // once the push before it has been handled
   } else {
     take_turn();
   }
@@ -156,27 +165,28 @@ void ParameterServer::next_push(int client) {
   if (next.only_pull) return next_pull(client, up.free);
   up.occupied = true;
   const Seconds gather = setup_.pipelined ? Seconds(0) : gather_time(next.payload->bytes);
-  begin_transfer(client, up, TransferSpan::Kind::push, std::max(next.posted, up.free), gather);
-  if (!setup_.overlaps) transfer(ServerLinks::Way::push, client, next.options.as_pushed->bytes, up.since + gather);
+  begin_transfer(client, up, TransferSpan::Kind::push, latest(next.posted, up.free), gather);
+  if (!setup_.overlaps) transfer(ServerLinks::Way::push, client, next.options.as_pushed->bytes, after(up.since, gather, in_node(client)));
 }
 
-void ParameterServer::transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start) {
+void ParameterServer::transfer(ServerLinks::Way way, int client, Bytes bytes, const Moment& start) {
   const Bytes moved = links_->moved_share(client) * bytes;
   if (moved > Bytes(0)) {
     links_->start(way, client, moved, start);
   } else {
-    clock_.at(start, [=, this] { arrived(way, client, start); });
+    clock_.at(start.time, [=, this] { arrived(way, client, start); });
   }
 }
 
-void ParameterServer::arrived(ServerLinks::Way way, int client, Seconds now) {
+void ParameterServer::arrived(ServerLinks::Way way, int client, const Moment& now) {
   if (way == ServerLinks::Way::push) {
     push_arrived(client, now);
     return;
   }
   const Seconds spread = setup_.pipelined ? Seconds(0) : spread_time(request(client, down(client).queue.front()));
   if (spread > Seconds(0)) {
-    clock_.at(now + spread, [this, client, end = now + spread] { pull_arrived(client, end); });
+    const Moment end = after(now, spread, in_node(client));
+    clock_.at(end.time, [this, client, end] { pull_arrived(client, end); });
   } else {
     pull_arrived(client, now);
   }
@@ -186,7 +196,7 @@ Seconds ParameterServer::spread_time(const Request& pulled) const {
   return pulled.options.spread ? setup_.spread_latency + setup_.spread * pulled.payload->bytes : Seconds(0);
 }
 
-void ParameterServer::push_arrived(int client, Seconds now) {
+void ParameterServer::push_arrived(int client, const Moment& now) {
   Channel& up = client_at(client).up;
   const std::size_t index = up.queue.front();
   const Request& pushed = request(client, index);
@@ -196,7 +206,7 @@ void ParameterServer::push_arrived(int client, Seconds now) {
   if (!up.occupied) next_push(client);
 }
 
-void ParameterServer::handled(int client, std::size_t index, Seconds now) {
+void ParameterServer::handled(int client, std::size_t index, const Moment& now) {
   const Request& pushed = request(client, index);
   if (setup_.asynchronous) note_staleness(client, pushed);
   switch (pushed.answer) {
@@ -222,7 +232,7 @@ void ParameterServer::note_staleness(int client, const Request& pushed) {
   recorder_.update(client, staleness);
 }
 
-void ParameterServer::answer(int client, std::size_t index, Seconds now) {
+void ParameterServer::answer(int client, std::size_t index, const Moment& now) {
   if (!setup_.duplex && !request(client, index).only_pull) return move_pull(client, now);  // its push still holds the channel
   request(client, index).posted = now;
   down(client).queue.push_back(index);
@@ -230,21 +240,21 @@ void ParameterServer::answer(int client, std::size_t index, Seconds now) {
   next_pull(client, now);
 }
 
-void ParameterServer::next_pull(int client, Seconds now) {
+void ParameterServer::next_pull(int client, const Moment& now) {
   Channel& channel = down(client);
   if (channel.occupied || channel.queue.empty()) return;
   channel.occupied = true;
-  move_pull(client, std::max(setup_.overlaps ? request(client, channel.queue.front()).posted : now, channel.free));
+  move_pull(client, latest(setup_.overlaps ? request(client, channel.queue.front()).posted : now, channel.free));
 }
 
-void ParameterServer::move_pull(int client, Seconds now) {
+void ParameterServer::move_pull(int client, const Moment& now) {
   Channel& channel = down(client);
   const Request& pulled = request(client, channel.queue.front());
   begin_transfer(client, channel, TransferSpan::Kind::pull, now, setup_.pipelined ? Seconds(0) : spread_time(pulled));
   if (!setup_.overlaps) transfer(ServerLinks::Way::pull, client, pulled.options.as_pulled->bytes, now);
 }
 
-void ParameterServer::pull_arrived(int client, Seconds now) {
+void ParameterServer::pull_arrived(int client, const Moment& now) {
   Channel& channel = down(client);
   const std::size_t index = channel.queue.front();
   end_transfer(client, channel, now);
@@ -257,38 +267,39 @@ void ParameterServer::pull_arrived(int client, Seconds now) {
   }
 }
 
-void ParameterServer::spread_in_node(int client, std::size_t index, Seconds now) {
+void ParameterServer::spread_in_node(int client, std::size_t index, const Moment& now) {
   const Request& pulled = request(client, index);
   const Seconds spread = setup_.pipelined ? spread_time(pulled) : Seconds(0);
   if (spread == Seconds(0)) return end(client, index, now);
-  Seconds& spread_by = client_at(client).spread;
-  const Seconds start = std::max(now, spread_by);
-  spread_by = start + spread;
-  recorder_.transfer(client, TransferSpan::Kind::spread, pulled.round, {start, spread_by}, pulled.payload);
-  clock_.at(spread_by, [this, client, index, done = spread_by] { end(client, index, done); });
+  Moment& spread_by = client_at(client).spread;
+  const Moment start = latest(now, spread_by);
+  spread_by = after(start, spread, in_node(client));
+  recorder_.transfer(client, TransferSpan::Kind::spread, pulled.round, {start.time, spread_by.time}, pulled.payload);
+  clock_.at(spread_by.time, [this, client, index, done = spread_by] { end(client, index, done); });
 }
 
-void ParameterServer::release(Channel& channel, Seconds now) const {
+void ParameterServer::release(Channel& channel, const Moment& now) const {
   channel.queue.pop_front();
   if (setup_.overlaps) --channel.left;
   channel.occupied = false;
   channel.free = now;
 }
 
-void ParameterServer::begin_transfer(int client, Channel& channel, TransferSpan::Kind kind, Seconds now, Seconds in_node) {
+void ParameterServer::begin_transfer(int client, Channel& channel, TransferSpan::Kind kind, const Moment& now, Seconds node_time) {
   channel.since = now;
-  channel.moving = in_node > Seconds(0) || links_->moved_share(client) > 0.0;
+  channel.moving = node_time > Seconds(0) || links_->moved_share(client) > 0.0;
   channel.kind = kind;
 }
 
-void ParameterServer::end_transfer(int client, Channel& channel, Seconds now) {
+void ParameterServer::end_transfer(int client, Channel& channel, const Moment& now) {
   channel.moving = false;
   const Request& moved = request(client, channel.queue.front());
   const bool pushed = channel.kind == TransferSpan::Kind::push;
-  recorder_.transfer(client, channel.kind, moved.round, {channel.since, now}, pushed ? moved.options.as_pushed : moved.options.as_pulled);
+  recorder_.transfer(client, channel.kind, moved.round, {channel.since.time, now.time},
+                     pushed ? moved.options.as_pushed : moved.options.as_pulled);
 }
 
-void ParameterServer::end(int client, std::size_t index, Seconds now) {
+void ParameterServer::end(int client, std::size_t index, const Moment& now) {
   Request& ended = request(client, index);
   ended.ended = now;
   if (ended.waiter != nullptr) std::exchange(ended.waiter, nullptr)->complete(now);
@@ -308,12 +319,12 @@ const ParameterServer::Request* ParameterServer::find(int client, std::size_t in
   return index < state.forgotten ? nullptr : &state.requests[index - state.forgotten];
 }
 
-Seconds ParameterServer::wait(int client, Exchange exchange) {
-  if (find(client, exchange.index) == nullptr) return Seconds(0);
+Moment ParameterServer::wait(int client, Exchange exchange) {
+  if (find(client, exchange.index) == nullptr) return Moment();
   Request& awaited = request(client, exchange.index);
   awaited.options.keep_end = false;
   if (awaited.ended) {
-    const Seconds ended = *awaited.ended;
+    const Moment ended = *awaited.ended;
     forget_ended(client_at(client));
     return ended;
   }
@@ -324,8 +335,8 @@ Seconds ParameterServer::wait(int client, Exchange exchange) {
 
 bool ParameterServer::is_busy(int client, Seconds time) const {
   const Client& state = clients_[static_cast<std::size_t>(client)];
-  const auto busy = [&](const Channel& channel) { return channel.moving && channel.since <= time; };
-  return busy(state.up) || busy(state.down) || state.gathered > time || state.spread > time;
+  const auto busy = [&](const Channel& channel) { return channel.moving && channel.since.time <= time; };
+  return busy(state.up) || busy(state.down) || state.gathered.time > time || state.spread.time > time;
 }
 
 bool ParameterServer::is_awaited_from(int client) const {
@@ -364,7 +375,7 @@ std::string ParameterServer::describe_waits() const {
 void ParameterServer::cut_off() {
   for (int client = 0; client < static_cast<int>(clients_.size()); ++client) {
     for (const Channel* channel : {&client_at(client).up, &client_at(client).down}) {
-      if (channel->moving) recorder_.cut_off(client, channel->kind, {channel->since, clock_.now()});
+      if (channel->moving) recorder_.cut_off(client, channel->kind, {channel->since.time, clock_.now()});
     }
   }
 }

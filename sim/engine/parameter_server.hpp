@@ -38,13 +38,13 @@ class ParameterServer {
 
   /// A client pushes at time `at` >= the clock; the options say what moves. Throws SimulationError when its `Answer::all` pushes differ
   /// from those of others.
-  Exchange push(int client, const SharedPayload& payload, int round, Answer answer, const PushOptions& options, Seconds at);
+  Exchange push(int client, const SharedPayload& payload, int round, Answer answer, const PushOptions& options, const Moment& at);
   /// A client pulls, in its turn among the pushes that have arrived.
-  Exchange pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, Seconds at);
+  Exchange pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, const Moment& at);
 
   /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled; returns when that was, or 0
   /// if it was before and has not been kept.
-  Seconds wait(int client, Exchange exchange);
+  Moment wait(int client, Exchange exchange);
 
   /// Whether a transfer of the client is under way at `time`, the clock's.
   bool is_busy(int client, Seconds time) const;
@@ -63,9 +63,9 @@ class ParameterServer {
     Answer answer = Answer::none;
     bool only_pull = false;
     PushOptions options{};
-    Seconds posted{};           ///< and reduced within the node; of a pull that answers a push, when it became possible
+    Moment posted{};            ///< and reduced within the node; of a pull that answers a push, when it became possible
     std::size_t aggregate = 0;  ///< Answer::all: its number among those of its client
-    std::optional<Seconds> ended{};
+    std::optional<Moment> ended{};
     Completion* waiter = nullptr;
   };
   /// A transfer at a time, first come first served.
@@ -73,8 +73,8 @@ class ParameterServer {
     Queue<std::size_t> queue;  ///< indices of requests
     std::size_t left = 0;      ///< how many of these have left, where messages overlap
     bool occupied = false;
-    Seconds free;                                        ///< when it became free
-    Seconds since;                                       ///< start of the transfer under way
+    Moment free;                                         ///< when it became free
+    Moment since;                                        ///< start of the transfer under way
     bool moving = false;                                 ///< what takes time
     TransferSpan::Kind kind = TransferSpan::Kind::push;  ///< of what moves
   };
@@ -84,8 +84,8 @@ class ParameterServer {
     std::size_t aggregates = 0;
     Channel up;
     Channel down;
-    Seconds gathered;  ///< its node has reduced all pushes by then ...
-    Seconds spread;    ///< ... and spread all pulls, where that is pipelined
+    Moment gathered;  ///< its node has reduced all pushes by then ...
+    Moment spread;    ///< ... and spread all pulls, where that is pipelined
   };
   /// A push that all clients pull the sum of.
   struct Aggregate {
@@ -111,33 +111,33 @@ class ParameterServer {
   void join_aggregate(int client, std::size_t index);
 
   /// A push or the request for a pull reaches the server.
-  void reach_server(int client, std::size_t index, Seconds now);
+  void reach_server(int client, std::size_t index, const Moment& now);
   void serve_arrivals();
-  void serve_push(int client, std::size_t index, Seconds arrival);
+  void serve_push(int client, std::size_t index, const Moment& arrival);
   /// What servers do for a push, of a client or of all that it stands for.
   Seconds work_on(const Request& pushed);
-  void serve_pull(int client, std::size_t index, Seconds arrival);
+  void serve_pull(int client, std::size_t index, const Moment& arrival);
   void next_push(int client);
   /// Where messages overlap, all that are in the channel's queue.
   void send_off(int client, Channel& channel, ServerLinks::Way way);
-  void push_arrived(int client, Seconds now);
-  void handled(int client, std::size_t index, Seconds now);
+  void push_arrived(int client, const Moment& now);
+  void handled(int client, std::size_t index, const Moment& now);
   void note_staleness(int client, const Request& pushed);
-  void answer(int client, std::size_t index, Seconds now);
-  void next_pull(int client, Seconds now);
-  void move_pull(int client, Seconds now);
-  void pull_arrived(int client, Seconds now);
-  void spread_in_node(int client, std::size_t index, Seconds now);
+  void answer(int client, std::size_t index, const Moment& now);
+  void next_pull(int client, const Moment& now);
+  void move_pull(int client, const Moment& now);
+  void pull_arrived(int client, const Moment& now);
+  void spread_in_node(int client, std::size_t index, const Moment& now);
   Seconds gather_time(Bytes bytes) const { return setup_.gather_latency + setup_.gather * bytes; }
   Seconds spread_time(const Request& pulled) const;
-  void release(Channel& channel, Seconds now) const;
-  void end(int client, std::size_t index, Seconds now);
+  void release(Channel& channel, const Moment& now) const;
+  void end(int client, std::size_t index, const Moment& now);
   static void forget_ended(Client& client);
-  void arrived(ServerLinks::Way way, int client, Seconds now);
-  void transfer(ServerLinks::Way way, int client, Bytes bytes, Seconds start);
-  /// `in_node`: what its node does with the message in the channel's time.
-  void begin_transfer(int client, Channel& channel, TransferSpan::Kind kind, Seconds now, Seconds in_node);
-  void end_transfer(int client, Channel& channel, Seconds now);
+  void arrived(ServerLinks::Way way, int client, const Moment& now);
+  void transfer(ServerLinks::Way way, int client, Bytes bytes, const Moment& start);
+  /// `node_time`: of what its node does with the message in the channel's time.
+  void begin_transfer(int client, Channel& channel, TransferSpan::Kind kind, const Moment& now, Seconds node_time);
+  void end_transfer(int client, Channel& channel, const Moment& now);
 
   ServerSetup setup_;
   int equals_;
@@ -150,10 +150,10 @@ class ParameterServer {
   struct Arrival {
     int client = 0;
     std::size_t index = 0;
-    Seconds time;
+    Moment time;
   };
   std::vector<Arrival> arrivals_;  ///< of this instant
-  Seconds server_free_;
+  Moment server_free_;
   std::unique_ptr<ServerLinks> links_;
 };
 

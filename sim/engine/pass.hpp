@@ -22,25 +22,38 @@ struct PassTable {
   std::vector<double> update_shares;  ///< by layer, of the update: its gradients' share of the bytes
 };
 
-/// A worker's way through forward or backward, of which so much is done as an undisturbed worker counts it. From an anchor on, the
-/// point where it last began, stood still or changed its pace, it goes on without a break.
-class Pass {
+/// The layers of forward or backward in the order in which they come there.
+class PassLayers {
  public:
-  Pass(const PassTable::Layers& layers, Phase phase) : layers_(&layers), phase_(phase) {}
-
-  void begin(Seconds now, double factor);
-  bool has_begun() const { return has_begun_; }
-  void end() { has_begun_ = false; }
+  PassLayers(const PassTable::Layers& layers, Phase phase) : layers_(&layers), phase_(phase) {}
 
   Phase phase() const { return phase_; }
   Seconds total() const { return layers_->total; }
-  Seconds done() const { return done_; }
   std::size_t layers() const { return layers_->ends.size(); }
   /// Of the layer `number` of the pass.
   Seconds layer_begin(std::size_t number) const { return number == 0 ? Seconds(0) : layers_->ends[number - 1]; }
   Seconds layer_end(std::size_t number) const { return layers_->ends[number]; }
   /// Its index in the network.
   std::size_t layer_index(std::size_t number) const { return phase_ == Phase::forward ? number : layers() - 1 - number; }
+
+ private:
+  const PassTable::Layers* layers_;
+  Phase phase_;
+};
+
+/// A worker's way through forward or backward, of which so much is done as an undisturbed worker counts it. From an anchor on, the
+/// point where it last began, stood still or changed its pace, it goes on without a break.
+class Pass : public PassLayers {
+ public:
+  using PassLayers::PassLayers;
+
+  void begin(Seconds now, double factor);
+  bool has_begun() const { return has_begun_; }
+  void end() { has_begun_ = false; }
+
+  Seconds done() const { return done_; }
+  /// How much longer it takes now than an undisturbed one.
+  double pace() const { return factor_; }
 
   /// When so much will be done if nothing holds it up.
   Seconds time_of(Seconds done, const std::vector<Pause>& pauses) const {
@@ -70,8 +83,6 @@ class Pass {
  private:
   void anchor(Seconds now);
 
-  const PassTable::Layers* layers_;
-  Phase phase_;
   bool has_begun_ = false;
   Seconds done_;
   Seconds reached_at_;

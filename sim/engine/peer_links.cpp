@@ -10,8 +10,9 @@
 
 namespace syncopate {
 
-PeerLinks::PeerLinks(int workers, Time time, Flows* flows, std::function<int(int)> step, Recorder& recorder, Clock& clock)
+PeerLinks::PeerLinks(int workers, Time time, Network& network, Flows* flows, std::function<int(int)> step, Recorder& recorder, Clock& clock)
     : time_(std::move(time)),
+      network_(network),
       flows_(flows),
       step_(std::move(step)),
       recorder_(recorder),
@@ -25,31 +26,41 @@ void PeerLinks::send(Message message) {
   if (message.to < 0 || (message.to >= static_cast<int>(inboxes_.size()) && inboxes_.size() > 1)) {
     throw SimulationError(fmt::format("rank {} sends to rank {}, which there is not", from, message.to));
   }
-  const Seconds posted = message.posted;
+  const Moment posted = message.posted;
   queue(std::move(message), posted);
 }
 
-void PeerLinks::queue(Message message, Seconds at) {
+Why PeerLinks::why(PathClass kind, const Message& message) const {
+  return {.kind = kind, .worker = message.to, .link = network_.group_between(message.from, message.to), .payload = &message.payload};
+}
+
+void PeerLinks::queue(Message message, const Moment& at) {
   const int from = message.from;
   if (flows_ == nullptr) {
-    Seconds& free = free_[worker(from)];
-    message.start = std::max(at, free);
-    message.arrival = free = message.start + time_(message).total();
+    Moment& free = free_[worker(from)];
+    const Moment start = latest(at, free);
+    message.start = start.time;
+    const CollectiveTime time = time_(message);
+    const Seconds end = start.time + time.total();
+    free = start.cause ? until(after(start, time.latency, why(PathClass::latency, message)), end, why(PathClass::transfer, message))
+                       : Moment(end);
+    message.arrival = free;
     deliver(message);
     return;
   }
   std::deque<Message>& queue = moving_[worker(from)];
   message.start = Seconds(std::numeric_limits<double>::infinity());  // not begun
   queue.push_back(std::move(message));
-  if (queue.size() == 1) clock_.at(at, [this, from, at] { move_next(from, at); });
+  if (queue.size() == 1) clock_.at(at.time, [this, from, at] { move_next(from, at); });
 }
 
-void PeerLinks::move_next(int from, Seconds now) {
+void PeerLinks::move_next(int from, const Moment& now) {
   Message& message = moving_[worker(from)].front();
-  message.start = now;
-  flows_->start(from, message.to, message.payload->bytes, now, [this, from](Seconds transferred) {
-    const Seconds arrival = transferred + time_(moving_[worker(from)].front()).latency;
-    clock_.at(arrival, [this, from, arrival] {
+  message.start = now.time;
+  flows_->start(from, message.to, message.payload->bytes, message.payload, now, [this, from](const Moment& transferred) {
+    const Message& moved = moving_[worker(from)].front();
+    const Moment arrival = after(transferred, time_(moved).latency, transferred.cause ? why(PathClass::latency, moved) : Why());
+    clock_.at(arrival.time, [this, from, arrival] {
       std::deque<Message>& queue = moving_[worker(from)];
       queue.front().arrival = arrival;
       deliver(queue.front());
@@ -60,11 +71,12 @@ void PeerLinks::move_next(int from, Seconds now) {
 }
 
 void PeerLinks::deliver(const Message& message) {
-  recorder_.transfer(message.from, TransferSpan::Kind::send, message.round, {message.start, message.arrival}, message.payload, message.to);
+  recorder_.transfer(message.from, TransferSpan::Kind::send, message.round, {message.start, message.arrival.time}, message.payload,
+                     message.to);
   if (message.kind == Kind::question) {
-    clock_.at(message.arrival, [this, message] {
+    clock_.at(message.arrival.time, [this, message] {
       questions_.push_back(message);
-      if (questions_.size() == 1) clock_.at(message.arrival * (1.0 + rounding), [this] { answer(); });
+      if (questions_.size() == 1) clock_.at(message.arrival.time * (1.0 + rounding), [this] { answer(); });
     });
     return;
   }
@@ -105,7 +117,7 @@ PeerLinks::Message PeerLinks::receive(int to, int round) {
   return inbox.messages.extract(round).mapped();
 }
 
-bool PeerLinks::is_busy(int rank, Seconds time) const { return free_[worker(rank)] > time || !moving_[worker(rank)].empty(); }
+bool PeerLinks::is_busy(int rank, Seconds time) const { return free_[worker(rank)].time > time || !moving_[worker(rank)].empty(); }
 
 void PeerLinks::cut_off() {
   for (const std::deque<Message>& queue : moving_) {

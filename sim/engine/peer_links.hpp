@@ -26,18 +26,18 @@ class PeerLinks {
     int to = 0;
     int round = 0;  ///< its receiver tells it by this
     SharedPayload payload;
-    Seconds posted;  ///< by a worker: an answer with its question
-    int step = 0;    ///< its sender's last one whose gradient is in what it sends
+    Moment posted;  ///< by a worker: an answer with its question
+    int step = 0;   ///< its sender's last one whose gradient is in what it sends
     Kind kind = Kind::plain;
     Seconds start{};  ///< when the sender's link takes it
-    Seconds arrival{};
+    Moment arrival{};
   };
   /// Of a message that has the network for itself.
   using Time = std::function<CollectiveTime(const Message&)>;
 
   /// `flows`: moves the transfers; null where nothing else shares their links, so that an arrival is known when a message is sent.
   /// A worker stands for all ranks if there is only one. `step`: in which a worker is.
-  PeerLinks(int workers, Time time, Flows* flows, std::function<int(int worker)> step, Recorder& recorder, Clock& clock);
+  PeerLinks(int workers, Time time, Network& network, Flows* flows, std::function<int(int worker)> step, Recorder& recorder, Clock& clock);
   PeerLinks(const PeerLinks&) = delete;
   PeerLinks& operator=(const PeerLinks&) = delete;
 
@@ -63,17 +63,19 @@ class PeerLinks {
   };
 
   std::size_t worker(int rank) const { return inboxes_.size() == 1 ? 0 : static_cast<std::size_t>(rank); }
-  void queue(Message message, Seconds at);
-  void move_next(int from, Seconds now);
+  void queue(Message message, const Moment& at);
+  void move_next(int from, const Moment& now);
+  Why why(PathClass kind, const Message& message) const;
   void deliver(const Message& message);
   void answer();
 
   Time time_;
+  Network& network_;
   Flows* flows_;
   std::function<int(int)> step_;
   Recorder& recorder_;
   Clock& clock_;
-  std::vector<Seconds> free_;                ///< by sender
+  std::vector<Moment> free_;                 ///< by sender
   std::vector<std::deque<Message>> moving_;  ///< by sender, as flows
   std::vector<Inbox> inboxes_;
   std::vector<Message> questions_;  ///< that have arrived at this instant

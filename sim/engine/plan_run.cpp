@@ -82,7 +82,7 @@ Bytes PlanRun::size_of(PlanOrder::Turn turn) const {
   return static_cast<double>(message(turn).parts) / plan_.segments(plan_.stage(turn.stage)) * part_;
 }
 
-void PlanRun::start(int rank, Seconds now) {
+void PlanRun::start(int rank, const Moment& now) {
   started_[at(rank)] = 1;
   if (!received_.empty()) std::fill_n(received_.begin() + static_cast<std::ptrdiff_t>(at(rank) * segments_), segments_, Received{0, now});
   const int node = rank / plan_.node_size;
@@ -93,7 +93,7 @@ void PlanRun::start(int rank, Seconds now) {
   }
 }
 
-void PlanRun::try_all_of(int rank, Seconds now) {
+void PlanRun::try_all_of(int rank, const Moment& now) {
   for (const std::size_t port : {at(rank), at(rank) + at(plan_.ranks)}) {
     try_to_send(port, now);
     const Position& receiving = receiving_[port];
@@ -134,7 +134,7 @@ bool PlanRun::may_send(const Position& position, PlanOrder::Turn turn, const Mes
   return true;
 }
 
-void PlanRun::try_to_send(std::size_t port, Seconds now) {
+void PlanRun::try_to_send(std::size_t port, const Moment& now) {
   Position& sending = sending_[port];
   if (sending.busy || sending.turn == order_.sends[port].size()) return;
   const PlanOrder::Turn turn = order_.sends[port][sending.turn];
@@ -146,22 +146,22 @@ void PlanRun::try_to_send(std::size_t port, Seconds now) {
   const bool is_awaited = awaited.stage == turn.stage && awaited.message == turn.message && receiving.repeat == sending.repeat;
   if (!is_awaited || !may_send(sending, turn, next)) return;
   if (!received_.empty() && !plan_.stage(turn.stage).inside) {
-    const std::optional<Seconds> noticed = notice(receiving, turn);
+    const std::optional<Moment> noticed = notice(receiving, turn);
     if (!noticed) return;
-    if (*noticed > now) {
-      if (std::exchange(sending.noticed, *noticed) != *noticed)
-        clock_.at(*noticed, [this, port, time = *noticed] { try_to_send(port, time); });
+    if (noticed->time > now.time) {
+      if (std::exchange(sending.noticed, noticed->time) != noticed->time)
+        clock_.at(noticed->time, [this, port, time = *noticed] { try_to_send(port, time); });
       return;
     }
   }
   sending.busy = receiving.busy = true;
-  events_.transfer(turn, size_of(turn), now, [this, turn](Seconds end) { transferred(turn, end); });
+  events_.transfer(turn, size_of(turn), now, [this, turn](const Moment& end) { transferred(turn, end); });
 }
 
-std::optional<Seconds> PlanRun::notice(const Position& receiving, PlanOrder::Turn turn) const {
+std::optional<Moment> PlanRun::notice(const Position& receiving, PlanOrder::Turn turn) const {
   const Received& before = received_[at(message(turn).to) * segments_ + at(receiving.segment)];
   if (before.messages < receiving.done) return std::nullopt;
-  return before.last + events_.notice(turn, before.last);
+  return events_.notice(turn, before.last);
 }
 
 void PlanRun::advance(Position& position, const std::vector<PlanOrder::Turn>& turns) const {
@@ -175,7 +175,7 @@ void PlanRun::advance(Position& position, const std::vector<PlanOrder::Turn>& tu
   ++position.turn;
 }
 
-void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
+void PlanRun::transferred(PlanOrder::Turn turn, const Moment& now) {
   const Message& moved = message(turn);
   const std::size_t sender = order_.port(turn, moved.from);
   const std::size_t receiver = order_.port(turn, moved.to);
@@ -184,9 +184,9 @@ void PlanRun::transferred(PlanOrder::Turn turn, Seconds now) {
   const int number = repeat * plan_.segments(plan_.stage(turn.stage)) + segment;
   advance(sending_[sender], order_.sends[sender]);
   advance(receiving_[receiver], order_.receives[receiver]);
-  const Seconds latency = events_.latency(turn, number, size_of(turn));
-  if (latency > Seconds(0)) {
-    clock_.at(now + latency, [this, turn, repeat, segment, time = now + latency] { arrived(turn, repeat, segment, time); });
+  const Moment arrival = events_.arrival(turn, number, size_of(turn), now);
+  if (arrival.time > now.time) {
+    clock_.at(arrival.time, [this, turn, repeat, segment, arrival] { arrived(turn, repeat, segment, arrival); });
   } else {
     arrived(turn, repeat, segment, now);
   }
@@ -209,7 +209,7 @@ void PlanRun::count_arrival(std::size_t cell_segment, int number) {
   }
 }
 
-void PlanRun::arrived(PlanOrder::Turn turn, int repeat, int segment, Seconds now) {
+void PlanRun::arrived(PlanOrder::Turn turn, int repeat, int segment, const Moment& now) {
   const Message& message = this->message(turn);
   const std::size_t cell = cell_of(message.to, message.cell);
   const int number = order_.number[at(turn.stage)][at(turn.message)] + repeat;
@@ -233,7 +233,7 @@ void PlanRun::arrived(PlanOrder::Turn turn, int repeat, int segment, Seconds now
   }
 }
 
-void PlanRun::check_end(int rank, Seconds now) {
+void PlanRun::check_end(int rank, const Moment& now) {
   if (started_[at(rank)] == 0 || ended_[at(rank)] != 0 || to_come_[at(rank)] > 0) return;
   for (const std::size_t port : {at(rank), at(rank) + at(plan_.ranks)}) {
     if (sending_[port].turn < order_.sends[port].size()) return;

@@ -52,13 +52,13 @@ class PlanRun {
  public:
   struct Events {
     /// The bytes of a message, or of a segment of it, may be transferred from `now` on.
-    std::function<void(PlanOrder::Turn turn, Bytes bytes, Seconds now, std::function<void(Seconds)> ended)> transfer;
-    /// From the end of a transfer to its arrival; `number`: of the segment among those of all repeats.
-    std::function<Seconds(PlanOrder::Turn turn, int number, Bytes bytes)> latency;
-    /// What a message's receiver needs to tell its sender something at a time; of a rendezvous.
-    std::function<Seconds(PlanOrder::Turn turn, Seconds at)> notice;
+    std::function<void(PlanOrder::Turn turn, Bytes bytes, const Moment& now, std::function<void(const Moment&)> ended)> transfer;
+    /// When what has been transferred at `now` arrives; `number`: of the segment among those of all repeats.
+    std::function<Moment(PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now)> arrival;
+    /// When a message's sender knows what its receiver tells it at `now`; of a rendezvous.
+    std::function<Moment(PlanOrder::Turn turn, const Moment& now)> notice;
     /// A rank has ended.
-    std::function<void(int rank, Seconds now)> ended;
+    std::function<void(int rank, const Moment& now)> ended;
   };
 
   PlanRun(const PlanOrder& order, Bytes data, Events events, Clock& clock);
@@ -66,7 +66,7 @@ class PlanRun {
   PlanRun& operator=(const PlanRun&) = delete;
 
   /// A rank starts at the clock's `now`.
-  void start(int rank, Seconds now);
+  void start(int rank, const Moment& now);
   bool has_ended() const { return running_ == 0; }
 
  private:
@@ -81,18 +81,19 @@ class PlanRun {
   };
 
   const Message& message(PlanOrder::Turn turn) const;
-  void try_to_send(std::size_t port, Seconds now);
-  void try_all_of(int rank, Seconds now);
+  /// What has just ended at `now` may let it begin.
+  void try_to_send(std::size_t port, const Moment& now);
+  void try_all_of(int rank, const Moment& now);
   bool may_send(const Position& position, PlanOrder::Turn turn, const Message& message) const;
   /// When the receiver's notice comes; none if that is not known yet.
-  std::optional<Seconds> notice(const Position& receiving, PlanOrder::Turn turn) const;
+  std::optional<Moment> notice(const Position& receiving, PlanOrder::Turn turn) const;
   bool is_passed(const PlanOrder::Barrier& barrier, int node) const;
   Bytes size_of(PlanOrder::Turn turn) const;
-  void transferred(PlanOrder::Turn turn, Seconds now);
-  void arrived(PlanOrder::Turn turn, int repeat, int segment, Seconds now);
+  void transferred(PlanOrder::Turn turn, const Moment& now);
+  void arrived(PlanOrder::Turn turn, int repeat, int segment, const Moment& now);
   void count_arrival(std::size_t cell_segment, int number);
   std::size_t cell_of(int rank, int cell) const;
-  void check_end(int rank, Seconds now);
+  void check_end(int rank, const Moment& now);
   void advance(Position& position, const std::vector<PlanOrder::Turn>& turns) const;
 
   const PlanOrder& order_;
@@ -111,7 +112,7 @@ class PlanRun {
   /// By rank and segment: what has come from other nodes.
   struct Received {
     int messages = 0;
-    Seconds last;
+    Moment last;
   };
   std::vector<Received> received_;
   std::vector<int> to_start_;  ///< by node: ranks

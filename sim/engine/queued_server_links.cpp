@@ -13,12 +13,12 @@ QueuedServerLinks::QueuedServerLinks(const ServerSetup& setup, int clients, int 
       clock_(clock),
       messages_(static_cast<std::size_t>(clients)) {}
 
-void QueuedServerLinks::start(Way way, int client, Bytes bytes, Seconds at) {
+void QueuedServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) {
   if (way == Way::pull) return pulls_.start(way, client, bytes, at);
-  const Seconds moves_at = at + latency_;
-  clock_.at(moves_at, [=, this] {
-    Queue<Bytes>& messages = messages_[static_cast<std::size_t>(client)];
-    messages.push_back(bytes);
+  const Moment moves_at = pass_latency(at, latency_, client);
+  clock_.at(moves_at.time, [=, this] {
+    Queue<Waiting>& messages = messages_[static_cast<std::size_t>(client)];
+    messages.push_back({bytes, moves_at});
     if (messages.size() == 1) begin(client, bytes, moves_at);
   });
 }
@@ -28,18 +28,19 @@ void QueuedServerLinks::fill_until(Seconds now) {
   since_ = now;
 }
 
-void QueuedServerLinks::begin(int client, Bytes bytes, Seconds now) {
-  fill_until(now);
+void QueuedServerLinks::begin(int client, Bytes bytes, const Moment& now) {
+  fill_until(now.time);
   ++sending_;
-  const Seconds end = now + bytes / bandwidth_;
-  clock_.at(end, [this, client, end] {
-    fill_until(end);
+  const Seconds alone = bytes / bandwidth_;
+  const Moment end = arrive(now, now.time + alone, alone, client);
+  clock_.at(end.time, [this, client, end] {
+    fill_until(end.time);
     --sending_;
-    const Seconds arrives = end + queue_;
-    clock_.at(arrives, [this, client, arrives] { arrival_(Way::push, client, arrives); });
-    Queue<Bytes>& messages = messages_[static_cast<std::size_t>(client)];
+    const Moment arrives = arrive(end, end.time + queue_, Seconds(0), client);
+    clock_.at(arrives.time, [this, client, arrives] { arrival_(Way::push, client, arrives); });
+    Queue<Waiting>& messages = messages_[static_cast<std::size_t>(client)];
     messages.pop_front();
-    if (!messages.empty()) begin(client, messages.front(), end);
+    if (!messages.empty()) begin(client, messages.front().bytes, latest(end, messages.front().since));
   });
 }
 

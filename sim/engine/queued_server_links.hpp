@@ -14,10 +14,10 @@ class QueuedServerLinks : public ServerLinks {
   QueuedServerLinks(const ServerSetup& setup, int clients, int equals, const Arrival& arrival, Clock& clock);
 
   double moved_share(int /*client*/) const override { return 1.0; }
-  void start(Way way, int client, Bytes bytes, Seconds at) override;
+  void start(Way way, int client, Bytes bytes, const Moment& at) override;
 
  private:
-  void begin(int client, Bytes bytes, Seconds now);
+  void begin(int client, Bytes bytes, const Moment& now);
   /// The queue until `now`.
   void fill_until(Seconds now);
 
@@ -27,10 +27,10 @@ class QueuedServerLinks : public ServerLinks {
   Seconds latency_;
   Arrival arrival_;
   Clock& clock_;
-  std::vector<Queue<Bytes>> messages_;  ///< by client: what it sends, and what follows that
-  int sending_ = 0;                     ///< clients
-  Seconds queue_;                       ///< what waits at a server, by the time that it will take ...
-  Seconds since_;                       ///< ... as it was then
+  std::vector<Queue<Waiting>> messages_;  ///< by client: what it sends, and what follows that
+  int sending_ = 0;                       ///< clients
+  Seconds queue_;                         ///< what waits at a server, by the time that it will take ...
+  Seconds since_;                         ///< ... as it was then
 };
 
 }  // namespace syncopate

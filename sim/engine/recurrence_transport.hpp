@@ -19,11 +19,21 @@ class RecurrenceTransport : public Transport {
   int lanes() const override { return lanes_; }
   bool goes_on_at_once() const override { return true; }
   bool foresees() const override { return true; }
-  void foresee(const Movement& movement, std::span<const Seconds> starts, std::span<Seconds> ends) override;
+  void foresee(const Movement& movement, std::span<const Moment> starts, std::span<Moment> ends) override;
   /// Throws std::logic_error: it only foresees.
-  std::optional<Seconds> start(const Movement& movement, int lane, Seconds now) override;
+  std::optional<Moment> start(const Movement& movement, int lane, const Moment& now) override;
 
  private:
+  class ForeseenEvent;
+  /// A collective whose causes are wanted.
+  struct Foreseen {
+    Movement movement;
+    double latency_factor = 1.0;
+    std::vector<Moment> starts;  ///< by lane
+  };
+
+  Event::Story tell(const Foreseen& foreseen, int lane, Seconds end);
+  void foresee(const Movement& movement, double latency_factor);
   /// The ends of a collective from some starts, relative to the first of these.
   struct Known {
     double latency_factor = 1.0;
@@ -39,6 +49,8 @@ class RecurrenceTransport : public Transport {
   LatencyFactor latency_factor_;
   bool shortcuts_;
   std::map<std::pair<Operation, Bytes>, std::vector<Known>> known_;
+  std::vector<Seconds> starts_;  ///< of the collective that is being foreseen
+  std::vector<Seconds> ends_;    ///< likewise
 };
 
 }  // namespace syncopate

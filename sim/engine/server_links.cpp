@@ -1,8 +1,20 @@
 #include "engine/server_links.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "cluster/network.hpp"
 
 namespace syncopate {
+
+Moment arrive(const Moment& start, Seconds end, Seconds alone, int client) {
+  const Why moves = {.kind = PathClass::transfer, .worker = client, .link = Network::of_nodes};
+  return until(after(start, std::min(alone, end - start.time), moves), end, {.kind = PathClass::queue, .worker = client});
+}
+
+Moment pass_latency(const Moment& start, Seconds latency, int client) {
+  return after(start, latency, {.kind = PathClass::latency, .worker = client, .link = Network::of_nodes});
+}
 
 StarServerLinks::StarServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival, Clock& clock)
     : setup_(setup),
@@ -18,18 +30,18 @@ StarServerLinks::StarServerLinks(const ServerSetup& setup, int clients, int equa
 
 double StarServerLinks::moved_share(int client) const { return on_server(client) ? (setup_.servers - 1.0) / setup_.servers : 1.0; }
 
-void StarServerLinks::start(Way way, int client, Bytes bytes, Seconds at) {
-  const Seconds moves_at = at + setup_.latency;
-  clock_.at(moves_at, [=, this] { add(way, client, bytes, moves_at); });
+void StarServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) {
+  const Moment moves_at = pass_latency(at, setup_.latency, client);
+  clock_.at(moves_at.time, [=, this] { add(way, client, bytes, moves_at); });
 }
 
-void StarServerLinks::add(Way way, int client, Bytes bytes, Seconds now) {
-  Queue<Bytes>& messages = messages_[static_cast<std::size_t>(client)][way == Way::push ? 0 : 1];
-  messages.push_back(bytes);
+void StarServerLinks::add(Way way, int client, Bytes bytes, const Moment& now) {
+  Queue<Waiting>& messages = messages_[static_cast<std::size_t>(client)][way == Way::push ? 0 : 1];
+  messages.push_back({bytes, now});
   if (messages.size() > 1) return;
-  for (Class& other : classes_) other.flows.advance_to(now);
+  for (Class& other : classes_) other.flows.advance_to(now.time);
   begin(way, client, bytes);
-  share_out(now);
+  share_out(now.time);
 }
 
 void StarServerLinks::begin(Way way, int client, Bytes bytes) {
@@ -84,24 +96,34 @@ void StarServerLinks::share_out(Seconds now) {
 }
 
 void StarServerLinks::end_flows(Seconds now) {
-  std::array<std::vector<int>, 2> ended;  ///< by way
+  struct Ended {
+    int client;
+    Moment at;
+  };
+  std::array<std::vector<Ended>, 2> ended;  ///< by way
   for (Class& flows : classes_) {
     flows.flows.advance_to(now);
-    std::vector<int>& clients = ended[flows.way == Way::push ? 0 : 1];
-    const std::size_t before = clients.size();
+    std::vector<int> clients;
     if (!flows.flows.empty()) flows.flows.pop_ended(now, clients);
-    for (std::size_t i = before; i < clients.size(); ++i) {
-      set_moving(flows.way, clients[i], false);
-      Queue<Bytes>& messages = messages_[static_cast<std::size_t>(clients[i])][flows.way == Way::push ? 0 : 1];
+    for (const int client : clients) {
+      set_moving(flows.way, client, false);
+      Queue<Waiting>& messages = messages_[static_cast<std::size_t>(client)][flows.way == Way::push ? 0 : 1];
+      const Seconds alone = messages.front().bytes / setup_.bandwidth;
+      Moment arrival = arrive(messages.front().since, now, alone, client);
       messages.pop_front();
-      if (!messages.empty()) begin(flows.way, clients[i], messages.front());
+      if (!messages.empty()) {
+        messages.front().since = latest(arrival, messages.front().since);
+        begin(flows.way, client, messages.front().bytes);
+      }
+      ended[flows.way == Way::push ? 0 : 1].push_back({client, std::move(arrival)});
     }
   }
   share_out(now);
   for (const Way way : {Way::push, Way::pull}) {
-    std::vector<int>& clients = ended[way == Way::push ? 0 : 1];
-    std::sort(clients.begin(), clients.end());  // what arrives at the same instant arrives in the order of the clients
-    for (const int client : clients) arrival_(way, client, now);
+    std::vector<Ended>& its = ended[way == Way::push ? 0 : 1];
+    // What arrives at the same instant arrives in the order of the clients.
+    std::sort(its.begin(), its.end(), [](const Ended& a, const Ended& b) { return a.client < b.client; });
+    for (const Ended& one : its) arrival_(way, one.client, one.at);
   }
 }
 

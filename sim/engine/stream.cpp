@@ -16,6 +16,11 @@ namespace {
 
 constexpr Seconds never(std::numeric_limits<double>::infinity());
 
+Seconds latest_of(const std::vector<Moment>& moments) {
+  const auto earlier = [](const Moment& a, const Moment& b) { return a.time < b.time; };
+  return std::max_element(moments.begin(), moments.end(), earlier)->time;
+}
+
 }  // namespace
 
 Stream::Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
@@ -37,7 +42,7 @@ Stream::Stream(int index, Communicator communicator, bool one_for_all, const Str
       next_(one_for_all ? 1 : static_cast<std::size_t>(communicator_.size())),
       last_ends_(lanes_),
       starts_(lanes_) {
-  transport_->when_ended([this](Ticket ticket, int lane, Seconds now) { lane_ended(ticket, static_cast<std::size_t>(lane), now); });
+  transport_->when_ended([this](Ticket ticket, int lane, const Moment& now) { lane_ended(ticket, static_cast<std::size_t>(lane), now); });
 }
 
 void Stream::fail_for_stranger(int rank) const {
@@ -46,10 +51,10 @@ void Stream::fail_for_stranger(int rank) const {
 
 Movement Stream::movement(Ticket ticket) const {
   const Post& post = entry(ticket).post;
-  return {ticket, post.operation, post.payload->bytes};
+  return {ticket, post.operation, post.payload};
 }
 
-Ticket Stream::post(int rank, const Post& post, Seconds at) {
+Ticket Stream::post(int rank, const Post& post, Moment at) {
   const std::size_t poster = this->poster(rank);
   const Ticket ticket = rules_.is_partial() ? gathering_ : next_[poster];
   if (ticket < next_[poster]) {
@@ -62,25 +67,28 @@ Ticket Stream::post(int rank, const Post& post, Seconds at) {
                     rank, post.payload->label, index_));
   }
   next_[poster] = ticket + 1;
-  if (host_time_ > Seconds(0)) at = hosts_[poster] = std::max(at, hosts_[poster]) + host_time_;
+  if (host_time_ > Seconds(0)) {
+    at = hosts_[poster] =
+        after(latest(at, hosts_[poster]), host_time_, {.kind = PathClass::host, .worker = rank, .payload = &post.payload});
+  }
   if (ticket == end_of_entries()) {
     check_operation(rank, post);
     entries_.push_back({post, rank});
-    entries_.back().ends.assign(lanes_, never);
+    entries_.back().ends.assign(lanes_, Moment(never));
   } else {
     if (!agrees(post, entry(ticket).post)) fail_for_disagreement(rank, post, entry(ticket), ticket);
   }
   Entry& its = entry(ticket);
-  its.ready = std::max(its.ready, at);
+  its.ready = latest(its.ready, at);
   ++its.posts;
   if (foresees_) {
     its.posted.resize(lanes_);
     its.posted[lane(poster)] = at;
     if (its.posts == needed_) foresee(ticket);
   } else if (lanes_ > 1) {
-    clock_.at(at, [this, lane = poster, at] { posted(lane, at); });
+    clock_.at(at.time, [this, lane = poster, at] { posted(lane, at); });
   } else if (its.posts == needed_) {
-    clock_.at(its.ready, [this, ready = its.ready] { posted(0, ready); });
+    clock_.at(its.ready.time, [this, ready = its.ready] { posted(0, ready); });
   }
   return ticket;
 }
@@ -108,38 +116,38 @@ void Stream::fail_for_disagreement(int rank, const Post& post, const Entry& entr
 
 void Stream::foresee(Ticket ticket) {
   Entry& its = entry(ticket);
-  for (std::size_t lane = 0; lane < lanes_; ++lane) starts_[lane] = std::max(its.posted[lane], last_ends_[lane]);
+  for (std::size_t lane = 0; lane < lanes_; ++lane) starts_[lane] = latest(its.posted[lane], last_ends_[lane]);
   transport_->foresee(movement(ticket), starts_, its.ends);
   its.posted = {};
   last_ends_ = its.ends;
-  its.start = *std::max_element(starts_.begin(), starts_.end());
-  const Seconds end = *std::max_element(its.ends.begin(), its.ends.end());
+  its.start = latest_of(starts_);
+  const Seconds end = latest_of(its.ends);
   spans_.push_back(span_of(its, end));
   if (lanes_ > 1) {
     for (const Waiter& waiter : std::exchange(its.waiters, {})) {
-      const Seconds its_end = its.ends[lane(waiter.poster)];
-      clock_.at(its_end, [completion = waiter.completion, its_end] { completion->complete(its_end); });
+      const Moment its_end = its.ends[lane(waiter.poster)];
+      clock_.at(its_end.time, [completion = waiter.completion, its_end] { completion->complete(its_end); });
     }
   }
   clock_.at(end, [this, ticket] { finish(ticket); });
 }
 
-void Stream::posted(std::size_t lane, Seconds now) {
+void Stream::posted(std::size_t lane, const Moment& now) {
   // Calls at the same instant come in any order: this one need not be about the post that it was made for.
   const Ticket ticket = admission_.next_to_post(static_cast<int>(lane));
   const bool by_all = admission_.post(static_cast<int>(lane), entry(ticket).post.priority);
   if (!rules_.by_priority) return admit_at(lane, now);
   // What is posted at this very instant counts, too.
-  clock_.after(now, [this, lane, by_all, now] { by_all ? admit_all(now) : admit(lane, now); });
+  clock_.after(now.time, [this, lane, by_all, now] { by_all ? admit_all(now) : admit(lane, now); });
 }
 
-void Stream::admit(std::size_t lane, Seconds now) {
+void Stream::admit(std::size_t lane, const Moment& now) {
   const std::size_t decided = admission_.decided();
   admit_at(lane, now);
   if (admission_.decided() > decided) admit_all(now);
 }
 
-void Stream::admit_all(Seconds now) {
+void Stream::admit_all(const Moment& now) {
   std::size_t decided = 0;
   do {
     decided = admission_.decided();
@@ -147,31 +155,30 @@ void Stream::admit_all(Seconds now) {
   } while (admission_.decided() > decided);
 }
 
-void Stream::admit_at(std::size_t lane, Seconds now) {
+void Stream::admit_at(std::size_t lane, const Moment& now) {
   while (const auto next = admission_.next(static_cast<int>(lane))) {
     if (recall(*next, now)) return;
     start(*next, lane, now);
   }
 }
 
-bool Stream::recall(Ticket ticket, Seconds now) {
+bool Stream::recall(Ticket ticket, const Moment& now) {
   Entry& its = entry(ticket);
-  if (lanes_ == 1 || its.posts < needed_ || its.ready > now * (1.0 + rounding)) return false;
+  if (lanes_ == 1 || its.posts < needed_ || its.ready.time > now.time * (1.0 + rounding)) return false;
   for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) {
     if (!admission_.is_idle_before(lane, ticket) || admission_.next_to_post(lane) <= ticket) return false;
   }
-  const auto time = transport_->recall(movement(ticket));
-  if (!time) return false;
+  const auto end = transport_->recall(movement(ticket), now);
+  if (!end) return false;
   for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.start(lane);
-  its.start = now;
+  its.start = now.time;
   its.lanes_started = lanes_;
-  const Seconds end = now + *time;
-  its.ends.assign(lanes_, end);
-  clock_.at(end, [this, ticket, end] {
+  its.ends.assign(lanes_, *end);
+  clock_.at(end->time, [this, ticket, end = *end] {
     finish(ticket);
     for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.end(lane);
     if (rules_.by_priority) {
-      clock_.after(end, [this, end] { admit_all(end); });
+      clock_.after(end.time, [this, end] { admit_all(end); });
     } else {
       admit_all(end);
     }
@@ -179,19 +186,19 @@ bool Stream::recall(Ticket ticket, Seconds now) {
   return true;
 }
 
-void Stream::start(Ticket ticket, std::size_t lane, Seconds now) {
+void Stream::start(Ticket ticket, std::size_t lane, const Moment& now) {
   Entry& its = entry(ticket);
-  its.start = std::max(its.start, now);
+  its.start = std::max(its.start, now.time);
   ++its.lanes_started;
   admission_.start(static_cast<int>(lane));
   if (rules_.is_partial()) gathering_ = ticket + 1;
   if (const auto end = transport_->start(movement(ticket), static_cast<int>(lane), now)) {
     its.ends[lane] = *end;
-    clock_.at(*end, [this, ticket, lane, end = *end] { lane_ended(ticket, lane, end); });
+    clock_.at(end->time, [this, ticket, lane, end = *end] { lane_ended(ticket, lane, end); });
   }
 }
 
-void Stream::lane_ended(Ticket ticket, std::size_t lane, Seconds now) {
+void Stream::lane_ended(Ticket ticket, std::size_t lane, const Moment& now) {
   Entry& its = entry(ticket);
   its.ends[lane] = now;
   if (++its.lanes_ended == lanes_) {
@@ -203,14 +210,14 @@ void Stream::lane_ended(Ticket ticket, std::size_t lane, Seconds now) {
   if (goes_on_at_once_) {
     admit(lane, now);
   } else {
-    clock_.after(now, [this, lane, now] { admit(lane, now); });
+    clock_.after(now.time, [this, lane, now] { admit(lane, now); });
   }
 }
 
 void Stream::finish(Ticket ticket) {
   Entry& its = entry(ticket);
   its.lanes_ended = lanes_;
-  if (!foresees_) spans_.push_back(span_of(its, *std::max_element(its.ends.begin(), its.ends.end())));
+  if (!foresees_) spans_.push_back(span_of(its, latest_of(its.ends)));
   for (const Waiter& waiter : std::exchange(its.waiters, {})) waiter.completion->complete(its.ends[lane(waiter.poster)]);
   for (; !entries_.empty() && entries_.front().lanes_ended == lanes_; entries_.pop_front()) ++forgotten_;
 }
@@ -228,15 +235,15 @@ std::size_t Stream::poster_of(int rank, Ticket ticket) const {
   throw SimulationError(fmt::format("rank {} waits for collective {} of stream {}, which it has not posted", rank, ticket, index_));
 }
 
-Seconds Stream::wait(int rank, Ticket ticket) {
+Moment Stream::wait(int rank, Ticket ticket) {
   const std::size_t poster = poster_of(rank, ticket);
-  if (!has_entry(ticket)) return Seconds(0);
+  if (!has_entry(ticket)) return Moment();
   Entry& its = entry(ticket);
-  const Seconds end = its.ends[lane(poster)];
-  if (its.lanes_ended == lanes_ || end <= clock_.now()) return end;
+  const Moment end = its.ends[lane(poster)];
+  if (its.lanes_ended == lanes_ || end.time <= clock_.now()) return end;
   Completion completion(clock_);
-  if (foresees_ && lanes_ > 1 && end < never) {
-    clock_.at(end, [&completion, end] { completion.complete(end); });
+  if (foresees_ && lanes_ > 1 && end.time < never) {
+    clock_.at(end.time, [&completion, end] { completion.complete(end); });
   } else {
     its.waiters.push_back({poster, &completion});
   }
@@ -245,18 +252,18 @@ Seconds Stream::wait(int rank, Ticket ticket) {
 
 bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
   const std::size_t poster = poster_of(rank, ticket);
-  return !has_entry(ticket) || entry(ticket).ends[lane(poster)] <= time * (1.0 + rounding);
+  return !has_entry(ticket) || entry(ticket).ends[lane(poster)].time <= time * (1.0 + rounding);
 }
 
 bool Stream::moves(const Entry& entry, std::size_t lane, Seconds time) const {
-  return entry.posts >= needed_ && entry.ready <= time && entry.ends[lane] > time;
+  return entry.posts >= needed_ && entry.ready.time <= time && entry.ends[lane].time > time;
 }
 
 bool Stream::is_busy(int rank, Seconds time) const {
   const std::size_t lane = this->lane(poster(rank));
   for (Ticket ticket = forgotten_; ticket < end_of_entries() && entry(ticket).posts >= needed_; ++ticket) {
     const Entry& its = entry(ticket);
-    if (moves(its, lane, time) && (its.ends[lane] < never || transport_->takes_time(movement(ticket)))) return true;
+    if (moves(its, lane, time) && (its.ends[lane].time < never || transport_->takes_time(movement(ticket)))) return true;
   }
   return false;
 }
@@ -276,7 +283,7 @@ double Stream::use(int rank, Seconds time, const std::function<double(const Post
   int in_flight = admission_.in_flight(static_cast<int>(lane));
   const std::span<const Ticket> started = admission_.started(static_cast<int>(lane));
   for (std::size_t i = started.size(); i-- > 0 && in_flight > 0;) {
-    if (!has_entry(started[i]) || entry(started[i]).ends[lane] <= time) continue;
+    if (!has_entry(started[i]) || entry(started[i]).ends[lane].time <= time) continue;
     --in_flight;
     if (moves(entry(started[i]), lane, time)) all += share(entry(started[i]).post);
   }
@@ -284,14 +291,14 @@ double Stream::use(int rank, Seconds time, const std::function<double(const Post
 }
 
 CollectiveSpan Stream::span_of(const Entry& entry, Seconds end) const {
-  return {entry.start, end, index_, entry.post.round, entry.post.payload, entry.ready, entry.post.operation};
+  return {entry.start, end, index_, entry.post.round, entry.post.payload, entry.ready.time, entry.post.operation};
 }
 
 std::vector<CollectiveSpan> Stream::take_spans() {
   if (!foresees_) {
     for (const Entry& its : entries_) {
       if (its.lanes_started < lanes_ || its.lanes_ended == lanes_) continue;
-      const Seconds end = *std::max_element(its.ends.begin(), its.ends.end());
+      const Seconds end = latest_of(its.ends);
       spans_.push_back(span_of(its, end < never ? end : std::max(its.start, clock_.now())));
       spans_.back().is_cut_off = end == never;
     }

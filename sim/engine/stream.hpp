@@ -44,14 +44,14 @@ class Stream {
 
   /// A rank posts its next collective at time `at` >= the clock. Throws SimulationError when it disagrees with what others posted at the
   /// same position.
-  Ticket post(int rank, const Post& post, Seconds at);
+  Ticket post(int rank, const Post& post, Moment at);
 
   /// Whether the collective has ended for the rank at `time`, the clock's; one that ends exactly then has. Throws as wait() does.
   bool has_ended(int rank, Ticket ticket, Seconds time) const;
 
   /// Blocks the calling actor until the collective has ended for it; returns when that was, which may lie in the past.
   /// Throws SimulationError when the rank has not posted it.
-  Seconds wait(int rank, Ticket ticket);
+  Moment wait(int rank, Ticket ticket);
 
   /// Whether a collective that the rank takes part in moves at `time`, the clock's, everything that has been posted by then considered.
   bool is_busy(int rank, Seconds time) const;
@@ -77,10 +77,10 @@ class Stream {
     Post post;
     int first_rank = 0;
     int posts = 0;
-    Seconds ready{};                ///< when the last rank posts
-    std::vector<Seconds> posted{};  ///< by lane, where ends are foreseen
-    std::vector<Seconds> ends{};    ///< by lane; `never` until known
-    Seconds start{};                ///< at the last lane
+    Moment ready{};                ///< when the last rank posts
+    std::vector<Moment> posted{};  ///< by lane, where ends are foreseen
+    std::vector<Moment> ends{};    ///< by lane; `never` until known
+    Seconds start{};               ///< at the last lane
     std::size_t lanes_started = 0;
     std::size_t lanes_ended = 0;  ///< at the clock
     std::vector<Waiter> waiters{};
@@ -115,15 +115,15 @@ class Stream {
   /// All ends of a collective that all ranks have posted.
   void foresee(Ticket ticket);
   /// A lane may start its next collective at `now` or later.
-  void posted(std::size_t lane, Seconds now);
+  void posted(std::size_t lane, const Moment& now);
   /// Starts what may start at a lane at the clock's time `now` and, where that decides what comes next, at all.
-  void admit(std::size_t lane, Seconds now);
-  void admit_at(std::size_t lane, Seconds now);
-  void admit_all(Seconds now);
+  void admit(std::size_t lane, const Moment& now);
+  void admit_at(std::size_t lane, const Moment& now);
+  void admit_all(const Moment& now);
   /// The collective is known to start and end at all lanes at the same time.
-  bool recall(Ticket ticket, Seconds now);
-  void start(Ticket ticket, std::size_t lane, Seconds now);
-  void lane_ended(Ticket ticket, std::size_t lane, Seconds now);
+  bool recall(Ticket ticket, const Moment& now);
+  void start(Ticket ticket, std::size_t lane, const Moment& now);
+  void lane_ended(Ticket ticket, std::size_t lane, const Moment& now);
   /// It has ended for all: whoever waits goes on.
   void finish(Ticket ticket);
   static void wake(Entry& entry, std::size_t lane);
@@ -135,20 +135,20 @@ class Stream {
   StreamRules rules_;
   std::vector<Operation> operations_;
   Seconds host_time_;
-  std::vector<Seconds> hosts_;  ///< per poster: until when its host is at work
+  std::vector<Moment> hosts_;  ///< per poster: until when its host is at work
   std::unique_ptr<Transport> transport_;
   Clock& clock_;
   std::size_t lanes_;
   bool foresees_;
-  bool goes_on_at_once_;            ///< where a collective has ended; else what is posted at that instant counts, too
-  int needed_;                      ///< posts that start a collective
-  Admission admission_;             ///< where nothing is foreseen
-  std::vector<Ticket> next_;        ///< per poster: one beyond the last that it posted
-  Ticket gathering_ = 0;            ///< where not all ranks take part: the collective that the next post joins
-  Queue<Entry> entries_;            ///< those that have not ended, and ended ones behind them
-  Ticket forgotten_ = 0;            ///< the first ticket in entries_; all before it have ended
-  std::vector<Seconds> last_ends_;  ///< foreseen: by lane
-  std::vector<Seconds> starts_;     ///< of the collective that is being foreseen
+  bool goes_on_at_once_;           ///< where a collective has ended; else what is posted at that instant counts, too
+  int needed_;                     ///< posts that start a collective
+  Admission admission_;            ///< where nothing is foreseen
+  std::vector<Ticket> next_;       ///< per poster: one beyond the last that it posted
+  Ticket gathering_ = 0;           ///< where not all ranks take part: the collective that the next post joins
+  Queue<Entry> entries_;           ///< those that have not ended, and ended ones behind them
+  Ticket forgotten_ = 0;           ///< the first ticket in entries_; all before it have ended
+  std::vector<Moment> last_ends_;  ///< foreseen: by lane
+  std::vector<Moment> starts_;     ///< of the collective that is being foreseen
   std::vector<CollectiveSpan> spans_;
 };
 

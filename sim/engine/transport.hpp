@@ -7,6 +7,7 @@
 
 #include "collective/payload.hpp"
 #include "engine/admission.hpp"
+#include "engine/moment.hpp"
 
 namespace syncopate {
 
@@ -14,14 +15,16 @@ namespace syncopate {
 struct Movement {
   Ticket ticket = 0;
   Operation operation = Operation::all_reduce;
-  Bytes bytes;  ///< of the vector
+  SharedPayload payload;  ///< the vector
+
+  Bytes bytes() const { return payload->bytes; }
 };
 
 /// How the bytes of a stream's collectives move: one class for each way. A lane is a member of the stream's communicator or, where all of
 /// them start and end together, stands for all.
 class Transport {
  public:
-  using Ended = std::function<void(Ticket, int lane, Seconds now)>;
+  using Ended = std::function<void(Ticket, int lane, const Moment& now)>;
 
   Transport() = default;
   Transport(const Transport&) = delete;
@@ -31,7 +34,7 @@ class Transport {
   virtual int lanes() const = 0;
 
   /// A collective starts at a lane at the clock's `now`. Returns when it ends there, if that is known; else ended() follows.
-  virtual std::optional<Seconds> start(const Movement& movement, int lane, Seconds now) = 0;
+  virtual std::optional<Moment> start(const Movement& movement, int lane, const Moment& now) = 0;
   /// A lane goes on at once when a collective has ended there; else after everything else of that instant, so that lanes that start
   /// together are seen to.
   virtual bool goes_on_at_once() const = 0;
@@ -39,11 +42,11 @@ class Transport {
   /// It computes the ends of one collective after the other from its starts, which may lie ahead of the clock: foresee() is called
   /// then, in their order, and start() never.
   virtual bool foresees() const { return false; }
-  virtual void foresee(const Movement& /*movement*/, std::span<const Seconds> /*starts*/, std::span<Seconds> /*ends*/) {}
+  virtual void foresee(const Movement& /*movement*/, std::span<const Moment> /*starts*/, std::span<Moment> /*ends*/) {}
 
-  /// All lanes may start it now, and nothing else is in flight: how long it takes everywhere, if that is known, and then it is not
-  /// started at the lanes one by one.
-  virtual std::optional<Seconds> recall(const Movement& /*movement*/) { return std::nullopt; }
+  /// All lanes may start it now, and nothing else is in flight: when it ends everywhere, if that is known, and then it is not started at
+  /// the lanes one by one.
+  virtual std::optional<Moment> recall(const Movement& /*movement*/, const Moment& /*now*/) { return std::nullopt; }
 
   /// A collective takes any time at all.
   virtual bool takes_time(const Movement& /*movement*/) const { return true; }
@@ -52,7 +55,7 @@ class Transport {
   void when_ended(Ended ended) { ended_ = std::move(ended); }
 
  protected:
-  void ended(Ticket ticket, int lane, Seconds now) const { ended_(ticket, lane, now); }
+  void ended(Ticket ticket, int lane, const Moment& now) const { ended_(ticket, lane, now); }
 
  private:
   Ended ended_;

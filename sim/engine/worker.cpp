@@ -6,6 +6,7 @@
 
 #include "base/errors.hpp"
 #include "base/random.hpp"
+#include "engine/compute_events.hpp"
 #include "engine/job_run.hpp"
 
 namespace syncopate {
@@ -29,7 +30,9 @@ Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
       pauses_(job.job().speed.pauses_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
       slowness_(largest(rank, job.job().gpus_per_rank, [&](int gpu) { return job.job().speed.slowness(gpu); })),
       forward_(job.passes().forward, Phase::forward),
-      backward_(job.passes().backward, Phase::backward) {}
+      backward_(job.passes().backward, Phase::backward) {
+  if (job.job().records_causes) now_ = Moment::origin();
+}
 
 int Worker::ranks() const { return job_.job().ranks; }
 
@@ -50,15 +53,19 @@ void Worker::begin_round() {
 }
 
 void Worker::run_until(Pass& pass, Seconds done) {
-  if (!pass.has_begun()) pass.begin(now_, factor_);
-  pass.resume(now_);
+  if (!pass.has_begun()) pass.begin(now(), factor_);
+  pass.resume(now());
   if (job_.layer_by_layer()) begin_layers_until(pass, done);
   if (done <= pass.done()) return;
   const bool has_work = done - pass.done() > rounding * pass.total();  // of which a pause can hold up the rest
-  const Seconds end = has_work ? std::max(now_, pass.time_of(done, pauses_)) : now_;
+  reach(pass, done, has_work ? std::max(now(), pass.time_of(done, pauses_)) : now());
+}
+
+void Worker::reach(Pass& pass, Seconds done, Seconds end) {
+  Moment then = end_of(pass, done, end);
   pass.reach(done, end);
   record_layers(pass);
-  advance_to(end);
+  advance_to(std::move(then));
 }
 
 void Worker::begin_layers_until(Pass& pass, Seconds done) {
@@ -66,26 +73,23 @@ void Worker::begin_layers_until(Pass& pass, Seconds done) {
   for (; pass.begun < pass.layers() && pass.layer_begin(pass.begun) < done * (1.0 - rounding); ++pass.begun) {
     const Seconds begin = pass.layer_begin(pass.begun);
     if (begin > pass.done()) {
-      const Seconds start = pass.time_of(begin, pauses_);
-      pass.reach(begin, start);
-      record_layers(pass);
-      advance_to(start);
+      reach(pass, begin, pass.time_of(begin, pauses_));
     }
     if (pass.layer_end(pass.begun) == begin) continue;
     const double factor = layer_factor();
-    pass.change_pace(now_, factor);
+    pass.change_pace(now(), factor);
   }
 }
 
 double Worker::layer_factor() {
-  advance_to(end_of_pause(now_, pauses_));
+  advance_to(until(now_, end_of_pause(now(), pauses_), {.kind = PathClass::pause, .worker = rank_}));
   meet_clock();
   let_others_post();
-  return factor_ * (1.0 + job_.channel_use(rank_, now_) * job_.job().speed.overlap_slowdown);
+  return factor_ * (1.0 + job_.channel_use(rank_, now()) * job_.job().speed.overlap_slowdown);
 }
 
 void Worker::run_layer(Pass& pass, std::size_t layer) {
-  if (!pass.has_begun()) pass.begin(now_, factor_);
+  if (!pass.has_begun()) pass.begin(now(), factor_);
   if (pass.done() > pass.asked_until) {  // the pass has gone on otherwise
     while (pass.asked < pass.layers() && pass.layer_end(pass.asked) <= pass.done()) ++pass.asked;
   }
@@ -117,7 +121,7 @@ void Worker::backward(std::size_t layer) { run_layer(backward_, layer); }
 
 void Worker::update() {
   const Seconds left = std::max(Seconds(0), job_.job().profile.update - updated_);
-  advance_to(end_of_compute(now_, slowness_ * left, pauses_));
+  advance_to(updated(left, end_of_compute(now(), slowness_ * left, pauses_)));
   record(Phase::update);
 }
 
@@ -129,7 +133,7 @@ void Worker::update(std::size_t layer) {
   }
   updated_in_step_[layer] = step_;
   const Seconds length = job_.passes().update_shares[layer] * profile.update;
-  advance_to(end_of_compute(now_, slowness_ * length, pauses_));
+  advance_to(updated(length, end_of_compute(now(), slowness_ * length, pauses_)));
   updated_ += length;
   record(Phase::update);
 }
@@ -143,8 +147,20 @@ void Worker::mix(int posted, bool waited) {
 
 void Worker::spend(Seconds time) {
   record(Phase::backward);  // what backward_until has left unrecorded; everything else is
-  advance_to(now_ + time);
+  advance_to(after(now_, time, {.kind = PathClass::compression, .worker = rank_}));
   record(Phase::communicating);
+}
+
+Moment Worker::end_of(const Pass& pass, Seconds done, Seconds end) const {
+  const Slowness slowness = {rank_, slowness_, factor_ / slowness_, pass.pace() / factor_};
+  return until_event(now_, end,
+                     [&](Seconds time, const Cause& before) { return new PassEvent(time, before, pass, pass.done(), done, slowness); });
+}
+
+Moment Worker::updated(Seconds length, Seconds end) const {
+  return until_event(now_, end, [&](Seconds time, const Cause& before) {
+    return new UpdateEvent(time, before, length, {rank_, slowness_});
+  });
 }
 
 Stream& Worker::stream(int row) const {
@@ -166,7 +182,7 @@ Handle Worker::post(const SharedPayload& payload, int round, const Options& opti
 
 bool Worker::has_ended(Handle handle) {
   meet_clock();
-  return stream(handle.stream).has_ended(rank_, handle.ticket, now_);
+  return stream(handle.stream).has_ended(rank_, handle.ticket, now());
 }
 
 void Worker::wait(Handle handle) { unblock(stream(handle.stream).wait(rank_, handle.ticket)); }
@@ -176,8 +192,8 @@ void Worker::wait(std::span<const Handle> handles) {
   for (std::size_t i = handles.size(); i-- > 0;) wait(handles[i]);
 }
 
-void Worker::unblock(Seconds end) {
-  if (end <= now_) return;
+void Worker::unblock(const Moment& end) {
+  if (end.time <= now()) return;
   record(Phase::backward);  // what backward_until has left unrecorded; everything else is
   now_ = end;
   record(Phase::blocked);
@@ -202,12 +218,12 @@ Seconds Worker::spread_within_node(const SharedPayload& payload, Seconds start) 
 Seconds Worker::end_of_update(Seconds start, Seconds length) const { return end_of_compute(start, slowness_ * length, pauses_); }
 
 void Worker::update_until(Seconds end) {
-  if (end > now_) advance_to(end);
+  if (end > now()) advance_to(until(now_, end, {.kind = PathClass::update, .worker = rank_}));
   record(Phase::update);
 }
 
 void Worker::communicate_until(Seconds end) {
-  if (end > now_) advance_to(end);
+  if (end > now()) advance_to(until(now_, end, {.kind = PathClass::transfer, .worker = rank_, .link = Network::inside_node}));
   record(Phase::communicating);
 }
 
@@ -227,9 +243,9 @@ Exchange Worker::pull(const SharedPayload& payload, int round, const SharedPaylo
 }
 
 Seconds Worker::wait(Exchange exchange) {
-  const Seconds end = job_.server().wait(rank_, exchange);
+  const Moment end = job_.server().wait(rank_, exchange);
   unblock(end);
-  return end;
+  return end.time;
 }
 
 void Worker::wait(std::span<const Exchange> exchanges) {
@@ -260,11 +276,11 @@ double Worker::draw() const {
 int Worker::receive(int round) {
   meet_clock();
   const PeerLinks::Message message = job_.peers().receive(rank_, round);
-  if (message.posted > now_) {
+  if (message.posted.time > now()) {
     now_ = message.posted;
     record(Phase::waiting);
   }
-  if (message.arrival > now_) {
+  if (message.arrival.time > now()) {
     advance_to(message.arrival);
     record(Phase::communicating);
   }
@@ -272,9 +288,9 @@ int Worker::receive(int round) {
 }
 
 void Worker::record(Phase phase) {
-  if (now_ <= recorded_) return;
-  job_.recorder().phase(rank_, {recorded_, now_, step_, phase});
-  recorded_ = now_;
+  if (now() <= recorded_) return;
+  job_.recorder().phase(rank_, {recorded_, now(), step_, phase});
+  recorded_ = now();
 }
 
 void Worker::record_layers(Pass& pass) {
@@ -286,21 +302,21 @@ void Worker::record_layers(Pass& pass) {
   }
 }
 
-void Worker::advance_to(Seconds time) {
-  now_ = time;
+void Worker::advance_to(Moment time) {
+  now_ = std::move(time);
   if (!job_.runs_ahead()) meet_clock();
 }
 
 void Worker::let_others_post() const {
   Completion completion(job_.clock());
-  job_.clock().after(now_ * (1.0 + rounding), [&] { completion.complete(now_); });
+  job_.clock().after(now() * (1.0 + rounding), [&] { completion.complete(now_); });
   completion.wait();
 }
 
 void Worker::meet_clock() const {
-  if (now_ <= job_.clock().now()) return;
+  if (now() <= job_.clock().now()) return;
   Completion completion(job_.clock());
-  job_.clock().at(now_, [&] { completion.complete(now_); });
+  job_.clock().at(now(), [&] { completion.complete(now_); });
   completion.wait();
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/admission.hpp"
 #include "engine/exchange.hpp"
+#include "engine/moment.hpp"
 #include "engine/pass.hpp"
 #include "engine/speed.hpp"
 #include "timeline/timeline.hpp"
@@ -38,7 +39,7 @@ class Worker {
   int rank() const { return rank_; }
   int ranks() const;                  ///< of the whole job
   int step() const { return step_; }  ///< of the current gradient step, from 0
-  Seconds now() const { return now_; }
+  Seconds now() const { return now_.time; }
 
   /// Begins the next gradient step. False when the run is over: the program must then return.
   bool next_step();
@@ -138,14 +139,20 @@ class Worker {
   void record_layers(Pass& pass);
   /// Goes on with a pass until so much is done.
   void run_until(Pass& pass, Seconds done);
+  /// It has done so much at `end`.
+  void reach(Pass& pass, Seconds done, Seconds end);
+  /// It is not yet said to have.
+  Moment end_of(const Pass& pass, Seconds done, Seconds end) const;
+  /// The end of a piece of the update, of such a length on an undisturbed worker.
+  Moment updated(Seconds length, Seconds end) const;
   /// Layer by layer, because each may be slowed by communication.
   void begin_layers_until(Pass& pass, Seconds done);
   void run_layer(Pass& pass, std::size_t layer);
   /// The factor of a layer that starts now.
   double layer_factor();
   /// Blocked since `now_`; `end` may lie in the past.
-  void unblock(Seconds end);
-  void advance_to(Seconds time);
+  void unblock(const Moment& end);
+  void advance_to(Moment time);
   void meet_clock() const;
   /// Whatever others post at this instant, but for rounding errors, has been posted then, and what may start has started.
   void let_others_post() const;
@@ -159,7 +166,7 @@ class Worker {
   int round_ = -1;
   int steps_since_post_ = 0;
   double factor_ = 1.0;  ///< of this step's compute
-  Seconds now_;
+  Moment now_;
   Seconds recorded_;
   Pass forward_;
   Pass backward_;

@@ -5,6 +5,7 @@ int main(int argc, char** argv) {
   return run_simctl(argc, argv, [](CLI::App& app, ExitCode& code) {
     add_run_command(app, code);
     add_solve_command(app, code);
+    add_explain_command(app);
     add_check_command(app);
     add_list_command(app);
     add_show_command(app, &cluster_view());

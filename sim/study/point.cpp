@@ -15,6 +15,7 @@
 #include "output/timeline_json.hpp"
 #include "study/fidelity.hpp"
 #include "study/links.hpp"
+#include "study/path_shares.hpp"
 
 namespace syncopate {
 
@@ -121,6 +122,7 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
   result.details = details_of(setup, run);
   if (choice.fidelity != Fidelity::alpha_beta) add_links(result, run, setup);
   if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
+  if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
   if (options.shown_workers > 0) result.timeline = timeline_json(run, job.profile, point, options.shown_workers);
   return result;
 }

@@ -16,6 +16,7 @@ namespace syncopate {
 struct PointOptions {
   bool shortcuts = true;  ///< off: every worker is simulated and meets the clock after every bit of compute
   int shown_workers = 0;  ///< > 0: a timeline of the first workers is wanted
+  bool explain = false;   ///< the critical path is wanted
 };
 
 /// A scenario as what an engine simulates: its network, what collectives cost on it, and its job in any fidelity.
@@ -31,6 +32,7 @@ class Setup {
   const StepProfile& profile() const { return profile_; }
   int ranks() const { return ranks_; }
   Network& network() { return network_; }
+  const Network& network() const { return network_; }
   PlannedCollectives& planned() { return planned_; }
 
   /// The rows of the job's streams.

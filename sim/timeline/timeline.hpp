@@ -76,6 +76,35 @@ struct ServerTraffic {
   Bytes pulled;
 };
 
+/// Why time passes on the critical path of a run.
+enum class PathClass : std::uint8_t {
+  forward,
+  backward,
+  update,
+  compression,  ///< also what merges gradients
+  latency,
+  transfer,
+  reduce,
+  host,       ///< what a rank's host does for a collective
+  server,     ///< a parameter server's work
+  queue,      ///< others' bytes before a parameter server's link, or on it
+  straggler,  ///< a worker that is always slower: what it takes longer
+  jitter,     ///< what a worker's step, or a latency, takes longer than it does on average; or less, below 0
+  overlap,    ///< layers that are slowed down by what moves
+  pause,
+};
+
+/// A piece of the critical path.
+struct PathPiece {
+  Interval span{};  ///< in which it lies, perhaps with other pieces
+  Seconds length;
+  PathClass kind = PathClass::forward;
+  std::int32_t worker = -1;  ///< of what a worker does, or is held up by
+  std::int32_t layer = -1;   ///< of forward and backward, the network's layer
+  std::int32_t link = -1;    ///< of latency and transfer, a group of the network's links (Network::group)
+  SharedPayload payload{};   ///< that moves
+};
+
 /// One gradient step of one worker, from its start to the next step's start.
 struct Step {
   Seconds start;
@@ -116,6 +145,7 @@ struct JobTimeline {
   std::vector<TransferSpan> transfers;
   std::vector<ServerTraffic> server_traffic;          ///< per simulated worker; empty without servers
   std::map<std::pair<int, int>, Bytes> peer_traffic;  ///< between workers in the measured window, but for collectives
+  std::vector<PathPiece> critical_path;  ///< what decided when the window closed, from its opening on; empty where causes are not recorded
 };
 
 /// One entry per job.

@@ -1,0 +1,203 @@
+#include "collective/plan_path.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace syncopate {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+/// When something ended, and what that was.
+struct Ended {
+  double time = 0.0;
+  /// A rank's start: ~rank, below 0. Else twice a message's number for its transfer, and one more for its arrival.
+  std::int64_t what = -1;
+};
+
+void wait_for(Ended& latest, const Ended& other) {
+  if (other.time > latest.time) latest = other;
+}
+
+/// The recurrence, with a note of what each message has waited for.
+class Tracer {
+ public:
+  Tracer(const Plan& plan, const std::function<Hop(int, int)>& hop, double gamma, double part, double latency_factor,
+         std::span<const Seconds> starts)
+      : plan_(plan),
+        hop_(hop),
+        gamma_(gamma),
+        part_(part),
+        latency_factor_(latency_factor),
+        segments_(at(plan.protocol.segments)),
+        ready_(start_each(starts, at(plan.cells) * segments_)),
+        received_(start_each(starts, segments_)),
+        entered_(at(plan.ranks) * at(plan.cells)) {
+    for (auto* channels : {&sending_, &receiving_}) channels->fill(start_each(starts, 1));
+    for (int step = 0; step < static_cast<int>(plan.steps.size()); ++step) {
+      const auto* stage = std::get_if<Stage>(&plan.steps[at(step)]);
+      if (stage == nullptr) {
+        wait(std::get<NodeBarrier>(plan.steps[at(step)]));
+        continue;
+      }
+      hops_.clear();
+      for (int message = 0; message < static_cast<int>(stage->messages.size()); ++message) hops_.push_back(hop(step, message));
+      for (int repeat = 0; repeat < stage->repeats; ++repeat) move(*stage, step);
+    }
+  }
+
+  PlanPath path_to(int rank) const {
+    const auto first = ready_.begin() + static_cast<std::ptrdiff_t>(at(rank) * at(plan_.cells) * segments_);
+    Ended end = *first;
+    for (auto cell = first; cell != first + static_cast<std::ptrdiff_t>(at(plan_.cells) * segments_); ++cell) wait_for(end, *cell);
+    for (const std::vector<Ended>& level : sending_) wait_for(end, level[at(rank)]);
+    PlanPath path;
+    std::int64_t what = end.what;
+    while (what >= 0) what = add(path, what);
+    path.origin = static_cast<int>(~what);
+    std::reverse(path.pieces.begin(), path.pieces.end());
+    return path;
+  }
+
+ private:
+  /// Messages of one segment of a stage, once.
+  struct Block {
+    std::int64_t first = 0;
+    int step = 0;
+  };
+  struct Wait {
+    std::int64_t what = -1;
+    bool notice = false;
+  };
+
+  std::vector<Ended> start_each(std::span<const Seconds> starts, std::size_t each) const {
+    std::vector<Ended> times;
+    times.reserve(starts.size() * each);
+    for (std::size_t rank = 0; rank < starts.size(); ++rank)
+      times.insert(times.end(), each, {starts[rank].value, ~static_cast<std::int64_t>(rank)});
+    return times;
+  }
+
+  Ended carried(std::size_t cell, bool inside, std::size_t segment) const {
+    const Ended* const first = ready_.data() + cell * segments_;
+    if (!inside) return first[segment];
+    Ended latest = *first;
+    for (std::size_t s = 1; s < segments_; ++s) wait_for(latest, first[s]);
+    return latest;
+  }
+
+  double bytes_of(const Stage& stage, const Message& message) const { return message.parts * part_ / plan_.segments(stage); }
+
+  void move(const Stage& stage, int step) {
+    std::vector<Ended>& sending = sending_[stage.inside ? 1 : 0];
+    std::vector<Ended>& receiving = receiving_[stage.inside ? 1 : 0];
+    const std::size_t segments = stage.inside ? 1 : segments_;
+    const bool has_notices = plan_.protocol.rendezvous && !stage.inside;
+    const std::size_t messages = stage.messages.size();
+    arrivals_.resize(segments * messages);
+    for (std::size_t segment = 0; segment < segments; ++segment) {
+      blocks_.push_back({static_cast<std::int64_t>(waits_.size()), step});
+      for (std::size_t i = 0; i < messages; ++i) {
+        const Message& message = stage.messages[i];
+        const double latency = latency_factor_ * hops_[i].latency.value;
+        const double bytes = bytes_of(stage, message);
+        Ended& sends = sending[at(message.from)];
+        Ended& receives = receiving[at(message.to)];
+        Ended start = carried(at(message.from) * at(plan_.cells) + at(message.cell), stage.inside, segment);
+        wait_for(start, sends);
+        wait_for(start, receives);
+        if (!stage.inside && plan_.node_size > 1) wait_for(start, entered_[at(message.to) * at(plan_.cells) + at(message.cell)]);
+        bool notice = false;
+        if (has_notices) {
+          const Ended& before = received_[at(message.to) * segments_ + segment];
+          notice = before.time + latency > start.time;
+          wait_for(start, {before.time + latency, before.what});
+        }
+        const auto number = static_cast<std::int64_t>(waits_.size());
+        waits_.push_back({start.what, notice});
+        sends = receives = {start.time + hops_[i].beta.value * bytes, 2 * number};
+        arrivals_[segment * messages + i] = {sends.time + (latency + (stage.reduces ? gamma_ : 0.0) * bytes), 2 * number + 1};
+      }
+    }
+    for (std::size_t segment = 0; segment < segments; ++segment) {
+      for (std::size_t i = 0; i < messages; ++i) {
+        const Message& message = stage.messages[i];
+        const Ended& arrival = arrivals_[segment * messages + i];
+        const std::size_t cell = (at(message.to) * at(plan_.cells) + at(message.cell)) * segments_;
+        const std::size_t last = stage.inside ? segments_ : segment + 1;
+        for (std::size_t s = segment; s < last; ++s) wait_for(ready_[cell + s], arrival);
+        if (has_notices) wait_for(received_[at(message.to) * segments_ + segment], arrival);
+      }
+    }
+  }
+
+  void wait(const NodeBarrier& barrier) {
+    for (int node = 0; node < plan_.ranks; node += plan_.node_size) {
+      const auto for_each_cell = [&](auto&& function) {
+        for (int rank = node; rank < node + plan_.node_size; ++rank) {
+          for (int cell = barrier.first_cell; cell < barrier.first_cell + barrier.cells; ++cell) {
+            function(at(rank) * at(plan_.cells) + at(cell));
+          }
+        }
+      };
+      Ended latest = ready_[(at(node) * at(plan_.cells) + at(barrier.first_cell)) * segments_];
+      for_each_cell([&](std::size_t cell) {
+        for (std::size_t i = cell * segments_; i < (cell + 1) * segments_; ++i) wait_for(latest, ready_[i]);
+      });
+      for_each_cell([&](std::size_t cell) {
+        for (std::size_t i = cell * segments_; i < (cell + 1) * segments_; ++i) ready_[i] = latest;
+        if (barrier.gates_receives) entered_[cell] = latest;
+      });
+    }
+  }
+
+  /// What a transfer or arrival consists of, to be read backwards; returns what it has waited for.
+  std::int64_t add(PlanPath& path, std::int64_t what) const {
+    const std::int64_t number = what / 2;
+    const auto block = std::prev(
+        std::upper_bound(blocks_.begin(), blocks_.end(), number, [](std::int64_t value, const Block& one) { return value < one.first; }));
+    const int step = block->step;
+    const int index = static_cast<int>(number - block->first);
+    const Stage& stage = plan_.stage(step);
+    const double bytes = bytes_of(stage, stage.messages[at(index)]);
+    const Hop hop = hop_(step, index);
+    const auto piece = [&](PlanPath::Kind kind, double length) {
+      if (length > 0.0) path.pieces.push_back({kind, step, index, Seconds(length)});
+    };
+    if (what % 2 == 1) {
+      if (stage.reduces) piece(PlanPath::Kind::reduce, gamma_ * bytes);
+      piece(PlanPath::Kind::latency, latency_factor_ * hop.latency.value);
+    }
+    piece(PlanPath::Kind::transfer, hop.beta.value * bytes);
+    const Wait& its = waits_[static_cast<std::size_t>(number)];
+    if (its.notice) piece(PlanPath::Kind::latency, latency_factor_ * hop.latency.value);
+    return its.what;
+  }
+
+  const Plan& plan_;
+  const std::function<Hop(int, int)>& hop_;
+  double gamma_;
+  double part_;
+  double latency_factor_;
+  std::size_t segments_;
+  std::array<std::vector<Ended>, 2> sending_;    ///< by level and rank
+  std::array<std::vector<Ended>, 2> receiving_;  ///< likewise
+  std::vector<Ended> ready_;                     ///< by rank, cell and segment
+  std::vector<Ended> received_;                  ///< by rank and segment, from other nodes
+  std::vector<Ended> entered_;                   ///< by rank and cell
+  std::vector<Hop> hops_;                        ///< of a stage
+  std::vector<Ended> arrivals_;                  ///< likewise
+  std::vector<Block> blocks_;
+  std::vector<Wait> waits_;  ///< by the message's number
+};
+
+}  // namespace
+
+PlanPath find_path(const Plan& plan, const std::function<Hop(int step, int message)>& hop, SecondsPerByte gamma, Bytes data,
+                   double latency_factor, std::span<const Seconds> starts, int rank) {
+  return Tracer(plan, hop, gamma.value, data.value / plan.parts, latency_factor, starts).path_to(rank);
+}
+
+}  // namespace syncopate

@@ -1,0 +1,357 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/table.hpp"
+#include "base/text.hpp"
+#include "simctl/commands.hpp"
+#include "simctl/summary.hpp"
+#include "study/point.hpp"
+#include "study/what_if.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr double negligible = 0.001;  ///< a share of the iteration
+
+struct Options {
+  std::string scenario;
+  std::vector<std::string> settings;
+  int point = -1;
+  int against = -1;
+  std::string by = "10%";
+  bool curve = false;
+  std::string format = "text";
+  int jobs = 0;
+};
+
+std::string percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
+
+/// "10%" or "0.1".
+double read_share(const std::string& text) {
+  std::size_t read = 0;
+  double value = -1.0;
+  try {
+    value = std::stod(text, &read);
+  } catch (const std::exception&) {
+    read = 0;
+  }
+  const bool is_percent = read > 0 && text.substr(read) == "%";
+  if (is_percent) value /= 100.0;
+  const bool is_number = read == text.size() || is_percent;
+  if (!is_number || !(value > 0.0 && value < 1.0)) {
+    throw UsageError(fmt::format("--by {}: expected a share above 0 and below 1, such as 10% or 0.1", text));
+  }
+  return value;
+}
+
+/// A point that has been simulated, and why it took so long.
+struct Explained {
+  const Point* point = nullptr;
+  Row row;
+  std::vector<PathShare> path;
+
+  Seconds iteration() const { return row.metrics.iteration; }
+  std::string title() const {
+    std::string swept;
+    for (const auto& [pointer, value] : point->sweep)
+      swept += fmt::format("{}{}={}", swept.empty() ? "" : ", ", pointer, value_label(value));
+    return fmt::format("point {}, {} on {} x {}{}", point->index, row.schedule, row.nodes, row.cluster,
+                       swept.empty() ? "" : fmt::format(" ({})", swept));
+  }
+};
+
+/// What came of a change.
+struct Answer {
+  double by = 0.0;
+  std::optional<Seconds> iteration;
+  std::string error;
+};
+
+struct WhatIf {
+  Factor factor;
+  std::vector<Answer> answers;  ///< for each change
+
+  /// Of the last one; what failed saves nothing.
+  double saved(Seconds iteration) const { return answers.back().iteration ? 1.0 - *answers.back().iteration / iteration : 0.0; }
+};
+
+class Explanation {
+ public:
+  explicit Explanation(const Options& options) : options_(options), by_(read_share(options.by)) {
+    std::vector<Setting> settings;
+    for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
+    study_ = read_study(options.scenario, settings);
+  }
+
+  void explain() {
+    std::vector<const Point*> points = {&chosen("--point", options_.point)};
+    if (options_.against >= 0) points.push_back(&chosen("--against", options_.against));
+    simulate(points);
+    if (options_.against < 0) ask();
+    if (options_.format == "json") {
+      fmt::print("{}\n", json().dump(1, ' ', false, Json::error_handler_t::replace));
+    } else {
+      print();
+    }
+  }
+
+ private:
+  const Point& chosen(const char* option, int point) const {
+    const int count = static_cast<int>(study_.points.size());
+    if (point < 0 && count == 1) return study_.points.front();
+    if (point >= 0 && point < count) return study_.points[static_cast<std::size_t>(point)];
+    constexpr int most_listed = 20;
+    std::string list;
+    for (int i = 0; i < std::min(count, most_listed); ++i) {
+      list += fmt::format("\n  {}:", i);
+      for (const auto& [pointer, value] : study_.points[static_cast<std::size_t>(i)].sweep)
+        list += fmt::format(" {}={}", pointer, value_label(value));
+    }
+    if (count > most_listed) list += "\n  ...";
+    throw UsageError(point < 0 ? fmt::format("{}: the scenario has {} points; say which one with {} 0 to {}:{}", options_.scenario, count,
+                                             option, count - 1, list)
+                               : fmt::format("{} {}: expected a point from 0 to {}:{}", option, point, count - 1, list));
+  }
+
+  void simulate(const std::vector<const Point*>& points) {
+    explained_.resize(points.size());
+    simulate_points(
+        points, options_.jobs, [](int /*index*/) { return PointOptions{.explain = true}; },
+        [&](int index, const Outcome& outcome) {
+          const Point& point = *points[static_cast<std::size_t>(index)];
+          if (!outcome.ok) throw SimulationError(fmt::format("{}: point {}: {}", options_.scenario, point.index, outcome.error));
+          const PointResult result = PointResult::unpack(outcome.result);
+          explained_[static_cast<std::size_t>(index)] = {&point, make_row(point, result), path_shares_of(result.details["path"])};
+          fidelity_ = result.fidelity;
+        });
+  }
+
+  void ask() {
+    const Explained& base = explained_.front();
+    const std::vector<double> changes = options_.curve ? std::vector{0.0, 0.1, 0.25, 0.5, 1.0} : std::vector{by_};
+    std::vector<Point> points;
+    std::vector<std::pair<std::size_t, std::size_t>> places;  // of each: what-if, change
+    for (Factor& factor : factors_of(base.point->scenario, base.path)) {
+      const bool one = factor.kind == Factor::Kind::given || factor.kind == Factor::Kind::limit;
+      const std::size_t count = one ? 1 : changes.size();
+      for (std::size_t change = 0; change < count; ++change) {
+        Point point = *base.point;
+        point.scenario.fidelity = fidelity_;
+        factor.apply(point.scenario, factor.factor(changes[change]));
+        places.emplace_back(what_if_.size(), change);
+        points.push_back(std::move(point));
+      }
+      what_if_.push_back({std::move(factor), std::vector<Answer>(count)});
+      for (std::size_t change = 0; change < count; ++change) what_if_.back().answers[change].by = changes[change];
+    }
+    std::vector<const Point*> asked;
+    asked.reserve(points.size());
+    for (const Point& point : points) asked.push_back(&point);
+    simulate_points(
+        asked, options_.jobs, [](int /*index*/) { return PointOptions(); },
+        [&](int index, const Outcome& outcome) {
+          const auto [what, change] = places[static_cast<std::size_t>(index)];
+          Answer& answer = what_if_[what].answers[change];
+          if (outcome.ok) {
+            answer.iteration = PointResult::unpack(outcome.result).metrics.iteration;
+          } else {
+            answer.error = outcome.error;
+          }
+        });
+    std::stable_sort(what_if_.begin(), what_if_.end(), [&](const WhatIf& a, const WhatIf& b) {
+      const bool limits[] = {a.factor.kind == Factor::Kind::limit, b.factor.kind == Factor::Kind::limit};
+      return std::pair(limits[0], -a.saved(base.iteration())) < std::pair(limits[1], -b.saved(base.iteration()));
+    });
+  }
+
+  // JSON
+
+  static Json sweep_json(const Point& point) {
+    Json json = Json::object();
+    for (const auto& [pointer, value] : point.sweep) json[pointer] = value;
+    return json;
+  }
+
+  static Json change_json(const Factor& factor, double by) {
+    return factor.kind == Factor::Kind::limit ? Json(factor.limit) : Json(factor.factor(by));
+  }
+
+  Json json() const {
+    const auto one = [&](const Explained& its) {
+      return Json{{"point", its.point->index},
+                  {"sweep", sweep_json(*its.point)},
+                  {"fidelity", its.row.fidelity},
+                  {"iteration_s", its.iteration().value},
+                  {"path", to_json(its.path)}};
+    };
+    Json json = {{"format", "explanation/1"}, {"scenario", std::filesystem::path(options_.scenario).filename().string()}};
+    json.update(one(explained_.front()));
+    if (options_.against >= 0) {
+      json["against"] = one(explained_.back());
+      return json;
+    }
+    json["what_if"] = Json::array();
+    for (const WhatIf& what : what_if_) {
+      const auto answer_json = [&](const Answer& answer) {
+        Json its = {{"change", change_json(what.factor, answer.by)}};
+        if (answer.iteration) {
+          its["iteration_s"] = answer.iteration->value;
+          its["time_saved"] = 1.0 - *answer.iteration / explained_.front().iteration();
+        } else {
+          its["error"] = answer.error;
+        }
+        return its;
+      };
+      Json row = {{"factor", what.factor.name}};
+      if (what.answers.size() == 1) {
+        row.update(answer_json(what.answers.front()));
+      } else {
+        for (const Answer& answer : what.answers) row["curve"].push_back(answer_json(answer));
+      }
+      json["what_if"].push_back(row);
+    }
+    return json;
+  }
+
+  // For people
+
+  /// All layers' forward together, and all layers' backward.
+  static std::vector<PathShare> summary_of(const std::vector<PathShare>& path) {
+    std::map<std::pair<std::string, std::string>, Seconds> sums;
+    for (const PathShare& share : path) {
+      const bool computes = share.kind == "compute";
+      sums[{share.kind, computes ? share.what.substr(share.what.rfind('.') + 1) : share.what}] += share.seconds;
+    }
+    std::vector<PathShare> shares;
+    for (const auto& [name, seconds] : sums) shares.push_back({name.first, name.second, seconds});
+    std::stable_sort(shares.begin(), shares.end(), [](const PathShare& a, const PathShare& b) { return a.seconds > b.seconds; });
+    return shares;
+  }
+
+  void print_path(const Explained& its) const {
+    std::vector<std::vector<std::string>> table = {{"critical path", "", "time", "share"}};
+    for (const PathShare& share : summary_of(its.path)) {
+      table.push_back({share.kind, share.what, format_seconds(share.seconds), percent(share.seconds / its.iteration())});
+    }
+    fmt::print("{}\n", format_table(table));
+    std::string longest;
+    int listed = 0;
+    constexpr int most_listed = 3;
+    for (const PathShare& share : its.path) {
+      if (share.kind != "compute" || listed == most_listed) continue;
+      ++listed;
+      longest += fmt::format("{}{} {}", longest.empty() ? "" : ", ", share.what, format_seconds(share.seconds));
+    }
+    if (!longest.empty()) fmt::print("longest layers on it: {}\n\n", longest);
+  }
+
+  std::string change_label(const Factor& factor, double by) const {
+    if (factor.kind == Factor::Kind::limit) return factor.limit;
+    return fmt::format("x {:.4g}", factor.factor(by));
+  }
+
+  void print_what_if() const {
+    const Seconds iteration = explained_.front().iteration();
+    std::vector<std::vector<std::string>> table(1);
+    if (options_.curve) {
+      table.front() = {"what if, better by", "", "0%", "10%", "25%", "50%", "100%"};
+    } else {
+      table.front() = {"what if", "", "iteration", "saves"};
+    }
+    int small = 0;
+    for (const WhatIf& what : what_if_) {
+      const bool is_limit = what.factor.kind == Factor::Kind::limit;
+      const bool failed = std::any_of(what.answers.begin(), what.answers.end(), [](const Answer& one) { return !one.iteration; });
+      if (!is_limit && !failed && std::abs(what.saved(iteration)) < negligible) {
+        ++small;
+        continue;
+      }
+      const auto saves = [&](const Answer& answer) { return answer.iteration ? percent(1.0 - *answer.iteration / iteration) : "fails"; };
+      std::vector<std::string> line = {what.factor.name};
+      if (options_.curve) {
+        line.push_back(what.answers.size() == 1 ? change_label(what.factor, 0.0) : "");
+        line.resize(table.front().size() - what.answers.size());
+        for (const Answer& answer : what.answers) line.push_back(saves(answer));
+      } else {
+        const Answer& answer = what.answers.front();
+        line.push_back(change_label(what.factor, answer.by));
+        line.push_back(answer.iteration ? format_seconds(*answer.iteration) : "");
+        line.push_back(saves(answer));
+      }
+      table.push_back(line);
+    }
+    fmt::print("{}", format_table(table));
+    if (small > 0) fmt::print("{} other{}: less than {} each\n", small, small == 1 ? "" : "s", percent(negligible));
+    for (const WhatIf& what : what_if_) {
+      for (const Answer& answer : what.answers) {
+        if (!answer.iteration) fmt::print("{} {}: {}\n", what.factor.name, change_label(what.factor, answer.by), answer.error);
+      }
+    }
+  }
+
+  void print_difference() const {
+    const Explained& a = explained_.front();
+    const Explained& b = explained_.back();
+    std::map<std::pair<std::string, std::string>, std::pair<Seconds, Seconds>> both;
+    for (const PathShare& share : summary_of(a.path)) both[{share.kind, share.what}].first = share.seconds;
+    for (const PathShare& share : summary_of(b.path)) both[{share.kind, share.what}].second = share.seconds;
+    using Line = std::pair<std::pair<std::string, std::string>, std::pair<Seconds, Seconds>>;
+    std::vector<Line> lines(both.begin(), both.end());
+    const auto difference = [](const Line& line) { return line.second.second - line.second.first; };
+    std::stable_sort(lines.begin(), lines.end(),
+                     [&](const Line& x, const Line& y) { return std::abs(difference(x).value) > std::abs(difference(y).value); });
+    std::vector<std::vector<std::string>> table = {
+        {"critical path", "", fmt::format("point {}", a.point->index), fmt::format("point {}", b.point->index), "difference"}};
+    const auto add = [&](const std::string& kind, const std::string& what, Seconds first, Seconds second) {
+      table.push_back({kind, what, format_seconds(first), format_seconds(second), format_seconds(second - first)});
+    };
+    for (const Line& line : lines) add(line.first.first, line.first.second, line.second.first, line.second.second);
+    add("all of it", "", a.iteration(), b.iteration());
+    fmt::print("{}", format_table(table));
+  }
+
+  void print() const {
+    fmt::print("{}\n", describe_study(study_));
+    for (const Explained& its : explained_) {
+      fmt::print("{}: {} per iteration, {}\n", its.title(), format_seconds(its.iteration()), its.row.fidelity);
+    }
+    fmt::print("\n");
+    if (options_.against >= 0) return print_difference();
+    print_path(explained_.front());
+    print_what_if();
+  }
+
+  const Options& options_;
+  double by_;
+  Study study_;
+  Fidelity fidelity_ = Fidelity::alpha_beta;
+  std::vector<Explained> explained_;
+  std::vector<WhatIf> what_if_;
+};
+
+}  // namespace
+
+void add_explain_command(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("explain", "Say why an iteration takes as long as it does, and what would make it faster");
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file")->required();
+  command->add_option("--point", options->point, "which point of its sweep")->check(CLI::NonNegativeNumber);
+  CLI::Option* against = command->add_option("--against", options->against, "another point: what makes it slower or faster, class by class")
+                             ->check(CLI::NonNegativeNumber);
+  command->add_option("--by", options->by, "how much better each thing is made (default: 10%)");
+  command->add_flag("--curve", options->curve, "make it better by 0, 10, 25, 50 and 100%")->excludes(against);
+  command->add_option("--format", options->format, "text, or json (explanation/1)")->check(CLI::IsMember({"text", "json"}));
+  command->add_option("-j,--jobs", options->jobs, "simulations at the same time (default: one per core)")->check(CLI::Range(1, 1024));
+  command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
+      ->allow_extra_args(false);
+  command->footer("Example: simctl explain scenarios/quickstart.json --point 0");
+  command->callback([options] { Explanation(*options).explain(); });
+}
+
+}  // namespace syncopate
