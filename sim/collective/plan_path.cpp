@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
 
 namespace syncopate {
 
@@ -193,10 +196,126 @@ class Tracer {
   std::vector<Wait> waits_;  ///< by the message's number
 };
 
+/// The same round a ring in which all messages of a stage take as long, in O(ranks) for each stage. After K repeats of cost c, what holds
+/// rank i up has begun d < K ranks before it, at whichever of these the later of free and ready, and the latencies from there, is latest.
+class RingTracer {
+ public:
+  /// None where it is no such ring.
+  static std::optional<RingTracer> make(const Plan& plan, const std::function<Hop(int, int)>& hop, double gamma, double part,
+                                        double latency_factor, std::span<const Seconds> starts) {
+    if (plan.cells > 1 || plan.protocol != Protocol() || plan.ranks < 2) return std::nullopt;
+    RingTracer tracer(plan.ranks, starts);
+    for (int step = 0; step < static_cast<int>(plan.steps.size()); ++step) {
+      const auto* stage = std::get_if<Stage>(&plan.steps[at(step)]);
+      if (stage == nullptr || stage->messages.size() != at(plan.ranks) || stage->inside != plan.stage(0).inside) return std::nullopt;
+      Round round = {step, stage->repeats, hop(step, 0).beta.value * stage->messages.front().parts * part, {}, {}, {}, {}};
+      for (int index = 0; index < plan.ranks; ++index) {
+        const Message& message = stage->messages[at(index)];
+        const Hop its = hop(step, index);
+        const bool follows = message.from == index && message.to == (index + 1) % plan.ranks;
+        if (!follows || its.beta.value * message.parts * part != round.cost) return std::nullopt;
+        round.latencies.push_back(latency_factor * its.latency.value);
+        round.reductions.push_back(stage->reduces ? gamma * message.parts * part : 0.0);
+      }
+      tracer.go_round(std::move(round));
+    }
+    return tracer;
+  }
+
+  PlanPath path_to(int rank) const {
+    PlanPath path;
+    std::size_t round = rounds_.size();
+    std::size_t i = at(rank);
+    bool is_arrival = ready_[i] >= free_[i];
+    for (; round > 0; --round) {
+      const Round& its = rounds_[round - 1];
+      const auto add = [&](PlanPath::Kind kind, std::size_t message, double length) {
+        if (length > 0.0) path.pieces.push_back({kind, its.step, static_cast<int>(message), Seconds(length)});
+      };
+      const auto arrive_from = [&](std::size_t from) {
+        add(PlanPath::Kind::reduce, from, its.reductions[from]);
+        add(PlanPath::Kind::latency, from, its.latencies[from]);
+      };
+      if (is_arrival) {
+        i = before(i);
+        arrive_from(i);
+      }
+      add(PlanPath::Kind::transfer, i, (its.repeats - its.ranks_back[i]) * its.cost);
+      for (int back = its.ranks_back[i]; back > 0; --back) {
+        i = before(i);
+        arrive_from(i);
+        add(PlanPath::Kind::transfer, i, its.cost);
+      }
+      is_arrival = its.was_ready[i] != 0;
+    }
+    const std::size_t receiver = i + 1 == count_ ? 0 : i + 1;
+    path.origin = static_cast<int>(!is_arrival && starts_[receiver] > starts_[i] ? receiver : i);
+    std::reverse(path.pieces.begin(), path.pieces.end());
+    return path;
+  }
+
+ private:
+  struct Round {
+    int step = 0;
+    int repeats = 1;
+    double cost = 0.0;               ///< of each transfer
+    std::vector<double> latencies;   ///< by sender
+    std::vector<double> reductions;  ///< likewise, at the receiver
+    std::vector<int> ranks_back;     ///< by rank: how many ranks before it is what held it up
+    std::vector<char> was_ready;     ///< by rank, before the round: what it had got was later than its channel
+  };
+
+  RingTracer(int ranks, std::span<const Seconds> starts) : count_(at(ranks)), starts_(starts.begin(), starts.end()) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      ready_.push_back(starts_[i].value);
+      free_.push_back(std::max(starts_[i], starts_[i + 1 == count_ ? 0 : i + 1]).value);
+    }
+  }
+
+  std::size_t before(std::size_t rank) const { return rank == 0 ? count_ - 1 : rank - 1; }
+
+  void go_round(Round round) {
+    const auto ranks = static_cast<std::int64_t>(count_);
+    round.ranks_back.resize(count_);
+    round.was_ready.resize(count_);
+    std::vector<double> later(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      round.was_ready[i] = ready_[i] >= free_[i] ? 1 : 0;
+      later[i] = std::max(ready_[i], free_[i]);
+    }
+    const auto arrival = [&](std::size_t from) { return round.latencies[from] + round.reductions[from]; };
+    // Of the last `repeats` ranks, those that no later one beats, with the sum of the way from position 0 subtracted.
+    std::deque<std::pair<std::int64_t, double>> latest;
+    double way = 0.0;
+    for (std::int64_t position = 1 - round.repeats; position < ranks; ++position) {
+      const auto i = static_cast<std::size_t>((position % ranks + ranks) % ranks);
+      const double late = later[i] - way;
+      while (!latest.empty() && latest.back().second < late) latest.pop_back();
+      latest.emplace_back(position, late);
+      if (latest.front().first <= position - round.repeats) latest.pop_front();
+      if (position >= 0) {
+        round.ranks_back[i] = static_cast<int>(position - latest.front().first);
+        free_[i] = round.repeats * round.cost + way + latest.front().second;
+      }
+      way += arrival(i);
+    }
+    for (std::size_t i = 0; i < count_; ++i) ready_[i + 1 == count_ ? 0 : i + 1] = free_[i] + arrival(i);
+    rounds_.push_back(std::move(round));
+  }
+
+  std::size_t count_;
+  std::vector<Seconds> starts_;
+  std::vector<double> free_;   ///< by rank: its channel to the next one
+  std::vector<double> ready_;  ///< by rank: what it sends next
+  std::vector<Round> rounds_;
+};
+
 }  // namespace
 
 PlanPath find_path(const Plan& plan, const std::function<Hop(int step, int message)>& hop, SecondsPerByte gamma, Bytes data,
                    double latency_factor, std::span<const Seconds> starts, int rank) {
+  if (const auto ring = RingTracer::make(plan, hop, gamma.value, data.value / plan.parts, latency_factor, starts))
+    return ring->path_to(rank);
   return Tracer(plan, hop, gamma.value, data.value / plan.parts, latency_factor, starts).path_to(rank);
 }
 

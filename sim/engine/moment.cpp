@@ -1,6 +1,7 @@
 #include "engine/moment.hpp"
 
 #include <algorithm>
+#include <memory_resource>
 #include <numeric>
 #include <stdexcept>
 
@@ -20,6 +21,20 @@ void Cause::release() {
   }
   is_forgetting = false;
 }
+
+namespace {
+
+/// There are millions of them. Never destroyed, as nobody knows when the last event is.
+std::pmr::memory_resource& pool() {
+  static auto* const events = new std::pmr::unsynchronized_pool_resource;
+  return *events;
+}
+
+}  // namespace
+
+void* Event::operator new(std::size_t bytes) { return pool().allocate(bytes); }
+
+void Event::operator delete(void* event, std::size_t bytes) { pool().deallocate(event, bytes); }
 
 Moment Moment::origin() { return {Seconds(0), Cause(new Event(Seconds(0), Cause()))}; }
 
@@ -81,9 +96,7 @@ bool are_alike(const PathPiece& a, const PathPiece& b) {
 
 }  // namespace
 
-Moment until(const Moment& start, Seconds end, const Why& why) {
-  return until_event(start, end, [&](Seconds time, const Cause& before) { return new PlainEvent(time, before, why); });
-}
+Event* make_event(Seconds end, const Cause& before, const Why& why) { return new PlainEvent(end, before, why); }
 
 Moment ended_as_before(const Moment& start, Seconds end, const std::shared_ptr<const std::vector<PathPiece>>& pieces) {
   return until_event(start, end, [&](Seconds time, const Cause& before) { return new KnownEvent(time, before, pieces); });

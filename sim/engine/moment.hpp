@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -64,6 +66,9 @@ class Event {
   Event& operator=(const Event&) = delete;
   virtual ~Event() = default;
 
+  static void* operator new(std::size_t bytes);
+  static void operator delete(void* event, std::size_t bytes);
+
   Seconds time() const { return time_; }
 
   /// The stretch in pieces, which add up to its length.
@@ -99,18 +104,62 @@ struct Why {
   const SharedPayload* payload = nullptr;
 };
 
-/// Something that began at `start` ended at `end`. Nothing does that takes no time: then it is `start`.
-Moment until(const Moment& start, Seconds end, const Why& why);
-inline Moment after(const Moment& start, Seconds length, const Why& why) { return until(start, start.time + length, why); }
-/// The same, of an event that `make(end, cause)` makes.
+/// Something that began at `start` ended at `end`, of which `make(end, cause)` makes an event. Nothing does that takes no time: then it is
+/// `start`.
 template <class Make>
 Moment until_event(const Moment& start, Seconds end, Make&& make) {
-  if (!start.cause || end == start.time) return {end, start.cause};
-  return {end, Cause(make(end, start.cause))};
+  if (!start.cause) return Moment(end);
+  return {end, end == start.time ? start.cause : Cause(make(end, start.cause))};
 }
+Event* make_event(Seconds end, const Cause& before, const Why& why);
+inline Moment until(const Moment& start, Seconds end, const Why& why) {
+  return until_event(start, end, [&why](Seconds time, const Cause& before) { return make_event(time, before, why); });
+}
+inline Moment after(const Moment& start, Seconds length, const Why& why) { return until(start, start.time + length, why); }
 
 /// The later one; the first where they are equal.
 inline const Moment& latest(const Moment& first, const Moment& second) { return first.time >= second.time ? first : second; }
+
+/// Moments of the lanes or members of something. Without causes they take no more than their times.
+class Moments {
+ public:
+  Moments() = default;
+  explicit Moments(std::size_t count) : times_(count) {}
+
+  std::size_t size() const { return times_.size(); }
+  bool have_causes() const { return !causes_.empty(); }
+  const std::vector<Seconds>& times() const { return times_; }
+  Moment operator[](std::size_t i) const { return {times_[i], have_causes() ? causes_[i] : Cause()}; }
+  Seconds latest_time() const { return *std::max_element(times_.begin(), times_.end()); }
+
+  /// All at that time, without causes.
+  void assign(std::size_t count, Seconds time) {
+    times_.assign(count, time);
+    causes_.clear();
+  }
+  void assign(std::vector<Seconds> times, std::vector<Cause> causes = {}) {
+    times_ = std::move(times);
+    causes_ = std::move(causes);
+  }
+  /// Of each two the later moment, of `first` where they are equal.
+  void assign_latest(const Moments& first, const Moments& second) {
+    times_.resize(first.size());
+    for (std::size_t i = 0; i < size(); ++i) times_[i] = std::max(first.times_[i], second.times_[i]);
+    causes_.clear();
+    if (!first.have_causes() && !second.have_causes()) return;
+    for (std::size_t i = 0; i < size(); ++i) causes_.push_back((first.times_[i] >= second.times_[i] ? first : second)[i].cause);
+  }
+  void set(std::size_t i, Moment moment) {
+    times_[i] = moment.time;
+    if (!moment.cause && !have_causes()) return;
+    causes_.resize(times_.size());
+    causes_[i] = std::move(moment.cause);
+  }
+
+ private:
+  std::vector<Seconds> times_;
+  std::vector<Cause> causes_;  ///< empty: none has one
+};
 
 /// The chain that ends at `end`, back to `begin`, in the order of time; its lengths add up to `end - begin`. Successive pieces of the same
 /// collective or message that are of a kind are one. Throws std::logic_error when the chain does not reach back so far.

@@ -34,67 +34,67 @@ std::optional<Moment> RecurrenceTransport::start(const Movement& /*movement*/, i
   throw std::logic_error("a recurrence over a plan has no collectives that start lane by lane");
 }
 
-void RecurrenceTransport::foresee(const Movement& movement, std::span<const Moment> starts, std::span<Moment> ends) {
-  starts_.clear();
-  for (const Moment& start : starts) starts_.push_back(start.time);
-  ends_.resize(starts.size());
+void RecurrenceTransport::foresee(const Movement& movement, const Moments& starts, Moments& ends) {
   const double latency_factor = latency_factor_(movement.ticket);
-  foresee(movement, latency_factor);
-  const auto foreseen =
-      starts.front().cause ? std::make_shared<const Foreseen>(Foreseen{movement, latency_factor, {starts.begin(), starts.end()}}) : nullptr;
-  for (std::size_t lane = 0; lane < ends.size(); ++lane) {
-    ends[lane] = Moment(ends_[lane]);
-    if (foreseen == nullptr) continue;
-    const bool takes_time = ends_[lane] > starts_[lane];
-    ends[lane].cause = takes_time ? Cause(new ForeseenEvent(ends_[lane], *this, foreseen, static_cast<int>(lane))) : starts[lane].cause;
+  std::vector<Seconds> times = this->ends(movement, latency_factor, starts.times());
+  std::vector<Cause> causes;
+  if (starts.have_causes()) {
+    const auto foreseen = std::make_shared<const Foreseen>(Foreseen{movement, latency_factor, starts});
+    for (std::size_t lane = 0; lane < times.size(); ++lane) {
+      const bool takes_time = times[lane] > starts.times()[lane];
+      causes.push_back(takes_time ? Cause(new ForeseenEvent(times[lane], *this, foreseen, static_cast<int>(lane))) : starts[lane].cause);
+    }
   }
+  ends.assign(std::move(times), std::move(causes));
 }
 
-void RecurrenceTransport::foresee(const Movement& movement, double latency_factor) {
+std::vector<Seconds> RecurrenceTransport::ends(const Movement& movement, double latency_factor, const std::vector<Seconds>& starts) {
   PlannedCollective& collective = planned_(movement.operation, communicator_, movement.bytes());
-  if (lanes_ == 1) {
-    ends_.front() = starts_.front() + collective.times().from_equal_starts(movement.bytes(), latency_factor);
-    return;
-  }
+  if (lanes_ == 1) return {starts.front() + collective.times().from_equal_starts(movement.bytes(), latency_factor)};
+  std::vector<Seconds> ends(starts.size());
   if (!shortcuts_) {
-    collective.times()(movement.bytes(), latency_factor, starts_, ends_);
-    return;
+    collective.times()(movement.bytes(), latency_factor, starts, ends);
+    return ends;
   }
-  const Seconds first = *std::min_element(starts_.begin(), starts_.end());
+  const Seconds first = *std::min_element(starts.begin(), starts.end());
   std::vector<Known>& known = known_[{movement.operation, movement.bytes()}];
-  const Known* same = recall(known, latency_factor, starts_, first);
+  const Known* same = recall(known, latency_factor, starts, first);
   if (same == nullptr) {
     constexpr std::size_t most_kept = 2;
     if (known.size() == most_kept) known.erase(known.begin());
-    Known& found = known.emplace_back(Known{latency_factor, starts_, {}});
+    Known& found = known.emplace_back(Known{latency_factor, starts, {}});
     for (Seconds& start : found.starts) start -= first;
     found.ends.resize(found.starts.size());
     collective.times()(movement.bytes(), latency_factor, found.starts, found.ends);
     same = &found;
   }
-  for (std::size_t lane = 0; lane < ends_.size(); ++lane) ends_[lane] = first + same->ends[lane];
+  for (std::size_t lane = 0; lane < ends.size(); ++lane) ends[lane] = first + same->ends[lane];
+  return ends;
 }
 
 Event::Story RecurrenceTransport::tell(const Foreseen& foreseen, int lane, Seconds end) {
   const Movement& movement = foreseen.movement;
   PlannedCollective& collective = planned_(movement.operation, communicator_, movement.bytes());
   const Plan folded = lanes_ == 1 ? fold(collective.plan()) : Plan();
-  std::vector<Seconds> starts;
-  starts.reserve(foreseen.starts.size());
-  for (const Moment& start : foreseen.starts) starts.push_back(start.time);
   const PlanPath path = find_path(
       lanes_ == 1 ? folded : collective.plan(), [&](int step, int message) { return collective.way(step, message).hop; }, planned_.gamma(),
-      movement.bytes(), foreseen.latency_factor, starts, lane);
-  const Moment& start = foreseen.starts[static_cast<std::size_t>(path.origin)];
+      movement.bytes(), foreseen.latency_factor, foreseen.starts.times(), lane);
+  const Moment start = foreseen.starts[static_cast<std::size_t>(path.origin)];
 
   std::vector<PathPiece> pieces;
   Seconds rest = end - start.time;
   const auto add = [&](const PlanPath::Piece& from, PathClass kind, Seconds length) {
+    rest -= length;
     const Message& message = collective.plan().stage(from.step).messages[static_cast<std::size_t>(from.message)];
     const int to = communicator_.rank(message.to);
     const int link = kind == PathClass::reduce ? -1 : planned_.network().group_between(communicator_.rank(message.from), to);
-    pieces.push_back({.length = length, .kind = kind, .worker = to, .link = link, .payload = movement.payload});
-    rest -= length;
+    const auto same =
+        std::find_if(pieces.begin(), pieces.end(), [&](const PathPiece& one) { return one.kind == kind && one.link == link; });
+    if (same != pieces.end()) {
+      same->length += length;
+    } else {
+      pieces.push_back({.length = length, .kind = kind, .worker = to, .link = link, .payload = movement.payload});
+    }
   };
   for (const PlanPath::Piece& piece : path.pieces) {
     switch (piece.kind) {
@@ -106,7 +106,8 @@ Event::Story RecurrenceTransport::tell(const Foreseen& foreseen, int lane, Secon
         break;
     }
   }
-  if (!pieces.empty()) pieces.back().length += rest;  // rounding
+  const bool is_rounding = std::max(rest, -1.0 * rest) <= 1e3 * rounding * (end - start.time) + rounding * end;
+  if (is_rounding && !pieces.empty()) pieces.back().length += rest;
   return {std::move(pieces), start.cause};
 }
 

@@ -19,7 +19,7 @@ class RecurrenceTransport : public Transport {
   int lanes() const override { return lanes_; }
   bool goes_on_at_once() const override { return true; }
   bool foresees() const override { return true; }
-  void foresee(const Movement& movement, std::span<const Moment> starts, std::span<Moment> ends) override;
+  void foresee(const Movement& movement, const Moments& starts, Moments& ends) override;
   /// Throws std::logic_error: it only foresees.
   std::optional<Moment> start(const Movement& movement, int lane, const Moment& now) override;
 
@@ -29,11 +29,11 @@ class RecurrenceTransport : public Transport {
   struct Foreseen {
     Movement movement;
     double latency_factor = 1.0;
-    std::vector<Moment> starts;  ///< by lane
+    Moments starts;  ///< by lane
   };
 
   Event::Story tell(const Foreseen& foreseen, int lane, Seconds end);
-  void foresee(const Movement& movement, double latency_factor);
+  std::vector<Seconds> ends(const Movement& movement, double latency_factor, const std::vector<Seconds>& starts);
   /// The ends of a collective from some starts, relative to the first of these.
   struct Known {
     double latency_factor = 1.0;
@@ -49,8 +49,6 @@ class RecurrenceTransport : public Transport {
   LatencyFactor latency_factor_;
   bool shortcuts_;
   std::map<std::pair<Operation, Bytes>, std::vector<Known>> known_;
-  std::vector<Seconds> starts_;  ///< of the collective that is being foreseen
-  std::vector<Seconds> ends_;    ///< likewise
 };
 
 }  // namespace syncopate

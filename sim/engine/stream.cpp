@@ -16,11 +16,6 @@ namespace {
 
 constexpr Seconds never(std::numeric_limits<double>::infinity());
 
-Seconds latest_of(const std::vector<Moment>& moments) {
-  const auto earlier = [](const Moment& a, const Moment& b) { return a.time < b.time; };
-  return std::max_element(moments.begin(), moments.end(), earlier)->time;
-}
-
 }  // namespace
 
 Stream::Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
@@ -68,13 +63,13 @@ Ticket Stream::post(int rank, const Post& post, Moment at) {
   }
   next_[poster] = ticket + 1;
   if (host_time_ > Seconds(0)) {
-    at = hosts_[poster] =
-        after(latest(at, hosts_[poster]), host_time_, {.kind = PathClass::host, .worker = rank, .payload = &post.payload});
+    at = after(latest(at, hosts_[poster]), host_time_, {.kind = PathClass::host, .worker = rank, .payload = &post.payload});
+    hosts_.set(poster, at);
   }
   if (ticket == end_of_entries()) {
     check_operation(rank, post);
     entries_.push_back({post, rank});
-    entries_.back().ends.assign(lanes_, Moment(never));
+    entries_.back().ends.assign(lanes_, never);
   } else {
     if (!agrees(post, entry(ticket).post)) fail_for_disagreement(rank, post, entry(ticket), ticket);
   }
@@ -82,8 +77,8 @@ Ticket Stream::post(int rank, const Post& post, Moment at) {
   its.ready = latest(its.ready, at);
   ++its.posts;
   if (foresees_) {
-    its.posted.resize(lanes_);
-    its.posted[lane(poster)] = at;
+    if (its.posts == 1) its.posted.assign(lanes_, Seconds(0));
+    its.posted.set(lane(poster), at);
     if (its.posts == needed_) foresee(ticket);
   } else if (lanes_ > 1) {
     clock_.at(at.time, [this, lane = poster, at] { posted(lane, at); });
@@ -116,12 +111,12 @@ void Stream::fail_for_disagreement(int rank, const Post& post, const Entry& entr
 
 void Stream::foresee(Ticket ticket) {
   Entry& its = entry(ticket);
-  for (std::size_t lane = 0; lane < lanes_; ++lane) starts_[lane] = latest(its.posted[lane], last_ends_[lane]);
+  starts_.assign_latest(its.posted, last_ends_);
   transport_->foresee(movement(ticket), starts_, its.ends);
   its.posted = {};
   last_ends_ = its.ends;
-  its.start = latest_of(starts_);
-  const Seconds end = latest_of(its.ends);
+  its.start = starts_.latest_time();
+  const Seconds end = its.ends.latest_time();
   spans_.push_back(span_of(its, end));
   if (lanes_ > 1) {
     for (const Waiter& waiter : std::exchange(its.waiters, {})) {
@@ -173,7 +168,7 @@ bool Stream::recall(Ticket ticket, const Moment& now) {
   for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.start(lane);
   its.start = now.time;
   its.lanes_started = lanes_;
-  its.ends.assign(lanes_, *end);
+  for (std::size_t lane = 0; lane < lanes_; ++lane) its.ends.set(lane, *end);
   clock_.at(end->time, [this, ticket, end = *end] {
     finish(ticket);
     for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.end(lane);
@@ -193,14 +188,14 @@ void Stream::start(Ticket ticket, std::size_t lane, const Moment& now) {
   admission_.start(static_cast<int>(lane));
   if (rules_.is_partial()) gathering_ = ticket + 1;
   if (const auto end = transport_->start(movement(ticket), static_cast<int>(lane), now)) {
-    its.ends[lane] = *end;
+    its.ends.set(lane, *end);
     clock_.at(end->time, [this, ticket, lane, end = *end] { lane_ended(ticket, lane, end); });
   }
 }
 
 void Stream::lane_ended(Ticket ticket, std::size_t lane, const Moment& now) {
   Entry& its = entry(ticket);
-  its.ends[lane] = now;
+  its.ends.set(lane, now);
   if (++its.lanes_ended == lanes_) {
     finish(ticket);
   } else {
@@ -217,7 +212,7 @@ void Stream::lane_ended(Ticket ticket, std::size_t lane, const Moment& now) {
 void Stream::finish(Ticket ticket) {
   Entry& its = entry(ticket);
   its.lanes_ended = lanes_;
-  if (!foresees_) spans_.push_back(span_of(its, latest_of(its.ends)));
+  if (!foresees_) spans_.push_back(span_of(its, its.ends.latest_time()));
   for (const Waiter& waiter : std::exchange(its.waiters, {})) waiter.completion->complete(its.ends[lane(waiter.poster)]);
   for (; !entries_.empty() && entries_.front().lanes_ended == lanes_; entries_.pop_front()) ++forgotten_;
 }
@@ -252,18 +247,18 @@ Moment Stream::wait(int rank, Ticket ticket) {
 
 bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
   const std::size_t poster = poster_of(rank, ticket);
-  return !has_entry(ticket) || entry(ticket).ends[lane(poster)].time <= time * (1.0 + rounding);
+  return !has_entry(ticket) || entry(ticket).ends.times()[lane(poster)] <= time * (1.0 + rounding);
 }
 
 bool Stream::moves(const Entry& entry, std::size_t lane, Seconds time) const {
-  return entry.posts >= needed_ && entry.ready.time <= time && entry.ends[lane].time > time;
+  return entry.posts >= needed_ && entry.ready.time <= time && entry.ends.times()[lane] > time;
 }
 
 bool Stream::is_busy(int rank, Seconds time) const {
   const std::size_t lane = this->lane(poster(rank));
   for (Ticket ticket = forgotten_; ticket < end_of_entries() && entry(ticket).posts >= needed_; ++ticket) {
     const Entry& its = entry(ticket);
-    if (moves(its, lane, time) && (its.ends[lane].time < never || transport_->takes_time(movement(ticket)))) return true;
+    if (moves(its, lane, time) && (its.ends.times()[lane] < never || transport_->takes_time(movement(ticket)))) return true;
   }
   return false;
 }
@@ -283,7 +278,7 @@ double Stream::use(int rank, Seconds time, const std::function<double(const Post
   int in_flight = admission_.in_flight(static_cast<int>(lane));
   const std::span<const Ticket> started = admission_.started(static_cast<int>(lane));
   for (std::size_t i = started.size(); i-- > 0 && in_flight > 0;) {
-    if (!has_entry(started[i]) || entry(started[i]).ends[lane].time <= time) continue;
+    if (!has_entry(started[i]) || entry(started[i]).ends.times()[lane] <= time) continue;
     --in_flight;
     if (moves(entry(started[i]), lane, time)) all += share(entry(started[i]).post);
   }
@@ -298,7 +293,7 @@ std::vector<CollectiveSpan> Stream::take_spans() {
   if (!foresees_) {
     for (const Entry& its : entries_) {
       if (its.lanes_started < lanes_ || its.lanes_ended == lanes_) continue;
-      const Seconds end = latest_of(its.ends);
+      const Seconds end = its.ends.latest_time();
       spans_.push_back(span_of(its, end < never ? end : std::max(its.start, clock_.now())));
       spans_.back().is_cut_off = end == never;
     }

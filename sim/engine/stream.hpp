@@ -77,10 +77,10 @@ class Stream {
     Post post;
     int first_rank = 0;
     int posts = 0;
-    Moment ready{};                ///< when the last rank posts
-    std::vector<Moment> posted{};  ///< by lane, where ends are foreseen
-    std::vector<Moment> ends{};    ///< by lane; `never` until known
-    Seconds start{};               ///< at the last lane
+    Moment ready{};    ///< when the last rank posts
+    Moments posted{};  ///< by lane, where ends are foreseen
+    Moments ends{};    ///< by lane; `never` until known
+    Seconds start{};   ///< at the last lane
     std::size_t lanes_started = 0;
     std::size_t lanes_ended = 0;  ///< at the clock
     std::vector<Waiter> waiters{};
@@ -135,20 +135,20 @@ class Stream {
   StreamRules rules_;
   std::vector<Operation> operations_;
   Seconds host_time_;
-  std::vector<Moment> hosts_;  ///< per poster: until when its host is at work
+  Moments hosts_;  ///< per poster: until when its host is at work
   std::unique_ptr<Transport> transport_;
   Clock& clock_;
   std::size_t lanes_;
   bool foresees_;
-  bool goes_on_at_once_;           ///< where a collective has ended; else what is posted at that instant counts, too
-  int needed_;                     ///< posts that start a collective
-  Admission admission_;            ///< where nothing is foreseen
-  std::vector<Ticket> next_;       ///< per poster: one beyond the last that it posted
-  Ticket gathering_ = 0;           ///< where not all ranks take part: the collective that the next post joins
-  Queue<Entry> entries_;           ///< those that have not ended, and ended ones behind them
-  Ticket forgotten_ = 0;           ///< the first ticket in entries_; all before it have ended
-  std::vector<Moment> last_ends_;  ///< foreseen: by lane
-  std::vector<Moment> starts_;     ///< of the collective that is being foreseen
+  bool goes_on_at_once_;      ///< where a collective has ended; else what is posted at that instant counts, too
+  int needed_;                ///< posts that start a collective
+  Admission admission_;       ///< where nothing is foreseen
+  std::vector<Ticket> next_;  ///< per poster: one beyond the last that it posted
+  Ticket gathering_ = 0;      ///< where not all ranks take part: the collective that the next post joins
+  Queue<Entry> entries_;      ///< those that have not ended, and ended ones behind them
+  Ticket forgotten_ = 0;      ///< the first ticket in entries_; all before it have ended
+  Moments last_ends_;         ///< foreseen: by lane
+  Moments starts_;            ///< of the collective that is being foreseen
   std::vector<CollectiveSpan> spans_;
 };
 

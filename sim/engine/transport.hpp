@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "collective/payload.hpp"
@@ -42,7 +41,7 @@ class Transport {
   /// It computes the ends of one collective after the other from its starts, which may lie ahead of the clock: foresee() is called
   /// then, in their order, and start() never.
   virtual bool foresees() const { return false; }
-  virtual void foresee(const Movement& /*movement*/, std::span<const Moment> /*starts*/, std::span<Moment> /*ends*/) {}
+  virtual void foresee(const Movement& /*movement*/, const Moments& /*starts*/, Moments& /*ends*/) {}
 
   /// All lanes may start it now, and nothing else is in flight: when it ends everywhere, if that is known, and then it is not started at
   /// the lanes one by one.

@@ -34,16 +34,26 @@ class EventList {
   /// `more`: further members of args, such as `,"bytes":4`.
   void slice(const std::string& name, const char* category, int worker, int track, Seconds start, Seconds end, int iteration,
              const std::string& more = "") {
-    const std::int64_t from = nanoseconds(start);
-    const std::int64_t to = nanoseconds(end);
-    if (to <= from) return;
-    add(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"iteration":{}{}}}}})", quoted(name), category,
-        microseconds(from), microseconds(to - from), process(worker), track, iteration, more);
+    slice_with(name, category, worker, track, {start, end}, fmt::format(R"("iteration":{}{})", iteration, more));
+  }
+
+  /// In the process after those of so many workers.
+  void critical(const PathSlice& slice, int workers) {
+    slice_with(slice.name, "critical", workers, compute_track, slice.time,
+               slice.worker < 0 ? "" : fmt::format(R"("worker":{})", slice.worker));
   }
 
   const std::string& text() const { return text_; }
 
  private:
+  void slice_with(const std::string& name, const char* category, int worker, int track, const Interval& time, const std::string& args) {
+    const std::int64_t from = nanoseconds(time.start);
+    const std::int64_t to = nanoseconds(time.end);
+    if (to <= from) return;
+    add(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{{}}}}})", quoted(name), category, microseconds(from),
+        microseconds(to - from), process(worker), track, args);
+  }
+
   /// Perfetto gives process 0 a meaning of its own.
   static int process(int worker) { return worker + 1; }
 
@@ -183,11 +193,17 @@ void add_worker(EventList& events, int worker, const JobTimeline& timeline, cons
 
 }  // namespace
 
-std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, int shown_workers) {
+std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, int shown_workers,
+                          const std::vector<PathSlice>& path) {
   EventList events;
   const int shown = std::min(shown_workers, static_cast<int>(timeline.steps.size()));
   const std::vector<Interval> moving = moving_intervals(timeline);
   for (int worker = 0; worker < shown; ++worker) add_worker(events, worker, timeline, moving, profile);
+  if (!path.empty()) {
+    events.name("process_name", shown, 0, "critical path");
+    events.name("thread_name", shown, compute_track, "of the measured window");
+  }
+  for (const PathSlice& slice : path) events.critical(slice, shown);
   const Scenario& scenario = point.scenario;
   const Json about = {{"point", point.index},
                       {"scenario", scenario.name},

@@ -18,6 +18,7 @@ namespace syncopate {
 namespace {
 
 constexpr double negligible = 0.001;  ///< a share of the iteration
+constexpr int most_rows = 12;         ///< of what-ifs, besides limits
 
 struct Options {
   std::string scenario;
@@ -264,14 +265,19 @@ class Explanation {
     } else {
       table.front() = {"what if", "", "iteration", "saves"};
     }
-    int small = 0;
+    int shown = 0;
+    int others = 0;
+    double most_saved = 0.0;
     for (const WhatIf& what : what_if_) {
       const bool is_limit = what.factor.kind == Factor::Kind::limit;
       const bool failed = std::any_of(what.answers.begin(), what.answers.end(), [](const Answer& one) { return !one.iteration; });
-      if (!is_limit && !failed && std::abs(what.saved(iteration)) < negligible) {
-        ++small;
+      const double saved = std::abs(what.saved(iteration));
+      if (!is_limit && !failed && (shown == most_rows || saved < negligible)) {
+        ++others;
+        most_saved = std::max(most_saved, saved);
         continue;
       }
+      if (!is_limit) ++shown;
       const auto saves = [&](const Answer& answer) { return answer.iteration ? percent(1.0 - *answer.iteration / iteration) : "fails"; };
       std::vector<std::string> line = {what.factor.name};
       if (options_.curve) {
@@ -287,7 +293,7 @@ class Explanation {
       table.push_back(line);
     }
     fmt::print("{}", format_table(table));
-    if (small > 0) fmt::print("{} other{}: less than {} each\n", small, small == 1 ? "" : "s", percent(negligible));
+    if (others > 0) fmt::print("{} other{}: at most {} each; --format json has all\n", others, others == 1 ? "" : "s", percent(most_saved));
     for (const WhatIf& what : what_if_) {
       for (const Answer& answer : what.answers) {
         if (!answer.iteration) fmt::print("{} {}: {}\n", what.factor.name, change_label(what.factor, answer.by), answer.error);
@@ -309,7 +315,8 @@ class Explanation {
     std::vector<std::vector<std::string>> table = {
         {"critical path", "", fmt::format("point {}", a.point->index), fmt::format("point {}", b.point->index), "difference"}};
     const auto add = [&](const std::string& kind, const std::string& what, Seconds first, Seconds second) {
-      table.push_back({kind, what, format_seconds(first), format_seconds(second), format_seconds(second - first)});
+      const bool same = std::abs((second - first).value) <= 1e3 * rounding * std::max(a.iteration(), b.iteration()).value;
+      table.push_back({kind, what, format_seconds(first), format_seconds(second), same ? "0 s" : format_seconds(second - first)});
     };
     for (const Line& line : lines) add(line.first.first, line.first.second, line.second.first, line.second.second);
     add("all of it", "", a.iteration(), b.iteration());

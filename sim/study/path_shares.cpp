@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace syncopate {
@@ -52,12 +53,38 @@ std::string what(const PathPiece& piece, const Setup& setup) {
 
 std::vector<PathShare> path_shares(const JobTimeline& timeline, const Setup& setup, Seconds iteration) {
   const double scale = iteration / (timeline.window.close - timeline.window.open);
+  const auto alike = [](const PathPiece& piece) {
+    const bool moves = piece.payload != nullptr;
+    return std::tuple(piece.kind, moves, moves ? -1 : piece.worker, piece.layer, piece.link);
+  };
+  std::map<decltype(alike({})), PathPiece> pieces;  // of a kind, together
+  for (const PathPiece& piece : timeline.critical_path) {
+    const auto [same, is_first] = pieces.try_emplace(alike(piece), piece);
+    if (!is_first) same->second.length += piece.length;
+  }
   std::map<std::pair<std::string, std::string>, Seconds> sums;
-  for (const PathPiece& piece : timeline.critical_path) sums[{name_of(piece.kind), what(piece, setup)}] += scale * piece.length;
+  for (const auto& [key, piece] : pieces) sums[{name_of(piece.kind), what(piece, setup)}] += scale * piece.length;
   std::vector<PathShare> shares;
   for (const auto& [name, seconds] : sums) shares.push_back({name.first, name.second, seconds});
   std::stable_sort(shares.begin(), shares.end(), [](const PathShare& a, const PathShare& b) { return a.seconds > b.seconds; });
   return shares;
+}
+
+std::vector<PathSlice> path_slices(const JobTimeline& timeline, const Setup& setup) {
+  std::vector<PathSlice> slices;
+  Seconds end = timeline.window.open;
+  Seconds shown = end;  // until here; a piece below 0 takes from the next one
+  for (const PathPiece& piece : timeline.critical_path) {
+    end += piece.length;
+    if (end <= shown) continue;
+    const std::string its_what = what(piece, setup);
+    std::string name = name_of(piece.kind);
+    if (!its_what.empty()) name = piece.layer < 0 ? fmt::format("{}, {}", name, its_what) : its_what;
+    if (piece.payload != nullptr) name += fmt::format(", {}", piece.payload->label);
+    slices.push_back({{shown, end}, std::move(name), piece.worker});
+    shown = end;
+  }
+  return slices;
 }
 
 Json to_json(const std::vector<PathShare>& shares) {

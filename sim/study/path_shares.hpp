@@ -5,6 +5,7 @@
 
 #include "base/json.hpp"
 #include "base/units.hpp"
+#include "output/timeline_json.hpp"
 #include "study/setup.hpp"
 
 namespace syncopate {
@@ -19,6 +20,9 @@ struct PathShare {
 
 /// Longest first. `timeline`: of a run that has recorded causes; its window's seconds are scaled to `iteration`.
 std::vector<PathShare> path_shares(const JobTimeline& timeline, const Setup& setup, Seconds iteration);
+
+/// The path's pieces one after the other, through the measured window.
+std::vector<PathSlice> path_slices(const JobTimeline& timeline, const Setup& setup);
 
 Json to_json(const std::vector<PathShare>& shares);
 std::vector<PathShare> path_shares_of(const Json& json);

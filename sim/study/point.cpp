@@ -123,7 +123,9 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
   if (choice.fidelity != Fidelity::alpha_beta) add_links(result, run, setup);
   if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
   if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
-  if (options.shown_workers > 0) result.timeline = timeline_json(run, job.profile, point, options.shown_workers);
+  if (options.shown_workers > 0) {
+    result.timeline = timeline_json(run, job.profile, point, options.shown_workers, path_slices(run, setup));
+  }
   return result;
 }
 

@@ -127,7 +127,7 @@ NetworkModel Setup::model(Fidelity fidelity) {
   AlphaBeta model = {
       [costs](Operation operation, const Communicator& communicator, Bytes bytes) { return costs->at(communicator)(operation, bytes); },
       {}};
-  if (!options_.explain) return model;
+  if (!options_.explain && options_.shown_workers == 0) return model;
   const auto cheaper = std::make_shared<std::vector<Cheaper>>(cheaper_clusters(scenario_.cluster));
   for (Cheaper& one : *cheaper) one.costs = costs_on(one.cluster);
   model.pieces = [costs, cheaper](Operation operation, const Communicator& communicator, Bytes bytes) {
@@ -190,7 +190,7 @@ Job Setup::job(Fidelity fidelity) {
   job.lockstep = options_.shortcuts && moves_in_lockstep(fidelity);
   job.run_ahead = job.shortcuts = options_.shortcuts;
   job.shown_workers = options_.shown_workers;
-  job.records_causes = options_.explain;
+  job.records_causes = options_.explain || options_.shown_workers > 0;
   return job;
 }
 

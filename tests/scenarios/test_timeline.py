@@ -100,11 +100,23 @@ class Timeline(Case):
                 lost_to_slowness = (sums["forward"] + sums["backward"] + sums["update"]) / steps - float(row["compute_s"])
                 self.assertAlmostEqual(sums["wait"] / steps + lost_to_slowness, float(row["wait_s"]), places=7)
 
+    def test_the_critical_path_is_a_process_that_fills_the_window(self):
+        for fidelity in ("alpha-beta", "per-message", "flow"):
+            with self.subTest(fidelity):
+                timeline = self.timeline(scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.1}}, fidelity=fidelity, sweep={}))
+                names = {e["args"]["name"]: e["pid"] for e in timeline["traceEvents"] if e["ph"] == "M" and e["name"] == "process_name"}
+                path = [(e["ts"], e["ts"] + e["dur"]) for e in timeline["traceEvents"] if e["ph"] == "X" and e["pid"] == names["critical path"]]
+                about = timeline["otherData"]
+                self.assertAlmostEqual(path[0][0], about["window_open_s"] * 1e6, places=2)
+                self.assertAlmostEqual(path[-1][1], about["window_close_s"] * 1e6, places=2)
+                for (_, end), (start, _) in zip(path, path[1:]):
+                    self.assertAlmostEqual(end, start, places=2)
+
     def test_points_are_chosen_and_at_most_eight_workers_shown(self):
         content = scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.1}}, sweep={"/cluster/nodes": [2, 12, 4]})
         timeline = self.timeline(content, "0-1", point=1)
         self.assert_nested(timeline)
-        self.assertEqual({e["pid"] for e in timeline["traceEvents"]}, set(range(1, 9)))
+        self.assertEqual({e["pid"] for e in timeline["traceEvents"]}, set(range(1, 10)))  # and the critical path
         self.assertTrue((self.folder / "out/timeline-0.json").exists())
         self.assertFalse((self.folder / "out/timeline-2.json").exists())
 

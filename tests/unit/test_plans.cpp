@@ -7,6 +7,7 @@
 #include <set>
 
 #include "collective/algorithms.hpp"
+#include "collective/plan_path.hpp"
 #include "collective/plan_times.hpp"
 
 using namespace syncopate;
@@ -525,6 +526,53 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
     CHECK(ends[0].value == doctest::Approx(5 + 2 * (ranks - 1) * chunk + (ranks + 1) * alpha).epsilon(1e-12));
     const Seconds last = *std::max_element(ends.begin(), ends.end());
     CHECK(last.value == doctest::Approx(5 + 2 * (ranks - 1) * (chunk + alpha)).epsilon(1e-12));
+  }
+
+  TEST_CASE("a rank's path is as long as it takes, and what is on it decides") {
+    std::mt19937 random(11);
+    for (int i = 0; i < 400; ++i) {
+      const Algorithm& collective = algorithms()[static_cast<std::size_t>(i) % algorithms().size()];
+      const int nodes = std::uniform_int_distribution<int>(2, 9)(random);
+      const int gpus = std::uniform_int_distribution<int>(1, 3)(random);
+      const auto operation = static_cast<Operation>(i / 8 % 4);
+      CAPTURE(collective.name);
+      CAPTURE(nodes);
+      CAPTURE(gpus);
+      Plan plan = two_level_plan(operation, nodes, gpus, collective.plan(operation, nodes, chunks_for(collective)), chunks_for(collective),
+                                 1 + i % 3);
+      plan.protocol = {i % 5 == 0, 1 + i % 7 / 3};
+      const auto hop = [&](const Message& message) {
+        const bool inside = message.from / gpus == message.to / gpus;
+        return Hop{Seconds((inside ? 1e-6 : alpha) * (1 + message.from % 3)),
+                   SecondsPerByte((inside ? 1e-10 : beta) * (i % 2 == 0 ? 1 : 1 + message.to % 4))};
+      };
+      std::vector<Seconds> starts;
+      for (int rank = 0; rank < plan.ranks; ++rank)
+        starts.emplace_back(i % 4 == 0 ? 0.0 : std::uniform_real_distribution<double>(0, 0.1)(random));
+      const auto ends_of = [&](double gamma_factor, const std::vector<Seconds>& from) {
+        std::vector<Seconds> ends(from.size());
+        PlanTimes(plan, hop, SecondsPerByte(gamma_factor * gamma))(Bytes(bytes), 1.3, from, ends);
+        return ends;
+      };
+      const std::vector<Seconds> ends = ends_of(1.0, starts);
+      const auto rank = static_cast<std::size_t>(i) % ends.size();
+      const PlanPath path = find_path(
+          plan, [&](int step, int message) { return hop(plan.stage(step).messages[static_cast<std::size_t>(message)]); },
+          SecondsPerByte(gamma), Bytes(bytes), 1.3, starts, static_cast<int>(rank));
+      const auto origin = static_cast<std::size_t>(path.origin);
+      Seconds length;
+      Seconds reduction;
+      for (const PlanPath::Piece& piece : path.pieces) {
+        length += piece.length;
+        if (piece.kind == PlanPath::Kind::reduce) reduction += piece.length;
+      }
+      CHECK((starts[origin] + length).value == doctest::Approx(ends[rank].value).epsilon(1e-12));
+      constexpr double little = 1e-7;
+      std::vector<Seconds> later = starts;
+      later[origin] += Seconds(little);
+      CHECK((ends_of(1.0, later)[rank] - ends[rank]).value == doctest::Approx(little).epsilon(1e-6));
+      CHECK(ends_of(1.0 + little, starts)[rank] - ends[rank] >= little * reduction - Seconds(1e-15));
+    }
   }
 
   TEST_CASE("starting later never ends earlier, and all as much later ends as much later") {
