@@ -75,7 +75,7 @@ class Tracer {
     bool notice = false;
   };
 
-  std::vector<Ended> start_each(std::span<const Seconds> starts, std::size_t each) const {
+  static std::vector<Ended> start_each(std::span<const Seconds> starts, std::size_t each) {
     std::vector<Ended> times;
     times.reserve(starts.size() * each);
     for (std::size_t rank = 0; rank < starts.size(); ++rank)

@@ -10,8 +10,8 @@ namespace {
 /// The latency or the transfer of a collective is over.
 class ClosedFormEvent : public Event {
  public:
-  ClosedFormEvent(Seconds time, Cause before, const Movement& movement, bool is_latency, const ClosedFormTransport::Pieces& pieces)
-      : Event(time, std::move(before)), movement_(movement), is_latency_(is_latency), pieces_(pieces) {}
+  ClosedFormEvent(Seconds time, Cause before, Movement movement, bool is_latency, const ClosedFormTransport::Pieces& pieces)
+      : Event(time, std::move(before)), movement_(std::move(movement)), is_latency_(is_latency), pieces_(pieces) {}
 
   Story tell() const override {
     std::vector<PathPiece> pieces = pieces_(movement_);

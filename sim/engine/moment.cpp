@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory_resource>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 
 namespace syncopate {
@@ -10,28 +11,28 @@ namespace syncopate {
 void Cause::release() {
   if (--event_->known_by_ > 0) return;
   // One after the other: a chain may be longer than a stack is deep.
-  static std::vector<Event*> unknown;
+  static std::vector<std::unique_ptr<Event>> unknown;
   static bool is_forgetting = false;
-  unknown.push_back(std::exchange(event_, nullptr));
+  unknown.emplace_back(std::exchange(event_, nullptr));
   if (std::exchange(is_forgetting, true)) return;
   while (!unknown.empty()) {
-    Event* const event = unknown.back();
+    const std::unique_ptr<Event> event = std::move(unknown.back());
     unknown.pop_back();
-    delete event;
   }
   is_forgetting = false;
 }
 
 namespace {
 
-/// There are millions of them. Never destroyed, as nobody knows when the last event is.
+/// There are millions of them.
 std::pmr::memory_resource& pool() {
-  static auto* const events = new std::pmr::unsynchronized_pool_resource;
-  return *events;
+  static std::pmr::unsynchronized_pool_resource events;
+  return events;
 }
 
 }  // namespace
 
+// NOLINTNEXTLINE(misc-new-delete-overloads): it has one, with the size
 void* Event::operator new(std::size_t bytes) { return pool().allocate(bytes); }
 
 void Event::operator delete(void* event, std::size_t bytes) { pool().deallocate(event, bytes); }
@@ -115,16 +116,16 @@ std::vector<PathPiece> trace_back(const Moment& end, Seconds begin) {
       const bool goes_on = !path.empty() && !story.pieces.empty() && story.pieces.front().payload != nullptr &&
                            story.pieces.front().payload == path.back().payload;
       if (!goes_on) first_alike = path.size();
-      for (auto piece = story.pieces.rbegin(); piece != story.pieces.rend(); ++piece) {
-        piece->length = share * piece->length;
-        piece->span = {start, cause->time()};
+      for (PathPiece& piece : std::views::reverse(story.pieces)) {
+        piece.length = share * piece.length;
+        piece.span = {start, cause->time()};
         const auto first = path.begin() + static_cast<std::ptrdiff_t>(first_alike);
-        const auto same = std::find_if(first, path.end(), [&](const PathPiece& one) { return are_alike(one, *piece); });
+        const auto same = std::find_if(first, path.end(), [&](const PathPiece& one) { return are_alike(one, piece); });
         if (goes_on && same != path.end()) {
-          same->length += piece->length;
+          same->length += piece.length;
           same->span.start = start;
         } else {
-          path.push_back(*piece);
+          path.push_back(piece);
         }
       }
     }

@@ -66,6 +66,7 @@ class Event {
   Event& operator=(const Event&) = delete;
   virtual ~Event() = default;
 
+  // NOLINTNEXTLINE(misc-new-delete-overloads): it has one, with the size
   static void* operator new(std::size_t bytes);
   static void operator delete(void* event, std::size_t bytes);
 

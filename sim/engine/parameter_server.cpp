@@ -320,11 +320,11 @@ const ParameterServer::Request* ParameterServer::find(int client, std::size_t in
 }
 
 Moment ParameterServer::wait(int client, Exchange exchange) {
-  if (find(client, exchange.index) == nullptr) return Moment();
+  if (find(client, exchange.index) == nullptr) return {};
   Request& awaited = request(client, exchange.index);
   awaited.options.keep_end = false;
   if (awaited.ended) {
-    const Moment ended = *awaited.ended;
+    Moment ended = *awaited.ended;
     forget_ended(client_at(client));
     return ended;
   }

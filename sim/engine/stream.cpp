@@ -232,9 +232,9 @@ std::size_t Stream::poster_of(int rank, Ticket ticket) const {
 
 Moment Stream::wait(int rank, Ticket ticket) {
   const std::size_t poster = poster_of(rank, ticket);
-  if (!has_entry(ticket)) return Moment();
+  if (!has_entry(ticket)) return {};
   Entry& its = entry(ticket);
-  const Moment end = its.ends[lane(poster)];
+  Moment end = its.ends[lane(poster)];
   if (its.lanes_ended == lanes_ || end.time <= clock_.now()) return end;
   Completion completion(clock_);
   if (foresees_ && lanes_ > 1 && end.time < never) {

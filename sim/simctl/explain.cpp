@@ -166,8 +166,8 @@ class Explanation {
           }
         });
     std::stable_sort(what_if_.begin(), what_if_.end(), [&](const WhatIf& a, const WhatIf& b) {
-      const bool limits[] = {a.factor.kind == Factor::Kind::limit, b.factor.kind == Factor::Kind::limit};
-      return std::pair(limits[0], -a.saved(base.iteration())) < std::pair(limits[1], -b.saved(base.iteration()));
+      const auto place = [&](const WhatIf& one) { return std::pair(one.factor.kind == Factor::Kind::limit, -one.saved(base.iteration())); };
+      return place(a) < place(b);
     });
   }
 
@@ -230,12 +230,13 @@ class Explanation {
       sums[{share.kind, computes ? share.what.substr(share.what.rfind('.') + 1) : share.what}] += share.seconds;
     }
     std::vector<PathShare> shares;
+    shares.reserve(sums.size());
     for (const auto& [name, seconds] : sums) shares.push_back({name.first, name.second, seconds});
     std::stable_sort(shares.begin(), shares.end(), [](const PathShare& a, const PathShare& b) { return a.seconds > b.seconds; });
     return shares;
   }
 
-  void print_path(const Explained& its) const {
+  static void print_path(const Explained& its) {
     std::vector<std::vector<std::string>> table = {{"critical path", "", "time", "share"}};
     for (const PathShare& share : summary_of(its.path)) {
       table.push_back({share.kind, share.what, format_seconds(share.seconds), percent(share.seconds / its.iteration())});
@@ -252,7 +253,7 @@ class Explanation {
     if (!longest.empty()) fmt::print("longest layers on it: {}\n\n", longest);
   }
 
-  std::string change_label(const Factor& factor, double by) const {
+  static std::string change_label(const Factor& factor, double by) {
     if (factor.kind == Factor::Kind::limit) return factor.limit;
     return fmt::format("x {:.4g}", factor.factor(by));
   }

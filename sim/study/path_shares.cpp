@@ -65,6 +65,7 @@ std::vector<PathShare> path_shares(const JobTimeline& timeline, const Setup& set
   std::map<std::pair<std::string, std::string>, Seconds> sums;
   for (const auto& [key, piece] : pieces) sums[{name_of(piece.kind), what(piece, setup)}] += scale * piece.length;
   std::vector<PathShare> shares;
+  shares.reserve(sums.size());
   for (const auto& [name, seconds] : sums) shares.push_back({name.first, name.second, seconds});
   std::stable_sort(shares.begin(), shares.end(), [](const PathShare& a, const PathShare& b) { return a.seconds > b.seconds; });
   return shares;
