@@ -96,8 +96,9 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
                   std::none_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.rules.is_partial(); })),
       recorder_(job.simulated(), job.shown_workers, job.profile.compute()),
       peers_(
-          job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); }, network,
-          flows_of(job, flows), [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); }, recorder_, clock) {
+          job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); },
+          [this, &network](const PeerLinks::Message& message) { return mean_latency_of(message, network); }, network, flows_of(job, flows),
+          [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); }, recorder_, clock) {
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const auto count = static_cast<std::size_t>(job.simulated());
   std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
@@ -139,6 +140,11 @@ CollectiveTime JobRun::time_of(const PeerLinks::Message& message, Network& netwo
   const bool as_flow = std::holds_alternative<PerFlow>(job_.model);
   time.latency = as_flow ? latency.at(message.from, message.to, name, clock_.now()) : latency(message.from, message.to, name, time.latency);
   return time;
+}
+
+Seconds JobRun::mean_latency_of(const PeerLinks::Message& message, Network& network) const {
+  if (std::holds_alternative<PerFlow>(job_.model)) return latency_of(job_, network).mean_at(message.from, message.to, clock_.now());
+  return job_.message(message.from, message.to, message.payload->bytes).latency;
 }
 
 ParameterServer& JobRun::server() {
@@ -278,7 +284,7 @@ JobTimeline JobRun::take_timeline() {
   peers_.cut_off();
   JobTimeline timeline =
       recorder_.take(job_.ranks * job_.gpus_per_rank, server_.has_value(), std::move(communicators), std::move(collectives));
-  if (closing_.cause) timeline.critical_path = trace_back(closing_, *open_);
+  if (job_.records_causes) timeline.critical_path = trace_back(closing_, *open_);
   return timeline;
 }
 

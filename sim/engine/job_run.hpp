@@ -72,6 +72,7 @@ class JobRun {
   double share_of_bytes(const Communicator& communicator, const Post& post) const;
   /// With the latency that this very message has.
   CollectiveTime time_of(const PeerLinks::Message& message, Network& network) const;
+  Seconds mean_latency_of(const PeerLinks::Message& message, Network& network) const;
 
   const Job& job_;
   Clock& clock_;

@@ -141,7 +141,7 @@ std::optional<Moment> MessageTransport::recall(const Movement& movement, const M
   if (!options_.shortcuts || !options_.is_alone || options_.overlaps || !runs_.empty()) return std::nullopt;
   const auto known = known_.find({movement.operation, movement.bytes(), latency_factor_(movement.ticket)});
   if (known == known_.end() || known->second.length == Seconds(0)) return std::nullopt;
-  return ended_as_before(now, now.time + known->second.length, known->second.pieces);
+  return ended_as_before(now, now.time + known->second.length, known->second.pieces, movement.payload);
 }
 
 }  // namespace syncopate

@@ -53,7 +53,8 @@ class PlainEvent : public Event {
 
   Story tell() const override {
     PathPiece piece = {.length = length(), .kind = kind_, .worker = worker_, .link = link_, .payload = payload_};
-    if (usual_ == Seconds(0)) return {{piece}, before()};
+    const Seconds off = std::max(piece.length - usual_, usual_ - piece.length);
+    if (usual_ == Seconds(0) || off <= noise()) return {{piece}, before()};
     PathPiece more = piece;
     more.kind = PathClass::jitter;
     more.length = piece.length - usual_;
@@ -71,13 +72,18 @@ class PlainEvent : public Event {
 
 class KnownEvent : public Event {
  public:
-  KnownEvent(Seconds time, Cause before, std::shared_ptr<const std::vector<PathPiece>> pieces)
-      : Event(time, std::move(before)), pieces_(std::move(pieces)) {}
+  KnownEvent(Seconds time, Cause before, std::shared_ptr<const std::vector<PathPiece>> pieces, SharedPayload payload)
+      : Event(time, std::move(before)), pieces_(std::move(pieces)), payload_(std::move(payload)) {}
 
-  Story tell() const override { return {*pieces_, before()}; }
+  Story tell() const override {
+    Story story = {*pieces_, before()};
+    for (PathPiece& piece : story.pieces) piece.payload = payload_;
+    return story;
+  }
 
  private:
   std::shared_ptr<const std::vector<PathPiece>> pieces_;
+  SharedPayload payload_;
 };
 
 /// Throws std::logic_error where a stretch is not what its pieces add up to.
@@ -99,8 +105,9 @@ bool are_alike(const PathPiece& a, const PathPiece& b) {
 
 Event* make_event(Seconds end, const Cause& before, const Why& why) { return new PlainEvent(end, before, why); }
 
-Moment ended_as_before(const Moment& start, Seconds end, const std::shared_ptr<const std::vector<PathPiece>>& pieces) {
-  return until_event(start, end, [&](Seconds time, const Cause& before) { return new KnownEvent(time, before, pieces); });
+Moment ended_as_before(const Moment& start, Seconds end, const std::shared_ptr<const std::vector<PathPiece>>& pieces,
+                       const SharedPayload& payload) {
+  return until_event(start, end, [&](Seconds time, const Cause& before) { return new KnownEvent(time, before, pieces, payload); });
 }
 
 std::vector<PathPiece> trace_back(const Moment& end, Seconds begin) {
@@ -118,12 +125,10 @@ std::vector<PathPiece> trace_back(const Moment& end, Seconds begin) {
       if (!goes_on) first_alike = path.size();
       for (PathPiece& piece : std::views::reverse(story.pieces)) {
         piece.length = share * piece.length;
-        piece.span = {start, cause->time()};
         const auto first = path.begin() + static_cast<std::ptrdiff_t>(first_alike);
         const auto same = std::find_if(first, path.end(), [&](const PathPiece& one) { return are_alike(one, piece); });
         if (goes_on && same != path.end()) {
           same->length += piece.length;
-          same->span.start = start;
         } else {
           path.push_back(piece);
         }

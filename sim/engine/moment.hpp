@@ -166,7 +166,8 @@ class Moments {
 /// collective or message that are of a kind are one. Throws std::logic_error when the chain does not reach back so far.
 std::vector<PathPiece> trace_back(const Moment& end, Seconds begin);
 
-/// A stretch that is known piece by piece from another time; `pieces` add up to its length.
-Moment ended_as_before(const Moment& start, Seconds end, const std::shared_ptr<const std::vector<PathPiece>>& pieces);
+/// A stretch that is known piece by piece from another time, and of another payload; `pieces` add up to its length.
+Moment ended_as_before(const Moment& start, Seconds end, const std::shared_ptr<const std::vector<PathPiece>>& pieces,
+                       const SharedPayload& payload);
 
 }  // namespace syncopate

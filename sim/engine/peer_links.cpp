@@ -10,8 +10,10 @@
 
 namespace syncopate {
 
-PeerLinks::PeerLinks(int workers, Time time, Network& network, Flows* flows, std::function<int(int)> step, Recorder& recorder, Clock& clock)
+PeerLinks::PeerLinks(int workers, Time time, Latency mean_latency, Network& network, Flows* flows, std::function<int(int)> step,
+                     Recorder& recorder, Clock& clock)
     : time_(std::move(time)),
+      mean_latency_(std::move(mean_latency)),
       network_(network),
       flows_(flows),
       step_(std::move(step)),
@@ -31,7 +33,11 @@ void PeerLinks::send(Message message) {
 }
 
 Why PeerLinks::why(PathClass kind, const Message& message) const {
-  return {.kind = kind, .worker = message.to, .link = network_.group_between(message.from, message.to), .payload = &message.payload};
+  return {.kind = kind,
+          .worker = message.to,
+          .link = network_.group_between(message.from, message.to),
+          .usual = kind == PathClass::latency ? mean_latency_(message) : Seconds(0),
+          .payload = &message.payload};
 }
 
 void PeerLinks::queue(Message message, const Moment& at) {

@@ -34,10 +34,12 @@ class PeerLinks {
   };
   /// Of a message that has the network for itself.
   using Time = std::function<CollectiveTime(const Message&)>;
+  using Latency = std::function<Seconds(const Message&)>;
 
   /// `flows`: moves the transfers; null where nothing else shares their links, so that an arrival is known when a message is sent.
   /// A worker stands for all ranks if there is only one. `step`: in which a worker is.
-  PeerLinks(int workers, Time time, Network& network, Flows* flows, std::function<int(int worker)> step, Recorder& recorder, Clock& clock);
+  PeerLinks(int workers, Time time, Latency mean_latency, Network& network, Flows* flows, std::function<int(int worker)> step,
+            Recorder& recorder, Clock& clock);
   PeerLinks(const PeerLinks&) = delete;
   PeerLinks& operator=(const PeerLinks&) = delete;
 
@@ -70,6 +72,7 @@ class PeerLinks {
   void answer();
 
   Time time_;
+  Latency mean_latency_;
   Network& network_;
   Flows* flows_;
   std::function<int(int)> step_;

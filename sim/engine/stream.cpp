@@ -74,7 +74,7 @@ Ticket Stream::post(int rank, const Post& post, Moment at) {
     if (!agrees(post, entry(ticket).post)) fail_for_disagreement(rank, post, entry(ticket), ticket);
   }
   Entry& its = entry(ticket);
-  its.ready = latest(its.ready, at);
+  its.ready = its.posts == 0 ? at : latest(its.ready, at);
   ++its.posts;
   if (foresees_) {
     if (its.posts == 1) its.posted.assign(lanes_, Seconds(0));

@@ -217,6 +217,11 @@ Seconds Worker::spread_within_node(const SharedPayload& payload, Seconds start) 
 
 Seconds Worker::end_of_update(Seconds start, Seconds length) const { return end_of_compute(start, slowness_ * length, pauses_); }
 
+void Worker::update_for(Seconds length) {
+  advance_to(updated(length, end_of_update(now(), length)));
+  record(Phase::update);
+}
+
 void Worker::update_until(Seconds end) {
   if (end > now()) advance_to(until(now_, end, {.kind = PathClass::update, .worker = rank_}));
   record(Phase::update);

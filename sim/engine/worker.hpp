@@ -103,6 +103,8 @@ class Worker {
   Seconds spread_within_node(const SharedPayload& payload, Seconds start);
   /// When a piece of the optimiser's step, of such a length on an undisturbed worker, ends if it begins at `start`.
   Seconds end_of_update(Seconds start, Seconds length) const;
+  /// Does such a piece now.
+  void update_for(Seconds length);
   /// Held up by that until then.
   void update_until(Seconds end);
   void communicate_until(Seconds end);

@@ -7,7 +7,7 @@ Program single_worker(const Pace& pace, Seconds update) {
     while (worker.next_step()) {
       worker.forward();
       worker.backward();
-      if (worker.step() % every == every - 1) worker.update_until(worker.end_of_update(worker.now(), update));
+      if (worker.step() % every == every - 1) worker.update_for(update);
       if (counts_rounds) worker.begin_round();
     }
   };

@@ -53,7 +53,7 @@ Program send_groups(const Grouping& grouping, const ScheduleInput& input, const 
       worker.wait(posted);
       worker.spend(finish);
       worker.apply(worker.step());
-      worker.update_until(worker.end_of_update(worker.now(), update));
+      worker.update_for(update);
     }
   };
 }

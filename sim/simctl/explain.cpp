@@ -45,8 +45,9 @@ double read_share(const std::string& text) {
   const bool is_percent = read > 0 && text.substr(read) == "%";
   if (is_percent) value /= 100.0;
   const bool is_number = read == text.size() || is_percent;
-  if (!is_number || !(value > 0.0 && value < 1.0)) {
-    throw UsageError(fmt::format("--by {}: expected a share above 0 and below 1, such as 10% or 0.1", text));
+  constexpr double least = 1e-4;
+  if (!is_number || !(value >= least && value < 1.0)) {
+    throw UsageError(fmt::format("--by {}: expected a share of at least 0.01% and below 100%, such as 10% or 0.1", text));
   }
   return value;
 }
@@ -272,8 +273,9 @@ class Explanation {
     for (const WhatIf& what : what_if_) {
       const bool is_limit = what.factor.kind == Factor::Kind::limit;
       const bool failed = std::any_of(what.answers.begin(), what.answers.end(), [](const Answer& one) { return !one.iteration; });
-      const double saved = std::abs(what.saved(iteration));
-      if (!is_limit && !failed && (shown == most_rows || saved < negligible)) {
+      const double saved = what.saved(iteration);
+      const bool costs = saved <= -negligible;
+      if (!is_limit && !failed && !costs && (shown == most_rows || saved < negligible)) {
         ++others;
         most_saved = std::max(most_saved, saved);
         continue;
@@ -352,8 +354,8 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--point", options->point, "which point of its sweep")->check(CLI::NonNegativeNumber);
   CLI::Option* against = command->add_option("--against", options->against, "another point: what makes it slower or faster, class by class")
                              ->check(CLI::NonNegativeNumber);
-  command->add_option("--by", options->by, "how much better each thing is made (default: 10%)");
-  command->add_flag("--curve", options->curve, "make it better by 0, 10, 25, 50 and 100%")->excludes(against);
+  CLI::Option* by = command->add_option("--by", options->by, "how much better each thing is made (default: 10%)")->excludes(against);
+  command->add_flag("--curve", options->curve, "make it better by 0, 10, 25, 50 and 100%")->excludes(against)->excludes(by);
   command->add_option("--format", options->format, "text, or json (explanation/1)")->check(CLI::IsMember({"text", "json"}));
   command->add_option("-j,--jobs", options->jobs, "simulations at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")

@@ -23,6 +23,8 @@ StepProfile profile_of(const Scenario& scenario) {
   return profile;
 }
 
+constexpr int most_with_path = 64;  ///< simulated workers of a run whose timeline shows its critical path, for the memory that this takes
+
 using Costs = std::map<Communicator, CollectiveCosts>;
 
 /// A cluster on which something takes no time, besides what took none on the one before it.
@@ -43,8 +45,8 @@ std::vector<Cheaper> cheaper_clusters(const Cluster& cluster) {
   next.intra_node = free;
   all.push_back({Network::inside_node, next});
   if (!cluster.regions) return all;
-  for (std::vector<Link>& row : next.regions->wan) row.assign(row.size(), free);
-  all.push_back({Network::of_regions, next});
+  next.link = free;
+  all.push_back({Network::of_nodes, next});
   return all;
 }
 
@@ -130,10 +132,11 @@ NetworkModel Setup::model(Fidelity fidelity) {
   if (!options_.explain && options_.shown_workers == 0) return model;
   const auto cheaper = std::make_shared<std::vector<Cheaper>>(cheaper_clusters(scenario_.cluster));
   for (Cheaper& one : *cheaper) one.costs = costs_on(one.cluster);
-  model.pieces = [costs, cheaper](Operation operation, const Communicator& communicator, Bytes bytes) {
+  const int rest = scenario_.cluster.regions && !scenario_.cluster.fit ? Network::of_regions : Network::of_nodes;
+  model.pieces = [costs, cheaper, rest](Operation operation, const Communicator& communicator, Bytes bytes) {
     std::vector<CollectiveTime> times = {costs->at(communicator)(operation, bytes)};
     for (const Cheaper& one : *cheaper) times.push_back(one.costs.at(communicator)(operation, bytes));
-    const auto link = [&](std::size_t i) { return i < cheaper->size() ? (*cheaper)[i].link : Network::of_nodes; };
+    const auto link = [&](std::size_t i) { return i < cheaper->size() ? (*cheaper)[i].link : rest; };
     std::vector<PathPiece> pieces;
     // Round a ring of different links a part can come out below 0, and counts as nothing.
     const auto split = [&](PathClass kind, Seconds CollectiveTime::*part) {
@@ -190,7 +193,7 @@ Job Setup::job(Fidelity fidelity) {
   job.lockstep = options_.shortcuts && moves_in_lockstep(fidelity);
   job.run_ahead = job.shortcuts = options_.shortcuts;
   job.shown_workers = options_.shown_workers;
-  job.records_causes = options_.explain || options_.shown_workers > 0;
+  job.records_causes = options_.explain || (options_.shown_workers > 0 && job.simulated() <= most_with_path);
   return job;
 }
 

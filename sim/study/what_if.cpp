@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -15,6 +14,8 @@ namespace {
 constexpr std::size_t most_layers = 10;
 constexpr std::size_t most_gradients = 10;
 constexpr std::size_t most_slow_workers = 10;
+constexpr double nothing = 1e-12;  ///< in place of 0, by which nothing can be divided
+constexpr Rate free_bandwidth(1e30);
 
 /// A trace that is not the other points'.
 Trace& own_trace(Scenario& scenario) {
@@ -82,6 +83,7 @@ void scale_fit(Fit& fit, double latency, double bandwidth) {
 }
 
 void scale_fits(Cluster& cluster, double latency, double bandwidth) {
+  if (cluster.fit) cluster.reduce = cluster.reduce / bandwidth;  // in b, too: what is left of that is the link's
   for (std::optional<Fit>* fit : {&cluster.fit, &cluster.all_gather_fit}) {
     if (*fit) scale_fit(**fit, latency, bandwidth);
   }
@@ -106,13 +108,13 @@ void steady_latencies(Cluster& cluster) {
 }
 
 void free_network(Cluster& cluster) {
-  const Link free = {.bandwidth = Rate(std::numeric_limits<double>::infinity()), .latency = Seconds(0)};
+  const Link free = {.bandwidth = free_bandwidth, .latency = Seconds(0)};
   cluster.link = cluster.intra_node = free;
   if (cluster.regions) {
     for (std::vector<Link>& row : cluster.regions->wan) row.assign(row.size(), free);
   }
   cluster.latency_cv = 0.0;
-  scale_fits(cluster, 0.0, std::numeric_limits<double>::infinity());
+  scale_fits(cluster, 0.0, 1.0 / nothing);
 }
 
 /// Collects them.
@@ -142,9 +144,15 @@ class Factors {
     if (is_there) add(std::move(name), Factor::Kind::quantity, std::move(apply));
   }
 
+  /// Something leaves a node.
+  bool uses_links() const {
+    const std::optional<ServerSetup>& servers = scenario_.schedule.traffic.servers;
+    return scenario_.cluster.nodes > 1 || (servers && !servers->colocated);
+  }
+
   void add_links() {
     const Cluster& cluster = scenario_.cluster;
-    if (cluster.nodes > 1 && (cluster.has_link || cluster.fit)) {
+    if (uses_links() && (cluster.has_link || cluster.fit)) {
       add("link.bandwidth", Factor::Kind::speed, [](Scenario& scenario, double factor) {
         scale_bandwidth(scenario.cluster.link, factor);
         scale_fits(scenario.cluster, 1.0, factor);
@@ -179,7 +187,7 @@ class Factors {
 
   void add_others() {
     const Cluster& cluster = scenario_.cluster;
-    add_quantity("reduce_s_per_B", cluster.reduce > SecondsPerByte(0),
+    add_quantity("reduce_s_per_B", cluster.reduce > SecondsPerByte(0) && !cluster.fit,
                  [](Scenario& scenario, double factor) { scenario.cluster.reduce = factor * scenario.cluster.reduce; });
     add_quantity("copy_s_per_B", cluster.copy > SecondsPerByte(0),
                  [](Scenario& scenario, double factor) { scenario.cluster.copy = factor * scenario.cluster.copy; });
@@ -230,7 +238,7 @@ class Factors {
         Trace& trace = own_trace(scenario);
         for (std::size_t i = 0; i < trace.gradients.size(); ++i) {
           Gradient& gradient = trace.gradients[i];
-          if (by_layer ? gradient.layer == layer : i == index) gradient.bytes = factor * gradient.bytes;
+          if (by_layer ? gradient.layer == layer : i == index) gradient.bytes = std::max(factor, nothing) * gradient.bytes;
         }
       });
     }
@@ -260,8 +268,9 @@ class Factors {
   }
 
   void add_limits() {
-    if (scenario_.cluster.workers() > 1) add_limit("network", "free", [](Scenario& scenario) { free_network(scenario.cluster); });
-    add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), 0.0); });
+    if (uses_links() || scenario_.cluster.workers() > 1)
+      add_limit("network", "free", [](Scenario& scenario) { free_network(scenario.cluster); });
+    add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), nothing); });
     if (scenario_.speed.uniform()) return;
     add_limit("workers", "equal", [](Scenario& scenario) {
       scenario.speed.jitter = {};

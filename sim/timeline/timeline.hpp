@@ -96,7 +96,6 @@ enum class PathClass : std::uint8_t {
 
 /// A piece of the critical path.
 struct PathPiece {
-  Interval span{};  ///< in which it lies, perhaps with other pieces
   Seconds length;
   PathClass kind = PathClass::forward;
   std::int32_t worker = -1;  ///< of what a worker does, or is held up by

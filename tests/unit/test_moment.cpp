@@ -20,8 +20,6 @@ TEST_SUITE("Do moments know what they are the sum of?") {
     REQUIRE(path.size() == 3);
     CHECK(path[0].kind == PathClass::transfer);
     CHECK(path[0].length == Seconds(1.5));
-    CHECK(path[0].span.start == Seconds(0.5));
-    CHECK(path[0].span.end == Seconds(2));
     CHECK(path[1].kind == PathClass::latency);
     CHECK(path[1].length == Seconds(2.5));
     CHECK(path[2].kind == PathClass::jitter);
@@ -78,7 +76,7 @@ TEST_SUITE("Do moments know what they are the sum of?") {
   TEST_CASE("a stretch whose pieces do not add up is an error, not a figure") {
     const auto pieces = std::make_shared<const std::vector<PathPiece>>(1, PathPiece{.length = Seconds(1)});
     const Moment begin = Moment::origin();
-    CHECK(trace_back(ended_as_before(begin, Seconds(1), pieces), Seconds(0)).size() == 1);
-    CHECK_THROWS_AS(trace_back(ended_as_before(begin, Seconds(2), pieces), Seconds(0)), std::logic_error);
+    CHECK(trace_back(ended_as_before(begin, Seconds(1), pieces, nullptr), Seconds(0)).size() == 1);
+    CHECK_THROWS_AS(trace_back(ended_as_before(begin, Seconds(2), pieces, nullptr), Seconds(0)), std::logic_error);
   }
 }
