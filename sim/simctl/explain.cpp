@@ -23,8 +23,8 @@ constexpr int most_rows = 12;         ///< of what-ifs, besides limits
 struct Options {
   std::string scenario;
   std::vector<std::string> settings;
-  int point = -1;
-  int against = -1;
+  std::optional<std::string> point;
+  std::optional<std::string> against;
   std::string by = "10%";
   bool curve = false;
   std::string format = "text";
@@ -93,9 +93,9 @@ class Explanation {
 
   void explain() {
     std::vector<const Point*> points = {&chosen("--point", options_.point)};
-    if (options_.against >= 0) points.push_back(&chosen("--against", options_.against));
+    if (options_.against) points.push_back(&chosen("--against", options_.against));
     simulate(points);
-    if (options_.against < 0) ask();
+    if (!options_.against) ask();
     if (options_.format == "json") {
       fmt::print("{}\n", json().dump(1, ' ', false, Json::error_handler_t::replace));
     } else {
@@ -104,10 +104,11 @@ class Explanation {
   }
 
  private:
-  const Point& chosen(const char* option, int point) const {
+  const Point& chosen(const char* option, const std::optional<std::string>& number) const {
     const int count = static_cast<int>(study_.points.size());
-    if (point < 0 && count == 1) return study_.points.front();
-    if (point >= 0 && point < count) return study_.points[static_cast<std::size_t>(point)];
+    if (!number && count == 1) return study_.points.front();
+    const auto points = parse_ranges(number.value_or(""), count - 1);
+    if (points && points->size() == 1) return study_.points[static_cast<std::size_t>(points->front())];
     constexpr int most_listed = 20;
     std::string list;
     for (int i = 0; i < std::min(count, most_listed); ++i) {
@@ -116,9 +117,9 @@ class Explanation {
         list += fmt::format(" {}={}", pointer, value_label(value));
     }
     if (count > most_listed) list += "\n  ...";
-    throw UsageError(point < 0 ? fmt::format("{}: the scenario has {} points; say which one with {} 0 to {}:{}", options_.scenario, count,
-                                             option, count - 1, list)
-                               : fmt::format("{} {}: expected a point from 0 to {}:{}", option, point, count - 1, list));
+    throw UsageError(!number ? fmt::format("{}: the scenario has {} points; say which one with {} 0 to {}:{}", options_.scenario, count,
+                                           option, count - 1, list)
+                             : fmt::format("{} {}: expected a point from 0 to {}:{}", option, *number, count - 1, list));
   }
 
   void simulate(const std::vector<const Point*>& points) {
@@ -167,7 +168,7 @@ class Explanation {
           }
         });
     std::stable_sort(what_if_.begin(), what_if_.end(), [&](const WhatIf& a, const WhatIf& b) {
-      const auto place = [&](const WhatIf& one) { return std::pair(one.factor.kind == Factor::Kind::limit, -one.saved(base.iteration())); };
+      const auto place = [&](const WhatIf& one) { return std::pair(one.factor.is_unreal(), -one.saved(base.iteration())); };
       return place(a) < place(b);
     });
   }
@@ -194,7 +195,7 @@ class Explanation {
     };
     Json json = {{"format", "explanation/1"}, {"scenario", std::filesystem::path(options_.scenario).filename().string()}};
     json.update(one(explained_.front()));
-    if (options_.against >= 0) {
+    if (options_.against) {
       json["against"] = one(explained_.back());
       return json;
     }
@@ -271,7 +272,7 @@ class Explanation {
     int others = 0;
     double most_saved = 0.0;
     for (const WhatIf& what : what_if_) {
-      const bool is_limit = what.factor.kind == Factor::Kind::limit;
+      const bool is_limit = what.factor.is_unreal();
       const bool failed = std::any_of(what.answers.begin(), what.answers.end(), [](const Answer& one) { return !one.iteration; });
       const double saved = what.saved(iteration);
       const bool costs = saved <= -negligible;
@@ -332,7 +333,7 @@ class Explanation {
       fmt::print("{}: {} per iteration, {}\n", its.title(), format_seconds(its.iteration()), its.row.fidelity);
     }
     fmt::print("\n");
-    if (options_.against >= 0) return print_difference();
+    if (options_.against) return print_difference();
     print_path(explained_.front());
     print_what_if();
   }
@@ -351,9 +352,9 @@ void add_explain_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("explain", "Say why an iteration takes as long as it does, and what would make it faster");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file")->required();
-  command->add_option("--point", options->point, "which point of its sweep")->check(CLI::NonNegativeNumber);
-  CLI::Option* against = command->add_option("--against", options->against, "another point: what makes it slower or faster, class by class")
-                             ->check(CLI::NonNegativeNumber);
+  command->add_option("--point", options->point, "which point of its sweep");
+  CLI::Option* against =
+      command->add_option("--against", options->against, "another point: what makes it slower or faster, class by class");
   CLI::Option* by = command->add_option("--by", options->by, "how much better each thing is made (default: 10%)")->excludes(against);
   command->add_flag("--curve", options->curve, "make it better by 0, 10, 25, 50 and 100%")->excludes(against)->excludes(by);
   command->add_option("--format", options->format, "text, or json (explanation/1)")->check(CLI::IsMember({"text", "json"}));

@@ -270,8 +270,11 @@ class Factors {
   void add_limits() {
     if (uses_links() || scenario_.cluster.workers() > 1)
       add_limit("network", "free", [](Scenario& scenario) { free_network(scenario.cluster); });
-    add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), nothing); });
-    if (scenario_.speed.uniform()) return;
+    if (scenario_.cluster.workers() == 1 && !uses_links()) return;
+    add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), 0.0); });
+    const Speed& speed = scenario_.speed;
+    const bool has_slow = std::any_of(speed.slow.begin(), speed.slow.end(), [](double factor) { return factor != 1.0; });
+    if (!has_slow && !speed.jitter.varies() && speed.pauses.empty()) return;
     add_limit("workers", "equal", [](Scenario& scenario) {
       scenario.speed.jitter = {};
       scenario.speed.slow.clear();

@@ -24,6 +24,9 @@ struct Factor {
   double given = 1.0;
   std::string limit{};
 
+  /// As no scenario is.
+  bool is_unreal() const { return kind == Kind::limit && limit != "off"; }
+
   /// On what it multiplies, for a change by a share such as 0.1.
   double factor(double by) const;
 };
