@@ -270,8 +270,10 @@ class Factors {
   void add_limits() {
     if (uses_links() || scenario_.cluster.workers() > 1)
       add_limit("network", "free", [](Scenario& scenario) { free_network(scenario.cluster); });
-    if (scenario_.cluster.workers() == 1 && !uses_links()) return;
-    add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), 0.0); });
+    // Who waits for nobody would make steps without end.
+    const std::optional<PeerTraffic>& peers = scenario_.schedule.traffic.peers;
+    const bool all_wait = (scenario_.cluster.workers() > 1 || uses_links()) && !(peers && peers->drawn);
+    if (all_wait) add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), nothing); });
     const Speed& speed = scenario_.speed;
     const bool has_slow = std::any_of(speed.slow.begin(), speed.slow.end(), [](double factor) { return factor != 1.0; });
     if (!has_slow && !speed.jitter.varies() && speed.pauses.empty()) return;
