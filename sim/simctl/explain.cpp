@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/progress.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
@@ -156,9 +157,11 @@ class Explanation {
     std::vector<const Point*> asked;
     asked.reserve(points.size());
     for (const Point& point : points) asked.push_back(&point);
+    ProgressBar progress(asked.size(), "simulations", true);
     simulate_points(
         asked, options_.jobs, [](int /*index*/) { return PointOptions(); },
         [&](int index, const Outcome& outcome) {
+          progress.advance();
           const auto [what, change] = places[static_cast<std::size_t>(index)];
           Answer& answer = what_if_[what].answers[change];
           if (outcome.ok) {

@@ -254,9 +254,6 @@ SCHEDULES = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusio
              "eamsgd", "dts", "sasgd", "local-sgd", "lasgd", "sgp", "d-psgd", "ad-psgd"]
 
 
-DELAYED = ["dts", "sgp", "ad-psgd", "ssd-sgd", "downpour", "eamsgd", "sasgd", "local-sgd", "lasgd"]  # some of their steps wait for nothing
-
-
 def drawn(rng, name):
     cluster = drawn_cluster(rng)
     algorithms = ["ring", "ring", "by-region"] if "regions" in cluster else ["ring", "ring", "recursive-doubling", "double-binary-tree"]
@@ -421,17 +418,12 @@ class ClosedForm(Explain):
 class Rows(Explain):
     """Each row and `simctl run` on the scenario changed by hand."""
 
-    DELAYED = ()
-
     def skipped(self, content, factor, change):
-        """Limits of which no scenario/1 has the like, as no time and next to none differ in what happens at one instant; and some tested below."""
-        workers, cluster = content.get("workers", {}), content["cluster"]
+        """Limits of which no scenario/1 has the like, as no time and next to none differ in what happens at one instant."""
+        workers = content.get("workers", {})
         if (factor, change) == ("compute", "free"):  # a pause holds up no step of no time, and the window cuts none
-            return any(workers.get(key) for key in ("jitter", "slow", "events")) or content["schedule"]["name"] in self.DELAYED
-        if (factor, change) == ("network", "free"):  # what takes no time slows no layer that begins then
-            carried = "fit" in cluster and cluster["fit"]["algorithm"] != content.get("all_reduce", "ring")
-            return "overlap_slowdown" in workers or carried and "reduce_s_per_B" in cluster
-        return False
+            return any(workers.get(key) for key in ("jitter", "slow", "events"))
+        return (factor, change) == ("network", "free") and "overlap_slowdown" in workers  # what takes no time slows no layer that begins then
 
     def compare(self, name, content, by, *words):
         """What is wrong: a list of lines, None if the scenario is refused; and how many rows agree."""
@@ -487,10 +479,8 @@ class Rows(Explain):
                     found[index] = str(refused)
         return found
 
-    def all_of(self, drawing, delayed=()):
+    def all_of(self, drawing):
         """Of (name, by, words, scenarios without end) each the first scenario that is not refused."""
-        self.DELAYED = delayed
-
         def first(name, by, words, contents):
             return next((content, *result) for content in contents if (result := self.compare(name, content, by, *words))[0] is not None)
 
@@ -511,7 +501,7 @@ class Rows(Explain):
                 yield drawn(rng, name)
 
         rows = self.all_of([(f"{name}-{seed}", (0.1, 0.25, 0.5)[(index + seed) % 3], (), contents(seed, name))
-                            for index, name in enumerate(SCHEDULES) for seed in range(2)], DELAYED)
+                            for index, name in enumerate(SCHEDULES) for seed in range(2)])
         self.assertGreater(rows, 600)
 
     def test_curves(self):
@@ -520,7 +510,7 @@ class Rows(Explain):
             while True:
                 yield drawn(rng, name)
 
-        self.assertGreater(self.all_of([(name, 0.1, ("--curve",), contents(name)) for name in ("wfbp", "ssd-sgd", "d-psgd")], DELAYED), 120)
+        self.assertGreater(self.all_of([(name, 0.1, ("--curve",), contents(name)) for name in ("wfbp", "ssd-sgd", "d-psgd")]), 120)
 
     def test_a_layer_without_bytes(self):
         """However many gradients it has, they move as one."""
@@ -577,6 +567,13 @@ class Rows(Explain):
         more = {"intra_node.bandwidth", "intra_node.latency", "reduce_s_per_B", "copy_s_per_B", "host", "workers", "workers.jitter",
                 "workers.slow.1", "workers.slow.3", "workers.events", "workers.overlap_slowdown"}
         self.assertEqual({factor for factor in factors(content) if not factor.startswith(("gradients.", "layers."))}, plain | more)
+
+    def test_no_steps_without_end(self):
+        """Compute is never free where nothing else takes time."""
+        for changes in ({"schedule": {"name": "ad-psgd"}}, {"cluster": ring_of_two(nodes=1)}):
+            rows = {(row["factor"], row["change"]) for row in self.explain(small(**changes))["what_if"]}
+            self.assertNotIn(("compute", "free"), rows)
+            self.assertIn(("compute", 1.1), rows)
 
     def test_all_of_them_slow(self):
         """Nobody slow is a limit here, too."""
