@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace syncopate {
@@ -267,13 +268,19 @@ class Factors {
       add_limit("workers.overlap_slowdown", "off", [](Scenario& scenario) { scenario.speed.overlap_slowdown = 0.0; });
   }
 
+  /// Every worker waits for what takes time besides compute: one that did not would make steps without end if compute took none.
+  bool all_wait() const {
+    const auto& [peers, servers] = std::tie(scenario_.schedule.traffic.peers, scenario_.schedule.traffic.servers);
+    if (peers && peers->drawn) return false;
+    const bool own_moves_nothing =
+        servers && servers->asynchronous && (!scenario_.cluster.has_link || (servers->colocated && servers->servers == 1));
+    return !own_moves_nothing && (scenario_.cluster.workers() > 1 || uses_links());
+  }
+
   void add_limits() {
     if (uses_links() || scenario_.cluster.workers() > 1)
       add_limit("network", "free", [](Scenario& scenario) { free_network(scenario.cluster); });
-    // Who waits for nobody would make steps without end.
-    const std::optional<PeerTraffic>& peers = scenario_.schedule.traffic.peers;
-    const bool all_wait = (scenario_.cluster.workers() > 1 || uses_links()) && !(peers && peers->drawn);
-    if (all_wait) add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), nothing); });
+    if (all_wait()) add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), nothing); });
     const Speed& speed = scenario_.speed;
     const bool has_slow = std::any_of(speed.slow.begin(), speed.slow.end(), [](double factor) { return factor != 1.0; });
     if (!has_slow && !speed.jitter.varies() && speed.pauses.empty()) return;

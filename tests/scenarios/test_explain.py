@@ -106,7 +106,7 @@ def changed(content, factor, change):
     thing = ".".join(parts[:-1])
     if (factor, change) == ("network", "free"):
         for link in filter(None, links.values()):
-            latency_times(link, 0.0)
+            latency_times(link, NOTHING)
             for entry in (link, *link.get("bandwidth_profile", [])):
                 if "bandwidth" in entry:
                     entry["bandwidth"] = INFINITE
@@ -574,6 +574,15 @@ class Rows(Explain):
             rows = {(row["factor"], row["change"]) for row in self.explain(small(**changes))["what_if"]}
             self.assertNotIn(("compute", "free"), rows)
             self.assertIn(("compute", 1.1), rows)
+
+    def test_next_to_the_own_server(self):
+        """A client whose messages do not move makes steps without end, too, where compute is free."""
+        regions = {"format": "cluster/1", "name": "two", "nodes": 2, "regions": [{"name": "a", "nodes": 1}, {"name": "b", "nodes": 1}],
+                   "wan": [{"between": ["a", "b"], "rtt": "100ms", "bandwidth": UNIT}]}
+        for cluster, schedule in ((ring_of_two(), {"name": "asgd", "colocated": True}), (regions, {"name": "downpour", "interval": 1})):
+            with self.subTest(schedule["name"]):
+                rows = {(row["factor"], row["change"]) for row in self.explain(small(cluster=cluster, schedule=schedule))["what_if"]}
+                self.assertIn(("compute", 1.1), rows)
 
     def test_all_of_them_slow(self):
         """Nobody slow is a limit here, too."""
