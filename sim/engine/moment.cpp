@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory_resource>
 #include <numeric>
-#include <ranges>
 #include <stdexcept>
 
 namespace syncopate {
@@ -123,7 +122,8 @@ std::vector<PathPiece> trace_back(const Moment& end, Seconds begin) {
       const bool goes_on = !path.empty() && !story.pieces.empty() && story.pieces.front().payload != nullptr &&
                            story.pieces.front().payload == path.back().payload;
       if (!goes_on) first_alike = path.size();
-      for (PathPiece& piece : std::views::reverse(story.pieces)) {
+      std::reverse(story.pieces.begin(), story.pieces.end());
+      for (PathPiece& piece : story.pieces) {
         piece.length = share * piece.length;
         const auto first = path.begin() + static_cast<std::ptrdiff_t>(first_alike);
         const auto same = std::find_if(first, path.end(), [&](const PathPiece& one) { return are_alike(one, piece); });

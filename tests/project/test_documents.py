@@ -1,5 +1,6 @@
 """Does every command, file and line of code in the documents exist and work?"""
 import os
+import json
 import pathlib
 import re
 import subprocess
@@ -46,6 +47,9 @@ class Documents(unittest.TestCase):
             for text in blocks(page, "json"):
                 found += 1
                 kind = re.search(r'"format": "(\w+)/1"', text)[1]
+                if kind == "explanation":
+                    self.assert_like_an_explanation(json.loads(text))
+                    continue
                 # Beside the other files of its kind, where its relative paths lead somewhere.
                 with tempfile.NamedTemporaryFile("w", suffix=".json", dir=(ROOT / page).parent, prefix=".example-") as file:
                     file.write(text)
@@ -53,6 +57,15 @@ class Documents(unittest.TestCase):
                     done = subprocess.run([SIMCTL, "check" if kind == "scenario" else "show", file.name], capture_output=True, text=True, check=False)
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertGreaterEqual(found, 3)
+
+    def assert_like_an_explanation(self, example):
+        """It has the keys that simctl writes."""
+        done = subprocess.run([SIMCTL, "explain", ROOT / "scenarios/quickstart.json", "--point", "0", "--format", "json"], capture_output=True,
+                              text=True, check=True)
+        explanation = json.loads(done.stdout)
+        self.assertEqual(list(example), list(explanation))
+        for rows in ("path", "what_if"):
+            self.assertEqual(list(example[rows][0]), list(explanation[rows][0]))
 
     def test_every_piece_of_code_is_the_codes_own(self):
         sources = "\n".join(path.read_text() for path in sorted((ROOT / "sim").glob("*/*.cpp")))

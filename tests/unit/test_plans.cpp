@@ -547,6 +547,7 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
                    SecondsPerByte((inside ? 1e-10 : beta) * (i % 2 == 0 ? 1 : 1 + message.to % 4))};
       };
       std::vector<Seconds> starts;
+      starts.reserve(static_cast<std::size_t>(plan.ranks));
       for (int rank = 0; rank < plan.ranks; ++rank)
         starts.emplace_back(i % 4 == 0 ? 0.0 : std::uniform_real_distribution<double>(0, 0.1)(random));
       const auto ends_of = [&](double gamma_factor, const std::vector<Seconds>& from) {
