@@ -1,6 +1,6 @@
 """Does every command, file and line of code in the documents exist and work?"""
-import os
 import json
+import os
 import pathlib
 import re
 import subprocess
