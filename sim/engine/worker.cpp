@@ -119,11 +119,7 @@ void Worker::backward() {
 
 void Worker::backward(std::size_t layer) { run_layer(backward_, layer); }
 
-void Worker::update() {
-  const Seconds left = std::max(Seconds(0), job_.job().profile.update - updated_);
-  advance_to(updated(left, end_of_compute(now(), slowness_ * left, pauses_)));
-  record(Phase::update);
-}
+void Worker::update() { update_for(std::max(Seconds(0), job_.job().profile.update - updated_)); }
 
 void Worker::update(std::size_t layer) {
   const StepProfile& profile = job_.job().profile;
@@ -133,9 +129,8 @@ void Worker::update(std::size_t layer) {
   }
   updated_in_step_[layer] = step_;
   const Seconds length = job_.passes().update_shares[layer] * profile.update;
-  advance_to(updated(length, end_of_compute(now(), slowness_ * length, pauses_)));
+  update_for(length);
   updated_ += length;
-  record(Phase::update);
 }
 
 void Worker::apply(int gradient_step) { job_.recorder().update(rank_, step_ - gradient_step); }

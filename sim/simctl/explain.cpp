@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -53,6 +54,14 @@ double read_share(const std::string& text) {
   return value;
 }
 
+/// The values of a point's swept keys: "/cluster/nodes=8, /schedule=wfbp".
+std::string swept_values(const Point& point, const char* separator) {
+  std::vector<std::string> values;
+  values.reserve(point.sweep.size());
+  for (const auto& [pointer, value] : point.sweep) values.push_back(fmt::format("{}={}", pointer, value_label(value)));
+  return fmt::format("{}", fmt::join(values, separator));
+}
+
 /// A point that has been simulated, and why it took so long.
 struct Explained {
   const Point* point = nullptr;
@@ -61,9 +70,7 @@ struct Explained {
 
   Seconds iteration() const { return row.metrics.iteration; }
   std::string title() const {
-    std::string swept;
-    for (const auto& [pointer, value] : point->sweep)
-      swept += fmt::format("{}{}={}", swept.empty() ? "" : ", ", pointer, value_label(value));
+    const std::string swept = swept_values(*point, ", ");
     return fmt::format("point {}, {} on {} x {}{}", point->index, row.schedule, row.nodes, row.cluster,
                        swept.empty() ? "" : fmt::format(" ({})", swept));
   }
@@ -113,9 +120,7 @@ class Explanation {
     constexpr int most_listed = 20;
     std::string list;
     for (int i = 0; i < std::min(count, most_listed); ++i) {
-      list += fmt::format("\n  {}:", i);
-      for (const auto& [pointer, value] : study_.points[static_cast<std::size_t>(i)].sweep)
-        list += fmt::format(" {}={}", pointer, value_label(value));
+      list += fmt::format("\n  {}: {}", i, swept_values(study_.points[static_cast<std::size_t>(i)], " "));
     }
     if (count > most_listed) list += "\n  ...";
     throw UsageError(!number ? fmt::format("{}: the scenario has {} points; say which one with {} 0 to {}:{}", options_.scenario, count,
