@@ -32,8 +32,13 @@ struct Scenario {
   Speed speed;
   std::optional<double> samples;  ///< of an epoch
   std::optional<double> epochs;
-  int warmup = 2;     ///< whole cycles of the schedule
-  int measured = 10;  ///< likewise
+  int warmup = 2;               ///< whole cycles of the schedule
+  int measured = 10;            ///< likewise
+  std::optional<double> until;  ///< measure more until the iteration's mean is known so well: half its 95% interval over it
+  int replicates = 1;           ///< with other seeds
+
+  /// Another seed gives another result.
+  bool draws() const;
 };
 
 /// One point of a sweep: the values put at the swept pointers and the scenario that results.

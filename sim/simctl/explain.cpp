@@ -97,6 +97,10 @@ class Explanation {
     std::vector<Setting> settings;
     for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
     study_ = read_study(options.scenario, settings);
+    for (Point& point : study_.points) {
+      point.scenario.replicates = 1;
+      point.scenario.until.reset();
+    }
   }
 
   void explain() {

@@ -13,6 +13,7 @@
 #include "base/progress.hpp"
 #include "base/text.hpp"
 #include "engine/simulate.hpp"
+#include "output/answer.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/summary.hpp"
@@ -28,6 +29,7 @@ struct Options {
   std::string scenario;
   std::string folder;
   int jobs = 0;
+  int replicates = 0;
   std::vector<std::string> settings;
   bool timeline = false;
   std::string timeline_points;
@@ -117,6 +119,7 @@ class StudyRun {
 
   void print() const {
     fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows));
+    for (const std::string& sentence : answer(results_.rows)) fmt::print("{}\n", sentence);
     for (const std::string& note : notes(study_, results_.rows)) fmt::print("note: {}\n", note);
     if (!options_.folder.empty() && !write_error_) {
       fmt::print("results: {0}/results.csv\nfor a page: analysis/report.py {0} -o {0}/report.html\n", options_.folder);
@@ -160,6 +163,7 @@ ExitCode run(const Options& options) {
   if (options.timeline && options.folder.empty()) throw UsageError("--timeline writes files; say where with -o DIR");
   std::vector<Setting> settings;
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
+  if (options.replicates > 0) settings.push_back({"/replicates", options.replicates});
   const Study study = read_study(options.scenario, settings);
   StudyRun study_run(options, study);
   if (!options.folder.empty()) make_writable_folder(options.folder);
@@ -179,6 +183,8 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);
+  command->add_option("--replicates", options->replicates, "simulate every point with so many seeds, for means with their intervals")
+      ->check(CLI::Range(1, 1000));
   CLI::Option* timeline = command->add_option("--timeline", options->timeline_points,
                                               "write DIR/timeline-<point>.json for Perfetto: of all points, or of these (\"0-3,7\")");
   timeline->expected(0, 1);
