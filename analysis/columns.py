@@ -52,7 +52,7 @@ COLUMNS = {
     "epoch_s": Column("optional", "s", "samples of the scenario / throughput; empty where it has none"),
     "total_h": Column("optional", "h", "epochs of the scenario x epoch_s; empty where it has none"),
     "measured_iterations": Column("number", "steps", "steps (lasgd: rounds) that the first worker did in the window; "
-                                                     "whole cycles of the schedule; with `until` and replicates, in the longest of them"),
+                                                     "whole cycles of the schedule; with until and replicates, in the longest of them"),
     "replicates": Column("count", "", "simulations with different seeds whose mean the row is; 1 where nothing is drawn"),
     "workers_simulated": Column("count", "", "1 when one worker stood for all equal ones, which --no-symmetry "
                                              "prevents and which changes results by rounding at most"),

@@ -160,7 +160,9 @@ class Usage(Case):
     def test_exit_code_2(self):
         self.write("scenario.json", scenario())
         for arguments in ([], ["rum"], ["run"], ["run", "scenario.json", "--fast"], ["run", "scenario.json", "-j", "0"],
-                          ["run", "scenario.json", "--timeline"], ["run", "scenario.json", "-o", "out", "--timeline", "7"], ["list", "things"], ["trace"],
+                          ["run", "scenario.json", "--timeline"], ["run", "scenario.json", "-o", "out", "--timeline", "7"],
+                          ["run", "scenario.json", "--explain"], ["run", "scenario.json", "-o", "out", "--explain", "7"],
+                          ["run", "scenario.json", "--replicates", "0"], ["list", "things"], ["trace"],
                           ["trace", "synth", "m.json"],
                           ["run", "scenario.json", "-o", ""], ["run", "scenario.json", "--set", "/nowhere=1"],
                           ["run", "scenario.json", "--set", "/workers/slow/99999999999999999999=1"]):
