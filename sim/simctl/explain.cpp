@@ -250,7 +250,7 @@ class Explanation {
 void add_explain_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("explain", "Say why an iteration takes as long as it does, and what would make it faster");
-  command->add_option("SCENARIO", options->scenario, "scenario/1 file")->required();
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file; - is stdin")->required();
   command->add_option("--point", options->point, "which point of its sweep");
   CLI::Option* against =
       command->add_option("--against", options->against, "another point: what makes it slower or faster, class by class");

@@ -16,6 +16,7 @@
 #include "output/answer.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/project_files.hpp"
 #include "simctl/summary.hpp"
 #include "study/explanation.hpp"
 #include "study/point.hpp"
@@ -38,6 +39,7 @@ struct Options {
   std::string explained_points;
   bool no_symmetry = false;
   bool quiet = false;
+  std::string format;  ///< of results on stdout; empty: tables for people
 };
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -78,7 +80,11 @@ class StudyRun {
     write();
     std::signal(SIGINT, SIG_DFL);  // not before what has finished is safe
     std::signal(SIGTERM, SIG_DFL);
-    if (!options_.quiet) print();
+    if (!options_.format.empty()) {
+      print_results();
+    } else if (!options_.quiet) {
+      print();
+    }
     for (const auto& [point, error] : results_.failed) fmt::print(stderr, "simctl: {}: point {}: {}\n", study_.file, point, error);
     const bool cut_short = results_.rows.size() + results_.failed.size() < study_.points.size();
     for (const std::string& error : explanations_failed_) fmt::print(stderr, "simctl: {}: no explanation: {}\n", study_.file, error);
@@ -149,12 +155,26 @@ class StudyRun {
     write_into_folder("results.json", results_json(results_, study_).dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
   }
 
+  /// For another program; what a person should know goes to stderr.
+  void print_results() const {
+    if (options_.format == "csv") {
+      fmt::print("{}", results_csv(results_));
+    } else {
+      fmt::print("{}\n", results_json(results_, study_).dump(1, ' ', false, Json::error_handler_t::replace));
+    }
+    if (options_.quiet) return;
+    for (const std::string& note : notes(study_, results_.rows)) fmt::print(stderr, "note: {}\n", note);
+  }
+
   void print() const {
     fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows));
     for (const std::string& sentence : answer(results_.rows)) fmt::print("{}\n", sentence);
     for (const std::string& note : notes(study_, results_.rows)) fmt::print("note: {}\n", note);
     if (!options_.folder.empty() && !write_error_) {
-      fmt::print("results: {0}/results.csv\nfor a page: analysis/report.py {0} -o {0}/report.html\n", options_.folder);
+      fmt::print("results: {}/results.csv\n", options_.folder);
+      const auto report = find_file("analysis/report.py");
+      const std::string program = report ? report->lexically_proximate(std::filesystem::current_path()).string() : "";
+      if (report) fmt::print("for a page: {}\n", command_line({program, options_.folder, "-o", options_.folder + "/report.html"}));
     }
   }
 
@@ -195,7 +215,11 @@ class StudyRun {
   std::optional<std::string> write_error_;
 };
 
-ExitCode run(const Options& options) {
+ExitCode run(Options options) {
+  if (options.folder == "-") {
+    options.folder.clear();
+    if (options.format.empty()) options.format = "csv";
+  }
   if ((options.timeline || options.explain) && options.folder.empty()) {
     throw UsageError(fmt::format("{} writes files; say where with -o DIR", options.timeline ? "--timeline" : "--explain"));
   }
@@ -214,8 +238,8 @@ ExitCode run(const Options& options) {
 void add_run_command(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("run", "Simulate every point of a scenario and report iteration times and scalability");
-  command->add_option("SCENARIO", options->scenario, "scenario/1 file")->required();
-  command->add_option("-o,--output", options->folder, "folder for results.csv, results.json and timelines; made when missing")
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file; - is stdin")->required();
+  command->add_option("-o,--output", options->folder, "folder for results.csv, results.json and timelines, made when missing; - is stdout")
       ->check(
           [](const std::string& folder) { return folder.empty() ? std::string("the name of a folder must not be empty") : std::string(); });
   command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
@@ -232,6 +256,8 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   explain->expected(0, 1);
   command->add_flag("--no-symmetry", options->no_symmetry,
                     "simulate every worker and every step in full; the results are the same up to rounding");
+  command->add_option("--format", options->format, "print the results as csv or json instead of tables for people")
+      ->check(CLI::IsMember({"csv", "json"}));
   command->add_flag("--quiet", options->quiet, "print nothing but errors");
   command->footer("Example: simctl run scenarios/scalability.json -o results --set /cluster/nodes=64");
   command->callback([options, timeline, explain, &code] {

@@ -33,6 +33,10 @@ class BadScenario(Case):
             (scenario(schedule="wfbp"), '/schedule: expected an object such as {"name": "wfbp"}, got "wfbp"'),
             (scenario(schedule=["wfbp"]), '/schedule: expected an object, got ["wfbp"]'),
             (scenario(schedule={}), '/schedule: the required key "name" is missing'),
+            (scenario(schedule={"name": "ddp"}), '/schedule/name: "ddp" is not the name of a schedule here; PyTorch\'s DDP all-reduces buckets of gradients: '
+                                                 'that is {"name": "fusion", "bucket": "25MiB"}'),
+            (scenario(schedule={"name": "fsdp"}), '/schedule/name: "fsdp" is not the name of a schedule here; PyTorch\'s FSDP shards parameters, which no schedule '
+                                                  'here does; see: simctl list schedules'),
             (scenario(schedule={"name": "wbfp"}), f'/schedule/name: expected one of {SCHEDULES}, got "wbfp"; did you mean "wfbp"?'),
             (scenario(schedule={"name": "wfbp", "delay": 3}), '/schedule/delay: unknown key "delay"; known here: name, accumulate, compression'),
             (scenario(schedule={"name": "dts", "delay": 9999, "period": 10000}),
