@@ -50,7 +50,7 @@ std::string setting_of(const Row& row, bool beside_cluster = false) {
 }
 
 std::string time_of(const Row& row) {
-  const std::string iteration = format_seconds(row.metrics.iteration);
+  std::string iteration = format_seconds(row.metrics.iteration);
   if (!row.interval) return iteration;
   return fmt::format("{} ± {:.2g}%", iteration, 100.0 * (row.interval->end / row.metrics.iteration - 1.0));
 }
