@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/statistics.hpp"
+#include "metrics/confidence.hpp"
 #include "metrics/intervals.hpp"
 
 namespace syncopate {

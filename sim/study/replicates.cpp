@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/statistics.hpp"
+#include "metrics/confidence.hpp"
 
 namespace syncopate {
 

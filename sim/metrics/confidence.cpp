@@ -1,4 +1,4 @@
-#include "base/statistics.hpp"
+#include "metrics/confidence.hpp"
 
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
