@@ -62,7 +62,7 @@ std::string what_holds_back(const Row& row) {
   std::vector<std::string> parts;
   if (exposed >= noticeable) parts.push_back(percent(exposed) + " of it is communication that nothing hides");
   if (wait >= noticeable) parts.push_back(percent(wait) + " waiting for others or slower than usual");
-  if (parts.empty()) return fmt::format("nothing holds it back: {} of it is compute", percent(m.compute / m.iteration));
+  if (parts.empty()) return fmt::format("nothing holds it back: {} of it is compute", percent(std::min(1.0, m.compute / m.iteration)));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
