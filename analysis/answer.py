@@ -1,10 +1,12 @@
 """The answer: in every setting and at every size, which choice trains fastest, and by how much."""
 
+import math
 from dataclasses import dataclass
 
 SAME = 0.005     # choices whose time exceeds the fastest's by no more than this fraction win with it
 EQUAL = 1e-9     # relative difference below which two iteration times are one
 WITHIN = f"within {100 * SAME:g} %"
+UNSURE = f"{WITHIN} or their intervals"
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class Winner:
     compared: int         # choices that were compared
     runner_up: tuple      # (names, ratio), or None; several names where their times are equal
     over_wfbp: float      # ratio, or None where there is no wfbp or it won
+    staleness: tuple      # mean, in steps, of each of `names`; 0 in synchronous schedules
+    within: str           # how near those are that tie
 
 
 def winners(frame):
@@ -34,7 +38,10 @@ def winners(frame):
 def winner(setting, nodes, workers, group):
     ranked = group.sort_values("iteration_s", kind="stable")
     best = ranked.iloc[0]
-    tied = ranked["iteration_s"] <= best["iteration_s"] * (1 + SAME)
+    low = ranked["iteration_low_s"].fillna(ranked["iteration_s"])
+    high = best["iteration_s"] if math.isnan(best["iteration_high_s"]) else best["iteration_high_s"]
+    near = ranked["iteration_s"] <= best["iteration_s"] * (1 + SAME)
+    tied = near | (low <= high)
     rest = ranked[~tied]
     runner_up = None
     if len(rest):
@@ -46,7 +53,8 @@ def winner(setting, nodes, workers, group):
     if (ranked[tied]["schedule"] == "wfbp").any():
         over_wfbp = None
     return Winner(setting, int(nodes), int(workers), tuple(ranked[tied]["choice"]), best["iteration_s"],
-                  best["efficiency"], len(group), runner_up, over_wfbp)
+                  best["efficiency"], len(group), runner_up, over_wfbp, tuple(ranked[tied]["staleness_mean"]),
+                  WITHIN if (near == tied).all() else UNSURE)
 
 
 def sentences(found):
@@ -58,14 +66,29 @@ def sentences(found):
             continue
         spans = []
         for one in here:
-            if spans and set(spans[-1][0]) == set(one.names):
-                spans[-1][2] = one.nodes
+            if spans and set(spans[-1][0].names) == set(one.names):
+                spans[-1].append(one)
             else:
-                spans.append([one.names, one.nodes, one.nodes])
-        parts = [f"{listed(names)} {f'tie ({WITHIN})' if len(names) > 1 else 'is fastest'} {size(first, last)}"
-                 for names, first, last in spans]
+                spans.append([one])
+        parts = [f"{listed([with_staleness(name, span) for name in span[0].names])} {verb(span)} {size(span[0].nodes, span[-1].nodes)}"
+                 for span in spans]
         lines.append((setting, "; ".join(parts)))
     return lines
+
+
+def verb(span):
+    if len(span[0].names) == 1:
+        return "is fastest"
+    return f"tie ({UNSURE if any(one.within == UNSURE for one in span) else WITHIN})"
+
+
+def with_staleness(name, span):
+    """A schedule is never called fastest without what that may cost: "asgd (staleness 3.5 to 7)"."""
+    steps = [dict(zip(one.names, one.staleness))[name] for one in span]
+    if max(steps) <= 0:
+        return name
+    least, most = f"{min(steps):.2g}", f"{max(steps):.2g}"
+    return f"{name} (staleness {least if least == most else f'{least} to {most}'})"
 
 
 def listed(names):

@@ -25,7 +25,10 @@ COLUMNS = {
     "nodes": Column("count", "", "nodes of the cluster"),
     "workers": Column("count", "", "workers: nodes x GPUs per node; servers do not count"),
     "batch": Column("count", "samples", "samples per worker and gradient step"),
-    "iteration_s": Column("positive", "s", "mean time of a gradient step"),
+    "iteration_s": Column("positive", "s", "mean time of a gradient step; with replicates, mean of theirs"),
+    "iteration_low_s": Column("optional", "s", "lower end of the 95% interval of that mean; empty where nothing is drawn at random, or one "
+                                               "measured iteration does not tell"),
+    "iteration_high_s": Column("optional", "s", "its upper end"),
     "iteration_p50_s": Column("number", "s", "median over the pooled steps of all workers that began in the window"),
     "iteration_p95_s": Column("number", "s", "95th percentile of the same, linear between neighbours"),
     "compute_s": Column("number", "s", "forward + backward + the worker's own update, undisturbed"),
@@ -49,7 +52,8 @@ COLUMNS = {
     "epoch_s": Column("optional", "s", "samples of the scenario / throughput; empty where it has none"),
     "total_h": Column("optional", "h", "epochs of the scenario x epoch_s; empty where it has none"),
     "measured_iterations": Column("number", "steps", "steps (lasgd: rounds) that the first worker did in the window; "
-                                                     "whole cycles of the schedule"),
+                                                     "whole cycles of the schedule; with until and replicates, in the longest of them"),
+    "replicates": Column("count", "", "simulations with different seeds whose mean the row is; 1 where nothing is drawn"),
     "workers_simulated": Column("count", "", "1 when one worker stood for all equal ones, which --no-symmetry "
                                              "prevents and which changes results by rounding at most"),
 }

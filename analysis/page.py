@@ -5,26 +5,27 @@ from pathlib import PurePath
 
 import notes
 import style
-from answer import WITHIN, sentences
+from answer import sentences
 from columns import COLUMNS
 from labels import parse, short
 from template import fill
 from units import duration
 
 
-def page(runs, frame, styles, found, drawings, remarks, links):
-    """`found` are the winners, `drawings` (title, caption, svg text), `remarks` sentences about files left out.
+def page(runs, frame, styles, found, drawings, remarks, links, whole):
+    """`found` are the winners, `drawings` (title, caption, svg text), `remarks` sentences about files left out, `whole`: every row is shown.
 
     `links` is what links_table.section returns.
     """
     spoken = sentences(found)
+    lead = [(run.name if len(runs) > 1 else "", text) for run in runs for text in run.about["answer"]] if whole else []
     compared = [max(other.compared for other in found if other.setting == one.setting) for one in found]
     return fill(
         "report.html",
         title=", ".join(notes.distinct(run.name for run in runs)), fidelity=notes.fidelity(frame), about=about(runs, frame),
         warnings=notes.warnings(runs), failed=[item for run in runs for item in run.about["failed"]],
         several_choices=frame["choice"].nunique() > 1, several_settings=frame["setting"].nunique() > 1,
-        sentences=spoken if len(spoken) <= 8 else [], within=WITHIN,
+        lead=lead, sentences=spoken if len(spoken) <= 8 and (len(spoken) > 1 or not lead) else [],
         winners=[(one, one.compared < most) for one, most in zip(found, compared)],
         shown={"workers": any(one.workers != one.nodes for one in found), "runner_up": any(one.compared > 1 for one in found),
                "wfbp": any(one.over_wfbp for one in found)},

@@ -179,9 +179,10 @@ def read_about(path, again):
     total = about.get("points_total")
     need("/points_total", is_count(total), "an integer >= 0", total)
     need("/settings", isinstance(about.setdefault("settings", {}), dict), "an object", about["settings"])
-    need("/notes", isinstance(about.setdefault("notes", []), list), "a list", about["notes"])
-    for place, note in enumerate(about["notes"]):
-        need(f"/notes/{place}", isinstance(note, str), "a string", note)
+    for key in ("notes", "answer"):
+        need(f"/{key}", isinstance(about.setdefault(key, []), list), "a list", about[key])
+        for place, text in enumerate(about[key]):
+            need(f"/{key}/{place}", isinstance(text, str), "a string", text)
     for key in ("traces", "failed", "points"):
         need(f"/{key}", isinstance(about.setdefault(key, []), list), "a list", about[key])
         for place, item in enumerate(about[key]):

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <system_error>
 
@@ -32,6 +33,16 @@ std::string read_file(const fs::path& path) {
   text << in.rdbuf();
   if (in.bad()) throw InputError(fmt::format("{}: reading failed: {}", path.string(), std::strerror(errno)));
   return std::move(text).str();
+}
+
+const std::string& read_stdin() {
+  static const std::string text = [] {
+    std::ostringstream all;
+    all << std::cin.rdbuf();
+    if (std::cin.bad()) throw InputError("stdin: reading failed");
+    return std::move(all).str();
+  }();
+  return text;
 }
 
 void write_file(const fs::path& path, std::string_view text) {

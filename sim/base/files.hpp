@@ -13,6 +13,9 @@ void require_readable_file(const std::filesystem::path& path);
 /// The whole content of a file. Throws InputError that names the file and why it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 
+/// All of stdin, read once and kept. Throws InputError.
+const std::string& read_stdin();
+
 /// Writes `text` to `path` so that the file appears whole or not at all: a temporary file beside it, then a rename.
 /// Throws OutputError, and leaves nothing behind.
 void write_file(const std::filesystem::path& path, std::string_view text);

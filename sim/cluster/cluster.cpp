@@ -217,6 +217,15 @@ bool implies_link(const Cluster& cluster) {
   return implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster.reduce).beta >= SecondsPerByte(0);
 }
 
+bool draws_latencies(const Cluster& cluster) {
+  const auto varies = [](const Link& link) { return link.jitter.varies(); };
+  if (cluster.latency_cv > 0.0 || varies(cluster.link)) return true;
+  if (cluster.gpus_per_node > 1 && varies(cluster.intra_node)) return true;
+  if (!cluster.regions) return false;
+  const auto& wan = cluster.regions->wan;
+  return std::any_of(wan.begin(), wan.end(), [&](const std::vector<Link>& row) { return std::any_of(row.begin(), row.end(), varies); });
+}
+
 bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm) {
   return !cluster.fit || cluster.fit->algorithm == &algorithm || implies_link(cluster);
 }

@@ -69,6 +69,9 @@ struct Cluster {
   int workers() const { return nodes * gpus_per_node; }
 };
 
+/// Whether the latencies of its links, or of collectives on it, are drawn at random.
+bool draws_latencies(const Cluster& cluster);
+
 /// Reads and validates a cluster/1 value at `pointer` of a document. Throws InputError.
 Cluster read_cluster(const Document& document, const std::string& pointer = "");
 

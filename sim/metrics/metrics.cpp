@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/statistics.hpp"
+#include "metrics/confidence.hpp"
 #include "metrics/intervals.hpp"
 
 namespace syncopate {
@@ -140,6 +141,31 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   metrics.staleness_mean = sums.updates > 0.0 ? sums.staleness / sums.updates : 0.0;
   metrics.staleness_max = sums.staleness_max;
   return metrics;
+}
+
+std::optional<double> relative_half_width(const JobTimeline& timeline, int cycles) {
+  constexpr int most_slices = 30;
+  constexpr int fewest_slices = 3;
+  const int cycles_per_slice = (cycles + most_slices - 1) / most_slices;
+  const int slices = cycles / cycles_per_slice;
+  if (slices < fewest_slices) return std::nullopt;
+  const Seconds open = timeline.window.open;
+  const Seconds length = (timeline.window.close - open) * (static_cast<double>(cycles_per_slice) / cycles);
+  std::vector<double> steps(static_cast<std::size_t>(slices));
+  for (const std::vector<Step>& worker : timeline.steps) {
+    for (const Step& step : worker) {
+      const double first = std::floor((step.start - open) / length);
+      const double last = std::floor((step.end - open) / length);
+      for (double slice = std::max(first, 0.0); slice <= std::min(last, slices - 1.0); slice += 1.0) {
+        const Seconds begin = open + slice * length;
+        steps[static_cast<std::size_t>(slice)] += Window{begin, begin + length, true}.share({step.start, step.end});
+      }
+    }
+  }
+  const Sample sample = describe(steps);
+  const double correlation = std::clamp(sample.correlation, 0.0, 1.0);
+  const double independent = std::max(2.0, slices * (1.0 - correlation) / (1.0 + correlation));
+  return students_t(independent - 1.0) * sample.deviation / (sample.mean * std::sqrt(independent));
 }
 
 double backlog_growth(const JobTimeline& timeline) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/units.hpp"
@@ -29,6 +30,10 @@ struct Metrics {
 /// Derives the metrics from what happened. `batch`: samples per worker and step. Steps that the window's edges cut count
 /// pro rata. wait + compute + exposed_communication = iteration.
 Metrics measure(const JobTimeline& timeline, std::int64_t batch);
+
+/// How well the run tells its mean iteration: half of that one's 95% interval, over it, from the gradient steps done in equal slices of the
+/// window, their autocorrelation considered. `cycles`: of the schedule, in the window. Empty where these make fewer than three slices.
+std::optional<double> relative_half_width(const JobTimeline& timeline, int cycles);
 
 /// By how many seconds per second of the window collectives were later and later after their posts: above 0 they queue up faster
 /// than they move, and what was measured is not the steady state yet. Says something only of schedules that wait for

@@ -22,6 +22,8 @@ constexpr std::array table = {
     Column{"workers", [](const Row& row) -> Json { return row.workers; }},
     Column{"batch", [](const Row& row) -> Json { return row.batch; }},
     Column{"iteration_s", [](const Row& row) -> Json { return row.metrics.iteration.value; }},
+    Column{"iteration_low_s", [](const Row& row) -> Json { return row.interval ? Json(row.interval->start.value) : Json(); }},
+    Column{"iteration_high_s", [](const Row& row) -> Json { return row.interval ? Json(row.interval->end.value) : Json(); }},
     Column{"iteration_p50_s", [](const Row& row) -> Json { return row.metrics.iteration_p50.value; }},
     Column{"iteration_p95_s", [](const Row& row) -> Json { return row.metrics.iteration_p95.value; }},
     Column{"compute_s", [](const Row& row) -> Json { return row.metrics.compute.value; }},
@@ -40,6 +42,7 @@ constexpr std::array table = {
     Column{"epoch_s", [](const Row& row) { return known(row.epoch); }},
     Column{"total_h", [](const Row& row) { return known(row.total, 3600.0); }},
     Column{"measured_iterations", [](const Row& row) -> Json { return row.measured_iterations; }},
+    Column{"replicates", [](const Row& row) -> Json { return row.replicates; }},
     Column{"workers_simulated", [](const Row& row) -> Json { return row.workers_simulated; }},
 };
 

@@ -27,11 +27,13 @@ struct Row {
   int workers = 0;
   std::int64_t batch = 0;
   Metrics metrics;
+  std::optional<Interval> interval{};         ///< the iteration's 95% interval, where something is drawn
   std::optional<Bytes> network_bytes{};       ///< per gradient step, where messages are simulated
   std::optional<Bytes> busiest_link_bytes{};  ///< likewise
   std::optional<Seconds> epoch{};             ///< where the scenario says how many samples it has
   std::optional<Seconds> total{};             ///< and how many epochs there are
   int measured_iterations = 0;
+  int replicates = 1;
   int workers_simulated = 0;
   Json details = Json::object();  ///< what only some points have; in results.json only
 };

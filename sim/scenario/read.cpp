@@ -211,6 +211,11 @@ void read_iterations(const std::optional<Field>& field, const Field& schedule, S
     Object fields(*field);
     if (const auto value = fields.find("warmup")) warmup = value->integer(0, most_iterations);
     if (const auto value = fields.find("measured")) measured = value->integer(1, most_iterations);
+    if (const auto value = fields.find("until")) {
+      constexpr double least = 1e-5;
+      constexpr double most = 0.5;
+      scenario.until = value->number(least, most);
+    }
     fields.finish();
   }
   const int cycle = scenario.schedule.pace.cycle;
@@ -244,6 +249,11 @@ std::shared_ptr<const Trace> Library::trace(const Field& field) {
   auto& trace = traces_[field.text()];
   if (!trace) trace = std::make_shared<const Trace>(read_trace(document(field)));
   return trace;
+}
+
+bool Scenario::draws() const {
+  if (speed.jitter.varies()) return true;
+  return cluster.workers() > 1 && (draws_latencies(cluster) || (schedule.traffic.peers && schedule.traffic.peers->drawn));
 }
 
 Scenario read_scenario(const Document& document, Library& library) {
@@ -280,6 +290,8 @@ Scenario read_scenario(const Document& document, Library& library) {
   }
   constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
   if (const auto seed = fields.find("seed")) scenario.speed.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));
+  constexpr int most_replicates = 1000;
+  if (const auto replicates = fields.find("replicates")) scenario.replicates = static_cast<int>(replicates->integer(1, most_replicates));
   fields.find("sweep");
   fields.finish();
   return scenario;

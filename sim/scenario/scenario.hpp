@@ -32,8 +32,13 @@ struct Scenario {
   Speed speed;
   std::optional<double> samples;  ///< of an epoch
   std::optional<double> epochs;
-  int warmup = 2;     ///< whole cycles of the schedule
-  int measured = 10;  ///< likewise
+  int warmup = 2;               ///< whole cycles of the schedule
+  int measured = 10;            ///< likewise
+  std::optional<double> until;  ///< measure more until the iteration's mean is known so well: half its 95% interval over it
+  int replicates = 1;           ///< with other seeds
+
+  /// Another seed gives another result.
+  bool draws() const;
 };
 
 /// One point of a sweep: the values put at the swept pointers and the scenario that results.
@@ -62,8 +67,8 @@ struct Study {
   std::vector<Point> points;
 };
 
-/// Reads a scenario/1 file, the traces and clusters that it names (relative to it), applies `settings` and expands the
-/// sweep: the product of its lists, the last pointer varying fastest. Every point is validated.
+/// Reads a scenario/1 file ("-" is stdin), the traces and clusters that it names (relative to it, or to the current folder), applies
+/// `settings` and expands the sweep: the product of its lists, the last pointer varying fastest. Every point is validated.
 /// A setting at a swept pointer pins it to that one value. Throws InputError, or UsageError for a setting that cannot be.
 Study read_study(const std::filesystem::path& file, const std::vector<Setting>& settings = {});
 

@@ -4,6 +4,7 @@
 
 #include "base/errors.hpp"
 #include "base/fields.hpp"
+#include "base/files.hpp"
 #include "scenario/read.hpp"
 #include "scenario/scenario.hpp"
 
@@ -116,7 +117,7 @@ Setting parse_setting(const std::string& text) {
 }
 
 Study read_study(const std::filesystem::path& file, const std::vector<Setting>& settings) {
-  Document base = Document::read(file);
+  Document base = file == "-" ? Document(parse_json(read_stdin(), "stdin"), "stdin") : Document::read(file);
   Library library(file.parent_path());
   std::vector<Setting> outer_first = settings;
   std::stable_sort(outer_first.begin(), outer_first.end(),

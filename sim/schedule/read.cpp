@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/choice.hpp"
@@ -43,6 +45,23 @@ void check_traffic(Object& fields, const Traffic& traffic, const Cluster& cluste
   if (traffic.servers) check_servers(fields, traffic, cluster);
 }
 
+/// What other tools call something, and what it is here.
+struct OtherName {
+  std::string_view name;
+  std::string_view advice;
+};
+constexpr std::array other_names = {
+    OtherName{"ddp", R"(PyTorch's DDP all-reduces buckets of gradients: that is {"name": "fusion", "bucket": "25MiB"})"},
+    OtherName{"fsdp", "PyTorch's FSDP shards parameters, which no schedule here does; see: simctl list schedules"},
+};
+
+void advise_other_name(const Field& name) {
+  if (!name.is_text()) return;
+  const auto found = std::find_if(other_names.begin(), other_names.end(), [&](const OtherName& its) { return its.name == name.text(); });
+  if (found != other_names.end())
+    name.fail_because(fmt::format("{} is not the name of a schedule here; {}", name.json().dump(), found->advice));
+}
+
 }  // namespace
 
 bool Traffic::has_partial_collectives() const {
@@ -77,6 +96,7 @@ Traffic all_reduces(const StreamRules& rules, Operation operation) { return {.st
 Schedule read_schedule(const Field& field, const Cluster& cluster) {
   if (field.is_text()) field.fail(fmt::format("an object such as {{\"name\": {}}}", field.json().dump()));
   Object fields(field);
+  advise_other_name(fields.at("name"));
   const auto& row = choose<ScheduleRow>(fields.at("name"), schedules());
   Schedule schedule = row.read(fields, cluster);
   schedule.name = row.name;

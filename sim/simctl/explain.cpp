@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,8 +11,7 @@
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/summary.hpp"
-#include "study/point.hpp"
-#include "study/what_if.hpp"
+#include "study/explanation.hpp"
 
 namespace syncopate {
 
@@ -62,34 +60,11 @@ std::string swept_values(const Point& point, const char* separator) {
   return fmt::format("{}", fmt::join(values, separator));
 }
 
-/// A point that has been simulated, and why it took so long.
-struct Explained {
-  const Point* point = nullptr;
-  Row row;
-  std::vector<PathShare> path;
-
-  Seconds iteration() const { return row.metrics.iteration; }
-  std::string title() const {
-    const std::string swept = swept_values(*point, ", ");
-    return fmt::format("point {}, {} on {} x {}{}", point->index, row.schedule, row.nodes, row.cluster,
-                       swept.empty() ? "" : fmt::format(" ({})", swept));
-  }
-};
-
-/// What came of a change.
-struct Answer {
-  double by = 0.0;
-  std::optional<Seconds> iteration;
-  std::string error;
-};
-
-struct WhatIf {
-  Factor factor;
-  std::vector<Answer> answers;  ///< for each change
-
-  /// Of the last one; what failed saves nothing.
-  double saved(Seconds iteration) const { return answers.back().iteration ? 1.0 - *answers.back().iteration / iteration : 0.0; }
-};
+std::string title_of(const Explained& its) {
+  const std::string swept = swept_values(*its.point, ", ");
+  return fmt::format("point {}, {} on {} x {}{}", its.point->index, its.row.schedule, its.row.nodes, its.row.cluster,
+                     swept.empty() ? "" : fmt::format(" ({})", swept));
+}
 
 class Explanation {
  public:
@@ -97,12 +72,17 @@ class Explanation {
     std::vector<Setting> settings;
     for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
     study_ = read_study(options.scenario, settings);
+    for (Point& point : study_.points) point = as_one_run(std::move(point));
   }
 
   void explain() {
     std::vector<const Point*> points = {&chosen("--point", options_.point)};
     if (options_.against) points.push_back(&chosen("--against", options_.against));
-    simulate(points);
+    try {
+      explained_ = syncopate::explain(points, options_.jobs);
+    } catch (const SimulationError& error) {
+      throw SimulationError(fmt::format("{}: {}", options_.scenario, error.what()));
+    }
     if (!options_.against) ask();
     if (options_.format == "json") {
       fmt::print("{}\n", json().dump(1, ' ', false, Json::error_handler_t::replace));
@@ -128,106 +108,18 @@ class Explanation {
                              : fmt::format("{} {}: expected a point from 0 to {}:{}", option, *number, count - 1, list));
   }
 
-  void simulate(const std::vector<const Point*>& points) {
-    explained_.resize(points.size());
-    simulate_points(
-        points, options_.jobs, [](int /*index*/) { return PointOptions{.explain = true}; },
-        [&](int index, const Outcome& outcome) {
-          const Point& point = *points[static_cast<std::size_t>(index)];
-          if (!outcome.ok) throw SimulationError(fmt::format("{}: point {}: {}", options_.scenario, point.index, outcome.error));
-          const PointResult result = PointResult::unpack(outcome.result);
-          explained_[static_cast<std::size_t>(index)] = {&point, make_row(point, result), path_shares_of(result.details["path"])};
-          fidelity_ = result.fidelity;
-        });
-  }
-
   void ask() {
-    const Explained& base = explained_.front();
-    const std::vector<double> changes = options_.curve ? std::vector{0.0, 0.1, 0.25, 0.5, 1.0} : std::vector{by_};
-    std::vector<Point> points;
-    std::vector<std::pair<std::size_t, std::size_t>> places;  // of each: what-if, change
-    for (Factor& factor : factors_of(base.point->scenario, base.path)) {
-      const bool one = factor.kind == Factor::Kind::given || factor.kind == Factor::Kind::limit;
-      const std::size_t count = one ? 1 : changes.size();
-      for (std::size_t change = 0; change < count; ++change) {
-        Point point = *base.point;
-        point.scenario.fidelity = fidelity_;
-        factor.apply(point.scenario, factor.factor(changes[change]));
-        places.emplace_back(what_if_.size(), change);
-        points.push_back(std::move(point));
-      }
-      what_if_.push_back({std::move(factor), std::vector<Answer>(count)});
-      for (std::size_t change = 0; change < count; ++change) what_if_.back().answers[change].by = changes[change];
-    }
-    std::vector<const Point*> asked;
-    asked.reserve(points.size());
-    for (const Point& point : points) asked.push_back(&point);
-    ProgressBar progress(asked.size(), "simulations", true);
-    simulate_points(
-        asked, options_.jobs, [](int /*index*/) { return PointOptions(); },
-        [&](int index, const Outcome& outcome) {
-          progress.advance();
-          const auto [what, change] = places[static_cast<std::size_t>(index)];
-          Answer& answer = what_if_[what].answers[change];
-          if (outcome.ok) {
-            answer.iteration = PointResult::unpack(outcome.result).metrics.iteration;
-          } else {
-            answer.error = outcome.error;
-          }
-        });
-    std::stable_sort(what_if_.begin(), what_if_.end(), [&](const WhatIf& a, const WhatIf& b) {
-      const auto place = [&](const WhatIf& one) { return std::pair(one.factor.is_unreal(), -one.saved(base.iteration())); };
-      return place(a) < place(b);
-    });
-  }
-
-  // JSON
-
-  static Json sweep_json(const Point& point) {
-    Json json = Json::object();
-    for (const auto& [pointer, value] : point.sweep) json[pointer] = value;
-    return json;
-  }
-
-  static Json change_json(const Factor& factor, double by) {
-    return factor.kind == Factor::Kind::limit ? Json(factor.limit) : Json(factor.factor(by));
+    std::optional<ProgressBar> progress;
+    what_if_ = ask_what_if(explained_.front(), options_.curve ? std::vector{0.0, 0.1, 0.25, 0.5, 1.0} : std::vector{by_}, options_.jobs,
+                           [&](std::size_t /*done*/, std::size_t all) {
+                             if (!progress) progress.emplace(all, "simulations", true);
+                             progress->advance();
+                           });
   }
 
   Json json() const {
-    const auto one = [&](const Explained& its) {
-      return Json{{"point", its.point->index},
-                  {"sweep", sweep_json(*its.point)},
-                  {"fidelity", its.row.fidelity},
-                  {"iteration_s", its.iteration().value},
-                  {"path", to_json(its.path)}};
-    };
-    Json json = {{"format", "explanation/1"}, {"scenario", std::filesystem::path(options_.scenario).filename().string()}};
-    json.update(one(explained_.front()));
-    if (options_.against) {
-      json["against"] = one(explained_.back());
-      return json;
-    }
-    json["what_if"] = Json::array();
-    for (const WhatIf& what : what_if_) {
-      const auto answer_json = [&](const Answer& answer) {
-        Json its = {{"change", change_json(what.factor, answer.by)}};
-        if (answer.iteration) {
-          its["iteration_s"] = answer.iteration->value;
-          its["time_saved"] = 1.0 - *answer.iteration / explained_.front().iteration();
-        } else {
-          its["error"] = answer.error;
-        }
-        return its;
-      };
-      Json row = {{"factor", what.factor.name}};
-      if (what.answers.size() == 1) {
-        row.update(answer_json(what.answers.front()));
-      } else {
-        for (const Answer& answer : what.answers) row["curve"].push_back(answer_json(answer));
-      }
-      json["what_if"].push_back(row);
-    }
-    return json;
+    return options_.against ? explanation_json(options_.scenario, explained_.front(), explained_.back())
+                            : explanation_json(options_.scenario, explained_.front(), what_if_);
   }
 
   // For people
@@ -281,7 +173,7 @@ class Explanation {
     double most_saved = 0.0;
     for (const WhatIf& what : what_if_) {
       const bool is_limit = what.factor.is_unreal();
-      const bool failed = std::any_of(what.answers.begin(), what.answers.end(), [](const Answer& one) { return !one.iteration; });
+      const bool failed = std::any_of(what.effects.begin(), what.effects.end(), [](const Effect& one) { return !one.iteration; });
       const double saved = what.saved(iteration);
       const bool costs = saved <= -negligible;
       if (!is_limit && !failed && !costs && (shown == most_rows || saved < negligible)) {
@@ -290,25 +182,25 @@ class Explanation {
         continue;
       }
       if (!is_limit) ++shown;
-      const auto saves = [&](const Answer& answer) { return answer.iteration ? percent(1.0 - *answer.iteration / iteration) : "fails"; };
+      const auto saves = [&](const Effect& effect) { return effect.iteration ? percent(1.0 - *effect.iteration / iteration) : "fails"; };
       std::vector<std::string> line = {what.factor.name};
       if (options_.curve) {
-        line.push_back(what.answers.size() == 1 ? change_label(what.factor, 0.0) : "");
-        line.resize(table.front().size() - what.answers.size());
-        for (const Answer& answer : what.answers) line.push_back(saves(answer));
+        line.push_back(what.effects.size() == 1 ? change_label(what.factor, 0.0) : "");
+        line.resize(table.front().size() - what.effects.size());
+        for (const Effect& effect : what.effects) line.push_back(saves(effect));
       } else {
-        const Answer& answer = what.answers.front();
-        line.push_back(change_label(what.factor, answer.by));
-        line.push_back(answer.iteration ? format_seconds(*answer.iteration) : "");
-        line.push_back(saves(answer));
+        const Effect& effect = what.effects.front();
+        line.push_back(change_label(what.factor, effect.by));
+        line.push_back(effect.iteration ? format_seconds(*effect.iteration) : "");
+        line.push_back(saves(effect));
       }
       table.push_back(line);
     }
     fmt::print("{}", format_table(table));
     if (others > 0) fmt::print("{} other{}: at most {} each; --format json has all\n", others, others == 1 ? "" : "s", percent(most_saved));
     for (const WhatIf& what : what_if_) {
-      for (const Answer& answer : what.answers) {
-        if (!answer.iteration) fmt::print("{} {}: {}\n", what.factor.name, change_label(what.factor, answer.by), answer.error);
+      for (const Effect& effect : what.effects) {
+        if (!effect.iteration) fmt::print("{} {}: {}\n", what.factor.name, change_label(what.factor, effect.by), effect.error);
       }
     }
   }
@@ -338,7 +230,7 @@ class Explanation {
   void print() const {
     fmt::print("{}\n", describe_study(study_));
     for (const Explained& its : explained_) {
-      fmt::print("{}: {} per iteration, {}\n", its.title(), format_seconds(its.iteration()), its.row.fidelity);
+      fmt::print("{}: {} per iteration, {}\n", title_of(its), format_seconds(its.iteration()), its.row.fidelity);
     }
     fmt::print("\n");
     if (options_.against) return print_difference();
@@ -349,7 +241,6 @@ class Explanation {
   const Options& options_;
   double by_;
   Study study_;
-  Fidelity fidelity_ = Fidelity::alpha_beta;
   std::vector<Explained> explained_;
   std::vector<WhatIf> what_if_;
 };
@@ -359,7 +250,7 @@ class Explanation {
 void add_explain_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("explain", "Say why an iteration takes as long as it does, and what would make it faster");
-  command->add_option("SCENARIO", options->scenario, "scenario/1 file")->required();
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file; - is stdin")->required();
   command->add_option("--point", options->point, "which point of its sweep");
   CLI::Option* against =
       command->add_option("--against", options->against, "another point: what makes it slower or faster, class by class");

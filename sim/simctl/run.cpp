@@ -13,9 +13,12 @@
 #include "base/progress.hpp"
 #include "base/text.hpp"
 #include "engine/simulate.hpp"
+#include "output/answer.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/project_files.hpp"
 #include "simctl/summary.hpp"
+#include "study/explanation.hpp"
 #include "study/point.hpp"
 
 namespace syncopate {
@@ -28,11 +31,15 @@ struct Options {
   std::string scenario;
   std::string folder;
   int jobs = 0;
+  int replicates = 0;
   std::vector<std::string> settings;
   bool timeline = false;
   std::string timeline_points;
+  bool explain = false;
+  std::string explained_points;
   bool no_symmetry = false;
   bool quiet = false;
+  std::string format;  ///< of results on stdout; empty: tables for people
 };
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -40,7 +47,11 @@ volatile std::sig_atomic_t interrupted = 0;
 /// Runs a study's points and keeps what finishes.
 class StudyRun {
  public:
-  StudyRun(const Options& options, const Study& study) : options_(options), study_(study), timeline_points_(points_with_timeline()) {}
+  StudyRun(const Options& options, const Study& study)
+      : options_(options),
+        study_(study),
+        timeline_points_(chosen("--timeline", options.timeline, options.timeline_points)),
+        explained_points_(chosen("--explain", options.explain, options.explained_points)) {}
 
   void run() {
     const auto start = std::chrono::steady_clock::now();
@@ -57,9 +68,10 @@ class StudyRun {
     for (const Point& point : study_.points) points.push_back(&point);
     simulate_points(
         points, options_.jobs, [this](int index) { return point_options(index); }, done, [] { return interrupted != 0; });
+    std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
+    explain_points();
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     std::sort(results_.failed.begin(), results_.failed.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
   }
 
@@ -68,28 +80,33 @@ class StudyRun {
     write();
     std::signal(SIGINT, SIG_DFL);  // not before what has finished is safe
     std::signal(SIGTERM, SIG_DFL);
-    if (!options_.quiet) print();
+    if (!options_.format.empty()) {
+      print_results();
+    } else if (!options_.quiet) {
+      print();
+    }
     for (const auto& [point, error] : results_.failed) fmt::print(stderr, "simctl: {}: point {}: {}\n", study_.file, point, error);
     const bool cut_short = results_.rows.size() + results_.failed.size() < study_.points.size();
+    for (const std::string& error : explanations_failed_) fmt::print(stderr, "simctl: {}: no explanation: {}\n", study_.file, error);
     if (cut_short) {
       fmt::print(stderr, "simctl: interrupted: {} of {} points finished{}\n", results_.rows.size(), study_.points.size(),
                  options_.folder.empty() || write_error_ ? "" : fmt::format("; their rows are in {}", options_.folder));
     }
     if (write_error_) throw OutputError(*write_error_);
     if (cut_short) return ExitCode::interrupted;
-    return results_.failed.empty() ? ExitCode::done : ExitCode::simulation_failed;
+    return results_.failed.empty() && explanations_failed_.empty() ? ExitCode::done : ExitCode::simulation_failed;
   }
 
  private:
-  std::vector<bool> points_with_timeline() const {
-    const bool all = options_.timeline_points.empty() || options_.timeline_points == "all";
-    std::vector<bool> wanted(study_.points.size(), options_.timeline && all);
+  /// The points that an option names: all, or ranges of them.
+  std::vector<bool> chosen(const char* option, bool given, const std::string& ranges) const {
+    const bool all = ranges.empty() || ranges == "all";
+    std::vector<bool> wanted(study_.points.size(), given && all);
     if (all) return wanted;
     const int last = static_cast<int>(study_.points.size()) - 1;
-    const auto points = parse_ranges(options_.timeline_points, last);
+    const auto points = parse_ranges(ranges, last);
     if (!points) {
-      throw UsageError(fmt::format("--timeline {}: expected \"all\" or ascending points from 0 to {} such as \"0-3,7\"",
-                                   options_.timeline_points, last));
+      throw UsageError(fmt::format("{} {}: expected \"all\" or ascending points from 0 to {} such as \"0-3,7\"", option, ranges, last));
     }
     for (const int point : *points) wanted[static_cast<std::size_t>(point)] = true;
     return wanted;
@@ -97,6 +114,29 @@ class StudyRun {
 
   PointOptions point_options(int index) const {
     return {!options_.no_symmetry, timeline_points_[static_cast<std::size_t>(index)] ? shown_workers : 0};
+  }
+
+  /// Of those that have finished; what an explanation cannot be made of fails as a point does.
+  void explain_points() {
+    std::vector<Point> points;
+    for (const Row& row : results_.rows) {
+      const auto place = static_cast<std::size_t>(row.point);
+      if (explained_points_[place]) points.push_back(as_one_run(study_.points[place]));
+    }
+    ProgressBar progress(points.size(), "explanations", !options_.quiet && !points.empty());
+    for (const Point& point : points) {
+      if (interrupted != 0) return;
+      try {
+        const Explained explained = explain({&point}, options_.jobs).front();
+        constexpr double by = 0.1;
+        const Json json = explanation_json(study_.file, explained, ask_what_if(explained, {by}, options_.jobs));
+        write_into_folder(explanation_name(point.index), json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+        explained_.insert(explanation_name(point.index));
+      } catch (const SimulationError& error) {
+        explanations_failed_.emplace_back(error.what());
+      }
+      progress.advance();
+    }
   }
 
   /// A file that cannot be written is told at the end: what else there is still counts.
@@ -110,34 +150,50 @@ class StudyRun {
 
   void write() {
     if (options_.folder.empty()) return;
-    remove_old_timelines(options_.folder);
+    remove_older(options_.folder);
     write_into_folder("results.csv", results_csv(results_));
     write_into_folder("results.json", results_json(results_, study_).dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
   }
 
+  /// For another program; what a person should know goes to stderr.
+  void print_results() const {
+    if (options_.format == "csv") {
+      fmt::print("{}", results_csv(results_));
+    } else {
+      fmt::print("{}\n", results_json(results_, study_).dump(1, ' ', false, Json::error_handler_t::replace));
+    }
+    if (options_.quiet) return;
+    for (const std::string& note : notes(study_, results_.rows)) fmt::print(stderr, "note: {}\n", note);
+  }
+
   void print() const {
     fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows));
+    for (const std::string& sentence : answer(results_.rows)) fmt::print("{}\n", sentence);
     for (const std::string& note : notes(study_, results_.rows)) fmt::print("note: {}\n", note);
     if (!options_.folder.empty() && !write_error_) {
-      fmt::print("results: {0}/results.csv\nfor a page: analysis/report.py {0} -o {0}/report.html\n", options_.folder);
+      fmt::print("results: {}/results.csv\n", options_.folder);
+      const auto report = find_file("analysis/report.py");
+      const std::string program = report ? report->lexically_proximate(std::filesystem::current_path()).string() : "";
+      if (report) fmt::print("for a page: {}\n", command_line({program, options_.folder, "-o", options_.folder + "/report.html"}));
     }
   }
 
-  /// Timelines of an earlier run in this folder would be taken for this one's.
-  void remove_old_timelines(const std::filesystem::path& folder) const {
-    std::set<std::string> kept;
+  /// Timelines and explanations of an earlier run in this folder would be taken for this one's.
+  void remove_older(const std::filesystem::path& folder) const {
+    std::set<std::string> kept = explained_;
     for (const Row& row : results_.rows) {
       if (timeline_points_[static_cast<std::size_t>(row.point)]) kept.insert(timeline_name(row.point));
     }
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      const bool timeline = name.starts_with("timeline-") && name.ends_with(".json");
+      const bool is_ours = (name.starts_with("timeline-") || name.starts_with("explanation-")) && name.ends_with(".json");
       std::error_code ignored;
-      if (timeline && !kept.contains(name)) std::filesystem::remove(entry.path(), ignored);
+      if (is_ours && !kept.contains(name)) std::filesystem::remove(entry.path(), ignored);
     }
   }
 
   static std::string timeline_name(int point) { return fmt::format("timeline-{}.json", point); }
+  static std::string explanation_name(int point) { return fmt::format("explanation-{}.json", point); }
 
   void keep(int index, const Outcome& outcome) {
     if (!outcome.ok) {
@@ -152,14 +208,24 @@ class StudyRun {
   const Options& options_;
   const Study& study_;
   std::vector<bool> timeline_points_;
+  std::vector<bool> explained_points_;
+  std::set<std::string> explained_;  ///< files
+  std::vector<std::string> explanations_failed_;
   Results results_;
   std::optional<std::string> write_error_;
 };
 
-ExitCode run(const Options& options) {
-  if (options.timeline && options.folder.empty()) throw UsageError("--timeline writes files; say where with -o DIR");
+ExitCode run(Options options) {
+  if (options.folder == "-") {
+    options.folder.clear();
+    if (options.format.empty()) options.format = "csv";
+  }
+  if ((options.timeline || options.explain) && options.folder.empty()) {
+    throw UsageError(fmt::format("{} writes files; say where with -o DIR", options.timeline ? "--timeline" : "--explain"));
+  }
   std::vector<Setting> settings;
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
+  if (options.replicates > 0) settings.push_back({"/replicates", options.replicates});
   const Study study = read_study(options.scenario, settings);
   StudyRun study_run(options, study);
   if (!options.folder.empty()) make_writable_folder(options.folder);
@@ -172,22 +238,31 @@ ExitCode run(const Options& options) {
 void add_run_command(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("run", "Simulate every point of a scenario and report iteration times and scalability");
-  command->add_option("SCENARIO", options->scenario, "scenario/1 file")->required();
-  command->add_option("-o,--output", options->folder, "folder for results.csv, results.json and timelines; made when missing")
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file; - is stdin")->required();
+  command->add_option("-o,--output", options->folder, "folder for results.csv, results.json and timelines, made when missing; - is stdout")
       ->check(
           [](const std::string& folder) { return folder.empty() ? std::string("the name of a folder must not be empty") : std::string(); });
   command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);
+  command->add_option("--replicates", options->replicates, "simulate every point with so many seeds, for means with their intervals")
+      ->check(CLI::Range(1, 1000));
   CLI::Option* timeline = command->add_option("--timeline", options->timeline_points,
                                               "write DIR/timeline-<point>.json for Perfetto: of all points, or of these (\"0-3,7\")");
   timeline->expected(0, 1);
+  CLI::Option* explain =
+      command->add_option("--explain", options->explained_points,
+                          "write DIR/explanation-<point>.json, what simctl explain says: of all points, or of these (\"0-3,7\")");
+  explain->expected(0, 1);
   command->add_flag("--no-symmetry", options->no_symmetry,
                     "simulate every worker and every step in full; the results are the same up to rounding");
+  command->add_option("--format", options->format, "print the results as csv or json instead of tables for people")
+      ->check(CLI::IsMember({"csv", "json"}));
   command->add_flag("--quiet", options->quiet, "print nothing but errors");
   command->footer("Example: simctl run scenarios/scalability.json -o results --set /cluster/nodes=64");
-  command->callback([options, timeline, &code] {
+  command->callback([options, timeline, explain, &code] {
     options->timeline = timeline->count() > 0;
+    options->explain = explain->count() > 0;
     code = run(*options);
   });
 }

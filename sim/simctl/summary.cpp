@@ -7,15 +7,13 @@
 #include <set>
 
 #include "base/table.hpp"
+#include "output/answer.hpp"
 
 namespace syncopate {
 
 namespace {
 
 using Cells = std::vector<std::string>;
-
-/// Relative differences of throughput that no choice should rest on.
-constexpr double practically_equal = 0.005;
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 
@@ -29,6 +27,11 @@ std::string local_steps(const Row& row) {
   return text;
 }
 
+std::string interval(const Row& row) {
+  const std::string source = row.replicates > 1 ? fmt::format(", from {} replicates", row.replicates) : "";
+  return fmt::format("{} to {}{}", format_seconds(row.interval->start), format_seconds(row.interval->end), source);
+}
+
 std::string figures(const Row& row) {
   const Metrics& m = row.metrics;
   const auto line = [](const char* what, const std::string& value) { return fmt::format("  {:<28}{}\n", what, value); };
@@ -36,7 +39,8 @@ std::string figures(const Row& row) {
   return fmt::format("{} on {} x {}{}:\n", row.schedule, row.nodes, row.cluster, row.all_reduces ? ", " + row.all_reduce : "") +
          line("iteration", fmt::format("{} (median {}, 95% {})", format_seconds(m.iteration), format_seconds(m.iteration_p50),
                                        format_seconds(m.iteration_p95))) +
-         line("compute", part(m.compute)) + line("wait", part(m.wait)) + line("exposed communication", part(m.exposed_communication)) +
+         (row.interval ? line("95% interval of its mean", interval(row)) : "") + line("compute", part(m.compute)) +
+         line("wait", part(m.wait)) + line("exposed communication", part(m.exposed_communication)) +
          line("communications/iteration", fmt::format("{:.4g}", m.communications_per_iteration)) +
          line("throughput", fmt::format("{:.5g} samples/s", m.throughput)) +
          line("speedup", fmt::format("{:.4g} on {} workers (efficiency {})", m.speedup, row.workers, percent(m.efficiency))) +
@@ -53,15 +57,19 @@ std::string point_by_point(const std::vector<Row>& rows) {
   const bool stale = is_any_stale(rows);
   std::vector<Cells> table(1);
   for (const auto& [pointer, value] : rows.front().sweep) table.front().push_back(pointer);
-  const Cells titles = {"iteration", "compute", "wait", "exposed", "comms/iter", "speedup", "efficiency"};
+  const bool uncertain = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.interval.has_value(); });
+  table.front().emplace_back("iteration");
+  if (uncertain) table.front().emplace_back("+- (95%)");
+  const Cells titles = {"compute", "wait", "exposed", "comms/iter", "speedup", "efficiency"};
   table.front().insert(table.front().end(), titles.begin(), titles.end());
   if (stale) table.front().emplace_back("staleness");
   for (const Row& row : rows) {
     const Metrics& m = row.metrics;
     Cells line;
     for (const auto& [pointer, value] : row.sweep) line.push_back(value_label(value));
-    const Cells figures = {format_seconds(m.iteration),
-                           format_seconds(m.compute),
+    line.push_back(format_seconds(m.iteration));
+    if (uncertain) line.push_back(row.interval ? percent(row.interval->end / m.iteration - 1.0) : "");
+    const Cells figures = {format_seconds(m.compute),
                            format_seconds(m.wait),
                            format_seconds(m.exposed_communication),
                            fmt::format("{:.4g}", m.communications_per_iteration),
@@ -115,15 +123,16 @@ class Grid {
     std::vector<Cells> table = {header_};
     table.front().insert(table.front().end(), columns_.begin(), columns_.end());
     for (const Cells& line : lines_) {
-      double best = 0.0;
+      const Row* best = nullptr;
       for (const std::string& column : columns_) {
-        if (const Row* row = find(line, column)) best = std::max(best, row->metrics.throughput);
+        const Row* row = find(line, column);
+        if (row != nullptr && (best == nullptr || row->metrics.throughput > best->metrics.throughput)) best = row;
       }
       table.push_back(line);
       for (const std::string& column : columns_) {
         const Row* row = find(line, column);
-        const bool marked = mark && compares_ && row != nullptr && row->metrics.throughput >= best * (1.0 - practically_equal);
-        table.back().push_back(row == nullptr ? "-" : (marked ? "*" : "") + show(*row));
+        const bool marked = mark && compares_ && row != nullptr && ties_with(*row, *best);
+        table.back().push_back(row == nullptr ? "-" : marked ? "*" + with_staleness(show(*row), *row) : show(*row));
       }
     }
     return format_table(is_wide() ? turned(table) : table);
@@ -203,8 +212,9 @@ std::string summarise(const std::vector<Row>& rows) {
   const Grid grid(rows);
   if (grid.columns() > widest) return point_by_point(rows) + fidelity;
   const std::string heading = grid.heading();
-  std::string text = fmt::format("iteration time{}{}\n{}\nefficiency{}\n{}\n", heading, grid.compares() ? " (* fastest, within 0.5%)" : "",
-                                 grid.format(iteration), heading, grid.format(efficiency));
+  std::string text =
+      fmt::format("iteration time{}{}\n{}\nefficiency{}\n{}\n", heading, grid.compares() ? " (* fastest, within 0.5% or its interval)" : "",
+                  grid.format(iteration), heading, grid.format(efficiency));
   if (is_any_stale(rows)) text += fmt::format("staleness{} (steps)\n{}\n", heading, grid.format(staleness, false));
   return text + fidelity;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "study/fidelity.hpp"
 #include "study/links.hpp"
 #include "study/path_shares.hpp"
+#include "study/replicates.hpp"
 
 namespace syncopate {
 
@@ -27,6 +29,9 @@ struct Head {
   std::optional<Bytes> busiest_link_bytes;
   Fidelity fidelity = Fidelity::alpha_beta;
   int workers_simulated = 0;
+  int measured = 0;
+  int replicates = 1;
+  std::optional<double> half_width;
   std::size_t details_size = 0;
 };
 static_assert(std::is_trivially_copyable_v<Head>);
@@ -65,7 +70,8 @@ Json details_of(const Setup& setup, const JobTimeline& timeline) {
 
 std::string PointResult::pack() const {
   const std::string text = details.dump();
-  const Head head = {metrics, network_bytes, busiest_link_bytes, fidelity, workers_simulated, text.size()};
+  const Head head = {metrics,  network_bytes, busiest_link_bytes, fidelity,   workers_simulated,
+                     measured, replicates,    half_width,         text.size()};
   std::string bytes(sizeof head, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
   return bytes + text + timeline;
@@ -76,13 +82,8 @@ PointResult PointResult::unpack(const std::string& bytes) {
   if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
   if (bytes.size() < sizeof head + head.details_size) throw SimulationError("its process sent an incomplete result");
   const Json details = Json::parse(bytes.substr(sizeof head, head.details_size));
-  return {head.metrics,
-          head.network_bytes,
-          head.busiest_link_bytes,
-          head.fidelity,
-          head.workers_simulated,
-          details,
-          bytes.substr(sizeof head + head.details_size)};
+  return {head.metrics,  head.network_bytes, head.busiest_link_bytes, head.fidelity, head.workers_simulated,
+          head.measured, head.replicates,    head.half_width,         details,       bytes.substr(sizeof head + head.details_size)};
 }
 
 namespace {
@@ -106,9 +107,7 @@ std::string describe_overload(const Json& details) {
   return most > 1.0 ? fmt::format("; the busiest link would have to carry {:.3g} times what it can", most) : "";
 }
 
-}  // namespace
-
-PointResult simulate_point(const Point& point, const PointOptions& options) {
+PointResult simulate_once(const Point& point, const PointOptions& options) {
   Setup setup(point.scenario, options);
   const FidelityChoice choice = choose_fidelity(setup);
   const Job job = setup.job(choice.fidelity);
@@ -119,6 +118,9 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
   result.metrics = measure(run, point.scenario.trace->batch);
   result.fidelity = choice.fidelity;
   result.workers_simulated = static_cast<int>(run.steps.size());
+  const Scenario& scenario = point.scenario;
+  result.measured = scenario.measured;
+  if (scenario.draws()) result.half_width = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle);
   result.details = details_of(setup, run);
   if (choice.fidelity != Fidelity::alpha_beta) add_links(result, run, setup);
   if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
@@ -127,6 +129,37 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
     result.timeline = timeline_json(run, job.profile, point, options.shown_workers, path_slices(run, setup));
   }
   return result;
+}
+
+/// Measures more and more until the mean is known as well as the scenario wants.
+PointResult simulate_until(const Point& point, const PointOptions& options) {
+  constexpr double most_iterations = 1e5;
+  constexpr double most_steps = 2e7;  // of all workers, for the memory that they take
+  constexpr double least_growth = 2.0;
+  constexpr double most_growth = 10.0;
+  Point longer = point;
+  int& measured = longer.scenario.measured;
+  const double wanted = *point.scenario.until;
+  const double most = std::min(most_iterations, most_steps / point.scenario.cluster.workers());
+  while (true) {
+    PointResult result = simulate_once(longer, {.shortcuts = options.shortcuts});
+    const bool enough = result.half_width && *result.half_width <= wanted;
+    if (enough || measured >= most) {
+      if (options.explain || options.shown_workers > 0) result = simulate_once(longer, options);
+      if (!enough && result.half_width) result.details["until_missed"] = *result.half_width;
+      return result;
+    }
+    const double needed = result.half_width ? std::pow(*result.half_width / wanted, 2) : most_growth;
+    const double next = std::min(most, std::ceil(measured * std::clamp(needed, least_growth, most_growth)));
+    const int cycle = longer.scenario.schedule.pace.cycle;
+    measured = (static_cast<int>(next) + cycle - 1) / cycle * cycle;
+  }
+}
+
+}  // namespace
+
+PointResult simulate_point(const Point& point, const PointOptions& options) {
+  return point.scenario.until && point.scenario.draws() ? simulate_until(point, options) : simulate_once(point, options);
 }
 
 namespace {
@@ -138,19 +171,62 @@ bool has_actors(const Point& point, const PointOptions& options) {
   return scenario.cluster.workers() > 1 && (!options.shortcuts || !are_equal);
 }
 
+/// The replicates of a point as they end.
+class Gathering {
+ public:
+  explicit Gathering(int count) : outcomes_(static_cast<std::size_t>(count)) {}
+
+  /// What became of the point, with the last of them: the first failure, if any.
+  std::optional<Outcome> add(int replicate, const Outcome& outcome) {
+    outcomes_[static_cast<std::size_t>(replicate)] = outcome;
+    if (++ended_ < outcomes_.size()) return std::nullopt;
+    if (ended_ == 1) return outcome;
+    std::vector<PointResult> results;
+    results.reserve(outcomes_.size());
+    for (const Outcome& one : outcomes_) {
+      if (!one.ok) return one;
+      results.push_back(PointResult::unpack(one.result));
+    }
+    return Outcome{.ok = true, .result = mean_of(results).pack(), .error = {}};
+  }
+
+ private:
+  std::vector<Outcome> outcomes_;
+  std::size_t ended_ = 0;
+};
+
 }  // namespace
 
 void simulate_points(const std::vector<const Point*>& points, int jobs, const std::function<PointOptions(int index)>& options,
                      const std::function<void(int index, const Outcome&)>& done, const std::function<bool()>& interrupted) {
-  const int count = static_cast<int>(points.size());
-  const auto point = [&](int index) -> const Point& { return *points[static_cast<std::size_t>(index)]; };
+  struct Task {
+    int point;
+    int replicate;
+  };
+  std::vector<Task> tasks;
+  std::vector<Gathering> gatherings;
+  gatherings.reserve(points.size());
   bool any_has_actors = false;
-  for (int i = 0; i < count; ++i) any_has_actors = any_has_actors || has_actors(point(i), options(i));
-  if (count > 1 && any_has_actors) load_actors();
+  for (int i = 0; i < static_cast<int>(points.size()); ++i) {
+    const Point& point = *points[static_cast<std::size_t>(i)];
+    gatherings.emplace_back(replicates_of(point.scenario));
+    for (int r = 0; r < replicates_of(point.scenario); ++r) tasks.push_back({i, r});
+    any_has_actors = any_has_actors || has_actors(point, options(i));
+  }
+  if (tasks.size() > 1 && any_has_actors) load_actors();
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  run_forked(
-      count, jobs > 0 ? jobs : cores, [&](int index) { return simulate_point(point(index), options(index)).pack(); }, done, interrupted,
-      can_run_actors);
+  const auto simulate_task = [&](int index) {
+    const auto [point, r] = tasks[static_cast<std::size_t>(index)];
+    PointOptions its = options(point);
+    if (r > 0) its.shown_workers = 0;
+    return simulate_point(replicate(*points[static_cast<std::size_t>(point)], r), its).pack();
+  };
+  const auto gather = [&](int index, const Outcome& outcome) {
+    const auto [point, r] = tasks[static_cast<std::size_t>(index)];
+    const auto all = gatherings[static_cast<std::size_t>(point)].add(r, outcome);
+    if (all) done(point, *all);
+  };
+  run_forked(static_cast<int>(tasks.size()), jobs > 0 ? jobs : cores, simulate_task, gather, interrupted, can_run_actors);
 }
 
 Row make_row(const Point& point, const PointResult& result) {
@@ -172,7 +248,12 @@ Row make_row(const Point& point, const PointResult& result) {
   row.busiest_link_bytes = result.busiest_link_bytes;
   if (scenario.samples) row.epoch = Seconds(*scenario.samples / row.metrics.throughput);
   if (row.epoch && scenario.epochs) row.total = *scenario.epochs * *row.epoch;
-  row.measured_iterations = scenario.measured;
+  row.measured_iterations = result.measured;
+  row.replicates = result.replicates;
+  if (result.half_width) {
+    const Seconds half = *result.half_width * row.metrics.iteration;
+    row.interval = {std::max(Seconds(0), row.metrics.iteration - half), row.metrics.iteration + half};
+  }
   row.workers_simulated = result.workers_simulated;
   row.details = result.details;
   return row;

@@ -19,6 +19,10 @@ struct PointResult {
   std::optional<Bytes> busiest_link_bytes{};
   Fidelity fidelity = Fidelity::alpha_beta;
   int workers_simulated = 0;
+  int measured = 0;    ///< iterations
+  int replicates = 1;  ///< of which this is the mean
+  /// Half of the 95% interval of the mean iteration, over it; empty where nothing is drawn, or too little was measured to tell.
+  std::optional<double> half_width{};
   Json details = Json::object();  ///< what only some points have: see RESULTS.md
   std::string timeline;           ///< Chrome trace-event JSON, when wanted
 
@@ -27,11 +31,11 @@ struct PointResult {
   static PointResult unpack(const std::string& bytes);
 };
 
-/// Simulates one point in this process. Throws SimulationError.
+/// Simulates one point in this process, with its own seed, as long as it wants. Throws SimulationError.
 PointResult simulate_point(const Point& point, const PointOptions& options = {});
 
-/// Simulates them in processes forked from this one, `jobs` at a time (0: one per core). `options`: of each; `done`, `interrupted`: see
-/// run_forked, whose results are packed ones.
+/// Simulates them, each with its replicates, in processes forked from this one, `jobs` at a time (0: one per core). `options`: of each;
+/// `done`, `interrupted`: see run_forked, whose results are packed ones.
 void simulate_points(const std::vector<const Point*>& points, int jobs, const std::function<PointOptions(int index)>& options,
                      const std::function<void(int index, const Outcome&)>& done, const std::function<bool()>& interrupted = {});
 

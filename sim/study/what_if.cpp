@@ -90,15 +90,6 @@ void scale_fits(Cluster& cluster, double latency, double bandwidth) {
   }
 }
 
-bool varies(const Cluster& cluster) {
-  if (cluster.latency_cv > 0.0 || cluster.link.jitter.varies()) return true;
-  if (!cluster.regions) return false;
-  for (const std::vector<Link>& row : cluster.regions->wan) {
-    if (std::any_of(row.begin(), row.end(), [](const Link& link) { return link.jitter.varies(); })) return true;
-  }
-  return false;
-}
-
 void steady_latencies(Cluster& cluster) {
   cluster.latency_cv = 0.0;
   cluster.link.jitter = cluster.intra_node.jitter = {};
@@ -253,7 +244,8 @@ class Factors {
   void add_workers() {
     const Speed& speed = scenario_.speed;
     if (speed.jitter.varies()) add_limit("workers.jitter", "off", [](Scenario& scenario) { scenario.speed.jitter = {}; });
-    if (varies(scenario_.cluster)) add_limit("latency_jitter", "off", [](Scenario& scenario) { steady_latencies(scenario.cluster); });
+    if (draws_latencies(scenario_.cluster))
+      add_limit("latency_jitter", "off", [](Scenario& scenario) { steady_latencies(scenario.cluster); });
     std::vector<std::size_t> slow;
     for (std::size_t worker = 0; worker < speed.slow.size(); ++worker) {
       if (speed.slow[worker] > 1.0) slow.push_back(worker);

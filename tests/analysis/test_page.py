@@ -1,5 +1,6 @@
 """Does the page say what the result files say?"""
 
+import json
 import re
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -50,6 +51,30 @@ class WhatThePageSays(Pages):
         rows = [samples.row(place, {"/schedule/name": name}, "10gbe", name, 8, cost / 1000)
                 for place, (name, cost) in enumerate(exposed.items())]
         return self.page(samples.write(self.tmp / str(len(list(self.tmp.iterdir()))), rows)).tables["answer"][1]
+
+    def test_a_stale_winner_is_named_with_its_staleness(self):
+        rows = [samples.row(0, {"/schedule/name": "asgd"}, "10gbe", "asgd", 8, 0.01), samples.row(1, {"/schedule/name": "wfbp"}, "10gbe", "wfbp", 8, 0.02)]
+        rows[0]["staleness_mean"], rows[0]["staleness_max"] = 7.25, 9
+        page = self.page(samples.write(self.tmp / "out", rows))
+        self.assertEqual(page.tables["answer"][1][1], "asgd (staleness 7.25)")
+        self.assertIn("asgd (staleness 7.2) is fastest at 8 nodes.", self.text)
+
+    def test_intervals_that_overlap_tie(self):
+        rows = [samples.row(place, {"/schedule/name": name}, "10gbe", name, 8, 0.01 + 0.01 * place) for place, name in enumerate(("wfbp", "s-sgd", "fusion"))]
+        for row, half in zip(rows, (0.006, 0.006, 0.003)):
+            row["iteration_low_s"], row["iteration_high_s"] = row["iteration_s"] - half, row["iteration_s"] + half
+        page = self.page(samples.write(self.tmp / "out", rows))
+        self.assertEqual(page.tables["answer"][1][1], "wfbp, s-sgd (within 0.5 % or their intervals)")
+        self.assertEqual(page.tables["answer"][1][4], "fusion")
+
+    def test_what_the_run_said_leads_but_not_where_rows_are_left_out(self):
+        out = samples.write(self.tmp / "out", samples.grid())
+        about = json.loads((out / "results.json").read_text())
+        (out / "results.json").write_text(json.dumps(about | {"answer": ["On 8 x <10gbe>, wfbp is fastest."]}))
+        self.page(out)
+        self.assertIn('<p class="answer">On 8 x &lt;10gbe&gt;, wfbp is fastest.</p>', self.text)
+        self.page(out, "--cluster", "10gbe")
+        self.assertNotIn("On 8 x", self.text)
 
     def test_practically_equal_times_share_the_win_the_fastest_first(self):
         row = self.compare(**{"mg-wfbp-optimal": 10.5, "mg-wfbp": 10, "wfbp": 20})

@@ -33,6 +33,10 @@ class BadScenario(Case):
             (scenario(schedule="wfbp"), '/schedule: expected an object such as {"name": "wfbp"}, got "wfbp"'),
             (scenario(schedule=["wfbp"]), '/schedule: expected an object, got ["wfbp"]'),
             (scenario(schedule={}), '/schedule: the required key "name" is missing'),
+            (scenario(schedule={"name": "ddp"}), '/schedule/name: "ddp" is not the name of a schedule here; PyTorch\'s DDP all-reduces buckets of gradients: '
+                                                 'that is {"name": "fusion", "bucket": "25MiB"}'),
+            (scenario(schedule={"name": "fsdp"}), '/schedule/name: "fsdp" is not the name of a schedule here; PyTorch\'s FSDP shards parameters, which no schedule '
+                                                  'here does; see: simctl list schedules'),
             (scenario(schedule={"name": "wbfp"}), f'/schedule/name: expected one of {SCHEDULES}, got "wbfp"; did you mean "wfbp"?'),
             (scenario(schedule={"name": "wfbp", "delay": 3}), '/schedule/delay: unknown key "delay"; known here: name, accumulate, compression'),
             (scenario(schedule={"name": "dts", "delay": 9999, "period": 10000}),
@@ -50,6 +54,10 @@ class BadScenario(Case):
             (scenario(fidelity="exact"), '/fidelity: expected one of auto, alpha-beta, per-message, flow, got "exact"'),
             (scenario(fidelity="flow", schedule={"name": "lasgd", "tau_max": 2, "participants": 0.5}),
              '/fidelity: an all-reduce in which not all ranks take part has no messages; use "per-message"'),
+            (scenario(replicates=0), "/replicates: expected an integer >= 1, got 0"),
+            (scenario(replicates=1001), "/replicates: expected an integer <= 1000, got 1001"),
+            (scenario(iterations={"until": 0}), "/iterations/until: expected a number >= 1e-05, got 0"),
+            (scenario(iterations={"until": 0.6}), "/iterations/until: expected a number <= 0.5, got 0.6"),
             (scenario(channels=0), "/channels: expected an integer >= 1, got 0"),
             (scenario(channels=1.5), "/channels: expected an integer >= 1, got 1.5"),
             (scenario(channels=1025), "/channels: expected an integer <= 1024, got 1025"),
@@ -90,7 +98,7 @@ class BadScenario(Case):
             (scenario(sweep={"/a~2": [4]}), '/sweep/~1a~02: "/a~2" is not a JSON pointer: after ~ comes 0 or 1'),
             (scenario(sweep={"/sweep/x": [4]}), "/sweep/~1sweep~1x: this key cannot be swept"),
             (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, name, trace, cluster, granularity, fidelity, all_reduce, schedule, channels, workers, '
-             "iterations, samples, epochs, seed, sweep (in point 0: /nowhere=4)"),
+             "iterations, samples, epochs, seed, replicates, sweep (in point 0: /nowhere=4)"),
             (scenario(sweep={"/schedule/nmae": ["wfbp"]}), '/schedule/nmae: unknown key "nmae"; did you mean "name"? (in point 0: /schedule/nmae="wfbp")'),
             (scenario(sweep={"/name/x": [1]}), '/name: cannot set /name/x of "test": there is no such place (in point 0: /name/x=1)'),
             (scenario(sweep={"/cluster/nodes": [4, 0]}), "/cluster/nodes: expected an integer >= 1, got 0 (in point 1: /cluster/nodes=0)"),

@@ -160,7 +160,9 @@ class Usage(Case):
     def test_exit_code_2(self):
         self.write("scenario.json", scenario())
         for arguments in ([], ["rum"], ["run"], ["run", "scenario.json", "--fast"], ["run", "scenario.json", "-j", "0"],
-                          ["run", "scenario.json", "--timeline"], ["run", "scenario.json", "-o", "out", "--timeline", "7"], ["list", "things"], ["trace"],
+                          ["run", "scenario.json", "--timeline"], ["run", "scenario.json", "-o", "out", "--timeline", "7"],
+                          ["run", "scenario.json", "--explain"], ["run", "scenario.json", "-o", "out", "--explain", "7"],
+                          ["run", "scenario.json", "--replicates", "0"], ["list", "things"], ["trace"],
                           ["trace", "synth", "m.json"],
                           ["run", "scenario.json", "-o", ""], ["run", "scenario.json", "--set", "/nowhere=1"],
                           ["run", "scenario.json", "--set", "/workers/slow/99999999999999999999=1"]):
@@ -193,6 +195,34 @@ class Output(Case):
         for text in ("SYNTHETIC", "iteration time", "efficiency", "/cluster/nodes", "wfbp", "s-sgd", "fidelity: per-message", "out/results.csv"):
             self.assertIn(text, done.stdout)
         self.assertEqual(self.run_scenario(scenario(), "--quiet").stdout, "")
+
+    def test_pipes_read_a_scenario_and_write_results(self):
+        """What a folder would get goes to stdout, notes to stderr, and paths of a scenario on stdin are the current folder's."""
+        content = scenario(sweep={"/schedule/name": ["wfbp", "asgd"]})
+        self.run_scenario(content, out="out")
+        table = (self.folder / "out/results.csv").read_text()
+        for words in (["-o", "-"], ["--format", "csv"], ["-o", "-", "--format", "csv"]):
+            done = self.simctl("run", "-", *words, input=json.dumps(content))
+            self.assertEqual((done.returncode, done.stdout), (0, table))
+            self.assertIn("note: equal clients of asgd", done.stderr)
+        done = self.simctl("run", "scenario.json", "--format", "json", "--quiet", "-o", "both")
+        self.assertEqual(done.stderr, "")
+        document, written = json.loads(done.stdout), json.loads((self.folder / "both/results.json").read_text())
+        self.assertEqual(document, written)
+        self.assertEqual(sorted(path.name for path in (self.folder / "both").iterdir()), ["results.csv", "results.json"])
+        self.assertFalse((self.folder / "-").exists())
+        done = self.simctl("run", "-", input="{")
+        self.assertEqual((done.returncode, done.stderr.split(":")[1].strip()), (3, "stdin"))
+        done = self.simctl("solve", "-", "--for", "/cluster/nodes", "--from", "2", "--to", "8", "--until", "efficiency >= 0", input=json.dumps(scenario()))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_hint_for_a_page_works_from_any_folder_and_with_spaces(self):
+        out = self.folder / "my results"
+        done = self.simctl("run", self.write("scenario.json", scenario()), "-o", out)
+        (hint,) = re.findall("for a page: (.*)", done.stdout)
+        page = subprocess.run(["/usr/bin/python3", *shlex.split(hint)], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual((page.returncode, page.stderr), (0, ""))
+        self.assertTrue((out / "report.html").exists())
 
     def test_schedules_are_the_columns_and_only_rivals_are_compared(self):
         done = self.run_scenario(scenario(sweep={"/schedule/name": ["wfbp", "s-sgd"], "/cluster/nodes": [2, 64]}))

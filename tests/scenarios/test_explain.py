@@ -752,5 +752,22 @@ class Asking(Explain):
         self.assertIn("none.json", done.stderr)
 
 
+class BesideARun(Case):
+    def test_the_files_are_what_explain_says_and_the_next_run_removes_them(self):
+        jitter = {"jitter": {"distribution": "lognormal", "cv": 0.2}}
+        content = scenario(workers=jitter, sweep={"/schedule/name": ["wfbp", "s-sgd", "asgd"]}, replicates=3)
+        self.write("scenario.json", content)
+        done = self.simctl("run", "scenario.json", "-o", "out", "--explain", "0,2")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").glob("explanation-*")), ["explanation-0.json", "explanation-2.json"])
+        for point in (0, 2):
+            said = json.loads(self.simctl("explain", "scenario.json", "--point", point, "--format", "json").stdout)
+            self.assertEqual(json.loads((self.folder / f"out/explanation-{point}.json").read_text()), said)
+        self.simctl("run", "scenario.json", "-o", "out", "--explain", "1")
+        self.assertEqual([path.name for path in (self.folder / "out").glob("explanation-*")], ["explanation-1.json"])
+        self.simctl("run", "scenario.json", "-o", "out")
+        self.assertEqual([path.name for path in (self.folder / "out").glob("explanation-*")], [])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,57 @@
+#include "study/replicates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "metrics/confidence.hpp"
+
+namespace syncopate {
+
+int replicates_of(const Scenario& scenario) { return scenario.draws() ? scenario.replicates : 1; }
+
+Point replicate(const Point& point, int index) {
+  Point its = point;
+  its.scenario.speed.seed += static_cast<std::uint64_t>(index);
+  return its;
+}
+
+PointResult mean_of(std::span<const PointResult> replicates) {
+  const auto count = static_cast<double>(replicates.size());
+  const auto mean = [&](const auto& figure) {
+    auto sum = figure(replicates.front());
+    for (const PointResult& one : replicates.subspan(1)) sum += figure(one);
+    return sum / count;
+  };
+  const auto mean_metric = [&](auto Metrics::*figure) { return mean([&](const PointResult& one) { return one.metrics.*figure; }); };
+  PointResult result = replicates.front();
+  const Metrics& first = replicates.front().metrics;
+  Metrics& metrics = result.metrics;
+  for (const auto figure : {&Metrics::iteration, &Metrics::iteration_p50, &Metrics::iteration_p95, &Metrics::compute, &Metrics::wait,
+                            &Metrics::exposed_communication, &Metrics::communication}) {
+    metrics.*figure = mean_metric(figure);
+  }
+  const double speed = first.iteration / metrics.iteration;
+  metrics.throughput = speed * first.throughput;
+  metrics.speedup = speed * first.speedup;
+  metrics.efficiency = speed * first.efficiency;
+  metrics.communications_per_iteration = mean_metric(&Metrics::communications_per_iteration);
+  metrics.bytes_per_worker_per_iteration = mean_metric(&Metrics::bytes_per_worker_per_iteration);
+  metrics.staleness_mean = mean_metric(&Metrics::staleness_mean);
+  if (result.network_bytes) result.network_bytes = mean([](const PointResult& one) { return *one.network_bytes; });
+  if (result.busiest_link_bytes) result.busiest_link_bytes = mean([](const PointResult& one) { return *one.busiest_link_bytes; });
+  for (const PointResult& one : replicates) {
+    metrics.staleness_max = std::max(metrics.staleness_max, one.metrics.staleness_max);
+    result.measured = std::max(result.measured, one.measured);
+  }
+
+  std::vector<double> iterations;
+  iterations.reserve(replicates.size());
+  for (const PointResult& one : replicates) iterations.push_back(one.metrics.iteration.value);
+  const Sample sample = describe(iterations);
+  result.half_width = students_t(count - 1.0) * sample.deviation / (sample.mean * std::sqrt(count));
+  result.replicates = static_cast<int>(replicates.size());
+  return result;
+}
+
+}  // namespace syncopate
