@@ -69,7 +69,6 @@ class StudyRun {
     simulate_points(
         points, options_.jobs, [this](int index) { return point_options(index); }, done, [] { return interrupted != 0; });
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
-    explain_points();
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::sort(results_.failed.begin(), results_.failed.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
@@ -78,6 +77,7 @@ class StudyRun {
   /// Writes and prints what there is; returns how the run ended.
   ExitCode report() {
     write();
+    explain_points();
     std::signal(SIGINT, SIG_DFL);  // not before what has finished is safe
     std::signal(SIGTERM, SIG_DFL);
     if (!options_.format.empty()) {
@@ -92,8 +92,9 @@ class StudyRun {
       fmt::print(stderr, "simctl: interrupted: {} of {} points finished{}\n", results_.rows.size(), study_.points.size(),
                  options_.folder.empty() || write_error_ ? "" : fmt::format("; their rows are in {}", options_.folder));
     }
+    if (unexplained_ > 0) fmt::print(stderr, "simctl: interrupted: {} explanations are missing\n", unexplained_);
     if (write_error_) throw OutputError(*write_error_);
-    if (cut_short) return ExitCode::interrupted;
+    if (cut_short || unexplained_ > 0) return ExitCode::interrupted;
     return results_.failed.empty() && explanations_failed_.empty() ? ExitCode::done : ExitCode::simulation_failed;
   }
 
@@ -125,18 +126,19 @@ class StudyRun {
     }
     ProgressBar progress(points.size(), "explanations", !options_.quiet && !points.empty());
     for (const Point& point : points) {
-      if (interrupted != 0) return;
+      if (interrupted != 0) break;
       try {
         const Explained explained = explain({&point}, options_.jobs).front();
         constexpr double by = 0.1;
         const Json json = explanation_json(study_.file, explained, ask_what_if(explained, {by}, options_.jobs));
         write_into_folder(explanation_name(point.index), json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
         explained_.insert(explanation_name(point.index));
-      } catch (const SimulationError& error) {
+      } catch (const std::runtime_error& error) {
         explanations_failed_.emplace_back(error.what());
       }
       progress.advance();
     }
+    unexplained_ = points.size() - explained_.size() - explanations_failed_.size();
   }
 
   /// A file that cannot be written is told at the end: what else there is still counts.
@@ -211,6 +213,7 @@ class StudyRun {
   std::vector<bool> explained_points_;
   std::set<std::string> explained_;  ///< files
   std::vector<std::string> explanations_failed_;
+  std::size_t unexplained_ = 0;  ///< for want of time
   Results results_;
   std::optional<std::string> write_error_;
 };

@@ -140,13 +140,19 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
   Point longer = point;
   int& measured = longer.scenario.measured;
   const double wanted = *point.scenario.until;
-  const double most = std::min(most_iterations, most_steps / point.scenario.cluster.workers());
+  const double most = std::floor(std::min(most_iterations, most_steps / point.scenario.cluster.workers()));
+  Json note;
   while (true) {
     PointResult result = simulate_once(longer, {.shortcuts = options.shortcuts});
+    if (!longer.scenario.fidelity) {
+      longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
+      note = result.details.value("fidelity_note", Json());
+    }
     const bool enough = result.half_width && *result.half_width <= wanted;
     if (enough || measured >= most) {
       if (options.explain || options.shown_workers > 0) result = simulate_once(longer, options);
       if (!enough && result.half_width) result.details["until_missed"] = *result.half_width;
+      if (!note.is_null()) result.details["fidelity_note"] = note;
       return result;
     }
     const double needed = result.half_width ? std::pow(*result.half_width / wanted, 2) : most_growth;

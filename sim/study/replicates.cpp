@@ -38,8 +38,14 @@ PointResult mean_of(std::span<const PointResult> replicates) {
   metrics.communications_per_iteration = mean_metric(&Metrics::communications_per_iteration);
   metrics.bytes_per_worker_per_iteration = mean_metric(&Metrics::bytes_per_worker_per_iteration);
   metrics.staleness_mean = mean_metric(&Metrics::staleness_mean);
-  if (result.network_bytes) result.network_bytes = mean([](const PointResult& one) { return *one.network_bytes; });
-  if (result.busiest_link_bytes) result.busiest_link_bytes = mean([](const PointResult& one) { return *one.busiest_link_bytes; });
+  const auto mean_if_known = [&](std::optional<Bytes> PointResult::*figure) -> std::optional<Bytes> {
+    const auto is_known = [&](const PointResult& one) { return (one.*figure).has_value(); };
+    if (!std::all_of(replicates.begin(), replicates.end(), is_known)) return std::nullopt;
+    return mean([&](const PointResult& one) { return *(one.*figure); });
+  };
+  result.network_bytes = mean_if_known(&PointResult::network_bytes);
+  result.busiest_link_bytes = mean_if_known(&PointResult::busiest_link_bytes);
+  result.details.erase("until_missed");  // of single replicates; the interval is that of their mean
   for (const PointResult& one : replicates) {
     metrics.staleness_max = std::max(metrics.staleness_max, one.metrics.staleness_max);
     result.measured = std::max(result.measured, one.measured);
