@@ -146,8 +146,11 @@ Bytes Field::bytes() const {
   const std::optional<double> value = value_->is_string()   ? parse_scaled(value_->get_ref<const std::string&>(), {{"B", 1.0}})
                                       : value_->is_number() ? std::optional(value_->get<double>())
                                                             : std::nullopt;
-  if (!value || !(*value >= 1.0 && *value <= most) || *value != std::floor(*value)) fail(rule);
-  return Bytes(*value);
+  if (!value || !(*value >= 1.0 && *value <= most)) fail(rule);
+  const double whole = std::round(*value);
+  constexpr double of_decimals = 4.0 * std::numeric_limits<double>::epsilon();  // 64.38 MB is not whole as a double
+  if (std::abs(*value - whole) > of_decimals * whole) fail(rule);
+  return Bytes(whole);
 }
 
 std::vector<Field> Field::list() const {

@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/document.hpp"
 #include "scenario/scenario.hpp"
@@ -29,5 +31,9 @@ class Library {
 /// Reads a scenario from a document without a sweep in which `/cluster` (and `/trace`, when something below it was set)
 /// has been replaced by its file's content. Throws InputError.
 Scenario read_scenario(const Document& document, Library& library);
+
+/// The same with values put at pointers, outer ones before those inside them, of a document whose files are still paths. `origin`: who put
+/// them there, for messages.
+Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, Json>> values, const std::string& origin, Library& library);
 
 }  // namespace syncopate

@@ -96,6 +96,14 @@ void apply(const Setting& setting, Document& document, Library& library) {
 
 }  // namespace
 
+Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, Json>> values, const std::string& origin,
+                       Library& library) {
+  Document document = base;
+  set_values(document, std::move(values), library, origin);
+  load_file_at("/cluster", document, library);
+  return read_scenario(document, library);
+}
+
 Setting parse_setting(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || !text.starts_with('/')) {
@@ -142,10 +150,7 @@ Study read_study(const std::filesystem::path& file, const std::vector<Setting>& 
     }
     const std::string origin = describe(point.index, point.sweep);
     try {
-      Document document = base;
-      set_values(document, point.sweep, library, origin);
-      load_file_at("/cluster", document, library);
-      point.scenario = read_scenario(document, library);
+      point.scenario = read_scenario(base, point.sweep, origin, library);
     } catch (const InputError& error) {
       // What the first point passed and a later one does not, its values brought about.
       if (index == 0 || std::string_view(error.what()).ends_with(origin)) throw;

@@ -79,6 +79,8 @@ struct Pace {
   int steps_per_update = 1;     ///< only the last of so many steps updates
   bool waits_for_all = false;   ///< every wait is for something that all ranks do, so that equal ranks move in lock-step
   bool waits_later = false;     ///< for collectives of earlier steps, so that these may queue up
+  /// Every step applies the mean of that step's gradients of all ranks, as they are: what one worker with all their samples would do.
+  bool is_sgd = false;
   /// Of an undisturbed worker by itself, at the end of a step; empty: the trace's.
   std::function<Seconds(const StepProfile&)> update{};
 };

@@ -94,7 +94,9 @@ struct PushPull {
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   Traffic traffic() const { return servers.traffic(answer == Answer::own); }
   Pace pace() const {
-    return {.waits_for_all = answer == Answer::all, .update = [](const StepProfile&) { return Seconds(0); }};
+    return {.waits_for_all = answer == Answer::all,
+            .is_sgd = answer == Answer::all && servers.compression.is_none(),
+            .update = [](const StepProfile&) { return Seconds(0); }};
   }
   Program program(const ScheduleInput& input) const;
 };

@@ -17,7 +17,10 @@ struct Sending {
     compression.declare(parameters);
   }
   Traffic traffic() const { return all_reduces({}, compression.operation); }
-  Pace pace() const { return {.cycle = accumulated, .steps_per_update = accumulated, .waits_for_all = true}; }
+  Pace pace() const {
+    return {
+        .cycle = accumulated, .steps_per_update = accumulated, .waits_for_all = true, .is_sgd = accumulated == 1 && compression.is_none()};
+  }
 };
 
 struct Sent {

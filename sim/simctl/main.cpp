@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
     add_run_command(app, code);
     add_solve_command(app, code);
     add_explain_command(app);
+    add_advise_command(app, code);
     add_check_command(app);
     add_list_command(app);
     add_show_command(app, &cluster_view());

@@ -300,6 +300,15 @@ double Factor::factor(double by) const {
   return 1.0;
 }
 
+void scale_network_bandwidth(Cluster& cluster, double factor) {
+  scale_bandwidth(cluster.link, factor);
+  scale_fits(cluster, 1.0, factor);
+  if (!cluster.regions) return;
+  for (std::vector<Link>& row : cluster.regions->wan) {
+    for (Link& link : row) scale_bandwidth(link, factor);
+  }
+}
+
 std::vector<Factor> factors_of(const Scenario& scenario, const std::vector<PathShare>& path) { return Factors(scenario, path).all(); }
 
 }  // namespace syncopate

@@ -31,6 +31,9 @@ struct Factor {
   double factor(double by) const;
 };
 
+/// Of all links between nodes; of a fit, of all but its latency.
+void scale_network_bandwidth(Cluster& cluster, double factor);
+
 /// All that the scenario has. Of layers, those with most seconds on the critical path, of gradients the largest. Limits come last.
 std::vector<Factor> factors_of(const Scenario& scenario, const std::vector<PathShare>& path);
 

@@ -1,0 +1,223 @@
+#include "study/advice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/choice.hpp"
+#include "base/errors.hpp"
+#include "base/fields.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "cluster/cluster.hpp"
+#include "schedule/schedules.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr int most_nodes = 1'000'000;
+constexpr double most_money = 1e15;
+
+struct ObjectiveRow {
+  std::string_view name;
+  Advice::Objective value;
+};
+constexpr std::array objectives = {ObjectiveRow{"time", Advice::Objective::time}, ObjectiveRow{"cost", Advice::Objective::cost},
+                                   ObjectiveRow{"pareto", Advice::Objective::pareto}};
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const ScheduleRow& row : schedules()) names.emplace_back(row.name);
+  return names;
+}
+
+const ScheduleRow& row_of(const std::string& name) {
+  return *std::find_if(schedules().begin(), schedules().end(), [&](const ScheduleRow& row) { return row.name == name; });
+}
+
+/// The key of an object that maps names of schedules to something.
+void check_schedule_name(const Field& entry, const std::string& name) {
+  const std::vector<std::string> names = schedule_names();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    entry.fail_because(fmt::format("\"{}\" is no schedule{}; see: simctl list schedules", name, did_you_mean(name, names)));
+}
+
+Field member(const Field& object, const std::string& key) {
+  return {object.document(), object.pointer() + (JsonPointer() / key).to_string(), object.json()[key]};
+}
+
+/// The number of nodes that the cluster itself has.
+int own_nodes(const Field& cluster, const std::filesystem::path& folder) {
+  if (!cluster.is_text()) return read_cluster(cluster.document(), cluster.pointer()).nodes;
+  const std::filesystem::path file = folder / cluster.text();
+  if (!std::filesystem::exists(file))
+    cluster.fail_because(fmt::format("{}: no such file (paths are relative to this one)", file.lexically_normal().string()));
+  return read_cluster(Document::read(file), "").nodes;
+}
+
+Advice::Place read_place(const Field& field, const std::filesystem::path& folder) {
+  Object fields(field);
+  Advice::Place place;
+  const Field cluster = fields.at("cluster");
+  if (!cluster.is_text() && !cluster.is_object()) cluster.fail("a cluster's file, or an object");
+  place.cluster = cluster.json();
+  if (const auto nodes = fields.find("nodes")) {
+    for (const Field& number : nodes->list()) {
+      place.nodes.push_back(static_cast<int>(number.integer(1, most_nodes)));
+      if (std::count(place.nodes.begin(), place.nodes.end(), place.nodes.back()) > 1)
+        number.fail_because(fmt::format("{} is listed twice", place.nodes.back()));
+    }
+  } else {
+    place.nodes = {own_nodes(cluster, folder)};
+  }
+  if (const auto price = fields.find("price_per_node_hour")) place.price = price->number(0.0, most_money);
+  fields.finish();
+  return place;
+}
+
+std::string as_text(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+std::vector<Advice::Tuned> read_tune(const Field& field) {
+  if (!field.is_object()) field.fail(R"(an object such as {"fusion.bucket": ["1MB", "400MB"]})");
+  std::vector<Advice::Tuned> tuned;
+  for (const auto& [key, value] : field.json().items()) {
+    const Field entry = member(field, key);
+    const std::size_t dot = key.find('.');
+    if (dot == std::string::npos) entry.fail_because(fmt::format("\"{}\" is not SCHEDULE.PARAMETER, such as \"fusion.bucket\"", key));
+    const std::string schedule = key.substr(0, dot);
+    const std::string parameter = key.substr(dot + 1);
+    check_schedule_name(entry, schedule);
+    std::vector<std::string> names;
+    for (const ParameterInfo& info : row_of(schedule).parameters) names.push_back(info.name);
+    if (std::find(names.begin(), names.end(), parameter) == names.end())
+      entry.fail_because(fmt::format("{} has no parameter \"{}\"{}", schedule, parameter, did_you_mean(parameter, names)));
+    const std::vector<Field> ends = entry.list();
+    constexpr std::size_t two = 2;
+    const bool are_scalars =
+        std::all_of(ends.begin(), ends.end(), [](const Field& end) { return end.is_text() || end.json().is_number(); });
+    if (ends.size() != two || !are_scalars) entry.fail(R"(the least and the largest value, such as [1, 20] or ["1MB", "400MB"])");
+    try {
+      tuned.push_back({schedule, parameter, ValueRange(as_text(ends.front().json()), as_text(ends.back().json()))});
+    } catch (const UsageError&) {
+      entry.fail(
+          R"(two values above 0, the larger one second, both whole, both decimal or of one unit, such as [1, 20] or ["1MB", "400MB"])");
+    }
+  }
+  return tuned;
+}
+
+bool is_tuned(const Advice& advice, std::string_view schedule, const std::string& parameter) {
+  return std::any_of(advice.tuned.begin(), advice.tuned.end(),
+                     [&](const Advice::Tuned& its) { return its.schedule == schedule && its.parameter == parameter; });
+}
+
+/// All that have values for their parameters.
+void add_all_schedules(Advice& advice) {
+  for (const ScheduleRow& row : schedules()) {
+    const auto lacking = std::find_if(row.parameters.begin(), row.parameters.end(), [&](const ParameterInfo& info) {
+      return info.default_value.empty() && !is_tuned(advice, row.name, info.name);
+    });
+    if (lacking == row.parameters.end()) {
+      advice.schedules.push_back({{"name", row.name}});
+    } else {
+      advice.needs_values.push_back(fmt::format("{}.{}", row.name, lacking->name));
+    }
+  }
+}
+
+void add_schedules(const Field& field, Advice& advice) {
+  for (const Field& entry : field.list()) {
+    if (entry.is_text()) {
+      check_schedule_name(entry, entry.text());
+      advice.schedules.push_back({{"name", entry.text()}});
+      continue;
+    }
+    Object fields(entry);
+    const Field name = fields.at("name");
+    check_schedule_name(name, name.text());
+    advice.schedules.push_back(entry.json());
+  }
+}
+
+Advice::Risk read_risk(const Field& field) {
+  Object fields(field);
+  Advice::Risk risk;
+  if (const auto workers = fields.find("workers")) risk.workers = workers->json();
+  constexpr int most_seeds = 1000;
+  if (const auto seeds = fields.find("seeds")) risk.seeds = static_cast<int>(seeds->integer(1, most_seeds));
+  constexpr double most_change = 0.9;
+  if (const auto bandwidth = fields.find("bandwidth")) risk.bandwidth = bandwidth->number(0.0, most_change);
+  fields.finish();
+  return risk;
+}
+
+void read_limits(const Field& field, Advice& advice) {
+  Object fields(field);
+  if (const auto staleness = fields.find("staleness")) advice.most_staleness = staleness->number(0.0, most_money);
+  if (const auto budget = fields.find("budget")) advice.budget = budget->positive(most_money);
+  if (const auto deadline = fields.find("deadline_h")) advice.deadline_h = deadline->positive(most_money);
+  fields.finish();
+}
+
+/// Whoever asks for costs must say what nodes cost.
+void check_prices(const Advice& advice, const Field& clusters) {
+  const bool wants_costs = advice.objective != Advice::Objective::time || advice.budget;
+  if (!wants_costs) return;
+  const std::vector<Field> places = clusters.list();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!advice.places[i].price)
+      places[i].fail_because("costs are asked for (\"objective\" or \"budget\"), which need a \"price_per_node_hour\"; add it");
+  }
+}
+
+}  // namespace
+
+Advice read_advice(const std::filesystem::path& file) {
+  const Document document = file == "-" ? Document(parse_json(read_stdin(), "stdin"), "stdin") : Document::read(file);
+  Object fields{Field(document)};
+  fields.format("advice/1", true);
+  Json scenario = {{"format", "scenario/1"}, {"name", file == "-" ? "advice" : file.stem().string()}};
+  scenario["trace"] = fields.at("trace").json();
+  for (const char* key : {"granularity", "all_reduce", "channels", "workers", "iterations", "seed"}) {
+    if (const auto value = fields.find(key)) scenario[key] = value->json();
+  }
+  Advice advice = {.scenario = Document(scenario, document.file()), .folder = file.parent_path()};
+  if (const auto seed = fields.find("seed")) advice.seed = static_cast<std::uint64_t>(seed->integer(0, std::int64_t{1} << 53));
+  const Field clusters = fields.at("clusters");
+  for (const Field& place : clusters.list()) advice.places.push_back(read_place(place, advice.folder));
+  if (const auto tune = fields.find("tune")) advice.tuned = read_tune(*tune);
+  const auto schedules = fields.find("schedules");
+  if (schedules && schedules->is_list()) {
+    add_schedules(*schedules, advice);
+  } else if (!schedules || schedules->json() == "all") {
+    add_all_schedules(advice);
+  } else {
+    schedules->fail("\"all\", or a list of schedules");
+  }
+  Object target(fields.at("target"));
+  advice.samples = target.at("samples").positive(most_money);
+  target.finish();
+  if (const auto objective = fields.find("objective")) advice.objective = choose<ObjectiveRow>(*objective, objectives).value;
+  if (const auto factors = fields.find("samples_factor")) {
+    if (!factors->is_object()) factors->fail("an object that maps schedules to numbers, such as {\"asgd\": 1.3}");
+    for (const auto& [name, factor] : factors->json().items()) {
+      check_schedule_name(member(*factors, name), name);
+      constexpr double most_times = 1e6;
+      advice.samples_factor[name] = member(*factors, name).positive(most_times);
+    }
+  }
+  if (const auto limits = fields.find("limits")) read_limits(*limits, advice);
+  if (const auto risk = fields.find("risk")) {
+    advice.risk = read_risk(*risk);
+    if (advice.objective == Advice::Objective::pareto)
+      risk->fail_because("a choice is regretted by one objective; use \"time\" or \"cost\", or leave \"risk\" out");
+  }
+  fields.finish();
+  check_prices(advice, clusters);
+  return advice;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,314 @@
+"""Does `simctl advise` choose what simulating everything would, and say what it does not know?"""
+import copy
+import csv
+import io
+import itertools
+import json
+import os
+import random
+import subprocess
+import unittest
+
+from support import Case, cluster, scenario, trace
+
+EXACT = 1e-9
+SLOW = "SYNCOPATE_SLOW" in os.environ
+
+
+def advice(**changes):
+    content = {
+        "format": "advice/1",
+        "trace": "trace.json",
+        "clusters": [{"cluster": "cluster.json", "nodes": [2, 4, 8], "price_per_node_hour": 3.0}],
+        "schedules": ["s-sgd", "wfbp", "mg-wfbp"],
+        "target": {"samples": 1000000},
+        "iterations": {"warmup": 1, "measured": 2},
+    }
+    content.update(changes)
+    return content
+
+
+def random_trace(draw, layers=6):
+    names = [f"l{i}" for i in range(layers)]
+    return trace(
+        layers=[{"name": name, "type": "unknown", "forward_s": draw.uniform(1e-4, 3e-3), "backward_s": draw.uniform(2e-4, 6e-3)} for name in names],
+        gradients=[{"name": f"{name}.weight", "layer": name, "bytes": int(10 ** draw.uniform(3, 7.5))} for name in reversed(names)])
+
+
+def random_cluster(draw, name):
+    return cluster(name=name, link={"bandwidth": f"{draw.choice([1, 5, 10, 25, 100])}Gbps", "latency": f"{draw.randint(5, 500)}us"})
+
+
+class Advised(Case):
+    def advise(self, content, *options, code=0):
+        done = self.simctl("advise", self.write("advice.json", content), *options)
+        self.assertEqual((done.returncode, done.stderr), (code, ""), done.stdout)
+        return done.stdout
+
+    def result(self, content, code=0):
+        return json.loads(self.advise(content, "--format", "json", code=code))
+
+    def chosen(self, content):
+        result = self.result(content)
+        return next(its for its in result["candidates"] if its["candidate"] == result["choice"])
+
+    def all_rows(self, content, **changes):
+        """What `simctl run` says of every candidate: (place, schedule, row)."""
+        rows = []
+        for place in content["clusters"]:
+            text = scenario(cluster=place["cluster"], iterations=content["iterations"], **changes)
+            text["sweep"] = {"/cluster/nodes": place["nodes"],
+                             "/schedule": [its if isinstance(its, dict) else {"name": its} for its in content["schedules"]]}
+            done = self.simctl("run", self.write("all.json", text), "--format", "csv", "--quiet")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for row in csv.DictReader(io.StringIO(done.stdout)):
+                hours = content["target"]["samples"] / float(row["throughput_samples_per_s"]) / 3600
+                rows.append((place, json.loads(row["/schedule"]), row, hours, hours * int(row["nodes"]) * place.get("price_per_node_hour", 0)))
+        return rows
+
+
+class Choice(Advised):
+    def test_a_synthetic_trace_is_said(self):
+        self.assertIn("SYNTHETIC", self.advise(advice()))
+
+    def test_it_is_that_of_an_exhaustive_search(self):
+        draw = random.Random(7)
+        schedules = (["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal"] + [{"name": "fusion", "bucket": 2 ** i} for i in range(8, 30)] +
+                     [{"name": "horovod", "threshold": 2 ** i, "cycle_s": c} for i in range(12, 26) for c in (0.0005, 0.005)])
+        for case in range(6 if SLOW else 2):
+            self.write("trace.json", random_trace(draw))
+            prices = [draw.uniform(1, 10) for _ in range(4)]
+            places = [{"cluster": random_cluster(draw, f"c{i}"), "nodes": [2, 3, 8, 16, 64], "price_per_node_hour": price} for i, price in enumerate(prices)]
+            content = advice(clusters=places, schedules=schedules)
+            rows = self.all_rows(content)
+            self.assertGreaterEqual(len(rows), 1000)
+            for objective, at in (("time", 3), ("cost", 4)):
+                with self.subTest(case=case, objective=objective):
+                    result = self.result({**content, "objective": objective})
+                    best = min(row[at] for row in rows)
+                    found = result["candidates"][result["choice"]]
+                    self.assertAlmostEqual(found["hours" if objective == "time" else "cost"] / best, 1.0, delta=EXACT)
+                    deep = sum(count for fidelity, count in result["simulated"].items() if fidelity != "alpha-beta")
+                    if objective == "time":
+                        self.assertLess(deep, 0.05 * len(rows))
+
+    def test_what_nothing_is_both_faster_and_cheaper_than(self):
+        draw = random.Random(3)
+        places = [{"cluster": random_cluster(draw, f"c{i}"), "nodes": [2, 4, 16], "price_per_node_hour": draw.uniform(1, 10)} for i in range(5)]
+        content = advice(clusters=places, objective="pareto")
+        rows = self.all_rows(content)
+        result = self.result(content)
+        self.assertNotIn("choice", result)
+        front = [its for its in result["candidates"] if its["on_front"]]
+        self.assertGreaterEqual(len(front), 2)
+        for its in front:
+            for *_, hours, cost in rows:
+                self.assertFalse(hours * 1.005 < its["hours"] and cost < its["cost"] or hours < its["hours"] and cost * 1.005 < its["cost"])
+        for *_, hours, cost in rows:
+            self.assertTrue(any(its["hours"] <= hours * 1.005 * (1 + EXACT) and its["cost"] <= cost * 1.005 * (1 + EXACT) for its in front))
+
+    def test_where_links_are_shared_it_looks_wider(self):
+        tree = cluster(name="tree", nodes=16, topology={"name": "fat-tree", "k": 4, "oversubscription": 2}, placement={"name": "random", "seed": 3})
+        place = {"cluster": tree, "nodes": [4, 16]}
+        self.write("cluster.json", tree)
+        content = advice(clusters=[place], schedules=["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "horovod"])
+        rows = self.all_rows(content)
+        self.assertIn("flow", {row[2]["fidelity"] for row in rows})
+        self.assertAlmostEqual(self.chosen(content)["hours"] / min(row[3] for row in rows), 1.0, delta=EXACT)
+
+    def test_prices_change_costs_alone(self):
+        content = advice(objective="cost")
+        dearer = copy.deepcopy(content)
+        dearer["clusters"][0]["price_per_node_hour"] *= 10
+        for one, other in zip(self.result(content)["candidates"], self.result(dearer)["candidates"]):
+            self.assertEqual((one["iteration_s"], one["hours"]), (other["iteration_s"], other["hours"]))
+            self.assertAlmostEqual(other["cost"] / one["cost"], 10, delta=EXACT)
+
+    def test_servers_on_nodes_of_their_own_cost_as_much(self):
+        its = self.result(advice(schedules=[{"name": "ps-sgd", "servers": 2}, {"name": "ps-sgd", "servers": 2, "colocated": True}], objective="cost"))["candidates"]
+        for one in its:
+            nodes = one["nodes"] + (0 if one["schedule"].get("colocated") else 2)
+            self.assertAlmostEqual(one["cost"], 3.0 * nodes * one["hours"], delta=EXACT)
+
+    def test_its_scenario_takes_as_long_as_it_says(self):
+        content = advice(schedules="all", tune={"fusion.bucket": ["0.001MB", "10MB"]})
+        self.advise(content, "-o", self.folder / "out")
+        result = json.loads((self.folder / "out/advice.json").read_text())
+        self.assertEqual(result, self.result(content))
+        done = self.simctl("run", self.folder / "out/choice.json", "--format", "csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = next(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertAlmostEqual(float(row["total_h"]) / result["candidates"][result["choice"]]["hours"], 1.0, delta=EXACT)
+        text = self.advise(content)
+        command = text[text.rindex("simulate it: ") + len("simulate it: "):].replace("simctl run -", f"{os.environ.get('SIMCTL', 'simctl')} run - -o - --quiet")
+        piped = subprocess.run(["bash", "-euc", command], capture_output=True, text=True, cwd=self.folder, check=True)
+        self.assertEqual(next(csv.DictReader(io.StringIO(piped.stdout)))["iteration_s"], row["iteration_s"])
+
+    def test_what_holds_it_back_is_what_explain_says(self):
+        content = advice(schedules=["wfbp"], clusters=[{"cluster": "cluster.json", "nodes": [8]}])
+        decides = self.result(content)["decides"]
+        done = self.simctl("explain", self.write("one.json", scenario(iterations=content["iterations"])), "--set", "/cluster/nodes=8", "--format", "json")
+        rows = [row for row in json.loads(done.stdout)["what_if"] if row["change"] not in ("free", "equal")][:2]
+        self.assertEqual([row["factor"] for row in decides], [row["factor"] for row in rows])
+        for one, other in zip(decides, rows):
+            self.assertAlmostEqual(one["time_saved"], other["time_saved"], delta=EXACT)
+
+
+class Tuning(Advised):
+    def test_the_best_bucket_never_beats_the_optimal_grouping(self):
+        draw = random.Random(11)
+        for _ in range(20 if SLOW else 6):
+            self.write("trace.json", random_trace(draw, 9))
+            place = {"cluster": random_cluster(draw, "c"), "nodes": [8]}
+            result = self.result(advice(clusters=[place], schedules=["mg-wfbp-optimal", "fusion"], tune={"fusion.bucket": ["0.001MB", "200MB"]}))
+            times = {name: [its["iteration_s"] for its in result["candidates"] if its["schedule"]["name"] == name] for name in ("mg-wfbp-optimal", "fusion")}
+            self.assertGreaterEqual(len(times["fusion"]), 17)
+            self.assertGreaterEqual(min(times["fusion"]), times["mg-wfbp-optimal"][0] * (1 - EXACT))
+
+    def test_it_finds_the_best_whole_number(self):
+        # Longer cycles of Horovod's hide more all-reduces in fewer, until they come late.
+        content = advice(schedules=["horovod"], tune={"horovod.cycle_s": [0.0001, 0.05], "horovod.threshold": ["0.001MB", "100MB"]},
+                         clusters=[{"cluster": cluster(link={"bandwidth": "10Gbps", "latency": "1ms"}), "nodes": [4]}])
+        found = self.chosen(content)
+        grid = {**content, "schedules": [{"name": "horovod", "cycle_s": c, "threshold": t} for c in (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.02, 0.05)
+                                         for t in (10**3, 10**5, 10**6, 3 * 10**6, 10**8)]}
+        self.assertLessEqual(found["hours"], min(row[3] for row in self.all_rows(grid)) * (1 + EXACT))
+
+    def test_a_schedule_without_a_value_is_named(self):
+        text = self.advise(advice(schedules="all"))
+        self.assertIn("dts.delay", text)
+        self.assertNotIn("dts.delay", self.advise(advice(schedules="all", tune={"dts.delay": [1, 4]})).split("need values")[1])
+
+
+class Staleness(Advised):
+    schedules = ["wfbp", "asgd", {"name": "local-sgd", "interval": 8}, "d-psgd", {"name": "fusion", "compression": "fp16"}, {"name": "wfbp", "accumulate": 4}]
+    slow = [{"cluster": cluster(link={"bandwidth": "1Gbps", "latency": "50us"}), "nodes": [4]}]
+
+    def test_what_does_not_train_as_sgd_is_never_chosen_unasked(self):
+        result = self.result(advice(schedules=self.schedules, clusters=self.slow))
+        its = {its["candidate"]: its for its in result["candidates"]}
+        self.assertEqual(its[result["choice"]]["schedule"]["name"], "wfbp")
+        self.assertEqual([one["is_sgd"] for one in result["candidates"]], [True] + 5 * [False])
+        faster = [one for one in result["candidates"] if "as_good_with_samples" in one]
+        self.assertGreaterEqual(len(faster), 2)
+        for one in faster:
+            self.assertAlmostEqual(one["as_good_with_samples"], its[result["choice"]]["hours"] / one["hours"], delta=EXACT)
+
+    def test_with_a_factor_it_is_compared(self):
+        result = self.result(advice(schedules=self.schedules, clusters=self.slow, samples_factor={"local-sgd": 1.25}))
+        chosen = result["candidates"][result["choice"]]
+        self.assertEqual(chosen["schedule"]["name"], "local-sgd")
+        self.assertAlmostEqual(chosen["hours"], 1.25 * 1000000 / chosen["throughput_samples_per_s"] / 3600, delta=EXACT)
+        self.assertEqual(self.chosen(advice(schedules=self.schedules, clusters=self.slow, samples_factor={"local-sgd": 1e5}))["schedule"]["name"], "wfbp")
+
+    def test_staler_ones_have_to_be_better(self):
+        content = advice(schedules=["wfbp", "dts"], tune={"dts.delay": [1, 20]}, clusters=self.slow)
+        rows = [its for its in self.result(content)["candidates"] if "as_good_with_samples" in its]
+        self.assertGreaterEqual(len(rows), 1)
+        rows.sort(key=lambda its: its["staleness_mean"])
+        for fresher, staler in itertools.pairwise(rows):
+            self.assertGreater(fresher["hours"], staler["hours"] * 1.005)
+
+    def test_limits(self):
+        self.assertEqual(self.chosen(advice(samples_factor={"asgd": 1.0, "dts": 1.0}, schedules=["asgd", "wfbp"], clusters=self.slow, limits={"staleness": 0.1}))["staleness_mean"], 0)
+        every = self.result(advice(objective="time"))["candidates"]
+        middle = sorted(its["cost"] for its in every)[len(every) // 2]
+        found = self.chosen(advice(objective="time", limits={"budget": middle}))
+        self.assertEqual(found["hours"], min(its["hours"] for its in every if its["cost"] <= middle))
+        fast = min(its["hours"] for its in every)
+        self.assertLessEqual(self.chosen(advice(objective="cost", limits={"deadline_h": fast * 1.5}))["hours"], fast * 1.5)
+        text = self.advise(advice(limits={"deadline_h": fast / 2}), code=4)
+        self.assertIn("the fastest:", text)
+        self.assertNotIn("take ", text)
+
+
+class Risk(Advised):
+    def test_regrets_are_against_the_best_of_each_world(self):
+        workers = {"jitter": {"distribution": "lognormal", "cv": 0.3}}
+        content = advice(schedules=["wfbp", "mg-wfbp", "mg-wfbp-optimal", "horovod"], clusters=[{"cluster": "cluster.json", "nodes": [4]}],
+                         risk={"workers": workers, "seeds": 3, "bandwidth": 0.5})
+        result = self.result(content)
+        judged = [its for its in result["candidates"] if "risk" in its]
+        self.assertGreaterEqual(len(judged), 2)
+        times = {}
+        for its, factor, seed in itertools.product(judged, (0.5, 1.0, 1.5), (1, 2, 3)):
+            text = scenario(schedule=its["schedule"], workers=workers, seed=seed, iterations=content["iterations"],
+                            cluster=cluster(link={"bandwidth": factor * 10e9 / 8, "latency": "50us"}))
+            done = self.simctl("run", self.write("world.json", text), "--format", "csv", "--quiet")
+            times[its["candidate"], factor, seed] = 1000000 / float(next(csv.DictReader(io.StringIO(done.stdout)))["throughput_samples_per_s"]) / 3600
+        worlds = list(itertools.product((0.5, 1.0, 1.5), (1, 2, 3)))
+        for its in judged:
+            own = [times[its["candidate"], *world] for world in worlds]
+            regrets = [mine / min(times[other["candidate"], *world] for other in judged) - 1 for mine, world in zip(own, worlds)]
+            self.assertAlmostEqual(its["risk"]["mean"] / (sum(own) / len(own)), 1.0, delta=EXACT)
+            self.assertAlmostEqual(its["risk"]["worst_regret"], max(regrets), delta=EXACT)
+            self.assertAlmostEqual(its["risk"]["mean_regret"], sum(regrets) / len(regrets), delta=EXACT)
+        least = min(its["risk"]["worst_regret"] for its in judged)
+        chosen = result["candidates"][result["choice"]]
+        self.assertLessEqual(chosen["risk"]["worst_regret"], least + EXACT)
+
+
+class BadInput(Advised):
+    def test_errors_name_the_place_and_the_rule(self):
+        place = {"cluster": "cluster.json", "nodes": [4]}
+        cases = [
+            (advice(format="advice/2"), "/format"),
+            ({k: v for k, v in advice().items() if k != "target"}, '"target"'),
+            (advice(objectives="time"), 'did you mean "objective"'),
+            (advice(target={"samples": -1}), "/target/samples"),
+            (advice(target={"samples": 1, "epoch": 3}), "epoch"),
+            (advice(clusters=[]), "/clusters"),
+            (advice(clusters=[{"cluster": "missing.json"}]), "missing.json"),
+            (advice(clusters=[{"cluster": "missing.json", "nodes": [4]}]), "missing.json"),
+            (advice(clusters=[{"cluster": 3, "nodes": [4]}]), "/clusters/0/cluster"),
+            (advice(clusters=[{**place, "nodes": [4, 4]}]), "twice"),
+            (advice(clusters=[{**place, "nodes": [0]}]), "/clusters/0/nodes/0"),
+            (advice(clusters=[{**place, "nodes": []}]), "/clusters/0/nodes"),
+            (advice(clusters=[{**place, "price_per_node_hour": -1}]), "/clusters/0/price_per_node_hour"),
+            (advice(clusters=[place], objective="cost"), "price_per_node_hour"),
+            (advice(clusters=[place], limits={"budget": 3}), "price_per_node_hour"),
+            (advice(objective="fast"), "time, cost, pareto"),
+            (advice(schedules="some"), "/schedules"),
+            (advice(schedules=["wfpb"]), 'did you mean "wfbp"'),
+            (advice(schedules=[{"name": "fusion", "buckets": 3}]), "buckets"),
+            (advice(schedules=[]), "/schedules"),
+            (advice(tune={"fusion": [1, 2]}), "SCHEDULE.PARAMETER"),
+            (advice(tune={"fushion.bucket": [1, 2]}), 'did you mean "fusion"'),
+            (advice(tune={"fusion.buckets": [1, 2]}), 'did you mean "bucket"'),
+            (advice(tune={"fusion.bucket": ["1MB"]}), "/tune/fusion.bucket"),
+            (advice(tune={"fusion.bucket": ["2MB", "1MB"]}), "/tune/fusion.bucket"),
+            (advice(tune={"fusion.bucket": [0, 5]}), "/tune/fusion.bucket"),
+            (advice(tune={"fusion.bucket": [{}, 5]}), "/tune/fusion.bucket"),
+            (advice(tune=[]), "/tune"),
+            (advice(samples_factor={"assgd": 2}), 'did you mean "asgd"'),
+            (advice(samples_factor={"asgd": 0}), "/samples_factor/asgd"),
+            (advice(samples_factor=2), "/samples_factor"),
+            (advice(limits={"stale": 2}), "stale"),
+            (advice(limits={"deadline_h": 0}), "/limits/deadline_h"),
+            (advice(risk={"seeds": 0}), "/risk/seeds"),
+            (advice(risk={"bandwidth": 2}), "/risk/bandwidth"),
+            (advice(risk={"workers": {"jiter": {}}}), "jiter"),
+            (advice(risk={}, objective="pareto"), "/risk"),
+            (advice(workers={"slow": 3}), "/workers/slow"),
+            (advice(trace="none.json"), "none.json"),
+            (json.dumps(advice())[:-5], "advice.json"),
+            (json.dumps(advice()).replace("1000000", "NaN"), "advice.json"),
+            (json.dumps(advice()).replace('"time"', '"time", "target": 1').replace('"target": {', '"target": {"samples": 1}, "target": {'), "target"),
+        ]
+        for content, said in cases:
+            with self.subTest(said=said, content=str(content)[:300]):
+                done = self.simctl("advise", self.write("advice.json", content))
+                self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+                self.assertIn("advice.json" if said != "missing.json" else said, done.stderr)
+                self.assertIn(said, done.stderr)
+
+    def test_files(self):
+        self.assertEqual(self.simctl("advise", "none.json").returncode, 3)
+        file = self.write("advice.json", advice())
+        self.write("taken", "")
+        done = self.simctl("advise", file, "-o", self.folder / "taken" / "out")
+        self.assertEqual(done.returncode, 5, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
