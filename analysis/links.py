@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from errors import InputError
 from results import shown
 
-SATURATED = 0.9     # a link that is used more than this has no room left
+SATURATED = 0.9     # a link that is used more than this while something crosses it has no room left then
 EQUAL = 1e-6        # relative difference below which two links are equally busy
 
 
@@ -18,10 +18,11 @@ class Link:
     bandwidth_Bps: float
     bytes: float
     utilisation: float
+    utilisation_in_use: float   # of the time in which something crosses it
 
     @property
     def saturated(self):
-        return self.utilisation > SATURATED
+        return self.utilisation_in_use > SATURATED
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ def read(folder, place, item):
         need(isinstance(link.get("name"), str), f"/{number}/name", "a string", link.get("name"))
         need(is_number(link.get("bandwidth_Bps")) and link["bandwidth_Bps"] > 0, f"/{number}/bandwidth_Bps", "a number > 0",
              link.get("bandwidth_Bps"))
-        for key in ("bytes", "utilisation"):
+        for key in ("bytes", "utilisation", "utilisation_in_use"):
             need(is_number(link.get(key)) and link[key] >= 0, f"/{number}/{key}", "a number >= 0", link.get(key))
-    links = [Link(*(link[key] for key in ("name", "bandwidth_Bps", "bytes", "utilisation"))) for link in listed]
+    links = [Link(*(link[key] for key in ("name", "bandwidth_Bps", "bytes", "utilisation", "utilisation_in_use"))) for link in listed]
     return tuple(sorted(links, key=lambda link: -link.utilisation))
 
 

@@ -4,7 +4,7 @@ from links import SATURATED
 
 MOST = 20     # points that the table shows
 MEANING = ("Utilisation = bytes / (bandwidth × measured window), where bytes are what the link carried in that window. "
-           f"Above {100 * SATURATED:g} % a link is called saturated.")
+           f"Where it is above {100 * SATURATED:g} % of the time in which something crosses the link, that is called saturated.")
 BEYOND = " More than 100 % means that messages which per-message fidelity moves independently share a link; flow fidelity slows them down."
 
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "metrics/intervals.hpp"
+
 namespace syncopate {
 
 namespace {
@@ -49,6 +51,18 @@ void add_collectives(const JobTimeline& timeline, PlannedCollectives& planned, L
     const std::vector<double>& shares = collective->loads();
     for (std::size_t link = 0; link < shares.size(); ++link) loads.add(link, shares[link] * data);
   }
+}
+
+/// How long in the window something that crosses the link is in flight. What goes to servers or from rank to rank counts for all links.
+Seconds in_use(const JobTimeline& timeline, PlannedCollectives& planned, std::size_t link) {
+  std::vector<Interval> intervals;
+  for (const CollectiveSpan& span : timeline.collectives) {
+    const Communicator& communicator = timeline.streams[static_cast<std::size_t>(span.stream)];
+    const std::vector<double>& shares = planned(span.operation, communicator, span.payload->bytes).loads();
+    if (link < shares.size() && shares[link] > 0.0) intervals.push_back({span.start, span.end});
+  }
+  for (const std::vector<Interval>& channel : timeline.channels) intervals.insert(intervals.end(), channel.begin(), channel.end());
+  return IntervalUnion(std::move(intervals)).covered(timeline.window.open, timeline.window.close);
 }
 
 void add_server_traffic(const JobTimeline& timeline, int ranks, const std::vector<int>& servers, Loads& loads) {
@@ -100,7 +114,10 @@ NetworkLoad network_load(const JobTimeline& timeline, Setup& setup, std::size_t 
   busy.resize(std::min(busy.size(), most_links));
   for (const Busy& one : busy) {
     const NetworkLink its = setup.network().link(one.link);
-    load.links.push_back({its.name, its.bandwidth, loads.bytes()[one.link], one.utilisation});
+    const Seconds used = in_use(timeline, setup.planned(), one.link);
+    const Bytes bytes = loads.bytes()[one.link];
+    const double in_use = used > Seconds(0) ? bytes / (its.bandwidth * used) : one.utilisation;
+    load.links.push_back({its.name, its.bandwidth, bytes, one.utilisation, in_use});
   }
   return load;
 }

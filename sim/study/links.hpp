@@ -13,7 +13,8 @@ struct LinkLoad {
   std::string name;
   Rate bandwidth;
   Bytes bytes;
-  double utilisation = 0.0;  ///< bytes / (bandwidth x window)
+  double utilisation = 0.0;         ///< bytes / (bandwidth x window)
+  double utilisation_in_use = 0.0;  ///< bytes / (bandwidth x time in the window in which something that crosses it is in flight)
 };
 
 /// What crossed the network in the measured window. What the window's edges cut counts pro rata.

@@ -96,7 +96,11 @@ void add_links(PointResult& result, const JobTimeline& timeline, Setup& setup) {
   result.busiest_link_bytes = load.most / steps;
   for (const LinkLoad& link : load.links) {
     result.details["links"].push_back(
-        {{"name", link.name}, {"bandwidth_Bps", link.bandwidth.value}, {"bytes", link.bytes.value}, {"utilisation", link.utilisation}});
+        {{"name", link.name},
+         {"bandwidth_Bps", link.bandwidth.value},
+         {"bytes", link.bytes.value},
+         {"utilisation", link.utilisation},
+         {"utilisation_in_use", link.utilisation_in_use}});
   }
 }
 

@@ -11,8 +11,9 @@ from units import prefixed
 AGAIN = "run the scenario again: simctl run SCENARIO -o OUT"
 
 
-def link(name, utilisation, volume=1.2e9, bandwidth=1.25e9):
-    return {"name": name, "bandwidth_Bps": bandwidth, "bytes": volume, "utilisation": utilisation}
+def link(name, utilisation, volume=1.2e9, bandwidth=1.25e9, in_use=None):
+    return {"name": name, "bandwidth_Bps": bandwidth, "bytes": volume, "utilisation": utilisation,
+            "utilisation_in_use": utilisation if in_use is None else in_use}
 
 
 class BusiestLinks(Pages):
@@ -66,6 +67,10 @@ class BusiestLinks(Pages):
         busy = [number for number in range(30) if number not in (0, 1, 2, 3, 4, 25, 26, 27, 28, 29)]
         self.assertEqual([cells[0] for cells in page.tables["links"][1:]], [str(number + 2) for number in busy])
         self.assertIn("Shown: the 20 points whose busiest links are used most. A link is saturated in 2 of 30 points.", self.text)
+
+    def test_what_is_full_while_it_is_used_is_saturated(self):
+        page = self.shown([point(0, links=[link("a", 0.5, in_use=0.95), link("b", 0.8, in_use=0.81)])])
+        self.assertEqual([cells[3] for cells in page.tables["links"][1:]], [" 80.0 %", " 50.0 % saturated"])
 
     def test_only_the_chosen_cluster_is_shown(self):
         rows = samples.grid(sizes=(4,), schedules=("wfbp",))

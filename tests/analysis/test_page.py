@@ -155,7 +155,7 @@ class WhatThePageSays(Pages):
         name = """<script>alert("it's")</script> & co"""
         rows = [samples.row(place, {"/workers/<b>": name + str(place), "/schedule/name": schedule}, name, schedule, 8, 0.01 * (place + 1))
                 | {"model": name, "all_reduce": name, "fidelity": name,
-                   "links": [{"name": name, "bandwidth_Bps": 1e9, "bytes": 1e9, "utilisation": 0.5}]}
+                   "links": [{"name": name, "bandwidth_Bps": 1e9, "bytes": 1e9, "utilisation": 0.5, "utilisation_in_use": 0.5}]}
                 for place, schedule in enumerate((name, name + " 2"))]
         page = self.page(samples.write(self.tmp / "out", rows, kind="synthetic", total=3, name=name, note=name, notes=[name],
                                        failed=[{"point": 2, "error": name}], settings={"/" + name: name}, versions={name: name}))

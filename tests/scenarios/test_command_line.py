@@ -306,6 +306,9 @@ class Output(Case):
         self.assertEqual({link["name"] for link in point["links"]}, {f"node-{node} {way}" for node in range(4) for way in ("up", "down")})
         for link in point["links"]:
             self.assertAlmostEqual(link["utilisation"], 1.5 * 6e6 / 1.25e9 / point["iteration_s"], places=12)
+            # The ring moves bytes but for the latencies of its 2 x 3 steps, an all-reduce after the other.
+            in_use = 1.5 * 6e6 / 1.25e9 / (3 * 6 * 50e-6 + 1.5 * 6e6 / 1.25e9)
+            self.assertAlmostEqual(link["utilisation_in_use"], in_use, places=12)
             self.assertAlmostEqual(link["bytes"], 1.5 * 6e6 * point["measured_iterations"], places=3)
         self.assertEqual(self.run_scenario(scenario(fidelity="alpha-beta")).returncode, 0)
         self.assertNotIn("links", json.loads((self.folder / "out/results.json").read_text())["points"][0])
