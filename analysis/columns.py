@@ -46,11 +46,16 @@ COLUMNS = {
                                                                "alpha-beta fidelity"),
     "busiest_link_bytes_per_iteration": Column("optional", "bytes", "the most that crosses one direction of a link between nodes; empty in "
                                                                     "alpha-beta fidelity"),
+    "bus_bandwidth_Bps": Column("optional", "bytes/s", "payload / communication_s x 2(R-1)/R over R ranks, as nccl-tests has it, of "
+                                                       "schedules that send nothing but all-reduces; waiting for ranks that come late "
+                                                       "counts"),
     "staleness_mean": Column("number", "steps", "mean age of others' gradients when an update applies them; 0 in "
                                                 "synchronous schedules"),
     "staleness_max": Column("number", "steps", "the oldest"),
     "epoch_s": Column("optional", "s", "samples of the scenario / throughput; empty where it has none"),
     "total_h": Column("optional", "h", "epochs of the scenario x epoch_s; empty where it has none"),
+    "cost": Column("optional", "", "total_h x nodes (servers with nodes of their own, too) x the cluster's price; empty where one is "
+                                   "missing"),
     "measured_iterations": Column("number", "steps", "steps (lasgd: rounds) that the first worker did in the window; "
                                                      "whole cycles of the schedule; with until and replicates, in the longest of them"),
     "replicates": Column("count", "", "simulations with different seeds whose mean the row is; 1 where nothing is drawn"),

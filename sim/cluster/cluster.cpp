@@ -206,6 +206,8 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
       protocol->fail_because("it says how the messages of collectives go, which a \"fit\" has measured as a whole; leave one of them out");
   }
   constexpr double widest = 100.0;
+  constexpr double most_money = 1e12;
+  if (const auto price = fields.find("price_per_node_hour")) cluster.price = price->number(0.0, most_money);
   if (const auto cv = fields.find("latency_cv")) cluster.latency_cv = cv->number(0.0, widest);
   fields.finish();
   return cluster;

@@ -61,7 +61,8 @@ struct Cluster {
   std::optional<Fit> fit;               ///< of all-reduces
   std::optional<Fit> all_gather_fit{};  ///< where there is a `fit`
   std::optional<Regions> regions;
-  double latency_cv = 0.0;  ///< collectives' latencies vary: coefficient of variation of a lognormal factor
+  std::optional<double> price{};  ///< of a node, per hour
+  double latency_cv = 0.0;        ///< collectives' latencies vary: coefficient of variation of a lognormal factor
 
   /// Nodes have no links in common, and all of them are alike.
   bool is_star() const { return !regions && topology->name() == default_topology()->name(); }

@@ -32,6 +32,8 @@ struct Row {
   std::optional<Bytes> busiest_link_bytes{};  ///< likewise
   std::optional<Seconds> epoch{};             ///< where the scenario says how many samples it has
   std::optional<Seconds> total{};             ///< and how many epochs there are
+  std::optional<double> cost{};               ///< of that, where nodes have a price
+  std::optional<Rate> bus_bandwidth{};        ///< of what sends nothing but all-reduces
   int measured_iterations = 0;
   int replicates = 1;
   int workers_simulated = 0;

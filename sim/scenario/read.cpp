@@ -256,6 +256,11 @@ bool Scenario::draws() const {
   return cluster.workers() > 1 && (draws_latencies(cluster) || (schedule.traffic.peers && schedule.traffic.peers->drawn));
 }
 
+int Scenario::paid_nodes() const {
+  const std::optional<ServerSetup>& servers = schedule.traffic.servers;
+  return cluster.nodes + (servers && !servers->colocated && cluster.workers() > 1 ? servers->servers : 0);
+}
+
 Scenario read_scenario(const Document& document, Library& library) {
   Object fields{Field(document)};
   Scenario scenario;

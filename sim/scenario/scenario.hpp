@@ -39,6 +39,8 @@ struct Scenario {
 
   /// Another seed gives another result.
   bool draws() const;
+  /// Of the cluster, and of parameter servers that have nodes of their own.
+  int paid_nodes() const;
 };
 
 /// One point of a sweep: the values put at the swept pointers and the scenario that results.

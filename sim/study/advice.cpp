@@ -49,13 +49,12 @@ Field member(const Field& object, const std::string& key) {
   return {object.document(), object.pointer() + (JsonPointer() / key).to_string(), object.json()[key]};
 }
 
-/// The number of nodes that the cluster itself has.
-int own_nodes(const Field& cluster, const std::filesystem::path& folder) {
-  if (!cluster.is_text()) return read_cluster(cluster.document(), cluster.pointer()).nodes;
+Cluster read(const Field& cluster, const std::filesystem::path& folder) {
+  if (!cluster.is_text()) return read_cluster(cluster.document(), cluster.pointer());
   const std::filesystem::path file = folder / cluster.text();
   if (!std::filesystem::exists(file))
     cluster.fail_because(fmt::format("{}: no such file (paths are relative to this one)", file.lexically_normal().string()));
-  return read_cluster(Document::read(file), "").nodes;
+  return read_cluster(Document::read(file));
 }
 
 Advice::Place read_place(const Field& field, const std::filesystem::path& folder) {
@@ -64,6 +63,7 @@ Advice::Place read_place(const Field& field, const std::filesystem::path& folder
   const Field cluster = fields.at("cluster");
   if (!cluster.is_text() && !cluster.is_object()) cluster.fail("a cluster's file, or an object");
   place.cluster = cluster.json();
+  const Cluster own = read(cluster, folder);
   if (const auto nodes = fields.find("nodes")) {
     for (const Field& number : nodes->list()) {
       place.nodes.push_back(static_cast<int>(number.integer(1, most_nodes)));
@@ -71,8 +71,9 @@ Advice::Place read_place(const Field& field, const std::filesystem::path& folder
         number.fail_because(fmt::format("{} is listed twice", place.nodes.back()));
     }
   } else {
-    place.nodes = {own_nodes(cluster, folder)};
+    place.nodes = {own.nodes};
   }
+  place.price = own.price;
   if (const auto price = fields.find("price_per_node_hour")) place.price = price->number(0.0, most_money);
   fields.finish();
   return place;

@@ -94,11 +94,10 @@ void Adviser::simulate(std::vector<std::size_t> indices, int depth) {
         is_synthetic_ = true;
         notes_.push_back(fmt::format("the trace of {} is SYNTHETIC, not measured", scenario.trace->model));
       }
-      const auto& servers = scenario.schedule.traffic.servers;
       candidate.is_sgd = scenario.schedule.pace.is_sgd || scenario.cluster.workers() == 1;
       candidate.is_comparable = candidate.is_sgd || advice_.samples_factor.contains(scenario.schedule.name);
       candidate.cycle = scenario.schedule.pace.cycle;
-      candidate.paid_nodes = candidate.nodes + (servers && !servers->colocated && scenario.cluster.workers() > 1 ? servers->servers : 0);
+      candidate.paid_nodes = scenario.paid_nodes();
       Point point;
       point.index = static_cast<int>(index);
       point.scenario = std::move(found->first);
@@ -153,7 +152,7 @@ void Adviser::simulate_all() {
       for (std::size_t schedule = 0; schedule < advice_.schedules.size(); ++schedule) {
         const Json& its = advice_.schedules[schedule];
         const bool has_ranges = std::any_of(advice_.tuned.begin(), advice_.tuned.end(), [&](const Advice::Tuned& one) {
-          return one.schedule == its["name"] && !its.contains(one.parameter);
+          return one.schedule == its["name"].get<std::string>() && !its.contains(one.parameter);
         });
         if (has_ranges) {
           tuned.push_back({place, nodes, schedule});
@@ -176,7 +175,7 @@ void Adviser::tune(const std::vector<Origin>& origins) {
     std::vector<ValueRange> ranges;
     const Json& schedule = advice_.schedules[origins[i].schedule];
     for (const Advice::Tuned& one : advice_.tuned) {
-      if (one.schedule != schedule["name"] || schedule.contains(one.parameter)) continue;
+      if (one.schedule != schedule["name"].get<std::string>() || schedule.contains(one.parameter)) continue;
       parameters[i].push_back(one.parameter);
       ranges.push_back(one.range);
     }

@@ -99,7 +99,7 @@ class Adviser {
   Values values_of(const Candidate& candidate) const;
   /// The candidate's scenario in that depth, or in the next one that can have it. Nullopt, and a reason, if none can.
   std::optional<std::pair<Scenario, int>> read(const Candidate& candidate, int depth, std::string& reason);
-  void simulate(std::vector<std::size_t> candidates, int depth);
+  void simulate(std::vector<std::size_t> indices, int depth);
   void keep(std::size_t index, int depth, const Point& point, const Outcome& outcome);
   void leave_out(const Candidate& candidate, const std::string& reason);
 
@@ -122,7 +122,7 @@ class Adviser {
   bool is_beaten(const Candidate& candidate, double margin, int depth) const;
   std::vector<double> measures(const Candidate& candidate, Seconds iteration) const;
   double hours_of(const Candidate& candidate, Seconds iteration) const;
-  bool is_deepest(const Candidate& candidate) const { return candidate.depth == Candidate::depths - 1; }
+  static bool is_deepest(const Candidate& candidate) { return candidate.depth == Candidate::depths - 1; }
 
   Advice advice_;
   int jobs_;

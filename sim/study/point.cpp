@@ -95,12 +95,11 @@ void add_links(PointResult& result, const JobTimeline& timeline, Setup& setup) {
   result.network_bytes = load.between_nodes / steps;
   result.busiest_link_bytes = load.most / steps;
   for (const LinkLoad& link : load.links) {
-    result.details["links"].push_back(
-        {{"name", link.name},
-         {"bandwidth_Bps", link.bandwidth.value},
-         {"bytes", link.bytes.value},
-         {"utilisation", link.utilisation},
-         {"utilisation_in_use", link.utilisation_in_use}});
+    result.details["links"].push_back({{"name", link.name},
+                                       {"bandwidth_Bps", link.bandwidth.value},
+                                       {"bytes", link.bytes.value},
+                                       {"utilisation", link.utilisation},
+                                       {"utilisation_in_use", link.utilisation_in_use}});
   }
 }
 
@@ -239,6 +238,19 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   run_forked(static_cast<int>(tasks.size()), jobs > 0 ? jobs : cores, simulate_task, gather, interrupted, can_run_actors);
 }
 
+namespace {
+
+/// bytes / time x 2 (R-1) / R, as nccl-tests has it, while all-reduces are under way; nothing where something else moves.
+std::optional<Rate> bus_bandwidth(const Scenario& scenario, const Metrics& metrics) {
+  const Traffic& traffic = scenario.schedule.traffic;
+  const bool all_reduces = traffic.streams.size() == 1 && traffic.streams.front().operations == std::vector{Operation::all_reduce};
+  const int ranks = traffic.ranks == RankKind::gpu ? scenario.cluster.workers() : scenario.cluster.nodes;
+  if (!all_reduces || traffic.peers || traffic.servers || ranks == 1 || metrics.communication == Seconds(0)) return std::nullopt;
+  return Rate(metrics.bytes_per_worker_per_iteration.value / metrics.communication.value * 2.0 * (ranks - 1) / ranks);
+}
+
+}  // namespace
+
 Row make_row(const Point& point, const PointResult& result) {
   const Scenario& scenario = point.scenario;
   Row row;
@@ -258,6 +270,9 @@ Row make_row(const Point& point, const PointResult& result) {
   row.busiest_link_bytes = result.busiest_link_bytes;
   if (scenario.samples) row.epoch = Seconds(*scenario.samples / row.metrics.throughput);
   if (row.epoch && scenario.epochs) row.total = *scenario.epochs * *row.epoch;
+  constexpr Seconds hour(3600.0);
+  if (row.total && scenario.cluster.price) row.cost = *scenario.cluster.price * scenario.paid_nodes() * (*row.total / hour);
+  row.bus_bandwidth = bus_bandwidth(scenario, row.metrics);
   row.measured_iterations = result.measured;
   row.replicates = result.replicates;
   if (result.half_width) {

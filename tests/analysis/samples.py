@@ -6,7 +6,7 @@ import json
 COLUMNS = ("model cluster schedule all_reduce fidelity nodes workers batch iteration_s iteration_low_s iteration_high_s iteration_p50_s "
            "iteration_p95_s compute_s wait_s exposed_communication_s communication_s throughput_samples_per_s "
            "speedup efficiency communications_per_iteration bytes_per_worker_per_iteration network_bytes_per_iteration "
-           "busiest_link_bytes_per_iteration staleness_mean staleness_max epoch_s total_h measured_iterations replicates workers_simulated").split()
+           "busiest_link_bytes_per_iteration bus_bandwidth_Bps staleness_mean staleness_max epoch_s total_h cost measured_iterations replicates workers_simulated").split()
 COMPUTE, WAIT, BATCH = 0.100, 0.005, 32
 # exposed seconds = fixed + slope * log2(nodes): sync-easgd overtakes wfbp at 16 nodes
 COST = {"wfbp": (0.010, 0.010), "sync-easgd": (0.040, 0.002), "s-sgd": (0.060, 0.012), "mg-wfbp": (0.008, 0.002)}

@@ -94,13 +94,32 @@ class Results(Case):
             done = self.run_scenario(scenario(schedule={"name": "ssd-sgd", "delay": 3, "warmup_iterations": warmup}))
             self.assertEqual("the paper asks for a warm-up of a multiple of that, and it has 7 iterations" in done.stdout + done.stderr, noted)
 
+    def test_bus_bandwidth(self):
+        """Of a ring over 4 nodes without latency it is that of the links; of three all-reduces with latency, what nccl-tests would print."""
+        self.write("cluster.json", cluster(link={"bandwidth": "10Gbps", "latency": 0}))
+        self.run_scenario(scenario(schedule={"name": "s-sgd"}))
+        self.assertAlmostEqual(float(self.rows()[0]["bus_bandwidth_Bps"]) / 1.25e9, 1)
+        self.write("cluster.json", cluster())
+        self.run_scenario(scenario(schedule={"name": "s-sgd"}))
+        self.assertAlmostEqual(float(self.rows()[0]["bus_bandwidth_Bps"]) / (1.5 * 6e6 / (3 * 6 * 50e-6 + 1.5 * 6e6 / 1.25e9)), 1)
+        for schedule in ({"name": "ps-sgd"}, {"name": "sgp"}, {"name": "wfbp", "compression": {"name": "top-k", "share": 0.01}}):
+            self.run_scenario(scenario(schedule=schedule))
+            self.assertEqual(self.rows()[0]["bus_bandwidth_Bps"], "")
+
     def test_epochs(self):
         self.run_scenario(scenario(samples=1000, epochs=7.5))
         row, = self.rows()
         self.assertAlmostEqual(float(row["epoch_s"]), 1000 * float(row["iteration_s"]) / 16)
         self.assertAlmostEqual(float(row["total_h"]), 7.5 * float(row["epoch_s"]) / 3600)
+        self.assertEqual(row["cost"], "")
+        for schedule, nodes in (({"name": "wfbp"}, 4), ({"name": "ps-sgd", "servers": 2}, 6), ({"name": "ps-sgd", "servers": 2, "colocated": True}, 4)):
+            self.write("cluster.json", cluster(price_per_node_hour=2.5))
+            self.run_scenario(scenario(samples=1000, epochs=7.5, schedule=schedule))
+            row, = self.rows()
+            self.assertAlmostEqual(float(row["cost"]), 2.5 * nodes * float(row["total_h"]))
         self.run_scenario(scenario(samples=1000))
         row, = self.rows()
+        self.assertEqual(row["cost"], "")
         self.assertEqual((row["epoch_s"] != "", row["total_h"]), (True, ""))
 
     def test_inline_and_swept_clusters_and_traces(self):
