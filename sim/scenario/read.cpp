@@ -256,6 +256,12 @@ bool Scenario::draws() const {
   return cluster.workers() > 1 && (draws_latencies(cluster) || (schedule.traffic.peers && schedule.traffic.peers->drawn));
 }
 
+int Scenario::most_until() const {
+  constexpr int most_iterations_until = 100'000;
+  constexpr int most_steps_until = 20'000'000;  // of all workers, for the memory that they take
+  return std::min(most_iterations_until, most_steps_until / cluster.workers());
+}
+
 Scenario read_scenario(const Document& document, Library& library) {
   Object fields{Field(document)};
   Scenario scenario;
@@ -290,7 +296,6 @@ Scenario read_scenario(const Document& document, Library& library) {
   }
   constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
   if (const auto seed = fields.find("seed")) scenario.speed.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));
-  constexpr int most_replicates = 1000;
   if (const auto replicates = fields.find("replicates")) scenario.replicates = static_cast<int>(replicates->integer(1, most_replicates));
   fields.find("sweep");
   fields.finish();
