@@ -87,7 +87,10 @@ class StudyRun {
       fmt::print(stderr, "simctl: interrupted: {} of {} points finished{}\n", results_.rows.size(), study_.points.size(),
                  options_.folder.empty() || write_error_ ? "" : fmt::format("; their rows are in {}", options_.folder));
     }
-    if (unexplained_ > 0) fmt::print(stderr, "simctl: interrupted: {} explanations are missing\n", unexplained_);
+    if (unexplained_ > 0) {
+      fmt::print(stderr, "simctl: interrupted: {} missing\n",
+                 unexplained_ == 1 ? "1 explanation is" : fmt::format("{} explanations are", unexplained_));
+    }
     if (write_error_) throw OutputError(*write_error_);
     if (cut_short || unexplained_ > 0) return ExitCode::interrupted;
     return results_.failed.empty() && explanations_failed_.empty() ? ExitCode::done : ExitCode::simulation_failed;
