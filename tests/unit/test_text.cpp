@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "base/table.hpp"
 #include "base/text.hpp"
 
 using namespace syncopate;
@@ -27,6 +28,8 @@ TEST_SUITE("Are misspelt words and rank lists understood, and numbers readable?"
     CHECK(rounded(100.0, 2) == "100");
     CHECK(rounded(0.0, 2) == "0");
     CHECK(rounded(1.25e-7, 2) == "1.2e-07");
+    CHECK(format_seconds(Seconds(12345.6)) == "12346 s");
+    CHECK(format_seconds(Seconds(0.0123456)) == "12.35 ms");
     CHECK(percent(0.1234) == "12.3%");
     CHECK(percent(1.0, 0) == "100%");
   }
