@@ -1,12 +1,13 @@
 """The answer: in every setting and at every size, which choice trains fastest, and by how much."""
 
-import math
 from dataclasses import dataclass
 
-SAME = 0.005     # choices whose time exceeds the fastest's by no more than this fraction win with it
-EQUAL = 1e-9     # relative difference below which two iteration times are one
+from standing import SAME, SLOWER, UNDECIDED, read_means, standing
+from units import duration, rounded
+
+EXACT = 1e-9     # relative difference below which two iteration times are one
 WITHIN = f"within {100 * SAME:g} %"
-UNSURE = f"{WITHIN} or their intervals"
+UNSURE = "cannot be told apart"
 
 
 @dataclass(frozen=True)
@@ -16,18 +17,21 @@ class Winner:
     setting: str
     nodes: int
     workers: int
-    names: tuple          # the fastest first; more than one when they tie (within SAME)
+    names: tuple          # the fastest first; more than one when they tie, or cannot be told apart
     iteration_s: float
     efficiency: float
     compared: int         # choices that were compared
     runner_up: tuple      # (names, ratio), or None; several names where their times are equal
     over_wfbp: float      # ratio, or None where there is no wfbp or it won
     staleness: tuple      # mean, in steps, of each of `names`; 0 in synchronous schedules
-    within: str           # how near those are that tie
+    within: str           # why there are several of `names`
+    means: tuple          # the Mean of each of `names`
+    one_draw: bool        # some of those that were compared are draws of unknown uncertainty
 
 
-def winners(frame):
-    """One Winner per (setting, nodes, workers), in order of first appearance of the setting, then by size."""
+def winners(runs, frame):
+    """One Winner per (setting, nodes, workers), in order of first appearance of the setting, then by size. Raises InputError."""
+    frame = frame.assign(mean=read_means(runs, frame))
     found = []
     for setting, rows in frame.groupby("setting", sort=False):
         for (nodes, workers), group in rows.groupby(["nodes", "workers"]):
@@ -38,23 +42,20 @@ def winners(frame):
 def winner(setting, nodes, workers, group):
     ranked = group.sort_values("iteration_s", kind="stable")
     best = ranked.iloc[0]
-    low = ranked["iteration_low_s"].fillna(ranked["iteration_s"])
-    high = best["iteration_s"] if math.isnan(best["iteration_high_s"]) else best["iteration_high_s"]
-    near = ranked["iteration_s"] <= best["iteration_s"] * (1 + SAME)
-    tied = near | (low <= high)
-    rest = ranked[~tied]
+    stands = ranked["mean"].map(lambda mean: standing(mean, best["mean"]))
+    won, rest = ranked[stands != SLOWER], ranked[stands == SLOWER]
     runner_up = None
     if len(rest):
         second = rest["iteration_s"].iloc[0]
-        equal = rest["iteration_s"] <= second * (1 + EQUAL)
+        equal = rest["iteration_s"] <= second * (1 + EXACT)
         runner_up = (tuple(rest[equal]["choice"]), second / best["iteration_s"])
     wfbp = rest[rest["schedule"] == "wfbp"]
     over_wfbp = wfbp["iteration_s"].min() / best["iteration_s"] if len(wfbp) else None
-    if (ranked[tied]["schedule"] == "wfbp").any():
+    if (won["schedule"] == "wfbp").any():
         over_wfbp = None
-    return Winner(setting, int(nodes), int(workers), tuple(ranked[tied]["choice"]), best["iteration_s"],
-                  best["efficiency"], len(group), runner_up, over_wfbp, tuple(ranked[tied]["staleness_mean"]),
-                  WITHIN if (near == tied).all() else UNSURE)
+    return Winner(setting, int(nodes), int(workers), tuple(won["choice"]), best["iteration_s"],
+                  best["efficiency"], len(group), runner_up, over_wfbp, tuple(won["staleness_mean"]),
+                  UNSURE if (stands == UNDECIDED).any() else WITHIN, tuple(won["mean"]), any(mean.one_draw for mean in ranked["mean"]))
 
 
 def sentences(found):
@@ -62,24 +63,36 @@ def sentences(found):
     lines = []
     for setting in dict.fromkeys(one.setting for one in found):
         here = [one for one in found if one.setting == setting]
-        if max(one.compared for one in here) < 2:
+        most = max(one.compared for one in here)
+        if most < 2:
             continue
         spans = []
         for one in here:
-            if spans and set(spans[-1][0].names) == set(one.names):
+            if spans and kind(spans[-1][0]) == kind(one):
                 spans[-1].append(one)
             else:
                 spans.append([one])
-        parts = [f"{listed([with_staleness(name, span) for name in span[0].names])} {verb(span)} {size(span[0].nodes, span[-1].nodes)}"
+        parts = [f"{listed([with_staleness(name, span) for name in span[0].names])} {verb(span[0])} {sizes(span)}{rivals(span[0], most)}"
                  for span in spans]
         lines.append((setting, "; ".join(parts)))
     return lines
 
 
-def verb(span):
-    if len(span[0].names) == 1:
-        return "is fastest"
-    return f"tie ({UNSURE if any(one.within == UNSURE for one in span) else WITHIN})"
+def kind(one):
+    """What winners have in common that one part of a sentence tells."""
+    return set(one.names), one.compared, verb(one)
+
+
+def verb(one):
+    unsure = " in one draw of unknown uncertainty" if one.one_draw else ""
+    if len(one.names) == 1:
+        return f"is fastest{unsure}"
+    return f"{UNSURE}{unsure}" if one.within == UNSURE else f"tie ({one.within}){unsure}"
+
+
+def rivals(one, most):
+    """Where others are missing, of how few it is the fastest."""
+    return f" (of {one.compared})" if one.compared < most else ""
 
 
 def with_staleness(name, span):
@@ -87,7 +100,7 @@ def with_staleness(name, span):
     steps = [dict(zip(one.names, one.staleness))[name] for one in span]
     if max(steps) <= 0:
         return name
-    least, most = f"{min(steps):.2g}", f"{max(steps):.2g}"
+    least, most = rounded(min(steps), 2), rounded(max(steps), 2)
     return f"{name} (staleness {least if least == most else f'{least} to {most}'})"
 
 
@@ -95,7 +108,15 @@ def listed(names):
     return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [names[-1]])
 
 
-def size(first, last):
-    if first == last:
-        return f"at {first} node{'s' if first != 1 else ''}"
-    return f"from {first} to {last} nodes"
+def sizes(span):
+    """The sizes of winners; where these cannot be told apart at one size, their times, too."""
+    first, last = span[0], span[-1]
+    if first is not last:
+        return f"from {first.nodes} to {last.nodes} nodes"
+    times = f" ({listed([time(mean) for mean in first.means])})" if first.within == UNSURE else ""
+    return f"at {first.nodes} node{'s' if first.nodes != 1 else ''}{times}"
+
+
+def time(mean):
+    """115 ms ± 5.2 %."""
+    return duration(mean.iteration_s) + (f" ± {rounded(100 * mean.half_width / mean.iteration_s, 2)} %" if mean.half_width else "")

@@ -26,8 +26,8 @@ COLUMNS = {
     "workers": Column("count", "", "workers: nodes x GPUs per node; servers do not count"),
     "batch": Column("count", "samples", "samples per worker and gradient step"),
     "iteration_s": Column("positive", "s", "mean time of a gradient step; with replicates, mean of theirs"),
-    "iteration_low_s": Column("optional", "s", "lower end of the 95% interval of that mean; empty where nothing is drawn at random, or one "
-                                               "measured iteration does not tell"),
+    "iteration_low_s": Column("optional", "s", "lower end of the 95% interval of that mean; empty where nothing is drawn at random, or too few "
+                                               "iterations are measured to tell"),
     "iteration_high_s": Column("optional", "s", "its upper end"),
     "iteration_p50_s": Column("number", "s", "median over the pooled steps of all workers that began in the window"),
     "iteration_p95_s": Column("number", "s", "95th percentile of the same, linear between neighbours"),

@@ -114,7 +114,7 @@ def make(options):
             drawings = [(*caption(name, frame), style.to_bytes(figure, "svg").decode())
                         for name, figure in made.items()]
             busy = links_table.section(links.read_all(runs, frame), frame)
-            text = page.page(runs, frame, styles, winners(frame), drawings, remarks, busy, not options.cluster)
+            text = page.page(runs, frame, styles, winners(runs, frame), drawings, remarks, busy, not options.cluster)
             files.append((Path(options.output), text.encode()))
         else:
             files += [(place(options.output, f"{name}.{options.format}"), style.to_bytes(figure, options.format))

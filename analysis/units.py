@@ -13,6 +13,12 @@ def significant(value, digits=3):
     return f"{value:.{max(0, digits - 1 - exponent)}f}"
 
 
+def rounded(value, digits):
+    """A number in a sentence, as `significant` has it, but without zeros after its last decimal: 7 and 0.05."""
+    text = significant(value, digits)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
 def ratio(value):
     """1.274×; with two digits of the excess over 1 where these would read 1.000."""
     digits = 3 if value >= 1.0005 or value <= 1 else 1 - math.floor(math.log10(value - 1))

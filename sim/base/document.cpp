@@ -192,9 +192,11 @@ std::string Document::origin(const std::string& pointer) const {
   return patch == nullptr ? std::string() : patch->origin;
 }
 
+std::string from_option(std::string_view option) { return fmt::format(" (from {})", option); }
+
 void fail_at(const std::string& place, std::string_view message, const std::string& origin) {
   const std::string text = fmt::format("{}: {}{}", place, message, origin);
-  if (origin == from_command_line) throw UsageError(text);
+  if (origin.starts_with(" (from --")) throw UsageError(text);
   throw InputError(text);
 }
 

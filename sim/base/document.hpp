@@ -64,10 +64,10 @@ class Document {
   std::vector<Patch> patches_;
 };
 
-/// The origin of values that the command line set; an error in one of them is a UsageError.
-inline constexpr std::string_view from_command_line = " (from --set)";
+/// The origin of a value that an option of the command line gave: " (from --set)".
+std::string from_option(std::string_view option);
 
-/// Throws "place: message (origin)": an InputError, or a UsageError when the command line is the origin.
+/// Throws "place: message (origin)": an InputError, or a UsageError when an option is the origin.
 [[noreturn]] void fail_at(const std::string& place, std::string_view message, const std::string& origin);
 
 /// One value as it is shown in a message: compact JSON, shortened when long.

@@ -72,13 +72,14 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
   write_all(pipe, message + text);
 }
 
-[[noreturn]] void run_child(Range tasks, int pipe, const Work& work) {
+[[noreturn]] void run_child(Range tasks, int pipe, pid_t parent, const Work& work) {
   // Blocked, not ignored: SimGrid installs a handler of its own, which would run on an actor's small stack.
   sigset_t interrupt;
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);
   sigprocmask(SIG_BLOCK, &interrupt, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(0);  // it died before that
   const auto start = std::chrono::steady_clock::now();
   for (int index = tasks.first; index < tasks.last; ++index) {
     try {
@@ -100,6 +101,7 @@ std::optional<Child> start(Range tasks, const std::vector<Child>& running, const
   std::array<int, 2> ends = {};
   if (pipe(ends.data()) != 0) return std::nullopt;
   std::fflush(nullptr);  // what is buffered must not be written twice
+  const pid_t parent = getpid();
   const pid_t process = fork();
   if (process < 0) {
     const int reason = errno;
@@ -111,7 +113,7 @@ std::optional<Child> start(Range tasks, const std::vector<Child>& running, const
   if (process == 0) {
     close(ends[0]);
     for (const Child& other : running) close(other.pipe);  // files may be short, and a task needs some
-    run_child(tasks, ends[1], work);
+    run_child(tasks, ends[1], parent, work);
   }
   close(ends[1]);
   return Child{tasks, process, ends[0], {}};

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/document.hpp"
+#include "base/text.hpp"
 
 namespace syncopate {
 
@@ -40,7 +41,7 @@ std::string with_unit(double value, std::span<const char* const> units, double s
     value /= step;
     ++unit;
   }
-  return fmt::format("{:.4g} {}", value, units[unit]);
+  return fmt::format("{} {}", rounded(value, 4), units[unit]);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <numeric>
 
 namespace syncopate {
@@ -54,6 +55,21 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   const std::optional<std::string> best = nearest(word, candidates);
   return best ? fmt::format("; did you mean \"{}\"?", *best) : std::string();
 }
+
+std::string rounded(double value, int digits) {
+  constexpr double least = 1e-4;
+  constexpr double most = 1e15;
+  const double size = std::abs(value);
+  if (size < least || size >= most) return fmt::format("{:.{}g}", value, digits);
+  const std::string scientific = fmt::format("{:.{}e}", value, digits - 1);
+  const int exponent = std::stoi(scientific.substr(scientific.find('e') + 1));
+  std::string text = fmt::format("{:.{}f}", value, std::max(0, digits - 1 - exponent));
+  if (text.find('.') != std::string::npos) text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+std::string percent(double share, int decimals) { return fmt::format("{:.{}f}%", 100.0 * share, decimals); }
 
 std::optional<std::vector<int>> parse_ranges(std::string_view text, int last) {
   std::vector<int> numbers;

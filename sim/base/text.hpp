@@ -13,6 +13,13 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 /// `; did you mean "x"?` for the nearest candidate, else an empty string: the tail of an error message.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
+/// A number in a sentence: rounded to so many significant digits, but never within its whole part, and without an exponent from 0.0001 to
+/// 1e15: "7.2", "130", "12345".
+std::string rounded(double value, int digits);
+
+/// A share of 1 as "12.3%".
+std::string percent(double share, int decimals = 1);
+
 /// Parses a list of numbers such as "0-3,7": ascending, without repeats, each <= `last`.
 /// Nullopt when the text is anything else.
 std::optional<std::vector<int>> parse_ranges(std::string_view text, int last);

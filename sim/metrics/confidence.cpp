@@ -23,4 +23,22 @@ double students_t(double degrees_of_freedom) {
   return boost::math::quantile(boost::math::students_t(degrees_of_freedom), two_sided_95);
 }
 
+double half_width(std::span<const double> values) {
+  const auto count = static_cast<double>(values.size());
+  return students_t(count - 1.0) * describe(values).deviation / std::sqrt(count);
+}
+
+std::optional<int> values_needed(double half_width, int count, double wanted, int most) {
+  const auto factor = [](int values) { return students_t(values - 1.0) / std::sqrt(values); };
+  const double enough = factor(count) * wanted / half_width;
+  int few = 1;
+  int many = most;
+  if (most < 2 || factor(most) > enough) return std::nullopt;
+  while (many - few > 1) {
+    const int middle = few + (many - few) / 2;
+    (factor(middle) <= enough ? many : few) = middle;
+  }
+  return many;
+}
+
 }  // namespace syncopate

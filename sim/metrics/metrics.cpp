@@ -143,14 +143,20 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   return metrics;
 }
 
+namespace {
+
+int cycles_per_slice(int cycles) { return std::max(1, cycles / enough_slices); }
+
+}  // namespace
+
+int slices_of(int cycles) { return cycles / cycles_per_slice(cycles); }
+
 std::optional<double> relative_half_width(const JobTimeline& timeline, int cycles) {
-  constexpr int most_slices = 30;
   constexpr int fewest_slices = 3;
-  const int cycles_per_slice = (cycles + most_slices - 1) / most_slices;
-  const int slices = cycles / cycles_per_slice;
+  const int slices = slices_of(cycles);
   if (slices < fewest_slices) return std::nullopt;
   const Seconds open = timeline.window.open;
-  const Seconds length = (timeline.window.close - open) * (static_cast<double>(cycles_per_slice) / cycles);
+  const Seconds length = (timeline.window.close - open) * (static_cast<double>(cycles_per_slice(cycles)) / cycles);
   std::vector<double> steps(static_cast<std::size_t>(slices));
   for (const std::vector<Step>& worker : timeline.steps) {
     for (const Step& step : worker) {

@@ -31,6 +31,11 @@ struct Metrics {
 /// pro rata. wait + compute + exposed_communication = iteration.
 Metrics measure(const JobTimeline& timeline, std::int64_t batch);
 
+/// Equal slices, of whole cycles of the schedule, into which a window of so many cycles is cut: one of each cycle up to 59, else 30 to 59.
+int slices_of(int cycles);
+/// The fewest from which an interval holds the mean about as often as it says.
+inline constexpr int enough_slices = 30;
+
 /// How well the run tells its mean iteration: half of that one's 95% interval, over it, from the gradient steps done in equal slices of the
 /// window, their autocorrelation considered. `cycles`: of the schedule, in the window. Empty where these make fewer than three slices.
 std::optional<double> relative_half_width(const JobTimeline& timeline, int cycles);

@@ -4,20 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
+#include "output/contest.hpp"
 
 namespace syncopate {
 
 namespace {
 
 constexpr double noticeable = 0.05;  ///< a share of an iteration
+constexpr std::string_view one_draw = "one draw of unknown uncertainty";
 
-bool is_choice(const std::string& pointer) { return pointer.starts_with("/schedule") || pointer.starts_with("/all_reduce"); }
-
-std::string percent(double share) { return fmt::format("{:.0f}%", 100.0 * share); }
+std::string whole_percent(double share) { return percent(share, 0); }
 
 /// The schedule and the collective as the sweep names them.
 std::string choice_of(const Row& row) {
@@ -50,9 +50,8 @@ std::string setting_of(const Row& row, bool beside_cluster = false) {
 }
 
 std::string time_of(const Row& row) {
-  std::string iteration = format_seconds(row.metrics.iteration);
-  if (!row.interval) return iteration;
-  return fmt::format("{} ± {:.2g}%", iteration, 100.0 * (row.interval->end / row.metrics.iteration - 1.0));
+  const std::string iteration = format_seconds(row.metrics.iteration);
+  return row.interval ? fmt::format("{} ± {}%", iteration, rounded(100.0 * row.half_width(), 2)) : iteration;
 }
 
 std::string what_holds_back(const Row& row) {
@@ -60,52 +59,11 @@ std::string what_holds_back(const Row& row) {
   const double exposed = m.exposed_communication / m.iteration;
   const double wait = m.wait / m.iteration;
   std::vector<std::string> parts;
-  if (exposed >= noticeable) parts.push_back(percent(exposed) + " of it is communication that nothing hides");
-  if (wait >= noticeable) parts.push_back(percent(wait) + " waiting for others or slower than usual");
-  if (parts.empty()) return fmt::format("nothing holds it back: {} of it is compute", percent(std::min(1.0, m.compute / m.iteration)));
+  if (exposed >= noticeable) parts.push_back(whole_percent(exposed) + " of it is communication that nothing hides");
+  if (wait >= noticeable) parts.push_back(whole_percent(wait) + " waiting for others or slower than usual");
+  if (parts.empty())
+    return fmt::format("nothing holds it back: {} of it is compute", whole_percent(std::min(1.0, m.compute / m.iteration)));
   return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-/// Rows of one setting, the fastest first.
-struct Contest {
-  std::vector<const Row*> ranked;
-
-  const Row& fastest() const { return *ranked.front(); }
-
-  /// The fastest and what ties with it.
-  std::vector<const Row*> winners() const {
-    std::vector<const Row*> names;
-    std::copy_if(ranked.begin(), ranked.end(), std::back_inserter(names), [&](const Row* row) { return ties_with(*row, fastest()); });
-    return names;
-  }
-
-  const Row* runner_up() const {
-    const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Row* row) { return !ties_with(*row, fastest()); });
-    return found == ranked.end() ? nullptr : *found;
-  }
-
-  /// Where all that win are stale: the fastest that is not.
-  const Row* fastest_synchronous() const {
-    const auto is_synchronous = [](const Row* row) { return row->metrics.staleness_max == 0.0; };
-    const auto found = std::find_if(ranked.begin(), ranked.end(), is_synchronous);
-    return found == ranked.end() || ties_with(**found, fastest()) ? nullptr : *found;
-  }
-};
-
-std::vector<Contest> contests_of(const std::vector<Row>& rows) {
-  using Setting = std::tuple<std::string, int, std::string, std::string>;
-  std::vector<Contest> contests;
-  std::map<Setting, std::size_t> places;
-  for (const Row& row : rows) {
-    const auto [found, is_new] = places.try_emplace({row.cluster, row.workers, row.model, setting_of(row)}, contests.size());
-    if (is_new) contests.emplace_back();
-    contests[found->second].ranked.push_back(&row);
-  }
-  for (Contest& contest : contests) {
-    std::stable_sort(contest.ranked.begin(), contest.ranked.end(),
-                     [](const Row* a, const Row* b) { return a->metrics.iteration < b->metrics.iteration; });
-  }
-  return contests;
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -128,25 +86,42 @@ std::string place_of(const Row& row) {
   return fmt::format("{} x {}{}{}", row.nodes, row.cluster, workers, setting.empty() ? "" : fmt::format(" ({})", setting));
 }
 
+/// "wfbp and s-sgd tie".
+std::string verdict(const Contest& contest) {
+  const auto winners = contest.winners();
+  const char* const verb = contest.is_undecided() ? "cannot be told apart" : winners.size() > 1 ? "tie" : "is fastest";
+  return fmt::format("{} {}{}", names_of(winners), verb, contest.has_one_draw() ? fmt::format(" in {}", one_draw) : "");
+}
+
+/// Of the fastest; where others may be as fast, of these too.
+std::string times_of(const Contest& contest) {
+  const Row& fastest = contest.fastest();
+  const std::string efficiency = whole_percent(fastest.metrics.efficiency);
+  if (!contest.is_undecided()) return fmt::format("{} per iteration, at {} efficiency", time_of(fastest), efficiency);
+  const auto winners = contest.winners();
+  return fmt::format("{} {} {} per iteration, the first at {} efficiency", time_of(fastest), winners.size() > 2 ? "to" : "and",
+                     time_of(*winners.back()), efficiency);
+}
+
 std::string describe(const Contest& contest) {
   const Row& fastest = contest.fastest();
-  const auto winners = contest.winners();
-  std::string text = fmt::format("On {}, {} {}: {} per iteration, at {} efficiency; {}", place_of(fastest), names_of(winners),
-                                 winners.size() > 1 ? "tie" : "is fastest", time_of(fastest), percent(fastest.metrics.efficiency),
-                                 what_holds_back(fastest));
+  std::string text = fmt::format("On {},", place_of(fastest));
+  if (contest.missing() > 0) {
+    text += fmt::format(" where {} of {} choices {} missing,", contest.missing(), contest.choices, contest.missing() == 1 ? "is" : "are");
+  }
+  text += fmt::format(" {}: {}; {}", verdict(contest), times_of(contest), what_holds_back(fastest));
+  const auto times = [&](const Row& row) { return rounded(row.metrics.iteration / fastest.metrics.iteration, 3); };
   if (const Row* second = contest.runner_up()) {
-    text += fmt::format(". Next comes {}, which takes {:.3g} times as long", name_of(*second),
-                        second->metrics.iteration / fastest.metrics.iteration);
+    text += fmt::format(". Next comes {}, which takes {} times as long", name_of(*second), times(*second));
   }
   const Row* synchronous = contest.fastest_synchronous();
   if (synchronous != nullptr && synchronous != contest.runner_up()) {
-    text += fmt::format("; without staleness, {} ({:.3g} times)", name_of(*synchronous),
-                        synchronous->metrics.iteration / fastest.metrics.iteration);
+    text += fmt::format("; without staleness, {} ({} times)", name_of(*synchronous), times(*synchronous));
   }
-  return text + ".";
+  return text;
 }
 
-/// "Fastest, or as fast as the fastest, of 20 settings: mg-wfbp in 12, asgd (staleness 3 to 7) in 9."
+/// "Fastest, or as fast as the fastest, of 20 settings: mg-wfbp in 12, asgd (staleness 3 to 7) in 9"
 std::string count_wins(const std::vector<Contest>& contests) {
   struct Wins {
     std::string name;
@@ -171,51 +146,64 @@ std::string count_wins(const std::vector<Contest>& contests) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < std::min(most, wins.size()); ++i) {
     const auto& [name, count, least, largest] = wins[i];
-    const std::string staleness = fmt::format("{:.2g}", least) == fmt::format("{:.2g}", largest)
-                                      ? fmt::format("{:.2g}", largest)
-                                      : fmt::format("{:.2g} to {:.2g}", least, largest);
+    const std::string upper = rounded(largest, 2);
+    const std::string staleness = rounded(least, 2) == upper ? upper : fmt::format("{} to {}", rounded(least, 2), upper);
     parts.push_back(fmt::format("{}{} in {}", name, largest > 0.0 ? fmt::format(" (staleness {})", staleness) : "", count));
   }
   if (wins.size() > most) parts.push_back(fmt::format("{} others in fewer", wins.size() - most));
-  return fmt::format("Fastest, or as fast as the fastest, of {} settings: {}.", contests.size(), fmt::join(parts, ", "));
+  const auto undecided = std::count_if(contests.begin(), contests.end(), [](const Contest& one) { return one.is_undecided(); });
+  const auto unsure = std::count_if(contests.begin(), contests.end(), [](const Contest& one) { return one.has_one_draw(); });
+  return fmt::format("Fastest, or as fast as the fastest{}, of {} settings{}: {}", undecided > 0 ? " as far as one can tell" : "",
+                     contests.size(), unsure > 0 ? fmt::format(", {} of them by {} each", unsure, one_draw) : "", fmt::join(parts, ", "));
+}
+
+/// Of several, the one to describe: one that has a winner, if any, the largest of these, and there the one where the choice matters most.
+const Contest& example(const std::vector<Contest>& contests) {
+  const auto weight = [](const Contest& one) {
+    return std::tuple(one.runner_up() != nullptr, one.fastest().workers, one.slowest().metrics.iteration / one.fastest().metrics.iteration);
+  };
+  return *std::max_element(contests.begin(), contests.end(), [&](const Contest& a, const Contest& b) { return weight(a) < weight(b); });
+}
+
+/// A setting without rivals.
+std::string describe(const Row& row) {
+  return fmt::format("{} takes {} per iteration{} on {}, at {} efficiency; {}", name_of(row), time_of(row),
+                     row.is_one_draw() ? fmt::format(", in {},", one_draw) : "", place_of(row), whole_percent(row.metrics.efficiency),
+                     what_holds_back(row));
 }
 
 /// Settings without rivals.
 std::string range(const std::vector<Row>& rows) {
   const auto slower = [](const Row& a, const Row& b) { return a.metrics.iteration < b.metrics.iteration; };
   const auto [shortest, longest] = std::minmax_element(rows.begin(), rows.end(), slower);
-  return fmt::format("{}: an iteration takes from {} ({}, at {} efficiency) to {} ({}, at {}; {}).", name_of(*longest), time_of(*shortest),
-                     setting_of(*shortest), percent(shortest->metrics.efficiency), time_of(*longest), setting_of(*longest),
-                     percent(longest->metrics.efficiency), what_holds_back(*longest));
+  const bool is_unsure = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.is_one_draw(); });
+  return fmt::format("{}: an iteration takes from {} ({}, at {} efficiency) to {} ({}, at {}; {}){}", name_of(*longest), time_of(*shortest),
+                     setting_of(*shortest), whole_percent(shortest->metrics.efficiency), time_of(*longest), setting_of(*longest),
+                     whole_percent(longest->metrics.efficiency), what_holds_back(*longest),
+                     is_unsure ? fmt::format("; each is {}", one_draw) : "");
+}
+
+/// The end of a sentence about many points.
+std::string missing_of(const std::vector<Row>& rows, const Study& study) {
+  const std::size_t missing = study.points.size() - rows.size();
+  return missing == 0 ? "." : fmt::format("; {} of {} points {} missing.", missing, study.points.size(), missing == 1 ? "is" : "are");
 }
 
 }  // namespace
 
-bool ties_with(const Row& row, const Row& fastest) {
-  if (row.metrics.iteration <= fastest.metrics.iteration * (1.0 + practically_equal)) return true;
-  const Seconds low = row.interval ? row.interval->start : row.metrics.iteration;
-  const Seconds high = fastest.interval ? fastest.interval->end : fastest.metrics.iteration;
-  return low <= high;
-}
-
 std::string with_staleness(const std::string& name, const Row& row) {
-  return row.metrics.staleness_max > 0.0 ? fmt::format("{} (staleness {:.2g})", name, row.metrics.staleness_mean) : name;
+  return row.metrics.staleness_max > 0.0 ? fmt::format("{} (staleness {})", name, rounded(row.metrics.staleness_mean, 2)) : name;
 }
 
-std::vector<std::string> answer(const std::vector<Row>& rows) {
+std::vector<std::string> answer(const std::vector<Row>& rows, const Study& study) {
   if (rows.empty()) return {};
-  const std::vector<Contest> contests = contests_of(rows);
-  if (rows.size() == 1) {
-    const Row& row = rows.front();
-    return {fmt::format("{} takes {} per iteration on {}, at {} efficiency; {}.", name_of(row), time_of(row), place_of(row),
-                        percent(row.metrics.efficiency), what_holds_back(row))};
-  }
+  const std::vector<Contest> contests = contests_of(rows, study);
+  const std::string missing = missing_of(rows, study);
+  if (rows.size() == 1) return {describe(rows.front()) + missing};
   const auto has_rivals = [](const Contest& contest) { return contest.ranked.size() > 1; };
-  if (std::none_of(contests.begin(), contests.end(), has_rivals)) return {range(rows)};
-  if (contests.size() == 1) return {describe(contests.front())};
-  const auto largest = std::max_element(contests.begin(), contests.end(),
-                                        [](const Contest& a, const Contest& b) { return a.fastest().workers < b.fastest().workers; });
-  return {count_wins(contests), describe(*largest)};
+  if (std::none_of(contests.begin(), contests.end(), has_rivals)) return {range(rows) + missing};
+  if (contests.size() > 1) return {count_wins(contests) + missing, fmt::format("For example: {}.", describe(example(contests)))};
+  return {describe(contests.front()) + (contests.front().choices == study.points.size() ? "." : missing)};
 }
 
 }  // namespace syncopate

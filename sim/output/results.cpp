@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
+#include "base/text.hpp"
 #include "base/version.hpp"
 #include "output/answer.hpp"
+#include "output/uncertainty.hpp"
 
 namespace syncopate {
 
@@ -80,13 +81,9 @@ void note_outcome(const Row& row, std::set<std::string>& found) {
   }
   if (row.details.contains("backlog_growth")) {
     found.insert(
-        fmt::format("point {} ({}): collectives queue up faster than they move, by {:.2g} s in every second, so that a longer warm-up "
+        fmt::format("point {} ({}): collectives queue up faster than they move, by {} s in every second, so that a longer warm-up "
                     "would show longer iterations; raise /iterations/warmup until this note goes",
-                    row.point, row.schedule, row.details["backlog_growth"].get<double>()));
-  }
-  if (row.details.contains("until_missed")) {
-    found.insert(fmt::format("point {} ({}): {} iterations tell the mean to {:.2g}% only; \"until\" wants more than are simulated",
-                             row.point, row.schedule, row.measured_iterations, 100.0 * row.details["until_missed"].get<double>()));
+                    row.point, row.schedule, rounded(row.details["backlog_growth"].get<double>(), 2)));
   }
   const Json pauses = row.details.value("pauses_outside_window", Json::array());
   for (const Json& pause : pauses) {
@@ -94,41 +91,6 @@ void note_outcome(const Row& row, std::set<std::string>& found) {
                              row.point, row.schedule, pause["rank"].get<int>(), pause["at_s"].get<double>(),
                              pause["window_open_s"].get<double>(), pause["window_close_s"].get<double>()));
   }
-}
-
-/// Of the point whose mean is known least: how much more would make it known well.
-std::string note_uncertain(const std::vector<Row>& rows) {
-  constexpr double well = 0.01;
-  const auto width = [](const Row& row) { return row.interval ? row.interval->end / row.metrics.iteration - 1.0 : 0.0; };
-  const auto worst = std::max_element(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return width(a) < width(b); });
-  if (worst == rows.end() || width(*worst) <= well || worst->details.contains("until_missed")) return "";
-  const auto uncertain = std::count_if(rows.begin(), rows.end(), [&](const Row& row) { return width(row) > well; });
-  const double more = std::pow(width(*worst) / well, 2);
-  const std::string which = fmt::format("the mean of {} point{} is known to no better than 1%, that of point {} ({}) to {:.2g}%", uncertain,
-                                        uncertain == 1 ? "" : "s", worst->point, worst->schedule, 100.0 * width(*worst));
-  if (worst->replicates > 1) return fmt::format("{}: some {:.0f} replicates would do", which, std::ceil(worst->replicates * more));
-  return fmt::format("{}: some {:.0f} iterations would do, which \"iterations\": {{\"until\": 0.01}} finds, or replicates", which,
-                     std::ceil(worst->measured_iterations * more));
-}
-
-/// Of what is drawn and not known how well.
-std::string note_unknown(const Study& study, const std::vector<Row>& rows) {
-  const auto is_unknown = [&](const Row& row) {
-    const auto point = std::find_if(study.points.begin(), study.points.end(), [&](const Point& its) { return its.index == row.point; });
-    return !row.interval && point->scenario.draws();
-  };
-  const auto found = std::find_if(rows.begin(), rows.end(), is_unknown);
-  if (found == rows.end()) return "";
-  return fmt::format(
-      "point {} ({}) is drawn at random, and {} measured iteration{} cannot tell how well its mean is known; measure more, or use "
-      "replicates",
-      found->point, found->schedule, found->measured_iterations, found->measured_iterations == 1 ? "" : "s");
-}
-
-std::string note_seeds(const Study& study) {
-  const auto& sweep = study.points.front().sweep;
-  const bool sweeps_seed = std::any_of(sweep.begin(), sweep.end(), [](const auto& its) { return its.first == "/seed"; });
-  return sweeps_seed ? "each /seed is a setting with a winner of its own; \"replicates\" takes the mean over seeds" : "";
 }
 
 }  // namespace
@@ -164,7 +126,7 @@ std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows)
     if (row.fidelity == to_string(Fidelity::alpha_beta) && row.all_reduces && row.nodes > 1)
       found.emplace(point->scenario.all_reduce.algorithm->caveat);
   }
-  found.insert({note_uncertain(rows), note_unknown(study, rows), note_seeds(study)});
+  found.merge(notes_of_uncertainty(study, rows));
   found.erase("");
   return {found.begin(), found.end()};
 }
@@ -179,7 +141,7 @@ Json results_json(const Results& results, const Study& study) {
                {"traces", Json::array()},
                {"wall_s", results.wall_s},
                {"points_total", study.points.size()},
-               {"answer", answer(results.rows)},
+               {"answer", answer(results.rows, study)},
                {"notes", notes(study, results.rows)},
                {"failed", Json::array()},
                {"points", Json::array()}};

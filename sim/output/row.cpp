@@ -1,5 +1,6 @@
 #include "output/row.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace syncopate {
@@ -44,7 +45,7 @@ constexpr std::array table = {
     Column{"total_h", [](const Row& row) { return known(row.total, 3600.0); }},
     Column{"cost", [](const Row& row) { return row.cost ? Json(*row.cost) : Json(); }},
     Column{"measured_iterations", [](const Row& row) -> Json { return row.measured_iterations; }},
-    Column{"replicates", [](const Row& row) -> Json { return row.replicates; }},
+    Column{"replicates", [](const Row& row) -> Json { return std::max<std::size_t>(1, row.replicates.size()); }},
     Column{"workers_simulated", [](const Row& row) -> Json { return row.workers_simulated; }},
 };
 
@@ -60,6 +61,8 @@ Json to_json(const Row& row) {
     Json& sweep = json["sweep"] = Json::object();
     for (const auto& [pointer, value] : row.sweep) sweep[pointer] = value;
   }
+  for (const Seconds iteration : row.replicates) json["replicates_iteration_s"].push_back(iteration.value);
+  if (row.is_one_draw()) json["one_draw"] = true;
   json.update(row.details);
   return json;
 }

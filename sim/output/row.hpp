@@ -27,7 +27,9 @@ struct Row {
   int workers = 0;
   std::int64_t batch = 0;
   Metrics metrics;
-  std::optional<Interval> interval{};         ///< the iteration's 95% interval, where something is drawn
+  bool draws = false;                         ///< another seed gives another row
+  std::optional<Interval> interval{};         ///< the iteration's 95% interval, where something is drawn and that is enough to tell
+  std::vector<Seconds> replicates{};          ///< the iteration of each, by their seeds, where there are several
   std::optional<Bytes> network_bytes{};       ///< per gradient step, where messages are simulated
   std::optional<Bytes> busiest_link_bytes{};  ///< likewise
   std::optional<Seconds> epoch{};             ///< where the scenario says how many samples it has
@@ -35,9 +37,13 @@ struct Row {
   std::optional<double> cost{};               ///< of that, where nodes have a price
   std::optional<Rate> bus_bandwidth{};        ///< of what sends nothing but all-reduces
   int measured_iterations = 0;
-  int replicates = 1;
   int workers_simulated = 0;
   Json details = Json::object();  ///< what only some points have; in results.json only
+
+  /// Half of the interval over the iteration; 0 where there is none.
+  double half_width() const { return interval ? interval->end / metrics.iteration - 1.0 : 0.0; }
+  /// Nobody knows how far another draw would be from it.
+  bool is_one_draw() const { return draws && !interval; }
 };
 
 /// One column of the results; RESULTS.md beside this file documents each, and a test compares the two.

@@ -261,6 +261,12 @@ int Scenario::paid_nodes() const {
   return cluster.nodes + (servers && !servers->colocated && cluster.workers() > 1 ? servers->servers : 0);
 }
 
+int Scenario::most_until() const {
+  constexpr int most_iterations_until = 100'000;
+  constexpr int most_steps_until = 20'000'000;  // of all workers, for the memory that they take
+  return std::min(most_iterations_until, most_steps_until / cluster.workers());
+}
+
 Scenario read_scenario(const Document& document, Library& library) {
   Object fields{Field(document)};
   Scenario scenario;
@@ -295,7 +301,6 @@ Scenario read_scenario(const Document& document, Library& library) {
   }
   constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
   if (const auto seed = fields.find("seed")) scenario.speed.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));
-  constexpr int most_replicates = 1000;
   if (const auto replicates = fields.find("replicates")) scenario.replicates = static_cast<int>(replicates->integer(1, most_replicates));
   fields.find("sweep");
   fields.finish();

@@ -19,6 +19,8 @@
 
 namespace syncopate {
 
+inline constexpr int most_replicates = 1000;
+
 /// One simulation, all of whose inputs have been read and validated.
 struct Scenario {
   std::string name;
@@ -41,6 +43,8 @@ struct Scenario {
   bool draws() const;
   /// Of the cluster, and of parameter servers that have nodes of their own.
   int paid_nodes() const;
+  /// Iterations that `until` measures at most.
+  int most_until() const;
 };
 
 /// One point of a sweep: the values put at the swept pointers and the scenario that results.
@@ -54,6 +58,7 @@ struct Point {
 struct Setting {
   std::string pointer;
   Json value;
+  std::string option = "--set";  ///< that gave it, for messages
 };
 
 /// Parses `POINTER=JSON`, as `--set` takes it. Throws UsageError.

@@ -79,19 +79,20 @@ std::string describe(int index, const std::vector<std::pair<std::string, Json>>&
 }
 
 void apply(const Setting& setting, Document& document, Library& library) {
+  const std::string origin = from_option(setting.option);
   const auto sweep = document.root().is_object() ? document.root().value("sweep", Json::object()) : Json::object();
   if (sweep.is_object()) {
     if (sweep.contains(setting.pointer)) {
-      document.set(JsonPointer("/sweep") / setting.pointer, Json::array({setting.value}), std::string(from_command_line));
+      document.set(JsonPointer("/sweep") / setting.pointer, Json::array({setting.value}), origin);
       return;
     }
     for (const auto& [pointer, values] : sweep.items()) {
       if (!is_at_or_above(pointer, setting.pointer)) continue;
-      throw UsageError(
-          fmt::format("--set {}: the scenario sweeps {}, which would overwrite it; set {} instead", setting.pointer, pointer, pointer));
+      throw UsageError(fmt::format("{} {}: the scenario sweeps {}, which would overwrite it; set {} instead", setting.option,
+                                   setting.pointer, pointer, pointer));
     }
   }
-  set_values(document, {{setting.pointer, setting.value}}, library, std::string(from_command_line));
+  set_values(document, {{setting.pointer, setting.value}}, library, origin);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/interruption.hpp"
 #include "base/progress.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
@@ -30,8 +31,6 @@ struct Options {
   std::string format = "text";
   int jobs = 0;
 };
-
-std::string percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 
 /// "10%" or "0.1".
 double read_share(const std::string& text) {
@@ -78,8 +77,9 @@ class Explanation {
   void explain() {
     std::vector<const Point*> points = {&chosen("--point", options_.point)};
     if (options_.against) points.push_back(&chosen("--against", options_.against));
+    const InterruptionWatch watch;
     try {
-      explained_ = syncopate::explain(points, options_.jobs);
+      explained_ = syncopate::explain(points, options_.jobs, InterruptionWatch::interrupted);
     } catch (const SimulationError& error) {
       throw SimulationError(fmt::format("{}: {}", options_.scenario, error.what()));
     }
@@ -110,11 +110,13 @@ class Explanation {
 
   void ask() {
     std::optional<ProgressBar> progress;
-    what_if_ = ask_what_if(explained_.front(), options_.curve ? std::vector{0.0, 0.1, 0.25, 0.5, 1.0} : std::vector{by_}, options_.jobs,
-                           [&](std::size_t /*done*/, std::size_t all) {
-                             if (!progress) progress.emplace(all, "simulations", true);
-                             progress->advance();
-                           });
+    what_if_ = ask_what_if(
+        explained_.front(), options_.curve ? std::vector{0.0, 0.1, 0.25, 0.5, 1.0} : std::vector{by_}, options_.jobs,
+        [&](std::size_t /*done*/, std::size_t all) {
+          if (!progress) progress.emplace(all, "simulations", true);
+          progress->advance();
+        },
+        InterruptionWatch::interrupted);
   }
 
   Json json() const {
@@ -126,16 +128,11 @@ class Explanation {
 
   /// All layers' forward together, and all layers' backward.
   static std::vector<PathShare> summary_of(const std::vector<PathShare>& path) {
-    std::map<std::pair<std::string, std::string>, Seconds> sums;
-    for (const PathShare& share : path) {
-      const bool computes = share.kind == "compute";
-      sums[{share.kind, computes ? share.what.substr(share.what.rfind('.') + 1) : share.what}] += share.seconds;
+    std::vector<PathShare> shares = path;
+    for (PathShare& share : shares) {
+      if (share.kind == "compute") share.what.erase(0, share.what.rfind('.') + 1);
     }
-    std::vector<PathShare> shares;
-    shares.reserve(sums.size());
-    for (const auto& [name, seconds] : sums) shares.push_back({name.first, name.second, seconds});
-    std::stable_sort(shares.begin(), shares.end(), [](const PathShare& a, const PathShare& b) { return a.seconds > b.seconds; });
-    return shares;
+    return summed(shares);
   }
 
   static void print_path(const Explained& its) {
@@ -157,7 +154,7 @@ class Explanation {
 
   static std::string change_label(const Factor& factor, double by) {
     if (factor.kind == Factor::Kind::limit) return factor.limit;
-    return fmt::format("x {:.4g}", factor.factor(by));
+    return fmt::format("x {}", rounded(factor.factor(by), 4));
   }
 
   void print_what_if() const {

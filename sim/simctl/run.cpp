@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
 
 #include "base/files.hpp"
+#include "base/interruption.hpp"
 #include "base/processes.hpp"
 #include "base/progress.hpp"
 #include "base/text.hpp"
@@ -42,8 +42,6 @@ struct Options {
   std::string format;  ///< of results on stdout; empty: tables for people
 };
 
-volatile std::sig_atomic_t interrupted = 0;
-
 /// Runs a study's points and keeps what finishes.
 class StudyRun {
  public:
@@ -60,14 +58,12 @@ class StudyRun {
       keep(index, outcome);
       progress.advance();
     };
-    interrupted = 0;
-    std::signal(SIGINT, [](int) { interrupted = 1; });
-    std::signal(SIGTERM, [](int) { interrupted = 1; });
+    watch_.emplace();
     std::vector<const Point*> points;
     points.reserve(study_.points.size());
     for (const Point& point : study_.points) points.push_back(&point);
     simulate_points(
-        points, options_.jobs, [this](int index) { return point_options(index); }, done, [] { return interrupted != 0; });
+        points, options_.jobs, [this](int index) { return point_options(index); }, done, InterruptionWatch::interrupted);
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -78,8 +74,7 @@ class StudyRun {
   ExitCode report() {
     write();
     explain_points();
-    std::signal(SIGINT, SIG_DFL);  // not before what has finished is safe
-    std::signal(SIGTERM, SIG_DFL);
+    watch_.reset();  // not before what has finished is safe
     if (!options_.format.empty()) {
       print_results();
     } else if (!options_.quiet) {
@@ -92,7 +87,10 @@ class StudyRun {
       fmt::print(stderr, "simctl: interrupted: {} of {} points finished{}\n", results_.rows.size(), study_.points.size(),
                  options_.folder.empty() || write_error_ ? "" : fmt::format("; their rows are in {}", options_.folder));
     }
-    if (unexplained_ > 0) fmt::print(stderr, "simctl: interrupted: {} explanations are missing\n", unexplained_);
+    if (unexplained_ > 0) {
+      fmt::print(stderr, "simctl: interrupted: {} missing\n",
+                 unexplained_ == 1 ? "1 explanation is" : fmt::format("{} explanations are", unexplained_));
+    }
     if (write_error_) throw OutputError(*write_error_);
     if (cut_short || unexplained_ > 0) return ExitCode::interrupted;
     return results_.failed.empty() && explanations_failed_.empty() ? ExitCode::done : ExitCode::simulation_failed;
@@ -125,14 +123,17 @@ class StudyRun {
       if (explained_points_[place]) points.push_back(as_one_run(study_.points[place]));
     }
     ProgressBar progress(points.size(), "explanations", !options_.quiet && !points.empty());
+    const auto ignore = [](std::size_t /*done*/, std::size_t /*all*/) {};
     for (const Point& point : points) {
-      if (interrupted != 0) break;
       try {
-        const Explained explained = explain({&point}, options_.jobs).front();
+        const Explained explained = explain({&point}, options_.jobs, InterruptionWatch::interrupted).front();
         constexpr double by = 0.1;
-        const Json json = explanation_json(study_.file, explained, ask_what_if(explained, {by}, options_.jobs));
+        const auto what_if = ask_what_if(explained, {by}, options_.jobs, ignore, InterruptionWatch::interrupted);
+        const Json json = explanation_json(study_.file, explained, what_if);
         write_into_folder(explanation_name(point.index), json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
         explained_.insert(explanation_name(point.index));
+      } catch (const Interrupted&) {
+        break;
       } catch (const std::runtime_error& error) {
         explanations_failed_.emplace_back(error.what());
       }
@@ -169,8 +170,8 @@ class StudyRun {
   }
 
   void print() const {
-    fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows));
-    for (const std::string& sentence : answer(results_.rows)) fmt::print("{}\n", sentence);
+    fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows, study_));
+    for (const std::string& sentence : answer(results_.rows, study_)) fmt::print("{}\n", sentence);
     for (const std::string& note : notes(study_, results_.rows)) fmt::print("note: {}\n", note);
     if (!options_.folder.empty() && !write_error_) {
       fmt::print("results: {}/results.csv\n", options_.folder);
@@ -209,6 +210,7 @@ class StudyRun {
 
   const Options& options_;
   const Study& study_;
+  std::optional<InterruptionWatch> watch_;
   std::vector<bool> timeline_points_;
   std::vector<bool> explained_points_;
   std::set<std::string> explained_;  ///< files
@@ -228,7 +230,7 @@ ExitCode run(Options options) {
   }
   std::vector<Setting> settings;
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
-  if (options.replicates > 0) settings.push_back({"/replicates", options.replicates});
+  if (options.replicates > 0) settings.push_back({"/replicates", options.replicates, "--replicates"});
   const Study study = read_study(options.scenario, settings);
   StudyRun study_run(options, study);
   if (!options.folder.empty()) make_writable_folder(options.folder);
@@ -249,7 +251,7 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--replicates", options->replicates, "simulate every point with so many seeds, for means with their intervals")
-      ->check(CLI::Range(1, 1000));
+      ->check(CLI::Range(1, most_replicates));
   CLI::Option* timeline = command->add_option("--timeline", options->timeline_points,
                                               "write DIR/timeline-<point>.json for Perfetto: of all points, or of these (\"0-3,7\")");
   timeline->expected(0, 1);

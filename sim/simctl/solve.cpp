@@ -7,6 +7,7 @@
 #include <memory>
 #include <regex>
 
+#include "base/interruption.hpp"
 #include "base/processes.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
@@ -105,8 +106,7 @@ class Solver {
   }
 
   ExitCode solve() {
-    while (ask_all() > 0) {
-    }
+    search();
     print();
     for (const Search& search : searches_) {
       if (!search.error.empty()) fmt::print(stderr, "simctl: {}: {}\n", options_.scenario, search.error);
@@ -127,8 +127,14 @@ class Solver {
     const auto found = studies_.find(step);
     if (found != studies_.end()) return found->second;
     std::vector<Setting> settings = settings_;
-    settings.push_back({options_.pointer, range_.value(step)});
+    settings.push_back({options_.pointer, range_.value(step), "--for"});
     return studies_.try_emplace(step, read_study(options_.scenario, settings)).first->second;
+  }
+
+  void search() {
+    const InterruptionWatch watch;
+    while (ask_all() > 0) {
+    }
   }
 
   std::size_t ask_all() {
@@ -153,7 +159,9 @@ class Solver {
           const double value = condition_.value(make_row(*points[static_cast<std::size_t>(i)], PointResult::unpack(outcome.result)));
           search.values[step] = value;
           answers[index][step] = condition_.holds(value);
-        });
+        },
+        InterruptionWatch::interrupted);
+    if (InterruptionWatch::interrupted()) throw Interrupted();
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       if (searches_[i].error.empty() && !answers[i].empty()) searches_[i].threshold.learn(std::move(answers[i]));
     }
@@ -165,7 +173,7 @@ class Solver {
   /// Where it holds, and what the column is there.
   std::pair<std::string, std::string> answer(const Search& search) const {
     using enum ThresholdSearch::Result;
-    const auto value_at = [&](std::int64_t step) { return fmt::format("{:.4g}", search.values.at(step)); };
+    const auto value_at = [&](std::int64_t step) { return rounded(search.values.at(step), 4); };
     const auto ends = [&] { return fmt::format("{} to {}", value_at(range_.first()), value_at(range_.last())); };
     switch (search.threshold.result()) {
       case everywhere: return {"everywhere", ends()};

@@ -7,15 +7,15 @@
 #include <set>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "output/answer.hpp"
+#include "output/standing.hpp"
 
 namespace syncopate {
 
 namespace {
 
 using Cells = std::vector<std::string>;
-
-std::string percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 
 /// "1: 12.3%, 2: 87.7%"; empty where nothing is mixed in.
 std::string local_steps(const Row& row) {
@@ -28,7 +28,8 @@ std::string local_steps(const Row& row) {
 }
 
 std::string interval(const Row& row) {
-  const std::string source = row.replicates > 1 ? fmt::format(", from {} replicates", row.replicates) : "";
+  if (row.is_one_draw()) return "unknown: this is one draw";
+  const std::string source = row.replicates.empty() ? "" : fmt::format(", from {} replicates", row.replicates.size());
   return fmt::format("{} to {}{}", format_seconds(row.interval->start), format_seconds(row.interval->end), source);
 }
 
@@ -39,12 +40,14 @@ std::string figures(const Row& row) {
   return fmt::format("{} on {} x {}{}:\n", row.schedule, row.nodes, row.cluster, row.all_reduces ? ", " + row.all_reduce : "") +
          line("iteration", fmt::format("{} (median {}, 95% {})", format_seconds(m.iteration), format_seconds(m.iteration_p50),
                                        format_seconds(m.iteration_p95))) +
-         (row.interval ? line("95% interval of its mean", interval(row)) : "") + line("compute", part(m.compute)) +
+         (row.draws ? line("95% interval of its mean", interval(row)) : "") + line("compute", part(m.compute)) +
          line("wait", part(m.wait)) + line("exposed communication", part(m.exposed_communication)) +
-         line("communications/iteration", fmt::format("{:.4g}", m.communications_per_iteration)) +
-         line("throughput", fmt::format("{:.5g} samples/s", m.throughput)) +
-         line("speedup", fmt::format("{:.4g} on {} workers (efficiency {})", m.speedup, row.workers, percent(m.efficiency))) +
-         (m.staleness_max == 0.0 ? "" : line("staleness", fmt::format("{:.4g} steps, at most {:.4g}", m.staleness_mean, m.staleness_max))) +
+         line("communications/iteration", rounded(m.communications_per_iteration, 4)) +
+         line("throughput", fmt::format("{} samples/s", rounded(m.throughput, 5))) +
+         line("speedup", fmt::format("{} on {} workers (efficiency {})", rounded(m.speedup, 4), row.workers, percent(m.efficiency))) +
+         (m.staleness_max == 0.0
+              ? ""
+              : line("staleness", fmt::format("{} steps, at most {}", rounded(m.staleness_mean, 4), rounded(m.staleness_max, 4)))) +
          (local_steps(row).empty() ? "" : line("local steps per all-reduce", local_steps(row)));
 }
 
@@ -57,7 +60,7 @@ std::string point_by_point(const std::vector<Row>& rows) {
   const bool stale = is_any_stale(rows);
   std::vector<Cells> table(1);
   for (const auto& [pointer, value] : rows.front().sweep) table.front().push_back(pointer);
-  const bool uncertain = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.interval.has_value(); });
+  const bool uncertain = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.draws; });
   table.front().emplace_back("iteration");
   if (uncertain) table.front().emplace_back("+- (95%)");
   const Cells titles = {"compute", "wait", "exposed", "comms/iter", "speedup", "efficiency"};
@@ -68,15 +71,15 @@ std::string point_by_point(const std::vector<Row>& rows) {
     Cells line;
     for (const auto& [pointer, value] : row.sweep) line.push_back(value_label(value));
     line.push_back(format_seconds(m.iteration));
-    if (uncertain) line.push_back(row.interval ? percent(row.interval->end / m.iteration - 1.0) : "");
+    if (uncertain) line.push_back(row.interval ? percent(row.half_width()) : row.draws ? "?" : "");
     const Cells figures = {format_seconds(m.compute),
                            format_seconds(m.wait),
                            format_seconds(m.exposed_communication),
-                           fmt::format("{:.4g}", m.communications_per_iteration),
-                           fmt::format("{:.4g}", m.speedup),
+                           rounded(m.communications_per_iteration, 4),
+                           rounded(m.speedup, 4),
                            percent(m.efficiency)};
     line.insert(line.end(), figures.begin(), figures.end());
-    if (stale) line.push_back(fmt::format("{:.3g}", m.staleness_mean));
+    if (stale) line.push_back(rounded(m.staleness_mean, 3));
     table.push_back(line);
   }
   return format_table(table);
@@ -126,12 +129,12 @@ class Grid {
       const Row* best = nullptr;
       for (const std::string& column : columns_) {
         const Row* row = find(line, column);
-        if (row != nullptr && (best == nullptr || row->metrics.throughput > best->metrics.throughput)) best = row;
+        if (row != nullptr && (best == nullptr || row->metrics.iteration < best->metrics.iteration)) best = row;
       }
       table.push_back(line);
       for (const std::string& column : columns_) {
         const Row* row = find(line, column);
-        const bool marked = mark && compares_ && row != nullptr && ties_with(*row, *best);
+        const bool marked = mark && compares_ && row != nullptr && standing(*row, *best) != Standing::slower;
         table.back().push_back(row == nullptr ? "-" : marked ? "*" + with_staleness(show(*row), *row) : show(*row));
       }
     }
@@ -194,7 +197,7 @@ std::string describe_study(const Study& study) {
   return text;
 }
 
-std::string summarise(const std::vector<Row>& rows) {
+std::string summarise(const std::vector<Row>& rows, const Study& study) {
   if (rows.empty()) return {};
   const std::set<std::string> fidelities = [&] {
     std::set<std::string> names;
@@ -207,14 +210,16 @@ std::string summarise(const std::vector<Row>& rows) {
   if (swept == 1) return point_by_point(rows) + fidelity;
   const auto iteration = [](const Row& row) { return format_seconds(row.metrics.iteration); };
   const auto efficiency = [](const Row& row) { return percent(row.metrics.efficiency); };
-  const auto staleness = [](const Row& row) { return fmt::format("{:.3g}", row.metrics.staleness_mean); };
+  const auto staleness = [](const Row& row) { return rounded(row.metrics.staleness_mean, 3); };
   constexpr std::size_t widest = 12;
   const Grid grid(rows);
   if (grid.columns() > widest) return point_by_point(rows) + fidelity;
   const std::string heading = grid.heading();
+  const char* const missing = rows.size() < study.points.size() ? " of those that are there" : "";
+  const std::string mark =
+      grid.compares() ? fmt::format(" (* fastest{}, within 0.5% of it, or not to be told apart from it)", missing) : "";
   std::string text =
-      fmt::format("iteration time{}{}\n{}\nefficiency{}\n{}\n", heading, grid.compares() ? " (* fastest, within 0.5% or its interval)" : "",
-                  grid.format(iteration), heading, grid.format(efficiency));
+      fmt::format("iteration time{}{}\n{}\nefficiency{}\n{}\n", heading, mark, grid.format(iteration), heading, grid.format(efficiency));
   if (is_any_stale(rows)) text += fmt::format("staleness{} (steps)\n{}\n", heading, grid.format(staleness, false));
   return text + fidelity;
 }

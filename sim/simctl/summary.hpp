@@ -13,7 +13,7 @@ std::string describe_study(const Study& study);
 
 /// The finished rows for people. Without a sweep a list of figures; a sweep of one key gives a line per value; of
 /// several, tables of iteration time and efficiency with a column per schedule (else per collective, else per value of the
-/// last key); rivals that are practically the fastest of their line are marked *.
-std::string summarise(const std::vector<Row>& rows);
+/// last key); rivals that win their line are marked *. `rows`: of `study`.
+std::string summarise(const std::vector<Row>& rows, const Study& study);
 
 }  // namespace syncopate

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/errors.hpp"
+#include "base/interruption.hpp"
 
 namespace syncopate {
 
@@ -49,7 +49,7 @@ Point as_one_run(Point point) {
   return point;
 }
 
-std::vector<Explained> explain(const std::vector<const Point*>& points, int jobs) {
+std::vector<Explained> explain(const std::vector<const Point*>& points, int jobs, const std::function<bool()>& interrupted) {
   std::vector<Explained> explained(points.size());
   simulate_points(
       points, jobs, [](int /*index*/) { return PointOptions{.explain = true}; },
@@ -59,12 +59,15 @@ std::vector<Explained> explain(const std::vector<const Point*>& points, int jobs
         if (!outcome.ok) throw SimulationError(fmt::format("point {}: {}", point.index, outcome.error));
         const PointResult result = PointResult::unpack(outcome.result);
         explained[place] = {&point, make_row(point, result), result.fidelity, path_shares_of(result.details["path"])};
-      });
+      },
+      interrupted);
+  if (interrupted()) throw Interrupted();
   return explained;
 }
 
 std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>& changes, int jobs,
-                                const std::function<void(std::size_t done, std::size_t all)>& advance) {
+                                const std::function<void(std::size_t done, std::size_t all)>& advance,
+                                const std::function<bool()>& interrupted) {
   std::vector<WhatIf> what_if;
   std::vector<Point> points;
   std::vector<std::pair<std::size_t, std::size_t>> places;  // of each: what-if, change
@@ -87,7 +90,7 @@ std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>
   simulate_points(
       asked, jobs, [](int /*index*/) { return PointOptions(); },
       [&](int index, const Outcome& outcome) {
-        if (advance) advance(++ended, asked.size());
+        advance(++ended, asked.size());
         const auto [what, change] = places[static_cast<std::size_t>(index)];
         Effect& effect = what_if[what].effects[change];
         if (outcome.ok) {
@@ -95,7 +98,9 @@ std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>
         } else {
           effect.error = outcome.error;
         }
-      });
+      },
+      interrupted);
+  if (interrupted()) throw Interrupted();
   std::stable_sort(what_if.begin(), what_if.end(), [&](const WhatIf& a, const WhatIf& b) {
     const auto place = [&](const WhatIf& one) { return std::pair(one.factor.is_unreal(), -one.saved(base.iteration())); };
     return place(a) < place(b);

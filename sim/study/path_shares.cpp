@@ -62,13 +62,20 @@ std::vector<PathShare> path_shares(const JobTimeline& timeline, const Setup& set
     const auto [same, is_first] = pieces.try_emplace(alike(piece), piece);
     if (!is_first) same->second.length += piece.length;
   }
-  std::map<std::pair<std::string, std::string>, Seconds> sums;
-  for (const auto& [key, piece] : pieces) sums[{name_of(piece.kind), what(piece, setup)}] += scale * piece.length;
   std::vector<PathShare> shares;
-  shares.reserve(sums.size());
-  for (const auto& [name, seconds] : sums) shares.push_back({name.first, name.second, seconds});
-  std::stable_sort(shares.begin(), shares.end(), [](const PathShare& a, const PathShare& b) { return a.seconds > b.seconds; });
-  return shares;
+  shares.reserve(pieces.size());
+  for (const auto& [key, piece] : pieces) shares.push_back({name_of(piece.kind), what(piece, setup), scale * piece.length});
+  return summed(shares);
+}
+
+std::vector<PathShare> summed(const std::vector<PathShare>& shares) {
+  std::map<std::pair<std::string, std::string>, Seconds> sums;
+  for (const PathShare& share : shares) sums[{share.kind, share.what}] += share.seconds;
+  std::vector<PathShare> all;
+  all.reserve(sums.size());
+  for (const auto& [name, seconds] : sums) all.push_back({name.first, name.second, seconds});
+  std::stable_sort(all.begin(), all.end(), [](const PathShare& a, const PathShare& b) { return a.seconds > b.seconds; });
+  return all;
 }
 
 std::vector<PathSlice> path_slices(const JobTimeline& timeline, const Setup& setup) {

@@ -21,6 +21,9 @@ struct PathShare {
 /// Longest first. `timeline`: of a run that has recorded causes; its window's seconds are scaled to `iteration`.
 std::vector<PathShare> path_shares(const JobTimeline& timeline, const Setup& setup, Seconds iteration);
 
+/// What is of one kind and has one name, added up; longest first.
+std::vector<PathShare> summed(const std::vector<PathShare>& shares);
+
 /// The path's pieces one after the other, through the measured window.
 std::vector<PathSlice> path_slices(const JobTimeline& timeline, const Setup& setup);
 

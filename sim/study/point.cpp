@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "base/errors.hpp"
+#include "base/text.hpp"
 #include "engine/actors.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
@@ -30,8 +31,8 @@ struct Head {
   Fidelity fidelity = Fidelity::alpha_beta;
   int workers_simulated = 0;
   int measured = 0;
-  int replicates = 1;
   std::optional<double> half_width;
+  std::size_t replicates = 0;
   std::size_t details_size = 0;
 };
 static_assert(std::is_trivially_copyable_v<Head>);
@@ -71,19 +72,24 @@ Json details_of(const Setup& setup, const JobTimeline& timeline) {
 std::string PointResult::pack() const {
   const std::string text = details.dump();
   const Head head = {metrics,  network_bytes, busiest_link_bytes, fidelity,   workers_simulated,
-                     measured, replicates,    half_width,         text.size()};
-  std::string bytes(sizeof head, '\0');
+                     measured, half_width,    replicates.size(),  text.size()};
+  const std::size_t replicates_size = replicates.size() * sizeof(double);
+  std::string bytes(sizeof head + replicates_size, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, replicates.data(), replicates_size);
   return bytes + text + timeline;
 }
 
 PointResult PointResult::unpack(const std::string& bytes) {
   Head head;
   if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
-  if (bytes.size() < sizeof head + head.details_size) throw SimulationError("its process sent an incomplete result");
-  const Json details = Json::parse(bytes.substr(sizeof head, head.details_size));
+  const std::size_t details_begin = sizeof head + head.replicates * sizeof(double);
+  if (bytes.size() < details_begin + head.details_size) throw SimulationError("its process sent an incomplete result");
+  std::vector<double> replicates(head.replicates);
+  std::memcpy(replicates.data(), bytes.data() + sizeof head, head.replicates * sizeof(double));
+  const Json details = Json::parse(bytes.substr(details_begin, head.details_size));
   return {head.metrics,  head.network_bytes, head.busiest_link_bytes, head.fidelity, head.workers_simulated,
-          head.measured, head.replicates,    head.half_width,         details,       bytes.substr(sizeof head + head.details_size)};
+          head.measured, replicates,         head.half_width,         details,       bytes.substr(details_begin + head.details_size)};
 }
 
 namespace {
@@ -107,7 +113,7 @@ void add_links(PointResult& result, const JobTimeline& timeline, Setup& setup) {
 std::string describe_overload(const Json& details) {
   if (!details.contains("links")) return "";
   const double most = details["links"][0]["utilisation"].get<double>();
-  return most > 1.0 ? fmt::format("; the busiest link would have to carry {:.3g} times what it can", most) : "";
+  return most > 1.0 ? fmt::format("; the busiest link would have to carry {} times what it can", rounded(most, 3)) : "";
 }
 
 PointResult simulate_once(const Point& point, const PointOptions& options) {
@@ -134,35 +140,43 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
   return result;
 }
 
-/// Measures more and more until the mean is known as well as the scenario wants.
+/// Measures more and more until the mean is known as well as the scenario wants, or more cannot be had.
 PointResult simulate_until(const Point& point, const PointOptions& options) {
-  constexpr double most_iterations = 1e5;
-  constexpr double most_steps = 2e7;  // of all workers, for the memory that they take
   constexpr double least_growth = 2.0;
   constexpr double most_growth = 10.0;
+  const double wanted = *point.scenario.until;
+  const int most = point.scenario.most_until();
+  const int cycle = point.scenario.schedule.pace.cycle;
+  const int fewest = std::min(most, enough_slices * cycle);
   Point longer = point;
   int& measured = longer.scenario.measured;
-  const double wanted = *point.scenario.until;
-  const double most = std::floor(std::min(most_iterations, most_steps / point.scenario.cluster.workers()));
-  Json note;
-  while (true) {
-    PointResult result = simulate_once(longer, {.shortcuts = options.shortcuts});
-    if (!longer.scenario.fidelity) {
-      longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
-      note = result.details.value("fidelity_note", Json());
-    }
-    const bool enough = result.half_width && *result.half_width <= wanted;
-    if (enough || measured >= most) {
-      if (options.explain || options.shown_workers > 0) result = simulate_once(longer, options);
-      if (!enough && result.half_width) result.details["until_missed"] = *result.half_width;
-      if (!note.is_null()) result.details["fidelity_note"] = note;
-      return result;
-    }
+  PointResult result = simulate_once(longer, {.shortcuts = options.shortcuts});
+  const Json note = point.scenario.fidelity ? Json() : result.details.value("fidelity_note", Json());
+  longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
+  const auto is_enough = [&] { return result.half_width && *result.half_width <= wanted && measured >= fewest; };
+  std::string why_not = "no more are simulated";
+  while (!is_enough() && measured < most) {
     const double needed = result.half_width ? std::pow(*result.half_width / wanted, 2) : most_growth;
-    const double next = std::min(most, std::ceil(measured * std::clamp(needed, least_growth, most_growth)));
-    const int cycle = longer.scenario.schedule.pace.cycle;
-    measured = (static_cast<int>(next) + cycle - 1) / cycle * cycle;
+    const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
+    measured = std::clamp(static_cast<int>(std::min<double>(most, next)), fewest, most);
+    measured = (measured + cycle - 1) / cycle * cycle;
+    try {
+      result = simulate_once(longer, {.shortcuts = options.shortcuts});
+    } catch (const SimulationError& error) {
+      why_not = fmt::format("more fail: {}", error.what());
+      measured = result.measured;
+      break;
+    }
   }
+  if (!is_enough()) {
+    result.details["until_missed"] = result.half_width ? Json(*result.half_width) : Json();
+    result.details["until_missed_because"] = why_not;
+  }
+  if (!note.is_null()) result.details["fidelity_note"] = note;
+  if (!options.explain && options.shown_workers == 0) return result;
+  PointResult shown = simulate_once(longer, options);
+  shown.details.update(result.details);
+  return shown;
 }
 
 }  // namespace
@@ -183,23 +197,31 @@ bool has_actors(const Point& point, const PointOptions& options) {
 /// The replicates of a point as they end.
 class Gathering {
  public:
-  explicit Gathering(int count) : outcomes_(static_cast<std::size_t>(count)) {}
+  explicit Gathering(const Scenario& scenario)
+      : first_seed_(scenario.speed.seed), outcomes_(static_cast<std::size_t>(replicates_of(scenario))) {}
 
   /// What became of the point, with the last of them: the first failure, if any.
   std::optional<Outcome> add(int replicate, const Outcome& outcome) {
     outcomes_[static_cast<std::size_t>(replicate)] = outcome;
     if (++ended_ < outcomes_.size()) return std::nullopt;
+    const std::vector<Outcome> all = std::move(outcomes_);
     if (ended_ == 1) return outcome;
     std::vector<PointResult> results;
-    results.reserve(outcomes_.size());
-    for (const Outcome& one : outcomes_) {
-      if (!one.ok) return one;
-      results.push_back(PointResult::unpack(one.result));
+    results.reserve(all.size());
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      if (!all[r].ok) {
+        return Outcome{.ok = false,
+                       .result = {},
+                       .error = fmt::format("replicate {} (seed {}): {}", r, first_seed_ + r, all[r].error),
+                       .code = all[r].code};
+      }
+      results.push_back(PointResult::unpack(all[r].result));
     }
     return Outcome{.ok = true, .result = mean_of(results).pack(), .error = {}};
   }
 
  private:
+  std::uint64_t first_seed_;
   std::vector<Outcome> outcomes_;
   std::size_t ended_ = 0;
 };
@@ -218,7 +240,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   bool any_has_actors = false;
   for (int i = 0; i < static_cast<int>(points.size()); ++i) {
     const Point& point = *points[static_cast<std::size_t>(i)];
-    gatherings.emplace_back(replicates_of(point.scenario));
+    gatherings.emplace_back(point.scenario);
     for (int r = 0; r < replicates_of(point.scenario); ++r) tasks.push_back({i, r});
     any_has_actors = any_has_actors || has_actors(point, options(i));
   }
@@ -274,7 +296,8 @@ Row make_row(const Point& point, const PointResult& result) {
   if (row.total && scenario.cluster.price) row.cost = *scenario.cluster.price * scenario.paid_nodes() * (*row.total / hour);
   row.bus_bandwidth = bus_bandwidth(scenario, row.metrics);
   row.measured_iterations = result.measured;
-  row.replicates = result.replicates;
+  row.draws = scenario.draws();
+  for (const double seconds : result.replicates) row.replicates.emplace_back(seconds);
   if (result.half_width) {
     const Seconds half = *result.half_width * row.metrics.iteration;
     row.interval = {std::max(Seconds(0), row.metrics.iteration - half), row.metrics.iteration + half};

@@ -19,8 +19,8 @@ struct PointResult {
   std::optional<Bytes> busiest_link_bytes{};
   Fidelity fidelity = Fidelity::alpha_beta;
   int workers_simulated = 0;
-  int measured = 0;    ///< iterations
-  int replicates = 1;  ///< of which this is the mean
+  int measured = 0;                  ///< iterations
+  std::vector<double> replicates{};  ///< seconds per iteration of each one of which this is the mean; empty where it is one itself
   /// Half of the 95% interval of the mean iteration, over it; empty where nothing is drawn, or too little was measured to tell.
   std::optional<double> half_width{};
   Json details = Json::object();  ///< what only some points have: see RESULTS.md

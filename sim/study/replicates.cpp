@@ -1,7 +1,7 @@
 #include "study/replicates.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "metrics/confidence.hpp"
@@ -15,6 +15,23 @@ Point replicate(const Point& point, int index) {
   its.scenario.speed.seed += static_cast<std::uint64_t>(index);
   return its;
 }
+
+namespace {
+
+/// That of the replicate that missed it most.
+void keep_until_missed(std::span<const PointResult> replicates, Json& details) {
+  const auto missed_by = [](const PointResult& one) {
+    const Json by = one.details.value("until_missed", Json(0.0));
+    return by.is_null() ? std::numeric_limits<double>::infinity() : by.get<double>();
+  };
+  const PointResult& worst = *std::max_element(replicates.begin(), replicates.end(),
+                                               [&](const PointResult& a, const PointResult& b) { return missed_by(a) < missed_by(b); });
+  for (const char* key : {"until_missed", "until_missed_because"}) {
+    if (worst.details.contains(key)) details[key] = worst.details[key];
+  }
+}
+
+}  // namespace
 
 PointResult mean_of(std::span<const PointResult> replicates) {
   const auto count = static_cast<double>(replicates.size());
@@ -45,18 +62,13 @@ PointResult mean_of(std::span<const PointResult> replicates) {
   };
   result.network_bytes = mean_if_known(&PointResult::network_bytes);
   result.busiest_link_bytes = mean_if_known(&PointResult::busiest_link_bytes);
-  result.details.erase("until_missed");  // of single replicates; the interval is that of their mean
   for (const PointResult& one : replicates) {
     metrics.staleness_max = std::max(metrics.staleness_max, one.metrics.staleness_max);
     result.measured = std::max(result.measured, one.measured);
+    result.replicates.push_back(one.metrics.iteration.value);
   }
-
-  std::vector<double> iterations;
-  iterations.reserve(replicates.size());
-  for (const PointResult& one : replicates) iterations.push_back(one.metrics.iteration.value);
-  const Sample sample = describe(iterations);
-  result.half_width = students_t(count - 1.0) * sample.deviation / (sample.mean * std::sqrt(count));
-  result.replicates = static_cast<int>(replicates.size());
+  result.half_width = half_width(result.replicates) / metrics.iteration.value;
+  keep_until_missed(replicates, result.details);
   return result;
 }
 

@@ -40,10 +40,10 @@ class WhatIsRead(Folder):
 
         _, frame, _, _ = labelled(samples.write(self.tmp / "one", rows(["wfbp"])))
         self.assertEqual(list(frame["series"]), ["bandwidth=1Gbps", "bandwidth=10Gbps"])
-        _, frame, _, _ = labelled(samples.write(self.tmp / "two", rows(["wfbp", "s-sgd"])))
+        runs, frame, _, _ = labelled(samples.write(self.tmp / "two", rows(["wfbp", "s-sgd"])))
         self.assertEqual(list(dict.fromkeys(frame["panel"])), ["bandwidth=1Gbps", "bandwidth=10Gbps"])
         self.assertEqual(list(dict.fromkeys(frame["setting"])), ["x, bandwidth=1Gbps", "x, bandwidth=10Gbps"])
-        self.assertEqual([one.names for one in winners(frame)], [("wfbp",), ("wfbp",)])
+        self.assertEqual([one.names for one in winners(runs, frame)], [("wfbp",), ("wfbp",)])
 
     def test_rows_of_two_scenarios_are_told_apart(self):
         first = samples.write(self.tmp / "a", samples.grid(("10gbe",)), name="calm")

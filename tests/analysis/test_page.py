@@ -59,13 +59,14 @@ class WhatThePageSays(Pages):
         self.assertEqual(page.tables["answer"][1][1], "asgd (staleness 7.25)")
         self.assertIn("asgd (staleness 7.2) is fastest at 8 nodes.", self.text)
 
-    def test_intervals_that_overlap_tie(self):
+    def test_what_cannot_be_told_apart_shares_the_win(self):
         rows = [samples.row(place, {"/schedule/name": name}, "10gbe", name, 8, 0.01 + 0.01 * place) for place, name in enumerate(("wfbp", "s-sgd", "fusion"))]
-        for row, half in zip(rows, (0.006, 0.006, 0.003)):
+        for row, half in zip(rows, (0.008, 0.008, 0.003)):
             row["iteration_low_s"], row["iteration_high_s"] = row["iteration_s"] - half, row["iteration_s"] + half
         page = self.page(samples.write(self.tmp / "out", rows))
-        self.assertEqual(page.tables["answer"][1][1], "wfbp, s-sgd (within 0.5 % or their intervals)")
+        self.assertEqual(page.tables["answer"][1][1], "wfbp, s-sgd (cannot be told apart)")
         self.assertEqual(page.tables["answer"][1][4], "fusion")
+        self.assertIn("wfbp and s-sgd cannot be told apart at 8 nodes (115 ms ± 7 % and 125 ms ± 6.4 %).", self.text)
 
     def test_what_the_run_said_leads_but_not_where_rows_are_left_out(self):
         out = samples.write(self.tmp / "out", samples.grid())

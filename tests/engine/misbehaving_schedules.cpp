@@ -44,9 +44,10 @@ void crashes(Worker& worker, const SharedPayload& /*payload*/) {
   if (worker.step() == 1) std::abort();
 }
 
+template <int last_step>
 Program ends_early(const ScheduleInput& input) {
   return [payload = everything(input)](Worker& worker) {
-    while (worker.next_step() && !(worker.rank() == 1 && worker.step() == 2)) {
+    while (worker.next_step() && !(worker.rank() == 1 && worker.step() == last_step)) {
       worker.forward();
       worker.backward();
       worker.wait(worker.post(payload, worker.step()));
@@ -67,7 +68,8 @@ const std::vector<ScheduleRow>& schedules() {
       row("fine", "makes no mistake", fine),
       row("one-too-many", "rank 0 posts everything twice", with<one_too_many>),
       row("never-posts", "rank 1 never posts", with<never_posts>),
-      row("ends-early", "rank 1 ends in its third step", ends_early),
+      row("ends-early", "rank 1 ends in its third step", ends_early<2>),
+      row("ends-late", "rank 1 ends in its 101st step", ends_early<100>),
       row("crashes", "every rank aborts the process", with<crashes>),
   };
   return table;

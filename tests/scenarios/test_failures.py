@@ -183,6 +183,38 @@ class Interruption(Case):
                 self.assertEqual(self.interrupt(number), (130, "simctl: interrupted: 2 of 3 points finished; their rows are in out\n"))
                 self.assertEqual([row["measured_iterations"] for row in self.rows()], ["1", "2"])
 
+    def interrupt_when(self, is_time, *words):
+        """Ctrl-C at some time: (exit code, stderr). Nothing goes on afterwards."""
+        with subprocess.Popen([SIMCTL, *words], cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
+            deadline = time.monotonic() + 30
+            while not is_time() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(0.3)
+            os.killpg(process.pid, signal.SIGINT)
+            _, errors = process.communicate(timeout=30)
+            time.sleep(0.1)
+            with self.assertRaises(ProcessLookupError):
+                os.killpg(process.pid, 0)
+        return process.returncode, errors
+
+    def test_explanations_and_searches_end_and_leave_nothing_behind(self):
+        self.write("cluster.json", cluster(nodes=64))
+        jitter = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
+        self.write("scenario.json", scenario(workers=jitter, iterations={"warmup": 1, "measured": 10_000_000}))
+        for words in (["explain", "scenario.json", "-j", "2"],
+                      ["solve", "scenario.json", "-j", "2", "--for", "/cluster/nodes", "--from", "32", "--to", "64", "--until", "efficiency > 0.5"]):
+            with self.subTest(words):
+                self.assertEqual(self.interrupt_when(lambda: True, *words), (130, "simctl: interrupted\n"))
+
+    def test_an_explanation_that_is_interrupted_is_missing(self):
+        self.write("cluster.json", cluster(nodes=64))
+        jitter = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
+        self.write("scenario.json", scenario(workers=jitter, iterations={"warmup": 1, "measured": 1500}))
+        code, errors = self.interrupt_when((self.folder / "out/results.json").exists, "run", "scenario.json", "--explain", "-o", "out", "-j", "1")
+        self.assertEqual((code, errors), (130, "simctl: interrupted: 1 explanation is missing\n"))
+        self.assertFalse((self.folder / "out/explanation-0.json").exists())
+        self.assertEqual(len(self.rows()), 1)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -99,7 +99,7 @@ class Solve(Case):
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"simctl: {message}\n"))
         done = self.solve(self.one(), *(word for option in (usual | {"--for": "/cluster/link/bandwith"}).items() for word in option))
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn('/cluster/link/bandwith: unknown key "bandwith"', done.stderr)
+        self.assertRegex(done.stderr, r'/cluster/link/bandwith: unknown key "bandwith".*\(from --for\)\n\Z')
 
 
 if __name__ == "__main__":

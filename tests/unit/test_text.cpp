@@ -1,10 +1,11 @@
 #include <doctest/doctest.h>
 
+#include "base/table.hpp"
 #include "base/text.hpp"
 
 using namespace syncopate;
 
-TEST_SUITE("Are misspelt words and rank lists understood?") {
+TEST_SUITE("Are misspelt words and rank lists understood, and numbers readable?") {
   TEST_CASE("the nearest name is a likely misspelling, not just any name") {
     const std::vector<std::string> names = {"wfbp", "mg-wfbp", "s-sgd", "sync-easgd"};
     CHECK(nearest("wbfp", names) == "wfbp");
@@ -14,6 +15,23 @@ TEST_SUITE("Are misspelt words and rank lists understood?") {
     CHECK_FALSE(nearest("xy", names));
     CHECK(did_you_mean("wbfp", names) == "; did you mean \"wfbp\"?");
     CHECK(did_you_mean("something-else", names).empty());
+  }
+
+  TEST_CASE("numbers in sentences have no exponent where they can be read without") {
+    CHECK(rounded(7.25, 2) == "7.2");
+    CHECK(rounded(7.0, 2) == "7");
+    CHECK(rounded(9.96, 2) == "10");
+    CHECK(rounded(128.4, 2) == "128");
+    CHECK(rounded(12345.6, 3) == "12346");
+    CHECK(rounded(0.000123456, 3) == "0.000123");
+    CHECK(rounded(-0.0512, 2) == "-0.051");
+    CHECK(rounded(100.0, 2) == "100");
+    CHECK(rounded(0.0, 2) == "0");
+    CHECK(rounded(1.25e-7, 2) == "1.2e-07");
+    CHECK(format_seconds(Seconds(12345.6)) == "12346 s");
+    CHECK(format_seconds(Seconds(0.0123456)) == "12.35 ms");
+    CHECK(percent(0.1234) == "12.3%");
+    CHECK(percent(1.0, 0) == "100%");
   }
 
   TEST_CASE("ranges") {
