@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from units import significant
+
 SAME = 0.005     # choices whose time exceeds the fastest's by no more than this fraction win with it
 EQUAL = 1e-9     # relative difference below which two iteration times are one
 WITHIN = f"within {100 * SAME:g} %"
@@ -87,7 +89,7 @@ def with_staleness(name, span):
     steps = [dict(zip(one.names, one.staleness))[name] for one in span]
     if max(steps) <= 0:
         return name
-    least, most = f"{min(steps):.2g}", f"{max(steps):.2g}"
+    least, most = significant(min(steps), 2), significant(max(steps), 2)
     return f"{name} (staleness {least if least == most else f'{least} to {most}'})"
 
 

@@ -3,6 +3,8 @@
 import json
 import re
 
+from units import plain
+
 
 def distinct(values):
     return list(dict.fromkeys(values))
@@ -77,7 +79,7 @@ def disturbed(run):
 
 
 def number(value):
-    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
+    return plain(value) if isinstance(value, (int, float)) else str(value)
 
 
 def warnings(runs):

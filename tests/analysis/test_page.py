@@ -37,9 +37,9 @@ class WhatThePageSays(Pages):
         self.assertEqual(page.tables["answer"][0], ["Setting", "Nodes", "Fastest", "Iteration", "Efficiency",
                                                     "Runner-up", "its time / fastest", "wfbp's time / fastest"])
         self.assertEqual(page.tables["answer"][1],
-                         ["10gbe", "4", "wfbp", "135 ms", "74.1 %", "sync-easgd", "1.104×", "–"])
+                         ["10gbe", "4", "wfbp", "135 ms", "74.1 %", "sync-easgd", "1.10×", "–"])
         self.assertEqual(page.tables["answer"][4],
-                         ["10gbe", "32", "sync-easgd", "155 ms", "64.5 %", "wfbp", "1.065×", "1.065×"])
+                         ["10gbe", "32", "sync-easgd", "155 ms", "64.5 %", "wfbp", "1.06×", "1.06×"])
         self.assertEqual([line[2] for line in page.tables["answer"][1:]], ["wfbp"] * 2 + ["sync-easgd"] * 2 +
                          ["wfbp"] * 2 + ["sync-easgd, wfbp (within 0.5 %)", "sync-easgd"])
         self.assertIn("On <b>10gbe</b>, wfbp is fastest from 4 to 8 nodes; sync-easgd is fastest from 16 to 32 nodes.",
@@ -78,19 +78,19 @@ class WhatThePageSays(Pages):
 
     def test_practically_equal_times_share_the_win_the_fastest_first(self):
         row = self.compare(**{"mg-wfbp-optimal": 10.5, "mg-wfbp": 10, "wfbp": 20})
-        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp, mg-wfbp-optimal (within 0.5 %)", "wfbp", "1.087×", "1.087×"])
+        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp, mg-wfbp-optimal (within 0.5 %)", "wfbp", "1.09×", "1.09×"])
         self.assertIn("mg-wfbp and mg-wfbp-optimal tie (within 0.5 %) at 8 nodes.", self.text)
         row = self.compare(**{"mg-wfbp-optimal": 10.6, "mg-wfbp": 10, "wfbp": 20})
-        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp", "mg-wfbp-optimal", "1.005×", "1.087×"])
+        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp", "mg-wfbp-optimal", "1.01×", "1.09×"])
         self.assertIn("mg-wfbp is fastest at 8 nodes.", self.text)
 
     def test_equal_runners_up_are_all_named(self):
         row = self.compare(**{"s-sgd": 20, "mg-wfbp": 10, "wfbp": 20, "fusion": 20.1})
-        self.assertEqual(row[4:], ["s-sgd, wfbp", "1.087×", "1.087×"])
+        self.assertEqual(row[4:], ["s-sgd, wfbp", "1.09×", "1.09×"])
 
     def test_wfbp_that_shares_the_win_has_no_ratio(self):
         row = self.compare(**{"mg-wfbp": 10, "wfbp": 10.4, "s-sgd": 20})
-        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp, wfbp (within 0.5 %)", "s-sgd", "1.087×"])
+        self.assertEqual(row[1:2] + row[4:], ["mg-wfbp, wfbp (within 0.5 %)", "s-sgd", "1.09×"])
 
     def test_what_was_changed_and_disturbed_is_said(self):
         workers = {"jitter": {"distribution": "lognormal", "cv": 0.2},
