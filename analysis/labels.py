@@ -126,11 +126,14 @@ def schedule_of(scenario, row):
 
 def name_value(pointer, value, pointers):
     """A swept value with its key, short: the last word of the pointer, or all of it where two end alike."""
-    def last(path):
-        words = [word for word in path.split("/") if word and not word.isdigit()]
-        return (words[-1] if words else path).replace("~1", "/").replace("~0", "~")
-    alike = [other for other in pointers if last(other) == last(pointer)]
-    return f"{last(pointer) if len(alike) == 1 else pointer[1:]}={short(value)}"
+    alike = [other for other in pointers if last_word(other) == last_word(pointer)]
+    return f"{last_word(pointer) if len(alike) == 1 else pointer[1:]}={short(value)}"
+
+
+def last_word(pointer):
+    """The key at the end of a pointer, without places in lists."""
+    words = [word for word in pointer.split("/") if word and not word.isdigit()]
+    return (words[-1] if words else pointer).replace("~1", "/").replace("~0", "~")
 
 
 def short(value):

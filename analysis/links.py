@@ -1,10 +1,9 @@
 """The busiest links that results.json lists of a point, read and checked."""
 
-import math
 from dataclasses import dataclass
 
 from errors import InputError
-from results import shown
+from results import is_number, shown
 
 SATURATED = 0.9     # a link that is used more than this has no room left
 EQUAL = 1e-6        # relative difference below which two links are equally busy
@@ -68,7 +67,3 @@ def read(folder, place, item):
             need(is_number(link.get(key)) and link[key] >= 0, f"/{number}/{key}", "a number >= 0", link.get(key))
     links = [Link(*(link[key] for key in ("name", "bandwidth_Bps", "bytes", "utilisation"))) for link in listed]
     return tuple(sorted(links, key=lambda link: -link.utilisation))
-
-
-def is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
