@@ -7,6 +7,8 @@ PACKAGES := $(BUILD_PACKAGES) libsimgrid-dev librapidcheck-dev python3-jinja2 py
 CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev
 # netprobe's libraries, and what shapes the links of the validation.
 NETWORK_PACKAGES := libgloo-dev libopenmpi-dev openmpi-bin iproute2
+# A browser to open the reports in.
+BROWSER_PACKAGES := chromium chromium-driver python3-selenium
 # clang-tidy of this version passes over the libraries' headers, which take the others most of the time.
 LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-tidy-22 git
 
@@ -20,11 +22,11 @@ demo: packages
 	@echo "make demo: builds simctl (under three minutes on two cores), simulates 120 points and draws a report of them (5 seconds)."
 	cmake --preset release > /dev/null
 	cmake --build --preset release --target simctl
-	build/simctl run scenarios/scalability.json -o results/scalability --timeline 84-89
+	build/simctl run scenarios/scalability.json -o results/scalability --timeline 84-89 --explain 84-89
 	@$(PYTHON) analysis/report.py results/scalability -o results/scalability/report.html
 	@echo "The report is in results/scalability/report.html: open it in a browser."
 
-test: PACKAGES += libdnnl-dev $(NETWORK_PACKAGES)
+test: PACKAGES += libdnnl-dev $(NETWORK_PACKAGES) $(BROWSER_PACKAGES)
 test: build
 	ctest --preset release -j $$(nproc)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from standing import SAME, SLOWER, UNDECIDED, read_means, standing
-from units import duration, rounded
+from units import duration, plain
 
 EXACT = 1e-9     # relative difference below which two iteration times are one
 WITHIN = f"within {100 * SAME:g} %"
@@ -100,7 +100,7 @@ def with_staleness(name, span):
     steps = [dict(zip(one.names, one.staleness))[name] for one in span]
     if max(steps) <= 0:
         return name
-    least, most = rounded(min(steps), 2), rounded(max(steps), 2)
+    least, most = plain(min(steps), 2), plain(max(steps), 2)
     return f"{name} (staleness {least if least == most else f'{least} to {most}'})"
 
 
@@ -119,4 +119,4 @@ def sizes(span):
 
 def time(mean):
     """115 ms ± 5.2 %."""
-    return duration(mean.iteration_s) + (f" ± {rounded(100 * mean.half_width / mean.iteration_s, 2)} %" if mean.half_width else "")
+    return duration(mean.iteration_s) + (f" ± {plain(100 * mean.half_width / mean.iteration_s, 2)} %" if mean.half_width else "")

@@ -5,28 +5,35 @@ a model and every other swept key belong to the setting.
 """
 
 import json
+import math
 import re
 from pathlib import PurePath
 
 import pandas
 
+from units import plain, quantity
+
+NODES = "/cluster/nodes"
 SHOWN_BY_COLUMNS = {"/cluster", "/cluster/name", "/cluster/nodes", "/trace", "/schedule", "/schedule/name"}
-ADDED = ["run", "place", "setting", "choice", "panel", "series"]
+ADDED = ["run", "along", "place", "setting", "choice", "panel", "series"]
 
 
-def label(runs):
-    """All rows of all runs, with the columns of ADDED in front.
+def label(runs, axis=NODES):
+    """All rows of all runs that have a number at the swept pointer `axis`, with the columns of ADDED in front.
 
-    `place` is model and cluster; `setting` adds the swept keys that are no choice; `choice` is the schedule with what
+    `along` is that number, which no name holds, for charts have it along their axis; `place` is model and cluster, and for other axes
+    than nodes their number; `setting` adds the swept keys that are no choice; `choice` is the schedule with what
     tells it apart. Figures have one panel per `panel` and one line or bar per `series`: setting and choice, or, where
     there is but one choice, place and the swept values; these leave out what all rows share.
     """
     frame = pandas.concat([run.rows.assign(run=number) for number, run in enumerate(runs)], ignore_index=True)
-    pointers = [name for name in frame.columns if name.startswith("/")]
+    frame["along"] = frame["nodes"] if axis == NODES else [number(cell) for cell in frame[axis]]
+    frame = frame[frame["along"].notna()].reset_index(drop=True)
+    pointers = [name for name in frame.columns if name.startswith("/") and name != axis]
     values = [{name: parse(row[name]) for name in pointers if isinstance(row[name], str)}
               for row in frame.to_dict("records")]
     others = [name for name in pointers if name not in SHOWN_BY_COLUMNS and not is_choice(name)]
-    place = places(frame)
+    place = places(frame, axis != NODES and frame["nodes"].nunique() > 1)
     swept = [[name_value(name, row[name], pointers) for name in others if name in row] for row in values]
     frame["place"] = texts(place)
     frame["choice"] = choices(frame, runs, values)
@@ -54,6 +61,12 @@ def parse(cell):
         return cell
 
 
+def number(cell):
+    """What a swept cell says, in its unit; NaN where it is no number."""
+    found = quantity(parse(cell)) if isinstance(cell, str) else None
+    return found[0] if found else math.nan
+
+
 def texts(parts):
     return [", ".join(one) for one in parts]
 
@@ -65,13 +78,14 @@ def varying(parts, whole):
     return short if all(short) and len(set(short)) == len(set(whole)) else list(whole)
 
 
-def places(frame):
-    """Lists of the cluster's name, after the model and the batch where these differ between rows."""
+def places(frame, sizes):
+    """Lists of the cluster's name, after the model and the batch where these differ between rows; before the nodes if `sizes`."""
     models = frame["model"].nunique() > 1
     batches = frame.groupby("model")["batch"].transform("nunique") > 1
     return [([model] if models else []) + ([f"batch {batch}"] if several else []) + [cluster]
-            for model, batch, cluster, several
-            in zip(frame["model"], frame["batch"], frame["cluster"], batches)]
+            + ([f"{nodes} node{'s' if nodes > 1 else ''}"] if sizes else [])
+            for model, batch, cluster, nodes, several
+            in zip(frame["model"], frame["batch"], frame["cluster"], frame["nodes"], batches)]
 
 
 def choices(frame, runs, values):
@@ -112,11 +126,14 @@ def schedule_of(scenario, row):
 
 def name_value(pointer, value, pointers):
     """A swept value with its key, short: the last word of the pointer, or all of it where two end alike."""
-    def last(path):
-        words = [word for word in path.split("/") if word and not word.isdigit()]
-        return (words[-1] if words else path).replace("~1", "/").replace("~0", "~")
-    alike = [other for other in pointers if last(other) == last(pointer)]
-    return f"{last(pointer) if len(alike) == 1 else pointer[1:]}={short(value)}"
+    alike = [other for other in pointers if last_word(other) == last_word(pointer)]
+    return f"{last_word(pointer) if len(alike) == 1 else pointer[1:]}={short(value)}"
+
+
+def last_word(pointer):
+    """The key at the end of a pointer, without places in lists."""
+    words = [word for word in pointer.split("/") if word and not word.isdigit()]
+    return (words[-1] if words else pointer).replace("~1", "/").replace("~0", "~")
 
 
 def short(value):
@@ -124,7 +141,7 @@ def short(value):
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     if isinstance(value, (int, float)):
-        return f"{value:g}" if abs(value) < 1e5 or isinstance(value, float) else str(value)
+        return plain(value) if isinstance(value, float) else str(value)
     if isinstance(value, str):
         return PurePath(value).stem if value.endswith(".json") else value
     if isinstance(value, dict) and "name" in value:
@@ -143,7 +160,7 @@ def tell_apart(frame, runs, values, swept):
 
     The lists of `swept` get it too.
     """
-    key = ["setting", "choice", "nodes"]
+    key = ["setting", "choice", "along"]
     candidates = [
         [short(row.get("/cluster", "")) for row in values],
         [short(row.get("/trace", "")) for row in values],

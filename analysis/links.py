@@ -1,10 +1,9 @@
 """The busiest links that results.json lists of a point, read and checked."""
 
-import math
 from dataclasses import dataclass
 
 from errors import InputError
-from results import shown
+from results import is_number, shown
 
 SATURATED = 0.9     # a link that is used more than this while something crosses it has no room left then
 EQUAL = 1e-6        # relative difference below which two links are equally busy
@@ -69,7 +68,3 @@ def read(folder, place, item):
             need(is_number(link.get(key)) and link[key] >= 0, f"/{number}/{key}", "a number >= 0", link.get(key))
     links = [Link(*(link[key] for key in ("name", "bandwidth_Bps", "bytes", "utilisation", "utilisation_in_use"))) for link in listed]
     return tuple(sorted(links, key=lambda link: -link.utilisation))
-
-
-def is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

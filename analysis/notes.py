@@ -3,7 +3,7 @@
 import json
 import re
 
-from units import rounded
+from units import plain
 
 
 def distinct(values):
@@ -39,7 +39,7 @@ def fidelity(frame):
     meanings = [f"{name}: {FIDELITIES[name]}" for name in counts.index if name in FIDELITIES]
     if len(counts) > 1:
         parts = ", ".join(f"{name} at {count} point{'s' if count > 1 else ''}" for name, count in counts.items())
-        return " ".join([f"Fidelity differs: {parts}; All rows says which."] + [f"{text[0].upper()}{text[1:]}." for text in meanings])
+        return " ".join([f"Fidelity differs: {parts}; All points says which."] + [f"{text[0].upper()}{text[1:]}." for text in meanings])
     rows = f"All {len(frame)} points are" if len(frame) > 1 else "The point is"
     return f"{rows} simulated at fidelity {''.join(meanings) or counts.index[0]}."
 
@@ -79,7 +79,7 @@ def disturbed(run):
 
 
 def number(value):
-    return rounded(value, 6) if isinstance(value, (int, float)) else str(value)
+    return plain(value) if isinstance(value, (int, float)) else str(value)
 
 
 def warnings(runs):

@@ -17,8 +17,6 @@ from quantities_mg_wfbp import LARGE, SIZES, all_reduce, groups
 from quantities_sasgd import CIFAR10, LEARNERS, NLCF, downpour_share, seconds
 from quantities_ssd_sgd import linear_speed, network_gain, ssd_gain
 
-WARNING = "Synthetic traces: layer times are modelled, not measured."
-
 
 @dataclass(frozen=True)
 class Drawing:
@@ -29,11 +27,10 @@ class Drawing:
 
 
 def about(results, *names):
-    """(subject, warnings) of a figure of these scenarios, and their labelled rows."""
+    """(subject, no warnings, for the page has them) of a figure of these scenarios, and their labelled rows."""
     runs = [results.run(name) for name in names]
     frame = labels.label(runs)
-    synthetic = any(trace["provenance"]["kind"] == "synthetic" for run in runs for trace in run.about["traces"])
-    return (notes.subject(runs, frame), [WARNING] * synthetic), frame
+    return (notes.subject(runs, frame), []), frame
 
 
 def one(published, row):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Turns result folders into a report (one HTML page) or into figures for a paper.
 
-Reads only what `simctl run SCENARIO -o DIR` writes: results.csv, results.json and timeline-<point>.json.
+Reads only what `simctl run SCENARIO -o DIR` writes: results.csv, results.json, timeline-<point>.json and explanation-<point>.json.
 Exit codes: 0 done, 2 usage, 3 bad input, 5 cannot write.
 """
 
@@ -14,33 +14,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import explanations  # noqa: E402
 import figures  # noqa: E402
 import labels  # noqa: E402
 import links  # noqa: E402
 import links_table  # noqa: E402
 import notes  # noqa: E402
 import page  # noqa: E402
+import page_data  # noqa: E402
 import picture  # noqa: E402
 import style  # noqa: E402
 import timeline  # noqa: E402
+import tracks  # noqa: E402
 from answer import winners  # noqa: E402
 from errors import InputError, OutputError  # noqa: E402
 from results import read_runs  # noqa: E402
-
-TITLES = {
-    "iteration-time": ("Iteration time", "Where an iteration's time goes: undisturbed computing, waiting for other "
-                                         "workers or being slowed down, and communication that no computing hides. "
-                                         "The number is the sum."),
-    "speedup": ("Speedup", "Throughput relative to one worker that never communicates. The grey line is linear "
-                           "scaling."),
-    "efficiency": ("Efficiency", "Speedup divided by the number of workers; the grey line at 1 is linear scaling."),
-    "timeline": ("One iteration", "The first whole iteration of median length in the measured window, of the worker "
-                                  "that a title names, or of any where one stands for all. Upper lane: computing "
-                                  "and waiting. Lower lane: its communication channel; alternating shades are "
-                                  "successive messages."),
-}
-
-MEETING = " Where lines meet, the later one is thinner and lies on top."
 
 EXAMPLE = """example:
   simctl run scenarios/quickstart.json -o out --timeline
@@ -96,7 +84,11 @@ def make(options):
     runs = read_runs(options.folders)
     frame = labels.label(runs)
     styles = style.styles(frame)
-    lanes, remarks = timeline.read_all(runs, frame)
+    is_page = bool(options.output) and options.format == "html"
+    embedded, kinds = [], {}
+    most = tracks.most_slices(sum(len(run.timelines) for run in runs))
+    lanes, remarks = timeline.read_all(runs, frame, lambda file: embedded.append(tracks.tracks(file, most, kinds)) if is_page else None)
+    explained = explanations.read_all(runs, frame) if is_page else []
     if options.cluster:
         known = notes.distinct(frame["cluster"])
         frame = frame[frame["cluster"] == options.cluster]
@@ -104,21 +96,22 @@ def make(options):
             raise InputError(f'--cluster: expected one of {", ".join(known)}, got "{options.cluster}"')
         lanes = [one for one in lanes if one.panel in set(frame["panel"])]
     about = notes.subject(runs, frame), notes.warnings(runs)
-    drawn = {"iteration-time": figures.iteration_time, "speedup": figures.speedup, "efficiency": figures.efficiency}
     files = []
-    if options.output:
+    if is_page:
+        points = set(zip(frame["run"], frame["point"]))
+        embedded = [one for one in embedded if (one["run"], one["point"]) in points]
+        explained = [one for one in explained if (one.row["run"], one.row["point"]) in points]
+        data = page_data.data(runs, frame, embedded, kinds, explained)
+        busy = links_table.section(links.read_all(runs, frame), frame)
+        text = page.page(runs, frame, styles, winners(runs, frame), data, remarks, busy, not options.cluster)
+        files.append((Path(options.output), text.encode()))
+    elif options.output:
+        drawn = {"iteration-time": figures.iteration_time, "speedup": figures.speedup, "efficiency": figures.efficiency}
         made = {name: draw(frame, styles, about) for name, draw in drawn.items()}
         if lanes:
             made["timeline"] = timeline.figure(lanes, styles, about)
-        if options.format == "html":
-            drawings = [(*caption(name, frame), style.to_bytes(figure, "svg").decode())
-                        for name, figure in made.items()]
-            busy = links_table.section(links.read_all(runs, frame), frame)
-            text = page.page(runs, frame, styles, winners(runs, frame), drawings, remarks, busy, not options.cluster)
-            files.append((Path(options.output), text.encode()))
-        else:
-            files += [(place(options.output, f"{name}.{options.format}"), style.to_bytes(figure, options.format))
-                      for name, figure in made.items()]
+        files += [(place(options.output, f"{name}.{options.format}"), style.to_bytes(figure, options.format))
+                  for name, figure in made.items()]
     if options.picture:
         say_which_cluster(frame, picture.chosen(figures.fewer(frame)[0], styles, lanes)[0])
         files.append((Path(options.picture),
@@ -133,13 +126,6 @@ def say_which_cluster(frame, panel):
     if others:
         print(f"report.py: --picture shows the cluster {', '.join(shown)}; "
               f"for another: --cluster {' or '.join(others)}", file=sys.stderr)
-
-
-def caption(name, frame):
-    """(title, caption) of a figure. A sweep of one size is drawn as bars, where no lines meet."""
-    title, text = TITLES[name]
-    lines = frame.groupby("panel")["nodes"].nunique().max() > 1
-    return title, text + MEETING if lines and name in ("speedup", "efficiency") else text
 
 
 def place(output, name):

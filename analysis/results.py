@@ -18,13 +18,14 @@ SPLIT = ["compute_s", "wait_s", "exposed_communication_s"]
 
 @dataclass
 class Run:
-    """One result folder. `about` is results.json, `rows` results.csv with numbers as numbers, `swept` its pointers."""
+    """One result folder. `about` is results.json, `rows` results.csv with numbers as numbers, `swept` its pointers; the others are files."""
 
     folder: Path
     about: dict
     rows: pandas.DataFrame
     swept: list
     timelines: list
+    explanations: list
 
     @property
     def name(self):
@@ -58,9 +59,17 @@ def read_run(folder):
     rows, swept = read_table(folder / "results.csv", again)
     about = read_about(folder / "results.json", again)
     check_same_points(folder, about, rows, again)
-    timelines = [path for path in folder.iterdir() if re.fullmatch(r"timeline-\d+\.json", path.name)]
-    timelines.sort(key=lambda path: int(path.stem.split("-")[1]))
-    return Run(folder, about, rows, swept, timelines)
+    return Run(folder, about, rows, swept, files_of_points(folder, "timeline"), files_of_points(folder, "explanation"))
+
+
+def files_of_points(folder, kind):
+    """The files KIND-<point>.json of the folder, in the order of their points."""
+    return sorted((path for path in folder.iterdir() if re.fullmatch(rf"{kind}-\d+\.json", path.name)), key=point_of)
+
+
+def point_of(path):
+    """The point that a file such as timeline-7.json tells of."""
+    return int(path.stem.split("-")[1])
 
 
 def read_text(path, again):
@@ -209,6 +218,10 @@ def check_same_points(folder, about, rows, again):
     if about["points_total"] < len(rows):
         raise InputError(f"{folder / 'results.json'}: /points_total: expected at least the {len(rows)} rows of "
                          f"results.csv, got {about['points_total']}; {again}")
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def shown(value):

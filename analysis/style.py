@@ -7,6 +7,7 @@ white); the others lie as far from these and from each other as colours can that
 
 import io
 import itertools
+import re
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
+
+from labels import parse
+from units import quantity
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
@@ -51,6 +55,8 @@ SCHEDULES = {
     "sgp": (MAGENTA, ">", DOTTED),
 }
 
+LIGHTEST = 0.6    # of the way to white, the last of a schedule's series
+
 PARTS = {"compute_s": ("compute", BLUE), "wait_s": ("waiting or slowed down", WAITING),
          "exposed_communication_s": ("exposed communication", ORANGE)}
 
@@ -63,26 +69,27 @@ class Style:
 
 
 def styles(frame):
-    """{series: Style}, in the order of the legend: that of SCHEDULES, then of appearance.
+    """{series: Style}, in the order of the legend: that of SCHEDULES, then of appearance, in a schedule that of its parameters' numbers.
 
-    Series of one schedule among others (that differ in parameters) keep its hue, get lighter, and change marker and
-    dash.
+    Series of one schedule among others (that differ in parameters) keep its hue, get lighter from one to the next, and change marker
+    and dash.
     """
-    pairs = list(dict.fromkeys(zip(frame["series"], frame["schedule"])))
-    rank = {name: place for place, name in enumerate(SCHEDULES)}
-    pairs.sort(key=lambda pair: rank.get(pair[1], len(rank)))
-    schedules = {schedule for _, schedule in pairs}
-    look_of = other_hue if len(schedules) == 1 else variant
-    found, seen = {}, {}
-    for series, schedule in pairs:
-        if series not in found:
-            number = seen.get(schedule, 0)
-            found[series] = look_of(schedule, number, schedules)
-            seen[schedule] = number + 1
-    return found
+    schedule_of = dict(zip(reversed(frame["series"]), reversed(frame["schedule"])))
+    order = [*SCHEDULES, *dict.fromkeys(frame["schedule"])]
+    names = sorted(dict.fromkeys(frame["series"]), key=lambda name: (order.index(schedule_of[name]), parameters(name)))
+    members = {schedule: [name for name in names if schedule_of[name] == schedule] for schedule in schedule_of.values()}
+    look_of = other_hue if len(members) == 1 else variant
+    return {name: look_of(schedule_of[name], members[schedule_of[name]].index(name), members, len(members[schedule_of[name]]))
+            for name in names}
 
 
-def other_hue(schedule, number, beside=()):
+def parameters(name):
+    """The numbers among a series' parameters, such as (4, 0.8) of "lasgd tau_max=4 participants=0.8"."""
+    found = (quantity(parse(text)) for text in re.findall(r"=([^ ,]+)", name))
+    return tuple(one[0] for one in found if one)
+
+
+def other_hue(schedule, number, beside=(), _count=1):
     """The look of the series of a sweep over something else than schedules: no hue is anybody else's there."""
     first = variant(schedule, 0, beside)
     hues = [first.color] + [color for color in HUES if color != first.color]
@@ -90,15 +97,19 @@ def other_hue(schedule, number, beside=()):
                  DASHES[number // 8 % len(DASHES)])
 
 
-def variant(schedule, number, beside=()):
-    """The look of the series of one schedule that is drawn beside others."""
+def variant(schedule, number, beside=(), count=1):
+    """The look of one of `count` series of one schedule that is drawn beside others; the last is the lightest."""
     color, marker, dash = rows({schedule, *beside})[schedule]
     if number:
-        light = (0, 0.42, 0.22, 0.5)[number % 4]
-        color = to_hex([part + (1 - part) * light for part in to_rgb(color)])
+        color = lighter(color, LIGHTEST * number / max(number, count - 1))
         marker = MARKERS[(MARKERS.index(marker) + number) % len(MARKERS)]
         dash = DASHES[(DASHES.index(dash) + number) % len(DASHES)]
     return Style(color, marker, dash)
+
+
+def lighter(color, part):
+    """The colour with so much of the way to white gone."""
+    return to_hex([one + (1 - one) * part for one in to_rgb(color)])
 
 
 def rows(schedules):

@@ -1,17 +1,39 @@
-"""Filling the HTML templates of templates/. They escape every value, except the insides of our own drawings."""
+"""Filling the HTML templates of templates/. They escape every value, except the insides of our own drawings and scripts."""
 
+import base64
+import hashlib
 import re
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+import page_look
 import units
 
 PIXELS_PER_INCH = 140     # the size at which a figure's smallest text still reads like the page's
 
 
+HERE = Path(__file__).parent
+LIBRARY = HERE / "vendor" / "echarts.min.js"
+PARTS = ("data", "numbers", "elements", "theme", "legend", "key", "scaling", "composition", "timeline", "explanation", "table", "start")
+
+
 def fill(name, **values):
-    return ENVIRONMENT.get_template(name).render(values)
+    """A page without scripts."""
+    return fill_with_scripts(name, [], **values)
+
+
+def fill_with_scripts(name, scripts, **values):
+    """A page that runs these scripts and no others, whatever its texts hold, and asks nothing of any other address."""
+    sources = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts) or "'none'"
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src {sources}"
+    return ENVIRONMENT.get_template(name).render(scripts=scripts, policy=policy, **values)
+
+
+def page_scripts():
+    """What the report runs: the chart library, and the parts of page/, one after the other in a scope of their own."""
+    parts = "\n".join((HERE / "page" / f"{part}.js").read_text(encoding="utf-8") for part in PARTS)
+    return [LIBRARY.read_text(encoding="utf-8"), f'(() => {{\n"use strict";\n{parts}}})();\n']
 
 
 def embedded(svg, prefix):
@@ -27,7 +49,7 @@ def embedded(svg, prefix):
     return {"view": view, "width": round(float(view.split()[2]) / 72 * PIXELS_PER_INCH), "inside": svg}
 
 
-ENVIRONMENT = Environment(loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True,
+ENVIRONMENT = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True,
                           undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-ENVIRONMENT.filters.update(embedded=embedded, duration=units.duration, prefixed=units.prefixed, ratio=units.ratio,
+ENVIRONMENT.filters.update(embedded=embedded, heat=page_look.heat, duration=units.duration, prefixed=units.prefixed, ratio=units.ratio,
                            significant=units.significant)

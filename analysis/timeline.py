@@ -1,4 +1,4 @@
-"""One iteration as lanes: reading timeline-<point>.json, and the figure that compares schedules on one time axis."""
+"""One iteration as lanes, and the figure that compares schedules on one time axis."""
 
 import re
 import statistics
@@ -8,13 +8,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 import style
-from errors import InputError
+import timeline_file
 from figures import NAMES, TITLE_LINE, WIDTH, heading, heading_height, name_rows
-from results import read_json, shown
 from style import Names, Sheet, legend_height, look, wrap
 from units import duration, time_axis
 
-COMPUTE, COMMUNICATION = 1, 2
+COMPUTE = 1       # the track on which a worker computes; all others are channels
 PHASES = {"forward": ("forward", style.SKY), "backward": ("backward", style.BLUE), "update": ("update", style.GREEN),
           "wait": ("waiting for other workers", style.WAITING), "exposed": ("exposed communication", style.ORANGE)}
 CHANNEL = (style.PURPLE, "#94497A")   # successive messages alternate
@@ -47,102 +46,57 @@ class Lanes:
     mean: float = 0.0     # of all iterations in the window
 
 
-def read_all(runs, frame):
-    """(lanes of every timeline file, sentences about files that hold no whole measured iteration)."""
-    lanes, skipped = [], []
-    for number, run in enumerate(runs):
-        for path in run.timelines:
-            point = int(path.stem.split("-")[1])
-            rows = frame[(frame["run"] == number) & (frame["point"] == point)]
-            found = read(path, rows, run.folder)
-            if found:
-                lanes.append(found)
-            else:
-                skipped.append(f"{path.name}: no whole iteration inside the measured window; not drawn.")
-    return lanes, skipped
+def read_all(runs, frame, visit=lambda file: None):
+    """(lanes of every timeline file, sentences about files that hold no whole measured iteration).
+
+    Every other file is handed to `visit`, too, for it is too large to be kept.
+    """
+    found, skipped = [], []
+    for file in timeline_file.read_all(runs, frame):
+        one = lanes(file)
+        if one:
+            found.append(one)
+            visit(file)
+        else:
+            skipped.append(f"{file.name}: no whole iteration inside the measured window; not drawn.")
+    return found, skipped
 
 
-def read(path, rows, folder):
+def lanes(file):
     """The first whole iteration of median length inside the measured window of the first worker, or None."""
-    again = f"write it again: simctl run SCENARIO -o {folder} --timeline"
-    trace = read_json(path, again)
-    about, events = trace.get("otherData"), trace.get("traceEvents")
-    if not isinstance(about, dict):
-        raise InputError(f"{path}: /otherData: expected an object, got {shown(about)}; {again}")
-    if not isinstance(events, list):
-        raise InputError(f"{path}: /traceEvents: expected a list, got {shown(events)}; {again}")
-    if rows.empty:
-        raise InputError(f"{path}: expected a point of results.csv, which has no such row; delete the file or {again}")
-    row = rows.iloc[0]
-    for key in ("cluster", "schedule", "nodes"):
-        expected = int(row[key]) if key == "nodes" else row[key]
-        if about.get(key) != expected:
-            raise InputError(f"{path}: /otherData/{key}: expected {shown(expected)} as in results.csv, "
-                             f"got {shown(about.get(key))}; {again}")
-    window = [number_at(path, f"/otherData/{key}", about.get(key), again)
-              for key in ("window_open_s", "window_close_s")]
-    slices = slices_of(path, events, again)
-    steps = [one for one in slices if one["cat"] == "step"]
-    process = min((one["pid"] for one in steps), default=None)
-    mine = [one for one in slices if one["pid"] == process]
-    step = typical([one for one in steps if one["pid"] == process], window)
-    return None if step is None else lanes_of(mine, step, row, worker_of(events, process))
+    steps = [one for one in file.events if one.category == "step"]
+    process = min((one.process for one in steps), default=None)
+    mine = [one for one in file.events if one.process == process]
+    step = typical([one for one in steps if one.process == process], file.window)
+    return None if step is None else lanes_of(mine, step, file.row, worker_of(file, process))
 
 
-def worker_of(events, process):
+def worker_of(file, process):
     """The worker that a process of the file stands for: the number in the process's name, such as "rank 0"."""
-    for event in events:
-        if isinstance(event, dict) and event.get("name") == "process_name" and event.get("pid") == process:
-            number = re.search(r"\d+", str(event.get("args")))
-            return int(number[0]) if number else process
-    return process
-
-
-def slices_of(path, events, again):
-    found = []
-    for place, event in enumerate(events):
-        if not isinstance(event, dict) or event.get("ph") != "X":
-            continue
-        start, length = (number_at(path, f"/traceEvents/{place}/{key}", event.get(key), again) for key in ("ts", "dur"))
-        for key in ("pid", "tid"):
-            if not isinstance(event.get(key), int):
-                raise InputError(f"{path}: /traceEvents/{place}/{key}: expected an integer, "
-                                 f"got {shown(event.get(key))}; {again}")
-        arguments = event.get("args")
-        found.append({"pid": event["pid"], "tid": event["tid"], "cat": str(event.get("cat")),
-                      "start": start * 1e-6, "end": (start + length) * 1e-6,
-                      "iteration": arguments.get("iteration") if isinstance(arguments, dict) else None})
-    return sorted(found, key=lambda one: (one["start"], one["end"]))
-
-
-def number_at(path, place, value, again):
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e15:
-        raise InputError(f"{path}: {place}: expected a number, got {shown(value)}; {again}")
-    return float(value)
+    number = re.search(r"\d+", file.processes.get(process, ""))
+    return int(number[0]) if number else process
 
 
 def typical(steps, window):
     """The first step of median length among those that lie in the window as a whole; None if there is none."""
     slack = 1e-6 * max(abs(edge) for edge in window) + 1e-9
-    whole = [one for one in steps if one["start"] >= window[0] - slack and one["end"] <= window[1] + slack
-             and one["end"] > one["start"]]
+    whole = [one for one in steps if one.start >= window[0] - slack and one.end <= window[1] + slack and one.end > one.start]
     if not whole:
         return None
-    lengths = [one["end"] - one["start"] for one in whole]
+    lengths = [one.end - one.start for one in whole]
     median = statistics.median_low(lengths)
     return next(one for one, length in zip(whole, lengths) if length >= median - slack and length <= median + slack)
 
 
-def lanes_of(slices, step, row, rank):
-    begin, end = step["start"], step["end"]
+def lanes_of(events, step, row, rank):
+    begin, end = step.start, step.end
 
     def inside(is_track, keep):
-        return tuple(Slice(one["cat"], max(one["start"], begin) - begin, min(one["end"], end) - begin,
-                           one["iteration"] == step["iteration"])
-                     for one in slices
-                     if is_track(one["tid"]) and keep(one["cat"]) and one["end"] > begin and one["start"] < end)
+        return tuple(Slice(one.category, max(one.start, begin) - begin, min(one.end, end) - begin, one.iteration == step.iteration)
+                     for one in events
+                     if is_track(one.track) and keep(one.category) and one.end > begin and one.start < end)
 
-    return Lanes(row["panel"], row["series"], int(row["nodes"]), rank, step["iteration"], end - begin,
+    return Lanes(row["panel"], row["series"], int(row["nodes"]), rank, step.iteration, end - begin,
                  inside(COMPUTE.__eq__, PHASES.__contains__), inside(COMPUTE.__ne__, lambda _: True),
                  row["workers_simulated"] == 1, float(row["iteration_s"]))
 

@@ -1,6 +1,9 @@
-"""Numbers as readers see them: significant digits, and the unit that reads best."""
+"""Numbers as readers see them: significant digits, and the unit that reads best; and as scenarios write them, with units."""
 
-import math
+import re
+
+PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2.0 ** 10, "Mi": 2.0 ** 20, "Gi": 2.0 ** 30, "Ti": 2.0 ** 40}
+TIMES = {"s": 1, "ms": 1000, "us": 1000_000, "ns": 1000_000_000}      # parts of a second
 
 
 def significant(value, digits=3):
@@ -13,16 +16,17 @@ def significant(value, digits=3):
     return f"{value:.{max(0, digits - 1 - exponent)}f}"
 
 
-def rounded(value, digits):
-    """A number in a sentence, as `significant` has it, but without zeros after its last decimal: 7 and 0.05."""
+def plain(value, digits=6):
+    """A number to at most so many significant digits, without zeros that say nothing, and without exponent where it can be read."""
     text = significant(value, digits)
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+    if "e" in text:
+        return f"{value:.{digits}g}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def ratio(value):
-    """1.274×; with two digits of the excess over 1 where these would read 1.000."""
-    digits = 3 if value >= 1.0005 or value <= 1 else 1 - math.floor(math.log10(value - 1))
-    return f"{value:.{digits}f}×"
+    """1.27×, 34.2×."""
+    return f"{significant(value)}×"
 
 
 def duration(seconds):
@@ -45,3 +49,19 @@ def prefixed(value, unit):
         if float(text) < 1000:
             return f"{text} {prefix}{unit}"
     return f"{significant(value / 1e15)} P{unit}"
+
+
+def quantity(value):
+    """(number, unit) of what a scenario gives: 5 or "1Gbps" or "50us", in b/s, B or s; None where it is no number."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value), ""
+    found = re.fullmatch(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) ?([A-Za-z/]+)", value) if isinstance(value, str) else None
+    if not found:
+        return None
+    number, unit = float(found[1]), found[2]
+    if unit in TIMES:
+        return number / TIMES[unit], "s"
+    for ending, name, factor in (("bps", "b/s", 1), ("Bps", "b/s", 8), ("B/s", "b/s", 8), ("B", "B", 1)):
+        if unit.endswith(ending) and unit.removesuffix(ending) in PREFIXES:
+            return number * PREFIXES[unit.removesuffix(ending)] * factor, name
+    return None

@@ -65,13 +65,15 @@ def write(folder, rows, kind="measured", total=None, failed=(), name="small swee
 
 
 def timeline(folder, one, iterations=4):
-    """timeline-<point>.json of a row: iterations of equal length, of which the first lies before the window."""
+    """timeline-<point>.json of a row: iterations of equal length, of which the first lies before the window, and their critical path."""
     length = one["iteration_s"]
-    events = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "rank 0"}}]
+    events = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "rank 0"}}, {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "compute"}},
+              {"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "communication"}},
+              {"ph": "M", "pid": 2, "name": "process_name", "args": {"name": "critical path"}}]
 
-    def add(tid, cat, start, end, iteration):
-        events.append({"ph": "X", "pid": 1, "tid": tid, "cat": cat, "name": cat, "ts": start * 1e6,
-                       "dur": (end - start) * 1e6, "args": {"iteration": iteration}})
+    def add(tid, cat, start, end, iteration, name=None, pid=1, **more):
+        events.append({"ph": "X", "pid": pid, "tid": tid, "cat": cat, "name": name or cat, "ts": start * 1e6,
+                       "dur": (end - start) * 1e6, "args": {"iteration": iteration, **more}})
 
     for iteration in range(iterations):
         begin = iteration * length
@@ -79,11 +81,28 @@ def timeline(folder, one, iterations=4):
         add(1, "step", begin, begin + length, iteration)
         for kind, start, end in zip(("forward", "backward", "wait", "exposed"), marks, marks[1:]):
             add(1, kind, begin + start, begin + end, iteration)
-        add(1, "layer", begin, begin + 0.01, iteration)
-        add(2, "collective", begin + 0.06, begin + COMPUTE + WAIT, iteration)
-        add(2, "collective", begin + COMPUTE + WAIT, begin + length, iteration)
+        add(1, "layer", begin, begin + 0.01, iteration, f"conv1, iteration {iteration}", phase="forward")
+        add(2, "collective", begin + 0.06, begin + COMPUTE + WAIT, iteration, f"fc.bias, iteration {iteration}", bytes=8192)
+        add(2, "collective", begin + COMPUTE + WAIT, begin + length, iteration, f"conv1.weight, iteration {iteration}", bytes=1_500_000)
+        if iteration > 0:
+            for name, start, end in zip(("layers.conv1.forward", "transfer, link, fc.bias"), (0, 0.04), (0.04, length)):
+                add(1, "critical", begin + start, begin + end, None, name, 2)
     about = {key: one[key] for key in ("point", "model", "cluster", "schedule", "nodes")}
     about.update(window_open_s=length, window_close_s=iterations * length)
     path = folder / f"timeline-{one['point']}.json"
     path.write_text(json.dumps({"displayTimeUnit": "ms", "otherData": about, "traceEvents": events}), encoding="utf-8")
+    return path
+
+
+def explanation(folder, one, **changed):
+    """explanation-<point>.json of a row: half of it computing, a tenth latency, the rest a transfer."""
+    seconds = one["iteration_s"]
+    path = [("transfer", "link", 0.4), ("compute", "layers.fc.backward", 0.3), ("compute", "layers.fc.forward", 0.2), ("latency", "link", 0.1)]
+    what_if = [("link.latency", 0.9, 0.012), ("link.bandwidth", 1.1, 0.036), ("network", "free", 0.5), ("bytes", 0.5, 0.2)]
+    about = {"format": "explanation/1", "scenario": "small.json", "point": one["point"], "sweep": one["sweep"], "fidelity": one["fidelity"],
+             "iteration_s": seconds, "path": [{"class": kind, "what": what, "s": part * seconds} for kind, what, part in path],
+             "what_if": [{"factor": factor, "change": change, "iteration_s": (1 - saved) * seconds, "time_saved": saved}
+                         for factor, change, saved in what_if] + [{"factor": "compute", "change": 1.1, "error": "deadlock"}]}
+    path = folder / f"explanation-{one['point']}.json"
+    path.write_text(json.dumps(about | changed), encoding="utf-8")
     return path

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import sys
 import tempfile
 import unittest
@@ -45,11 +46,11 @@ class Folder(unittest.TestCase):
 class Page(HTMLParser):
     """Collects the cells of tables, the tags, and complains about tags that do not close."""
 
-    VOID = {"meta", "br"}
+    VOID = {"meta", "br", "input"}
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.tags, self.tables, self.problems = [], [], {}, []
+        self.open, self.tags, self.tables, self.scripts, self.problems = [], [], {}, [], []
         self.table = None
         self.feed(text)
         self.close()
@@ -59,6 +60,8 @@ class Page(HTMLParser):
         self.tags.append((tag, attributes))
         if tag not in self.VOID:
             self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
         if tag == "table":
             self.table = self.tables.setdefault(attributes["id"], [])
         elif tag == "tr":
@@ -73,7 +76,20 @@ class Page(HTMLParser):
         if not self.open or self.open.pop() != tag:
             self.problems.append(tag)
 
+    @property
+    def data(self):
+        """What the page embeds for its scripts."""
+        return json.loads(self.scripts[0])
+
+    def all_points(self):
+        """The header and the rows of the table of all points."""
+        columns = self.data["columns"]
+        values = [[column["texts"][value] for value in column["values"]] if "texts" in column else column["values"] for column in columns]
+        return [[column["name"] for column in columns], *map(list, zip(*values))]
+
     def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
         if any(tag in self.open for tag in ("td", "th")):
             self.table[-1][-1] += data
 

@@ -23,14 +23,14 @@ class Fidelity(Pages):
 
     def test_several_fidelities_are_counted_and_every_row_has_its_own(self):
         page = self.shown([point(0), point(1, "s-sgd", fidelity="alpha-beta"), point(2, "fusion", fidelity="alpha-beta")])
-        self.assertIn("Fidelity differs: flow at 1 point, alpha-beta at 2 points; All rows says which. Flow: every message ", self.text)
-        column = page.tables["rows"][0].index("fidelity")
-        self.assertEqual([cells[column] for cells in page.tables["rows"]], ["fidelity", "flow", "alpha-beta", "alpha-beta"])
+        self.assertIn("Fidelity differs: flow at 1 point, alpha-beta at 2 points; All points says which. Flow: every message ", self.text)
+        column = page.all_points()[0].index("fidelity")
+        self.assertEqual([cells[column] for cells in page.all_points()], ["fidelity", "flow", "alpha-beta", "alpha-beta"])
 
     def test_a_swept_fidelity_is_one_column_unless_it_says_less(self):
         for asked, columns in (("flow", 1), ("auto", 2)):
             page = self.shown([point(0, fidelity="alpha-beta", sweep={"/fidelity": "alpha-beta"}), point(1, sweep={"/fidelity": asked})])
-            self.assertEqual(sum("fidelity" in name for name in page.tables["rows"][0]), columns)
+            self.assertEqual(sum("fidelity" in name for name in page.all_points()[0]), columns)
 
 
 if __name__ == "__main__":

@@ -96,8 +96,12 @@ class WhatIsRefused(Folder):
                 path.write_text(json.dumps(content))
             return spoil
 
+        def explained(**changes):
+            return lambda out: samples.explanation(out, samples.grid()[0], **changes)
+
         again = "run the scenario again: simctl run SCENARIO -o OUT"
         redraw = "write it again: simctl run SCENARIO -o OUT --timeline"
+        explain = "write it again: simctl run SCENARIO -o OUT --explain"
         table = [
             (lambda out: (out / "results.csv").unlink(), f"OUT/results.csv: missing; {again}"),
             (lambda out: (out / "results.json").unlink(), f"OUT/results.json: missing; {again}"),
@@ -145,10 +149,18 @@ class WhatIsRefused(Folder):
              f"OUT/timeline-0.json: /traceEvents: expected a list, got 1; {redraw}"),
             (lane(lambda content: content["otherData"].update(schedule="asgd")),
              f'OUT/timeline-0.json: /otherData/schedule: expected "wfbp" as in results.csv, got "asgd"; {redraw}'),
-            (lane(lambda content: content["traceEvents"][1].update(ts="soon")),
-             f'OUT/timeline-0.json: /traceEvents/1/ts: expected a number, got "soon"; {redraw}'),
+            (lane(lambda content: content["traceEvents"][4].update(ts="soon")),
+             f'OUT/timeline-0.json: /traceEvents/4/ts: expected a number, got "soon"; {redraw}'),
             (lambda out: samples.timeline(out, {**samples.grid()[0], "point": 77}), "OUT/timeline-77.json: expected a "
              f"point of results.csv, which has no such row; delete the file or {redraw}"),
+            (explained(format="explanation/2"), f'OUT/explanation-0.json: /format: expected "explanation/1", got "explanation/2"; {explain}'),
+            (explained(point=3), f"OUT/explanation-0.json: /point: expected 0, as in the file's name, got 3; {explain}"),
+            (explained(path=[{"class": "compute", "what": "", "s": "long"}]), f'OUT/explanation-0.json: /path/0/s: expected a number, got "long"; {explain}'),
+            (explained(what_if={}), f"OUT/explanation-0.json: /what_if: expected a list, got {{}}; {explain}"),
+            (explained(what_if=[{"factor": "bytes", "change": 0.5, "iteration_s": 1}]),
+             f"OUT/explanation-0.json: /what_if/0/time_saved: expected a number, got nothing; {explain}"),
+            (lambda out: samples.explanation(out, {**samples.grid()[0], "point": 77}), "OUT/explanation-77.json: expected a "
+             f"point of results.csv, which has no such row; delete the file or {explain}"),
         ]
         for number, (spoil, message) in enumerate(table):
             with self.subTest(message):

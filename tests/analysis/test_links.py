@@ -38,9 +38,8 @@ class BusiestLinks(Pages):
 
     def test_bars_are_as_long_as_links_are_used(self):
         page = self.shown([point(0, links=[link("a", 1.4), link("b", 0.25)])])
-        widths = [attributes["width"] for tag, attributes in page.tags if tag == "rect" and "height" in attributes
-                  and attributes["height"] == "10" and "fill-opacity" not in attributes]
-        self.assertEqual(widths, ["120.0", "30.0"])
+        bars = [attributes["style"] for tag, attributes in page.tags if attributes.get("style", "").startswith("width:")]
+        self.assertEqual(bars, [f"width:{width}%;background:{color}" for width, color in (("100.0", "#d55e00"), ("25.0", "#9eaa74"))])
         self.assertIn("More than 100 % means", self.text)
 
     def test_several_points_show_their_busiest_link_each(self):

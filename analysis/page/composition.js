@@ -1,0 +1,83 @@
+// Where an iteration's time goes: one stacked bar per choice, in one setting and at one size.
+
+const composition = {setting: 0, value: 0};
+
+/** The values along the first axis that the chosen setting has. */
+function compositionValues() {
+  const axis = data.axes[0];
+  return [...new Set(axis.values.filter((_, row) => axis.settings[row] === composition.setting))].sort((one, other) => one - other);
+}
+
+/** The rows shown, fastest first. */
+function compositionRows() {
+  const axis = data.axes[0];
+  const value = compositionValues()[composition.value];
+  const rows = [];
+  for (let row = 0; row < rowCount; ++row) if (axis.settings[row] === composition.setting && axis.values[row] === value) rows.push(row);
+  return rows.sort((one, other) => numberAt("iteration_s", one) - numberAt("iteration_s", other));
+}
+
+/** Seconds of a part as a bar can show them: what is below 0 in waiting, where compute was shorter, is taken from compute. */
+function partOf(part, row) {
+  const wait = numberAt("wait_s", row);
+  const seconds = numberAt(part.column, row);
+  return part.column === "compute_s" ? seconds + Math.min(0, wait) : Math.max(0, seconds);
+}
+
+function compositionOption() {
+  const rows = compositionRows();
+  const names = rows.map(row => data.axes[0].series[data.axes[0].series_of[row]].name);
+  const longest = Math.max(...rows.map(row => numberAt("iteration_s", row)));
+  const [factor, unit] = longest < 2 ? [1000, "ms"] : [1, "s"];
+  const look = axisLook();
+  const base = baseOption(`Iteration time by part. ${rows.map((row, place) => `${names[place]}: ` +
+    data.parts.map(part => `${part.name} ${duration(numberAt(part.column, row), 3)}`).join(", ")).join("; ")}.`);
+  return {
+    ...base,
+    grid: {left: 12, right: 64, top: 8, bottom: 34, containLabel: true},
+    legend: {show: false},
+    xAxis: {...look, type: "value", name: `iteration time (${unit})`, nameLocation: "middle", nameGap: 28,
+      axisLabel: {...look.axisLabel, formatter: value => plain(value * factor), hideOverlap: true}},
+    yAxis: {...look, type: "category", inverse: true, data: names, axisTick: {show: false}, axisLine: {show: false}, splitLine: {show: false},
+      axisLabel: {...look.axisLabel, color: css("ink"), width: innerWidth < 600 ? 110 : 220, overflow: "break"}},
+    tooltip: {...base.tooltip, trigger: "axis", axisPointer: {type: "shadow", shadowStyle: {color: css("select")}}, formatter: hits => {
+      const row = rows[hits[0].dataIndex];
+      const total = numberAt("iteration_s", row);
+      const lines = data.parts.map(part => `<tr><td><span class="dot" style="background:${shade(part)}"></span>${part.name}</td>` +
+        `<td class="value">${duration(numberAt(part.column, row))}</td><td class="more">${percent(numberAt(part.column, row) / total)}</td></tr>`);
+      return `<b>${escaped(names[hits[0].dataIndex])}: ${duration(total)}</b><table class="tip">${lines.join("")}</table>`;
+    }},
+    series: data.parts.map((part, place) => ({
+      name: part.name, type: "bar", stack: "iteration", barMaxWidth: 22, itemStyle: {color: shade(part)},
+      data: rows.map(row => partOf(part, row)),
+      label: place < data.parts.length - 1 ? undefined : {show: true, position: "right", color: css("ink"),
+        formatter: hit => plain(numberAt("iteration_s", rows[hit.dataIndex]) * factor, 3)},
+    })),
+  };
+}
+
+const compositionChart = addChart("composition-chart", {
+  height: () => 62 + 30 * compositionRows().length,
+  option: compositionOption,
+  drawn: () => showKey(byId("composition-key"), data.parts),
+});
+
+function showComposition() {
+  const axis = data.axes[0];
+  const values = compositionValues();
+  composition.value = Math.min(composition.value, values.length - 1);
+  offer(byId("composition-setting"), axis.setting_names, composition.setting);
+  offer(byId("composition-value"), values.map(value => withUnit(value, axis.unit)), composition.value);
+  compositionChart.draw();
+}
+
+function prepareComposition() {
+  byId("composition-name").textContent = data.axes[0].name;
+  composition.value = compositionValues().length - 1;
+  for (const key of ["setting", "value"]) {
+    byId(`composition-${key}`).addEventListener("change", event => {
+      composition[key] = Number(event.target.value);
+      showComposition();
+    });
+  }
+}

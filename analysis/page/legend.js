@@ -1,0 +1,51 @@
+// A legend of buttons: a click shows one series alone, another click all of them; a click with shift shows or hides one.
+
+/** A legend in `place`; `changed` is called when other series are shown. */
+function makeLegend(place, changed) {
+  const hidden = new Set();
+  let names = [];
+
+  function click(name, withShift) {
+    if (withShift) {
+      hidden.has(name) ? hidden.delete(name) : hidden.add(name);
+    } else {
+      const alone = names.every(other => hidden.has(other) === (other !== name));
+      hidden.clear();
+      if (!alone || names.length === 1) names.filter(other => other !== name).forEach(other => hidden.add(other));
+    }
+    if (names.every(other => hidden.has(other))) hidden.clear();
+    mark();
+    changed();
+  }
+
+  function mark() {
+    for (const button of place.children) button.setAttribute("aria-pressed", !hidden.has(button.dataset.name));
+  }
+
+  return {
+    /** Offers these series, {name, colours, path of the marker, dashes}. */
+    show(series) {
+      names = series.map(one => one.name);
+      for (const name of hidden) if (!names.includes(name)) hidden.delete(name);
+      if (names.every(name => hidden.has(name))) hidden.clear();
+      place.replaceChildren(...series.map(one => {
+        const button = element("button", {type: "button", "data-name": one.name, title: "Click: this alone, or all again. Shift-click: show or hide."},
+          swatch(one), one.name);
+        button.addEventListener("click", event => click(one.name, event.shiftKey));
+        return button;
+      }));
+      mark();
+    },
+    isShown: name => !hidden.has(name),
+    /** For ECharts: {name: whether it is shown}. */
+    selected: () => Object.fromEntries(names.map(name => [name, !hidden.has(name)])),
+  };
+}
+
+/** A short stretch of a series' line with its marker. */
+function swatch(one) {
+  const color = shade(one);
+  return drawing("svg", {width: 30, height: 12, viewBox: "-15 -6 30 12", "aria-hidden": "true"},
+    drawing("path", {d: "M-15 0H15", stroke: color, "stroke-width": 2, "stroke-dasharray": one.dash.map(length => 2 * length).join(" ")}),
+    drawing("path", {d: one.path, fill: color, transform: "scale(4)"}));
+}

@@ -1,0 +1,39 @@
+// Numbers as readers see them, like units.py: significant digits, the unit that reads best, no exponents.
+
+function significant(value, digits = 3) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size < 1e-9 || size >= 1e15) return value.toExponential(digits - 1);
+  const exponent = Number(size.toExponential(digits - 1).split("e")[1]);
+  return value.toFixed(Math.max(0, digits - 1 - exponent));
+}
+
+/** Without zeros that say nothing. */
+function plain(value, digits = 6) {
+  const text = significant(value, digits);
+  return text.includes(".") && !text.includes("e") ? text.replace(/\.?0+$/, "") : text;
+}
+
+/** Seconds as 213.456 ms or 1.2 s; to so many digits, zeros included, where `digits` are given. */
+function duration(seconds, digits) {
+  const size = Math.abs(seconds);
+  const [scale, unit] = size === 0 || size >= 1 ? [1, "s"] : size >= 1e-3 ? [1e3, "ms"] : size >= 1e-6 ? [1e6, "µs"] : [1e9, "ns"];
+  return `${digits ? significant(seconds * scale, digits) : plain(seconds * scale)} ${unit}`;
+}
+
+/** A number with a decimal prefix: 1.2 GB, 100 Gb/s. */
+function prefixed(value, unit, digits = 3) {
+  const power = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(1, Math.abs(value))) / 3)));
+  return `${plain(value / 1000 ** power, digits)} ${["", "k", "M", "G", "T"][power]}${unit}`;
+}
+
+/** A value of the axis or of a column with its unit. */
+function withUnit(value, unit) {
+  if (unit === "s") return duration(value);
+  if (unit === "B" || unit === "b/s" || unit === "bytes") return prefixed(value, unit === "bytes" ? "B" : unit);
+  return unit ? `${plain(value)} ${unit}` : plain(value);
+}
+
+function percent(part, digits = 3) {
+  return `${plain(100 * part, digits)} %`;
+}

@@ -1,0 +1,84 @@
+"""Opening a report in headless Chromium, from disk as its reader does."""
+
+import json
+import unittest
+
+from support import Pages
+
+try:
+    from selenium import webdriver
+    from selenium.common.exceptions import WebDriverException
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select
+    MISSING = ""
+except ImportError as error:
+    MISSING = f"{error}; apt-get install chromium chromium-driver python3-selenium"
+
+
+class Browser(Pages):
+    """One browser for all tests of a class; `open` shows a report of folders, and fails where the page complains or asks for anything."""
+
+    @classmethod
+    def setUpClass(cls):
+        if MISSING:
+            raise unittest.SkipTest(MISSING)
+        options = webdriver.ChromeOptions()
+        for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+            options.add_argument(word)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        try:
+            cls.driver = webdriver.Chrome(options=options)
+        except WebDriverException as error:
+            raise unittest.SkipTest(f"no Chromium: {error.msg}; apt-get install chromium chromium-driver python3-selenium") from None
+        cls.addClassCleanup(cls.driver.quit)
+
+    def open(self, *folders, width=1100, theme="light", words=()):
+        self.page(*folders, words=words)
+        self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.set_theme(theme)
+        address = (self.tmp / "report.html").as_uri()
+        self.driver.get_log("performance")
+        self.driver.get(address)
+        self.addCleanup(self.assert_calm, address)
+
+    def assert_calm(self, address):
+        """Nothing was complained of on the console, and nothing asked for but the file itself."""
+        self.assertEqual(self.driver.get_log("browser"), [])
+        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        asked = {message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"}
+        self.assertEqual({url for url in asked if not url.startswith(("data:", "blob:"))}, {address})
+
+    def command(self, name, **parameters):
+        return self.driver.execute_cdp_cmd(name, parameters)
+
+    def set_theme(self, theme):
+        self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+
+    def script(self, text, *arguments):
+        return self.driver.execute_script(text, *arguments)
+
+    def find(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def find_all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def choose(self, name, text):
+        Select(self.find(f"#{name}")).select_by_visible_text(text)
+
+    def choices(self, name):
+        return [option.text for option in Select(self.find(f"#{name}")).options]
+
+    def option(self, chart):
+        """What ECharts shows in a chart."""
+        return self.script("return JSON.parse(JSON.stringify(syncopate.charts[arguments[0]].chart.getOption()))", chart)
+
+    def series(self, chart):
+        """{name: data} of a chart's lines or bars."""
+        return {one["name"]: one["data"] for one in self.option(chart)["series"] if one["type"] != "custom"}
+
+    def tip(self, chart, series, place):
+        """The text of a tooltip."""
+        self.script("syncopate.charts[arguments[0]].chart.dispatchAction({type: 'showTip', seriesIndex: arguments[1], dataIndex: arguments[2]})",
+                    chart, series, place)
+        return self.script("return [...document.getElementById(arguments[0]).children].at(-1).innerText", chart)

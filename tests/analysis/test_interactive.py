@@ -1,0 +1,340 @@
+"""Does the page do in a browser what it offers?"""
+
+import csv
+import io
+import unittest
+
+from browser import Browser  # first: it says where the report's modules are
+
+import samples
+import style
+from page_look import on_dark
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+
+
+class Charts(Browser):
+    def sweep(self, **how):
+        rows = samples.grid()
+        self.open(samples.write(self.tmp / "out", rows), **how)
+        return rows
+
+    def test_the_chart_shows_the_chosen_measure_of_the_chosen_setting(self):
+        rows = self.sweep()
+        self.assertEqual(self.choices("scaling-measure"), ["Iteration time", "Speedup over one worker", "Efficiency (speedup / workers)", "Throughput"])
+        self.choose("scaling-setting", "100gbib")
+        for measure, column in (("Speedup over one worker", "speedup"), ("Efficiency (speedup / workers)", "efficiency"),
+                                ("Throughput", "throughput_samples_per_s"), ("Iteration time", "iteration_s")):
+            self.choose("scaling-measure", measure)
+            shown = self.series("scaling-chart")
+            linear = shown.pop("linear scaling", None)
+            self.assertEqual(linear, {"speedup": [[size, size] for size in (4, 8, 16, 32)], "efficiency": [[size, 1] for size in (4, 8, 16, 32)]}.get(column))
+            self.assertEqual(shown, {name: [[row["nodes"], row[column]] for row in rows if (row["cluster"], row["schedule"]) == ("100gbib", name)]
+                                     for name in ("s-sgd", "wfbp", "sync-easgd")})
+            self.assertTrue(self.option("scaling-chart")["yAxis"][0]["name"].startswith(measure.lower()))
+
+    def test_axes_are_linear_or_logarithmic(self):
+        self.sweep()
+        kinds = lambda: [self.option("scaling-chart")[axis][0]["type"] for axis in ("xAxis", "yAxis")]
+        self.assertEqual(kinds(), ["log", "value"])
+        self.find("#scaling-log-x").click()
+        self.find("#scaling-log-y").click()
+        self.assertEqual(kinds(), ["value", "log"])
+
+    def test_hours_and_epochs_are_offered_where_there_are_any(self):
+        rows = [row | {"epoch_s": 100 * row["iteration_s"], "total_h": row["iteration_s"]} for row in samples.grid(("10gbe",))]
+        self.open(samples.write(self.tmp / "out", rows))
+        self.choose("scaling-measure", "Hours of training")
+        self.assertEqual(self.series("scaling-chart")["wfbp"], [[row["nodes"], row["total_h"]] for row in rows if row["schedule"] == "wfbp"])
+        self.assertIn("Time of an epoch", self.choices("scaling-measure"))
+
+    def test_every_swept_number_can_be_the_axis_units_included(self):
+        speeds = {"100Mbps": 1e8, "1Gbps": 1e9, "25Gbps": 25e9}
+        cells = [(speed, size, schedule) for speed in reversed(speeds) for size in (4, 8) for schedule in ("wfbp", "s-sgd")]
+        rows = [samples.row(place, {"/cluster/link/bandwidth": speed, "/cluster/nodes": size, "/schedule/name": schedule}, "x", schedule, size, 0.001 * (place + 1))
+                for place, (speed, size, schedule) in enumerate(cells)]
+        self.open(samples.write(self.tmp / "out", rows))
+        self.assertEqual(self.choices("scaling-axis"), ["nodes", "bandwidth"])
+        self.choose("scaling-axis", "bandwidth")
+        self.assertEqual(self.choices("scaling-setting"), ["4 nodes", "8 nodes"])
+        self.choose("scaling-setting", "8 nodes")
+        expected = {speeds[speed]: row["iteration_s"] for (speed, size, schedule), row in zip(cells, rows) if (size, schedule) == (8, "wfbp")}
+        self.assertEqual(self.series("scaling-chart")["wfbp"], [list(pair) for pair in sorted(expected.items())])
+        self.assertIn("bandwidth 1 Gb/s", self.tip("scaling-chart", 0, 1))
+
+    def test_a_tooltip_has_exact_values_with_units_intervals_and_staleness(self):
+        rows = samples.grid(("10gbe",), schedules=("wfbp", "s-sgd"))
+        for row in rows:
+            row.update(iteration_low_s=0.9 * row["iteration_s"], iteration_high_s=1.1 * row["iteration_s"], staleness_mean=2.5, staleness_max=4)
+        self.open(samples.write(self.tmp / "out", rows))
+        told = self.tip("scaling-chart", 0, 0)
+        self.assertEqual(told.split("\n")[0], "4 nodes")
+        self.assertIn("wfbp\t135 ms\t95%: 121.5 ms to 148.5 ms", told)
+        self.assertIn("staleness 2.5 steps, at most 4", told)
+        self.choose("scaling-measure", "Throughput")
+        first = next(row for row in rows if row["schedule"] == "wfbp")
+        ends = [first["throughput_samples_per_s"] / factor for factor in (1.1, 0.9)]
+        self.assertIn(f"95%: {ends[0]:.6g} samples/s to {ends[1]:.6g} samples/s", self.tip("scaling-chart", 0, 0))
+
+    def test_a_click_on_a_name_isolates_it_another_shows_all_and_shift_hides_one(self):
+        self.sweep()
+        selected = lambda: {name for name, shown in self.option("scaling-chart")["legend"][0]["selected"].items() if shown}
+        button = self.find('#scaling-legend [data-name="wfbp"]')
+        button.click()
+        self.assertEqual(selected(), {"wfbp"})
+        self.assertEqual([one.get_attribute("aria-pressed") for one in self.find_all("#scaling-legend button")], ["false", "true", "false"])
+        self.assertEqual(self.tip("scaling-chart", 1, 0).count("ms"), 1)
+        button.click()
+        self.assertEqual(selected(), {"wfbp", "s-sgd", "sync-easgd"})
+        ActionChains(self.driver).key_down(Keys.SHIFT).click(button).key_up(Keys.SHIFT).perform()
+        self.assertEqual(selected(), {"s-sgd", "sync-easgd"})
+        button.send_keys(Keys.ENTER)
+        self.assertEqual(selected(), {"wfbp"})
+
+    def test_one_size_gives_bars(self):
+        rows = samples.grid(("10gbe",), (8,))
+        self.open(samples.write(self.tmp / "out", rows))
+        option = self.option("scaling-chart")
+        self.assertEqual([one["type"] for one in option["series"]], ["bar"])
+        times = {row["schedule"]: row["iteration_s"] for row in rows}
+        self.assertEqual([bar["value"] for bar in option["series"][0]["data"]], [times[name] for name in option["yAxis"][0]["data"]])
+        self.assertFalse(self.find("#scaling-log-x").is_displayed())
+
+    def test_bars_split_the_iteration_at_the_chosen_size(self):
+        rows = self.sweep()
+        self.choose("composition-setting", "10gbe")
+        self.choose("composition-value", "16")
+        its = sorted((row for row in rows if (row["cluster"], row["nodes"]) == ("10gbe", 16)), key=lambda row: row["iteration_s"])
+        option = self.option("composition-chart")
+        self.assertEqual(option["yAxis"][0]["data"], [row["schedule"] for row in its])
+        self.assertEqual([one["data"] for one in option["series"]],
+                         [[row[column] for row in its] for column in ("compute_s", "wait_s", "exposed_communication_s")])
+        self.assertIn("exposed communication\t48 ms\t31.4 %", self.tip("composition-chart", 0, 0))
+
+    def test_the_chart_zooms(self):
+        self.sweep()
+        self.script("syncopate.charts['scaling-chart'].chart.dispatchAction({type: 'dataZoom', start: 40, end: 60})")
+        self.assertEqual([self.option("scaling-chart")["dataZoom"][0][end] for end in ("start", "end")], [40, 60])
+
+
+class Table(Browser):
+    def rows(self):
+        return [[cell.text for cell in row.find_elements("css selector", "td")] for row in self.find_all("#rows tbody tr")]
+
+    def column(self, name):
+        heads = [head.text for head in self.find_all("#rows th button")]
+        return [row[heads.index(name)] for row in self.rows()]
+
+    def copied(self):
+        """What the button puts on the clipboard, read as CSV."""
+        self.command("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        self.find("#table-copy").click()
+        text = self.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0], arguments[0])")
+        return list(csv.reader(io.StringIO(text)))
+
+    def test_it_sorts_filters_and_copies_exactly_what_it_shows(self):
+        rows = samples.grid()
+        self.open(samples.write(self.tmp / "out", rows))
+        head = self.find('#rows [data-column="iteration_s"]')
+        self.assertEqual(self.column("iteration_s"), [f"{row['iteration_s']:.6g}" for row in rows])
+        head.click()
+        head = self.driver.switch_to.active_element
+        self.assertEqual(head.get_attribute("data-column"), "iteration_s")
+        self.assertEqual(self.find("#rows th[aria-sort=ascending]").text.split("\n")[0], "iteration_s")
+        head.send_keys(Keys.ENTER)
+        self.assertEqual(len(self.find_all("#rows th[aria-sort=descending]")), 1)
+        self.find("#table-filter").send_keys("10GBE nodes>=16 WFBP")
+        found = sorted((row for row in rows if row["cluster"] == "10gbe" and row["nodes"] >= 16 and row["schedule"] == "wfbp"), key=lambda row: -row["iteration_s"])
+        self.assertEqual(self.column("nodes"), [str(row["nodes"]) for row in found])
+        self.assertEqual(self.find("#table-shown").text, f"Rows 1 to {len(found)} of {len(found)} (24 without the filter)")
+        lines = self.copied()
+        self.assertEqual(lines[0], [one.text.split("\n")[0] for one in self.find_all("#rows th button")])
+        self.assertEqual([line[lines[0].index("iteration_s")] for line in lines[1:]], [repr(row["iteration_s"]) for row in found])
+        self.assertEqual(self.find("#table-said").text, f"Copied {len(found)} rows.")
+        self.find("#table-filter").clear()
+        self.find("#table-filter").send_keys("nothing like this")
+        self.assertEqual((self.rows(), self.find("#table-shown").text), ([], "No row of 24 has that"))
+
+    def test_all_columns_copied_are_the_result_file(self):
+        rows = samples.grid(("10gbe",), (4,))
+        for row in rows:
+            row["sweep"] = {"/schedule": {"name": row["schedule"], "note": 'a "b", c'}}
+        out = samples.write(self.tmp / "out", rows)
+        self.open(out)
+        self.choose("table-columns", "all")
+        written = list(csv.reader(io.StringIO((out / "results.csv").read_text())))
+        numbers = lambda lines: [[float(cell) if cell.replace(".", "", 1).isdigit() else cell for cell in line] for line in lines]
+        self.assertEqual(numbers(self.copied()), numbers(written))
+
+    def test_it_copies_where_the_clipboard_has_no_interface(self):
+        self.open(samples.write(self.tmp / "out", samples.grid()))
+        self.script("navigator.clipboard.writeText = () => Promise.reject(new Error('no'));"
+                    "document.addEventListener('copy', () => { window.copied = document.activeElement.value; })")
+        self.find("#table-copy").click()
+        self.assertEqual(self.script("return window.copied"), self.script("return syncopate.csv()"))
+        self.assertEqual(self.find("#table-said").text, "Copied 24 rows.")
+
+    def test_ten_thousand_rows_stay_fluid(self):
+        cells = [(speed, cv, size, schedule) for speed in ("1Gbps", "5Gbps", "10Gbps", "25Gbps", "100Gbps") for cv in range(25)
+                 for size in range(2, 12) for schedule in ("s-sgd", "wfbp", "fusion", "mg-wfbp", "sasgd", "dts", "asgd", "sgp")]
+        rows = [samples.row(place, {"/cluster/link/bandwidth": speed, "/workers/jitter/cv": cv / 100, "/cluster/nodes": size, "/schedule/name": schedule},
+                            "10gbe", schedule, size, 0.01 + 1e-6 * place) for place, (speed, cv, size, schedule) in enumerate(cells)]
+        self.open(samples.write(self.tmp / "out", rows))
+        self.assertLess(self.script("const one = performance.getEntriesByType('navigation')[0]; return one.loadEventEnd - one.startTime"), 10_000)
+        self.assertEqual((len(self.rows()), self.find("#table-shown").text), (100, "Rows 1 to 100 of 10000"))
+        self.find("#table-after").click()
+        self.assertEqual(self.column("point")[0], "100")
+        for change in ("filter.value = 'schedule=sgp nodes>5'; filter.dispatchEvent(new Event('input'))",
+                       "document.querySelector('[data-column=\"iteration_s\"]').click()", "filter.value = '0.1150'; filter.dispatchEvent(new Event('input'))"):
+            took = self.script(f"const filter = document.getElementById('table-filter'); const start = performance.now(); {change}; return performance.now() - start")
+            self.assertLess(took, 1000, change)
+
+
+class TimelineAndExplanation(Browser):
+    def setUp(self):
+        super().setUp()
+        self.rows = samples.grid(("10gbe",))
+        self.out = samples.write(self.tmp / "out", self.rows)
+        for row in self.rows[:2]:
+            samples.timeline(self.out, row)
+            samples.explanation(self.out, row)
+        self.open(self.out)
+
+    def sight(self):
+        """What the timeline shows, in seconds since the measured window began."""
+        return [1e-9 * end for end in self.script("return [syncopate.timeline.from, syncopate.timeline.to]")]
+
+    def assert_sight(self, start, end):
+        for seen, expected in zip(self.sight(), (start, end)):
+            self.assertAlmostEqual(seen, expected, delta=1e-6)
+
+    def test_it_begins_with_one_iteration_and_zooms_and_pans(self):
+        length = self.rows[0]["iteration_s"]
+        self.assert_sight(0, length)
+        self.find("#timeline-whole").click()
+        self.assert_sight(0, 3 * length)
+        self.find("#timeline-in").click()
+        self.assert_sight(0.75 * length, 2.25 * length)
+        self.find("#timeline-right").click()
+        self.assert_sight(1.5 * length, 3 * length)
+        chart = self.find("#timeline-chart")
+        chart.send_keys("+", Keys.ARROW_LEFT)
+        self.assert_sight(1.5 * length, 2.25 * length)
+        self.find("#timeline-iteration").click()
+        self.assert_sight(0, length)
+
+    def test_the_wheel_zooms_and_a_drag_pans(self):
+        self.find("#timeline-whole").click()
+        whole = self.sight()
+        chart = self.find("#timeline-chart")
+        self.script("arguments[0].scrollIntoView({block: 'center'})", chart)
+        ActionChains(self.driver).scroll_from_origin(ScrollOrigin.from_element(chart), 0, -300).pause(0.3).perform()
+        zoomed = self.sight()
+        self.assertLess(zoomed[1] - zoomed[0], 0.95 * (whole[1] - whole[0]))
+        ActionChains(self.driver).move_to_element(chart).click_and_hold().move_by_offset(-60, 0).pause(0.1).release().pause(0.3).perform()
+        moved = self.sight()
+        self.assertGreater(moved[0], zoomed[0])
+        self.assertAlmostEqual(moved[1] - moved[0], zoomed[1] - zoomed[0], delta=1e-3)
+
+    def slices(self):
+        return next(one["data"] for one in self.option("timeline-chart")["series"] if one["id"] == "slices")
+
+    def test_slices_say_what_when_and_how_many_bytes(self):
+        self.assertEqual([(row["process"], row["track"], row["critical"]) for row in self.script("return syncopate.timeline.rows")],
+                         [("critical path", "track 1", True), *[("rank 0", "compute", False)] * 3, ("rank 0", "communication", False)])
+        place = next(place for place, one in enumerate(self.slices()) if one[0] == 4)
+        told = self.tip("timeline-chart", 1, place)
+        for words in ("fc.bias, iteration 1", "message", "start\t60 ms", "length\t45 ms", "bytes\t8192 (8.19 kB)", "rank 0, communication"):
+            self.assertIn(words, told)
+        self.assertIn("critical path", self.tip("timeline-chart", 1, 0))
+        self.assertIn("layer, forward", self.tip("timeline-chart", 1, next(place for place, one in enumerate(self.slices()) if one[0] == 3)))
+
+    def test_another_point_can_be_chosen(self):
+        self.assertEqual(self.choices("timeline-point"), ["wfbp, 4 nodes", "sync-easgd, 4 nodes"])
+        self.choose("timeline-point", "sync-easgd, 4 nodes")
+        self.assert_sight(0, self.rows[1]["iteration_s"])
+
+    def test_only_what_can_be_told_apart_is_drawn(self):
+        self.find("#timeline-whole").click()
+        self.assertEqual(sum(one[4] for one in self.slices()), self.script("return syncopate.timeline.rows.reduce((sum, row) => sum + row.end.length, 0)"))
+        self.assertTrue(all(one[2] > one[1] for one in self.slices()))
+
+    def test_the_path_is_a_bar_by_class_and_changes_are_sorted_by_what_they_save(self):
+        length = self.rows[0]["iteration_s"]
+        shown = self.series("path-chart")
+        self.assertEqual(list(shown), ["compute", "latency", "transfer"])
+        for name, part in (("compute", 0.5), ("latency", 0.1), ("transfer", 0.4)):
+            self.assertAlmostEqual(shown[name][0], part * length, places=8)
+        self.assertIn("layers.fc.backward\t40.5 ms\t30 %", self.tip("path-chart", 0, 0))
+        changes = [[cell.text for cell in row.find_elements("css selector", "td")] for row in self.find_all("#what-if tbody tr")]
+        self.assertEqual(changes, [["bytes", "−50 %", "108.0 ms", "20 %"], ["link.bandwidth", "+10 %", "130.1 ms", "3.6 %"],
+                                   ["link.latency", "−10 %", "133.4 ms", "1.2 %"], ["compute", "+10 %", "fails with this change"],
+                                   ["network", "free", "67.50 ms", "50 %"]])
+
+
+class WhereItIsRead(Browser):
+    def full(self, **how):
+        rows = samples.grid()
+        out = samples.write(self.tmp / "out", rows)
+        samples.timeline(out, rows[0])
+        samples.explanation(out, rows[0])
+        self.open(out, **how)
+
+    def colors(self):
+        return {one["name"]: one["color"] for one in self.option("scaling-chart")["series"] if one["type"] == "line"}
+
+    def test_the_theme_follows_the_system_at_once(self):
+        self.full()
+        background = lambda: self.script("return getComputedStyle(document.body).backgroundColor")
+        self.assertEqual((background(), self.colors()["s-sgd"]), ("rgb(255, 255, 255)", style.BLACK))
+        self.set_theme("dark")
+        self.assertEqual((background(), self.colors()["s-sgd"]), ("rgb(20, 23, 26)", on_dark(style.BLACK)))
+        self.set_theme("light")
+        self.assertEqual((background(), self.colors()["s-sgd"]), ("rgb(255, 255, 255)", style.BLACK))
+
+    def test_paper_is_light_and_without_controls(self):
+        self.full(theme="dark")
+        self.script("dispatchEvent(new Event('beforeprint'))")
+        self.assertEqual(self.colors()["s-sgd"], style.BLACK)
+        self.assertEqual(self.script("return syncopate.charts['scaling-chart'].chart.getWidth()"), 660)
+        self.command("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.assertEqual(self.script("return getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.assertEqual([one.text for one in self.find_all("main button") if one.is_displayed() and not one.get_attribute("data-name") and
+                          not one.get_attribute("data-column")], [])
+        self.command("Emulation.setEmulatedMedia", media="", features=[])
+        self.script("dispatchEvent(new Event('afterprint'))")
+
+    def test_it_fits_a_telephone(self):
+        self.full(width=400)
+        self.assertLessEqual(self.script("return document.documentElement.scrollWidth"), 400)
+        wide = self.script("return [...document.querySelectorAll('main *')].filter(one => one.getBoundingClientRect().right > 401 && "
+                           "!one.closest('.scroll') && !one.closest('.chart')).map(one => one.outerHTML.slice(0, 80))")
+        self.assertEqual(wide, [])
+
+    def test_every_control_has_a_name_and_every_chart_says_what_it_shows(self):
+        self.full()
+        for control in self.find_all("main select, main input, main button"):
+            if control.is_displayed():
+                self.assertTrue(control.accessible_name.strip(), control.get_attribute("outerHTML"))
+        for chart in self.find_all(".chart"):
+            self.assertEqual(chart.get_attribute("role"), "img")
+            self.assertGreater(len(chart.get_attribute("aria-label")), 30)
+        self.assertIn("s-sgd: 189 ms at 4 nodes, 225 ms at 32 nodes", self.find("#scaling-chart").get_attribute("aria-label"))
+
+    def test_names_are_text_whatever_they_hold(self):
+        name = """<img src=x onerror="window.hit=1">"""
+        rows = [samples.row(place, {"/schedule/name": schedule, "/cluster/nodes": nodes}, name, schedule, nodes, 0.01 * (place + 1))
+                for place, (nodes, schedule) in enumerate((nodes, schedule) for nodes in (4, 8) for schedule in (name, name + "2"))]
+        out = samples.write(self.tmp / "out", rows)
+        samples.timeline(out, rows[0])
+        samples.explanation(out, rows[0], path=[{"class": name, "what": name, "s": rows[0]["iteration_s"]}],
+                            what_if=[{"factor": name, "change": 1.1, "iteration_s": 0.1, "time_saved": 0.1}])
+        self.open(out)
+        for chart in ("scaling-chart", "composition-chart", "path-chart"):
+            self.assertIn(name, self.tip(chart, 0, 0))
+        self.assertEqual(self.find_all("img"), [])
+        self.assertIsNone(self.script("return window.hit"))
+
+
+if __name__ == "__main__":
+    unittest.main()
