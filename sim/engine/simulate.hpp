@@ -63,6 +63,7 @@ struct Job {
   bool shortcuts = true;        ///< what is known from before is not simulated again
   bool records_causes = false;  ///< for the timeline's critical path
   int shown_workers = 0;        ///< the first workers, for which per-layer spans are kept
+  std::function<void(int iteration)> on_iteration{};  ///< called when the first worker begins it
 
   /// Workers: one stands for all of the job's ranks, or each for itself.
   int simulated() const { return lockstep ? 1 : ranks; }

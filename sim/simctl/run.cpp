@@ -39,6 +39,7 @@ struct Options {
   std::string explained_points;
   bool no_symmetry = false;
   bool quiet = false;
+  std::string max_time;
   std::string format;  ///< of results on stdout; empty: tables for people
 };
 
@@ -51,11 +52,13 @@ class StudyRun {
       : options_(options),
         study_(study),
         timeline_points_(chosen("--timeline", options.timeline, options.timeline_points)),
-        explained_points_(chosen("--explain", options.explain, options.explained_points)) {}
+        explained_points_(chosen("--explain", options.explain, options.explained_points)),
+        most_time_(read_most_time(options.max_time)) {}
 
   void run() {
     const auto start = std::chrono::steady_clock::now();
     ProgressBar progress(study_.points.size(), "points", !options_.quiet);
+    const auto show = [&progress](const PointsProgress& its) { progress.show(its.left, describe(its.longest)); };
     const auto done = [this, &progress](int index, const Outcome& outcome) {
       keep(index, outcome);
       progress.advance();
@@ -67,7 +70,8 @@ class StudyRun {
     points.reserve(study_.points.size());
     for (const Point& point : study_.points) points.push_back(&point);
     simulate_points(
-        points, options_.jobs, [this](int index) { return point_options(index); }, done, [] { return interrupted != 0; });
+        points, options_.jobs, [this](int index) { return point_options(index); }, done, [] { return interrupted != 0; },
+        {show, most_time_});
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -99,6 +103,20 @@ class StudyRun {
   }
 
  private:
+  /// What a point is about that takes a while.
+  static std::string describe(const std::optional<RunningTask>& point) {
+    constexpr Seconds noticeable(1.0);
+    if (!point || point->time < noticeable || point->headway.all == 0) return "";
+    return fmt::format("; point {}: {} of {} iterations", point->index, point->headway.done, point->headway.all);
+  }
+
+  static std::optional<Seconds> read_most_time(const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    const std::optional<Seconds> time = parse_duration(text);
+    if (!time) throw UsageError(fmt::format("--max-time {}: expected seconds above 0, or a time such as 90s, 5min or 2h", text));
+    return time;
+  }
+
   /// The points that an option names: all, or ranges of them.
   std::vector<bool> chosen(const char* option, bool given, const std::string& ranges) const {
     const bool all = ranges.empty() || ranges == "all";
@@ -211,6 +229,7 @@ class StudyRun {
   const Study& study_;
   std::vector<bool> timeline_points_;
   std::vector<bool> explained_points_;
+  std::optional<Seconds> most_time_;
   std::set<std::string> explained_;  ///< files
   std::vector<std::string> explanations_failed_;
   std::size_t unexplained_ = 0;  ///< for want of time
@@ -259,6 +278,8 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   explain->expected(0, 1);
   command->add_flag("--no-symmetry", options->no_symmetry,
                     "simulate every worker and every step in full; the results are the same up to rounding");
+  command->add_option("--max-time", options->max_time,
+                      "end a point, or each of its replicates, that takes longer, as failed: seconds, or 90s, 5min, 2h");
   command->add_option("--format", options->format, "print the results as csv or json instead of tables for people")
       ->check(CLI::IsMember({"csv", "json"}));
   command->add_flag("--quiet", options->quiet, "print nothing but errors");
