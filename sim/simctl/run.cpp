@@ -11,12 +11,12 @@
 #include "base/files.hpp"
 #include "base/processes.hpp"
 #include "base/progress.hpp"
+#include "base/project_files.hpp"
 #include "base/text.hpp"
 #include "engine/simulate.hpp"
 #include "output/answer.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
-#include "simctl/project_files.hpp"
 #include "simctl/summary.hpp"
 #include "study/explanation.hpp"
 #include "study/point.hpp"
@@ -260,7 +260,8 @@ ExitCode run(Options options) {
 void add_run_command(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("run", "Simulate every point of a scenario and report iteration times and scalability");
-  command->add_option("SCENARIO", options->scenario, "scenario/1 file; - is stdin")->required();
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows; - is stdin")
+      ->required();
   command->add_option("-o,--output", options->folder, "folder for results.csv, results.json and timelines, made when missing; - is stdout")
       ->check(
           [](const std::string& folder) { return folder.empty() ? std::string("the name of a folder must not be empty") : std::string(); });
