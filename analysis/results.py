@@ -1,10 +1,12 @@
 """Reading result folders: results.csv and results.json, checked once, so that what follows may trust them."""
 
 import csv
+import gzip
 import io
 import json
 import math
 import re
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pandas
 from columns import COLUMNS
 from errors import InputError
 
+TIMELINE = re.compile(r"timeline-(\d+)\.json(?:\.gz)?")
 SPLIT = ["compute_s", "wait_s", "exposed_communication_s"]
 
 
@@ -58,14 +61,21 @@ def read_run(folder):
     rows, swept = read_table(folder / "results.csv", again)
     about = read_about(folder / "results.json", again)
     check_same_points(folder, about, rows, again)
-    timelines = [path for path in folder.iterdir() if re.fullmatch(r"timeline-\d+\.json", path.name)]
-    timelines.sort(key=lambda path: int(path.stem.split("-")[1]))
+    timelines = sorted((path for path in folder.iterdir() if TIMELINE.fullmatch(path.name)), key=timeline_point)
     return Run(folder, about, rows, swept, timelines)
+
+
+def timeline_point(path):
+    """The point that a file timeline-<point>.json, or .json.gz, is of."""
+    return int(TIMELINE.fullmatch(path.name)[1])
 
 
 def read_text(path, again):
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
+        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: expected a whole gzip file ({error}); {again}") from None
     except FileNotFoundError:
         raise InputError(f"{path}: missing; {again}") from None
     except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 import style
 from errors import InputError
 from figures import NAMES, TITLE_LINE, WIDTH, heading, heading_height, name_rows
-from results import read_json, shown
+from results import read_json, shown, timeline_point
 from style import Names, Sheet, legend_height, look, wrap
 from units import duration, time_axis
 
@@ -52,7 +52,7 @@ def read_all(runs, frame):
     lanes, skipped = [], []
     for number, run in enumerate(runs):
         for path in run.timelines:
-            point = int(path.stem.split("-")[1])
+            point = timeline_point(path)
             rows = frame[(frame["run"] == number) & (frame["point"] == point)]
             found = read(path, rows, run.folder)
             if found:

@@ -18,14 +18,13 @@
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/summary.hpp"
+#include "simctl/timeline_options.hpp"
 #include "study/explanation.hpp"
 #include "study/point.hpp"
 
 namespace syncopate {
 
 namespace {
-
-constexpr int shown_workers = 8;
 
 struct Options {
   std::string scenario;
@@ -34,7 +33,7 @@ struct Options {
   int replicates = 0;
   std::vector<std::string> settings;
   bool timeline = false;
-  std::string timeline_points;
+  TimelineOptions timelines;
   bool explain = false;
   std::string explained_points;
   bool no_symmetry = false;
@@ -51,12 +50,17 @@ class StudyRun {
   StudyRun(const Options& options, const Study& study)
       : options_(options),
         study_(study),
-        timeline_points_(chosen("--timeline", options.timeline, options.timeline_points)),
+        timeline_points_(chosen("--timeline", options.timeline, options.timelines.points)),
         explained_points_(chosen("--explain", options.explain, options.explained_points)),
-        most_time_(read_most_time(options.max_time)) {}
+        view_(options.timelines.view()),
+        most_time_(read_most_time(options.max_time)) {
+    for (const Point* point : points_with_timeline()) check_view(view_, *point);
+  }
 
   void run() {
     const auto start = std::chrono::steady_clock::now();
+    const std::string warning = describe_large_timelines(view_, points_with_timeline(), !options_.no_symmetry);
+    if (!warning.empty() && !options_.quiet) fmt::print(stderr, "simctl: {}\n", warning);
     ProgressBar progress(study_.points.size(), "points", !options_.quiet);
     const auto show = [&progress](const PointsProgress& its) { progress.show(its.left, describe(its.longest)); };
     const auto done = [this, &progress](int index, const Outcome& outcome) {
@@ -131,8 +135,17 @@ class StudyRun {
     return wanted;
   }
 
+  std::vector<const Point*> points_with_timeline() const {
+    std::vector<const Point*> points;
+    for (const Point& point : study_.points) {
+      if (timeline_points_[static_cast<std::size_t>(point.index)]) points.push_back(&point);
+    }
+    return points;
+  }
+
   PointOptions point_options(int index) const {
-    return {!options_.no_symmetry, timeline_points_[static_cast<std::size_t>(index)] ? shown_workers : 0};
+    return {.shortcuts = !options_.no_symmetry,
+            .timeline = timeline_points_[static_cast<std::size_t>(index)] ? std::optional(view_) : std::nullopt};
   }
 
   /// Of those that have finished; what an explanation cannot be made of fails as a point does.
@@ -206,13 +219,14 @@ class StudyRun {
     }
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      const bool is_ours = (name.starts_with("timeline-") || name.starts_with("explanation-")) && name.ends_with(".json");
+      const bool is_timeline = name.starts_with("timeline-") && (name.ends_with(".json") || name.ends_with(".json.gz"));
+      const bool is_ours = is_timeline || (name.starts_with("explanation-") && name.ends_with(".json"));
       std::error_code ignored;
       if (is_ours && !kept.contains(name)) std::filesystem::remove(entry.path(), ignored);
     }
   }
 
-  static std::string timeline_name(int point) { return fmt::format("timeline-{}.json", point); }
+  std::string timeline_name(int point) const { return fmt::format("timeline-{}.{}", point, options_.timelines.format); }
   static std::string explanation_name(int point) { return fmt::format("explanation-{}.json", point); }
 
   void keep(int index, const Outcome& outcome) {
@@ -229,6 +243,7 @@ class StudyRun {
   const Study& study_;
   std::vector<bool> timeline_points_;
   std::vector<bool> explained_points_;
+  TimelineView view_;
   std::optional<Seconds> most_time_;
   std::set<std::string> explained_;  ///< files
   std::vector<std::string> explanations_failed_;
@@ -270,9 +285,7 @@ void add_run_command(CLI::App& app, ExitCode& code) {
       ->allow_extra_args(false);
   command->add_option("--replicates", options->replicates, "simulate every point with so many seeds, for means with their intervals")
       ->check(CLI::Range(1, 1000));
-  CLI::Option* timeline = command->add_option("--timeline", options->timeline_points,
-                                              "write DIR/timeline-<point>.json for Perfetto: of all points, or of these (\"0-3,7\")");
-  timeline->expected(0, 1);
+  CLI::Option* timeline = add_timeline_options(*command, options->timelines);
   CLI::Option* explain =
       command->add_option("--explain", options->explained_points,
                           "write DIR/explanation-<point>.json, what simctl explain says: of all points, or of these (\"0-3,7\")");

@@ -5,6 +5,7 @@
 
 #include "base/processes.hpp"
 #include "base/units.hpp"
+#include "output/timeline_json.hpp"
 #include "scenario/scenario.hpp"
 
 namespace syncopate {
@@ -20,6 +21,9 @@ constexpr Seconds cost_of_message_of_recurrence(6e-9);
 
 /// How long one simulation takes on one core, within a factor of some: from what the scenario counts, without making plans.
 Seconds estimate_cost(const Scenario& scenario);
+
+/// How large the file of a timeline gets, likewise. `shortcuts`: see PointOptions.
+Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts);
 
 /// How long it takes until tasks of different cost are done.
 class TimeLeft {

@@ -70,7 +70,7 @@ double count_messages(Setup& setup) {
                        setup.streams().size() == 1 && setup.streams().front().groups.size() == 1;
   Job job = setup.job(Fidelity::alpha_beta);
   job.lockstep = setup.moves_in_lockstep(Fidelity::alpha_beta);
-  job.shown_workers = 0;
+  job.shown_workers.clear();
   if (job.servers) job.servers->as_flows = false;
   const Timeline timeline = simulate({job}, setup.network());
   const JobTimeline& run = timeline.front();

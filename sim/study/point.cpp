@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "base/errors.hpp"
+#include "base/gzip.hpp"
 #include "base/table.hpp"
 #include "engine/actors.hpp"
 #include "engine/simulate.hpp"
@@ -130,8 +131,9 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
   if (choice.fidelity != Fidelity::alpha_beta) add_links(result, run, setup);
   if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
   if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
-  if (options.shown_workers > 0) {
-    result.timeline = timeline_json(run, job.profile, point, options.shown_workers, path_slices(run, setup));
+  if (options.timeline) {
+    result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup));
+    if (options.timeline->compressed) result.timeline = gzip(result.timeline);
   }
   return result;
 }
@@ -155,7 +157,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
     }
     const bool enough = result.half_width && *result.half_width <= wanted;
     if (enough || measured >= most) {
-      if (options.explain || options.shown_workers > 0) result = simulate_once(longer, options);
+      if (options.explain || options.timeline) result = simulate_once(longer, options);
       if (!enough && result.half_width) result.details["until_missed"] = *result.half_width;
       if (!note.is_null()) result.details["fidelity_note"] = note;
       return result;
@@ -245,7 +247,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   const auto simulate_task = [&](int index) {
     const auto [point, r] = tasks[static_cast<std::size_t>(index)];
     PointOptions its = options(point);
-    if (r > 0) its.shown_workers = 0;
+    if (r > 0) its.timeline.reset();
     return simulate_point(replicate(*points[static_cast<std::size_t>(point)], r), its).pack();
   };
   const auto gather = [&](int index, const Outcome& outcome) {

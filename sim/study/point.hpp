@@ -24,7 +24,7 @@ struct PointResult {
   /// Half of the 95% interval of the mean iteration, over it; empty where nothing is drawn, or too little was measured to tell.
   std::optional<double> half_width{};
   Json details = Json::object();  ///< what only some points have: see RESULTS.md
-  std::string timeline;           ///< Chrome trace-event JSON, when wanted
+  std::string timeline;           ///< a file's content, when wanted: see timeline_json
 
   /// As bytes for another process of this program, and back.
   std::string pack() const;
