@@ -54,7 +54,8 @@ void ProgressBar::draw() {
   std::string line = fmt::format("[{:#<{}}{:.<{}}] {}/{} {}", "", filled, "", width - filled, done_, total_, what_);
   if (left_) line += fmt::format(", {} elapsed, about {} left{}", clock_time(elapsed()), clock_time(*left_), detail_);
   // A line that reaches the last column could not be erased.
-  line = line.substr(0, *terminal_width(STDERR_FILENO) - 1);
+  constexpr std::size_t usual = 80;  // of a terminal that has gone
+  line = line.substr(0, terminal_width(STDERR_FILENO).value_or(usual) - 1);
   fmt::print(stderr, "\r{}\x1b[K", line);
   std::fflush(stderr);
 }

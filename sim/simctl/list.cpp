@@ -82,20 +82,21 @@ class FileTable {
  public:
   explicit FileTable(Cells header) : rows_({std::move(header)}) {}
 
-  /// `row` gives the cells after the file's name.
+  /// `row` gives the cells after the name.
   template <class Row>
   void print(FileKind kind, Row&& row) {
     std::vector<std::string> errors;
-    for (const fs::path& file : json_files(find_folder(folder_of(kind)))) {
+    const fs::path folder = find_folder(folder_of(kind)).lexically_proximate(fs::current_path());
+    for (const fs::path& file : json_files(folder)) {
       try {
         Cells cells = row(Document::read(file));
-        cells.insert(cells.begin(), file.string());
+        cells.insert(cells.begin(), file.stem().string());
         rows_.push_back(std::move(cells));
       } catch (const InputError& error) {
         errors.emplace_back(error.what());
       }
     }
-    fmt::print("{}", format_table(rows_));
+    fmt::print("{}files: {}/NAME.json\n", format_table(rows_), folder.string());
     if (!errors.empty()) throw InputError(fmt::format("{}", fmt::join(errors, "\nsimctl: ")));
   }
 
@@ -104,7 +105,7 @@ class FileTable {
 };
 
 void print_scenarios() {
-  FileTable({"file", "name"}).print(FileKind::scenario, [](const Document& document) {
+  FileTable({"scenario", "about"}).print(FileKind::scenario, [](const Document& document) {
     Object fields{Field(document)};
     fields.format("scenario/1", true);
     return Cells{fields.at("name").text()};
@@ -112,16 +113,15 @@ void print_scenarios() {
 }
 
 void print_clusters() {
-  FileTable({"file", "name", "bandwidth", "latency", "source"}).print(FileKind::cluster, [](const Document& document) {
+  FileTable({"cluster", "bandwidth", "latency", "source"}).print(FileKind::cluster, [](const Document& document) {
     const Cluster cluster = read_cluster(document);
-    if (cluster.regions) return Cells{cluster.name, fmt::format("{} regions", cluster.regions->list.size()), "", cluster.source};
-    return Cells{cluster.name, fmt::format("{:.4g} Gb/s", cluster.link.bandwidth.value * 8 / 1e9), format_seconds(cluster.link.latency),
-                 cluster.source};
+    if (cluster.regions) return Cells{fmt::format("{} regions", cluster.regions->list.size()), "", cluster.source};
+    return Cells{fmt::format("{:.4g} Gb/s", cluster.link.bandwidth.value * 8 / 1e9), format_seconds(cluster.link.latency), cluster.source};
   });
 }
 
 void print_models() {
-  FileTable({"file", "input", "layers", "tensors", "parameters", "bytes (fp32)", "GMACs"})
+  FileTable({"model", "input", "layers", "tensors", "parameters", "bytes (fp32)", "GMACs"})
       .print(FileKind::model, [](const Document& document) {
         const Model model = read_model(document);
         return Cells{format_shape(model.input),
@@ -134,14 +134,14 @@ void print_models() {
 }
 
 void print_devices() {
-  FileTable({"file", "name", "dtype", "error"}).print(FileKind::device, [](const Document& document) {
+  FileTable({"device", "name", "dtype", "error"}).print(FileKind::device, [](const Document& document) {
     const DeviceProfile profile = read_device_profile(document);
     return Cells{profile.name, profile.dtype, profile.describe_errors()};
   });
 }
 
 void print_traces() {
-  FileTable({"file", "model", "batch", "device", "provenance", "gradients", "bytes"}).print(FileKind::trace, [](const Document& document) {
+  FileTable({"trace", "model", "batch", "device", "provenance", "gradients", "bytes"}).print(FileKind::trace, [](const Document& document) {
     const Trace trace = read_trace(document);
     Bytes bytes;
     for (const Gradient& gradient : trace.gradients) bytes += gradient.bytes;

@@ -1,6 +1,5 @@
 """Are traces, clusters, models, devices and scenarios found by their names?"""
 import json
-import pathlib
 import shutil
 import subprocess
 import unittest
@@ -55,9 +54,10 @@ class Names(Case):
     def test_what_is_listed_has_that_name(self):
         for what in ("scenarios", "clusters", "models", "devices", "traces"):
             lines = subprocess.run([SIMCTL, "list", what], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+            self.assertRegex(lines.pop(), r"^files: [\w/]+/NAME.json$")
             self.assertGreater(len(lines), 3)
             for line in lines:
-                name = pathlib.Path(line.split()[0]).stem
+                name = line.split()[0]
                 if what != "scenarios":
                     self.assertEqual(self.simctl("show", name).returncode, 0, name)
 

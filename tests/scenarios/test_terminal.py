@@ -1,6 +1,7 @@
 """Does simctl tell a person at a terminal how far it has come, and end what takes too long?"""
 import contextlib
 import fcntl
+import itertools
 import os
 import pty
 import re
@@ -67,12 +68,57 @@ class Progress(Case):
         self.assertNotIn("elapsed", done.stderr + done.stdout)
 
 
+class Tables(Case):
+    SIX = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion"]
+
+    def shown(self, columns, *words):
+        code, text = on_terminal(*words, cwd=self.folder, columns=columns, streams=("stdout",))
+        self.assertEqual(code, 0, text)
+        return text.replace("\r\n", "\n")
+
+    def tables(self, text):
+        """The lines of every table: the one before its rule, and those after it that have columns."""
+        lines = text.split("\n")
+        rules = [place for place, line in enumerate(lines) if re.fullmatch("-{4,}", line)]
+        return [line for place in rules for line in [*lines[place - 1:place + 1], *itertools.takewhile(re.compile("  ").search, lines[place + 1:])]]
+
+    def test_no_line_of_a_table_is_wider_than_the_terminal(self):
+        self.write("line.json", scenario(workers=UNEQUAL, sweep={"/schedule/name": self.SIX}))
+        self.write("grid.json", scenario(sweep={"/schedule/name": self.SIX, "/cluster/nodes": [2, 4]}))
+        self.write("wide.json", scenario(sweep={"/schedule": [{"name": "fusion", "bucket": f"{i}MB"} for i in range(1, 8)], "/cluster/nodes": [2, 4]}))
+        commands = [["run", name] for name in ("line.json", "grid.json", "wide.json")] + [["list", what] for what in (
+            "schedules", "collectives", "topologies", "scenarios", "clusters", "models", "devices", "traces")]
+        commands += [["show", "resnet20"], ["show", "cpu-resnet20-b128"], ["show", "10gbe"], ["show", "v100"], ["explain", "line.json", "--point", "1"],
+                     ["trace", "compare", "cpu-resnet50-b8", "synthetic-v100-resnet50-b32", "--layers", "0"]]
+        for words in commands:
+            for columns in (80, 110, 200):
+                with self.subTest(words=words, columns=columns):
+                    lines = self.tables(self.shown(columns, *words))
+                    self.assertGreater(len(lines), 3)
+                    self.assertLessEqual(max(map(len, lines)), columns)
+
+    def test_what_is_left_out_is_named_and_a_pipe_has_all_of_it(self):
+        self.write("line.json", scenario(sweep={"/schedule/name": self.SIX}))
+        narrow = self.shown(60, "run", "line.json")
+        self.assertIn("wait: 0 s", narrow)
+        self.assertRegex(narrow, r"not shown for want of width: comms/iter(, \w+)*; results.csv has")
+        self.assertIn("efficiency", narrow)
+        for text in (self.shown(200, "run", "line.json"), self.simctl("run", "line.json").stdout):
+            self.assertNotIn("not shown", text)
+            self.assertRegex(text, "iteration +compute +wait +exposed +comms/iter +speedup +efficiency\n")
+
+    def test_a_column_has_one_unit(self):
+        self.write("grid.json", scenario(sweep={"/cluster/link/bandwidth": ["10Mbps", "100Gbps"], "/schedule/name": ["wfbp", "s-sgd"]}))
+        table = self.simctl("run", "grid.json").stdout.split("iteration time")[1].split("efficiency")[0]
+        self.assertEqual(set(re.findall(r"\d (\w?s)\b", table)), {"ms"})
+
+
 class MaxTime(Case):
     def test_only_what_takes_longer_is_ended_and_says_how_far_it_came(self):
         self.write("cluster.json", cluster(nodes=64))
         for jobs in (1, 2):
             with self.subTest(jobs=jobs):
-                done = self.run_scenario(scenario(workers=UNEQUAL, sweep={"/iterations/measured": [1, ENDLESS, 2]}), "-j", jobs, "--max-time", "1s", "--timeline")
+                done = self.run_scenario(scenario(workers=UNEQUAL, sweep={"/iterations/measured": [1, ENDLESS, 2]}), "-j", jobs, "--max-time", "1s", "--timeline", "0,2")
                 self.assertEqual(done.returncode, 4)
                 self.assertRegex(done.stderr, r'^simctl: scenario.json: point 1: not done after 1 s, with \d+ of 10000001 iterations simulated; use '
                                               r'"fidelity": "alpha-beta", fewer iterations or nodes, or allow more time\n$')
