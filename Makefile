@@ -10,7 +10,7 @@ NETWORK_PACKAGES := libgloo-dev libopenmpi-dev openmpi-bin iproute2
 # A browser to open the reports in.
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium
 # clang-tidy of this version passes over the libraries' headers, which take the others most of the time.
-LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-tidy-22 git
+LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-tidy-22 libomp-22-dev git
 
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)

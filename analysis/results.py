@@ -1,10 +1,12 @@
 """Reading result folders: results.csv and results.json, checked once, so that what follows may trust them."""
 
 import csv
+import gzip
 import io
 import json
 import math
 import re
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,18 +65,21 @@ def read_run(folder):
 
 
 def files_of_points(folder, kind):
-    """The files KIND-<point>.json of the folder, in the order of their points."""
-    return sorted((path for path in folder.iterdir() if re.fullmatch(rf"{kind}-\d+\.json", path.name)), key=point_of)
+    """The files KIND-<point>.json, or .json.gz, of the folder, in the order of their points."""
+    return sorted((path for path in folder.iterdir() if re.fullmatch(rf"{kind}-\d+\.json(\.gz)?", path.name)), key=point_of)
 
 
 def point_of(path):
     """The point that a file such as timeline-7.json tells of."""
-    return int(path.stem.split("-")[1])
+    return int(re.match(r"[a-z]+-(\d+)\.", path.name)[1])
 
 
 def read_text(path, again):
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
+        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: expected a whole gzip file ({error}); {again}") from None
     except FileNotFoundError:
         raise InputError(f"{path}: missing; {again}") from None
     except UnicodeDecodeError as error:

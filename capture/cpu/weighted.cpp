@@ -27,8 +27,8 @@ class Weighted : public CpuOp {
  protected:
   /// Makes the three primitives; the forward one chooses the layout in which the weights, `dims` in plain order, are kept.
   template <class Forward, class BackwardData, class BackwardWeights>
-  void build(const typename Forward::desc& forward, const typename BackwardData::desc& of_data,
-             const typename BackwardWeights::desc& of_weights, const memory::dims& dims) {
+  void build(const Forward::desc& forward, const BackwardData::desc& of_data, const BackwardWeights::desc& of_weights,
+             const memory::dims& dims) {
     const typename Forward::primitive_desc chosen(forward, layer_.engine);
     forward_ = Forward(chosen);
     const memory input = view(chosen.src_desc(), layer_.inputs[0]);

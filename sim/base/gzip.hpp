@@ -4,10 +4,14 @@
 #include <filesystem>
 #include <streambuf>
 #include <string>
+#include <string_view>
 
 struct gzFile_s;
 
 namespace syncopate {
+
+/// The text as the content of a gzip file.
+std::string gzip(std::string_view text);
 
 /// Reads a file, gzip-compressed or plain, a piece at a time. Reading throws InputError when the file cannot be read or
 /// its compressed data is damaged or cut off.

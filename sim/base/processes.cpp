@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -16,6 +18,7 @@
 #include <deque>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <type_traits>
@@ -25,6 +28,65 @@
 namespace syncopate {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;  // one for all processes
+
+/// What a child tells all the time, in memory that it shares with its parent.
+struct Slot {
+  std::atomic<int> task{-1};  ///< -1: between two of them
+  std::atomic<Clock::rep> since{0};
+  std::atomic<int> done{0};
+  std::atomic<int> all{0};
+  static_assert(std::atomic<int>::is_always_lock_free && std::atomic<Clock::rep>::is_always_lock_free);
+
+  void begin(int index) {
+    task = -1;
+    done = 0;
+    all = 0;
+    since = Clock::now().time_since_epoch().count();
+    task = index;
+  }
+
+  void end() { task = -1; }
+
+  std::optional<RunningTask> read() const {
+    const int index = task;
+    const Clock::duration time = Clock::now().time_since_epoch() - Clock::duration(since);
+    const RunningTask running = {index, Seconds(std::chrono::duration<double>(time).count()), {done, all}};
+    return index >= 0 && task == index ? std::optional(running) : std::nullopt;
+  }
+};
+
+Slot* own_slot = nullptr;  ///< in a child
+
+/// The slots of so many children at a time.
+class Slots {
+ public:
+  explicit Slots(int count) : size_(sizeof(Slot) * static_cast<std::size_t>(count)) {
+    if (count == 0) return;
+    memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory_ == MAP_FAILED) throw std::bad_alloc();
+    for (int i = count; i-- > 0;) free_.push_back(new (static_cast<Slot*>(memory_) + i) Slot);
+  }
+  ~Slots() {
+    if (memory_ != nullptr) munmap(memory_, size_);
+  }
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
+
+  Slot* take() {
+    Slot* const slot = free_.back();
+    free_.pop_back();
+    slot->task = -1;
+    return slot;
+  }
+  void give_back(Slot* slot) { free_.push_back(slot); }
+
+ private:
+  std::size_t size_;
+  void* memory_ = nullptr;
+  std::vector<Slot*> free_;
+};
 
 struct Work {
   const std::function<std::string(int)>& task;
@@ -41,8 +103,10 @@ struct Child {
   Range tasks;  ///< that it has still to do
   pid_t process;
   int pipe;
-  std::string received;
-  bool has_stopped = false;  ///< of its own accord, when it had done one of them
+  Slot* slot;
+  std::string received{};
+  bool has_stopped = false;              ///< of its own accord, when it had done one of them
+  std::optional<RunningTask> overdue{};  ///< for which it is being ended
 };
 
 // A child's messages: a head, then the result or an error.
@@ -72,7 +136,8 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
   write_all(pipe, message + text);
 }
 
-[[noreturn]] void run_child(Range tasks, int pipe, pid_t parent, const Work& work) {
+[[noreturn]] void run_child(Range tasks, int pipe, pid_t parent, Slot* slot, const Work& work) {
+  own_slot = slot;
   // Blocked, not ignored: SimGrid installs a handler of its own, which would run on an actor's small stack.
   sigset_t interrupt;
   sigemptyset(&interrupt);
@@ -80,43 +145,48 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
   sigprocmask(SIG_BLOCK, &interrupt, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);  // it died before that
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   for (int index = tasks.first; index < tasks.last; ++index) {
+    slot->begin(index);
     try {
-      send(pipe, result_tag, work.task(index));
+      const std::string result = work.task(index);
+      slot->end();
+      send(pipe, result_tag, result);
     } catch (const Error& error) {
       send(pipe, error_tag, error.what(), error.code());
     } catch (const std::exception& error) {
       send(pipe, error_tag, error.what(), ExitCode::simulation_failed);
     }
     constexpr std::chrono::milliseconds long_enough(50);  // beyond which processes of their own cost little, and cores are shared better
-    if (!work.can_go_on || !work.can_go_on() || std::chrono::steady_clock::now() - start > long_enough) break;
+    if (!work.can_go_on || !work.can_go_on() || Clock::now() - start > long_enough) break;
   }
   send(pipe, stop_tag, "");
   _exit(0);
 }
 
 /// Nullopt, with errno set, when the system has no pipe or process to give.
-std::optional<Child> start(Range tasks, const std::vector<Child>& running, const Work& work) {
+std::optional<Child> start(Range tasks, const std::vector<Child>& running, Slots& slots, const Work& work) {
   std::array<int, 2> ends = {};
   if (pipe(ends.data()) != 0) return std::nullopt;
   std::fflush(nullptr);  // what is buffered must not be written twice
   const pid_t parent = getpid();
+  Slot* const slot = slots.take();
   const pid_t process = fork();
   if (process < 0) {
     const int reason = errno;
     close(ends[0]);
     close(ends[1]);
+    slots.give_back(slot);
     errno = reason;
     return std::nullopt;
   }
   if (process == 0) {
     close(ends[0]);
     for (const Child& other : running) close(other.pipe);  // files may be short, and a task needs some
-    run_child(tasks, ends[1], parent, work);
+    run_child(tasks, ends[1], parent, slot, work);
   }
   close(ends[1]);
-  return Child{tasks, process, ends[0], {}};
+  return Child{tasks, process, ends[0], slot};
 }
 
 /// Of the task that a child was about when it ended.
@@ -158,8 +228,9 @@ bool receive(Child& child) {
   return count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN);
 }
 
-int reap(const Child& child) {
+int reap(const Child& child, Slots& slots) {
   close(child.pipe);
+  slots.give_back(child.slot);
   int status = 0;
   while (waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
   }
@@ -179,19 +250,55 @@ Range next_tasks(std::deque<Range>& waiting, int parallel, bool alone) {
   return tasks;
 }
 
+/// Looks at what runs, and ends what has taken too long.
+void watch_over(std::vector<Child>& running, const Watch& watch) {
+  std::vector<RunningTask> tasks;
+  for (Child& child : running) {
+    const std::optional<RunningTask> task = child.slot->read();
+    // Of a task before its present one, a child's outcome is still on its way.
+    if (!task || task->index != child.tasks.first || child.overdue) continue;
+    tasks.push_back(*task);
+    if (!watch.most_time || task->time <= *watch.most_time) continue;
+    child.overdue = task;
+    kill(child.process, SIGKILL);
+  }
+  if (watch.look) watch.look(tasks);
+}
+
+/// When it has ended: its tasks that are still to do. `done`: of the one that it was about, if it has failed.
+Range end_of(const Child& child, int status, const Watch& watch, const std::function<void(int, const Outcome&)>& done) {
+  Range left = child.tasks;
+  const bool has_failed = !child.has_stopped && left.first < left.last;
+  if (child.overdue && child.overdue->index == left.first) {
+    done(left.first++, {false, {}, watch.overdue(*child.overdue), ExitCode::simulation_failed});
+  } else if (has_failed && !child.overdue) {  // what was overdue may have ended just then, and what came after it was killed for nothing
+    done(left.first++, outcome_of_end(status));
+  }
+  return left;
+}
+
 }  // namespace
 
+void tell_headway(const Headway& headway) {
+  if (own_slot == nullptr) return;
+  own_slot->all = headway.all;
+  own_slot->done = headway.done;
+}
+
 void run_forked(int count, int parallel, const std::function<std::string(int)>& task, const std::function<void(int, const Outcome&)>& done,
-                const std::function<bool()>& interrupted, const std::function<bool()>& can_go_on) {
+                const std::function<bool()>& interrupted, const std::function<bool()>& can_go_on, const Watch& watch) {
   const Work work = {task, can_go_on};
   const auto stop = [&] { return interrupted && interrupted(); };
+  Slots slots(std::min(count, parallel));
+  constexpr std::chrono::milliseconds patience(200);  // also because a signal may arrive between the test and the poll
+  Clock::time_point last_look = Clock::now();
   std::vector<Child> running;
   std::deque<Range> waiting;
   if (count > 0) waiting.push_back({0, count});
   while (!stop() && (!waiting.empty() || !running.empty())) {
     while (!waiting.empty() && static_cast<int>(running.size()) < parallel) {
       const Range tasks = next_tasks(waiting, parallel, !can_go_on);
-      std::optional<Child> child = start(tasks, running, work);
+      std::optional<Child> child = start(tasks, running, slots, work);
       if (child) {
         running.push_back(std::move(*child));
         continue;
@@ -204,11 +311,14 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
       if (left.first < left.last) waiting.push_front(left);
       if (!running.empty()) break;  // again when one has ended
     }
+    if (Clock::now() - last_look >= patience) {
+      watch_over(running, watch);
+      last_look = Clock::now();
+    }
     std::vector<pollfd> polled;
     polled.reserve(running.size());
     for (const Child& child : running) polled.push_back({child.pipe, POLLIN, 0});
-    constexpr int patience_ms = 200;  // a signal may arrive between the test and the poll
-    if (poll(polled.data(), polled.size(), patience_ms) <= 0) continue;
+    if (poll(polled.data(), polled.size(), static_cast<int>(patience.count())) <= 0) continue;
     for (std::size_t i = polled.size(); i-- > 0;) {
       if (polled[i].revents == 0) continue;
       const bool has_ended = receive(running[i]);
@@ -216,14 +326,13 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
       if (!has_ended) continue;
       Child ended = std::move(running[i]);
       running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
-      const int status = reap(ended);
-      if (!ended.has_stopped && ended.tasks.first < ended.tasks.last) done(ended.tasks.first++, outcome_of_end(status));
-      if (ended.tasks.first < ended.tasks.last) waiting.push_front(ended.tasks);
+      const Range left = end_of(ended, reap(ended, slots), watch, done);
+      if (left.first < left.last) waiting.push_front(left);
     }
   }
   for (const Child& child : running) {
     kill(child.process, SIGKILL);
-    reap(child);
+    reap(child, slots);
   }
 }
 

@@ -1,26 +1,28 @@
 #include "base/table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cmath>
 #include <filesystem>
-#include <span>
+#include <numeric>
 
 #include "base/document.hpp"
-#include "base/text.hpp"
+#include "base/terminal.hpp"
 
 namespace syncopate {
 
 namespace {
 
-constexpr std::array<const char*, 4> seconds_units = {"ns", "us", "ms", "s"};
-constexpr std::array<const char*, 5> byte_units = {"B", "kB", "MB", "GB", "TB"};
+using Cells = std::vector<std::string>;
+using Rows = std::vector<Cells>;
+
+constexpr std::size_t gap = 2;  ///< between columns
 
 /// The width of UTF-8 text on a terminal, as far as our own texts go: one column per code point.
-std::size_t width(const std::string& text) {
+std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
@@ -30,48 +32,159 @@ bool looks_like_a_number(const std::string& cell) {
 }
 
 std::string pad(const std::string& text, std::size_t columns, bool right) {
-  const std::string space(columns - std::min(columns, width(text)), ' ');
+  const std::string space(columns - std::min(columns, width_of(text)), ' ');
   return right ? space + text : text + space;
 }
 
-std::string with_unit(double value, std::span<const char* const> units, double step) {
-  std::size_t unit = 0;
-  // 999.95 would be shown as 1000 of this unit.
-  while (unit + 1 < units.size() && std::abs(value) >= 0.99995 * step) {
-    value /= step;
-    ++unit;
+/// The text in lines of at most so many columns, broken at spaces; a longer word has a line of its own.
+Cells break_text(const std::string& text, std::size_t columns) {
+  Cells lines(1);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (!lines.back().empty() && width_of(lines.back()) + 1 + width_of(word) > columns) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+    begin = end + 1;
   }
-  return fmt::format("{} {}", rounded(value, 4), units[unit]);
+  return lines;
+}
+
+/// Such lines; nothing of nothing.
+std::string paragraph(const std::string& text, std::size_t columns) {
+  return text.empty() ? "" : fmt::format("{}\n", fmt::join(break_text(text, columns), "\n"));
+}
+
+/// Rows, and how wide their columns get.
+class Layout {
+ public:
+  explicit Layout(const Rows& rows)
+      : rows_(rows), widths_(rows.front().size()), right_(rows.front().size(), true), is_prose_(rows.front().size()) {
+    constexpr std::size_t long_text = 24;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      for (std::size_t c = 0; c < rows[r].size(); ++c) {
+        widths_[c] = std::max(widths_[c], width_of(rows[r][c]));
+        if (r == 0) continue;
+        if (!looks_like_a_number(rows[r][c])) right_[c] = false;
+        if (width_of(rows[r][c]) > long_text && rows[r][c].find(' ') != std::string::npos) is_prose_[c] = true;
+      }
+    }
+  }
+
+  std::size_t width() const { return std::accumulate(widths_.begin(), widths_.end(), gap * (widths_.size() - 1)); }
+
+  /// Breaks long texts until it fits; false, and nothing is changed, where that does not help.
+  bool break_to(std::size_t most) {
+    constexpr std::size_t narrowest = 16;
+    std::vector<std::size_t> widths = widths_;
+    std::vector<std::size_t> prose;
+    for (std::size_t c = 0; c < widths.size(); ++c) {
+      if (is_prose_[c]) prose.push_back(c);
+    }
+    // Those that need least first, so that the others share what these leave.
+    std::sort(prose.begin(), prose.end(), [&](std::size_t a, std::size_t b) { return widths_[a] < widths_[b]; });
+    std::size_t others = width();
+    for (const std::size_t c : prose) others -= widths_[c];
+    if (others + narrowest * prose.size() > most) return width() <= most;
+    std::size_t room = most - others;
+    for (std::size_t i = 0; i < prose.size(); ++i) {
+      std::size_t& its = widths[prose[i]];
+      its = std::min(its, room / (prose.size() - i));
+      room -= its;
+    }
+    for (const std::size_t c : prose) {
+      for (const Cells& row : rows_) {
+        for (const std::string& line : break_text(row[c], widths[c])) {
+          if (width_of(line) > widths[c]) return false;
+        }
+      }
+    }
+    widths_ = widths;
+    return true;
+  }
+
+  std::string text() const {
+    std::string text;
+    for (const Cells& row : rows_) {
+      text += row_text(row);
+      if (&row == &rows_.front()) text += std::string(width(), '-') + '\n';
+    }
+    return text;
+  }
+
+ private:
+  std::string row_text(const Cells& row) const {
+    std::vector<Cells> broken;
+    std::size_t height = 1;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      broken.push_back(width_of(row[c]) > widths_[c] ? break_text(row[c], widths_[c]) : Cells{row[c]});
+      height = std::max(height, broken.back().size());
+    }
+    std::string text;
+    for (std::size_t i = 0; i < height; ++i) {
+      std::string line;
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        line += (c == 0 ? "" : std::string(gap, ' ')) + pad(i < broken[c].size() ? broken[c][i] : "", widths_[c], right_[c]);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + '\n';
+    }
+    return text;
+  }
+
+  const Rows& rows_;
+  std::vector<std::size_t> widths_;
+  std::vector<bool> right_;
+  std::vector<bool> is_prose_;
+};
+
+void erase_column(Rows& rows, std::size_t column) {
+  for (Cells& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+}
+
+/// "header: value" of each.
+std::string take_equal_columns(Rows& rows) {
+  std::string told;
+  if (rows.size() < 3) return told;
+  for (std::size_t c = rows.front().size(); c-- > 1;) {
+    const std::string value = rows[1][c];
+    if (!std::all_of(rows.begin() + 1, rows.end(), [&](const Cells& row) { return row[c] == value; })) continue;
+    told = fmt::format("{}: {}{}{}", rows.front()[c], value.empty() ? "-" : value, told.empty() ? "" : ", ", told);
+    erase_column(rows, c);
+  }
+  return told;
+}
+
+/// Of those that are there, the one to leave out next: of the expendable ones the first, else the last column.
+std::size_t least_important(const Cells& header, const Cells& expendable) {
+  for (const std::string& name : expendable) {
+    const auto found = std::find(header.begin() + 1, header.end(), name);
+    if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
+  }
+  return header.size() - 1;
 }
 
 }  // namespace
 
-std::string format_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  std::vector<bool> right(rows.front().size(), true);
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (std::size_t c = 0; c < rows[r].size(); ++c) {
-      widths[c] = std::max(widths[c], width(rows[r][c]));
-      if (r > 0 && !looks_like_a_number(rows[r][c])) right[c] = false;
+std::optional<std::size_t> stdout_width() { return terminal_width(STDOUT_FILENO); }
+
+std::string format_table(const std::vector<std::vector<std::string>>& rows, const TableFit& fit) {
+  Rows shown = rows;
+  align_units(shown);
+  if (!fit.width || Layout(shown).width() <= *fit.width) return Layout(shown).text();
+  const std::string told = take_equal_columns(shown);
+  Cells left_out;
+  while (true) {
+    Layout layout(shown);
+    if (layout.break_to(*fit.width) || shown.front().size() == 1) {
+      const std::string note =
+          left_out.empty() ? "" : fmt::format("not shown for want of width: {}; {}", fmt::join(left_out, ", "), fit.elsewhere);
+      return paragraph(told, *fit.width) + layout.text() + paragraph(note, *fit.width);
     }
+    const std::size_t column = least_important(shown.front(), fit.expendable);
+    left_out.push_back(shown.front()[column]);
+    erase_column(shown, column);
   }
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t c = 0; c < rows[r].size(); ++c) line += (c == 0 ? "" : "  ") + pad(rows[r][c], widths[c], right[c]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-    if (r > 0) continue;
-    std::size_t total = 2 * (widths.size() - 1);
-    for (const std::size_t columns : widths) total += columns;
-    text += std::string(total, '-') + '\n';
-  }
-  return text;
 }
-
-std::string format_seconds(Seconds time) { return time.value == 0.0 ? "0 s" : with_unit(time.value * 1e9, seconds_units, 1e3); }
-
-std::string format_bytes(Bytes bytes) { return with_unit(bytes.value, byte_units, 1e3); }
 
 std::string value_label(const Json& value) {
   if (value.is_string()) {

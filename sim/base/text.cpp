@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <numeric>
@@ -100,6 +101,20 @@ std::string format_ranges(const std::vector<int>& numbers) {
 
 std::string describe_ranks(const std::vector<int>& ranks) {
   return ranks.empty() ? "no rank" : fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", format_ranges(ranks));
+}
+
+std::optional<Seconds> parse_duration(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    double seconds;
+  };
+  constexpr std::array units = {Unit{"", 1.0}, Unit{"s", 1.0}, Unit{"min", 60.0}, Unit{"h", 3600.0}};
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const auto* const unit = std::find_if(units.begin(), units.end(), [=](const Unit& one) { return one.name == rest; });
+  if (error != std::errc() || unit == units.end() || !(number > 0.0) || !std::isfinite(number)) return std::nullopt;
+  return Seconds(number * unit->seconds);
 }
 
 std::string command_line(const std::vector<std::string>& words) {

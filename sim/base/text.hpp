@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.hpp"
+
 namespace syncopate {
 
 /// The candidate that `word` most likely misspells (few edits, relative to its length), if any.
@@ -29,6 +31,9 @@ std::string format_ranges(const std::vector<int>& numbers);
 
 /// "no rank", "rank 3" or "ranks 0-2,7", for messages.
 std::string describe_ranks(const std::vector<int>& ranks);
+
+/// A time above 0: seconds, or with a unit, such as "90", "90s", "5min" or "2h". Nullopt when the text is anything else.
+std::optional<Seconds> parse_duration(std::string_view text);
 
 /// The words of a command as one would type them.
 std::string command_line(const std::vector<std::string>& words);

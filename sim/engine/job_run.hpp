@@ -84,6 +84,7 @@ class JobRun {
   std::optional<ParameterServer> server_;
   std::vector<std::unique_ptr<Worker>> workers_;
   mutable std::map<std::tuple<Communicator, Operation, Bytes>, double> shares_of_bytes_;
+  int reached_ = 0;  ///< iterations that the first worker has done
   int warm_workers_ = 0;
   std::vector<int> begun_in_window_;  ///< per worker: iterations begun since the window opened
   std::vector<Seconds> last_begin_;   ///< per worker: of its latest iteration ...

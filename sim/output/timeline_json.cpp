@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <utility>
+#include <limits>
+#include <numeric>
+#include <set>
 #include <vector>
 
 #include "metrics/metrics.hpp"
+#include "output/trace_events.hpp"
 
 namespace syncopate {
 
@@ -19,56 +21,8 @@ constexpr int communication_track = 2;
 constexpr int pull_track = 3;
 constexpr int node_track = 4;
 constexpr int spread_track = 5;
+constexpr Interval always = {Seconds(-std::numeric_limits<double>::infinity()), Seconds(std::numeric_limits<double>::infinity())};
 constexpr int further_collectives_track = 10;  ///< and those after it, for collectives in flight together
-
-/// Rounding both ends of every slice to whole nanoseconds keeps nested slices nested.
-std::int64_t nanoseconds(Seconds time) { return std::llround(time.value * 1e9); }
-
-/// The list of events as text, formatted one by one: a document in memory would be ten times as large.
-class EventList {
- public:
-  void name(const char* what, int worker, int track, const std::string& name) {
-    add(R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})", what, process(worker), track, quoted(name));
-  }
-
-  /// `more`: further members of args, such as `,"bytes":4`.
-  void slice(const std::string& name, const char* category, int worker, int track, Seconds start, Seconds end, int iteration,
-             const std::string& more = "") {
-    slice_with(name, category, worker, track, {start, end}, fmt::format(R"("iteration":{}{})", iteration, more));
-  }
-
-  /// In the process after those of so many workers.
-  void critical(const PathSlice& slice, int workers) {
-    slice_with(slice.name, "critical", workers, compute_track, slice.time,
-               slice.worker < 0 ? "" : fmt::format(R"("worker":{})", slice.worker));
-  }
-
-  const std::string& text() const { return text_; }
-
- private:
-  void slice_with(const std::string& name, const char* category, int worker, int track, const Interval& time, const std::string& args) {
-    const std::int64_t from = nanoseconds(time.start);
-    const std::int64_t to = nanoseconds(time.end);
-    if (to <= from) return;
-    add(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{{}}}}})", quoted(name), category, microseconds(from),
-        microseconds(to - from), process(worker), track, args);
-  }
-
-  /// Perfetto gives process 0 a meaning of its own.
-  static int process(int worker) { return worker + 1; }
-
-  static std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-  static std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
-
-  template <class... Values>
-  void add(fmt::format_string<Values...> format, Values&&... values) {
-    text_ += text_.empty() ? "\n" : ",\n";
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
-  }
-
-  std::string text_;
-};
 
 const char* category(Phase phase) {
   switch (phase) {
@@ -82,74 +36,8 @@ const char* category(Phase phase) {
   return "?";
 }
 
-std::string title(const std::string& what, int iteration) { return fmt::format("{}, iteration {}", what, iteration); }
-
-void add_part(EventList& events, int worker, const Span& span, bool moving, Seconds from, Seconds to) {
-  events.slice(title(moving ? "exposed communication" : "waiting", span.step), moving ? "exposed" : "wait", worker, compute_track, from, to,
-               span.step);
-}
-
-/// A blocked span as slices: waiting while nothing moves, exposed communication while something does.
-void add_blocked(EventList& events, int worker, const Span& span, const std::vector<Interval>& moving) {
-  Seconds at = span.start;
-  auto next = std::partition_point(moving.begin(), moving.end(), [&](const Interval& one) { return one.end <= span.start; });
-  for (; next != moving.end() && next->start < span.end; ++next) {
-    add_part(events, worker, span, false, at, next->start);
-    const Seconds end = std::min(span.end, next->end);
-    add_part(events, worker, span, true, std::max(at, next->start), end);
-    at = end;
-  }
-  add_part(events, worker, span, false, at, span.end);
-}
-
-void add_phase(EventList& events, int worker, const Span& span, const std::vector<Interval>& moving) {
-  switch (span.phase) {
-    case Phase::blocked: return add_blocked(events, worker, span, moving);
-    case Phase::waiting: return add_part(events, worker, span, false, span.start, span.end);
-    case Phase::communicating: return add_part(events, worker, span, true, span.start, span.end);
-    default: break;
-  }
-  events.slice(title(category(span.phase), span.step), category(span.phase), worker, compute_track, span.start, span.end, span.step);
-}
-
 std::string describe(Bytes bytes, const Payload& payload) {
   return fmt::format(R"(,"bytes":{:.0f},"gradients":{})", bytes.value, payload.slices.size());
-}
-
-void add_collectives(EventList& events, int worker, const JobTimeline& timeline, Seconds end) {
-  std::vector<Seconds> free(1);  ///< per track
-  for (const CollectiveSpan& span : timeline.collectives) {
-    const Communicator& communicator = timeline.streams[static_cast<std::size_t>(span.stream)];
-    if (span.end > end || (timeline.steps.size() > 1 && communicator.member(worker) < 0)) continue;
-    const auto found = std::find_if(free.begin(), free.end(), [&](Seconds time) { return time <= span.start; });
-    const auto lane = static_cast<int>(found - free.begin());
-    const int track = lane == 0 ? communication_track : further_collectives_track + lane;
-    if (found == free.end()) {
-      free.emplace_back();
-      events.name("thread_name", worker, track, fmt::format("communication {}", lane + 1));
-    }
-    free[static_cast<std::size_t>(lane)] = span.end;
-    events.slice(title(span.payload->label, span.round), "collective", worker, track, span.start, span.end, span.round,
-                 describe(contribution(span.operation, span.payload->bytes, communicator.size()), *span.payload));
-  }
-}
-
-void add_transfers(EventList& events, int worker, const std::vector<TransferSpan>& transfers, Seconds end) {
-  for (const TransferSpan& span : transfers) {
-    if (span.worker != worker || span.end > end) continue;
-    const auto slice = [&](int track, const char* what) {
-      events.slice(fmt::format("{} {}", what, title(span.payload->label, span.round)), "collective", worker, track, span.start, span.end,
-                   span.round, describe(span.payload->bytes, *span.payload));
-    };
-    switch (span.kind) {
-      case TransferSpan::Kind::push: slice(communication_track, "push"); break;
-      case TransferSpan::Kind::send: slice(communication_track, "send"); break;
-      case TransferSpan::Kind::pull: slice(pull_track, "pull"); break;
-      case TransferSpan::Kind::within_node: slice(node_track, "within the node"); break;
-      case TransferSpan::Kind::gather: slice(node_track, "reduce"); break;
-      case TransferSpan::Kind::spread: slice(spread_track, "spread"); break;
-    }
-  }
 }
 
 std::string describe_worker(int worker, const JobTimeline& timeline) {
@@ -158,53 +46,239 @@ std::string describe_worker(int worker, const JobTimeline& timeline) {
   return gpus == 1 ? fmt::format("worker {}", worker) : fmt::format("node {} ({} GPUs)", worker, gpus);
 }
 
-void add_worker(EventList& events, int worker, const JobTimeline& timeline, const std::vector<Interval>& moving,
-                const StepProfile& profile) {
-  events.name("process_name", worker, 0, describe_worker(worker, timeline));
-  events.name("thread_name", worker, compute_track, "compute");
-  events.name("thread_name", worker, communication_track, "communication");
-  if (timeline.serves) events.name("thread_name", worker, pull_track, "pulls");
-  const auto has = [&](TransferSpan::Kind kind) {
-    return std::any_of(timeline.transfers.begin(), timeline.transfers.end(), [=](const TransferSpan& span) { return span.kind == kind; });
-  };
-  if (has(TransferSpan::Kind::within_node)) events.name("thread_name", worker, node_track, "within the node");
-  if (has(TransferSpan::Kind::gather)) events.name("thread_name", worker, node_track, "reduced within the node");
-  if (has(TransferSpan::Kind::spread)) events.name("thread_name", worker, spread_track, "spread within the node");
+/// When a worker with these steps is shown; no time at all where it has not done those iterations.
+Interval shown_time(const std::vector<Step>& steps, const Window& window, const std::optional<TimelineView::Iterations>& iterations) {
+  if (!iterations) return always;
+  const auto measured =
+      std::find_if(steps.begin(), steps.end(), [&](const Step& step) { return step.start >= window.open * (1.0 - rounding); });
+  const auto count = static_cast<int>(steps.end() - measured);
+  if (iterations->first >= count) return {};
+  return {measured[iterations->first].start, measured[std::min(iterations->last, count - 1)].end};
+}
 
-  const std::vector<Step>& steps = timeline.steps[static_cast<std::size_t>(worker)];
-  for (std::size_t step = 0; step < steps.size(); ++step) {
-    const int iteration = static_cast<int>(step);
-    events.slice(fmt::format("iteration {}", iteration), "step", worker, compute_track, steps[step].start, steps[step].end, iteration);
+/// Compute that goes on after a post is one span, which its layers fit into.
+std::vector<Span> join_compute(const std::vector<Span>& spans) {
+  std::vector<Span> joined;
+  for (const Span& span : spans) {
+    const bool goes_on = !joined.empty() && is_compute(span.phase) && joined.back().phase == span.phase &&
+                         joined.back().step == span.step && joined.back().end == span.start;
+    if (goes_on) {
+      joined.back().end = span.end;
+    } else {
+      joined.push_back(span);
+    }
   }
-  // What began after the last complete step was cut off by the end of the run.
-  const Seconds end = steps.empty() ? Seconds(0) : steps.back().end;
-  add_collectives(events, worker, timeline, end);
-  add_transfers(events, worker, timeline.transfers, end);
-  for (const Span& span : timeline.spans[static_cast<std::size_t>(worker)]) {
-    if (span.end <= end) add_phase(events, worker, span, moving);
+  return joined;
+}
+
+/// Draws one worker.
+class WorkerTracks {
+ public:
+  /// `rounds`: what it sends goes by rounds, not steps.
+  WorkerTracks(int worker, const JobTimeline& timeline, const StepProfile& profile, const Interval& shown, bool rounds, TraceEvents& events)
+      : worker_(worker),
+        timeline_(timeline),
+        profile_(profile),
+        shown_(shown),
+        rounds_(rounds),
+        events_(events),
+        backward_(profile.layers.size()) {
+    const std::vector<Step>& steps = timeline.steps[static_cast<std::size_t>(worker)];
+    // What began after the last complete step was cut off by the end of the run.
+    end_ = steps.empty() ? Seconds(0) : steps.back().end;
+    for (const LayerSpan& span : timeline.layers) {
+      if (span.worker == worker && span.phase == Phase::backward) backward_[static_cast<std::size_t>(span.layer)].push_back(span);
+    }
   }
-  for (const LayerSpan& span : timeline.layers) {
-    if (span.worker != worker || span.end > end) continue;
-    const std::string& name = profile.layers[static_cast<std::size_t>(span.layer)].name;
-    events.slice(title(name, span.step), "layer", worker, compute_track, span.start, span.end, span.step,
-                 fmt::format(R"(,"phase":"{}")", category(span.phase)));
+
+  /// `moving`: when bytes of anybody move.
+  void draw(const std::vector<Interval>& moving) {
+    add_names();
+    add_steps();
+    add_collectives();
+    add_transfers();
+    for (const Span& span : join_compute(timeline_.spans[static_cast<std::size_t>(worker_)])) {
+      if (is_shown({span.start, span.end})) add_phase(span, moving);
+    }
+    for (const LayerSpan& span : timeline_.layers) {
+      if (span.worker != worker_ || !is_shown({span.start, span.end})) continue;
+      slice(profile_.layers[static_cast<std::size_t>(span.layer)].name, "layer", compute_track, {span.start, span.end}, span.step,
+            fmt::format(R"(,"phase":"{}")", category(span.phase)));
+    }
+  }
+
+ private:
+  bool is_shown(const Interval& time) const { return time.end <= end_ && time.end > shown_.start && time.start < shown_.end; }
+
+  /// `more`: further members of args.
+  void slice(const std::string& name, const char* category, int track, const Interval& time, int iteration, const std::string& more = "") {
+    events_.slice(name, category, worker_, track, time, fmt::format(R"("iteration":{}{})", iteration, more));
+  }
+
+  void add_names() {
+    const auto track = [this](int number, const std::string& name) { events_.name("thread_name", worker_, number, name); };
+    const auto has = [this](TransferSpan::Kind kind) {
+      return std::any_of(timeline_.transfers.begin(), timeline_.transfers.end(),
+                         [=](const TransferSpan& span) { return span.kind == kind; });
+    };
+    events_.name("process_name", worker_, 0, describe_worker(worker_, timeline_));
+    track(compute_track, "compute");
+    track(communication_track, "communication");
+    if (timeline_.serves) track(pull_track, "pulls");
+    if (has(TransferSpan::Kind::within_node)) track(node_track, "within the node");
+    if (has(TransferSpan::Kind::gather)) track(node_track, "reduced within the node");
+    if (has(TransferSpan::Kind::spread)) track(spread_track, "spread within the node");
+  }
+
+  void add_steps() {
+    const std::vector<Step>& steps = timeline_.steps[static_cast<std::size_t>(worker_)];
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      const Interval time = {steps[step].start, steps[step].end};
+      if (is_shown(time)) slice("iteration", "step", compute_track, time, static_cast<int>(step));
+    }
+  }
+
+  void add_collectives() {
+    std::vector<Seconds> free(1);  ///< per track
+    for (const CollectiveSpan& span : timeline_.collectives) {
+      const Communicator& communicator = timeline_.streams[static_cast<std::size_t>(span.stream)];
+      if (!is_shown({span.start, span.end}) || (timeline_.steps.size() > 1 && communicator.member(worker_) < 0)) continue;
+      const auto found = std::find_if(free.begin(), free.end(), [&](Seconds time) { return time <= span.start; });
+      const auto lane = static_cast<int>(found - free.begin());
+      const int track = lane == 0 ? communication_track : further_collectives_track + lane;
+      if (found == free.end()) {
+        free.emplace_back();
+        events_.name("thread_name", worker_, track, fmt::format("communication {}", lane + 1));
+      }
+      free[static_cast<std::size_t>(lane)] = span.end;
+      slice(span.payload->label, "collective", track, {span.start, span.end}, span.round,
+            describe(contribution(span.operation, span.payload->bytes, communicator.size()), *span.payload));
+      add_arrows(*span.payload, span.round, track, span.start);
+    }
+  }
+
+  void add_transfers() {
+    for (const TransferSpan& span : timeline_.transfers) {
+      if (span.worker != worker_ || !is_shown({span.start, span.end})) continue;
+      const auto moves = [&](int track, const char* what) {
+        slice(fmt::format("{} {}", what, span.payload->label), "collective", track, {span.start, span.end}, span.round,
+              describe(span.payload->bytes, *span.payload));
+      };
+      switch (span.kind) {
+        case TransferSpan::Kind::push:
+          moves(communication_track, "push");
+          add_arrows(*span.payload, span.round, communication_track, span.start);
+          break;
+        case TransferSpan::Kind::send: moves(communication_track, "send"); break;
+        case TransferSpan::Kind::pull: moves(pull_track, "pull"); break;
+        case TransferSpan::Kind::within_node: moves(node_track, "within the node"); break;
+        case TransferSpan::Kind::gather: moves(node_track, "reduce"); break;
+        case TransferSpan::Kind::spread: moves(spread_track, "spread"); break;
+      }
+    }
+  }
+
+  /// From the backward of every layer whose gradients start to move.
+  void add_arrows(const Payload& payload, int round, int track, Seconds start) {
+    std::set<std::size_t> layers;
+    for (const Slice& one : payload.slices) layers.insert(profile_.gradients[static_cast<std::size_t>(one.tensor)].layer);
+    for (const std::size_t layer : layers) {
+      const LayerSpan* const span = backward_before(layer, round, start);
+      if (span != nullptr && is_shown({span->start, span->end})) {
+        events_.arrow(worker_, compute_track, {span->start, span->end}, track, start);
+      }
+    }
+  }
+
+  /// The layer's backward in that step or, where rounds are counted, its last one that has begun by then; null where there is none.
+  const LayerSpan* backward_before(std::size_t layer, int round, Seconds time) const {
+    const std::vector<LayerSpan>& spans = backward_[layer];
+    const auto later = std::partition_point(spans.begin(), spans.end(),
+                                            [&](const LayerSpan& span) { return span.start < time && (rounds_ || span.step <= round); });
+    if (later == spans.begin()) return nullptr;
+    const LayerSpan& span = *std::prev(later);
+    return rounds_ || span.step == round ? &span : nullptr;
+  }
+
+  void add_part(const Span& span, bool moving, const Interval& time) {
+    slice(moving ? "exposed communication" : "waiting", moving ? "exposed" : "wait", compute_track, time, span.step);
+  }
+
+  /// A blocked span as slices: waiting while nothing moves, exposed communication while something does.
+  void add_blocked(const Span& span, const std::vector<Interval>& moving) {
+    Seconds at = span.start;
+    auto next = std::partition_point(moving.begin(), moving.end(), [&](const Interval& one) { return one.end <= span.start; });
+    for (; next != moving.end() && next->start < span.end; ++next) {
+      add_part(span, false, {at, next->start});
+      const Seconds end = std::min(span.end, next->end);
+      add_part(span, true, {std::max(at, next->start), end});
+      at = end;
+    }
+    add_part(span, false, {at, span.end});
+  }
+
+  void add_phase(const Span& span, const std::vector<Interval>& moving) {
+    switch (span.phase) {
+      case Phase::blocked: return add_blocked(span, moving);
+      case Phase::waiting: return add_part(span, false, {span.start, span.end});
+      case Phase::communicating: return add_part(span, true, {span.start, span.end});
+      default: break;
+    }
+    slice(category(span.phase), category(span.phase), compute_track, {span.start, span.end}, span.step);
+  }
+
+  int worker_;
+  const JobTimeline& timeline_;
+  const StepProfile& profile_;
+  Interval shown_;
+  bool rounds_;
+  TraceEvents& events_;
+  Seconds end_;
+  std::vector<std::vector<LayerSpan>> backward_;  ///< by layer, in the order of time
+};
+
+/// As a process after those of the workers.
+void add_path(const std::vector<PathSlice>& path, int process, const Interval& shown, TraceEvents& events) {
+  if (path.empty()) return;
+  events.name("process_name", process, 0, "critical path");
+  events.name("thread_name", process, compute_track, "of the measured window");
+  for (const PathSlice& slice : path) {
+    if (slice.time.end <= shown.start || slice.time.start >= shown.end) continue;
+    events.slice(slice.name, "critical", process, compute_track, slice.time,
+                 slice.worker < 0 ? "" : fmt::format(R"("worker":{})", slice.worker));
   }
 }
 
 }  // namespace
 
-std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, int shown_workers,
-                          const std::vector<PathSlice>& path) {
-  EventList events;
-  const int shown = std::min(shown_workers, static_cast<int>(timeline.steps.size()));
-  const std::vector<Interval> moving = moving_intervals(timeline);
-  for (int worker = 0; worker < shown; ++worker) add_worker(events, worker, timeline, moving, profile);
-  if (!path.empty()) {
-    events.name("process_name", shown, 0, "critical path");
-    events.name("thread_name", shown, compute_track, "of the measured window");
+std::vector<int> TimelineView::workers(int simulated, int gpus) const {
+  constexpr int most_unasked = 8;
+  std::vector<int> shown;
+  if (ranks.empty()) {
+    shown.resize(static_cast<std::size_t>(std::min(most_unasked, simulated)));
+    std::iota(shown.begin(), shown.end(), 0);
   }
-  for (const PathSlice& slice : path) events.critical(slice, shown);
+  for (const int rank : ranks) {
+    const int worker = rank / gpus;
+    if (worker < simulated && (shown.empty() || shown.back() != worker)) shown.push_back(worker);
+  }
+  return shown;
+}
+
+std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, const TimelineView& view,
+                          const std::vector<PathSlice>& path) {
+  TraceEvents events;
+  const auto simulated = static_cast<int>(timeline.steps.size());
+  const std::vector<int> workers = view.workers(simulated, timeline.workers / simulated);
+  const std::vector<Interval> moving = moving_intervals(timeline);
   const Scenario& scenario = point.scenario;
+  Interval all = {always.end, always.start};
+  for (const int worker : workers) {
+    const Interval shown = shown_time(timeline.steps[static_cast<std::size_t>(worker)], timeline.window, view.iterations);
+    if (shown.end > shown.start) all = {std::min(all.start, shown.start), std::max(all.end, shown.end)};
+    WorkerTracks(worker, timeline, profile, shown, scenario.schedule.pace.steps_per_round > 0, events).draw(moving);
+  }
+  if (!workers.empty()) add_path(path, workers.back() + 1, all, events);
   const Json about = {{"point", point.index},
                       {"scenario", scenario.name},
                       {"model", scenario.trace->model},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,21 @@
 
 namespace syncopate {
 
+/// What of a run a timeline shows, and how its file is written.
+struct TimelineView {
+  /// From 0 on, of the steps that a worker begins in the measured window.
+  struct Iterations {
+    int first = 0;
+    int last = 0;
+  };
+  std::vector<int> ranks{};                ///< GPUs, ascending; empty: the first 8 simulated workers
+  std::optional<Iterations> iterations{};  ///< else the whole run, warm-up included
+  bool compressed = false;                 ///< as gzip
+
+  /// The simulated workers that are shown, ascending: of so many, each of which stands for so many GPUs.
+  std::vector<int> workers(int simulated, int gpus) const;
+};
+
 /// A piece of the critical path, for people.
 struct PathSlice {
   Interval time;
@@ -16,10 +32,10 @@ struct PathSlice {
   int worker = -1;  ///< -1: none
 };
 
-/// A timeline in the Chrome trace-event format, which Perfetto and chrome://tracing open: a process per shown worker, a
-/// track for its compute and one for its Stream. Slices on a track nest; times are whole nanoseconds.
-/// `path`: of a run that has recorded causes, in the order of time; a process of its own.
-std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, int shown_workers,
+/// A timeline in the Chrome trace-event format, which Perfetto and chrome://tracing open: a process per shown worker, a track for its
+/// compute and one for its Stream, arrows from the layers' backward to what takes their gradients away. Slices on a track nest; times are
+/// whole nanoseconds. `path`: of a run that has recorded causes, in the order of time; a process of its own.
+std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, const TimelineView& view,
                           const std::vector<PathSlice>& path = {});
 
 }  // namespace syncopate

@@ -232,12 +232,14 @@ void read_iterations(const std::optional<Field>& field, const Field& schedule, S
 
 }  // namespace
 
-const Document& Library::document(const Field& field) {
-  const std::string path = (folder_ / field.text()).lexically_normal().string();
-  const auto found = documents_.find(path);
+const Document& Library::document(const Field& field, FileKind kind) {
+  const std::pair name(kind, field.text());
+  const auto found = documents_.find(name);
   if (found != documents_.end()) return found->second;
+  std::filesystem::path path;
   try {
-    return documents_.emplace(path, Document::read(path)).first->second;
+    path = named_file(name.second, {kind}, folder_).lexically_normal();
+    return documents_.emplace(name, Document::read(path)).first->second;
   } catch (const InputError& error) {
     if (std::filesystem::exists(path)) throw;
     field.fail_because(fmt::format("{} (paths are relative to the scenario file)", error.what()));
@@ -247,7 +249,7 @@ const Document& Library::document(const Field& field) {
 std::shared_ptr<const Trace> Library::trace(const Field& field) {
   if (!field.is_text()) return std::make_shared<const Trace>(read_trace(field.document(), field.pointer()));
   auto& trace = traces_[field.text()];
-  if (!trace) trace = std::make_shared<const Trace>(read_trace(document(field)));
+  if (!trace) trace = std::make_shared<const Trace>(read_trace(document(field, FileKind::trace)));
   return trace;
 }
 

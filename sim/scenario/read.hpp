@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/document.hpp"
+#include "base/project_files.hpp"
 #include "scenario/scenario.hpp"
 
 namespace syncopate {
@@ -17,14 +18,14 @@ class Library {
  public:
   explicit Library(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// The document of the file at `path`, relative to the scenario's folder. `field` is who names it.
-  const Document& document(const Field& field);
+  /// The document of the file that `field` names, a trace or a cluster: see named_file, whose folder is the scenario's.
+  const Document& document(const Field& field, FileKind kind);
   /// The trace in that file.
   std::shared_ptr<const Trace> trace(const Field& field);
 
  private:
   std::filesystem::path folder_;
-  std::map<std::string, Document> documents_;
+  std::map<std::pair<FileKind, std::string>, Document> documents_;
   std::map<std::string, std::shared_ptr<const Trace>> traces_;
 };
 

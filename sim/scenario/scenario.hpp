@@ -74,9 +74,9 @@ struct Study {
   std::vector<Point> points;
 };
 
-/// Reads a scenario/1 file ("-" is stdin), the traces and clusters that it names (relative to it, or to the current folder), applies
-/// `settings` and expands the sweep: the product of its lists, the last pointer varying fastest. Every point is validated.
+/// Reads a scenario/1 file, as named_file finds it ("-" is stdin), the traces and clusters that it names (relative to it, or to the current
+/// folder), applies `settings` and expands the sweep: the product of its lists, the last pointer varying fastest. Every point is validated.
 /// A setting at a swept pointer pins it to that one value. Throws InputError, or UsageError for a setting that cannot be.
-Study read_study(const std::filesystem::path& file, const std::vector<Setting>& settings = {});
+Study read_study(const std::string& name, const std::vector<Setting>& settings = {});
 
 }  // namespace syncopate

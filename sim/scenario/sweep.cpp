@@ -55,7 +55,7 @@ void load_file_at(const std::string& pointer, Document& document, Library& libra
   if (!document.root().is_object() || !document.root().contains(place)) return;
   const Field field(document, pointer, document.root().at(place));
   if (!field.is_text()) return;
-  const Document& file = library.document(field);
+  const Document& file = library.document(field, pointer == "/trace" ? FileKind::trace : FileKind::cluster);
   Object{Field(file)}.format(pointer == "/trace" ? "trace/1" : "cluster/1", true);
   document.mount(place, file);
 }
@@ -125,8 +125,9 @@ Setting parse_setting(const std::string& text) {
   return setting;
 }
 
-Study read_study(const std::filesystem::path& file, const std::vector<Setting>& settings) {
-  Document base = file == "-" ? Document(parse_json(read_stdin(), "stdin"), "stdin") : Document::read(file);
+Study read_study(const std::string& name, const std::vector<Setting>& settings) {
+  const std::filesystem::path file = name == "-" ? std::filesystem::path(name) : named_file(name, {FileKind::scenario});
+  Document base = name == "-" ? Document(parse_json(read_stdin(), "stdin"), "stdin") : Document::read(file);
   Library library(file.parent_path());
   std::vector<Setting> outer_first = settings;
   std::stable_sort(outer_first.begin(), outer_first.end(),

@@ -14,7 +14,7 @@ void add_check_command(CLI::App& app) {
   };
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("check", "Validate a scenario and everything that it names, without simulating");
-  command->add_option("SCENARIO", options->scenario, "scenario/1 file")->required();
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows")->required();
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario")->allow_extra_args(false);
   command->footer("Example: simctl check scenarios/scalability.json");
   command->callback([options] {

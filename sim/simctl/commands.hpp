@@ -17,6 +17,7 @@ void add_explain_command(CLI::App& app);
 void add_advise_command(CLI::App& app, ExitCode& code);
 void add_check_command(CLI::App& app);
 void add_list_command(CLI::App& app);
+void add_new_command(CLI::App& app);
 void add_trace_command(CLI::App& app);
 void add_cluster_command(CLI::App& app);
 

@@ -81,7 +81,7 @@ class Explanation {
     try {
       explained_ = syncopate::explain(points, options_.jobs, InterruptionWatch::interrupted);
     } catch (const SimulationError& error) {
-      throw SimulationError(fmt::format("{}: {}", options_.scenario, error.what()));
+      throw SimulationError(fmt::format("{}: {}", study_.file, error.what()));
     }
     if (!options_.against) ask();
     if (options_.format == "json") {
@@ -120,8 +120,8 @@ class Explanation {
   }
 
   Json json() const {
-    return options_.against ? explanation_json(options_.scenario, explained_.front(), explained_.back())
-                            : explanation_json(options_.scenario, explained_.front(), what_if_);
+    return options_.against ? explanation_json(study_.file, explained_.front(), explained_.back())
+                            : explanation_json(study_.file, explained_.front(), what_if_);
   }
 
   // For people
@@ -247,7 +247,8 @@ class Explanation {
 void add_explain_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("explain", "Say why an iteration takes as long as it does, and what would make it faster");
-  command->add_option("SCENARIO", options->scenario, "scenario/1 file; - is stdin")->required();
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows; - is stdin")
+      ->required();
   command->add_option("--point", options->point, "which point of its sweep");
   CLI::Option* against =
       command->add_option("--against", options->against, "another point: what makes it slower or faster, class by class");

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/fields.hpp"
+#include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/topologies.hpp"
@@ -12,7 +14,6 @@
 #include "model/model.hpp"
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
-#include "simctl/project_files.hpp"
 #include "trace/trace.hpp"
 
 namespace syncopate {
@@ -81,20 +82,21 @@ class FileTable {
  public:
   explicit FileTable(Cells header) : rows_({std::move(header)}) {}
 
-  /// `row` gives the cells after the file's name.
+  /// `row` gives the cells after the name.
   template <class Row>
-  void print(const fs::path& folder, Row&& row) {
+  void print(FileKind kind, Row&& row) {
     std::vector<std::string> errors;
-    for (const fs::path& file : json_files(find_folder(folder))) {
+    const fs::path folder = find_folder(folder_of(kind)).lexically_proximate(fs::current_path());
+    for (const fs::path& file : json_files(folder)) {
       try {
         Cells cells = row(Document::read(file));
-        cells.insert(cells.begin(), file.string());
+        cells.insert(cells.begin(), file.stem().string());
         rows_.push_back(std::move(cells));
       } catch (const InputError& error) {
         errors.emplace_back(error.what());
       }
     }
-    fmt::print("{}", format_table(rows_));
+    fmt::print("{}files: {}/NAME.json\n", format_table(rows_), folder.string());
     if (!errors.empty()) throw InputError(fmt::format("{}", fmt::join(errors, "\nsimctl: ")));
   }
 
@@ -102,36 +104,44 @@ class FileTable {
   std::vector<Cells> rows_;
 };
 
+void print_scenarios() {
+  FileTable({"scenario", "about"}).print(FileKind::scenario, [](const Document& document) {
+    Object fields{Field(document)};
+    fields.format("scenario/1", true);
+    return Cells{fields.at("name").text()};
+  });
+}
+
 void print_clusters() {
-  FileTable({"file", "name", "bandwidth", "latency", "source"}).print("scenarios/clusters", [](const Document& document) {
+  FileTable({"cluster", "bandwidth", "latency", "source"}).print(FileKind::cluster, [](const Document& document) {
     const Cluster cluster = read_cluster(document);
-    if (cluster.regions) return Cells{cluster.name, fmt::format("{} regions", cluster.regions->list.size()), "", cluster.source};
-    return Cells{cluster.name, fmt::format("{:.4g} Gb/s", cluster.link.bandwidth.value * 8 / 1e9), format_seconds(cluster.link.latency),
-                 cluster.source};
+    if (cluster.regions) return Cells{fmt::format("{} regions", cluster.regions->list.size()), "", cluster.source};
+    return Cells{fmt::format("{:.4g} Gb/s", cluster.link.bandwidth.value * 8 / 1e9), format_seconds(cluster.link.latency), cluster.source};
   });
 }
 
 void print_models() {
-  FileTable({"file", "input", "layers", "tensors", "parameters", "bytes (fp32)", "GMACs"}).print("models", [](const Document& document) {
-    const Model model = read_model(document);
-    return Cells{format_shape(model.input),
-                 fmt::format("{}", model.layers.size()),
-                 fmt::format("{}", model.tensors()),
-                 fmt::format("{:.0f}", model.parameters()),
-                 format_bytes(Bytes(4 * model.parameters())),
-                 fmt::format("{:.4g}", model.macs() / 1e9)};
-  });
+  FileTable({"model", "input", "layers", "tensors", "parameters", "bytes (fp32)", "GMACs"})
+      .print(FileKind::model, [](const Document& document) {
+        const Model model = read_model(document);
+        return Cells{format_shape(model.input),
+                     fmt::format("{}", model.layers.size()),
+                     fmt::format("{}", model.tensors()),
+                     fmt::format("{:.0f}", model.parameters()),
+                     format_bytes(Bytes(4 * model.parameters())),
+                     fmt::format("{:.4g}", model.macs() / 1e9)};
+      });
 }
 
 void print_devices() {
-  FileTable({"file", "name", "dtype", "error"}).print("models/devices", [](const Document& document) {
+  FileTable({"device", "name", "dtype", "error"}).print(FileKind::device, [](const Document& document) {
     const DeviceProfile profile = read_device_profile(document);
     return Cells{profile.name, profile.dtype, profile.describe_errors()};
   });
 }
 
 void print_traces() {
-  FileTable({"file", "model", "batch", "device", "provenance", "gradients", "bytes"}).print("traces", [](const Document& document) {
+  FileTable({"trace", "model", "batch", "device", "provenance", "gradients", "bytes"}).print(FileKind::trace, [](const Document& document) {
     const Trace trace = read_trace(document);
     Bytes bytes;
     for (const Gradient& gradient : trace.gradients) bytes += gradient.bytes;
@@ -147,15 +157,16 @@ void add_list_command(CLI::App& app) {
   const auto what = std::make_shared<std::string>();
   const auto markdown = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("list", "List what a scenario can name");
-  command->add_option("WHAT", *what, "schedules, collectives, topologies, clusters, models, devices or traces")
+  command->add_option("WHAT", *what, "schedules, collectives, topologies, scenarios, clusters, models, devices or traces")
       ->required()
-      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "clusters", "models", "devices", "traces"}));
+      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "scenarios", "clusters", "models", "devices", "traces"}));
   command->add_flag("--markdown", *markdown, "schedules' parameters and papers as the tables of a page");
   command->footer("Example: simctl list schedules");
   command->callback([what, markdown] {
     if (*what == "schedules") print_schedules(*markdown);
     if (*what == "collectives") print_collectives();
     if (*what == "topologies") print_topologies();
+    if (*what == "scenarios") print_scenarios();
     if (*what == "clusters") print_clusters();
     if (*what == "models") print_models();
     if (*what == "devices") print_devices();

@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
     add_advise_command(app, code);
     add_check_command(app);
     add_list_command(app);
+    add_new_command(app);
     add_show_command(app, &cluster_view());
     add_trace_command(app);
     add_cluster_command(app);

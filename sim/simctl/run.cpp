@@ -11,21 +11,20 @@
 #include "base/interruption.hpp"
 #include "base/processes.hpp"
 #include "base/progress.hpp"
+#include "base/project_files.hpp"
 #include "base/text.hpp"
 #include "engine/simulate.hpp"
 #include "output/answer.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
-#include "simctl/project_files.hpp"
 #include "simctl/summary.hpp"
+#include "simctl/timeline_options.hpp"
 #include "study/explanation.hpp"
 #include "study/point.hpp"
 
 namespace syncopate {
 
 namespace {
-
-constexpr int shown_workers = 8;
 
 struct Options {
   std::string scenario;
@@ -34,11 +33,12 @@ struct Options {
   int replicates = 0;
   std::vector<std::string> settings;
   bool timeline = false;
-  std::string timeline_points;
+  TimelineOptions timelines;
   bool explain = false;
   std::string explained_points;
   bool no_symmetry = false;
   bool quiet = false;
+  std::string max_time;
   std::string format;  ///< of results on stdout; empty: tables for people
 };
 
@@ -48,12 +48,19 @@ class StudyRun {
   StudyRun(const Options& options, const Study& study)
       : options_(options),
         study_(study),
-        timeline_points_(chosen("--timeline", options.timeline, options.timeline_points)),
-        explained_points_(chosen("--explain", options.explain, options.explained_points)) {}
+        timeline_points_(chosen("--timeline", options.timeline, options.timelines.points)),
+        explained_points_(chosen("--explain", options.explain, options.explained_points)),
+        view_(options.timelines.view()),
+        most_time_(read_most_time(options.max_time)) {
+    for (const Point* point : points_with_timeline()) check_view(view_, *point);
+  }
 
   void run() {
     const auto start = std::chrono::steady_clock::now();
+    const std::string warning = describe_large_timelines(view_, points_with_timeline(), !options_.no_symmetry);
+    if (!warning.empty() && !options_.quiet) fmt::print(stderr, "simctl: {}\n", warning);
     ProgressBar progress(study_.points.size(), "points", !options_.quiet);
+    const auto show = [&progress](const PointsProgress& its) { progress.show(its.left, describe(its.longest)); };
     const auto done = [this, &progress](int index, const Outcome& outcome) {
       keep(index, outcome);
       progress.advance();
@@ -63,7 +70,8 @@ class StudyRun {
     points.reserve(study_.points.size());
     for (const Point& point : study_.points) points.push_back(&point);
     simulate_points(
-        points, options_.jobs, [this](int index) { return point_options(index); }, done, InterruptionWatch::interrupted);
+        points, options_.jobs, [this](int index) { return point_options(index); }, done, InterruptionWatch::interrupted,
+        {show, most_time_});
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -97,6 +105,20 @@ class StudyRun {
   }
 
  private:
+  /// What a point is about that takes a while.
+  static std::string describe(const std::optional<RunningTask>& point) {
+    constexpr Seconds noticeable(1.0);
+    if (!point || point->time < noticeable || point->headway.all == 0) return "";
+    return fmt::format("; point {}: {} of {} iterations", point->index, point->headway.done, point->headway.all);
+  }
+
+  static std::optional<Seconds> read_most_time(const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    const std::optional<Seconds> time = parse_duration(text);
+    if (!time) throw UsageError(fmt::format("--max-time {}: expected seconds above 0, or a time such as 90s, 5min or 2h", text));
+    return time;
+  }
+
   /// The points that an option names: all, or ranges of them.
   std::vector<bool> chosen(const char* option, bool given, const std::string& ranges) const {
     const bool all = ranges.empty() || ranges == "all";
@@ -111,8 +133,17 @@ class StudyRun {
     return wanted;
   }
 
+  std::vector<const Point*> points_with_timeline() const {
+    std::vector<const Point*> points;
+    for (const Point& point : study_.points) {
+      if (timeline_points_[static_cast<std::size_t>(point.index)]) points.push_back(&point);
+    }
+    return points;
+  }
+
   PointOptions point_options(int index) const {
-    return {!options_.no_symmetry, timeline_points_[static_cast<std::size_t>(index)] ? shown_workers : 0};
+    return {.shortcuts = !options_.no_symmetry,
+            .timeline = timeline_points_[static_cast<std::size_t>(index)] ? std::optional(view_) : std::nullopt};
   }
 
   /// Of those that have finished; what an explanation cannot be made of fails as a point does.
@@ -189,13 +220,14 @@ class StudyRun {
     }
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      const bool is_ours = (name.starts_with("timeline-") || name.starts_with("explanation-")) && name.ends_with(".json");
+      const bool is_timeline = name.starts_with("timeline-") && (name.ends_with(".json") || name.ends_with(".json.gz"));
+      const bool is_ours = is_timeline || (name.starts_with("explanation-") && name.ends_with(".json"));
       std::error_code ignored;
       if (is_ours && !kept.contains(name)) std::filesystem::remove(entry.path(), ignored);
     }
   }
 
-  static std::string timeline_name(int point) { return fmt::format("timeline-{}.json", point); }
+  std::string timeline_name(int point) const { return fmt::format("timeline-{}.{}", point, options_.timelines.format); }
   static std::string explanation_name(int point) { return fmt::format("explanation-{}.json", point); }
 
   void keep(int index, const Outcome& outcome) {
@@ -213,6 +245,8 @@ class StudyRun {
   std::optional<InterruptionWatch> watch_;
   std::vector<bool> timeline_points_;
   std::vector<bool> explained_points_;
+  TimelineView view_;
+  std::optional<Seconds> most_time_;
   std::set<std::string> explained_;  ///< files
   std::vector<std::string> explanations_failed_;
   std::size_t unexplained_ = 0;  ///< for want of time
@@ -243,7 +277,8 @@ ExitCode run(Options options) {
 void add_run_command(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("run", "Simulate every point of a scenario and report iteration times and scalability");
-  command->add_option("SCENARIO", options->scenario, "scenario/1 file; - is stdin")->required();
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows; - is stdin")
+      ->required();
   command->add_option("-o,--output", options->folder, "folder for results.csv, results.json and timelines, made when missing; - is stdout")
       ->check(
           [](const std::string& folder) { return folder.empty() ? std::string("the name of a folder must not be empty") : std::string(); });
@@ -252,15 +287,15 @@ void add_run_command(CLI::App& app, ExitCode& code) {
       ->allow_extra_args(false);
   command->add_option("--replicates", options->replicates, "simulate every point with so many seeds, for means with their intervals")
       ->check(CLI::Range(1, most_replicates));
-  CLI::Option* timeline = command->add_option("--timeline", options->timeline_points,
-                                              "write DIR/timeline-<point>.json for Perfetto: of all points, or of these (\"0-3,7\")");
-  timeline->expected(0, 1);
+  CLI::Option* timeline = add_timeline_options(*command, options->timelines);
   CLI::Option* explain =
       command->add_option("--explain", options->explained_points,
                           "write DIR/explanation-<point>.json, what simctl explain says: of all points, or of these (\"0-3,7\")");
   explain->expected(0, 1);
   command->add_flag("--no-symmetry", options->no_symmetry,
                     "simulate every worker and every step in full; the results are the same up to rounding");
+  command->add_option("--max-time", options->max_time,
+                      "end a point, or each of its replicates, that takes longer, as failed: seconds, or 90s, 5min, 2h");
   command->add_option("--format", options->format, "print the results as csv or json instead of tables for people")
       ->check(CLI::IsMember({"csv", "json"}));
   command->add_flag("--quiet", options->quiet, "print nothing but errors");

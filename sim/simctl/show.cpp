@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/fields.hpp"
+#include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "device/device_profile.hpp"
 #include "model/model.hpp"
@@ -81,7 +82,7 @@ void add_show_command(CLI::App& app, const ClusterView* clusters) {
   const auto dot = std::make_shared<bool>(false);
   const auto input = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("show", "Show a model, a trace, a device profile or a cluster as a table");
-  command->add_option("FILE", *file, "model/1, trace/1, device/1 or cluster/1 file")->required();
+  command->add_option("FILE", *file, "model/1, trace/1, device/1 or cluster/1 file, or a name that \"simctl list\" shows")->required();
   command->add_flag("--dot", *dot,
                     "of a cluster: its network as a graph for Graphviz, for instance \"... --dot | dot -Tsvg > cluster.svg\"");
   command->add_option("--input", *input, "of a model: shape of a sample, such as 3x224x224; default: the model's");
@@ -89,7 +90,7 @@ void add_show_command(CLI::App& app, const ClusterView* clusters) {
   command->callback([file, dot, input, clusters] {
     constexpr std::string_view use_import = "a torch.profiler trace becomes one of ours with \"simctl trace import\"";
     if (file->ends_with(".gz")) throw InputError(fmt::format("{}: a compressed file; {}", *file, use_import));
-    const Document document = Document::read(*file);
+    const Document document = Document::read(named_file(*file, {FileKind::model, FileKind::trace, FileKind::device, FileKind::cluster}));
     Object fields{Field(document)};
     if (fields.find("traceEvents")) throw InputError(fmt::format("{}: {}", *file, use_import));
     const Field format = fields.at("format");

@@ -221,7 +221,8 @@ class Solver {
 void add_solve_command(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("solve", "Find the value of a key from which on, or up to which, a result is as wanted");
-  command->add_option("SCENARIO", options->scenario, "scenario/1 file, - is stdin; what it sweeps is solved point by point")->required();
+  command->add_option("SCENARIO", options->scenario, "scenario/1 file or its name, - is stdin; what it sweeps is solved point by point")
+      ->required();
   command->add_option("--for", options->pointer, "the key's JSON pointer, such as /cluster/link/bandwidth")->required();
   command->add_option("--until", options->condition, "what is wanted of a column of results.csv, such as 'efficiency >= 0.9'")->required();
   command->add_option("--from", options->from, "the least value to consider: a whole number, a decimal, or one with a unit")->required();

@@ -82,7 +82,8 @@ std::string point_by_point(const std::vector<Row>& rows) {
     if (stale) line.push_back(rounded(m.staleness_mean, 3));
     table.push_back(line);
   }
-  return format_table(table);
+  return format_table(table, {.expendable = {"comms/iter", "staleness", "wait", "compute", "speedup", "exposed", "+- (95%)"},
+                              .elsewhere = "results.csv has all of it (-o DIR)"});
 }
 
 /// The swept key whose values become columns: the schedule, else the collective, else the last one.
@@ -134,7 +135,7 @@ class Grid {
       table.push_back(line);
       for (const std::string& column : columns_) {
         const Row* row = find(line, column);
-        const bool marked = mark && compares_ && row != nullptr && standing(*row, *best) != Standing::slower;
+        const bool marked = mark && compares_ && row != nullptr && best != nullptr && standing(*row, *best) != Standing::slower;
         table.back().push_back(row == nullptr ? "-" : marked ? "*" + with_staleness(show(*row), *row) : show(*row));
       }
     }
@@ -152,10 +153,11 @@ class Grid {
 
   /// Names of schedules with parameters do not fit side by side on a screen.
   bool is_wide() const {
-    constexpr std::size_t screen = 140;
+    constexpr std::size_t usual_screen = 140;
+    constexpr std::size_t figure = 9;
     std::size_t width = 0;
-    for (const std::string& column : columns_) width += column.size() + 2;
-    return width > screen && header_.size() == 1;
+    for (const std::string& column : columns_) width += std::max(column.size(), figure) + 2;
+    return width > stdout_width().value_or(usual_screen) && header_.size() == 1;
   }
 
   static std::vector<Cells> turned(const std::vector<Cells>& table) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/files.hpp"
+#include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "simctl/commands.hpp"
 #include "trace/compare.hpp"
@@ -92,17 +93,19 @@ void add_trace_compare_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("compare", "Compare two traces of one network: totals, types of layers, the layers that differ most");
-  command->add_option("FIRST", options->first, "trace/1 file")->required();
-  command->add_option("SECOND", options->second, "trace/1 file")->required();
+  command->add_option("FIRST", options->first, "trace/1 file, or a name that \"simctl list traces\" shows")->required();
+  command->add_option("SECOND", options->second, "another one")->required();
   command->add_option("--layers", options->layers, "how many layers to print, with their kernels")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40U));
   command->add_option("-o", options->out, "comparison/1 file to write, with all matched layers");
   command->footer("Example: simctl trace compare traces/cpu-resnet50-b8.json traces/synthetic-v100-resnet50-b32.json");
   command->callback([options] {
-    if (!options->out.empty()) check_output(options->out, {options->first, options->second});
-    const Trace first = read_trace(Document::read(options->first));
-    const Trace second = read_trace(Document::read(options->second));
+    const auto first_file = named_file(options->first, {FileKind::trace});
+    const auto second_file = named_file(options->second, {FileKind::trace});
+    if (!options->out.empty()) check_output(options->out, {first_file, second_file});
+    const Trace first = read_trace(Document::read(first_file));
+    const Trace second = read_trace(Document::read(second_file));
     const TraceComparison comparison = compare_traces(first, second);
     if (!options->out.empty()) write_output(options->out, write_comparison(comparison, first, second));
     warn_of_unlike(first, second);

@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "base/files.hpp"
+#include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "device/fit.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
-#include "simctl/project_files.hpp"
 
 namespace syncopate {
 
@@ -25,7 +25,7 @@ struct Options {
 
 /// The model that a trace names, from models/, or the one that the user names.
 Model model_of(const Trace& trace, const Options& options) {
-  if (!options.model.empty()) return read_model(Document::read(options.model), trace.input);
+  if (!options.model.empty()) return read_model(Document::read(named_file(options.model, {FileKind::model})), trace.input);
   const std::filesystem::path file = find_folder("models") / (trace.model + ".json");
   if (!std::filesystem::exists(file)) {
     throw InputError(fmt::format("{}: /model/name: no {}; name the model's file with --model", trace.file, file.string()));
@@ -59,7 +59,7 @@ void print_report(const FitReport& report, const std::vector<FitSample>& samples
 void add_trace_fit_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("fit", "Fit a device profile to measured traces, and tell its error");
-  command->add_option("TRACE", options->traces, "trace/1 files of one device")->required();
+  command->add_option("TRACE", options->traces, "trace/1 files of one device, or names that \"simctl list traces\" shows")->required();
   command->add_option("--model", options->model, "model/1 file of all the traces; default: models/NAME.json, as each trace names it");
   command->add_option("--profile", options->profile, "device/1 file: do not fit, but tell its error against the traces");
   command->add_option("--name", options->name, "name of the profile; default: the traces' device");
@@ -74,6 +74,7 @@ void add_trace_fit_command(CLI::App& app) {
     if (!options->profile.empty() && (options->gpus != 1 || !options->name.empty())) {
       throw UsageError("--gpus and --name are of a new profile; with --profile leave them out");
     }
+    for (std::string& trace : options->traces) trace = named_file(trace, {FileKind::trace});
     if (options->profile.empty()) check_output(options->out, options->traces);
     std::deque<Trace> traces;
     std::deque<Model> models;
@@ -91,7 +92,8 @@ void add_trace_fit_command(CLI::App& app) {
                         file, traces.back().device, traces.front().device, traces.front().file));
       }
     }
-    if (!options->profile.empty()) return print_errors(read_device_profile(Document::read(options->profile)), samples);
+    if (!options->profile.empty())
+      return print_errors(read_device_profile(Document::read(named_file(options->profile, {FileKind::device}))), samples);
     FitReport report = fit_profile(samples, options->gpus);
     const Trace& first = traces.front();
     report.profile.name = !options->name.empty() ? options->name : first.device.empty() ? "unnamed" : first.device;

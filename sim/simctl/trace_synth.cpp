@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/files.hpp"
+#include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "device/synthesize.hpp"
@@ -21,8 +22,8 @@ void add_trace_synth_command(CLI::App& app) {
   };
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("synth", "Synthesize a trace from a model and a device profile");
-  command->add_option("MODEL", options->model, "model/1 file")->required();
-  command->add_option("--device", options->device, "device/1 file, such as those in models/devices")->required();
+  command->add_option("MODEL", options->model, "model/1 file, or a name that \"simctl list models\" shows")->required();
+  command->add_option("--device", options->device, "device/1 file, or a name that \"simctl list devices\" shows")->required();
   command->add_option("--batch", options->batch, "samples per worker")
       ->required()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
@@ -30,10 +31,12 @@ void add_trace_synth_command(CLI::App& app) {
   command->add_option("-o", options->out, "trace/1 file to write")->required();
   command->footer("Example: simctl trace synth models/resnet50.json --device models/devices/v100.json --batch 32 -o results/resnet50.json");
   command->callback([options] {
-    check_output(options->out, {options->model, options->device});
+    const auto model_file = named_file(options->model, {FileKind::model});
+    const auto device_file = named_file(options->device, {FileKind::device});
+    check_output(options->out, {model_file, device_file});
     const Shape input = options->input.empty() ? Shape() : parse_shape(options->input, "--input");
-    const Model model = read_model(Document::read(options->model), input);
-    const DeviceProfile profile = read_device_profile(Document::read(options->device));
+    const Model model = read_model(Document::read(model_file), input);
+    const DeviceProfile profile = read_device_profile(Document::read(device_file));
     Trace trace = synthesize(model, profile, options->batch);
     std::vector<std::string> words = {"simctl",   "trace",         "synth",   options->model,
                                       "--device", options->device, "--batch", std::to_string(options->batch)};

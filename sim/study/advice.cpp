@@ -12,6 +12,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "cluster/cluster.hpp"
+#include "scenario/read.hpp"
 #include "schedule/schedules.hpp"
 
 namespace syncopate {
@@ -49,21 +50,14 @@ Field member(const Field& object, const std::string& key) {
   return {object.document(), object.pointer() + (JsonPointer() / key).to_string(), object.json()[key]};
 }
 
-Cluster read(const Field& cluster, const std::filesystem::path& folder) {
-  if (!cluster.is_text()) return read_cluster(cluster.document(), cluster.pointer());
-  const std::filesystem::path file = folder / cluster.text();
-  if (!std::filesystem::exists(file))
-    cluster.fail_because(fmt::format("{}: no such file (paths are relative to this one)", file.lexically_normal().string()));
-  return read_cluster(Document::read(file));
-}
-
-Advice::Place read_place(const Field& field, const std::filesystem::path& folder) {
+Advice::Place read_place(const Field& field, Library& library) {
   Object fields(field);
   Advice::Place place;
   const Field cluster = fields.at("cluster");
   if (!cluster.is_text() && !cluster.is_object()) cluster.fail("a cluster's file, or an object");
   place.cluster = cluster.json();
-  const Cluster own = read(cluster, folder);
+  const Cluster own =
+      cluster.is_text() ? read_cluster(library.document(cluster, FileKind::cluster)) : read_cluster(field.document(), cluster.pointer());
   if (const auto nodes = fields.find("nodes")) {
     for (const Field& number : nodes->list()) {
       place.nodes.push_back(static_cast<int>(number.integer(1, most_nodes)));
@@ -188,7 +182,8 @@ Advice read_advice(const std::filesystem::path& file) {
   Advice advice = {.scenario = Document(scenario, document.file()), .folder = file.parent_path()};
   if (const auto seed = fields.find("seed")) advice.seed = static_cast<std::uint64_t>(seed->integer(0, std::int64_t{1} << 53));
   const Field clusters = fields.at("clusters");
-  for (const Field& place : clusters.list()) advice.places.push_back(read_place(place, advice.folder));
+  Library library(advice.folder);
+  for (const Field& place : clusters.list()) advice.places.push_back(read_place(place, library));
   if (const auto tune = fields.find("tune")) advice.tuned = read_tune(*tune);
   const auto schedules = fields.find("schedules");
   if (schedules && schedules->is_list()) {

@@ -528,15 +528,14 @@ double Adviser::break_even(std::size_t staler) const {
 
 Json Adviser::scenario(const Candidate& candidate, const std::filesystem::path& folder) const {
   Json json = advice_.scenario.root();
-  const auto from_there = [&](const Json& value) -> Json {
+  const auto from_there = [&](const Json& value, FileKind kind) -> Json {
     if (!value.is_string()) return value;
-    return std::filesystem::absolute(advice_.folder / value.get<std::string>())
-        .lexically_normal()
-        .lexically_proximate(std::filesystem::absolute(folder).lexically_normal())
-        .string();
+    const std::filesystem::path file = named_file(value.get<std::string>(), {kind}, advice_.folder);
+    const auto whole = [](const std::filesystem::path& path) { return std::filesystem::absolute(path).lexically_normal(); };
+    return whole(file).lexically_proximate(whole(folder)).string();
   };
-  json["trace"] = from_there(json["trace"]);
-  json["cluster"] = from_there(advice_.places[candidate.place].cluster);
+  json["trace"] = from_there(json["trace"], FileKind::trace);
+  json["cluster"] = from_there(advice_.places[candidate.place].cluster, FileKind::cluster);
   json["schedule"] = candidate.schedule;
   constexpr double most_exact = 1e15;
   json["samples"] = static_cast<std::int64_t>(std::llround(std::min(most_exact, std::ceil(advice_.samples * samples_factor(candidate)))));

@@ -7,21 +7,14 @@
 #include <tuple>
 
 #include "base/errors.hpp"
+#include "study/cost.hpp"
 
 namespace syncopate {
 
 namespace {
 
-/// What one message as a flow takes, as measured: alone on its links, among up to 2048 ranks; and by the number of ranks where many meet
-/// (over 2048 ranks a ring's takes 1.4e-6, recursive doubling's 40e-6), or all of them, on the links of servers.
-constexpr double seconds_per_flow = 0.5e-6;
-constexpr double seconds_per_contended_flow_and_rank = 5e-9;
-constexpr double seconds_per_server_flow_and_rank = 7e-8;
 constexpr double most_seconds = 3600.0;
 constexpr double most_seconds_unasked = 600.0;
-/// Messages that move one by one, because collectives are in flight together or latencies vary.
-constexpr double seconds_per_message = 1e-6;
-constexpr double seconds_per_message_of_recurrence = 6e-9;  ///< if only starts differ
 constexpr double most_seconds_by_message_unasked = 100.0;
 
 /// Any two messages from peer to peer, each stage being a step.
@@ -77,7 +70,7 @@ double count_messages(Setup& setup) {
                        setup.streams().size() == 1 && setup.streams().front().groups.size() == 1;
   Job job = setup.job(Fidelity::alpha_beta);
   job.lockstep = setup.moves_in_lockstep(Fidelity::alpha_beta);
-  job.shown_workers = 0;
+  job.shown_workers.clear();
   if (job.servers) job.servers->as_flows = false;
   const Timeline timeline = simulate({job}, setup.network());
   const JobTimeline& run = timeline.front();
@@ -106,9 +99,9 @@ std::string describe(double messages, double seconds) {
 
 double flow_seconds(Setup& setup, double messages) {
   const double ranks = setup.ranks();
-  if (setup.scenario().schedule.traffic.servers) return messages * seconds_per_server_flow_and_rank * ranks;
-  const double alone = seconds_per_flow * std::max(1.0, ranks / 2048.0);
-  return messages * (can_share(setup) ? std::max(alone, seconds_per_contended_flow_and_rank * ranks) : alone);
+  if (setup.scenario().schedule.traffic.servers) return messages * cost_of_server_flow_by_rank.value * ranks;
+  const double alone = cost_of_flow.value * std::max(1.0, ranks / 2048.0);
+  return messages * (can_share(setup) ? std::max(alone, cost_of_contended_flow_by_rank.value * ranks) : alone);
 }
 
 /// Throws SimulationError when flows take more than an hour.
@@ -124,9 +117,10 @@ FidelityChoice require_feasible(const Setup& setup, double messages, double seco
 double seconds_by_message(Setup& setup) {
   const Scenario& scenario = setup.scenario();
   if (!scenario.schedule.traffic.has_collectives() || setup.moves_in_lockstep(Fidelity::per_message)) return 0.0;
-  if (setup.overlaps_collectives() || setup.network().latencies_vary()) return seconds_per_message;
+  if (setup.overlaps_collectives() || setup.network().latencies_vary()) return cost_of_message.value;
   const bool repeats = scenario.all_reduce.across_gpus && scenario.speed.uniform();  // round the ring
-  return scenario.cluster.protocol != Protocol() || (scenario.all_reduce.across_gpus && !repeats) ? seconds_per_message_of_recurrence : 0.0;
+  return scenario.cluster.protocol != Protocol() || (scenario.all_reduce.across_gpus && !repeats) ? cost_of_message_of_recurrence.value
+                                                                                                  : 0.0;
 }
 
 /// Alpha-beta fidelity could do it.
@@ -194,6 +188,12 @@ FidelityChoice choose(Setup& setup) {
 }
 
 }  // namespace
+
+std::string faster_fidelity(const Scenario& scenario) {
+  if (!scenario.schedule.traffic.has_collectives() || scenario.fidelity == Fidelity::alpha_beta) return "";
+  if (knows_a_line(scenario)) return R"("fidelity": "alpha-beta")";
+  return scenario.fidelity == Fidelity::flow ? R"("fidelity": "per-message")" : "";
+}
 
 FidelityChoice choose_fidelity(Setup& setup) {
   FidelityChoice choice = choose(setup);

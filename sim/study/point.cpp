@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -10,11 +11,14 @@
 #include <type_traits>
 
 #include "base/errors.hpp"
+#include "base/gzip.hpp"
+#include "base/table.hpp"
 #include "base/text.hpp"
 #include "engine/actors.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
 #include "output/timeline_json.hpp"
+#include "study/cost.hpp"
 #include "study/fidelity.hpp"
 #include "study/links.hpp"
 #include "study/path_shares.hpp"
@@ -119,7 +123,9 @@ std::string describe_overload(const Json& details) {
 PointResult simulate_once(const Point& point, const PointOptions& options) {
   Setup setup(point.scenario, options);
   const FidelityChoice choice = choose_fidelity(setup);
-  const Job job = setup.job(choice.fidelity);
+  Job job = setup.job(choice.fidelity);
+  const int iterations = job.warmup + job.measured;
+  job.on_iteration = [iterations](int iteration) { tell_headway({std::min(iteration, iterations), iterations}); };
   const Timeline timeline = simulate({job}, setup.network());
   const JobTimeline& run = timeline.front();
 
@@ -134,8 +140,9 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
   if (choice.fidelity != Fidelity::alpha_beta) add_links(result, run, setup);
   if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
   if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
-  if (options.shown_workers > 0) {
-    result.timeline = timeline_json(run, job.profile, point, options.shown_workers, path_slices(run, setup));
+  if (options.timeline) {
+    result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup));
+    if (options.timeline->compressed) result.timeline = gzip(result.timeline);
   }
   return result;
 }
@@ -173,7 +180,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
     result.details["until_missed_because"] = why_not;
   }
   if (!note.is_null()) result.details["fidelity_note"] = note;
-  if (!options.explain && options.shown_workers == 0) return result;
+  if (!options.explain && !options.timeline) return result;
   PointResult shown = simulate_once(longer, options);
   shown.details.update(result.details);
   return shown;
@@ -226,38 +233,69 @@ class Gathering {
   std::size_t ended_ = 0;
 };
 
+std::string describe_overdue(const Scenario& scenario, Seconds most_time, const Headway& iterations) {
+  const std::string faster = faster_fidelity(scenario);
+  return fmt::format(
+      "not done after {}, with {}; use {}fewer iterations or nodes, or allow more time", format_seconds(most_time),
+      iterations.all == 0 ? "no iteration simulated" : fmt::format("{} of {} iterations simulated", iterations.done, iterations.all),
+      faster.empty() ? "" : faster + ", ");
+}
+
 }  // namespace
 
 void simulate_points(const std::vector<const Point*>& points, int jobs, const std::function<PointOptions(int index)>& options,
-                     const std::function<void(int index, const Outcome&)>& done, const std::function<bool()>& interrupted) {
+                     const std::function<void(int index, const Outcome&)>& done, const std::function<bool()>& interrupted,
+                     const PointsWatch& watch) {
   struct Task {
     int point;
     int replicate;
   };
   std::vector<Task> tasks;
+  std::vector<Seconds> costs;
   std::vector<Gathering> gatherings;
   gatherings.reserve(points.size());
   bool any_has_actors = false;
   for (int i = 0; i < static_cast<int>(points.size()); ++i) {
     const Point& point = *points[static_cast<std::size_t>(i)];
     gatherings.emplace_back(point.scenario);
-    for (int r = 0; r < replicates_of(point.scenario); ++r) tasks.push_back({i, r});
+    const Seconds cost = watch.look ? estimate_cost(point.scenario) : Seconds(0);
+    for (int r = 0; r < replicates_of(point.scenario); ++r) {
+      tasks.push_back({i, r});
+      costs.push_back(cost);
+    }
     any_has_actors = any_has_actors || has_actors(point, options(i));
   }
   if (tasks.size() > 1 && any_has_actors) load_actors();
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int parallel = jobs > 0 ? jobs : cores;
+  TimeLeft time_left(std::move(costs), parallel);
   const auto simulate_task = [&](int index) {
     const auto [point, r] = tasks[static_cast<std::size_t>(index)];
     PointOptions its = options(point);
-    if (r > 0) its.shown_workers = 0;
+    if (r > 0) its.timeline.reset();
     return simulate_point(replicate(*points[static_cast<std::size_t>(point)], r), its).pack();
   };
   const auto gather = [&](int index, const Outcome& outcome) {
+    time_left.finish(static_cast<std::size_t>(index));
     const auto [point, r] = tasks[static_cast<std::size_t>(index)];
     const auto all = gatherings[static_cast<std::size_t>(point)].add(r, outcome);
     if (all) done(point, *all);
   };
-  run_forked(static_cast<int>(tasks.size()), jobs > 0 ? jobs : cores, simulate_task, gather, interrupted, can_run_actors);
+  const auto point_of = [&](const RunningTask& task) { return tasks[static_cast<std::size_t>(task.index)].point; };
+  const auto start = std::chrono::steady_clock::now();
+  const auto look = [&](const std::vector<RunningTask>& running) {
+    const Seconds elapsed(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    PointsProgress progress = {time_left(elapsed, running), std::nullopt};
+    for (const RunningTask& task : running) {
+      if (!progress.longest || task.time > progress.longest->time) progress.longest = {point_of(task), task.time, task.headway};
+    }
+    watch.look(progress);
+  };
+  const auto overdue = [&](const RunningTask& task) {
+    return describe_overdue(points[static_cast<std::size_t>(point_of(task))]->scenario, *watch.most_time, task.headway);
+  };
+  run_forked(static_cast<int>(tasks.size()), parallel, simulate_task, gather, interrupted, can_run_actors,
+             {watch.look ? look : Watch().look, watch.most_time, overdue});
 }
 
 namespace {

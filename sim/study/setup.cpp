@@ -129,7 +129,7 @@ NetworkModel Setup::model(Fidelity fidelity) {
   AlphaBeta model = {
       [costs](Operation operation, const Communicator& communicator, Bytes bytes) { return costs->at(communicator)(operation, bytes); },
       {}};
-  if (!options_.explain && options_.shown_workers == 0) return model;
+  if (!options_.explain && !options_.timeline) return model;
   const auto cheaper = std::make_shared<std::vector<Cheaper>>(cheaper_clusters(scenario_.cluster));
   for (Cheaper& one : *cheaper) one.costs = costs_on(one.cluster);
   const int rest = scenario_.cluster.regions && !scenario_.cluster.fit ? Network::of_regions : Network::of_nodes;
@@ -192,8 +192,8 @@ Job Setup::job(Fidelity fidelity) {
   job.steps_per_round = schedule.pace.steps_per_round;
   job.lockstep = options_.shortcuts && moves_in_lockstep(fidelity);
   job.run_ahead = job.shortcuts = options_.shortcuts;
-  job.shown_workers = options_.shown_workers;
-  job.records_causes = options_.explain || (options_.shown_workers > 0 && job.simulated() <= most_with_path);
+  if (options_.timeline) job.shown_workers = options_.timeline->workers(job.simulated(), scenario_.cluster.workers() / job.simulated());
+  job.records_causes = options_.explain || (options_.timeline && job.simulated() <= most_with_path);
   return job;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,15 +9,16 @@
 #include "cluster/network.hpp"
 #include "cluster/planned.hpp"
 #include "engine/simulate.hpp"
+#include "output/timeline_json.hpp"
 #include "scenario/scenario.hpp"
 
 namespace syncopate {
 
 /// How to simulate a point.
 struct PointOptions {
-  bool shortcuts = true;  ///< off: every worker is simulated and meets the clock after every bit of compute
-  int shown_workers = 0;  ///< > 0: a timeline of the first workers is wanted
-  bool explain = false;   ///< the critical path is wanted
+  bool shortcuts = true;                   ///< off: every worker is simulated and meets the clock after every bit of compute
+  std::optional<TimelineView> timeline{};  ///< that is wanted
+  bool explain = false;                    ///< the critical path is wanted
 };
 
 /// A scenario as what an engine simulates: its network, what collectives cost on it, and its job in any fidelity.

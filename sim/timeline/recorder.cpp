@@ -19,7 +19,9 @@ void append(std::vector<Interval>& intervals, Interval next) {
 
 }  // namespace
 
-Recorder::Recorder(int workers, int shown, Seconds compute) : shown_(shown), past_window_(index(workers)), busy_(index(workers)) {
+Recorder::Recorder(int workers, const std::vector<int>& shown, Seconds compute)
+    : shown_(index(workers)), past_window_(index(workers)), busy_(index(workers)) {
+  for (const int worker : shown) shown_[index(worker)] = true;
   timeline_.compute = compute;
   timeline_.steps.resize(index(workers));
   timeline_.spans.resize(index(workers));

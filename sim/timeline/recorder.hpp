@@ -9,14 +9,14 @@
 namespace syncopate {
 
 /// Writes a job's timeline, and nobody else does: what happens is told to it as it happens. It keeps what figures and pictures need:
-/// layers and single transfers of the first workers, for the others compute as one span and transfers as bytes and busy times. What begins
-/// after the measured window is left out.
+/// layers and single transfers of the workers that are shown, for the others compute as one span and transfers as bytes and busy times.
+/// What begins after the measured window is left out.
 class Recorder {
  public:
-  /// `workers`: simulated ones; `shown`: the first so many of them are kept in full. `compute`: of an undisturbed step.
-  Recorder(int workers, int shown, Seconds compute);
+  /// `workers`: simulated ones; `shown`: those of them that are kept in full. `compute`: of an undisturbed step.
+  Recorder(int workers, const std::vector<int>& shown, Seconds compute);
 
-  bool is_shown(int worker) const { return worker < shown_; }
+  bool is_shown(int worker) const { return shown_[index(worker)]; }
 
   void open_window(Seconds now);
   void close_window(Seconds now);
@@ -81,7 +81,7 @@ class Recorder {
 
   JobTimeline timeline_;
   std::vector<Sent> sent_;  ///< what ends after the window has opened, as far as that is known
-  int shown_;
+  std::vector<bool> shown_;
   std::vector<bool> past_window_;
   std::vector<std::array<std::vector<Interval>, TransferSpan::kinds>> busy_;  ///< by worker and kind of transfer
 };

@@ -1,6 +1,7 @@
 """Small result folders with consistent numbers, for the tests of the reports."""
 
 import csv
+import gzip
 import json
 
 COLUMNS = ("model cluster schedule all_reduce fidelity nodes workers batch iteration_s iteration_low_s iteration_high_s iteration_p50_s "
@@ -64,8 +65,8 @@ def write(folder, rows, kind="measured", total=None, failed=(), name="small swee
     return folder
 
 
-def timeline(folder, one, iterations=4):
-    """timeline-<point>.json of a row: iterations of equal length, of which the first lies before the window, and their critical path."""
+def timeline(folder, one, iterations=4, compressed=False):
+    """timeline-<point>.json, or .json.gz, of a row: iterations of equal length, of which the first lies before the window, and their critical path."""
     length = one["iteration_s"]
     events = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "rank 0"}}, {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "compute"}},
               {"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "communication"}},
@@ -89,8 +90,9 @@ def timeline(folder, one, iterations=4):
                 add(1, "critical", begin + start, begin + end, None, name, 2)
     about = {key: one[key] for key in ("point", "model", "cluster", "schedule", "nodes")}
     about.update(window_open_s=length, window_close_s=iterations * length)
-    path = folder / f"timeline-{one['point']}.json"
-    path.write_text(json.dumps({"displayTimeUnit": "ms", "otherData": about, "traceEvents": events}), encoding="utf-8")
+    text = json.dumps({"displayTimeUnit": "ms", "otherData": about, "traceEvents": events})
+    path = folder / f"timeline-{one['point']}.json{'.gz' if compressed else ''}"
+    path.write_bytes(gzip.compress(text.encode()) if compressed else text.encode())
     return path
 
 

@@ -106,8 +106,8 @@ class WhatFiguresShow(Folder):
     def test_the_timeline_shows_one_whole_measured_iteration(self):
         rows = samples.grid()
         out = samples.write(self.tmp / "out", rows)
-        for one in rows[:2]:
-            samples.timeline(out, one)
+        for one, compressed in zip(rows[:2], (False, True)):
+            samples.timeline(out, one, compressed=compressed)
         runs, frame, styles, about = labelled(out)
         lanes, skipped = timeline.read_all(runs, frame)
         self.assertEqual(skipped, [])

@@ -143,6 +143,8 @@ class WhatIsRefused(Folder):
              f'expected measured, imported or synthetic, got "guessed"; {again}'),
             (lambda out: (out / "timeline-0.json").write_text("{}"),
              f"OUT/timeline-0.json: /otherData: expected an object, got nothing; {redraw}"),
+            (lambda out: (out / "timeline-0.json.gz").write_text("{}"),
+             f"OUT/timeline-0.json.gz: expected a whole gzip file (Not a gzipped file (b'{{}}')); {redraw}"),
             (about(settings=[]), f"OUT/results.json: /settings: expected an object, got []; {again}"),
             (about(notes=[1]), f"OUT/results.json: /notes/0: expected a string, got 1; {again}"),
             (lane(lambda content: content.update(traceEvents=1)),

@@ -13,7 +13,7 @@ from support import Pages, labelled, run  # first: it says where the report's mo
 import answer
 import samples
 from standing import EQUAL, SLOWER, UNDECIDED, Mean, standing
-from units import rounded
+from units import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMCTL = os.environ.get("SIMCTL", str(ROOT / "build" / "simctl"))
@@ -50,7 +50,7 @@ class TheRule(unittest.TestCase):
                 self.assertEqual(standing(one, fastest), expected)
 
     def test_numbers_in_sentences_have_no_exponent(self):
-        self.assertEqual([rounded(value, 2) for value in (7.25, 7.0, 9.96, 128.4, 12345.6, -0.0512, 0)], ["7.2", "7", "10", "128", "12346", "-0.051", "0"])
+        self.assertEqual([plain(value, 2) for value in (7.25, 7.0, 9.96, 128.4, 12345.6, -0.0512, 0)], ["7.2", "7", "10", "128", "12346", "-0.051", "0"])
 
 
 class ThePage(Pages):

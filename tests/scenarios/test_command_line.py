@@ -191,7 +191,7 @@ class Usage(Case):
                 self.assertTrue(done.stderr)
 
     def test_every_help_has_an_example_that_runs(self):
-        for command in ([], ["run"], ["check"], ["list"], ["show"], ["trace"], ["trace", "import"], ["trace", "synth"], ["trace", "fit"], ["cluster"], ["cluster", "fit"]):
+        for command in ([], ["run"], ["check"], ["list"], ["new"], ["show"], ["trace"], ["trace", "import"], ["trace", "synth"], ["trace", "fit"], ["cluster"], ["cluster", "fit"]):
             done = self.simctl(*command, "--help")
             self.assertEqual(done.returncode, 0)
             examples = re.findall(r"^Example: simctl (.*)$", done.stdout, re.M)

@@ -411,7 +411,7 @@ class ClosedForm(Explain):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         lines = [re.split("  +", line) for line in done.stdout.splitlines()]
         for line in (["transfer", "link", "9 s", "65.5%"], ["compute", "forward", "3 s", "21.8%"], ["compute", "backward", "1 s", "7.3%"],
-                     ["latency", "link", "750 ms", "5.5%"], ["link.bandwidth", "x 1.1", "12.93 s", "6.0%"], ["network", "free", "6 s", "56.4%"]):
+                     ["latency", "link", "0.75 s", "5.5%"], ["link.bandwidth", "x 1.1", "12.93 s", "6.0%"], ["network", "free", "6 s", "56.4%"]):
             self.assertIn(line, lines)
 
 
@@ -698,8 +698,8 @@ class Asking(Explain):
         done = self.call("explain", content, "--point", "1", "--against", "0")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         lines = [re.split("  +", line) for line in done.stdout.splitlines()]
-        for line in (["all of it", "14.5 s", "13.75 s", "-750 ms"], ["latency", "link", "1.5 s", "750 ms", "-750 ms"],
-                     ["transfer", "link", "9 s", "9 s", "0 s"]):
+        for line in (["all of it", "14.5 s", "13.75 s", "-750 ms"], ["latency", "link", "1.5 s", "0.75 s", "-750 ms"],
+                     ["transfer", "link", "9 s", "9 s", "0 ms"]):
             self.assertIn(line, lines)
 
     def test_one_point_of_several(self):

@@ -1,9 +1,12 @@
 """Does a timeline show what happened, in a form that Perfetto opens?"""
 import collections
+import gzip
 import json
+import re
+import subprocess
 import unittest
 
-from support import Case, cluster, scenario
+from support import ROOT, Case, cluster, scenario, trace
 
 COMPUTE, COMMUNICATION = 1, 2
 
@@ -41,13 +44,13 @@ class Timeline(Case):
         self.assertEqual(names["thread_name", 1, COMPUTE], "compute")
         self.assertEqual(names["thread_name", 1, COMMUNICATION], "communication")
         collectives = self.slices(timeline, COMMUNICATION)
-        self.assertEqual([e["name"] for e in collectives[:3]], ["l2.weight, iteration 0", "l1.weight, iteration 0", "l0.weight, iteration 0"])
+        self.assertEqual([e["name"] for e in collectives[:3]], ["l2.weight", "l1.weight", "l0.weight"])
         # forward 3 ms; l2 is ready after 2 ms of backward; a ring over 4 nodes costs 6 x 50 us + 1.5 x 3 MB / 1.25 GB/s.
         self.assertAlmostEqual(collectives[0]["ts"], 5000, places=2)
         self.assertAlmostEqual(collectives[0]["dur"], 300 + 3600, places=2)
         self.assertEqual(collectives[0]["args"], {"iteration": 0, "bytes": 3000000, "gradients": 1})
         layers = self.slices(timeline, COMPUTE, category="layer")
-        self.assertEqual([e["name"] for e in layers[:6]], [f"l{i}, iteration 0" for i in (0, 1, 2, 2, 1, 0)])
+        self.assertEqual([e["name"] for e in layers[:6]], [f"l{i}" for i in (0, 1, 2, 2, 1, 0)])
         self.assertAlmostEqual(sum(e["dur"] for e in layers[:6]), 9000, places=2)
 
     def test_the_parts_of_the_results_are_those_of_the_picture(self):
@@ -119,6 +122,117 @@ class Timeline(Case):
         self.assertEqual({e["pid"] for e in timeline["traceEvents"]}, set(range(1, 10)))  # and the critical path
         self.assertTrue((self.folder / "out/timeline-0.json").exists())
         self.assertFalse((self.folder / "out/timeline-2.json").exists())
+
+    def test_slices_of_all_iterations_have_one_name(self):
+        timeline = self.timeline(scenario(schedule={"name": "ps-sgd", "servers": 2}))
+        names = {event["name"] for event in timeline["traceEvents"] if event["ph"] == "X" and event["pid"] == 1}
+        self.assertEqual(names, {"iteration", "forward", "backward", "exposed communication", "l0", "l1", "l2"} |
+                         {f"{way} l{i}.weight" for way in ("push", "pull") for i in range(3)})
+        self.assertTrue(all("iteration" in event["args"] for event in timeline["traceEvents"] if event["ph"] == "X" and event["pid"] == 1))
+
+    def arrows(self, timeline):
+        """(slice from, slice to) of every arrow: the innermost ones that its ends lie in."""
+        ends = collections.defaultdict(dict)
+        for event in timeline["traceEvents"]:
+            if event["ph"] in "sf":
+                self.assertNotIn(event["ph"], ends[event["id"]])
+                ends[event["id"]][event["ph"]] = event
+        found = []
+        for pair in ends.values():
+            around = []
+            for way in "sf":
+                event = pair[way]
+                at = round(event["ts"] * 1000)
+                inside = [one for one in timeline["traceEvents"] if one["ph"] == "X" and (one["pid"], one["tid"]) == (event["pid"], event["tid"]) and
+                          round(one["ts"] * 1000) <= at < round((one["ts"] + one["dur"]) * 1000)]
+                around.append(min(reversed(inside), key=lambda one: one["dur"]))
+            found.append(around)
+        return found
+
+    def test_arrows_lead_from_backward_to_what_takes_its_gradients_away(self):
+        jitter = {"jitter": {"distribution": "uniform", "cv": 0.1}}
+        ready = trace()
+        for gradient, ready_s in zip(ready["gradients"], (0.0015, 0.0035, 0.0055)):  # before their layers' backward is over
+            gradient["ready_s"] = ready_s
+        for schedule, changes, way in (({"name": "wfbp"}, {}, ""), ({"name": "ps-sgd", "servers": 2}, {}, "push "),
+                                       ({"name": "wfbp"}, {"trace": ready}, "")):
+            with self.subTest(schedule=schedule, changes=changes):
+                timeline = self.timeline(scenario(schedule=schedule, workers=jitter, **{"iterations": {"warmup": 2, "measured": 4}} | changes))
+                self.assert_nested(timeline)
+                arrows = self.arrows(timeline)
+                moved = [e for worker in range(4) for e in self.slices(timeline, COMMUNICATION, worker) if e["name"].startswith(way)]
+                self.assertEqual(len(arrows), len(moved))
+                for backward, message in arrows:
+                    self.assertEqual(backward["args"]["phase"], "backward")
+                    self.assertEqual(message["name"], f"{way}{backward['name']}.weight")
+                    self.assertEqual(message["args"]["iteration"], backward["args"]["iteration"])
+        for schedule in ({"name": "sync-easgd"}, {"name": "dts", "delay": 2, "period": 1}):
+            merged = self.arrows(self.timeline(scenario(schedule=schedule, workers=jitter, cluster=cluster(link={"bandwidth": "1Gbps", "latency": "5ms"}))))
+            self.assertEqual([backward["name"] for backward, _ in merged][:3], ["l0", "l1", "l2"])
+            self.assertTrue(all(backward["args"]["iteration"] == message["args"]["iteration"] for backward, message in merged))
+        rounds = self.timeline(scenario(schedule={"name": "lasgd", "tau_max": 3}, workers=jitter, iterations={"measured": 12}))
+        for backward, message in self.arrows(rounds):
+            self.assertLess(backward["ts"], message["ts"])
+        self.assertTrue(self.arrows(rounds))
+
+    def test_ranks_and_iterations_are_chosen(self):
+        self.write("cluster.json", cluster(nodes=6))
+        content = scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.1}}, iterations={"warmup": 2, "measured": 5})
+        whole = self.timeline(content)
+        part = self.timeline(content, "--ranks", "1,4-5", "--iterations", "2-3")
+        self.assert_nested(part)
+        names = {e["args"]["name"]: e["pid"] for e in part["traceEvents"] if e["name"] == "process_name"}
+        self.assertEqual(names, {"worker 1": 2, "worker 4": 5, "worker 5": 6, "critical path": 7})
+        for worker in (1, 4, 5):
+            for track in (COMPUTE, COMMUNICATION):
+                kept = self.slices(part, track, worker)
+                steps = [e for e in self.slices(whole, COMPUTE, worker, "step") if e["args"]["iteration"] in (4, 5)]
+                begin, end = steps[0]["ts"], steps[1]["ts"] + steps[1]["dur"]
+                self.assertEqual(kept, [e for e in self.slices(whole, track, worker) if e["ts"] < end - 1e-3 and e["ts"] + e["dur"] > begin + 1e-3])
+        self.assertEqual(len(self.slices(self.timeline(content, "--iterations", "2"), COMPUTE, 0, "step")), 2)
+        self.assertEqual(len(self.slices(self.timeline(content, "--iterations", "4-99"), COMPUTE, 0, "step")), 1)
+
+    def test_a_rank_that_others_stand_for_is_shown_by_them(self):
+        self.assertEqual(len(self.slices(self.timeline(scenario(), "--ranks", "2-3"), COMPUTE, 0, "step")), 4)
+        self.write("cluster.json", cluster(nodes=3, gpus_per_node=2, intra_node={"bandwidth": "1GBps", "latency": "5us"}))
+        timeline = self.timeline(scenario(schedule={"name": "sgp"}, workers={"slow": [{"ranks": "0", "factor": 2}]}), "--ranks", "2-5")
+        self.assertEqual([e["args"]["name"] for e in timeline["traceEvents"] if e["name"] == "process_name"],
+                         ["node 1 (2 GPUs)", "node 2 (2 GPUs)", "critical path"])
+
+    def test_a_choice_that_shows_nothing_is_a_usage_error(self):
+        for words, message in ((["--ranks", "4"], "--ranks: rank 4 is the first one that is wanted, and point 0 has ranks 0 to 3"),
+                               (["--iterations", "3-4"], "--iterations: iteration 3 is the first one that is wanted, and point 0 measures 0 to 2"),
+                               (["--iterations", "0"], "--iterations 0: expected how many, from 1 on, or a range from 0 on, such as 3-4"),
+                               (["--iterations", "1,3"], "--iterations 1,3: expected how many, from 1 on, or a range from 0 on, such as 3-4"),
+                               (["--ranks", "3-1"], '--ranks 3-1: expected ascending ranks such as "0-3,7"')):
+            done = self.run_scenario(scenario(), "--timeline", *words)
+            self.assertEqual((done.returncode, done.stderr), (2, f"simctl: {message}\n"))
+        self.assertEqual(self.run_scenario(scenario(), "--ranks", "0").returncode, 2)
+
+    def test_a_compressed_timeline_is_the_same_one(self):
+        plain = self.timeline(scenario())
+        self.assertEqual(self.run_scenario(scenario(), "--timeline", "--timeline-format", "json.gz").returncode, 0)
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), ["results.csv", "results.json", "timeline-0.json.gz"])
+        self.assertEqual(json.loads(gzip.decompress((self.folder / "out/timeline-0.json.gz").read_bytes())), plain)
+        page = subprocess.run([ROOT / "analysis/report.py", self.folder / "out", "-o", self.folder / "report.html"], capture_output=True, text=True, check=False)
+        self.assertEqual((page.returncode, page.stderr), (0, ""))
+        self.assertIn("One iteration", (self.folder / "report.html").read_text())
+
+    def test_large_timelines_are_announced_with_their_size(self):
+        """The size that is told is between a half and twice the files'."""
+        for workers, schedule in (({}, "wfbp"), ({"jitter": {"distribution": "uniform", "cv": 0.1}}, "wfbp"), ({}, "mg-wfbp"), ({}, "asgd")):
+            with self.subTest(workers=workers, schedule=schedule):
+                content = scenario(trace="cpu-resnet50-b8", workers=workers, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 20})
+                done = self.run_scenario(content, "--timeline")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                size = 100 * (self.folder / "out/timeline-0.json").stat().st_size
+                done = self.run_scenario(content | {"iterations": {"warmup": 0, "measured": 2000}}, "--timeline", "--max-time", "0.1")
+                told = re.match(r"simctl: the timelines take about ([\d.]+) ([MG])B; --timeline with fewer points, --ranks, --iterations and "
+                                r"--timeline-format json.gz make them smaller\n", done.stderr)
+                bytes_told = float(told[1]) * {"M": 1e6, "G": 1e9}[told[2]]
+                self.assertTrue(size / 2 < bytes_told < 2 * size, (size, bytes_told))
+        done = self.run_scenario(content | {"iterations": {"warmup": 0, "measured": 2000}}, "--timeline", "--iterations", "3", "--max-time", "0.1")
+        self.assertNotIn("timelines", done.stderr)
 
     def test_timelines_of_an_earlier_run_do_not_stay(self):
         self.run_scenario(scenario(sweep={"/cluster/nodes": [2, 12, 4]}), "--timeline", "all")

@@ -78,6 +78,40 @@ TEST_SUITE("Does each task run alone, and does its failure stay its own?") {
     for (const auto& [index, outcome] : outcomes) CHECK(outcome.result == "fresh");
   }
 
+  TEST_CASE("a task that takes too long is ended, says how far it came, and takes none of its process with it") {
+    std::map<int, Outcome> outcomes;
+    std::map<int, int> seen;  // by task, the steps that it had done last
+    const Watch watch = {.look =
+                             [&](const std::vector<RunningTask>& running) {
+                               for (const RunningTask& task : running) seen[task.index] = task.headway.done;
+                             },
+                         .most_time = Seconds(0.6),
+                         .overdue =
+                             [](const RunningTask& task) {
+                               CHECK(task.time > Seconds(0.6));
+                               return std::to_string(task.headway.done) + "/" + std::to_string(task.headway.all);
+                             }};
+    run_forked(
+        30, 2,
+        [](int index) {
+          tell_headway({index, 99});
+          if (index % 10 == 4) sleep(100);
+          return std::to_string(index);
+        },
+        [&](int index, const Outcome& outcome) {
+          CHECK(!outcomes.contains(index));
+          outcomes[index] = outcome;
+        },
+        {}, [] { return true; }, watch);
+    REQUIRE(outcomes.size() == 30);
+    for (const auto& [index, outcome] : outcomes) {
+      CHECK(outcome.ok == (index % 10 != 4));
+      if (!outcome.ok) CHECK((outcome.error == std::to_string(index) + "/99" && outcome.code == ExitCode::simulation_failed));
+    }
+    CHECK(seen == std::map<int, int>{{4, 4}, {14, 14}, {24, 24}});
+    tell_headway({1, 2});  // here nobody hears it
+  }
+
   TEST_CASE("an interruption keeps what is done and kills the rest") {
     bool stop = false;
     int finished = 0;

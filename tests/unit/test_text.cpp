@@ -34,6 +34,17 @@ TEST_SUITE("Are misspelt words and rank lists understood, and numbers readable?"
     CHECK(percent(1.0, 0) == "100%");
   }
 
+  TEST_CASE("durations") {
+    CHECK(parse_duration("90") == Seconds(90));
+    CHECK(parse_duration("1.5s") == Seconds(1.5));
+    CHECK(parse_duration("5min") == Seconds(300));
+    CHECK(parse_duration("2h") == Seconds(7200));
+    for (const char* bad : {"", "s", "0", "-1s", "5m", "5 min", "inf", "nan", "1e999", "1sh"}) {
+      CAPTURE(bad);
+      CHECK_FALSE(parse_duration(bad));
+    }
+  }
+
   TEST_CASE("ranges") {
     CHECK(parse_ranges("0-3,7", 7) == std::vector{0, 1, 2, 3, 7});
     CHECK(parse_ranges("5", 7) == std::vector{5});

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace syncopate {
+
+/// A folder of the project, with JSON files: below the current folder or one around it, else around the program. Throws
+/// InputError.
+std::filesystem::path find_folder(const std::filesystem::path& wanted);
+
+/// A file of the project, below the current folder or one around it, else around the program.
+std::optional<std::filesystem::path> find_file(const std::filesystem::path& wanted);
+
+/// What the project has files of that may be named without their folder and ending.
+enum class FileKind { scenario, trace, model, device, cluster };
+
+/// The project's folder of those files.
+std::filesystem::path folder_of(FileKind kind);
+
+/// The file that somebody means by `text`. With a slash or the ending .json it is a path, relative to `folder`, whether or not there is
+/// such a file. Else it is a name, and means the first that there is of NAME and NAME.json in `folder`, and NAME.json among the
+/// project's files of these kinds. Throws InputError for a name that none of them has, or several: with what there is.
+std::filesystem::path named_file(const std::string& text, const std::vector<FileKind>& kinds, const std::filesystem::path& folder = {});
+
+/// The JSON files of a folder, sorted, relative to the current folder.
+std::vector<std::filesystem::path> json_files(const std::filesystem::path& folder);
+
+}  // namespace syncopate

@@ -1,0 +1,46 @@
+#include "output/trace_events.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/document.hpp"
+
+namespace syncopate {
+
+namespace {
+
+std::int64_t nanoseconds(Seconds time) { return std::llround(time.value * 1e9); }
+
+std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+
+/// Perfetto gives process 0 a meaning of its own.
+int process(int worker) { return worker + 1; }
+
+std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+void TraceEvents::name(const char* what, int worker, int track, const std::string& name) {
+  add(R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})", what, process(worker), track, quoted(name));
+}
+
+void TraceEvents::slice(const std::string& name, const char* category, int worker, int track, const Interval& time,
+                        const std::string& args) {
+  const std::int64_t from = nanoseconds(time.start);
+  const std::int64_t to = nanoseconds(time.end);
+  if (to <= from) return;
+  add(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{{}}}}})", quoted(name), category, microseconds(from),
+      microseconds(to - from), process(worker), track, args);
+}
+
+void TraceEvents::arrow(int worker, int from_track, const Interval& from, int to_track, Seconds time) {
+  const std::int64_t last = std::min(nanoseconds(from.end), nanoseconds(time)) - 1;  // at its end a slice is over
+  if (last < nanoseconds(from.start)) return;
+  ++arrows_;
+  add(R"({{"name":"gradient","cat":"gradient","ph":"s","id":{},"ts":{},"pid":{},"tid":{}}})", arrows_, microseconds(last), process(worker),
+      from_track);
+  add(R"({{"name":"gradient","cat":"gradient","ph":"f","bp":"e","id":{},"ts":{},"pid":{},"tid":{}}})", arrows_,
+      microseconds(nanoseconds(time)), process(worker), to_track);
+}
+
+}  // namespace syncopate

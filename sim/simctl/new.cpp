@@ -1,0 +1,256 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/files.hpp"
+#include "base/project_files.hpp"
+#include "base/text.hpp"
+#include "scenario/read.hpp"
+#include "schedule/schedules.hpp"
+#include "simctl/commands.hpp"
+
+namespace syncopate {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string file;
+  std::string trace = "cpu-resnet50-b8";
+  std::string cluster = "10gbe";
+  std::string nodes;
+  std::string schedules = "s-sgd,wfbp,mg-wfbp,fusion";
+  bool force = false;
+};
+
+/// With its required parameters, which are all numbers of steps.
+Json schedule_json(const ScheduleRow& row) {
+  constexpr double example = 4.0;
+  Json schedule = {{"name", row.name}};
+  for (const ParameterInfo& one : row.parameters) {
+    if (one.default_value.empty()) schedule[one.name] = static_cast<std::int64_t>(std::clamp(example, one.low, one.high));
+  }
+  return schedule;
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> items;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    items.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
+}
+
+std::vector<Json> read_schedules(const std::string& list) {
+  std::vector<Json> chosen;
+  std::vector<std::string> names;
+  for (const ScheduleRow& row : schedules()) names.emplace_back(row.name);
+  for (const std::string& name : list == "all" ? names : split(list)) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) throw UsageError(fmt::format("--schedules: no schedule is called \"{}\"{}", name, did_you_mean(name, names)));
+    const Json schedule = schedule_json(schedules()[static_cast<std::size_t>(found - names.begin())]);
+    if (std::find(chosen.begin(), chosen.end(), schedule) != chosen.end())
+      throw UsageError(fmt::format("--schedules: {} is there twice", name));
+    chosen.push_back(schedule);
+  }
+  return chosen;
+}
+
+std::vector<int> read_nodes(const std::string& list) {
+  constexpr int most = 1 << 20;
+  const auto nodes = parse_ranges(list, most);
+  if (!nodes || nodes->front() == 0)
+    throw UsageError(fmt::format("--nodes {}: expected ascending numbers from 1 on, such as 4,8,16", list));
+  return *nodes;
+}
+
+/// Like Json::dump, with spaces that people put.
+std::string inline_json(const Json& value) {
+  if (!value.is_structured()) return value.dump();
+  std::vector<std::string> members;
+  for (const auto& [key, member] : value.items()) {
+    members.push_back(value.is_array() ? inline_json(member) : fmt::format("{}: {}", Json(key).dump(), inline_json(member)));
+  }
+  return fmt::format("{}{}{}", value.is_array() ? "[" : "{", fmt::join(members, ", "), value.is_array() ? "]" : "}");
+}
+
+/// A line per key, before which there is an empty one where it begins another subject; a line per list of the sweep.
+std::string format_scenario(const Json& scenario) {
+  std::vector<std::string> lines;
+  for (const auto& [key, value] : scenario.items()) {
+    std::string text = inline_json(value);
+    if (key == "sweep" && !value.empty()) {
+      std::vector<std::string> lists;
+      for (const auto& [pointer, values] : value.items())
+        lists.push_back(fmt::format("\n    {}: {}", Json(pointer).dump(), inline_json(values)));
+      text = fmt::format("{{{}\n  }}", fmt::join(lists, ","));
+    }
+    lines.push_back(fmt::format("{}  {}: {}", key.starts_with("x-help-") ? "\n" : "", Json(key).dump(), text));
+  }
+  return fmt::format("{{\n{}\n}}\n", fmt::join(lines, ",\n"));
+}
+
+class NewScenario {
+ public:
+  explicit NewScenario(const Options& options)
+      : folder_(fs::path(options.file).parent_path()),
+        name_(options.file.empty() ? "mine" : fs::path(options.file).stem().string()),
+        trace_(reference(options.trace, FileKind::trace)),
+        cluster_(reference(options.cluster, FileKind::cluster)),
+        cluster_file_(Document::read(named_file(options.cluster, {FileKind::cluster}))),
+        library_(folder_) {
+    const std::vector<Json> wanted = read_schedules(options.schedules);
+    nodes_ = options.nodes.empty() ? usual_nodes() : read_nodes(options.nodes);
+    for (const Json& schedule : wanted) {
+      try {
+        check(schedule, nodes_);
+        schedules_.push_back(schedule);
+      } catch (const InputError& error) {
+        if (options.schedules != "all") throw;
+        left_out_.push_back(schedule["name"].get<std::string>());
+      }
+    }
+    if (schedules_.empty()) check(wanted.front(), nodes_);
+  }
+
+  const std::vector<std::string>& left_out() const { return left_out_; }
+  std::size_t points() const { return schedules_.size() * std::max<std::size_t>(1, nodes_.size()); }
+
+  std::string text() const {
+    Json sweep = Json::object();
+    if (!nodes_.empty()) sweep["/cluster/nodes"] = nodes_;
+    if (schedules_.size() > 1) sweep["/schedule"] = schedules_;
+    return format_scenario(
+        {{"format", "scenario/1"},
+         {"x-help", "Keys that begin with x- are ignored; those here explain what follows them. All of it: scenarios/README.md"},
+         {"x-help-name", "for people and reports"},
+         {"name", name_},
+         {"x-help-trace",
+          "your model, as seconds per layer on one device: a file, relative to this one, or a name that \"simctl list traces\" shows; "
+          "\"simctl "
+          "trace import\" makes one of a PyTorch profile, \"simctl trace synth\" of a model and a device"},
+         {"trace", trace_},
+         {"x-help-granularity", "what is a gradient: each \"tensor\", or all tensors of a \"layer\" together"},
+         {"granularity", "tensor"},
+         {"x-help-cluster",
+          "your nodes and the network between them: a file, relative to this one, or a name that \"simctl list clusters\" shows; \"simctl "
+          "cluster "
+          "fit\" makes one of a benchmark. A sweep, or --set, may change what is in it: /cluster/link/bandwidth, /cluster/gpus_per_node, "
+          "..."},
+         {"cluster", cluster_},
+         {"x-help-fidelity",
+          "how bytes move: \"alpha-beta\" (a collective is one event), \"per-message\" (messages have links of their own), \"flow\" "
+          "(messages share "
+          "links), or \"auto\", the first of the last two that is deep enough"},
+         {"fidelity", "auto"},
+         {"x-help-all_reduce",
+          "the algorithm, which \"simctl list collectives\" shows; \"channels\": 2 would have two of them in flight at a time"},
+         {"all_reduce", "ring"},
+         {"x-help-schedule",
+          "who communicates when: a name and its parameters, which \"simctl list schedules\" shows. What the sweep says comes before it"},
+         {"schedule", schedules_.front()},
+         {"x-help-workers",
+          "what makes workers unequal: \"jitter\": {\"distribution\": \"lognormal\", \"cv\": 0.1} from step to step, \"slow\": "
+          "[{\"ranks\": \"0\", "
+          "\"factor\": 1.5}] for good, \"events\": [{\"kind\": \"pause\", \"rank\": 3, \"at_s\": 10, \"for_s\": 5}], \"overlap_slowdown\": "
+          "0.05 of layers "
+          "while something moves"},
+         {"workers", Json::object()},
+         {"x-help-iterations",
+          "steps before the measured window, and in it. Where something is drawn at random, \"until\": 0.01 measures until the mean is "
+          "known to 1%"},
+         {"iterations", {{"warmup", 2}, {"measured", 10}}},
+         {"x-help-replicates", "so many simulations with other seeds, for means with their intervals, where something is drawn at random"},
+         {"replicates", 1},
+         {"x-help-seed", "of what is drawn at random. \"samples\" of an epoch and \"epochs\" would give hours of training"},
+         {"seed", 1},
+         {"x-help-sweep", "JSON pointers to lists of values; every combination of these is a point"},
+         {"sweep", sweep}});
+  }
+
+ private:
+  /// What the scenario calls a file: by its name, if that means the same there, else by the way to it.
+  std::string reference(const std::string& text, FileKind kind) const {
+    const fs::path file = named_file(text, {kind});
+    require_readable_file(file);
+    const bool is_name = text.find('/') == std::string::npos && !text.ends_with(".json");
+    if (is_name && fs::equivalent(named_file(text, {kind}, folder_), file)) return text;
+    const fs::path folder = fs::current_path() / folder_;
+    return fs::absolute(file).lexically_normal().lexically_proximate(folder.lexically_normal()).string();
+  }
+
+  /// Throws InputError unless the schedule runs on so many nodes, each of them; none: those of the cluster.
+  void check(const Json& schedule, const std::vector<int>& nodes) {
+    Document scenario({{"format", "scenario/1"}, {"name", name_}, {"trace", trace_}, {"schedule", schedule}}, name_ + ".json");
+    scenario.mount(JsonPointer("/cluster"), cluster_file_);
+    if (nodes.empty()) read_scenario(scenario, library_);
+    for (const int count : nodes) {
+      scenario.set(JsonPointer("/cluster/nodes"), count, "");
+      read_scenario(scenario, library_);
+    }
+  }
+
+  /// None where the cluster is of one size.
+  std::vector<int> usual_nodes() {
+    const std::vector<int> usual = {4, 8, 16, 32, 64};
+    try {
+      check({{"name", "wfbp"}}, usual);
+      return usual;
+    } catch (const InputError&) {
+      return {};
+    }
+  }
+
+  fs::path folder_;
+  std::string name_;
+  std::string trace_;
+  std::string cluster_;
+  Document cluster_file_;
+  Library library_;
+  std::vector<int> nodes_;
+  std::vector<Json> schedules_;
+  std::vector<std::string> left_out_;
+};
+
+void make_scenario(Options options) {
+  if (options.file == "-") options.file.clear();
+  if (!options.file.empty()) check_output(options.file, {});
+  if (!options.force && fs::exists(options.file)) {
+    throw UsageError(fmt::format("{}: there is such a file; choose another name, or overwrite it with --force", options.file));
+  }
+  const NewScenario scenario(options);
+  if (!scenario.left_out().empty()) {
+    fmt::print(stderr, "simctl: left out, because they do not run on {}: {}\n", options.cluster, fmt::join(scenario.left_out(), ", "));
+  }
+  if (options.file.empty()) {
+    fmt::print("{}", scenario.text());
+    return;
+  }
+  write_output(options.file, scenario.text());
+  fmt::print("{}: {} points; change what you like, then: {}\n", options.file, scenario.points(),
+             command_line({"simctl", "run", options.file}));
+}
+
+}  // namespace
+
+void add_new_command(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("new", "Write a scenario to start from, every key of which is explained");
+  command->add_option("FILE", options->file, "scenario/1 file to write; none, or -: stdout");
+  command->add_option("--trace", options->trace, "trace/1 file, or a name that \"simctl list traces\" shows")->capture_default_str();
+  command->add_option("--cluster", options->cluster, "cluster/1 file, or a name that \"simctl list clusters\" shows")
+      ->capture_default_str();
+  command->add_option("--nodes", options->nodes, "numbers of nodes (default: 4,8,16,32,64, if the cluster can have them)");
+  command->add_option("--schedules", options->schedules, "names that \"simctl list schedules\" shows, or all")->capture_default_str();
+  command->add_flag("--force", options->force, "overwrite the file");
+  command->footer("Example: simctl new - --trace cpu-resnet50-b8 --cluster 25gbe --nodes 8,16");
+  command->callback([options] { make_scenario(*options); });
+}
+
+}  // namespace syncopate

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/processes.hpp"
+#include "base/units.hpp"
+#include "output/timeline_json.hpp"
+#include "scenario/scenario.hpp"
+
+namespace syncopate {
+
+/// What one message as a flow takes to simulate, as measured: alone on its links, among up to 2048 ranks; and by the number of ranks where
+/// many meet (over 2048 ranks a ring's takes 1.4e-6, recursive doubling's 40e-6), or all of them, on the links of servers.
+constexpr Seconds cost_of_flow(0.5e-6);
+constexpr Seconds cost_of_contended_flow_by_rank(5e-9);
+constexpr Seconds cost_of_server_flow_by_rank(7e-8);
+/// Messages that move one by one, because collectives are in flight together or latencies vary; and if only starts differ.
+constexpr Seconds cost_of_message(1e-6);
+constexpr Seconds cost_of_message_of_recurrence(6e-9);
+
+/// How long one simulation takes on one core, within a factor of some: from what the scenario counts, without making plans.
+Seconds estimate_cost(const Scenario& scenario);
+
+/// How large the file of a timeline gets, likewise. `shortcuts`: see PointOptions.
+Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts);
+
+/// How long it takes until tasks of different cost are done.
+class TimeLeft {
+ public:
+  /// `costs`: what each takes, in proportion at least; `parallel`: so many run at a time.
+  TimeLeft(std::vector<Seconds> costs, int parallel);
+
+  void finish(std::size_t task);
+  /// `elapsed` since the first has begun. By the pace so far, or, where no task has come anywhere yet, by the costs alone.
+  Seconds operator()(Seconds elapsed, const std::vector<RunningTask>& running) const;
+
+ private:
+  std::vector<Seconds> costs_;
+  Seconds all_;
+  Seconds finished_;
+  int parallel_;
+};
+
+}  // namespace syncopate

@@ -1,0 +1,89 @@
+"""Does simctl new write a scenario that runs, explains itself and spoils nothing?"""
+import json
+import re
+import unittest
+
+from support import ROOT, Case, cluster, schedules, trace
+
+
+class New(Case):
+    def new(self, *arguments, cwd=None):
+        done = self.simctl("new", *arguments, cwd=cwd)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_it_is_valid_and_runs(self):
+        self.assertRegex(self.new("mine.json"), r"^mine.json: 20 points; change what you like, then: simctl run mine.json\n$")
+        self.assertEqual(self.simctl("check", "mine.json").stdout, "mine.json: valid, 20 points\n")
+        self.assertEqual(self.simctl("run", "mine.json", "--quiet", "--set", "/cluster/nodes=4").returncode, 0)
+
+    def test_stdout_takes_it_and_a_pipe_runs_it(self):
+        for words in ([], ["-"]):
+            text = self.new(*words, "--trace", "trace.json", "--cluster", "cluster.json", "--nodes", "2", "--schedules", "wfbp")
+            content = json.loads(text)
+            self.assertEqual((content["trace"], content["cluster"], content["sweep"]), ("trace.json", "cluster.json", {"/cluster/nodes": [2]}))
+            done = self.simctl("run", "-", "-o", "-", input=text)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_every_key_is_explained(self):
+        content = json.loads(self.new())
+        keys = [key for key in content if not key.startswith("x-") and key != "format"]
+        self.assertEqual([key for key in content if key.startswith("x-help-")], [f"x-help-{key}" for key in keys])
+        page = (ROOT / "scenarios/README.md").read_text()
+        table = page[page.index("| key | default |"):page.index("Ranks of `workers`")]
+        documented = {key.split(".")[0] for row in re.findall(r"^\| ([^|]*) \|", table, re.M) for key in re.findall(r"`([a-z_.]+)`", row)}
+        everything = " ".join(map(str, content.values()))
+        for key in documented:
+            self.assertTrue(key in content or f'"{key}"' in everything, key)
+
+    def test_files_are_named_as_seen_from_the_scenario(self):
+        self.new("deeper/mine.json", "--trace", "trace.json", "--cluster", "10gbe")
+        content = json.loads((self.folder / "deeper/mine.json").read_text())
+        self.assertEqual((content["name"], content["trace"], content["cluster"]), ("mine", "../trace.json", "10gbe"))
+        self.assertEqual(self.simctl("check", "deeper/mine.json").returncode, 0)
+        self.write("deeper/10gbe.json", cluster(name="another"))
+        self.new("deeper/second.json", "--cluster", "10gbe")
+        self.assertTrue(json.loads((self.folder / "deeper/second.json").read_text())["cluster"].endswith("/scenarios/clusters/10gbe.json"))
+        self.assertEqual(self.simctl("check", "deeper/second.json").returncode, 0)
+        self.new("../third.json", "--trace", "../trace.json", cwd=self.folder / "deeper")
+        self.assertEqual(json.loads((self.folder / "third.json").read_text())["trace"], "trace.json")
+
+    def test_all_schedules_but_those_that_the_cluster_refuses(self):
+        content = json.loads(self.new("--schedules", "all", "--nodes", "8"))
+        self.assertEqual([one["name"] for one in content["sweep"]["/schedule"]], schedules())
+        done = self.simctl("new", "mine.json", "--schedules", "all", "--cluster", "aws-4-regions")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.simctl("check", "mine.json").returncode, 0)
+        content = json.loads((self.folder / "mine.json").read_text())
+        self.assertNotIn("/cluster/nodes", content["sweep"])
+        left_out = set(schedules()) - {one["name"] for one in content["sweep"]["/schedule"]}
+        self.assertEqual(set(re.findall(r"[\w-]+", done.stderr.partition("aws-4-regions: ")[2])), left_out)
+
+    def test_nothing_is_overwritten_unasked(self):
+        self.write("mine.json", "precious")
+        done = self.simctl("new", "mine.json")
+        self.assertEqual((done.returncode, done.stderr), (2, "simctl: mine.json: there is such a file; choose another name, or overwrite it with --force\n"))
+        self.assertEqual((self.folder / "mine.json").read_text(), "precious")
+        self.new("mine.json", "--force")
+        self.assertEqual(json.loads((self.folder / "mine.json").read_text())["format"], "scenario/1")
+
+    def test_bad_choices_write_nothing(self):
+        self.write("bad.json", trace(layers=[]))
+        for words, code, message in (
+                (["--trace", "resnet50"], 3, "resnet50: no such file, and no trace is called that; there are cpu-resnet50-b8, "),
+                (["--trace", "gone.json"], 3, "gone.json: no such file"), (["--trace", "bad.json"], 3, "bad.json: /layers: expected a list"),
+                (["--cluster", "25gb"], 3, "25gb: no such file, and no cluster is called that"),
+                (["--schedules", "wbfp"], 2, '--schedules: no schedule is called "wbfp"; did you mean "wfbp"?'),
+                (["--schedules", "wfbp,wfbp"], 2, "--schedules: wfbp is there twice"), (["--schedules", ""], 2, ""),
+                (["--nodes", "0,4"], 2, "--nodes 0,4: expected ascending numbers from 1 on, such as 4,8,16"),
+                (["--nodes", "many"], 2, "--nodes many: expected"),
+                (["--cluster", "aws-4-regions", "--nodes", "5"], 3, "")):
+            with self.subTest(words):
+                done = self.simctl("new", "out.json", *words)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(message, done.stderr)
+                self.assertFalse((self.folder / "out.json").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,146 @@
+"""Does simctl tell a person at a terminal how far it has come, and end what takes too long?"""
+import contextlib
+import fcntl
+import itertools
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import threading
+import unittest
+
+from support import SIMCTL, Case, cluster, scenario
+
+ENDLESS = 10_000_000
+UNEQUAL = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
+
+
+def on_terminal(*arguments, cwd, columns=120, streams=("stderr",)):
+    """(exit code, what the terminal showed) of simctl with these streams on a terminal of so many columns, the others in pipes."""
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    shown = []
+
+    def read():
+        with contextlib.suppress(OSError):  # the terminal has gone, and all of it has been read
+            while chunk := os.read(controller, 100000):
+                shown.append(chunk)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    ends = {name: terminal if name in streams else subprocess.DEVNULL for name in ("stdout", "stderr")}
+    done = subprocess.run([SIMCTL, *map(str, arguments)], cwd=cwd, timeout=60, check=False, **ends)
+    os.close(terminal)
+    reader.join()
+    os.close(controller)
+    return done.returncode, b"".join(shown).decode()
+
+
+class Progress(Case):
+    def test_points_times_and_the_iterations_of_a_long_point_are_shown(self):
+        self.write("cluster.json", cluster(nodes=64))
+        self.write("scenario.json", scenario(workers=UNEQUAL, sweep={"/iterations/measured": [1, ENDLESS]}))
+        code, shown = on_terminal("run", "scenario.json", "-j", "1", "--max-time", "2.5", cwd=self.folder, columns=150)
+        self.assertEqual(code, 4)
+        self.assertIn("0/2 points", shown)
+        told = re.findall(r"1/2 points, 0:0(\d) elapsed, about [\d:]+ left; point 1: (\d+) of 10000001 iterations", shown)
+        self.assertGreater(len(told), 2)
+        self.assertGreater(int(told[-1][1]), int(told[0][1]))
+        self.assertEqual(told, sorted(told, key=lambda one: (one[0], int(one[1]))))
+
+    def test_a_single_point_shows_itself_only_when_it_takes_a_while(self):
+        self.write("scenario.json", scenario())
+        self.assertNotIn("points", on_terminal("run", "scenario.json", cwd=self.folder)[1])
+        self.write("scenario.json", scenario(workers=UNEQUAL, iterations={"measured": ENDLESS}))
+        self.assertRegex(on_terminal("run", "scenario.json", "--max-time", "2s", cwd=self.folder)[1], r"0/1 points, 0:02 elapsed, about [\d:]+ left; point 0: \d+ of")
+
+    def test_a_line_never_wraps(self):
+        self.write("scenario.json", scenario(workers=UNEQUAL, iterations={"measured": ENDLESS}))
+        _, shown = on_terminal("run", "scenario.json", "--max-time", "2s", cwd=self.folder, columns=60)
+        lines = re.findall(r"\r([^\r\x1b]*)\x1b\[K", shown)
+        self.assertEqual(max(map(len, lines)), 59)
+
+    def test_a_pipe_sees_nothing_of_it(self):
+        done = self.run_scenario(scenario(workers=UNEQUAL, sweep={"/iterations/measured": [1, ENDLESS]}), "--max-time", "1.5s")
+        self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertNotIn("elapsed", done.stderr + done.stdout)
+
+
+class Tables(Case):
+    SIX = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion"]
+
+    def shown(self, columns, *words):
+        code, text = on_terminal(*words, cwd=self.folder, columns=columns, streams=("stdout",))
+        self.assertEqual(code, 0, text)
+        return text.replace("\r\n", "\n")
+
+    def tables(self, text):
+        """The lines of every table: the one before its rule, and those after it that have columns."""
+        lines = text.split("\n")
+        rules = [place for place, line in enumerate(lines) if re.fullmatch("-{4,}", line)]
+        return [line for place in rules for line in [*lines[place - 1:place + 1], *itertools.takewhile(re.compile("  ").search, lines[place + 1:])]]
+
+    def test_no_line_of_a_table_is_wider_than_the_terminal(self):
+        self.write("line.json", scenario(workers=UNEQUAL, sweep={"/schedule/name": self.SIX}))
+        self.write("grid.json", scenario(sweep={"/schedule/name": self.SIX, "/cluster/nodes": [2, 4]}))
+        self.write("wide.json", scenario(sweep={"/schedule": [{"name": "fusion", "bucket": f"{i}MB"} for i in range(1, 8)], "/cluster/nodes": [2, 4]}))
+        commands = [["run", name] for name in ("line.json", "grid.json", "wide.json")] + [["list", what] for what in (
+            "schedules", "collectives", "topologies", "scenarios", "clusters", "models", "devices", "traces")]
+        commands += [["show", "resnet20"], ["show", "cpu-resnet20-b128"], ["show", "10gbe"], ["show", "v100"], ["explain", "line.json", "--point", "1"],
+                     ["trace", "compare", "cpu-resnet50-b8", "synthetic-v100-resnet50-b32", "--layers", "0"]]
+        for words in commands:
+            for columns in (80, 110, 200):
+                with self.subTest(words=words, columns=columns):
+                    lines = self.tables(self.shown(columns, *words))
+                    self.assertGreater(len(lines), 3)
+                    self.assertLessEqual(max(map(len, lines)), columns)
+
+    def test_what_is_left_out_is_named_and_a_pipe_has_all_of_it(self):
+        self.write("line.json", scenario(sweep={"/schedule/name": self.SIX}))
+        narrow = self.shown(60, "run", "line.json")
+        self.assertIn("wait: 0 s", narrow)
+        self.assertRegex(narrow, r"not shown for want of width: comms/iter(, \w+)*; results.csv has")
+        self.assertIn("efficiency", narrow)
+        for text in (self.shown(200, "run", "line.json"), self.simctl("run", "line.json").stdout):
+            self.assertNotIn("not shown", text)
+            self.assertRegex(text, "iteration +compute +wait +exposed +comms/iter +speedup +efficiency\n")
+
+    def test_a_column_has_one_unit(self):
+        self.write("grid.json", scenario(sweep={"/cluster/link/bandwidth": ["10Mbps", "100Gbps"], "/schedule/name": ["wfbp", "s-sgd"]}))
+        table = self.simctl("run", "grid.json").stdout.split("iteration time")[1].split("efficiency")[0]
+        self.assertEqual(set(re.findall(r"\d (\w?s)\b", table)), {"ms"})
+
+
+class MaxTime(Case):
+    def test_only_what_takes_longer_is_ended_and_says_how_far_it_came(self):
+        self.write("cluster.json", cluster(nodes=64))
+        for jobs in (1, 2):
+            with self.subTest(jobs=jobs):
+                done = self.run_scenario(scenario(workers=UNEQUAL, sweep={"/iterations/measured": [1, ENDLESS, 2]}), "-j", jobs, "--max-time", "1s", "--timeline", "0,2")
+                self.assertEqual(done.returncode, 4)
+                self.assertRegex(done.stderr, r'^simctl: scenario.json: point 1: not done after 1 s, with \d+ of 10000001 iterations simulated; use '
+                                              r'"fidelity": "alpha-beta", fewer iterations or nodes, or allow more time\n$')
+                self.assertEqual([row["measured_iterations"] for row in self.rows()], ["1", "2"])
+                self.assertTrue((self.folder / "out/timeline-2.json").exists())
+
+    def test_it_counts_for_each_replicate(self):
+        done = self.run_scenario(scenario(workers=UNEQUAL, iterations={"warmup": 1, "measured": 3}), "--replicates", "40", "--max-time", "20", "-j", "1")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = self.run_scenario(scenario(workers=UNEQUAL, iterations={"warmup": 1, "measured": ENDLESS}), "--replicates", "2", "--max-time", "0.5", "-j", "2")
+        self.assertEqual(done.returncode, 4)
+        self.assertRegex(done.stderr, r"^simctl: scenario.json: point 0: not done after 500 ms, with .*\n$")
+
+    def test_a_time_is_seconds_or_has_a_unit(self):
+        for text in ("90", "90s", "5min", "2h", "1e3"):
+            self.assertEqual(self.run_scenario(scenario(), "--max-time", text).returncode, 0)
+        for text in ("", "0", "-1", "soon", "5 min", "5m", "inf", "nan", "90ss"):
+            with self.subTest(text):
+                done = self.run_scenario(scenario(), "--max-time=" + text)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("--max-time", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
