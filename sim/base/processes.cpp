@@ -18,6 +18,7 @@
 #include <deque>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <optional>
@@ -66,7 +67,7 @@ class Slots {
     if (count == 0) return;
     memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory_ == MAP_FAILED) throw std::bad_alloc();
-    for (int i = count; i-- > 0;) free_.push_back(new (static_cast<Slot*>(memory_) + i) Slot);
+    for (int i = count; i-- > 0;) free_.push_back(std::construct_at(static_cast<Slot*>(memory_) + i));
   }
   ~Slots() {
     if (memory_ != nullptr) munmap(memory_, size_);

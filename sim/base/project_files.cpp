@@ -82,7 +82,7 @@ std::string alternatives(const std::string& text, const std::vector<FileKind>& k
   std::copy_if(names.begin(), names.end(), std::back_inserter(alike),
                [&](const std::string& name) { return name.find(text) != std::string::npos; });
   if (!alike.empty()) return fmt::format("; there are {}", fmt::join(alike, ", "));
-  const std::string suggestion = did_you_mean(text, names);
+  std::string suggestion = did_you_mean(text, names);
   if (!suggestion.empty()) return suggestion;
   constexpr std::size_t most_listed = 40;
   if (names.size() > most_listed) return fmt::format("; see {}", fmt::join(lists, ", "));
@@ -112,6 +112,7 @@ fs::path named_file(const std::string& text, const std::vector<FileKind>& kinds,
     throw InputError(
         fmt::format("{}: no such file, and no {} is called that{}", text, fmt::join(names, " or "), alternatives(text, kinds)));
   std::vector<std::string> files;
+  files.reserve(found.size());
   for (const fs::path& file : found) files.push_back(file.string());
   throw InputError(fmt::format("{}: several files are called that: {}; say which one", text, fmt::join(files, ", ")));
 }
