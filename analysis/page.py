@@ -12,9 +12,9 @@ from units import duration
 
 
 def page(runs, frame, styles, found, data, remarks, links, whole):
-    """`found` are the winners, `data` is what page_data.data returns, `remarks` sentences about files left out, `whole`: every row is shown.
+    """`found` are the winners, `data` is what page_data.data returns, `remarks` sentences about files left out.
 
-    `links` is what links_table.section returns.
+    `links` is what links_table.section returns, `whole`: every row is shown.
     """
     spoken = sentences(found)
     lead = [(run.name if len(runs) > 1 else "", text) for run in runs for text in run.about["answer"]] if whole else []
@@ -29,7 +29,8 @@ def page(runs, frame, styles, found, data, remarks, links, whole):
         shown={"workers": any(one.workers != one.nodes for one in found), "runner_up": any(one.compared > 1 for one in found),
                "wfbp": any(one.over_wfbp for one in found)},
         colors={choice: page_look.colors(styles[series].color) for choice, series in zip(frame["choice"], frame["series"])},
-        data=page_data.as_text(data), has_timelines=bool(data["timelines"]), has_explanations=bool(data["explanations"]), remarks=remarks, links=links, glossary=glossary(frame))
+        data=page_data.as_text(data), has_timelines=bool(data["timelines"]), has_explanations=bool(data["explanations"]),
+        remarks=remarks, links=links, glossary=glossary(frame))
 
 
 def about(runs, frame):

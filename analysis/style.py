@@ -69,21 +69,27 @@ class Style:
 
 
 def styles(frame):
-    """{series: Style}, in the order of the legend: that of SCHEDULES, then of appearance, in a schedule that of its parameters' numbers.
+    """{series: Style}, in the order of the legend: that of SCHEDULES, then of appearance, of the same parameters that of their numbers.
 
     Series of one schedule among others (that differ in parameters) keep its hue, get lighter from one to the next, and change marker
     and dash.
     """
     schedule_of = dict(zip(reversed(frame["series"]), reversed(frame["schedule"])))
     order = [*SCHEDULES, *dict.fromkeys(frame["schedule"])]
-    names = sorted(dict.fromkeys(frame["series"]), key=lambda name: (order.index(schedule_of[name]), parameters(name)))
+    kinds = list(dict.fromkeys(map(kind_of, frame["series"])))
+    names = sorted(dict.fromkeys(frame["series"]), key=lambda name: (order.index(schedule_of[name]), kinds.index(kind_of(name)), numbers_of(name)))
     members = {schedule: [name for name in names if schedule_of[name] == schedule] for schedule in schedule_of.values()}
     look_of = other_hue if len(members) == 1 else variant
     return {name: look_of(schedule_of[name], members[schedule_of[name]].index(name), members, len(members[schedule_of[name]]))
             for name in names}
 
 
-def parameters(name):
+def kind_of(name):
+    """A series' name without its parameters' values."""
+    return re.sub(r"=[^ ,]+", "=", name)
+
+
+def numbers_of(name):
     """The numbers among a series' parameters, such as (4, 0.8) of "lasgd tau_max=4 participants=0.8"."""
     found = (quantity(parse(text)) for text in re.findall(r"=([^ ,]+)", name))
     return tuple(one[0] for one in found if one)

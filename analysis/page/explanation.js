@@ -48,9 +48,9 @@ function pathOption() {
     ...base,
     grid: {left: 12, right: 24, top: 4, bottom: 34, containLabel: true},
     legend: {show: false},
-    xAxis: {...look, type: "value", min: value => Math.min(0, value.min), max: "dataMax", name: `seconds of an iteration (${unit})`.replace("seconds", "time"),
+    xAxis: {...look, type: "value", min: value => Math.min(0, value.min), max: "dataMax", name: `time of an iteration (${unit})`,
       nameLocation: "middle", nameGap: 28, splitLine: {show: false},
-      axisLabel: {...look.axisLabel, formatter: value => plain(value * factor, 4), hideOverlap: true}},
+      axisLabel: {...look.axisLabel, formatter: value => plain(value * factor, 4), hideOverlap: true, showMaxLabel: false}},
     yAxis: {...look, type: "category", data: [""], axisTick: {show: false}, axisLine: {show: false}, splitLine: {show: false}},
     tooltip: {...base.tooltip, trigger: "item", formatter: hit => pathTip(classes[hit.seriesIndex])},
     series: classes.map(one => {
@@ -83,7 +83,7 @@ function isLimit([, change]) {
 function effectRow(effect, most) {
   const [factor, change, seconds, saved] = effect;
   const bar = element("span", {class: "gain", "aria-hidden": "true"});
-  bar.style.width = `${saved === null ? 0 : 100 * Math.max(0, saved) / most}px`;
+  bar.style.setProperty("--part", Math.max(0, saved ?? 0) / most);
   const cells = seconds === null ? [element("td", {colspan: 2, class: "text"}, "fails with this change")] :
     [element("td", {}, duration(seconds, 4)), element("td", {class: "text"}, bar, percent(Math.abs(saved) < 5e-7 ? 0 : saved))];
   return element("tr", {}, element("td", {class: "text"}, factor), element("td", {class: "text"}, changeWords(change)), ...cells);

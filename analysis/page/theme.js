@@ -57,14 +57,15 @@ function sliderLook(zoom) {
 }
 
 /**
- * A chart in the element with this id. `part.option()` says what it shows, `part.height()` how high it is, in pixels, and `part.started(chart)`
- * may listen to its events. The answer's draw() shows a changed state.
+ * A chart in the element with this id. `part.option()` says what it shows, `part.height()` how high it is, in pixels; `part.started(chart)`
+ * may listen to its events, `part.drawn()` may follow it. The answer's draw() shows a changed state, its start() a changed theme.
  */
 function addChart(id, part) {
   const place = byId(id);
   const one = {
     chart: null,
     draw() {
+      if (!one.chart) return one.start();
       place.style.height = `${part.height()}px`;
       one.chart.resize(onPaper ? {width: PAPER_WIDTH} : undefined);
       one.chart.setOption(part.option(), {notMerge: true});
@@ -72,8 +73,7 @@ function addChart(id, part) {
     },
     start() {
       one.chart?.dispose();
-      place.style.height = `${part.height()}px`;
-      one.chart = echarts.init(place, null, {renderer: part.renderer ?? "svg", width: onPaper ? PAPER_WIDTH : undefined});
+      one.chart = echarts.init(place, null, {renderer: part.renderer ?? "svg", height: part.height()});
       part.started?.(one.chart);
       one.draw();
     },

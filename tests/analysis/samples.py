@@ -68,7 +68,8 @@ def write(folder, rows, kind="measured", total=None, failed=(), name="small swee
 def timeline(folder, one, iterations=4, compressed=False):
     """timeline-<point>.json, or .json.gz, of a row: iterations of equal length, of which the first lies before the window, and their critical path."""
     length = one["iteration_s"]
-    events = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "rank 0"}}, {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "compute"}},
+    events = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "rank 0"}},
+              {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "compute"}},
               {"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "communication"}},
               {"ph": "M", "pid": 2, "name": "process_name", "args": {"name": "critical path"}}]
 

@@ -3,14 +3,14 @@
 import csv
 import io
 import unittest
+from unittest import mock
 
 from browser import Browser  # first: it says where the report's modules are
 
 import samples
 import style
+import tracks
 from page_look import on_dark
-from selenium.webdriver import ActionChains, Keys
-from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 
 
 class Charts(Browser):
@@ -86,9 +86,9 @@ class Charts(Browser):
         self.assertEqual(self.tip("scaling-chart", 1, 0).count("ms"), 1)
         button.click()
         self.assertEqual(selected(), {"wfbp", "s-sgd", "sync-easgd"})
-        ActionChains(self.driver).key_down(Keys.SHIFT).click(button).key_up(Keys.SHIFT).perform()
+        self.shift_click(button)
         self.assertEqual(selected(), {"s-sgd", "sync-easgd"})
-        button.send_keys(Keys.ENTER)
+        self.press(button, "ENTER")
         self.assertEqual(selected(), {"wfbp"})
 
     def test_one_size_gives_bars(self):
@@ -141,7 +141,7 @@ class Table(Browser):
         head = self.driver.switch_to.active_element
         self.assertEqual(head.get_attribute("data-column"), "iteration_s")
         self.assertEqual(self.find("#rows th[aria-sort=ascending]").text.split("\n")[0], "iteration_s")
-        head.send_keys(Keys.ENTER)
+        self.press(head, "ENTER")
         self.assertEqual(len(self.find_all("#rows th[aria-sort=descending]")), 1)
         self.find("#table-filter").send_keys("10GBE nodes>=16 WFBP")
         found = sorted((row for row in rows if row["cluster"] == "10gbe" and row["nodes"] >= 16 and row["schedule"] == "wfbp"), key=lambda row: -row["iteration_s"])
@@ -218,7 +218,7 @@ class TimelineAndExplanation(Browser):
         self.find("#timeline-right").click()
         self.assert_sight(1.5 * length, 3 * length)
         chart = self.find("#timeline-chart")
-        chart.send_keys("+", Keys.ARROW_LEFT)
+        self.press(chart, "+", "ARROW_LEFT")
         self.assert_sight(1.5 * length, 2.25 * length)
         self.find("#timeline-iteration").click()
         self.assert_sight(0, length)
@@ -228,10 +228,10 @@ class TimelineAndExplanation(Browser):
         whole = self.sight()
         chart = self.find("#timeline-chart")
         self.script("arguments[0].scrollIntoView({block: 'center'})", chart)
-        ActionChains(self.driver).scroll_from_origin(ScrollOrigin.from_element(chart), 0, -300).pause(0.3).perform()
+        self.turn_wheel(chart, -300)
         zoomed = self.sight()
         self.assertLess(zoomed[1] - zoomed[0], 0.95 * (whole[1] - whole[0]))
-        ActionChains(self.driver).move_to_element(chart).click_and_hold().move_by_offset(-60, 0).pause(0.1).release().pause(0.3).perform()
+        self.drag(chart, -60)
         moved = self.sight()
         self.assertGreater(moved[0], zoomed[0])
         self.assertAlmostEqual(moved[1] - moved[0], zoomed[1] - zoomed[0], delta=1e-3)
@@ -259,6 +259,12 @@ class TimelineAndExplanation(Browser):
         self.assertEqual(sum(one[4] for one in self.slices()), self.script("return syncopate.timeline.rows.reduce((sum, row) => sum + row.end.length, 0)"))
         self.assertTrue(all(one[2] > one[1] for one in self.slices()))
 
+    def test_it_says_where_a_timeline_is_cut(self):
+        self.assertFalse(self.find("#timeline-cut").is_displayed())
+        with mock.patch.object(tracks, "SLICES", 12):
+            self.open(self.out)
+        self.assertTrue(self.find("#timeline-cut").text.startswith("Only the first 12 slices of the measured window are here"))
+
     def test_the_path_is_a_bar_by_class_and_changes_are_sorted_by_what_they_save(self):
         length = self.rows[0]["iteration_s"]
         shown = self.series("path-chart")
@@ -273,6 +279,16 @@ class TimelineAndExplanation(Browser):
 
 
 class WhereItIsRead(Browser):
+    def test_two_runs_are_shown_together(self):
+        rows = samples.grid(("10gbe",))
+        folders = [samples.write(self.tmp / name, rows, name=name) for name in ("calm", "busy")]
+        for folder in folders:
+            samples.timeline(folder, rows[0])
+        self.open(*folders)
+        self.assertEqual(self.choices("scaling-setting"), ["calm", "busy"])
+        self.assertEqual(self.choices("timeline-point"), ["wfbp, 10gbe, calm, 4 nodes", "wfbp, 10gbe, busy, 4 nodes"])
+        self.assertEqual(self.find("#rows th").text, "scenario")
+
     def full(self, **how):
         rows = samples.grid()
         out = samples.write(self.tmp / "out", rows)
