@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/files.hpp"
+#include "base/interruption.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
@@ -270,7 +271,8 @@ void add_advise_command(CLI::App& app, ExitCode& code) {
   command->callback([options, &code] {
     Advice advice = read_advice(options->advice);
     if (!options->folder.empty()) make_writable_folder(options->folder);
-    Adviser adviser(std::move(advice), options->jobs);
+    const InterruptionWatch watch;
+    Adviser adviser(std::move(advice), options->jobs, InterruptionWatch::interrupted);
     adviser.search();
     code = Report(*options, adviser).report();
   });

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/errors.hpp"
+#include "base/interruption.hpp"
 #include "base/table.hpp"
 #include "study/point.hpp"
 #include "study/tuning.hpp"
@@ -35,8 +36,8 @@ std::string describe(const Json& schedule) { return value_label(schedule); }
 
 }  // namespace
 
-Adviser::Adviser(Advice advice, int jobs, std::function<void(std::size_t)> advance)
-    : advice_(std::move(advice)), jobs_(jobs), advance_(std::move(advance)), library_(advice_.folder) {}
+Adviser::Adviser(Advice advice, int jobs, std::function<bool()> interrupted)
+    : advice_(std::move(advice)), jobs_(jobs), interrupted_(std::move(interrupted)), library_(advice_.folder) {}
 
 void Adviser::search() {
   simulate_all();
@@ -56,6 +57,15 @@ Adviser::Values Adviser::values_of(const Candidate& candidate) const {
   Values values = {{"/cluster", advice_.places[candidate.place].cluster}, {"/schedule", candidate.schedule}};
   values.emplace_back("/cluster/nodes", candidate.nodes);
   return values;
+}
+
+void Adviser::simulate_points(const std::vector<Point>& points, const std::function<void(int index, const Outcome&)>& done) const {
+  std::vector<const Point*> asked;
+  asked.reserve(points.size());
+  for (const Point& point : points) asked.push_back(&point);
+  syncopate::simulate_points(
+      asked, jobs_, [](int /*index*/) { return PointOptions(); }, done, interrupted_);
+  if (interrupted_()) throw Interrupted();
 }
 
 std::optional<std::pair<Scenario, int>> Adviser::read(const Candidate& candidate, int depth, std::string& reason) {
@@ -104,28 +114,21 @@ void Adviser::simulate(std::vector<std::size_t> indices, int depth) {
       points.push_back(std::move(point));
       tasks.emplace_back(index, found->second);
     }
-    std::vector<const Point*> asked;
-    asked.reserve(points.size());
-    for (const Point& point : points) asked.push_back(&point);
     std::vector<std::size_t> refused;
-    simulate_points(
-        asked, jobs_, [](int /*index*/) { return PointOptions(); },
-        [&](int place, const Outcome& outcome) {
-          const auto& [index, its_depth] = tasks[static_cast<std::size_t>(place)];
-          if (advance_) advance_(++ended_);
-          if (outcome.ok) {
-            for (int reached = depth; reached <= its_depth; ++reached)
-              keep(index, reached, *asked[static_cast<std::size_t>(place)], outcome);
-            ++simulated_[candidates_[index].row.fidelity];
-          } else if (its_depth + 1 < Candidate::depths) {
-            refused.push_back(index);
-          } else if (candidates_[index].depth < 0) {
-            leave_out(candidates_[index], outcome.error);
-          } else {
-            notes_.push_back(fmt::format("{} on {} nodes was not simulated deeper: {}", describe(candidates_[index].schedule),
-                                         candidates_[index].nodes, outcome.error));
-          }
-        });
+    simulate_points(points, [&](int place, const Outcome& outcome) {
+      const auto& [index, its_depth] = tasks[static_cast<std::size_t>(place)];
+      if (outcome.ok) {
+        for (int reached = depth; reached <= its_depth; ++reached) keep(index, reached, points[static_cast<std::size_t>(place)], outcome);
+        ++simulated_[candidates_[index].row.fidelity];
+      } else if (its_depth + 1 < Candidate::depths) {
+        refused.push_back(index);
+      } else if (candidates_[index].depth < 0) {
+        leave_out(candidates_[index], outcome.error);
+      } else {
+        notes_.push_back(fmt::format("{} on {} nodes was not simulated deeper: {}", describe(candidates_[index].schedule),
+                                     candidates_[index].nodes, outcome.error));
+      }
+    });
     std::sort(refused.begin(), refused.end());
     indices = refused;
     ++depth;
@@ -389,21 +392,15 @@ void Adviser::judge_risk() {
     }
   }
   const std::size_t worlds = bandwidths.size() * static_cast<std::size_t>(seeds);
-  std::vector<const Point*> asked;
-  asked.reserve(points.size());
-  for (const Point& point : points) asked.push_back(&point);
   std::vector<std::vector<double>> values(judged.size(), std::vector<double>(worlds));
-  simulate_points(
-      asked, jobs_, [](int /*index*/) { return PointOptions(); },
-      [&](int place, const Outcome& outcome) {
-        const auto at = static_cast<std::size_t>(place);
-        const Candidate& candidate = candidates_[judged[at / worlds]];
-        if (!outcome.ok) throw SimulationError(fmt::format("{} in another world: {}", describe(candidate.schedule), outcome.error));
-        if (advance_) advance_(++ended_);
-        const PointResult result = PointResult::unpack(outcome.result);
-        ++simulated_[std::string(to_string(result.fidelity))];
-        values[at / worlds][at % worlds] = measures(candidate, result.metrics.iteration).front();
-      });
+  simulate_points(points, [&](int place, const Outcome& outcome) {
+    const auto at = static_cast<std::size_t>(place);
+    const Candidate& candidate = candidates_[judged[at / worlds]];
+    if (!outcome.ok) throw SimulationError(fmt::format("{} in another world: {}", describe(candidate.schedule), outcome.error));
+    const PointResult result = PointResult::unpack(outcome.result);
+    ++simulated_[std::string(to_string(result.fidelity))];
+    values[at / worlds][at % worlds] = measures(candidate, result.metrics.iteration).front();
+  });
   for (std::size_t i = 0; i < judged.size(); ++i) {
     Candidate::Risk its;
     for (std::size_t world = 0; world < worlds; ++world) {
@@ -471,9 +468,10 @@ std::vector<WhatIf> Adviser::ask_what_decides(const Candidate& candidate) {
   constexpr double by = 0.1;
   constexpr std::size_t most = 2;
   constexpr double noticeable = 1e-4;
-  const Explained explained = explain({&point}, jobs_).front();
+  const Explained explained = explain({&point}, jobs_, interrupted_).front();
   std::vector<WhatIf> deciding;
-  for (WhatIf& what : ask_what_if(explained, {by}, jobs_)) {
+  for (WhatIf& what : ask_what_if(
+           explained, {by}, jobs_, [](std::size_t /*done*/, std::size_t /*all*/) {}, interrupted_)) {
     const bool counts = !what.factor.is_unreal() && what.saved(explained.iteration()) > noticeable;
     if (counts && deciding.size() < most) deciding.push_back(std::move(what));
   }

@@ -11,6 +11,7 @@
 #include "scenario/read.hpp"
 #include "study/advice.hpp"
 #include "study/explanation.hpp"
+#include "study/point.hpp"
 
 namespace syncopate {
 
@@ -52,10 +53,11 @@ struct Candidate {
 /// Searches what an advice asks for: everything in alpha-beta, what may be best deeper. See scenarios/ADVICE.md.
 class Adviser {
  public:
-  /// `jobs` simulations at a time (0: one per core). `advance(done)`: called as simulations end.
-  Adviser(Advice advice, int jobs, std::function<void(std::size_t done)> advance = {});
+  /// `jobs` simulations at a time (0: one per core). `interrupted`: see run_forked.
+  Adviser(Advice advice, int jobs, std::function<bool()> interrupted);
 
-  /// Throws InputError where nothing can be simulated at all, with the first reason, and SimulationError for a world of `risk` that fails.
+  /// Throws InputError where nothing can be simulated at all, with the first reason, SimulationError for a world of `risk` that fails, and
+  /// Interrupted.
   void search();
 
   const Advice& advice() const { return advice_; }
@@ -97,6 +99,7 @@ class Adviser {
   };
 
   Values values_of(const Candidate& candidate) const;
+  void simulate_points(const std::vector<Point>& points, const std::function<void(int index, const Outcome&)>& done) const;
   /// The candidate's scenario in that depth, or in the next one that can have it. Nullopt, and a reason, if none can.
   std::optional<std::pair<Scenario, int>> read(const Candidate& candidate, int depth, std::string& reason);
   void simulate(std::vector<std::size_t> indices, int depth);
@@ -126,8 +129,7 @@ class Adviser {
 
   Advice advice_;
   int jobs_;
-  std::function<void(std::size_t)> advance_;
-  std::size_t ended_ = 0;
+  std::function<bool()> interrupted_;
   Library library_;
   std::vector<Candidate> candidates_;
   bool is_synthetic_ = false;  ///< the trace
