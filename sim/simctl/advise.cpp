@@ -263,11 +263,11 @@ class Report {
 void add_advise_command(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("advise", "Choose a schedule, its parameters, a cluster and its size, by time or cost");
-  command->add_option("ADVICE", options->advice, "advice/1 file, see scenarios/ADVICE.md; - is stdin")->required();
+  command->add_option("ADVICE", options->advice, "advice/1 file, see scenarios/advice/README.md; - is stdin")->required();
   command->add_option("-o,--output", options->folder, "folder for advice.json, all candidates, and choice.json, a scenario of the choice");
   command->add_option("--format", options->format, "text, or json (advice-result/1)")->check(CLI::IsMember({"text", "json"}));
   command->add_option("-j,--jobs", options->jobs, "simulations at the same time (default: one per core)")->check(CLI::Range(1, 1024));
-  command->footer("Example: simctl advise scenarios/advice.json");
+  command->footer("Example: simctl advise scenarios/advice/cheapest.json");
   command->callback([options, &code] {
     Advice advice = read_advice(options->advice);
     if (!options->folder.empty()) make_writable_folder(options->folder);

@@ -11,7 +11,7 @@
 
 namespace syncopate {
 
-/// An advice/1 file: what to choose among, by what, and for which target. scenarios/ADVICE.md documents its keys.
+/// An advice/1 file: what to choose among, by what, and for which target. scenarios/advice/README.md documents its keys.
 struct Advice {
   enum class Objective { time, cost, pareto };
 

@@ -50,7 +50,7 @@ struct Candidate {
   std::optional<Risk> risk{};
 };
 
-/// Searches what an advice asks for: everything in alpha-beta, what may be best deeper. See scenarios/ADVICE.md.
+/// Searches what an advice asks for: everything in alpha-beta, what may be best deeper. See scenarios/advice/README.md.
 class Adviser {
  public:
   /// `jobs` simulations at a time (0: one per core). `interrupted`: see run_forked.

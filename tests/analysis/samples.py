@@ -19,7 +19,7 @@ def row(point, sweep, cluster, schedule, nodes, exposed):
     speedup = nodes * COMPUTE / iteration
     values = ["resnet50", cluster, schedule, "ring", "alpha-beta", nodes, nodes, BATCH, iteration, None, None, iteration, iteration,
               COMPUTE, WAIT, exposed, exposed + 0.02, nodes * BATCH / iteration, speedup, speedup / nodes, 5, 1e8, None, None,
-              0, 0, None, None, 10, 1, 1]
+              None, 0, 0, None, None, None, 10, 1, 1]
     return {"point": point, "sweep": sweep, **dict(zip(COLUMNS, values))}
 
 
