@@ -198,7 +198,7 @@ class NewScenario {
 
   /// None where the cluster is of one size.
   std::vector<int> usual_nodes() {
-    const std::vector<int> usual = {4, 8, 16, 32, 64};
+    std::vector<int> usual = {4, 8, 16, 32, 64};
     try {
       check({{"name", "wfbp"}}, usual);
       return usual;

@@ -69,9 +69,8 @@ class StudyRun {
     std::vector<const Point*> points;
     points.reserve(study_.points.size());
     for (const Point& point : study_.points) points.push_back(&point);
-    simulate_points(
-        points, options_.jobs, [this](int index) { return point_options(index); }, done, InterruptionWatch::interrupted,
-        {show, most_time_});
+    simulate_points(points, options_.jobs, [this](int index) { return point_options(index); }, done, InterruptionWatch::interrupted,
+                    {show, most_time_});
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -9,7 +9,7 @@ import random
 import subprocess
 import unittest
 
-from support import Case, cluster, scenario, trace
+from support import SIMCTL, Case, cluster, scenario, trace
 
 EXACT = 1e-9
 SLOW = "SYNCOPATE_SLOW" in os.environ
@@ -140,7 +140,7 @@ class Choice(Advised):
         row = next(csv.DictReader(io.StringIO(done.stdout)))
         self.assertAlmostEqual(float(row["total_h"]) / result["candidates"][result["choice"]]["hours"], 1.0, delta=EXACT)
         text = self.advise(content)
-        command = text[text.rindex("simulate it: ") + len("simulate it: "):].replace("simctl run -", f"{os.environ.get('SIMCTL', 'simctl')} run - -o - --quiet")
+        command = text[text.rindex("simulate it: ") + len("simulate it: "):].replace("simctl run -", f"{SIMCTL} run - -o - --quiet")
         piped = subprocess.run(["bash", "-euc", command], capture_output=True, text=True, cwd=self.folder, check=True)
         self.assertEqual(next(csv.DictReader(io.StringIO(piped.stdout)))["iteration_s"], row["iteration_s"])
 

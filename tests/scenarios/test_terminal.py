@@ -130,7 +130,7 @@ class MaxTime(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = self.run_scenario(scenario(workers=UNEQUAL, iterations={"warmup": 1, "measured": ENDLESS}), "--replicates", "2", "--max-time", "0.5", "-j", "2")
         self.assertEqual(done.returncode, 4)
-        self.assertRegex(done.stderr, r"^simctl: scenario.json: point 0: not done after 500 ms, with .*\n$")
+        self.assertRegex(done.stderr, r"^simctl: scenario.json: point 0: replicate \d \(seed \d\): not done after 500 ms, with .*\n$")
 
     def test_a_time_is_seconds_or_has_a_unit(self):
         for text in ("90", "90s", "5min", "2h", "1e3"):
