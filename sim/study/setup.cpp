@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "cluster/placement.hpp"
 #include "schedule/posts.hpp"
@@ -63,9 +64,9 @@ ServerPlaces server_places(const Scenario& scenario) {
 
 }  // namespace
 
-Setup::Setup(const Scenario& scenario, const PointOptions& options)
+Setup::Setup(const Scenario& scenario, PointOptions options)
     : scenario_(scenario),
-      options_(options),
+      options_(std::move(options)),
       profile_(profile_of(scenario)),
       gpus_per_rank_(scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1),
       ranks_(scenario.cluster.workers() / gpus_per_rank_),

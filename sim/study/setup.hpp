@@ -25,7 +25,7 @@ struct PointOptions {
 class Setup {
  public:
   /// `scenario` must outlive it.
-  Setup(const Scenario& scenario, const PointOptions& options);
+  Setup(const Scenario& scenario, PointOptions options);
   Setup(const Setup&) = delete;
   Setup& operator=(const Setup&) = delete;
 

@@ -46,8 +46,7 @@ TEST_SUITE("Do moments know what they are the sum of?") {
   }
 
   TEST_CASE("pieces of one payload that are alike are one") {
-    const auto payload = std::make_shared<const Payload>();
-    const SharedPayload shared = payload;
+    const SharedPayload shared = std::make_shared<const Payload>();
     Moment now = Moment::origin();
     for (int i = 0; i < 3; ++i) {
       now = after(now, Seconds(1), {.kind = PathClass::transfer, .link = 0, .payload = &shared});
