@@ -7,6 +7,7 @@
 
 #include "base/files.hpp"
 #include "base/interruption.hpp"
+#include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
@@ -124,6 +125,14 @@ class Report {
       fmt::print("note: not considered, as they need values in \"tune\": {}\n", fmt::join(adviser_.advice().needs_values, ", "));
     print_left_out();
     print_command();
+    print_page();
+  }
+
+  void print_page() const {
+    const auto program = find_file("analysis/advice.py");
+    if (options_.folder.empty() || !program) return;
+    const std::string its = program->lexically_proximate(std::filesystem::current_path()).string();
+    fmt::print("for a page: {}\n", command_line({its, options_.folder, "-o", options_.folder + "/advice.html"}));
   }
 
   void print_choice() const {
@@ -201,8 +210,11 @@ class Report {
   Json json() const {
     const Advice& advice = adviser_.advice();
     constexpr std::array names = {"time", "cost", "pareto"};
-    Json json = {
-        {"format", "advice-result/1"}, {"objective", names[static_cast<std::size_t>(advice.objective)]}, {"samples", advice.samples}};
+    Json json = {{"format", "advice-result/1"},
+                 {"name", advice.scenario.root()["name"]},
+                 {"objective", names[static_cast<std::size_t>(advice.objective)]},
+                 {"samples", advice.samples}};
+    json["samples_factor"] = advice.samples_factor;
     if (adviser_.choice()) json["choice"] = *adviser_.choice();
     if (adviser_.runner_up()) json["runner_up"] = *adviser_.runner_up();
     json["decides"] = Json::array();
