@@ -83,6 +83,10 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
   return std::make_unique<RecurrenceTransport>(posters, communicator, planned, std::move(factor), job.shortcuts);
 }
 
+bool has_partial_stream(const Job& job) {
+  return std::any_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.rules.is_partial(); });
+}
+
 /// What moves the messages of ranks, where these are flows.
 Flows* flows_of(const Job& job, Flows* flows) { return std::holds_alternative<PerFlow>(job.model) ? flows : nullptr; }
 
@@ -92,13 +96,13 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
     : job_(job),
       clock_(clock),
       passes_(job.profile),
-      runs_ahead_(job.run_ahead && !layer_by_layer() &&
-                  std::none_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.rules.is_partial(); })),
+      runs_ahead_(job.run_ahead && !layer_by_layer() && !has_partial_stream(job)),
       recorder_(job.simulated(), job.shown_workers, job.profile.compute()),
       peers_(
           job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); },
           [this, &network](const PeerLinks::Message& message) { return mean_latency_of(message, network); }, network, flows_of(job, flows),
           [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); }, recorder_, clock) {
+  if (job.records_causes && !job.shown_workers.empty() && !job.sends_more && !has_partial_stream(job)) recorder_.keep_ties();
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const auto count = static_cast<std::size_t>(job.simulated());
   std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
@@ -277,8 +281,10 @@ JobTimeline JobRun::take_timeline() {
     throw SimulationError(fmt::format("the measured window is empty: it opened and closed at {:.9g} s", open_->value));
   std::vector<Communicator> communicators;
   std::vector<CollectiveSpan> collectives;
+  std::vector<int> in_flight;
   for (const auto& stream : streams_) {
     communicators.push_back(stream->communicator());
+    in_flight.push_back(stream->channels());
     std::vector<CollectiveSpan> spans = stream->take_spans();
     collectives.insert(collectives.end(), std::make_move_iterator(spans.begin()), std::make_move_iterator(spans.end()));
   }
@@ -288,6 +294,8 @@ JobTimeline JobRun::take_timeline() {
   peers_.cut_off();
   JobTimeline timeline =
       recorder_.take(job_.ranks * job_.gpus_per_rank, server_.has_value(), std::move(communicators), std::move(collectives));
+  timeline.in_flight = std::move(in_flight);
+  timeline.per_collective = job_.per_collective;
   if (job_.records_causes) timeline.critical_path = trace_back(closing_, *open_);
   return timeline;
 }

@@ -117,7 +117,7 @@ void Stream::foresee(Ticket ticket) {
   last_ends_ = its.ends;
   its.start = starts_.latest_time();
   const Seconds end = its.ends.latest_time();
-  spans_.push_back(span_of(its, end));
+  spans_.push_back(span_of(ticket, end));
   if (lanes_ > 1) {
     for (const Waiter& waiter : std::exchange(its.waiters, {})) {
       const Moment its_end = its.ends[lane(waiter.poster)];
@@ -212,7 +212,7 @@ void Stream::lane_ended(Ticket ticket, std::size_t lane, const Moment& now) {
 void Stream::finish(Ticket ticket) {
   Entry& its = entry(ticket);
   its.lanes_ended = lanes_;
-  if (!foresees_) spans_.push_back(span_of(its, its.ends.latest_time()));
+  if (!foresees_) spans_.push_back(span_of(ticket, its.ends.latest_time()));
   for (const Waiter& waiter : std::exchange(its.waiters, {})) waiter.completion->complete(its.ends[lane(waiter.poster)]);
   for (; !entries_.empty() && entries_.front().lanes_ended == lanes_; entries_.pop_front()) ++forgotten_;
 }
@@ -285,16 +285,25 @@ double Stream::use(int rank, Seconds time, const std::function<double(const Post
   return all;
 }
 
-CollectiveSpan Stream::span_of(const Entry& entry, Seconds end) const {
-  return {entry.start, end, index_, entry.post.round, entry.post.payload, entry.ready.time, entry.post.operation};
+CollectiveSpan Stream::span_of(Ticket ticket, Seconds end) const {
+  const Entry& its = entry(ticket);
+  return {.start = its.start,
+          .end = end,
+          .stream = index_,
+          .round = its.post.round,
+          .payload = its.post.payload,
+          .ready = its.ready.time,
+          .operation = its.post.operation,
+          .number = static_cast<std::int32_t>(ticket)};
 }
 
 std::vector<CollectiveSpan> Stream::take_spans() {
   if (!foresees_) {
-    for (const Entry& its : entries_) {
+    for (Ticket ticket = forgotten_; ticket < end_of_entries(); ++ticket) {
+      const Entry& its = entry(ticket);
       if (its.lanes_started < lanes_ || its.lanes_ended == lanes_) continue;
       const Seconds end = its.ends.latest_time();
-      spans_.push_back(span_of(its, end < never ? end : std::max(its.start, clock_.now())));
+      spans_.push_back(span_of(ticket, end < never ? end : std::max(its.start, clock_.now())));
       spans_.back().is_cut_off = end == never;
     }
   }

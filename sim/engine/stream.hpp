@@ -39,7 +39,10 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+  int index() const { return index_; }
   const Communicator& communicator() const { return communicator_; }
+  /// How many collectives at most are in flight at a time.
+  int channels() const { return rules_.channels; }
   bool has_member(int rank) const { return one_for_all_ || communicator_.member(rank) >= 0; }
 
   /// A rank posts its next collective at time `at` >= the clock. Throws SimulationError when it disagrees with what others posted at the
@@ -127,7 +130,7 @@ class Stream {
   /// It has ended for all: whoever waits goes on.
   void finish(Ticket ticket);
   static void wake(Entry& entry, std::size_t lane);
-  CollectiveSpan span_of(const Entry& entry, Seconds end) const;
+  CollectiveSpan span_of(Ticket ticket, Seconds end) const;
 
   int index_;
   Communicator communicator_;

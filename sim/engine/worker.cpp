@@ -172,15 +172,30 @@ void Worker::count_post(int posts, Bytes bytes) {
 Handle Worker::post(const SharedPayload& payload, int round, const Options& options) {
   Stream& stream = this->stream(options.stream);
   count_post(1, contribution(options.operation, payload->bytes, stream.communicator().size()));
-  return {options.stream, stream.post(rank_, {options.operation, round, payload, options.priority}, now_)};
+  const Handle handle = {options.stream, stream.post(rank_, {options.operation, round, payload, options.priority}, now_)};
+  tie(handle, {.before = now(), .after = now(), .posts = true});
+  return handle;
 }
 
 bool Worker::has_ended(Handle handle) {
   meet_clock();
-  return stream(handle.stream).has_ended(rank_, handle.ticket, now());
+  const bool has_ended = stream(handle.stream).has_ended(rank_, handle.ticket, now());
+  if (has_ended) tie(handle, {.before = now(), .after = now()});
+  return has_ended;
 }
 
-void Worker::wait(Handle handle) { unblock(stream(handle.stream).wait(rank_, handle.ticket)); }
+void Worker::wait(Handle handle) {
+  const Seconds before = now();
+  const Moment end = stream(handle.stream).wait(rank_, handle.ticket);
+  unblock(end);
+  tie(handle, {.before = before, .after = now(), .ended = end.time});
+}
+
+void Worker::tie(Handle handle, Tie tie) const {
+  tie.stream = stream(handle.stream).index();
+  tie.number = static_cast<std::int32_t>(handle.ticket);
+  job_.recorder().tie(rank_, tie);
+}
 
 void Worker::wait(std::span<const Handle> handles) {
   // Backwards: the newest most often ends last, and then the others cost nothing.

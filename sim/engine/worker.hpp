@@ -154,6 +154,8 @@ class Worker {
   double layer_factor();
   /// Blocked since `now_`; `end` may lie in the past.
   void unblock(const Moment& end);
+  /// Notes where its program met a collective.
+  void tie(Handle handle, Tie tie) const;
   void advance_to(Moment time);
   void meet_clock() const;
   /// Whatever others post at this instant, but for rounding errors, has been posted then, and what may start has started.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "metrics/metrics.hpp"
+#include "metrics/slack.hpp"
 #include "output/trace_events.hpp"
 
 namespace syncopate {
@@ -39,6 +40,9 @@ const char* category(Phase phase) {
 std::string describe(Bytes bytes, const Payload& payload) {
   return fmt::format(R"(,"bytes":{:.0f},"gradients":{})", bytes.value, payload.slices.size());
 }
+
+/// To the nanosecond, as the slices' times.
+std::string describe(std::optional<Seconds> slack) { return slack ? fmt::format(R"(,"slack_us":{:.3f})", slack->value * 1e6) : ""; }
 
 std::string describe_worker(int worker, const JobTimeline& timeline) {
   if (timeline.steps.size() == 1 && timeline.workers > 1) return fmt::format("worker 0 (stands for all {})", timeline.workers);
@@ -75,9 +79,11 @@ std::vector<Span> join_compute(const std::vector<Span>& spans) {
 class WorkerTracks {
  public:
   /// `rounds`: what it sends goes by rounds, not steps.
-  WorkerTracks(int worker, const JobTimeline& timeline, const StepProfile& profile, const Interval& shown, bool rounds, TraceEvents& events)
+  WorkerTracks(int worker, const JobTimeline& timeline, const Slack& slack, const StepProfile& profile, const Interval& shown, bool rounds,
+               TraceEvents& events)
       : worker_(worker),
         timeline_(timeline),
+        slack_(slack),
         profile_(profile),
         shown_(shown),
         rounds_(rounds),
@@ -103,7 +109,7 @@ class WorkerTracks {
     for (const LayerSpan& span : timeline_.layers) {
       if (span.worker != worker_ || !is_shown({span.start, span.end})) continue;
       slice(profile_.layers[static_cast<std::size_t>(span.layer)].name, "layer", compute_track, {span.start, span.end}, span.step,
-            fmt::format(R"(,"phase":"{}")", category(span.phase)));
+            fmt::format(R"(,"phase":"{}"{})", category(span.phase), describe(slack_.of_worker(worker_, span.end))));
     }
   }
 
@@ -140,7 +146,8 @@ class WorkerTracks {
 
   void add_collectives() {
     std::vector<Seconds> free(1);  ///< per track
-    for (const CollectiveSpan& span : timeline_.collectives) {
+    for (std::size_t i = 0; i < timeline_.collectives.size(); ++i) {
+      const CollectiveSpan& span = timeline_.collectives[i];
       const Communicator& communicator = timeline_.streams[static_cast<std::size_t>(span.stream)];
       if (!is_shown({span.start, span.end}) || (timeline_.steps.size() > 1 && communicator.member(worker_) < 0)) continue;
       const auto found = std::find_if(free.begin(), free.end(), [&](Seconds time) { return time <= span.start; });
@@ -152,7 +159,8 @@ class WorkerTracks {
       }
       free[static_cast<std::size_t>(lane)] = span.end;
       slice(span.payload->label, "collective", track, {span.start, span.end}, span.round,
-            describe(contribution(span.operation, span.payload->bytes, communicator.size()), *span.payload));
+            describe(contribution(span.operation, span.payload->bytes, communicator.size()), *span.payload) +
+                describe(slack_.of_collective(i)));
       add_arrows(*span.payload, span.round, track, span.start);
     }
   }
@@ -229,6 +237,7 @@ class WorkerTracks {
 
   int worker_;
   const JobTimeline& timeline_;
+  const Slack& slack_;
   const StepProfile& profile_;
   Interval shown_;
   bool rounds_;
@@ -238,14 +247,20 @@ class WorkerTracks {
 };
 
 /// As a process after those of the workers.
-void add_path(const std::vector<PathSlice>& path, int process, const Interval& shown, TraceEvents& events) {
+void add_path(const std::vector<PathSlice>& path, const std::vector<int>& workers, const Interval& shown, TraceEvents& events) {
   if (path.empty()) return;
+  const int process = workers.back() + 1;
   events.name("process_name", process, 0, "critical path");
   events.name("thread_name", process, compute_track, "of the measured window");
+  int computing = -1;  // the worker that the last slice was of
   for (const PathSlice& slice : path) {
     if (slice.time.end <= shown.start || slice.time.start >= shown.end) continue;
     events.slice(slice.name, "critical", process, compute_track, slice.time,
                  slice.worker < 0 ? "" : fmt::format(R"("worker":{})", slice.worker));
+    const Seconds middle = 0.5 * (slice.time.start + slice.time.end);
+    const int worker = slice.computes && std::binary_search(workers.begin(), workers.end(), slice.worker) ? slice.worker : -1;
+    if (worker >= 0 && worker != computing) events.arrow(process, compute_track, worker, compute_track, middle);
+    computing = worker;
   }
 }
 
@@ -272,13 +287,14 @@ std::string timeline_json(const JobTimeline& timeline, const StepProfile& profil
   const std::vector<int> workers = view.workers(simulated, timeline.workers / simulated);
   const std::vector<Interval> moving = moving_intervals(timeline);
   const Scenario& scenario = point.scenario;
+  const Slack slack(timeline);
   Interval all = {always.end, always.start};
   for (const int worker : workers) {
     const Interval shown = shown_time(timeline.steps[static_cast<std::size_t>(worker)], timeline.window, view.iterations);
     if (shown.end > shown.start) all = {std::min(all.start, shown.start), std::max(all.end, shown.end)};
-    WorkerTracks(worker, timeline, profile, shown, scenario.schedule.pace.steps_per_round > 0, events).draw(moving);
+    WorkerTracks(worker, timeline, slack, profile, shown, scenario.schedule.pace.steps_per_round > 0, events).draw(moving);
   }
-  if (!workers.empty()) add_path(path, workers.back() + 1, all, events);
+  if (!workers.empty()) add_path(path, workers, all, events);
   const Json about = {{"point", point.index},
                       {"scenario", scenario.name},
                       {"model", scenario.trace->model},

@@ -29,12 +29,14 @@ struct TimelineView {
 struct PathSlice {
   Interval time;
   std::string name;
-  int worker = -1;  ///< -1: none
+  int worker = -1;        ///< -1: none
+  bool computes = false;  ///< the worker does
 };
 
 /// A timeline in the Chrome trace-event format, which Perfetto and chrome://tracing open: a process per shown worker, a track for its
 /// compute and one for its Stream, arrows from the layers' backward to what takes their gradients away. Slices on a track nest; times are
-/// whole nanoseconds. `path`: of a run that has recorded causes, in the order of time; a process of its own.
+/// whole nanoseconds. `path`: of a run that has recorded causes, in the order of time; a process of its own, with an arrow to what a
+/// shown worker computes whenever the path comes to it.
 std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, const TimelineView& view,
                           const std::vector<PathSlice>& path = {});
 

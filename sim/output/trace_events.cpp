@@ -36,11 +36,20 @@ void TraceEvents::slice(const std::string& name, const char* category, int worke
 void TraceEvents::arrow(int worker, int from_track, const Interval& from, int to_track, Seconds time) {
   const std::int64_t last = std::min(nanoseconds(from.end), nanoseconds(time)) - 1;  // at its end a slice is over
   if (last < nanoseconds(from.start)) return;
+  add_arrow("gradient", worker, from_track, last, worker, to_track, nanoseconds(time));
+}
+
+void TraceEvents::arrow(int from_worker, int from_track, int to_worker, int to_track, Seconds time) {
+  add_arrow("critical", from_worker, from_track, nanoseconds(time), to_worker, to_track, nanoseconds(time));
+}
+
+void TraceEvents::add_arrow(const char* name, int from_worker, int from_track, std::int64_t from, int to_worker, int to_track,
+                            std::int64_t to) {
   ++arrows_;
-  add(R"({{"name":"gradient","cat":"gradient","ph":"s","id":{},"ts":{},"pid":{},"tid":{}}})", arrows_, microseconds(last), process(worker),
-      from_track);
-  add(R"({{"name":"gradient","cat":"gradient","ph":"f","bp":"e","id":{},"ts":{},"pid":{},"tid":{}}})", arrows_,
-      microseconds(nanoseconds(time)), process(worker), to_track);
+  add(R"({{"name":"{}","cat":"{}","ph":"s","id":{},"ts":{},"pid":{},"tid":{}}})", name, name, arrows_, microseconds(from),
+      process(from_worker), from_track);
+  add(R"({{"name":"{}","cat":"{}","ph":"f","bp":"e","id":{},"ts":{},"pid":{},"tid":{}}})", name, name, arrows_, microseconds(to),
+      process(to_worker), to_track);
 }
 
 }  // namespace syncopate

@@ -23,6 +23,9 @@ class TraceEvents {
   /// An arrow called "gradient" from just before the end of one slice, at most from `time`, to the beginning of another one, at `time`.
   void arrow(int worker, int from_track, const Interval& from, int to_track, Seconds time);
 
+  /// An arrow called "critical" from what one track of a worker shows at `time` to what another worker's does then.
+  void arrow(int from_worker, int from_track, int to_worker, int to_track, Seconds time);
+
   const std::string& text() const { return text_; }
 
  private:
@@ -31,6 +34,8 @@ class TraceEvents {
     text_ += text_.empty() ? "\n" : ",\n";
     fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
   }
+
+  void add_arrow(const char* name, int from_worker, int from_track, std::int64_t from, int to_worker, int to_track, std::int64_t to);
 
   std::string text_;
   std::int64_t arrows_ = 0;

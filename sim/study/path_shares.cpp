@@ -89,7 +89,8 @@ std::vector<PathSlice> path_slices(const JobTimeline& timeline, const Setup& set
     std::string name = name_of(piece.kind);
     if (!its_what.empty()) name = piece.layer < 0 ? fmt::format("{}, {}", name, its_what) : its_what;
     if (piece.payload != nullptr) name += fmt::format(", {}", piece.payload->label);
-    slices.push_back({{shown, end}, std::move(name), piece.worker});
+    const bool computes = piece.worker >= 0 && piece.payload == nullptr;
+    slices.push_back({{shown, end}, std::move(name), piece.worker, computes});
     shown = end;
   }
   return slices;

@@ -15,6 +15,8 @@ class Recorder {
  public:
   /// `workers`: simulated ones; `shown`: those of them that are kept in full. `compute`: of an undisturbed step.
   Recorder(int workers, const std::vector<int>& shown, Seconds compute);
+  /// Also where workers meet collectives.
+  void keep_ties() { timeline_.ties.resize(timeline_.steps.size()); }
 
   bool is_shown(int worker) const { return shown_[index(worker)]; }
 
@@ -38,6 +40,9 @@ class Recorder {
     }
   }
   void layer(const LayerSpan& span);
+  void tie(int worker, const Tie& tie) {
+    if (!timeline_.ties.empty() && !has_left_window(worker)) timeline_.ties[index(worker)].push_back(tie);
+  }
   /// A worker has handed over `posts` collectives or messages of so many bytes each.
   void post(int worker, int posts, Bytes bytes) {
     Step& its = step(worker);

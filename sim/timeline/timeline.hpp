@@ -54,6 +54,17 @@ struct CollectiveSpan {
   Seconds ready{};  ///< its last rank had posted it; it may have queued since
   Operation operation = Operation::all_reduce;
   bool is_cut_off = false;  ///< by the end of the run, which is its `end`
+  std::int32_t number = 0;  ///< of its stream's collectives, in the order of posting
+};
+
+/// Where a worker's program met a collective: it posted it, or found that it had ended.
+struct Tie {
+  Seconds before;           ///< the worker came there ...
+  Seconds after;            ///< ... and went on: of a post, then too
+  Seconds ended{};          ///< the collective, for the worker; 0: before, and nobody knows when; of a post, nothing
+  std::int32_t stream = 0;  ///< the collective is of that stream ...
+  std::int32_t number = 0;  ///< ... and has that number there
+  bool posts = false;
 };
 
 /// A message between two ends of one worker's channel, kept only for the workers that a timeline shows.
@@ -138,6 +149,9 @@ struct JobTimeline {
   std::vector<LayerSpan> layers;
   std::vector<Communicator> streams;            ///< whose collectives went over each stream
   std::vector<CollectiveSpan> collectives;      ///< in the order in which they started
+  std::vector<std::vector<Tie>> ties;           ///< per simulated worker, in its program's order; empty where they are not kept
+  std::vector<int> in_flight;                   ///< by stream, how many of its collectives at most
+  Seconds per_collective;                       ///< of a worker's host, for each that it posts
   std::vector<std::vector<Interval>> channels;  ///< per simulated worker: its own transfers, which others take no part in
   bool serves = false;                          ///< the channels' other ends are parameter servers
   std::vector<Interval> server_work;            ///< they work

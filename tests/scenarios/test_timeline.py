@@ -48,7 +48,7 @@ class Timeline(Case):
         # forward 3 ms; l2 is ready after 2 ms of backward; a ring over 4 nodes costs 6 x 50 us + 1.5 x 3 MB / 1.25 GB/s.
         self.assertAlmostEqual(collectives[0]["ts"], 5000, places=2)
         self.assertAlmostEqual(collectives[0]["dur"], 300 + 3600, places=2)
-        self.assertEqual(collectives[0]["args"], {"iteration": 0, "bytes": 3000000, "gradients": 1})
+        self.assertEqual(collectives[0]["args"], {"iteration": 0, "bytes": 3000000, "gradients": 1, "slack_us": 0})
         layers = self.slices(timeline, COMPUTE, category="layer")
         self.assertEqual([e["name"] for e in layers[:6]], [f"l{i}" for i in (0, 1, 2, 2, 1, 0)])
         self.assertAlmostEqual(sum(e["dur"] for e in layers[:6]), 9000, places=2)
@@ -115,6 +115,27 @@ class Timeline(Case):
                 for (_, end), (start, _) in zip(path, path[1:]):
                     self.assertAlmostEqual(end, start, places=2)
 
+    def test_arrows_lead_from_the_critical_path_to_the_layers_that_it_consists_of(self):
+        timeline = self.timeline(scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.1}}, iterations={"warmup": 1, "measured": 4}, sweep={}))
+        arrows = self.arrows(timeline, "critical")
+        self.assertEqual(len(arrows), 4, "one in every step: in this one the path returns from the last collective to forward")
+        for path, layer in arrows:
+            self.assertEqual(path["cat"], "critical")
+            self.assertEqual(path["name"], f"layers.{layer['name']}.{layer['args']['phase']}")
+            self.assertEqual(path["args"]["worker"], layer["pid"] - 1)
+
+    def test_slack_of_layers_and_collectives(self):
+        # Gradients of 3, 2 and 1 MB of l2, l1, l0 on a ring over 4 nodes: 3.9, 2.7 and 1.5 ms. Layers take 1 ms forward, 2 ms backward.
+        timeline = self.timeline(scenario(sweep={}, iterations={"warmup": 0, "measured": 2}))
+        backward = [e["args"]["slack_us"] for e in self.slices(timeline, COMPUTE, category="layer") if e["args"]["phase"] == "backward"]
+        # l2 is waited for by the channel from 5 ms on, until 8.9 ms, l1 is ready at 7 ms, and l0 at 9 ms, moves from 11.6 ms.
+        for got, expected in zip(backward[:3], (0, 1900, 2600)):
+            self.assertAlmostEqual(got, expected, places=2)
+        moved = self.slices(timeline, COMMUNICATION)
+        self.assertEqual([e["args"]["slack_us"] for e in moved[:3]], [0, 0, 0])
+        timeline = self.timeline(scenario(schedule={"name": "ps-sgd", "servers": 2}, sweep={}))
+        self.assertFalse([e for e in timeline["traceEvents"] if "slack_us" in e.get("args", {})], "of servers nothing is known")
+
     def test_points_are_chosen_and_at_most_eight_workers_shown(self):
         content = scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.1}}, sweep={"/cluster/nodes": [2, 12, 4]})
         timeline = self.timeline(content, "0-1", point=1)
@@ -130,11 +151,11 @@ class Timeline(Case):
                          {f"{way} l{i}.weight" for way in ("push", "pull") for i in range(3)})
         self.assertTrue(all("iteration" in event["args"] for event in timeline["traceEvents"] if event["ph"] == "X" and event["pid"] == 1))
 
-    def arrows(self, timeline):
-        """(slice from, slice to) of every arrow: the innermost ones that its ends lie in."""
+    def arrows(self, timeline, name="gradient"):
+        """(slice from, slice to) of every arrow of that name: the innermost ones that its ends lie in."""
         ends = collections.defaultdict(dict)
         for event in timeline["traceEvents"]:
-            if event["ph"] in "sf":
+            if event["ph"] in "sf" and event["name"] == name:
                 self.assertNotIn(event["ph"], ends[event["id"]])
                 ends[event["id"]][event["ph"]] = event
         found = []
