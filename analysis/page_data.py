@@ -17,6 +17,10 @@ CLASSES = {      # of a critical path, in the order of its bar
 PHASES = {kind: page_look.colors(color) | {"name": name} for kind, (name, color) in timeline.PHASES.items()} | {
     "collective": page_look.colors(style.PURPLE) | {"name": "message"}, "critical": page_look.colors(style.VERMILLION) | {"name": "critical path"}}
 
+SLACK = [{"name": name, "most": most, **page_look.colors(color)} for name, most, color in (
+    ("no slack", 0.0, style.VERMILLION), ("slack below 1% of an iteration", 0.01, style.ORANGE), ("below 10%", 0.1, style.SKY),
+    ("more", 1.0, style.lighter(style.SKY, 0.6)))]
+
 
 def data(runs, frame, tracks, kinds, explained):
     """A dict; `tracks` are what tracks.tracks returns of points of `frame`, `kinds` theirs, `explained` what explanations.read_all returns."""
@@ -26,6 +30,7 @@ def data(runs, frame, tracks, kinds, explained):
         "columns": page_table.columns(runs, frame),
         "parts": [{"column": column, "name": name, **page_look.colors(color)} for column, (name, color) in style.PARTS.items()],
         "phases": PHASES,
+        "slack": SLACK,
         "kinds": list(kinds),
         "timelines": [one | {"name": name_of(frame, one["run"], one["point"])} for one in tracks],
         "classes": [{"name": name, **page_look.colors(color)} for name, color in CLASSES.items()],

@@ -19,6 +19,7 @@ class Event(NamedTuple):
     iteration: object    # None on the critical path
     bytes: object        # None where nothing moves
     phase: object        # of a layer: forward or backward, else None
+    slack: object        # seconds; None where it is not known
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,9 @@ def events_of(path, events, again):
             if not isinstance(event.get(key), int):
                 raise InputError(f"{path}: /traceEvents/{place}/{key}: expected an integer, got {shown(event.get(key))}; {again}")
         details = event["args"] if isinstance(event.get("args"), dict) else {}
+        slack = None if "slack_us" not in details else number_at(path, f"/traceEvents/{place}/args/slack_us", details["slack_us"], again) * 1e-6
         found.append(Event(event["pid"], event["tid"], str(event.get("name")), str(event.get("cat")), start * 1e-6,
-                           (start + length) * 1e-6, details.get("iteration"), details.get("bytes"), details.get("phase")))
+                           (start + length) * 1e-6, details.get("iteration"), details.get("bytes"), details.get("phase"), slack))
     return sorted(found, key=lambda one: (one.start, one.end))
 
 

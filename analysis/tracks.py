@@ -1,6 +1,7 @@
 """The measured window of a timeline file for the page: rows of slices that do not overlap, few enough to be embedded."""
 
 from collections import defaultdict
+from itertools import groupby
 
 SLICES = 20_000           # of one point at most
 ALL_SLICES = 200_000      # of all points of a page together
@@ -18,7 +19,7 @@ def tracks(file, most, kinds):
     """What the page needs to draw what happens in the measured window, the first `most` slices of it. Times are whole nanoseconds.
 
     A row's `slices` are, one after the other, the number of the kind, the iteration (-1: none), the gap since the end of the slice
-    before, and the length. A kind is (name, category or a layer's phase, bytes or None); new ones are added to `kinds`, {kind: its
+    before, and the length; its `slack` is, one after the other, of how many slices, and how much (-1: unknown). A kind is (name, category or a layer's phase, bytes or None); new ones are added to `kinds`, {kind: its
     number}. `from` and `to` are when what is shown begins and ends, `first` is the first iteration of the first worker. A track has a
     row each for steps, phases and layers; its uppermost is `named`.
     """
@@ -33,7 +34,7 @@ def tracks(file, most, kinds):
         "first": [nanoseconds(first.start), nanoseconds(first.end)], "cut": len(events) < len(measured),
         "rows": [{"process": file.processes.get(process, f"process {process}"), "track": file.tracks.get((process, track), f"track {track}"),
                   "named": level == min(other[3] for other in rows if other[1:3] == (process, track)), "layers": level == LEVELS["layer"],
-                  "critical": not is_worker, "slices": encoded(its, kinds)}
+                  "critical": not is_worker, "slices": encoded(its, kinds), "slack": slack_of(its)}
                  for (is_worker, process, track, level), its in sorted(rows.items(), key=lambda row: row[0])],
     }
 
@@ -54,6 +55,13 @@ def encoded(events, kinds):
         start, end = nanoseconds(event.start), nanoseconds(event.end)
         found += [kinds.setdefault(kind, len(kinds)), iteration, start - at, end - start]
         at = end
+    return found
+
+
+def slack_of(events):
+    found = []
+    for slack, its in groupby(-1 if one.slack is None else nanoseconds(one.slack) for one in events):
+        found += [len(list(its)), slack]
     return found
 
 

@@ -3,12 +3,13 @@
 const LANE = 22;            // pixels
 const [LEFT, NARROW_LEFT] = [206, 96];     // pixels for the names of lanes
 const SHORTEST_NS = 100;    // the furthest that one can zoom in
-const timeline = {point: 0, rows: [], from: 0, to: 0};
+const timeline = {point: 0, rows: [], from: 0, to: 0, bySlack: false};
 
 /** A row's slices as columns, in nanoseconds since the measured window began. */
 function decodedRow(row) {
   const count = row.slices.length / 4;
-  const made = {...row, kind: new Int32Array(count), iteration: new Int32Array(count), start: new Float64Array(count), end: new Float64Array(count)};
+  const made = {...row, kind: new Int32Array(count), iteration: new Int32Array(count), start: new Float64Array(count), end: new Float64Array(count),
+    slack: new Float64Array(count)};
   let at = -timelinePoint().window[0];
   for (let slice = 0; slice < count; ++slice) {
     const [kind, iteration, gap, length] = row.slices.slice(4 * slice, 4 * slice + 4);
@@ -16,6 +17,9 @@ function decodedRow(row) {
     made.iteration[slice] = iteration;
     made.start[slice] = at + gap;
     made.end[slice] = at = at + gap + length;
+  }
+  for (let run = 0, slice = 0; run < row.slack.length; run += 2) {
+    made.slack.fill(row.slack[run + 1], slice, slice += row.slack[run]);
   }
   return made;
 }
@@ -76,10 +80,16 @@ function colorsOf(category, name) {
   return data.classes.find(one => one.name === kind) ?? data.phases.critical;
 }
 
+/** Of data.slack: how much that is, in parts of an iteration. Nothing where it is not known. */
+function slackClass(slack) {
+  const [begin, end] = timelinePoint().first;
+  return slack < 0 ? null : data.slack.find(one => slack <= one.most * (end - begin)) ?? data.slack.at(-1);
+}
+
 function sliceLook(row, slice) {
   const [name, category] = data.kinds[row.kind[slice]];
   if (category === "step") return {fill: css("soft"), stroke: css("edge"), lineWidth: 1};
-  const colors = colorsOf(category, name);
+  const colors = timeline.bySlack ? slackClass(row.slack[slice]) : colorsOf(category, name);
   const alternate = row.critical || row.layers || category === "collective";
   return {fill: colors ? shade(colors) : css("edge"), opacity: alternate && slice % 2 ? 0.7 : 1};
 }
@@ -114,7 +124,8 @@ function sliceTip(value) {
   const what = row.critical ? "critical path" : data.phases[category]?.name ?? category;
   return `<b>${escaped(sliceName(row, slice))}</b><table class="tip">${line("what", escaped(row.layers ? `layer, ${what}` : what))}` +
     line("start", duration(start * 1e-9)) + line("length", duration((end - start) * 1e-9)) +
-    (bytes === null ? "" : line("bytes", `${bytes} (${prefixed(bytes, "B")})`)) + line("where", escaped(`${row.process}, ${row.track}`)) + "</table>";
+    (bytes === null ? "" : line("bytes", `${bytes} (${prefixed(bytes, "B")})`)) +
+    (row.slack[slice] < 0 ? "" : line("slack", duration(row.slack[slice] * 1e-9))) + line("where", escaped(`${row.process}, ${row.track}`)) + "</table>";
 }
 
 function timelineOption() {
@@ -181,7 +192,7 @@ const timelineChart = data.timelines.length && addChart("timeline-chart", {
       asked = requestAnimationFrame(() => chart.setOption({series: [slicesSeries()]}));
     });
   },
-  drawn: () => showKey(byId("timeline-key"), [...timelinePhases(), ...pathKinds()]),
+  drawn: () => showKey(byId("timeline-key"), timeline.bySlack ? data.slack : [...timelinePhases(), ...pathKinds()]),
 });
 
 function kindsOf(rows) {
@@ -219,6 +230,9 @@ function zoomTimeline(scale, move = 0) {
 function showTimeline() {
   const point = timelinePoint();
   timeline.rows = point.rows.map(decodedRow);
+  const knowsSlack = timeline.rows.some(row => row.slack.some(slack => slack >= 0));
+  timeline.bySlack = knowsSlack && byId("timeline-slack").checked;
+  byId("timeline-slack").closest("label").hidden = !knowsSlack;
   offer(byId("timeline-point"), data.timelines.map(one => one.name), timeline.point);
   byId("timeline-cut").hidden = !point.cut;
   byId("timeline-cut").textContent = `Only the first ${point.rows.reduce((sum, row) => sum + row.slices.length / 4, 0)} slices of the measured window are here, ` +
@@ -230,6 +244,10 @@ function prepareTimeline() {
   byId("timeline-point").addEventListener("change", event => {
     timeline.point = Number(event.target.value);
     showTimeline();
+  });
+  byId("timeline-slack").addEventListener("change", event => {
+    timeline.bySlack = event.target.checked;
+    timelineChart.draw();
   });
   const moves = {in: [0.5], out: [2], left: [1, -0.5], right: [1, 0.5]};
   for (const [name, move] of Object.entries(moves)) byId(`timeline-${name}`).addEventListener("click", () => zoomTimeline(...move));

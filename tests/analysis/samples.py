@@ -83,8 +83,8 @@ def timeline(folder, one, iterations=4, compressed=False):
         add(1, "step", begin, begin + length, iteration)
         for kind, start, end in zip(("forward", "backward", "wait", "exposed"), marks, marks[1:]):
             add(1, kind, begin + start, begin + end, iteration)
-        add(1, "layer", begin, begin + 0.01, iteration, f"conv1, iteration {iteration}", phase="forward")
-        add(2, "collective", begin + 0.06, begin + COMPUTE + WAIT, iteration, f"fc.bias, iteration {iteration}", bytes=8192)
+        add(1, "layer", begin, begin + 0.01, iteration, f"conv1, iteration {iteration}", phase="forward", slack_us=0.0)
+        add(2, "collective", begin + 0.06, begin + COMPUTE + WAIT, iteration, f"fc.bias, iteration {iteration}", bytes=8192, slack_us=2500.0)
         add(2, "collective", begin + COMPUTE + WAIT, begin + length, iteration, f"conv1.weight, iteration {iteration}", bytes=1_500_000)
         if iteration > 0:
             for name, start, end in zip(("layers.conv1.forward", "transfer, link, fc.bias"), (0, 0.04), (0.04, length)):

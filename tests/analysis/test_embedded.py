@@ -100,6 +100,9 @@ class Tracks(Pages):
         self.assertEqual(sorted((start, end) for _, _, start, end in slices), sorted(expected))
         self.assertIn((("fc.bias", "collective", 8192), 1), [(kind, iteration) for kind, iteration, _, _ in slices])
         for row in shown["rows"]:
+            told = [slack for count, slack in zip(*[iter(row["slack"])] * 2) for _ in range(count)]
+            by_name = {"conv1": 0, "fc.bias": 2_500_000}
+            self.assertEqual(told, [by_name.get(kind[0], -1) for kind, *_ in self.decoded(row, kinds)])
             ends = [time for _, _, start, end in self.decoded(row, kinds) for time in (start, end)]
             self.assertEqual(ends, sorted(ends))
 

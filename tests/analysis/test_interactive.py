@@ -249,6 +249,27 @@ class TimelineAndExplanation(Browser):
         self.assertIn("critical path", self.tip("timeline-chart", 1, 0))
         self.assertIn("layer, forward", self.tip("timeline-chart", 1, next(place for place, one in enumerate(self.slices()) if one[0] == 3)))
 
+    def fills(self):
+        """The colours of all that is drawn on the timeline."""
+        return self.script("return syncopate.charts['timeline-chart'].chart.getZr().storage.getDisplayList(true).map(one => one.style.fill)")
+
+    def test_slack_is_told_and_makes_colours(self):
+        place = next(place for place, one in enumerate(self.slices()) if one[0] == 4)
+        self.assertIn("slack\t2.5 ms", self.tip("timeline-chart", 1, place))
+        self.assertNotIn("slack", self.tip("timeline-chart", 1, 0))
+        key = self.find("#timeline-key")
+        self.assertIn("critical path", key.text)
+        colors = {one["name"]: one["color"] for one in self.script("return syncopate.data.slack")}
+        self.assertIn(style.PURPLE.lower(), self.fills(), "messages")
+        self.find("#timeline-slack").click()
+        self.assertNotIn(style.PURPLE.lower(), self.fills())
+        self.assertEqual(key.text.split("\n"), list(colors))
+        self.assertIn(colors["no slack"], self.fills(), "a layer")
+        self.assertIn(colors["below 10%"], self.fills(), f"2.5 ms of {self.rows[0]['iteration_s']} s")
+        self.assertNotIn(colors["more"], self.fills())
+        self.find("#timeline-slack").click()
+        self.assertIn("critical path", key.text)
+
     def test_another_point_can_be_chosen(self):
         self.assertEqual(self.choices("timeline-point"), ["wfbp, 4 nodes", "sync-easgd, 4 nodes"])
         self.choose("timeline-point", "sync-easgd, 4 nodes")
