@@ -108,10 +108,11 @@ function drawSlice([lane, start, end, slice], area, api) {
   if (!shape) return null;
   const style = sliceLook(row, slice);
   const drawn = {type: "rect", shape, style};
-  if (shape.width < 34) return {...drawn, textContent: false};
-  return {...drawn, textConfig: {position: "insideLeft", distance: 4}, textContent: {type: "text", style: {
-    text: data.kinds[row.kind[slice]][0], fontSize: 10, fill: style.stroke ? css("ink") : inkOn(style.fill),
-    width: shape.width - 8, overflow: "truncate", ellipsis: "…"}}};
+  if (shape.width < 34) return drawn;
+  const name = {type: "text", x: shape.x + 4, y: middle, silent: true, style: {
+    text: data.kinds[row.kind[slice]][0], fontSize: 10, fill: style.stroke ? css("ink") : inkOn(style.fill), verticalAlign: "middle",
+    width: shape.width - 8, overflow: "truncate", ellipsis: "…"}};
+  return {type: "group", children: [drawn, name]};
 }
 
 /** A slice in words. */
