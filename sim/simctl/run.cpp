@@ -156,9 +156,9 @@ class StudyRun {
     const auto ignore = [](std::size_t /*done*/, std::size_t /*all*/) {};
     for (const Point& point : points) {
       try {
-        const Explained explained = explain({&point}, options_.jobs, InterruptionWatch::interrupted).front();
+        const Explained explained = explain({&point}, options_.jobs, InterruptionWatch::interrupted, most_time_).front();
         constexpr double by = 0.1;
-        const auto what_if = ask_what_if(explained, {by}, options_.jobs, ignore, InterruptionWatch::interrupted);
+        const auto what_if = ask_what_if(explained, {by}, options_.jobs, ignore, InterruptionWatch::interrupted, most_time_);
         const Json json = explanation_json(study_.file, explained, what_if);
         write_into_folder(explanation_name(point.index), json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
         explained_.insert(explanation_name(point.index));
