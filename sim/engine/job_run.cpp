@@ -87,6 +87,8 @@ bool has_partial_stream(const Job& job) {
   return std::any_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.rules.is_partial(); });
 }
 
+constexpr std::size_t most_ties = 2'000'000;  ///< which take some 300 MB while slack is computed
+
 /// What moves the messages of ranks, where these are flows.
 Flows* flows_of(const Job& job, Flows* flows) { return std::holds_alternative<PerFlow>(job.model) ? flows : nullptr; }
 
@@ -102,7 +104,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
           job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); },
           [this, &network](const PeerLinks::Message& message) { return mean_latency_of(message, network); }, network, flows_of(job, flows),
           [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); }, recorder_, clock) {
-  if (job.records_causes && !job.shown_workers.empty() && !job.sends_more && !has_partial_stream(job)) recorder_.keep_ties();
+  if (job.records_causes && !job.shown_workers.empty() && !job.sends_more && !has_partial_stream(job)) recorder_.keep_ties(most_ties);
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const auto count = static_cast<std::size_t>(job.simulated());
   std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row

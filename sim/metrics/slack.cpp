@@ -1,9 +1,10 @@
 #include "metrics/slack.hpp"
 
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/dag_shortest_paths.hpp>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <utility>
@@ -12,31 +13,46 @@ namespace syncopate {
 
 namespace {
 
-/// When everything that waits, and lets wait, may happen at the latest. An arc goes back in time, from what follows to what it follows upon.
+/// When everything that waits, and lets wait, may happen at the latest. An arc goes back in time, from what follows to what it follows
+/// upon.
 class LatestTimes {
  public:
-  using Vertex = std::size_t;
+  using Vertex = std::uint32_t;
 
-  LatestTimes() : graph_(1) {}
-
-  Vertex add() { return boost::add_vertex(graph_); }
+  Vertex add() { return count_++; }
   /// Something happens by `time`.
-  void bound(Vertex vertex, Seconds time) { boost::add_edge(end, vertex, time.value, graph_); }
+  void bound(Vertex vertex, Seconds time) { add_arc(end, vertex, time); }
   /// `later` happens at least so long after `earlier`.
-  void follows(Vertex later, Vertex earlier, Seconds lag) { boost::add_edge(later, earlier, -lag.value, graph_); }
+  void follows(Vertex later, Vertex earlier, Seconds lag) { add_arc(later, earlier, -1.0 * lag); }
 
   /// By vertex; infinite where nothing that is bound follows.
   std::vector<double> solve() const {
-    std::vector<double> times(boost::num_vertices(graph_));
-    boost::dag_shortest_paths(graph_, end, boost::distance_map(times.data()).distance_inf(unbound).distance_zero(0.0));
+    const Graph graph(boost::edges_are_unsorted_multi_pass, arcs_.begin(), arcs_.end(), lengths_.begin(), count_);
+    std::vector<double> times(count_);
+    boost::dag_shortest_paths(graph, end,
+                              boost::weight_map(boost::get(&Arc::length, graph))
+                                  .distance_map(boost::make_iterator_property_map(times.begin(), boost::get(boost::vertex_index, graph)))
+                                  .distance_inf(unbound)
+                                  .distance_zero(0.0));
     return times;
   }
 
  private:
+  struct Arc {
+    double length = 0.0;
+  };
+  using Graph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, Arc, boost::no_property, Vertex, std::uint32_t>;
   static constexpr Vertex end = 0;
   static constexpr double unbound = std::numeric_limits<double>::infinity();
-  boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, boost::property<boost::edge_weight_t, double>>
-      graph_;
+
+  void add_arc(Vertex from, Vertex to, Seconds length) {
+    arcs_.emplace_back(from, to);
+    lengths_.push_back({length.value});
+  }
+
+  Vertex count_ = 1;
+  std::vector<std::pair<Vertex, Vertex>> arcs_;
+  std::vector<Arc> lengths_;
 };
 
 using Vertex = LatestTimes::Vertex;
@@ -69,7 +85,8 @@ class Collectives {
         last.push_back(&span);
         continue;
       }
-      const CollectiveSpan*& before = *std::min_element(last.begin(), last.end(), [](const auto* a, const auto* b) { return a->end < b->end; });
+      const CollectiveSpan*& before =
+          *std::min_element(last.begin(), last.end(), [](const auto* a, const auto* b) { return a->end < b->end; });
       if (before->end <= span.start * (1.0 + rounding)) latest.follows(start(span), start(*before), before->end - before->start);
       before = &span;
     }
@@ -151,8 +168,8 @@ std::optional<Seconds> Slack::of_collective(std::size_t index) const {
 std::optional<Seconds> Slack::of_worker(int worker, Seconds end) const {
   if (workers_.empty()) return std::nullopt;
   const std::vector<Stretch>& stretches = workers_[static_cast<std::size_t>(worker)];
-  const auto next = std::partition_point(stretches.begin(), stretches.end(),
-                                         [&](const Stretch& one) { return one.end < end * (1.0 - rounding); });
+  const auto next =
+      std::partition_point(stretches.begin(), stretches.end(), [&](const Stretch& one) { return one.end < end * (1.0 - rounding); });
   return next == stretches.end() ? std::nullopt : std::optional(next->slack);
 }
 

@@ -15,8 +15,11 @@ class Recorder {
  public:
   /// `workers`: simulated ones; `shown`: those of them that are kept in full. `compute`: of an undisturbed step.
   Recorder(int workers, const std::vector<int>& shown, Seconds compute);
-  /// Also where workers meet collectives.
-  void keep_ties() { timeline_.ties.resize(timeline_.steps.size()); }
+  /// Also where workers meet collectives, so many times at most: if they do so more often, nothing of it.
+  void keep_ties(std::size_t most) {
+    timeline_.ties.resize(timeline_.steps.size());
+    most_ties_ = most;
+  }
 
   bool is_shown(int worker) const { return shown_[index(worker)]; }
 
@@ -41,7 +44,9 @@ class Recorder {
   }
   void layer(const LayerSpan& span);
   void tie(int worker, const Tie& tie) {
-    if (!timeline_.ties.empty() && !has_left_window(worker)) timeline_.ties[index(worker)].push_back(tie);
+    if (timeline_.ties.empty() || has_left_window(worker)) return;
+    timeline_.ties[index(worker)].push_back(tie);
+    if (++ties_ > most_ties_) timeline_.ties = {};
   }
   /// A worker has handed over `posts` collectives or messages of so many bytes each.
   void post(int worker, int posts, Bytes bytes) {
@@ -85,6 +90,8 @@ class Recorder {
   };
 
   JobTimeline timeline_;
+  std::size_t ties_ = 0;
+  std::size_t most_ties_ = 0;
   std::vector<Sent> sent_;  ///< what ends after the window has opened, as far as that is known
   std::vector<bool> shown_;
   std::vector<bool> past_window_;
