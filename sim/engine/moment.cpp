@@ -7,16 +7,20 @@
 
 namespace syncopate {
 
-void Cause::release() {
-  if (--event_->known_by_ > 0) return;
+void Cause::forget(Event* event) {
   // One after the other: a chain may be longer than a stack is deep.
-  static std::vector<std::unique_ptr<Event>> unknown;
+  static std::vector<Event*> unknown;
   static bool is_forgetting = false;
-  unknown.emplace_back(std::exchange(event_, nullptr));
+  unknown.push_back(event);
   if (std::exchange(is_forgetting, true)) return;
   while (!unknown.empty()) {
-    const std::unique_ptr<Event> event = std::move(unknown.back());
+    Event* last = unknown.back();
     unknown.pop_back();
+    while (last != nullptr) {
+      Event* const before = std::exchange(last->before_.event_, nullptr);
+      delete last;
+      last = before != nullptr && --before->known_by_ == 0 ? before : nullptr;
+    }
   }
   is_forgetting = false;
 }

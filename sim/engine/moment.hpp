@@ -27,9 +27,7 @@ class Cause {
     std::swap(event_, other.event_);
     return *this;
   }
-  ~Cause() {
-    if (event_ != nullptr) release();
-  }
+  inline ~Cause();
 
   explicit operator bool() const { return event_ != nullptr; }
   const Event* operator->() const { return event_; }
@@ -37,7 +35,8 @@ class Cause {
 
  private:
   inline void share() const;
-  void release();
+  /// Of an event that nobody knows any more, and of the chain behind it that nobody else knows.
+  static void forget(Event* event);
 
   Event* event_ = nullptr;
 };
@@ -94,6 +93,10 @@ class Event {
 
 void Cause::share() const {
   if (event_ != nullptr) ++event_->known_by_;
+}
+
+Cause::~Cause() {
+  if (event_ != nullptr && --event_->known_by_ == 0) forget(event_);
 }
 
 /// A stretch of one kind.
