@@ -53,8 +53,8 @@ std::string use_of(const std::string& pointer, const Row& row) {
   if (pointer != "/cluster/link/bandwidth" || !row.busiest_link_bytes) return "";
   const double carried = row.busiest_link_bytes->value / row.metrics.iteration.value;
   const double share = carried / *number_at(row, pointer);
-  return fmt::format(", of which the busiest link {} {}/s ({})", share > 1.0 ? "would have to carry" : "carries",
-                     format_bytes(Bytes(carried)), percent(share, share < 0.1 ? 1 : 0));
+  return fmt::format("; of {}, its busiest link {} {}/s ({})", value_label(*value_at(row, pointer)),
+                     share > 1.0 ? "would have to carry" : "carries", format_bytes(Bytes(carried)), percent(share, share < 0.1 ? 1 : 0));
 }
 
 std::string effect(const std::string& pointer, const Row& smallest, const Row& largest) {
@@ -69,8 +69,8 @@ std::string effect(const std::string& pointer, const Row& smallest, const Row& l
                                              : fmt::format("takes {} times as long", rounded(1.0 / speedup, 3));
   const std::string unsure = smallest.is_one_draw() || largest.is_one_draw() ? ", in one draw of unknown uncertainty" : "";
   return fmt::format("On {}, {} {} with {} {} as with {}{}{}.", place_of(largest, pointer), name_of(largest, pointer), difference,
-                     last_key(pointer), value_label(*value_at(largest, pointer)), value_label(*value_at(smallest, pointer)),
-                     use_of(pointer, largest), unsure);
+                     last_key(pointer), value_label(*value_at(largest, pointer)), value_label(*value_at(smallest, pointer)), unsure,
+                     use_of(pointer, largest));
 }
 
 std::string effect(const std::string& pointer, const std::vector<Row>& rows) {

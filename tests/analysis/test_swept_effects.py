@@ -47,7 +47,7 @@ class SweptEffects(Pages):
                                                          "/schedule/name": ["s-sgd", "wfbp"]})
             times = wfbp(SPEEDS["1Gbps"], NODES) / wfbp(SPEEDS["25Gbps"], NODES)
             carried = 2 * (NODES - 1) / NODES * sum(GRADIENTS) / wfbp(SPEEDS["25Gbps"], NODES)
-            said = (f"On 4 x small, wfbp is {times:.3g} times as fast with bandwidth 25Gbps as with 1Gbps, of which the busiest link carries "
+            said = (f"On 4 x small, wfbp is {times:.3g} times as fast with bandwidth 25Gbps as with 1Gbps; of 25Gbps, its busiest link carries "
                     f"{carried / 1e9:.4g} GB/s ({100 * carried / SPEEDS['25Gbps']:.0f}%).")
             self.assertIn(said + "\n", told)
             self.page(self.tmp / "out")
