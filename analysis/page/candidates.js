@@ -6,6 +6,7 @@ const NEAR = 6;          // pixels between candidates that a pointer does not te
 const MOST_NEAR = 4;     // of them that a tooltip names
 const MARGIN = 0.08;     // of the chart's length, around what is shown
 const FEW = 8;           // different values that an axis can name
+const MANY = 1500;       // candidates that are faster painted than drawn
 
 const candidates = {measure: 0, group: 0, logX: true, logY: true, sight: null, at: null};
 let candidatesLegend = null;
@@ -18,6 +19,12 @@ function candidateName(row) {
   const text = name => columns[name] ? cellOf(columns[name], row) : "";
   const nodes = numberAt("nodes", row);
   return `${`${text("schedule")} ${text("parameters")}`.trim()} on ${nodes} node${nodes === 1 ? "" : "s"} of ${text("cluster")}`;
+}
+
+/** What the advice says of it, as the end of its name. */
+function rankWords(row) {
+  const rank = columns.rank ? cellOf(columns.rank, row) : "";
+  return rank && ` (${rank})`;
 }
 
 /** The rows that have a place in the chart. */
@@ -124,21 +131,20 @@ function frontSeries() {
   };
 }
 
-/** The shown candidates that lie where this one does, as far as one can see. */
+/** The shown candidates that lie where this one does, as far as one can see; the best first. */
 function candidatesNear(row) {
   const {chart} = charts["candidates-chart"];
   const place = other => chart.convertToPixel("grid", candidateAt(other));
   const [x, y] = place(row);
-  return candidatesInSight().filter(other => other !== row && Math.hypot(place(other)[0] - x, place(other)[1] - y) <= NEAR);
+  return candidatesInSight().filter(other => other !== row && Math.hypot(place(other)[0] - x, place(other)[1] - y) <= NEAR).sort((one, other) => one - other);
 }
 
 function candidateTip(row) {
   const lines = data.columns.filter(column => column.said && cellOf(column, row) !== null && cellOf(column, row) !== "").map(column =>
     `<tr><td>${escaped(column.said)}</td><td class="value">${column.texts ? escaped(cellOf(column, row)) : withUnit(cellOf(column, row), column.unit)}</td></tr>`);
-  const rank = columns.rank ? cellOf(columns.rank, row) : "";
   const near = candidatesNear(row);
-  const others = [...near.slice(0, MOST_NEAR).map(candidateName), ...(near.length > MOST_NEAR ? [`${near.length - MOST_NEAR} more`] : [])];
-  return `<b>${escaped(candidateName(row))}</b>${rank && ` (${rank})`}<table class="tip">${lines.join("")}</table>` +
+  const others = [...near.slice(0, MOST_NEAR).map(other => candidateName(other) + rankWords(other)), ...(near.length > MOST_NEAR ? [`${near.length - MOST_NEAR} more`] : [])];
+  return `<b>${escaped(candidateName(row))}</b>${rankWords(row)}<table class="tip">${lines.join("")}</table>` +
     (others.length ? `<div class="near">also here: ${others.map(escaped).join("; ")}</div>` : "");
 }
 
@@ -185,7 +191,12 @@ function listenToPointer(chart) {
   for (const name of ["mouseup", "globalout"]) drawing.on(name, () => { held = null; });
 }
 
-const candidatesChart = addChart("candidates-chart", {height: () => innerWidth < 600 ? 360 : 460, option: candidatesOption, started: listenToPointer});
+const candidatesChart = addChart("candidates-chart", {
+  renderer: rowCount > MANY ? "canvas" : "svg",
+  height: () => innerWidth < 600 ? 360 : 460,
+  option: candidatesOption,
+  started: listenToPointer,
+});
 
 /** Shows a part that is `scale` as long and high; the point `about` stays where it is. */
 function zoomCandidates(scale, about = candidateAt(candidates.at ?? data.choice ?? candidatesInSight()[0])) {

@@ -303,7 +303,7 @@ class WhereItIsRead(Browser):
 
     def test_the_legend_follows_the_theme_and_is_light_on_paper(self):
         self.full(theme="dark")
-        color = lambda: self.script("return getComputedStyle(document.querySelector('#scaling-legend [data-name=\"s-sgd\"] path')).fill")
+        color = lambda: self.script("return getComputedStyle(document.querySelector('#scaling-legend [data-name=\"s-sgd\"] path')).stroke")
         self.assertEqual(color(), "rgb(255, 255, 255)")
         self.set_theme("light")
         self.assertEqual(color(), "rgb(0, 0, 0)")

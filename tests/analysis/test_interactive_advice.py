@@ -99,7 +99,8 @@ class Advice(Browser):
         twins = [candidate(number, name, 5.0, 10.0, nodes=4) for number, name in enumerate(("wfbp", "s-sgd", "fusion", "asgd", "dts", "mg-wfbp", "<i>"))]
         self.advise(*twins, candidate(7, "far", 50.0, 20.0))
         told = self.tip("candidates-chart", list(self.places()).index("s-sgd"), 0)
-        self.assertIn("also here: wfbp on 4 nodes of 10gbe; ", told)
+        self.assertIn("s-sgd on 4 nodes of 10gbe (runner-up)", told)
+        self.assertIn("also here: wfbp on 4 nodes of 10gbe (choice); fusion on 4 nodes of 10gbe; ", told)
         self.assertTrue(told.endswith("; 2 more"), told)
 
     def test_a_click_on_a_name_isolates_it_by_schedule_cluster_or_what_is_compared(self):
@@ -251,7 +252,7 @@ class Advice(Browser):
                     name=name, notes=[name], left_out=[name], decides=[{"factor": name, "change": name, "time_saved": 0.1}], simulated={name: 2})
         told = self.tip("candidates-chart", 0, 0)
         self.assertIn(name, told)
-        self.assertIn(f"also here: {name}2 on 5 nodes of {name}", told)
+        self.assertIn(f"also here: {name}2 on 5 nodes of {name} (runner-up)", told)
         self.choose("candidates-group", "what is compared")
         self.press(self.find("#candidates-chart"), "ARROW_RIGHT")
         self.assertEqual(self.find_all("img"), [])
