@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import advice_page  # noqa: E402
+import advice_result  # noqa: E402
 from errors import InputError, OutputError  # noqa: E402
 from report import write  # noqa: E402
 
@@ -21,7 +22,7 @@ def main(argv=None):
     parser.add_argument("-o", dest="output", metavar="PAGE", type=Path, required=True, help="the page to write")
     options = parser.parse_args(argv)
     try:
-        write(options.output, advice_page.page(advice_page.read(options.folder)).encode())
+        write(options.output, advice_page.page(advice_result.read(options.folder)).encode())
     except (InputError, OutputError) as error:
         print(f"advice.py: {error}", file=sys.stderr)
         return 3 if isinstance(error, InputError) else 5

@@ -3,77 +3,54 @@
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+import advice_data
+import advice_result
 import style
-from errors import InputError
-from results import read_json, shown
-from template import fill
+from advice_result import best_first, is_compared
+from page_data import as_text
+from template import fill_with_scripts, page_scripts
 from units import plain
 
-MOST = 40    # rows of a table
-
-
-def read(folder):
-    """DIR/advice.json. Raises InputError."""
-    path, again = folder / "advice.json", f"write it again: simctl advise ADVICE.json -o {folder}"
-    result = read_json(path, again)
-    if result.get("format") != "advice-result/1":
-        raise InputError(f'{path}: /format: expected "advice-result/1", got {shown(result.get("format"))}; {again}')
-    for key in ("name", "objective", "candidates", "decides", "notes", "left_out", "simulated"):
-        if key not in result:
-            raise InputError(f'{path}: expected a key "{key}"; {again}')
-    if not result["candidates"]:
-        raise InputError(f"{path}: /candidates: expected some; {again}")
-    return result
-
-
-def title(one):
-    """Of a candidate: mg-wfbp on 16 nodes of 25gbe."""
-    return f"{schedule(one)} on {one['nodes']} node{'s' if one['nodes'] > 1 else ''} of {one['cluster']}"
-
-
-def schedule(one):
-    rest = [f"{key}={plain(value) if isinstance(value, float) else value}" for key, value in one["schedule"].items() if key != "name"]
-    return " ".join([one["schedule"]["name"], *rest])
-
-
-def figures(one):
-    return f"{plain(one['hours'], 4)} h" + ("" if one["cost"] is None else f", cost {plain(one['cost'], 4)}")
-
-
-def draw(result):
-    """All candidates by time and cost, or by time and number of nodes."""
-    candidates = result["candidates"]
-    priced = all(one["cost"] is not None for one in candidates)
-    with style.look():
-        figure = Figure(figsize=(7.2, 3.6), layout="constrained")
-        axes = figure.subplots()
-        for comparable, color, name in ((False, style.WAITING, "other schedules"), (True, style.BLUE, "compared")):
-            some = [one for one in candidates if is_compared(one, result) == comparable]
-            axes.scatter([one["hours"] for one in some], [one["cost"] if priced else one["nodes"] for one in some], s=14, color=color, linewidths=0, label=name)
-        best = [one for one in candidates if one["on_front"] and is_compared(one, result)]
-        axes.scatter([one["hours"] for one in best], [one["cost"] if priced else one["nodes"] for one in best], s=60, facecolors="none",
-                     edgecolors=style.VERMILLION, label="best")
-        axes.set(xscale="log", yscale="log", xlabel="hours", ylabel="cost" if priced else "nodes")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 3)))
-            axis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
-        axes.legend(frameon=False)
-        return style.to_bytes(figure, "svg").decode()
-
-
-def is_compared(one, result):
-    """By the objective: it trains as synchronous SGD does, or it is known how many samples it needs."""
-    return one["is_sgd"] or one["schedule"]["name"] in result.get("samples_factor", {})
+MOST = 40    # rows of a table that scripts do not fill
+SCRIPTS = ("data", "numbers", "elements", "theme", "legend", "candidates", "table", "start_advice")
 
 
 def page(result):
     """The page as text."""
     known = {one["candidate"]: one for one in result["candidates"]}
     choice, runner_up = (known.get(result.get(key)) for key in ("choice", "runner_up"))
-    by = {"cost": lambda one: one["cost"], "time": lambda one: one["hours"], "pareto": lambda one: one["hours"]}[result["objective"]]
-    deepest = [one for one in result["candidates"] if one["simulated_deepest"] and one["within_limits"]]
-    compared = sorted((one for one in deepest if is_compared(one, result) and (result["objective"] != "pareto" or one["on_front"])), key=by)
-    others = sorted((one for one in deepest if "as_good_with_samples" in one), key=by)
-    return fill("advice.html", title=f"Advice: {result['name']}", result=result, choice=choice, runner_up=runner_up, compared=compared[:MOST], others=others[:MOST],
-                cut=len(compared) > MOST or len(others) > MOST, most=MOST, has_risk=any("risk" in one for one in compared), drawing=draw(result), naming=title, schedule=schedule,
-                figures=figures, plain=plain)
+    deepest = [one for one in best_first(result) if one["simulated_deepest"] and one["within_limits"]]
+    compared = [one for one in deepest if is_compared(one, result) and (result["objective"] != "pareto" or one["on_front"])]
+    others = [one for one in deepest if "as_good_with_samples" in one]
+    return fill_with_scripts(
+        "advice.html", page_scripts(SCRIPTS),
+        title=f"Advice: {result['name']}", result=result, choice=choice, runner_up=runner_up, compared=compared[:MOST], others=others[:MOST],
+        cut=len(compared) > MOST or len(others) > MOST, most=MOST, has_risk=any("risk" in one for one in compared), has_costs=has_costs(result), naming=advice_result,
+        most_saved=max([one["time_saved"] for one in result["decides"]] + [1e-9]), drawing=drawing(result), plain=plain, data=as_text(advice_data.data(result)),
+        glossary=[(column.name, column.unit, column.meaning) for column in advice_data.columns(result)])
+
+
+def has_costs(result):
+    return any(one["cost"] is not None for one in result["candidates"])
+
+
+def drawing(result):
+    """All candidates by time and cost, or by time and number of nodes, where no script draws them."""
+    upwards = "cost" if has_costs(result) else "nodes"
+    candidates = [one for one in result["candidates"] if one[upwards]]
+    with style.look():
+        figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+        axes = figure.subplots()
+
+        def scatter(some, **how):
+            axes.scatter([one["hours"] for one in some], [one[upwards] for one in some], **how)
+
+        for comparable, color, name in ((False, style.WAITING, "other schedules"), (True, style.BLUE, "compared")):
+            scatter([one for one in candidates if is_compared(one, result) == comparable], s=14, color=color, linewidths=0, label=name)
+        scatter([one for one in candidates if one["on_front"] and is_compared(one, result)], s=60, facecolors="none", edgecolors=style.VERMILLION, label="best")
+        axes.set(xscale="log", yscale="log", xlabel="hours", ylabel=upwards)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 3)))
+            axis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+        axes.legend(frameon=False)
+        return style.to_bytes(figure, "svg").decode()

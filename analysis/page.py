@@ -10,6 +10,8 @@ from columns import COLUMNS
 from template import fill_with_scripts, page_scripts
 from units import duration
 
+SCRIPTS = ("data", "numbers", "elements", "theme", "legend", "key", "scaling", "composition", "timeline", "explanation", "table", "start")
+
 
 def page(runs, frame, styles, found, data, remarks, links, whole):
     """`found` are the winners, `data` is what page_data.data returns, `remarks` sentences about files left out.
@@ -20,7 +22,7 @@ def page(runs, frame, styles, found, data, remarks, links, whole):
     lead = [(run.name if len(runs) > 1 else "", text) for run in runs for text in run.about["answer"]] if whole else []
     compared = [max(other.compared for other in found if other.setting == one.setting) for one in found]
     return fill_with_scripts(
-        "report.html", page_scripts(),
+        "report.html", page_scripts(SCRIPTS),
         title=", ".join(notes.distinct(run.name for run in runs)), fidelity=notes.fidelity(frame), about=about(runs, frame),
         warnings=notes.warnings(runs), failed=[item for run in runs for item in run.about["failed"]],
         several_choices=frame["choice"].nunique() > 1, several_settings=frame["setting"].nunique() > 1,

@@ -15,7 +15,6 @@ PIXELS_PER_INCH = 140     # the size at which a figure's smallest text still rea
 
 HERE = Path(__file__).parent
 LIBRARY = HERE / "vendor" / "echarts.min.js"
-PARTS = ("data", "numbers", "elements", "theme", "legend", "key", "scaling", "composition", "timeline", "explanation", "table", "start")
 
 
 def fill(name, **values):
@@ -30,10 +29,10 @@ def fill_with_scripts(name, scripts, **values):
     return ENVIRONMENT.get_template(name).render(scripts=scripts, policy=policy, **values)
 
 
-def page_scripts():
-    """What the report runs: the chart library, and the parts of page/, one after the other in a scope of their own."""
-    parts = "\n".join((HERE / "page" / f"{part}.js").read_text(encoding="utf-8") for part in PARTS)
-    return [LIBRARY.read_text(encoding="utf-8"), f'(() => {{\n"use strict";\n{parts}}})();\n']
+def page_scripts(parts):
+    """What an interactive page runs: the chart library, and these parts of page/, one after the other in a scope of their own."""
+    own = "\n".join((HERE / "page" / f"{part}.js").read_text(encoding="utf-8") for part in parts)
+    return [LIBRARY.read_text(encoding="utf-8"), f'(() => {{\n"use strict";\n{own}}})();\n']
 
 
 def embedded(svg, prefix):

@@ -1,4 +1,4 @@
-// What the report embeds as JSON, and its rows by column.
+// What the page embeds as JSON, and its rows by column.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const columns = Object.fromEntries(data.columns.map(column => [column.name, column]));

@@ -23,7 +23,7 @@ function makeLegend(place, changed) {
   }
 
   return {
-    /** Offers these series, {name, colours, path of the marker, dashes}. */
+    /** Offers these series, {name, colours, path of the marker, dashes of the line}; without dashes a series is points alone. */
     show(series) {
       names = series.map(one => one.name);
       for (const name of hidden) if (!names.includes(name)) hidden.delete(name);
@@ -42,10 +42,13 @@ function makeLegend(place, changed) {
   };
 }
 
-/** A short stretch of a series' line with its marker. */
+/** A short stretch of a series' line, if it has one, with its marker. */
 function swatch(one) {
-  const color = shade(one);
-  return drawing("svg", {width: 30, height: 12, viewBox: "-15 -6 30 12", "aria-hidden": "true"},
-    drawing("path", {d: "M-15 0H15", stroke: color, "stroke-width": 2, "stroke-dasharray": one.dash.map(length => 2 * length).join(" ")}),
-    drawing("path", {d: one.path, fill: color, transform: "scale(4)"}));
+  const marker = drawing("path", {d: one.path, fill: "currentColor", transform: "scale(4)"});
+  const line = one.dash && drawing("path", {d: "M-15 0H15", stroke: "currentColor", "stroke-width": 2, "stroke-dasharray": one.dash.map(length => 2 * length).join(" ")});
+  const width = line ? 30 : 12;
+  const made = drawing("svg", {width, height: 12, viewBox: `${-width / 2} -6 ${width} 12`, "aria-hidden": "true"}, ...(line ? [line] : []), marker);
+  made.style.setProperty("--light", one.color);
+  made.style.setProperty("--dark", one.dark);
+  return made;
 }

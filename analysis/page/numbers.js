@@ -30,6 +30,7 @@ function prefixed(value, unit, digits = 3) {
 /** A value of the axis or of a column with its unit. */
 function withUnit(value, unit) {
   if (unit === "s") return duration(value);
+  if (unit === "share") return percent(value, 6);
   if (unit === "B" || unit === "b/s" || unit === "bytes") return prefixed(value, unit === "bytes" ? "B" : unit);
   return unit ? `${plain(value)} ${unit}` : plain(value);
 }

@@ -65,11 +65,16 @@ function showTable() {
 function showTableHead() {
   byId("rows").tHead.replaceChildren(element("tr", {}, ...table.columns.map(column => {
     const sorted = table.sort === column;
-    const button = element("button", {type: "button", "data-column": column.name}, column.name,
+    const button = element("button", {type: "button", "data-column": column.name}, ...breakable(column.name),
       element("span", {class: "arrow", "aria-hidden": "true"}, sorted ? (table.falling ? "▼" : "▲") : ""));
     button.addEventListener("click", () => sortBy(column));
     return element("th", {scope: "col", class: column.texts ? "text" : "", "aria-sort": sorted ? (table.falling ? "descending" : "ascending") : "none"}, button);
   })));
+}
+
+/** A column's name that may go on in the next line after a _. */
+function breakable(name) {
+  return name.split(/(?<=_)/).flatMap((part, place) => place ? [element("wbr"), part] : [part]);
 }
 
 /** Rising first, then falling, then in the order of the points. */

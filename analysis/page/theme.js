@@ -68,7 +68,7 @@ function addChart(id, part) {
       if (!one.chart) return one.start();
       place.style.height = `${part.height()}px`;
       one.chart.resize(onPaper ? {width: PAPER_WIDTH} : undefined);
-      one.chart.dispatchAction({type: "hideTip"});    // else ECharts shows it again, even when it is gone by then
+      one.chart.dispatchAction({type: "hideTip"});      // else ECharts would show it again, when what held it is gone
       one.chart.setOption(part.option(), {notMerge: true});
       part.drawn?.();
     },

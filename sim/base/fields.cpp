@@ -3,64 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 
 #include "base/document.hpp"
 #include "base/errors.hpp"
+#include "base/quantities.hpp"
 #include "base/text.hpp"
 
 namespace syncopate {
 
 namespace {
-
-struct Suffix {
-  std::string_view text;
-  double factor;
-};
-
-constexpr std::array prefixes = {Suffix{"Ki", 1024.0}, Suffix{"Mi", 1048576.0}, Suffix{"Gi", 1073741824.0}, Suffix{"Ti", 1099511627776.0},
-                                 Suffix{"k", 1e3},     Suffix{"M", 1e6},        Suffix{"G", 1e9},           Suffix{"T", 1e12},
-                                 Suffix{"", 1.0}};
-constexpr std::array times = {Suffix{"s", 1.0}, Suffix{"ms", 1e-3}, Suffix{"us", 1e-6}, Suffix{"ns", 1e-9}};
-
-/// Splits "10 Gbps" into 10 and "Gbps"; nullopt when it does not start with a plain finite number.
-std::optional<std::pair<double, std::string_view>> split_number(std::string_view text) {
-  double number = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
-  std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (unit.starts_with(' ')) unit.remove_prefix(1);
-  return std::pair(number, unit);
-}
-
-template <std::size_t N>
-std::optional<double> factor_of(std::string_view unit, const std::array<Suffix, N>& table) {
-  const auto found = std::find_if(table.begin(), table.end(), [&](const Suffix& suffix) { return suffix.text == unit; });
-  return found == table.end() ? std::nullopt : std::optional(found->factor);
-}
-
-std::optional<double> parse_time(std::string_view text) {
-  const auto parts = split_number(text);
-  if (!parts) return std::nullopt;
-  const auto factor = factor_of(parts->second, times);
-  // Dividing by a whole number keeps "50us" equal to the literal 5e-05.
-  return factor ? std::optional(*factor < 1.0 ? parts->first / std::round(1.0 / *factor) : parts->first) : std::nullopt;
-}
-
-/// A number with a metric or binary prefix and one of `units`, whose factors convert to bytes.
-std::optional<double> parse_scaled(std::string_view text, std::initializer_list<Suffix> units) {
-  const auto parts = split_number(text);
-  if (!parts) return std::nullopt;
-  for (const Suffix& unit : units) {
-    if (!parts->second.ends_with(unit.text)) continue;
-    const auto prefix = factor_of(parts->second.substr(0, parts->second.size() - unit.text.size()), prefixes);
-    if (prefix) return parts->first * *prefix * unit.factor;
-  }
-  return std::nullopt;
-}
 
 constexpr double longest_s = 1e9;
 
@@ -132,10 +85,9 @@ Seconds Field::latency() const {
 Rate Field::bandwidth() const {
   constexpr double fastest = 1e18;
   constexpr std::string_view rule = R"(bytes/second > 0 (at most 1e18) or a string such as "10Gbps" (bits) or "12GBps" (bytes))";
-  const std::optional<double> value =
-      value_->is_string()   ? parse_scaled(value_->get_ref<const std::string&>(), {{"bps", 1.0 / 8.0}, {"Bps", 1.0}, {"B/s", 1.0}})
-      : value_->is_number() ? std::optional(value_->get<double>())
-                            : std::nullopt;
+  const std::optional<double> value = value_->is_string()   ? parse_bandwidth(value_->get_ref<const std::string&>())
+                                      : value_->is_number() ? std::optional(value_->get<double>())
+                                                            : std::nullopt;
   if (!value || !(*value > 0.0 && *value <= fastest)) fail(rule);
   return Rate(*value);
 }
@@ -143,7 +95,7 @@ Rate Field::bandwidth() const {
 Bytes Field::bytes() const {
   constexpr double most = 1e15;
   constexpr std::string_view rule = R"(a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB")";
-  const std::optional<double> value = value_->is_string()   ? parse_scaled(value_->get_ref<const std::string&>(), {{"B", 1.0}})
+  const std::optional<double> value = value_->is_string()   ? parse_size(value_->get_ref<const std::string&>())
                                       : value_->is_number() ? std::optional(value_->get<double>())
                                                             : std::nullopt;
   if (!value || !(*value >= 1.0 && *value <= most)) fail(rule);

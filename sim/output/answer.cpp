@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/table.hpp"
 #include "base/text.hpp"
+#include "base/unit_columns.hpp"
 #include "output/contest.hpp"
+#include "output/row_names.hpp"
+#include "output/swept_effects.hpp"
 
 namespace syncopate {
 
@@ -18,36 +20,6 @@ constexpr double noticeable = 0.05;  ///< a share of an iteration
 constexpr std::string_view one_draw = "one draw of unknown uncertainty";
 
 std::string whole_percent(double share) { return percent(share, 0); }
-
-/// The schedule and the collective as the sweep names them.
-std::string choice_of(const Row& row) {
-  std::vector<std::string> parts;
-  bool names_schedule = false;
-  for (const auto& [pointer, value] : row.sweep) {
-    if (!is_choice(pointer)) continue;
-    names_schedule = names_schedule || pointer == "/schedule" || pointer == "/schedule/name";
-    const std::string key = pointer.substr(pointer.rfind('/') + 1);
-    const bool speaks_for_itself = value.is_object() || key == "schedule" || key == "name" || key == "all_reduce";
-    parts.push_back(speaks_for_itself ? value_label(value) : fmt::format("{} {}", key, value_label(value)));
-  }
-  if (!names_schedule) parts.insert(parts.begin(), row.schedule);
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::string name_of(const Row& row) { return with_staleness(choice_of(row), row); }
-
-/// The other swept values: "nodes 64, bandwidth 10Gbps"; `beside_cluster`: but for what its name and size say.
-std::string setting_of(const Row& row, bool beside_cluster = false) {
-  std::vector<std::string> parts;
-  for (const auto& [pointer, value] : row.sweep) {
-    if (is_choice(pointer)) continue;
-    if (beside_cluster && (pointer == "/cluster" || pointer == "/cluster/name" || pointer == "/cluster/nodes")) continue;
-    const std::string label = value_label(value);
-    parts.push_back(pointer == "/cluster" || pointer == "/trace" ? label
-                                                                 : fmt::format("{} {}", pointer.substr(pointer.rfind('/') + 1), label));
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
 
 std::string time_of(const Row& row) {
   const std::string iteration = format_seconds(row.metrics.iteration);
@@ -78,12 +50,6 @@ std::string names_of(const std::vector<const Row*>& rows) {
   names.reserve(rows.size());
   for (const Row* row : rows) names.push_back(name_of(*row));
   return listed(names);
-}
-
-std::string place_of(const Row& row) {
-  const std::string setting = setting_of(row, true);
-  const std::string workers = row.workers == row.nodes ? "" : fmt::format(" ({} GPUs)", row.workers);
-  return fmt::format("{} x {}{}{}", row.nodes, row.cluster, workers, setting.empty() ? "" : fmt::format(" ({})", setting));
 }
 
 /// "wfbp and s-sgd tie".
@@ -189,14 +155,7 @@ std::string missing_of(const std::vector<Row>& rows, const Study& study) {
   return missing == 0 ? "." : fmt::format("; {} of {} points {} missing.", missing, study.points.size(), missing == 1 ? "is" : "are");
 }
 
-}  // namespace
-
-std::string with_staleness(const std::string& name, const Row& row) {
-  return row.metrics.staleness_max > 0.0 ? fmt::format("{} (staleness {})", name, rounded(row.metrics.staleness_mean, 2)) : name;
-}
-
-std::vector<std::string> answer(const std::vector<Row>& rows, const Study& study) {
-  if (rows.empty()) return {};
+std::vector<std::string> who_wins(const std::vector<Row>& rows, const Study& study) {
   const std::vector<Contest> contests = contests_of(rows, study);
   const std::string missing = missing_of(rows, study);
   if (rows.size() == 1) return {describe(rows.front()) + missing};
@@ -204,6 +163,15 @@ std::vector<std::string> answer(const std::vector<Row>& rows, const Study& study
   if (std::none_of(contests.begin(), contests.end(), has_rivals)) return {range(rows) + missing};
   if (contests.size() > 1) return {count_wins(contests) + missing, fmt::format("For example: {}.", describe(example(contests)))};
   return {describe(contests.front()) + (contests.front().choices == study.points.size() ? "." : missing)};
+}
+
+}  // namespace
+
+std::vector<std::string> answer(const std::vector<Row>& rows, const Study& study) {
+  if (rows.empty()) return {};
+  std::vector<std::string> sentences = who_wins(rows, study);
+  for (std::string& sentence : swept_effects(rows)) sentences.push_back(std::move(sentence));
+  return sentences;
 }
 
 }  // namespace syncopate

@@ -8,11 +8,8 @@
 
 namespace syncopate {
 
-/// "asgd (staleness 7.2)": a schedule is never called fastest without what that may cost.
-std::string with_staleness(const std::string& name, const Row& row);
-
 /// What a run says first, in a sentence or two: which choice of schedule and collective is fastest, by how much, and what holds it back;
-/// how sure that is, and which rivals are missing. `rows`: of `study`, in the order of their points.
+/// how sure that is, and which rivals are missing; then what swept numbers do. `rows`: of `study`, in the order of their points.
 std::vector<std::string> answer(const std::vector<Row>& rows, const Study& study);
 
 }  // namespace syncopate

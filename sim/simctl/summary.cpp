@@ -8,7 +8,7 @@
 
 #include "base/table.hpp"
 #include "base/text.hpp"
-#include "output/answer.hpp"
+#include "output/row_names.hpp"
 #include "output/standing.hpp"
 
 namespace syncopate {

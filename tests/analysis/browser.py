@@ -1,5 +1,7 @@
-"""Opening a report in headless Chromium, from disk as its reader does."""
+"""Opening a page in headless Chromium, from disk as its reader does."""
 
+import csv
+import io
 import json
 import unittest
 
@@ -18,7 +20,7 @@ except ImportError as error:
 
 
 class Browser(Pages):
-    """One browser for all tests of a class; `open` shows a report of folders, and fails where the page complains or asks for anything."""
+    """One browser for all tests of a class; `open` shows a report of folders, `show` any page; both fail where it complains or asks for anything."""
 
     @classmethod
     def setUpClass(cls):
@@ -36,9 +38,12 @@ class Browser(Pages):
 
     def open(self, *folders, width=1100, theme="light", words=()):
         self.page(*folders, words=words)
+        self.show(self.tmp / "report.html", width, theme)
+
+    def show(self, path, width=1100, theme="light"):
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         self.set_theme(theme)
-        address = (self.tmp / "report.html").as_uri()
+        address = path.as_uri()
         self.driver.get_log("performance")
         self.driver.get(address)
         self.addCleanup(self.assert_calm, address)
@@ -78,8 +83,12 @@ class Browser(Pages):
     def shift_click(self, element):
         ActionChains(self.driver).key_down(Keys.SHIFT).click(element).key_up(Keys.SHIFT).perform()
 
-    def turn_wheel(self, element, pixels):
-        ActionChains(self.driver).scroll_from_origin(ScrollOrigin.from_element(element), 0, pixels).pause(0.3).perform()
+    def turn_wheel(self, element, pixels, at=(0, 0), with_ctrl=False):
+        """Turns it at a place relative to the element's middle."""
+        actions = ActionChains(self.driver)
+        if with_ctrl:
+            actions.key_down(Keys.CONTROL)
+        actions.scroll_from_origin(ScrollOrigin.from_element(element, *at), 0, pixels).key_up(Keys.CONTROL).pause(0.3).perform()
 
     def drag(self, element, pixels):
         ActionChains(self.driver).move_to_element(element).click_and_hold().move_by_offset(pixels, 0).pause(0.1).release().pause(0.3).perform()
@@ -97,3 +106,41 @@ class Browser(Pages):
         self.script("syncopate.charts[arguments[0]].chart.dispatchAction({type: 'showTip', seriesIndex: arguments[1], dataIndex: arguments[2]})",
                     chart, series, place)
         return self.script("return [...document.getElementById(arguments[0]).children].at(-1).innerText", chart)
+
+    def rows(self):
+        """The texts of the table of all rows."""
+        return [[cell.text for cell in row.find_elements("css selector", "td")] for row in self.find_all("#rows tbody tr")]
+
+    def column(self, name):
+        heads = [head.text.split("\n")[0] for head in self.find_all("#rows th button")]
+        return [row[heads.index(name)] for row in self.rows()]
+
+    def copied(self):
+        """What the button puts on the clipboard, read as CSV."""
+        self.command("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        self.find("#table-copy").click()
+        text = self.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0], arguments[0])")
+        return list(csv.reader(io.StringIO(text)))
+
+    def background(self):
+        return self.script("return getComputedStyle(document.body).backgroundColor")
+
+    def print(self):
+        """Goes on as if on paper."""
+        self.script("dispatchEvent(new Event('beforeprint'))")
+        self.command("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.addCleanup(self.command, "Emulation.setEmulatedMedia", media="", features=[])
+
+    def assert_all_is_named(self):
+        for control in self.find_all("main select, main input, main button"):
+            if control.is_displayed():
+                self.assertTrue(control.accessible_name.strip(), control.get_attribute("outerHTML"))
+        for chart in self.find_all(".chart"):
+            self.assertEqual(chart.get_attribute("role"), "img")
+            self.assertGreater(len(chart.get_attribute("aria-label")), 30)
+
+    def assert_fits(self, width):
+        self.assertLessEqual(self.script("return document.documentElement.scrollWidth"), width)
+        wide = self.script("return [...document.querySelectorAll('main *')].filter(one => one.getBoundingClientRect().right > arguments[0] + 1 && "
+                           "!one.closest('.scroll') && !one.closest('.chart')).map(one => one.outerHTML.slice(0, 80))", width)
+        self.assertEqual(wide, [])

@@ -109,3 +109,17 @@ def explanation(folder, one, **changed):
     path = folder / f"explanation-{one['point']}.json"
     path.write_text(json.dumps(about | changed), encoding="utf-8")
     return path
+
+
+def candidate(number, schedule, hours, cost=None, sgd=True, **more):
+    """Of an advice; `schedule`: its name, or with parameters."""
+    return {"candidate": number, "cluster": "10gbe", "nodes": 4 + number, "schedule": schedule if isinstance(schedule, dict) else {"name": schedule},
+            "fidelity": "per-message", "simulated_deepest": True, "iteration_s": 0.1, "throughput_samples_per_s": 320.0, "staleness_mean": 0.0 if sgd else 3.0,
+            "is_sgd": sgd, "hours": hours, "cost": cost, "within_limits": True, "on_front": number == 0, **more}
+
+
+def advice(*candidates, **changes):
+    """advice.json of these candidates."""
+    return {"format": "advice-result/1", "name": "test", "objective": "time", "samples": 1e6, "samples_factor": {}, "choice": 0, "runner_up": 1,
+            "decides": [{"factor": "link.bandwidth", "change": 1.1, "time_saved": 0.0312}, {"factor": "workers.jitter", "change": "off", "time_saved": 0.5}],
+            "simulated": {"alpha-beta": 3}, "notes": [], "left_out": [], "candidates": list(candidates), **changes}

@@ -1,58 +1,51 @@
 """Does the page of an advice say what advice.json holds, and refuse what is none?"""
 
 import json
-import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
-PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "analysis" / "advice.py"
+from support import HERE, Folder, Page  # first: it says where the report's modules are
+
+from samples import advice as result, candidate
+
+PROGRAM = HERE.parents[1] / "analysis" / "advice.py"
 
 
-def candidate(number, schedule, hours, cost=None, sgd=True, **more):
-    return {"candidate": number, "cluster": "a<b", "nodes": 4 + number, "schedule": {"name": schedule}, "fidelity": "per-message", "simulated_deepest": True,
-            "iteration_s": 0.1, "throughput_samples_per_s": 320.0, "staleness_mean": 0.0 if sgd else 3.0, "is_sgd": sgd, "hours": hours, "cost": cost,
-            "within_limits": True, "on_front": number == 0, **more}
-
-
-def result(*candidates, **changes):
-    return {"format": "advice-result/1", "name": "test", "objective": "time", "samples": 1e6, "samples_factor": {}, "choice": 0, "runner_up": 1,
-            "decides": [{"factor": "link.bandwidth", "change": 1.1, "time_saved": 0.0312}, {"factor": "workers.jitter", "change": "off", "time_saved": 0.5}],
-            "simulated": {"alpha-beta": 3}, "notes": [], "left_out": [], "candidates": list(candidates), **changes}
-
-
-class Advice(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.tmp = pathlib.Path(folder.name)
-
+class Advice(Folder):
     def run_on(self, content, code=0):
+        """What is on the page but for its scripts and what it embeds for them, or the error."""
         (self.tmp / "advice.json").write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
         done = subprocess.run([sys.executable, PROGRAM, self.tmp, "-o", self.tmp / "page.html"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
-        return done.stderr if code else re.sub(r"\s+", " ", (self.tmp / "page.html").read_text(encoding="utf-8"))
+        if code:
+            return done.stderr
+        self.text = (self.tmp / "page.html").read_text(encoding="utf-8")
+        self.read = Page(self.text)
+        self.assertEqual((self.read.problems, self.read.open), ([], []))
+        return re.sub(r"\s+", " ", self.text[:self.text.index('<script type="application/json"')])
 
     def test_the_choice_leads_and_everything_is_escaped(self):
-        page = self.run_on(result(candidate(0, "wfbp", 12345.678, 99.5), candidate(1, "fusion", 20000.0, 120.0)))
+        page = self.run_on(result(candidate(0, "wfbp", 12345.678, 99.5, cluster="a<b"), candidate(1, "fusion", 20000.0, 120.0, cluster="a<b")))
         self.assertIn("Take <b>wfbp on 4 nodes of a&lt;b</b>: 12346 h, cost 99.5.", page)
         self.assertIn("Runner-up: fusion on 5 nodes of a&lt;b: 20000 h, cost 120.", page)
-        self.assertIn("link.bandwidth × 1.1 would save 3.1 %, workers.jitter × off would save 50 %", page)
-        self.assertNotIn("a<b", page)
+        self.assertEqual(self.read.tables["what-if"], [["Change", "by", "Time saved"], ["link.bandwidth", "+10 %", "3.12 %"], ["workers.jitter", "off", "50 %"]])
+        self.assertEqual(re.findall(r"--part:([0-9.]+)", page), ["0.0624", "1.0000"])
+        self.assertIn("<code>simctl run choice.json -o results --timeline --explain</code>", page)
+        self.assertNotIn("a<b", self.text)
         self.assertNotRegex(page, r"\d[eE][+-]\d")
         self.assertNotIn("Better, but staler", page)
 
     def test_staler_ones_are_apart(self):
         page = self.run_on(result(candidate(0, "wfbp", 10.0), candidate(1, "asgd", 8.0, sgd=False, as_good_with_samples=1.25)))
-        best, staler = page.split("<h2>The best</h2>")[1].split("<h2>Better, but staler</h2>")
-        self.assertNotIn("asgd", best)
-        self.assertIn("<td>1.25</td>", staler)
+        self.assertIn("Better, but staler", page)
+        self.assertEqual([row[0] for row in self.read.tables["best"][1:]], ["wfbp"])
+        self.assertEqual(self.read.tables["staler"][1:], [["asgd", "10gbe", "5", "100 ms", "8", "3", "1.25"]])
 
     def test_one_whose_samples_are_known_is_compared(self):
-        page = self.run_on(result(candidate(0, "asgd", 8.0, sgd=False), samples_factor={"asgd": 1.2}, runner_up=None))
-        self.assertIn("asgd", page.split("<h2>The best</h2>")[1])
+        self.run_on(result(candidate(0, "asgd", 8.0, sgd=False), samples_factor={"asgd": 1.2}, runner_up=None))
+        self.assertEqual(self.read.tables["best"][1][0], "asgd")
 
     def test_without_a_choice(self):
         one = {key: value for key, value in result(candidate(0, "wfbp", 10.0, 3.0), objective="pareto").items() if key not in ("choice", "runner_up")}
@@ -65,9 +58,27 @@ class Advice(unittest.TestCase):
         self.assertEqual(*pages)
         self.assertIn("SYNTHETIC", pages[0])
 
+    def test_the_best_come_first_and_what_nobody_can_choose_last(self):
+        rows = [candidate(0, "wfbp", 12.0), candidate(1, "s-sgd", 10.0), candidate(2, "asgd", 1.0, sgd=False), candidate(3, "fusion", 11.0, on_front=True),
+                candidate(4, "horovod", 2.0, within_limits=False), candidate(5, "mg-wfbp", 9.0)]
+        self.run_on(result(*rows))
+        self.assertEqual([row[0] for row in self.read.all_points()[1:]], [0, 1, 3, 5, 2, 4])
+
+    def test_only_columns_that_hold_anything_are_there(self):
+        self.run_on(result(candidate(0, "wfbp", 10.0), candidate(1, {"name": "fusion", "bucket": "25MB"}, 11.0)))
+        head, *rows = self.read.all_points()
+        self.assertEqual(head, ["candidate", "rank", "schedule", "parameters", "cluster", "nodes", "hours", "iteration_s", "throughput_samples_per_s", "staleness_mean",
+                                "fidelity", "compared", "within_limits"])
+        self.assertEqual(rows[1], [1, "runner-up", "fusion", "bucket=25MB", "10gbe", 5, 11.0, 0.1, 320.0, 0.0, "per-message", "yes", "yes"])
+
     def test_bad_input(self):
-        for content, said in (("{", "expected JSON"), ("[]", "expected a JSON object"), (result(format="advice/1"), "/format"), (result(), "/candidates"),
-                              ({key: value for key, value in result(candidate(0, "wfbp", 1.0)).items() if key != "notes"}, '"notes"')):
+        good = candidate(0, "wfbp", 1.0)
+        for content, said in (("{", "expected JSON"), ("[]", "expected a JSON object"), (result(good, format="advice/1"), "/format"), (result(), "/candidates"),
+                              ({key: value for key, value in result(good).items() if key != "notes"}, "/notes: expected a list of texts, got nothing"),
+                              (result(good, decides=[{"factor": "x"}]), "/decides"), (result(3), "/candidates/0: expected an object, got 3"),
+                              (result(good, good | {"hours": 0}), "/candidates/1/hours: expected a number > 0, got 0"),
+                              (result(good | {"schedule": "wfbp"}), "/candidates/0/schedule"), (result(good | {"cost": -1}), "/candidates/0/cost"),
+                              (result(good | {"risk": {"mean_regret": 0}}), "/candidates/0/risk"), (result(good | {"is_sgd": 1}), "/candidates/0/is_sgd")):
             with self.subTest(said):
                 error = self.run_on(content, 3)
                 self.assertTrue(error.startswith("advice.py: ") and "advice.json" in error and said in error and error.count("\n") == 1, error)

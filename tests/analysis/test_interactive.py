@@ -118,20 +118,6 @@ class Charts(Browser):
 
 
 class Table(Browser):
-    def rows(self):
-        return [[cell.text for cell in row.find_elements("css selector", "td")] for row in self.find_all("#rows tbody tr")]
-
-    def column(self, name):
-        heads = [head.text for head in self.find_all("#rows th button")]
-        return [row[heads.index(name)] for row in self.rows()]
-
-    def copied(self):
-        """What the button puts on the clipboard, read as CSV."""
-        self.command("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
-        self.find("#table-copy").click()
-        text = self.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0], arguments[0])")
-        return list(csv.reader(io.StringIO(text)))
-
     def test_it_sorts_filters_and_copies_exactly_what_it_shows(self):
         rows = samples.grid()
         self.open(samples.write(self.tmp / "out", rows))
@@ -322,40 +308,37 @@ class WhereItIsRead(Browser):
 
     def test_the_theme_follows_the_system_at_once(self):
         self.full()
-        background = lambda: self.script("return getComputedStyle(document.body).backgroundColor")
-        self.assertEqual((background(), self.colors()["s-sgd"]), ("rgb(255, 255, 255)", style.BLACK))
+        self.assertEqual((self.background(), self.colors()["s-sgd"]), ("rgb(255, 255, 255)", style.BLACK))
         self.set_theme("dark")
-        self.assertEqual((background(), self.colors()["s-sgd"]), ("rgb(20, 23, 26)", on_dark(style.BLACK)))
+        self.assertEqual((self.background(), self.colors()["s-sgd"]), ("rgb(20, 23, 26)", on_dark(style.BLACK)))
         self.set_theme("light")
-        self.assertEqual((background(), self.colors()["s-sgd"]), ("rgb(255, 255, 255)", style.BLACK))
+        self.assertEqual((self.background(), self.colors()["s-sgd"]), ("rgb(255, 255, 255)", style.BLACK))
 
     def test_paper_is_light_and_without_controls(self):
         self.full(theme="dark")
-        self.script("dispatchEvent(new Event('beforeprint'))")
-        self.assertEqual(self.colors()["s-sgd"], style.BLACK)
+        self.print()
+        self.assertEqual((self.colors()["s-sgd"], self.background()), (style.BLACK, "rgb(255, 255, 255)"))
         self.assertEqual(self.script("return syncopate.charts['scaling-chart'].chart.getWidth()"), 660)
-        self.command("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-        self.assertEqual(self.script("return getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
         self.assertEqual([one.text for one in self.find_all("main button") if one.is_displayed() and not one.get_attribute("data-name") and
                           not one.get_attribute("data-column")], [])
-        self.command("Emulation.setEmulatedMedia", media="", features=[])
-        self.script("dispatchEvent(new Event('afterprint'))")
+
+    def test_the_legend_follows_the_theme_and_is_light_on_paper(self):
+        self.full(theme="dark")
+        color = lambda: self.script("return getComputedStyle(document.querySelector('#scaling-legend [data-name=\"s-sgd\"] path')).stroke")
+        self.assertEqual(color(), "rgb(255, 255, 255)")
+        self.set_theme("light")
+        self.assertEqual(color(), "rgb(0, 0, 0)")
+        self.set_theme("dark")
+        self.print()
+        self.assertEqual(color(), "rgb(0, 0, 0)")
 
     def test_it_fits_a_telephone(self):
         self.full(width=400)
-        self.assertLessEqual(self.script("return document.documentElement.scrollWidth"), 400)
-        wide = self.script("return [...document.querySelectorAll('main *')].filter(one => one.getBoundingClientRect().right > 401 && "
-                           "!one.closest('.scroll') && !one.closest('.chart')).map(one => one.outerHTML.slice(0, 80))")
-        self.assertEqual(wide, [])
+        self.assert_fits(400)
 
     def test_every_control_has_a_name_and_every_chart_says_what_it_shows(self):
         self.full()
-        for control in self.find_all("main select, main input, main button"):
-            if control.is_displayed():
-                self.assertTrue(control.accessible_name.strip(), control.get_attribute("outerHTML"))
-        for chart in self.find_all(".chart"):
-            self.assertEqual(chart.get_attribute("role"), "img")
-            self.assertGreater(len(chart.get_attribute("aria-label")), 30)
+        self.assert_all_is_named()
         self.assertIn("s-sgd: 189 ms at 4 nodes, 225 ms at 32 nodes", self.find("#scaling-chart").get_attribute("aria-label"))
 
     def test_names_are_text_whatever_they_hold(self):

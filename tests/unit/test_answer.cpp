@@ -4,7 +4,9 @@
 
 #include "metrics/confidence.hpp"
 #include "output/answer.hpp"
+#include "output/row_names.hpp"
 #include "output/standing.hpp"
+#include "output/swept_effects.hpp"
 
 using namespace syncopate;
 
@@ -41,6 +43,8 @@ struct Sweep {
     result.nodes = result.workers = workers;
     result.metrics.compute = Seconds(iteration);
     result.metrics.efficiency = 1.0;
+    result.metrics.throughput = workers / iteration;
+    result.batch = 1;
     rows.push_back(result);
   }
 
@@ -113,10 +117,100 @@ TEST_SUITE("Is the fastest choice named where the rows can tell it, and only the
     CHECK(sweep.answer()[0] == "Fastest, or as fast as the fastest, of 6 settings: wfbp in 6, s-sgd in 1; 1 of 12 points is missing.");
   }
 
+  TEST_CASE("a contest's sentence is followed by what swept numbers do") {
+    Sweep sweep;
+    sweep.add_schedules("/cluster/link/bandwidth", "10Gbps", 8, {{"wfbp", 3.0}, {"s-sgd", 4.0}});
+    sweep.add_schedules("/cluster/link/bandwidth", "100Gbps", 8, {{"wfbp", 2.5}, {"s-sgd", 2.0}});
+    CHECK(sweep.answer().back() == "On 8 x small, s-sgd is 2 times as fast with bandwidth 100Gbps as with 10Gbps.");
+    CHECK(sweep.answer().size() == 3);
+  }
+
   TEST_CASE("staleness has no exponent") {
     Row stale = row(1.0);
     stale.metrics.staleness_mean = 128.4;
     stale.metrics.staleness_max = 300.0;
     CHECK(with_staleness("asgd", stale) == "asgd (staleness 128)");
+  }
+}
+
+TEST_SUITE("What do swept numbers do?") {
+  /// One row for each value of a swept key.
+  std::vector<Row> along(const std::string& pointer, const std::vector<std::pair<Json, double>>& iterations) {
+    std::vector<Row> rows;
+    for (const auto& [value, iteration] : iterations) {
+      Row one = row(iteration);
+      one.sweep = {{pointer, value}};
+      one.schedule = "wfbp";
+      one.cluster = "small";
+      one.nodes = one.workers = 4;
+      one.batch = 32;
+      rows.push_back(one);
+    }
+    return rows;
+  }
+
+  TEST_CASE("the largest value is compared with the smallest, in whatever order and unit they are") {
+    CHECK(swept_effects(along("/cluster/link/latency", {{"1ms", 3.0}, {"1us", 1.0}, {"50us", 9.0}})) ==
+          std::vector<std::string>{"On 4 x small, wfbp takes 3 times as long with latency 1ms as with 1us."});
+    CHECK(swept_effects(along("/schedule/bucket", {{"900kB", 3.0}, {"25MB", 1.5}})) ==
+          std::vector<std::string>{"On 4 x small, wfbp is 2 times as fast with bucket 25MB as with 900kB."});
+  }
+
+  TEST_CASE("what is no property of the training has no effect, nor what is no number or one value") {
+    for (const char* pointer : {"/seed", "/replicates", "/cluster/nodes", "/iterations/measured"}) {
+      CHECK(swept_effects(along(pointer, {{1, 1.0}, {2, 3.0}})).empty());
+    }
+    CHECK(swept_effects(along("/x", {{"tensor", 1.0}, {4, 3.0}})).empty());
+    CHECK(swept_effects(along("/x", {{4, 1.0}, {4.0, 3.0}})).empty());
+    CHECK(swept_effects({}).empty());
+  }
+
+  TEST_CASE("what is within the uncertainty is not said") {
+    auto rows = along("/x", {{1, 1.3}, {2, 1.0}});
+    CHECK(swept_effects(rows).size() == 1);
+    for (Row& one : rows) one.interval = {one.metrics.iteration - Seconds(0.25), one.metrics.iteration + Seconds(0.25)};
+    CHECK(swept_effects(rows).empty());
+    CHECK(swept_effects(along("/x", {{1, 1.004}, {2, 1.0}})).empty());
+    rows = along("/x", {{1, 1.3}, {2, 1.0}});
+    rows.front().draws = true;
+    CHECK(swept_effects(rows) ==
+          std::vector<std::string>{"On 4 x small, wfbp is 1.3 times as fast with x 2 as with 1, in one draw of unknown uncertainty."});
+  }
+
+  TEST_CASE("where a step has other samples it is they that count") {
+    auto rows = along("/x", {{32, 1.0}, {64, 1.6}});
+    rows.back().batch = 64;
+    CHECK(swept_effects(rows) ==
+          std::vector<std::string>{"On 4 x small, wfbp trains 1.25 times as many samples per second with x 64 as with 32."});
+    rows.back().metrics.iteration = Seconds(2.0);
+    CHECK(swept_effects(rows).empty());
+  }
+
+  TEST_CASE("of the links' bandwidth the busiest one carries a part") {
+    auto rows = along("/cluster/link/bandwidth", {{"8Gbps", 2.0}, {"16Gbps", 1.0}});
+    rows.back().busiest_link_bytes = Bytes(5e8);
+    CHECK(swept_effects(rows) == std::vector<std::string>{"On 4 x small, wfbp is 2 times as fast with bandwidth 16Gbps as with 8Gbps; of "
+                                                          "16Gbps, its busiest link carries 500 MB/s (25%)."});
+    rows.back().busiest_link_bytes = Bytes(2.5e9);
+    CHECK(swept_effects(rows).front().ends_with("of 16Gbps, its busiest link would have to carry 2.5 GB/s (125%)."));
+  }
+
+  TEST_CASE("the fastest with most nodes is compared, if its other end has a result") {
+    std::vector<Row> rows;
+    const auto add = [&rows](int nodes, const char* schedule, int value, double iteration) {
+      Row one = along("/x", {{value, iteration}}).front();
+      one.sweep = {{"/cluster/nodes", nodes}, {"/schedule/name", schedule}, {"/x", value}};
+      one.nodes = one.workers = nodes;
+      one.metrics.throughput = nodes * 32 / iteration;
+      rows.push_back(one);
+    };
+    add(8, "wfbp", 2, 3.0);
+    add(4, "wfbp", 2, 2.0);
+    add(4, "wfbp", 1, 9.0);
+    add(8, "s-sgd", 2, 2.0);
+    add(8, "wfbp", 1, 9.0);
+    CHECK(swept_effects(rows).empty());
+    add(8, "s-sgd", 1, 5.0);
+    CHECK(swept_effects(rows) == std::vector<std::string>{"On 8 x small, s-sgd is 2.5 times as fast with x 2 as with 1."});
   }
 }

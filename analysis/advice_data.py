@@ -1,0 +1,100 @@
+"""All that the scripts of an advice's page show."""
+
+import math
+from dataclasses import dataclass
+from typing import Callable
+
+import page_look
+import page_table
+import style
+from advice_result import best_first, is_compared, parameters, rank
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table of all candidates."""
+
+    name: str
+    unit: str             # share: a part of 1
+    meaning: str
+    value: Callable       # of a candidate and the result; None or "" where there is none
+    said: str = ""        # its name in a tooltip, if it stands in one
+    is_text: bool = False
+    brief: bool = True    # it stands in the short table, too
+
+
+def of(key):
+    return lambda one, result: one.get(key)
+
+
+def of_risk(key):
+    return lambda one, result: one["risk"][key] if "risk" in one else None
+
+
+def yes_or_no(holds):
+    return lambda one, result: "yes" if holds(one, result) else "no"
+
+
+COLUMNS = (
+    Column("candidate", "", "its number in advice.json", of("candidate"), brief=False),
+    Column("rank", "", "the choice, the runner-up, or best: practically as good as the choice, or better and staler", rank, is_text=True),
+    Column("schedule", "", "the schedule's name", lambda one, result: one["schedule"]["name"], is_text=True),
+    Column("parameters", "", "the schedule's parameters", lambda one, result: parameters(one), is_text=True),
+    Column("cluster", "", "the cluster's name", of("cluster"), is_text=True),
+    Column("nodes", "", "nodes of it that train", of("nodes")),
+    Column("hours", "h", "time to train on all samples", of("hours"), "time"),
+    Column("cost", "", "of that time, in the currency of the prices", of("cost"), "cost"),
+    Column("iteration_s", "s", "mean time of a gradient step", of("iteration_s"), "iteration"),
+    Column("throughput_samples_per_s", "samples/s", "of all workers", of("throughput_samples_per_s"), "throughput", brief=False),
+    Column("staleness_mean", "steps", "mean age of others' gradients when an update applies them; 0 in synchronous schedules", of("staleness_mean"), "staleness"),
+    Column("samples_factor", "", "how many times the samples the schedule needs, as the advice was told",
+           lambda one, result: result["samples_factor"].get(one["schedule"]["name"]), "needs samples ×"),
+    Column("as_good_with_samples", "", "how many times the samples it could need and still be as good as what is compared", of("as_good_with_samples"),
+           "as good with samples ×"),
+    Column("worst_regret", "share", "how much worse than the best it is in that of the other worlds where it does worst", of_risk("worst_regret"), "worst regret"),
+    Column("mean_regret", "share", "the same, mean of all worlds", of_risk("mean_regret"), "mean regret"),
+    Column("fidelity", "", "the deepest that it was simulated in", of("fidelity"), "fidelity", is_text=True),
+    Column("compared", "", "by the objective: it trains as synchronous SGD does, or has a samples factor", yes_or_no(is_compared), "compared", is_text=True, brief=False),
+    Column("within_limits", "", "of staleness, budget and deadline", yes_or_no(of("within_limits")), "within the limits", is_text=True, brief=False),
+)
+
+
+def data(result):
+    """A dict; its rows are the candidates, the best first."""
+    candidates = best_first(result)
+    places = {one["candidate"]: place for place, one in enumerate(candidates)}
+    return {
+        "columns": [embedded(column, candidates, result) for column in columns(result)],
+        "groups": groups(candidates, result),
+        "choice": places.get(result.get("choice")),
+        "runner_up": places.get(result.get("runner_up")),
+    }
+
+
+def columns(result):
+    """Those that any candidate has something in."""
+    return [column for column in COLUMNS if any(column.value(one, result) not in (None, "") for one in result["candidates"])]
+
+
+def embedded(column, candidates, result):
+    values = [column.value(one, result) for one in candidates]
+    values = values if column.is_text else [math.nan if value is None else value for value in values]
+    return {**page_table.column(column.name, values, column.unit, column.is_text, column.brief), "said": column.said}
+
+
+def groups(candidates, result):
+    """What the chart can tell apart by colour: a dict each; `series_of` has the place in `series` of every candidate."""
+    found = [group("schedule", [one["schedule"]["name"] for one in candidates])]
+    found.append(group("cluster", [one["cluster"] for one in candidates]))
+    compared = {True: "compared", False: "others"}
+    found.append(group("what is compared", [compared[is_compared(one, result)] for one in candidates],
+                       {"compared": (style.BLUE, "o"), "others": (style.ORANGE, "^")}))
+    return [one for place, one in enumerate(found) if place == 0 or len(one["series"]) > 1]
+
+
+def group(name, members, looks=None):
+    looks = looks or style.rows(set(members))
+    order = [*style.SCHEDULES, *sorted(set(members))]
+    series = sorted(set(members), key=order.index)
+    return {"name": name, "series": [{"name": one, **page_look.colors(looks[one][0]), "path": page_look.PATHS[looks[one][1]]} for one in series],
+            "series_of": [series.index(one) for one in members]}
