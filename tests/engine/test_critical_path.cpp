@@ -18,12 +18,17 @@ using namespace syncopate::testing;
 
 namespace {
 
-/// With causes recorded, without, and with every worker simulated in full, too.
+/// With causes recorded and a timeline, without, and with every worker simulated in full, too.
 std::vector<PointResult> simulate_thrice(const Json& scenario) {
   std::vector<PointResult> results(3);
   actors();
+  const auto options = [](int i) {
+    PointOptions its = {.shortcuts = i < 2, .explain = i != 1};
+    if (i == 0) its.timeline.emplace();
+    return its;
+  };
   run_forked(
-      3, 2, [&](int i) { return simulate_point(read_point(scenario), {.shortcuts = i < 2, .explain = i != 1}).pack(); },
+      3, 2, [&](int i) { return simulate_point(read_point(scenario), options(i)).pack(); },
       [&](int i, const Outcome& outcome) {
         if (!outcome.ok) throw Error(outcome.code, outcome.error);
         results[static_cast<std::size_t>(i)] = PointResult::unpack(outcome.result);
@@ -46,6 +51,7 @@ TEST_SUITE("Does the critical path explain every second?") {
         RC_LOG(scenario.dump());
         const std::vector<PointResult> results = simulate_thrice(scenario);
         RC_ASSERT(results[0].metrics.iteration == results[1].metrics.iteration);
+        RC_ASSERT(!results[0].timeline.empty());
         for (const std::size_t i : {0U, 2U}) {
           const double iteration = results[i].metrics.iteration.value;
           const std::vector<PathShare> shares = path_shares_of(results[i].details["path"]);

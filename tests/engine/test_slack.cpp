@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <type_traits>
 
 #include "base/errors.hpp"
@@ -32,19 +34,14 @@ Json draw_exact_scenario(const ScheduleRow& row) {
   scenario["cluster"]["link"].erase("latency_jitter");
   scenario["workers"].erase("events");
   scenario["workers"].erase("overlap_slowdown");
-  const int gpus = scenario["cluster"].value("gpus_per_node", 1);
-  Json slow = Json::array();
-  for (const Json& one : scenario["workers"].value("slow", Json::array())) {
-    if (std::stoi(one["ranks"].get<std::string>()) < gpus * scenario["cluster"]["nodes"].get<int>()) slow.push_back(one);
-  }
-  if (scenario["workers"].contains("slow")) scenario["workers"]["slow"] = slow;
   return scenario;
 }
 
 /// A run of a point in which every worker is simulated and shown.
 class Run {
  public:
-  explicit Run(const Point& point) : setup_(point.scenario, {.shortcuts = false, .explain = true}), job_(setup_.job(*point.scenario.fidelity)) {
+  explicit Run(const Point& point)
+      : setup_(point.scenario, {.shortcuts = false, .explain = true}), job_(setup_.job(*point.scenario.fidelity)) {
     job_.shown_workers.resize(static_cast<std::size_t>(job_.simulated()));
     std::iota(job_.shown_workers.begin(), job_.shown_workers.end(), 0);
   }
@@ -79,9 +76,9 @@ std::optional<Seconds> delay(const JobTimeline& before, const JobTimeline& after
 struct Trial {
   Seconds length;  ///< of the layer, after the last post in it
   Seconds slack;
-  Seconds noise;                ///< of times
-  Seconds more;                 ///< than the slack, for which it stands still ...
-  std::optional<Seconds> then;  ///< ... which delays the last step by that
+  Seconds noise;                  ///< of times
+  Seconds more;                   ///< than the slack, for which it stands still ...
+  std::optional<Seconds> then;    ///< ... which delays the last step by that
   std::optional<Seconds> within;  ///< a little less than the slack does so by that
 };
 static_assert(std::is_trivially_copyable_v<Trial>);
@@ -111,7 +108,9 @@ std::optional<Trial> try_apart(const Point& point, std::size_t any) {
       1, 1,
       [&](int /*i*/) {
         const auto its = try_layer(point, any);
-        return its ? std::string(reinterpret_cast<const char*>(&*its), sizeof *its) : std::string();
+        std::string bytes(its ? sizeof(Trial) : 0, '\0');
+        if (its) std::memcpy(bytes.data(), &*its, bytes.size());
+        return bytes;
       },
       [&](int /*i*/, const Outcome& outcome) {
         if (!outcome.ok) throw Error(outcome.code, outcome.error);
@@ -123,9 +122,8 @@ std::optional<Trial> try_apart(const Point& point, std::size_t any) {
 
 bool is_exact_for(const ScheduleRow& row) {
   // Servers and peers have no ties. Horovod's cycles and LASGD's programs look at the time.
-  const Json defaults = {{"name", row.name}};
-  return row.name == "s-sgd" || row.name == "wfbp" || row.name == "sync-easgd" || row.name == "mg-wfbp" || row.name == "fusion" ||
-         row.name == "dts" || row.name == "sasgd" || row.name == "local-sgd";
+  static const std::set<std::string_view> names = {"s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "fusion", "dts", "sasgd", "local-sgd"};
+  return names.contains(row.name);
 }
 
 }  // namespace
