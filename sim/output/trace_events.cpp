@@ -43,4 +43,9 @@ void TraceEvents::arrow(int worker, int from_track, const Interval& from, int to
       microseconds(nanoseconds(time)), process(worker), to_track);
 }
 
+void TraceEvents::counter(const std::string& name, int worker, Seconds time, const std::string& unit, const std::string& value) {
+  add(R"({{"name":{},"ph":"C","ts":{},"pid":{},"tid":0,"args":{{{}:{}}}}})", quoted(name), microseconds(nanoseconds(time)), process(worker),
+      quoted(unit), value);
+}
+
 }  // namespace syncopate

@@ -23,6 +23,9 @@ class TraceEvents {
   /// An arrow called "gradient" from just before the end of one slice, at most from `time`, to the beginning of another one, at `time`.
   void arrow(int worker, int from_track, const Interval& from, int to_track, Seconds time);
 
+  /// The value of a counter of a worker from a time on: a number as text, and what it counts.
+  void counter(const std::string& name, int worker, Seconds time, const std::string& unit, const std::string& value);
+
   const std::string& text() const { return text_; }
 
  private:
