@@ -24,6 +24,12 @@ class Dragonfly : public Topology {
 
   std::string_view switch_name() const override { return "router"; }
 
+  std::string level(const InnerLink& link) const override {
+    if (link.lower / routers_ == link.upper / routers_) return "intra-chassis";
+    const int routers_of_group = chassis_ * routers_;
+    return link.lower / routers_of_group == link.upper / routers_of_group ? "intra-group" : "inter-group";
+  }
+
   std::vector<InnerLink> route(int from, int to) const override {
     std::vector<InnerLink> links;
     Router here = router_of(from);

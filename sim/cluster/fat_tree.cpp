@@ -8,7 +8,7 @@ namespace {
 
 constexpr int most_ports = 64;  // 65536 places
 
-/// Three levels of switches with k ports: k pods of k/2 leaf switches with k/2 nodes each. A leaf switch has only 1/oversubscription as
+/// Three levels of switches with k ports: k pods of k/2 edge switches with k/2 nodes each. An edge switch has only 1/oversubscription as
 /// many uplinks as nodes. Routes are fixed by their destination (D-mod-k).
 /// M. Al-Fares et al., "A scalable, commodity data center network architecture", SIGCOMM'08.
 class FatTree : public Topology {
@@ -28,19 +28,26 @@ class FatTree : public Topology {
     return ports;
   }
 
+  std::string level(const InnerLink& link) const override {
+    return link.lower > first_switch() - edges() ? "edge-aggregation" : "aggregation-core";
+  }
+
   std::vector<InnerLink> route(int from, int to) const override {
-    // Switches are numbered level by level downwards. The destination chooses the way up: its number's digits.
-    const int first = 2 * places() - 1;
-    const int leaves = 2 * half_ * half_;
-    const auto leaf = [&](int place) { return first - place / half_; };
-    const auto middle = [&](int place) { return first - leaves - (to % uplinks_ + uplinks_ * (place / (half_ * half_))); };
-    const int top = first - leaves - 2 * half_ * uplinks_ - (to % uplinks_ + uplinks_ * (to / uplinks_ % half_));
-    if (leaf(from) == leaf(to)) return {};
-    if (middle(from) == middle(to)) return {{leaf(from), middle(from), true}, {leaf(to), middle(to), false}};
-    return {{leaf(from), middle(from), true}, {middle(from), top, true}, {middle(to), top, false}, {leaf(to), middle(to), false}};
+    // The destination chooses the way up: its number's digits.
+    const int below = first_switch() - edges();
+    const auto edge = [&](int place) { return first_switch() - place / half_; };
+    const auto middle = [&](int place) { return below - (to % uplinks_ + uplinks_ * (place / (half_ * half_))); };
+    const int top = below - 2 * half_ * uplinks_ - (to % uplinks_ + uplinks_ * (to / uplinks_ % half_));
+    if (edge(from) == edge(to)) return {};
+    if (middle(from) == middle(to)) return {{edge(from), middle(from), true}, {edge(to), middle(to), false}};
+    return {{edge(from), middle(from), true}, {middle(from), top, true}, {middle(to), top, false}, {edge(to), middle(to), false}};
   }
 
  private:
+  // Switches are numbered level by level downwards: edge, aggregation, core.
+  int first_switch() const { return 2 * places() - 1; }
+  int edges() const { return 2 * half_ * half_; }
+
   int half_;
   int uplinks_;
 };
@@ -61,7 +68,7 @@ std::shared_ptr<const Topology> read_fat_tree(Object& fields, int nodes) {
   if (k % 2 != 0) ports->fail_because(fmt::format("a switch has as many ports up as down, so k is even; use {} or {}", k - 1, k + 1));
   if (k / 2 % oversubscription != 0) {
     ports->fail_because(
-        fmt::format("a leaf switch of {} ports has {} nodes, which is no multiple of \"oversubscription\" {}; use \"k\": {}", k, k / 2,
+        fmt::format("an edge switch of {} ports has {} nodes, which is no multiple of \"oversubscription\" {}; use \"k\": {}", k, k / 2,
                     oversubscription, (k / 2 / oversubscription + 1) * 2 * oversubscription));
   }
   return std::make_shared<FatTree>(k, oversubscription);

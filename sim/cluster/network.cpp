@@ -149,24 +149,38 @@ const Link& Network::wan(const KnownLink& link) const {
   return cluster_.regions->wan[from][to];
 }
 
-std::string Network::cable_of(const KnownLink& link) const {
+std::string Network::level_of(const KnownLink& link) const {
   switch (link.kind) {
-    case KnownLink::Kind::gpu: return fmt::format("gpu-{}", link.number);
-    case KnownLink::Kind::inner: return fmt::format("{0} {1} - {0} {2}", cluster_.topology->switch_name(), link.number, link.upper);
-    case KnownLink::Kind::wan:
-      return fmt::format("wan {}-{}", cluster_.regions->list[link.number].name, cluster_.regions->list[link.upper].name);
+    case KnownLink::Kind::gpu: return "gpu";
+    case KnownLink::Kind::inner:
+      return cluster_.topology->level({static_cast<int>(link.number), static_cast<int>(link.upper), link.forward});
+    case KnownLink::Kind::wan: return "wan";
     case KnownLink::Kind::node: break;
   }
-  const int node = static_cast<int>(link.number);
-  return node < cluster_.nodes ? fmt::format("node-{}", node) : fmt::format("server-{}", node - cluster_.nodes);
+  return static_cast<int>(link.number) < cluster_.nodes ? "node" : "server";
+}
+
+std::string Network::cable_of(const KnownLink& link) const {
+  const std::string level = level_of(link);
+  switch (link.kind) {
+    case KnownLink::Kind::inner:
+      return fmt::format("{0}: {1} {2} - {1} {3}", level, cluster_.topology->switch_name(), link.number, link.upper);
+    case KnownLink::Kind::wan:
+      return fmt::format("{} {}-{}", level, cluster_.regions->list[link.number].name, cluster_.regions->list[link.upper].name);
+    case KnownLink::Kind::gpu:
+    case KnownLink::Kind::node: break;
+  }
+  const int number = static_cast<int>(link.number);
+  return fmt::format("{}-{}", level, level == "server" ? number - cluster_.nodes : number);
 }
 
 NetworkLink Network::link(std::size_t number) const {
   const KnownLink& its = links_[number];
   const std::string cable = cable_of(its);
-  if (its.kind != KnownLink::Kind::wan) return {cable + (its.forward ? " up" : " down"), bandwidth(number), cable, its.forward};
-  const std::string name = its.forward ? cable : cable_of({its.kind, true, its.upper, its.number});
-  return {name, bandwidth(number), cable, its.forward};
+  const bool is_wan = its.kind == KnownLink::Kind::wan;
+  const std::string from_upper = is_wan ? cable_of({its.kind, true, its.upper, its.number}) : cable + " down";
+  const std::string from_lower = is_wan ? cable : cable + " up";
+  return {its.forward ? from_lower : from_upper, bandwidth(number), level_of(its), cable, its.forward};
 }
 
 int Network::group(std::size_t link) const {

@@ -13,8 +13,9 @@ namespace syncopate {
 
 /// One direction of a cable between two ends.
 struct NetworkLink {
-  std::string name;
+  std::string name;  ///< begins with its level
   Rate bandwidth;
+  std::string level;    ///< of the network, for people: "node", "server", "gpu", "wan", or the topology's
   std::string cable;    ///< the same for both directions
   bool forward = true;  ///< which of them
 };
@@ -124,6 +125,7 @@ class Network {
   std::size_t node_link(int rank, bool up) { return own_link(KnownLink::Kind::node, node_of(rank), up); }
   std::size_t link_between(KnownLink::Kind kind, int lower, int upper, bool forward);
   const Link& wan(const KnownLink& link) const;
+  std::string level_of(const KnownLink& link) const;
   std::string cable_of(const KnownLink& link) const;
 
   const Cluster& cluster_;

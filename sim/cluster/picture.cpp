@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/connected_components.hpp>
 #include <boost/graph/graphviz.hpp>
 #include <map>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "cluster/alpha_beta.hpp"
 #include "cluster/network.hpp"
@@ -23,6 +25,7 @@ struct Vertex {
 
 struct Cable {
   std::string name;
+  std::string level;
   Rate bandwidth;
 };
 
@@ -62,6 +65,18 @@ std::string escaped(std::string text) {
 
 std::string describe(Rate bandwidth) { return fmt::format("{:.3g} Gb/s", bandwidth.value * 8 / 1e9); }
 
+/// Gives every level a colour that the colour-blind can tell from the others'.
+class LevelColors {
+ public:
+  std::string_view operator()(const std::string& level) {
+    constexpr std::array<std::string_view, 6> colors = {"#4D4D4D", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"};
+    return colors[levels_.try_emplace(level, levels_.size()).first->second % colors.size()];
+  }
+
+ private:
+  std::map<std::string, std::size_t> levels_;
+};
+
 }  // namespace
 
 std::string draw_network(const Cluster& cluster) {
@@ -96,9 +111,10 @@ std::string draw_network(const Cluster& cluster) {
     return entry->second;
   };
   for (const auto& [name, link] : cables) {
-    boost::add_edge(vertex_of(ends.entering(link)), vertex_of(ends.leaving(link)), {name, link.bandwidth}, graph);
+    boost::add_edge(vertex_of(ends.entering(link)), vertex_of(ends.leaving(link)), {name, link.level, link.bandwidth}, graph);
   }
 
+  LevelColors color_of;
   std::ostringstream text;
   boost::write_graphviz(
       text, graph,
@@ -107,7 +123,9 @@ std::string draw_network(const Cluster& cluster) {
         out << fmt::format("[label=\"{}\", shape={}]", escaped(its.label), its.is_node ? "box" : "point, width=0.15");
       },
       [&](std::ostream& out, Graph::edge_descriptor edge) {
-        out << fmt::format("[tooltip=\"{}\", label=\"{}\", fontsize=8]", escaped(graph[edge].name), describe(graph[edge].bandwidth));
+        const Cable& its = graph[edge];
+        out << fmt::format("[tooltip=\"{}\", label=\"{}\\n{}\", color=\"{}\", fontsize=8]", escaped(its.name), escaped(its.level),
+                           describe(its.bandwidth), color_of(its.level));
       },
       [&](std::ostream& out) {
         out << fmt::format("graph [label=\"{}: {} nodes, {}\", layout=neato, overlap=false, splines=true];\nnode [fontsize=10];\n",

@@ -10,7 +10,8 @@ namespace syncopate {
 constexpr int most_nodes_in_picture = 512;
 
 /// The cluster's network as a graph for Graphviz: nodes, switches and the cables between them, as they follow from the ways of
-/// messages between all pairs of nodes. Requires at most most_nodes_in_picture nodes.
+/// messages between all pairs of nodes. A cable's label is its level, its tooltip the name that reports of links give it. Requires at most
+/// most_nodes_in_picture nodes.
 std::string draw_network(const Cluster& cluster);
 
 }  // namespace syncopate

@@ -42,6 +42,9 @@ class Topology {
   /// What is at the ends of the other links, for people.
   virtual std::string_view switch_name() const { return "switch"; }
 
+  /// Where in the network such a link is, in a word or two for people: "edge-aggregation".
+  virtual std::string level(const InnerLink& link) const = 0;
+
   /// The links that are no place's own which a message crosses from one place to another one, in that order.
   virtual std::vector<InnerLink> route(int from, int to) const = 0;
 };

@@ -36,6 +36,15 @@ class Torus : public Topology {
 
   std::string_view switch_name() const override { return "place"; }
 
+  std::string level(const InnerLink& link) const override {
+    // A link's ends differ by one coordinate.
+    int dimension = 1;
+    int stride = static_cast<int>(dimensions_.front());
+    for (; link.lower / stride != link.upper / stride; ++dimension)
+      stride *= static_cast<int>(dimensions_[static_cast<std::size_t>(dimension)]);
+    return fmt::format("dimension {}", dimension);
+  }
+
   std::vector<InnerLink> route(int from, int to) const override {
     std::vector<InnerLink> links;
     int here = from;

@@ -38,11 +38,16 @@ class Tree : public Topology {
     return levels;
   }
 
+  /// Level 1 has the places.
+  std::string level(const InnerLink& link) const override {
+    int level = levels_;
+    for (int number = link.upper; number > 0; number = above(number)) --level;
+    return fmt::format("level {}-{}", level - 1, level);
+  }
+
   std::vector<InnerLink> route(int from, int to) const override {
-    // The root is switch 0; below it they are numbered level by level.
     std::vector<InnerLink> ups;
     std::vector<InnerLink> downs;
-    const auto above = [this](int number) { return (number - 1) / arity_; };
     for (int here = first_leaf_ + from / arity_, there = first_leaf_ + to / arity_; here != there;
          here = above(here), there = above(there)) {
       ups.push_back({here, above(here), true});
@@ -53,6 +58,9 @@ class Tree : public Topology {
   }
 
  private:
+  // The root is switch 0; below it they are numbered level by level.
+  int above(int number) const { return (number - 1) / arity_; }
+
   int arity_;
   int levels_;
   int first_leaf_ = 0;

@@ -99,7 +99,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
       clock_(clock),
       passes_(job.profile),
       runs_ahead_(job.run_ahead && !layer_by_layer() && !has_partial_stream(job)),
-      recorder_(job.simulated(), job.shown_workers, job.profile.compute()),
+      recorder_(job.simulated(), job.shown_workers, job.profile.compute(), job.keeps_messages),
       peers_(
           job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); },
           [this, &network](const PeerLinks::Message& message) { return mean_latency_of(message, network); }, network, flows_of(job, flows),

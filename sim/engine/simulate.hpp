@@ -62,6 +62,7 @@ struct Job {
   bool run_ahead = true;           ///< workers may run ahead of the clock within a step
   bool shortcuts = true;           ///< what is known from before is not simulated again
   bool records_causes = false;     ///< for the timeline's critical path
+  bool keeps_messages = false;     ///< in the timeline: those between two workers, or with servers
   std::vector<int> shown_workers;  ///< simulated ones, for which per-layer spans are kept
   std::function<void(int iteration)> on_iteration{};  ///< called when the first worker begins it
 

@@ -264,6 +264,27 @@ void add_path(const std::vector<PathSlice>& path, const std::vector<int>& worker
   }
 }
 
+/// As a process after all others.
+void add_links(const std::vector<LinkUse>& links, int process, const Interval& shown, TraceEvents& events) {
+  if (links.empty()) return;
+  events.name("process_name", process, 0, "busiest links");
+  for (const LinkUse& link : links) {
+    const std::string name = link.name + (link.others_alike ? " and others alike" : "");
+    const std::string unit = fmt::format("% of {:.4g} Gb/s", link.bandwidth.value * 8 / 1e9);
+    std::string before;
+    const auto set = [&](Seconds time, double utilisation) {
+      const std::string percent = fmt::format("{:.9g}", 100 * utilisation);
+      if (percent != before) events.counter(name, process, time, unit, percent);
+      before = percent;
+    };
+    const Seconds start = std::max(Seconds(0), shown.start);
+    const auto first = std::partition_point(link.changes.begin(), link.changes.end(), [&](const auto& one) { return one.at <= start; });
+    set(start, first == link.changes.begin() ? 0.0 : std::prev(first)->utilisation);
+    for (auto change = first; change != link.changes.end() && change->at < shown.end; ++change) set(change->at, change->utilisation);
+    if (shown.end < always.end) set(shown.end, 0.0);
+  }
+}
+
 }  // namespace
 
 std::vector<int> TimelineView::workers(int simulated, int gpus) const {
@@ -281,7 +302,7 @@ std::vector<int> TimelineView::workers(int simulated, int gpus) const {
 }
 
 std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, const TimelineView& view,
-                          const std::vector<PathSlice>& path) {
+                          const std::vector<PathSlice>& path, const std::vector<LinkUse>& links) {
   TraceEvents events;
   const auto simulated = static_cast<int>(timeline.steps.size());
   const std::vector<int> workers = view.workers(simulated, timeline.workers / simulated);
@@ -295,6 +316,7 @@ std::string timeline_json(const JobTimeline& timeline, const StepProfile& profil
     WorkerTracks(worker, timeline, slack, profile, shown, scenario.schedule.pace.steps_per_round > 0, events).draw(moving);
   }
   if (!workers.empty()) add_path(path, workers, all, events);
+  if (all.end > all.start) add_links(links, workers.back() + 2, all, events);
   const Json about = {{"point", point.index},
                       {"scenario", scenario.name},
                       {"model", scenario.trace->model},

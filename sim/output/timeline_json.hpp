@@ -17,6 +17,10 @@ struct TimelineView {
     int first = 0;
     int last = 0;
   };
+  /// Simulated workers of a run that is shown with its critical path, and what messages with servers and peers do to links: for the memory
+  /// that this takes.
+  static constexpr int most_in_full = 64;
+
   std::vector<int> ranks{};                ///< GPUs, ascending; empty: the first 8 simulated workers
   std::optional<Iterations> iterations{};  ///< else the whole run, warm-up included
   bool compressed = false;                 ///< as gzip
@@ -33,11 +37,23 @@ struct PathSlice {
   bool computes = false;  ///< the worker does
 };
 
+/// How one direction of a link was used over time.
+struct LinkUse {
+  struct Change {
+    Seconds at;
+    double utilisation = 0.0;  ///< from then on
+  };
+  std::string name;
+  Rate bandwidth;
+  std::vector<Change> changes;  ///< in the order of time; unused before the first and after the last
+  bool others_alike = false;    ///< others of the busiest links are used in the same way
+};
+
 /// A timeline in the Chrome trace-event format, which Perfetto and chrome://tracing open: a process per shown worker, a track for its
 /// compute and one for its Stream, arrows from the layers' backward to what takes their gradients away. Slices on a track nest; times are
 /// whole nanoseconds. `path`: of a run that has recorded causes, in the order of time; a process of its own, with an arrow to what a
-/// shown worker computes whenever the path comes to it.
+/// shown worker computes whenever the path comes to it. `links`: counter tracks, in a process of their own.
 std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, const TimelineView& view,
-                          const std::vector<PathSlice>& path = {});
+                          const std::vector<PathSlice>& path = {}, const std::vector<LinkUse>& links = {});
 
 }  // namespace syncopate

@@ -52,4 +52,9 @@ void TraceEvents::add_arrow(const char* name, int from_worker, int from_track, s
       process(to_worker), to_track);
 }
 
+void TraceEvents::counter(const std::string& name, int worker, Seconds time, const std::string& unit, const std::string& value) {
+  add(R"({{"name":{},"ph":"C","ts":{},"pid":{},"tid":0,"args":{{{}:{}}}}})", quoted(name), microseconds(nanoseconds(time)), process(worker),
+      quoted(unit), value);
+}
+
 }  // namespace syncopate

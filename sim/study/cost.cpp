@@ -26,6 +26,15 @@ bool moves_flows(const Scenario& scenario) {
   return scenario.fidelity ? scenario.fidelity == Fidelity::flow : !cluster.is_star() && !cluster.fit;
 }
 
+/// Of the busiest links' use, in a step of so many messages of each worker: a link that all workers' messages cross changes with each of
+/// them, and those that collectives cross are mostly used alike.
+double changes_of_link_use(const Scenario& scenario, int simulated, double messages) {
+  const Traffic& traffic = scenario.schedule.traffic;
+  if (scenario.fidelity == Fidelity::alpha_beta) return 0.0;
+  if ((traffic.servers || traffic.peers) && simulated > TimelineView::most_in_full) return 0.0;
+  return traffic.servers ? simulated * messages : messages;
+}
+
 }  // namespace
 
 Seconds estimate_cost(const Scenario& scenario) {
@@ -44,6 +53,7 @@ Seconds estimate_cost(const Scenario& scenario) {
 Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
   constexpr Bytes of_slice(165);
   constexpr Bytes of_arrow(190);
+  constexpr Bytes of_change(110);
   constexpr double compressed = 0.1;
   const double ranks = ranks_of(scenario);
   const bool is_one = shortcuts && are_equal(scenario) && !moves_flows(scenario);
@@ -54,7 +64,8 @@ Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool
   const auto gradients = static_cast<double>(scenario.trace->gradients.size());
   const double messages = gradients * (scenario.schedule.traffic.servers ? 2.0 : 1.0);
   constexpr double phases = 6.0;
-  const Bytes bytes = workers * steps * ((2.0 * layers + messages + phases) * of_slice + gradients * of_arrow);
+  const double changes = changes_of_link_use(scenario, simulated, messages);
+  const Bytes bytes = steps * (workers * ((2.0 * layers + messages + phases) * of_slice + gradients * of_arrow) + changes * of_change);
   return view.compressed ? compressed * bytes : bytes;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "metrics/intervals.hpp"
+#include "study/crossings.hpp"
 
 namespace syncopate {
 
@@ -37,15 +38,9 @@ class Loads {
 
 void add_collectives(const JobTimeline& timeline, PlannedCollectives& planned, Loads& loads) {
   std::map<const PlannedCollective*, Bytes> moved;  // of the plan
-  std::map<std::pair<int, const Payload*>, Seconds> lasted;
-  for (const CollectiveSpan& span : timeline.collectives) {
-    Seconds& as_before = lasted[{span.stream, span.payload.get()}];
-    if (!span.is_cut_off) as_before = span.end - span.start;
-    const Seconds end = span.is_cut_off ? std::max(span.end, span.start + as_before) : span.end;
-    const Communicator& communicator = timeline.streams[static_cast<std::size_t>(span.stream)];
-    const PlannedCollective& collective = planned(span.operation, communicator, span.payload->bytes);
-    moved[&collective] += timeline.window.share({span.start, end}) * span.payload->bytes;
-  }
+  visit_collectives(timeline, planned, [&](const PlannedCollective& collective, const Interval& moving, Bytes bytes) {
+    moved[&collective] += timeline.window.share(moving) * bytes;
+  });
   for (const auto& [collective, data] : moved) {
     loads.add_between_nodes(collective->between_nodes() * data);
     const std::vector<double>& shares = collective->loads();
@@ -65,22 +60,17 @@ Seconds in_use(const JobTimeline& timeline, PlannedCollectives& planned, std::si
   return IntervalUnion(std::move(intervals)).covered(timeline.window.open, timeline.window.close);
 }
 
-void add_server_traffic(const JobTimeline& timeline, int ranks, const std::vector<int>& servers, Loads& loads) {
-  for (int client = 0; client < ranks; ++client) {
-    const ServerTraffic& traffic = timeline.server_traffic[timeline.server_traffic.size() == 1 ? 0 : static_cast<std::size_t>(client)];
-    for (const int server : servers) {
-      if (server == client) continue;
-      loads.add_message(client, server, traffic.pushed / static_cast<double>(servers.size()));
-      loads.add_message(server, client, traffic.pulled / static_cast<double>(servers.size()));
-    }
+void add_messages(const JobTimeline& timeline, const Setup& setup, Loads& loads) {
+  using Kind = TransferSpan::Kind;
+  const Legs legs(timeline, setup);
+  const auto add = [&](Bytes bytes, Kind kind, int worker, int to = -1) {
+    for (const Leg& leg : legs.of(kind, worker, to)) loads.add_message(leg.from, leg.to, leg.share * bytes);
+  };
+  for (std::size_t worker = 0; worker < timeline.server_traffic.size(); ++worker) {
+    add(timeline.server_traffic[worker].pushed, Kind::push, static_cast<int>(worker));
+    add(timeline.server_traffic[worker].pulled, Kind::pull, static_cast<int>(worker));
   }
-}
-
-void add_peer_traffic(const JobTimeline& timeline, int ranks, Loads& loads) {
-  const int stands_for = timeline.steps.size() == 1 ? ranks : 1;
-  for (const auto& [pair, bytes] : timeline.peer_traffic) {
-    for (int other = 0; other < stands_for; ++other) loads.add_message((pair.first + other) % ranks, (pair.second + other) % ranks, bytes);
-  }
+  for (const auto& [pair, bytes] : timeline.peer_traffic) add(bytes, Kind::send, pair.first, pair.second);
 }
 
 }  // namespace
@@ -88,8 +78,7 @@ void add_peer_traffic(const JobTimeline& timeline, int ranks, Loads& loads) {
 NetworkLoad network_load(const JobTimeline& timeline, Setup& setup, std::size_t most_links) {
   Loads loads(setup.network());
   add_collectives(timeline, setup.planned(), loads);
-  if (!timeline.server_traffic.empty()) add_server_traffic(timeline, setup.ranks(), setup.network().server_ranks(), loads);
-  add_peer_traffic(timeline, setup.ranks(), loads);
+  add_messages(timeline, setup, loads);
 
   struct Busy {
     std::size_t link;
@@ -117,7 +106,7 @@ NetworkLoad network_load(const JobTimeline& timeline, Setup& setup, std::size_t 
     const Seconds used = in_use(timeline, setup.planned(), one.link);
     const Bytes bytes = loads.bytes()[one.link];
     const double in_use = used > Seconds(0) ? bytes / (its.bandwidth * used) : one.utilisation;
-    load.links.push_back({its.name, its.bandwidth, bytes, one.utilisation, in_use});
+    load.links.push_back({one.link, its.name, its.bandwidth, bytes, one.utilisation, in_use});
   }
   return load;
 }

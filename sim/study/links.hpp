@@ -10,6 +10,7 @@ namespace syncopate {
 
 /// What crossed one direction of a link in the measured window.
 struct LinkLoad {
+  std::size_t link;  ///< its number in the network
   std::string name;
   Rate bandwidth;
   Bytes bytes;

@@ -20,6 +20,7 @@
 #include "output/timeline_json.hpp"
 #include "study/cost.hpp"
 #include "study/fidelity.hpp"
+#include "study/link_use.hpp"
 #include "study/links.hpp"
 #include "study/path_shares.hpp"
 #include "study/replicates.hpp"
@@ -98,9 +99,7 @@ PointResult PointResult::unpack(const std::string& bytes) {
 
 namespace {
 
-void add_links(PointResult& result, const JobTimeline& timeline, Setup& setup) {
-  constexpr std::size_t most_links = 10;
-  const NetworkLoad load = network_load(timeline, setup, most_links);
+void add_load(PointResult& result, const NetworkLoad& load, const JobTimeline& timeline) {
   const double steps = (timeline.window.close - timeline.window.open) / result.metrics.iteration;
   result.network_bytes = load.between_nodes / steps;
   result.busiest_link_bytes = load.most / steps;
@@ -137,11 +136,18 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
   result.measured = scenario.measured;
   if (scenario.draws()) result.half_width = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle);
   result.details = details_of(setup, run);
-  if (choice.fidelity != Fidelity::alpha_beta) add_links(result, run, setup);
+  constexpr std::size_t most_links = 10;
+  NetworkLoad load;
+  if (choice.fidelity != Fidelity::alpha_beta) {
+    load = network_load(run, setup, most_links);
+    add_load(result, load, run);
+  }
   if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
   if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
   if (options.timeline) {
-    result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup));
+    const bool knows_all = !job.sends_more || job.keeps_messages;
+    const std::vector<LinkUse> uses = knows_all ? use_over_time(load.links, run, setup) : std::vector<LinkUse>();
+    result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup), uses);
     if (options.timeline->compressed) result.timeline = gzip(result.timeline);
   }
   return result;

@@ -24,8 +24,6 @@ StepProfile profile_of(const Scenario& scenario) {
   return profile;
 }
 
-constexpr int most_with_path = 64;  ///< simulated workers of a run whose timeline shows its critical path, for the memory that this takes
-
 using Costs = std::map<Communicator, CollectiveCosts>;
 
 /// A cluster on which something takes no time, besides what took none on the one before it.
@@ -194,7 +192,9 @@ Job Setup::job(Fidelity fidelity) {
   job.lockstep = options_.shortcuts && moves_in_lockstep(fidelity);
   job.run_ahead = job.shortcuts = options_.shortcuts;
   if (options_.timeline) job.shown_workers = options_.timeline->workers(job.simulated(), scenario_.cluster.workers() / job.simulated());
-  job.records_causes = options_.explain || (options_.timeline && job.simulated() <= most_with_path);
+  const bool is_shown_in_full = options_.timeline && job.simulated() <= TimelineView::most_in_full;
+  job.records_causes = options_.explain || is_shown_in_full;
+  job.keeps_messages = is_shown_in_full && job.sends_more;
   return job;
 }
 

@@ -19,8 +19,8 @@ void append(std::vector<Interval>& intervals, Interval next) {
 
 }  // namespace
 
-Recorder::Recorder(int workers, const std::vector<int>& shown, Seconds compute)
-    : shown_(index(workers)), past_window_(index(workers)), busy_(index(workers)) {
+Recorder::Recorder(int workers, const std::vector<int>& shown, Seconds compute, bool keeps_messages)
+    : keeps_messages_(keeps_messages), shown_(index(workers)), past_window_(index(workers)), busy_(index(workers)) {
   for (const int worker : shown) shown_[index(worker)] = true;
   timeline_.compute = compute;
   timeline_.steps.resize(index(workers));
@@ -31,7 +31,7 @@ Recorder::Recorder(int workers, const std::vector<int>& shown, Seconds compute)
 
 void Recorder::open_window(Seconds now) {
   timeline_.window.open = now;
-  std::erase_if(sent_, [now](const Sent& one) { return one.moving.end <= now; });
+  std::erase_if(sent_, [now](const MessageSpan& one) { return one.moving.end <= now; });
   timeline_.window.has_opened = true;
 }
 
@@ -57,19 +57,25 @@ void Recorder::transfer(int worker, TransferSpan::Kind kind, int round, const In
   const bool leaves_node = serves || kind == Kind::send;
   if (leaves_node ? has_closed_by(moving.start) : has_left_window(worker)) return;
   append(busy_[index(worker)][index(kind)], moving);
-  const Seconds since = std::max(moving.start, timeline_.window.open);
-  if (timeline_.window.has_opened && moving.end > since && serves) {
-    ServerTraffic& traffic = timeline_.server_traffic[index(worker)];
-    (kind == Kind::push ? traffic.pushed : traffic.pulled) += (moving.end - since) / (moving.end - moving.start) * payload->bytes;
+  if (serves) {
+    const Window& window = timeline_.window;
+    const Seconds since = std::max(moving.start, window.open);
+    const Seconds until = has_closed_by(moving.end) ? window.close : moving.end;
+    if (window.has_opened && until > since) {
+      ServerTraffic& traffic = timeline_.server_traffic[index(worker)];
+      (kind == Kind::push ? traffic.pushed : traffic.pulled) += (until - since) / (moving.end - moving.start) * payload->bytes;
+    }
+    if (keeps_messages_) timeline_.messages.push_back({moving, worker, to, kind, payload->bytes});
   }
   if (kind == Kind::send) send(worker, to, moving, payload->bytes);
   if (is_shown(worker)) timeline_.transfers.push_back({moving.start, moving.end, worker, round, kind, payload, to});
 }
 
 void Recorder::send(int worker, int to, const Interval& moving, Bytes bytes) {
-  if (!has_closed_by(moving.start) && (!timeline_.window.has_opened || moving.end > timeline_.window.open)) {
-    sent_.push_back({worker, to, moving, bytes});
-  }
+  if (has_closed_by(moving.start)) return;
+  const MessageSpan message = {moving, worker, to, TransferSpan::Kind::send, bytes};
+  if (!timeline_.window.has_opened || moving.end > timeline_.window.open) sent_.push_back(message);
+  if (keeps_messages_) timeline_.messages.push_back(message);
 }
 
 void Recorder::cut_off(int worker, TransferSpan::Kind kind, Interval moving) { append(busy_[index(worker)][index(kind)], moving); }
@@ -84,7 +90,7 @@ JobTimeline Recorder::take(int workers, bool serves, std::vector<Communicator> s
   timeline_.streams = std::move(streams);
   timeline_.collectives = std::move(collectives);
   if (!serves) timeline_.server_traffic.clear();
-  for (const Sent& one : sent_) timeline_.peer_traffic[{one.worker, one.to}] += timeline_.window.share(one.moving) * one.bytes;
+  for (const MessageSpan& one : sent_) timeline_.peer_traffic[{one.worker, one.to}] += timeline_.window.share(one.moving) * one.bytes;
   for (std::vector<Step>& steps : timeline_.steps) steps.pop_back();
   for (std::size_t worker = 0; worker < busy_.size(); ++worker) {
     std::vector<Interval>& all = timeline_.channels[worker];

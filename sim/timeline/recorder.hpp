@@ -13,8 +13,9 @@ namespace syncopate {
 /// What begins after the measured window is left out.
 class Recorder {
  public:
-  /// `workers`: simulated ones; `shown`: those of them that are kept in full. `compute`: of an undisturbed step.
-  Recorder(int workers, const std::vector<int>& shown, Seconds compute);
+  /// `workers`: simulated ones; `shown`: those of them that are kept in full. `compute`: of an undisturbed step. `keeps_messages`: of all
+  /// workers.
+  Recorder(int workers, const std::vector<int>& shown, Seconds compute, bool keeps_messages);
   /// Also where workers meet collectives, so many times at most: if they do so more often, nothing of it.
   void keep_ties(std::size_t most) {
     timeline_.ties.resize(timeline_.steps.size());
@@ -82,17 +83,11 @@ class Recorder {
   Step& step(int worker) { return timeline_.steps[index(worker)].back(); }
   bool has_closed_by(Seconds time) const { return timeline_.window.close > Seconds(0) && time >= timeline_.window.close; }
 
-  struct Sent {
-    int worker = 0;
-    int to = 0;
-    Interval moving;
-    Bytes bytes;
-  };
-
   JobTimeline timeline_;
   std::size_t ties_ = 0;
   std::size_t most_ties_ = 0;
-  std::vector<Sent> sent_;  ///< what ends after the window has opened, as far as that is known
+  bool keeps_messages_;
+  std::vector<MessageSpan> sent_;  ///< what ends after the window has opened, as far as that is known
   std::vector<bool> shown_;
   std::vector<bool> past_window_;
   std::vector<std::array<std::vector<Interval>, TransferSpan::kinds>> busy_;  ///< by worker and kind of transfer

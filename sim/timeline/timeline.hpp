@@ -81,6 +81,16 @@ struct TransferSpan {
   std::int32_t to = -1;  ///< of Kind::send: its receiver
 };
 
+/// Bytes that a worker sends to another one, or pushes to its parameter servers or pulls from them, evenly from all. Kept, of all simulated
+/// workers, only where a job says so.
+struct MessageSpan {
+  Interval moving;
+  std::int32_t worker = 0;
+  std::int32_t to = -1;  ///< of Kind::send: its receiver
+  TransferSpan::Kind kind = TransferSpan::Kind::push;
+  Bytes bytes;
+};
+
 /// What moved between a client and its parameter servers in the measured window.
 struct ServerTraffic {
   Bytes pushed;
@@ -156,6 +166,7 @@ struct JobTimeline {
   bool serves = false;                          ///< the channels' other ends are parameter servers
   std::vector<Interval> server_work;            ///< they work
   std::vector<TransferSpan> transfers;
+  std::vector<MessageSpan> messages;
   std::vector<ServerTraffic> server_traffic;          ///< per simulated worker; empty without servers
   std::map<std::pair<int, int>, Bytes> peer_traffic;  ///< between workers in the measured window, but for collectives
   std::vector<PathPiece> critical_path;  ///< what decided when the window closed, from its opening on; empty where causes are not recorded

@@ -406,7 +406,7 @@ class BadCluster(Case):
             (cluster(topology={"name": "fat-tree", "k": 5}), "/topology/k: a switch has as many ports up as down, so k is even; use 4 or 6"),
             (cluster(topology={"name": "fat-tree", "k": 1}), "/topology/k: expected an integer >= 2, got 1"),
             (cluster(topology={"name": "fat-tree", "k": 6, "oversubscription": 2}),
-             '/topology/k: a leaf switch of 6 ports has 3 nodes, which is no multiple of "oversubscription" 2; use "k": 8'),
+             '/topology/k: an edge switch of 6 ports has 3 nodes, which is no multiple of "oversubscription" 2; use "k": 8'),
             (cluster(topology={"name": "fat-tree", "oversubscription": 0}), "/topology/oversubscription: expected an integer >= 1, got 0"),
             (cluster(topology={"name": "tree", "arity": 1}), "/topology/arity: expected an integer >= 2, got 1"),
             (cluster(topology={"name": "tree", "levels": 0}), "/topology/levels: expected an integer >= 1, got 0"),

@@ -140,7 +140,7 @@ class Timeline(Case):
         content = scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.1}}, sweep={"/cluster/nodes": [2, 12, 4]})
         timeline = self.timeline(content, "0-1", point=1)
         self.assert_nested(timeline)
-        self.assertEqual({e["pid"] for e in timeline["traceEvents"]}, set(range(1, 10)))  # and the critical path
+        self.assertEqual({e["pid"] for e in timeline["traceEvents"]}, set(range(1, 11)))  # and the critical path and the links
         self.assertTrue((self.folder / "out/timeline-0.json").exists())
         self.assertFalse((self.folder / "out/timeline-2.json").exists())
 
@@ -203,7 +203,7 @@ class Timeline(Case):
         part = self.timeline(content, "--ranks", "1,4-5", "--iterations", "2-3")
         self.assert_nested(part)
         names = {e["args"]["name"]: e["pid"] for e in part["traceEvents"] if e["name"] == "process_name"}
-        self.assertEqual(names, {"worker 1": 2, "worker 4": 5, "worker 5": 6, "critical path": 7})
+        self.assertEqual(names, {"worker 1": 2, "worker 4": 5, "worker 5": 6, "critical path": 7, "busiest links": 8})
         for worker in (1, 4, 5):
             for track in (COMPUTE, COMMUNICATION):
                 kept = self.slices(part, track, worker)
@@ -218,7 +218,7 @@ class Timeline(Case):
         self.write("cluster.json", cluster(nodes=3, gpus_per_node=2, intra_node={"bandwidth": "1GBps", "latency": "5us"}))
         timeline = self.timeline(scenario(schedule={"name": "sgp"}, workers={"slow": [{"ranks": "0", "factor": 2}]}), "--ranks", "2-5")
         self.assertEqual([e["args"]["name"] for e in timeline["traceEvents"] if e["name"] == "process_name"],
-                         ["node 1 (2 GPUs)", "node 2 (2 GPUs)", "critical path"])
+                         ["node 1 (2 GPUs)", "node 2 (2 GPUs)", "critical path", "busiest links"])
 
     def test_a_choice_that_shows_nothing_is_a_usage_error(self):
         for words, message in ((["--ranks", "4"], "--ranks: rank 4 is the first one that is wanted, and point 0 has ranks 0 to 3"),
@@ -241,7 +241,8 @@ class Timeline(Case):
 
     def test_large_timelines_are_announced_with_their_size(self):
         """The size that is told is between a half and twice the files'."""
-        for workers, schedule in (({}, "wfbp"), ({"jitter": {"distribution": "uniform", "cv": 0.1}}, "wfbp"), ({}, "mg-wfbp"), ({}, "asgd")):
+        for workers, schedule in (({}, "wfbp"), ({"jitter": {"distribution": "uniform", "cv": 0.1}}, "wfbp"), ({}, "mg-wfbp"), ({}, "asgd"),
+                                  ({"jitter": {"distribution": "uniform", "cv": 0.1}}, "ps-sgd")):
             with self.subTest(workers=workers, schedule=schedule):
                 content = scenario(trace="cpu-resnet50-b8", workers=workers, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 20})
                 done = self.run_scenario(content, "--timeline")

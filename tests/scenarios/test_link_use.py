@@ -1,0 +1,184 @@
+"""Do the counter tracks of links, and the picture of a network, agree with the report of links?"""
+import itertools
+import json
+import re
+import unittest
+
+from support import Case, cluster, scenario
+
+TOPOLOGIES = {  # and the levels that their links have
+    "star": ("star", {"node"}),
+    "fat-tree": ({"name": "fat-tree", "k": 4, "oversubscription": 2}, {"node", "edge-aggregation", "aggregation-core"}),
+    "tree": ({"name": "tree", "arity": 2, "levels": 3}, {"node", "level 1-2", "level 2-3"}),
+    "torus": ({"name": "torus", "dimensions": [2, 2, 2]}, {"dimension 1", "dimension 2", "dimension 3"}),
+    "dragonfly": ({"name": "dragonfly", "groups": 2, "chassis": 2, "routers": 2, "nodes": 1}, {"node", "intra-chassis", "intra-group", "inter-group"})}
+REGIONS = cluster(nodes=6, regions=[{"name": "a", "nodes": 4}, {"name": "b", "nodes": 2}],
+                  wan=[{"between": ["a", "b"], "rtt": "10ms", "bandwidth": "2Gbps"}])
+JITTER = {"jitter": {"distribution": "uniform", "cv": 0.2}}
+NODES_OF_TWO = {"gpus_per_node": 2, "intra_node": {"bandwidth": "1GBps", "latency": "5us"}}
+
+
+def on(topology, **changes):
+    return cluster(**{"nodes": 8, "topology": TOPOLOGIES[topology][0]} | changes)
+
+
+class LinkUse(Case):
+    def run_point(self, content, *arguments):
+        """(links of the report, the timeline)."""
+        done = self.run_scenario(content, "--timeline", *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        point = json.loads((self.folder / "out/results.json").read_text())["points"][0]
+        return point.get("links", []), json.loads((self.folder / "out/timeline-0.json").read_text())
+
+    def tracks(self, timeline):
+        """{name: (what it counts, [(seconds, value)])} of the process of links."""
+        process = {e["args"]["name"]: e["pid"] for e in timeline["traceEvents"] if e["name"] == "process_name"}.get("busiest links")
+        found = {}
+        for event in timeline["traceEvents"]:
+            if event["ph"] == "C":
+                self.assertEqual(event["pid"], process)
+                (unit, value), = event["args"].items()
+                its_unit, changes = found.setdefault(event["name"], (unit, []))
+                self.assertEqual(unit, its_unit)
+                changes.append((event["ts"] / 1e6, value))
+        return found
+
+    def assert_tracks_are_the_report(self, links, timeline):
+        """Over the measured window, what a track says is what the report says; every reported link has a track, or is as busy as one that has."""
+        tracks = self.tracks(timeline)
+        begin, end = (timeline["otherData"][f"window_{edge}_s"] for edge in ("open", "close"))
+        reported = {link["name"]: link for link in links}
+        self.assertTrue(tracks)
+        carried = []
+        for name, (unit, changes) in tracks.items():
+            link = reported[name.removesuffix(" and others alike")]
+            self.assertEqual(unit, f"% of {link['bandwidth_Bps'] * 8 / 1e9:.4g} Gb/s")
+            self.assertEqual(changes, sorted(changes, key=lambda change: change[0]))
+            self.assertTrue(all(before != after for (_, before), (_, after) in itertools.pairwise(changes)))
+            self.assertTrue(all(value >= 0 for _, value in changes))
+            ends = [time for time, _ in changes[1:]] + [end]
+            area = sum(value * max(0.0, min(until, end) - max(time, begin)) for (time, value), until in zip(changes, ends))
+            carried.append(area / 100 * link["bandwidth_Bps"])
+            # A change moves by half a nanosecond at most, and nine digits of it are written.
+            rounding = sum(5e-10 * value for _, value in changes) * 2 / 100 * link["bandwidth_Bps"]
+            self.assertAlmostEqual(carried[-1], link["bytes"], delta=rounding + 1e-8 * link["bytes"])
+        for link in links:
+            self.assertLess(min(abs(one / link["bytes"] - 1) for one in carried), 1e-4, link["name"])
+
+    def test_collectives_on_every_topology(self):
+        for topology, fidelity in itertools.product(TOPOLOGIES, ("per-message", "flow")):
+            for schedule in ("wfbp", "s-sgd"):
+                with self.subTest(topology=topology, fidelity=fidelity, schedule=schedule):
+                    self.write("cluster.json", on(topology))
+                    self.assert_tracks_are_the_report(*self.run_point(scenario(schedule={"name": schedule}, fidelity=fidelity, workers=JITTER)))
+
+    def test_what_overlaps_and_what_the_window_cuts(self):
+        slow = {"link": {"bandwidth": "1Gbps", "latency": "5ms"}}
+        for content in (scenario(cluster=cluster(**slow), schedule={"name": "dts", "delay": 4, "period": 1}),
+                        scenario(cluster=on("fat-tree", **slow), schedule={"name": "dts", "delay": 4, "period": 1}, fidelity="flow"),
+                        scenario(cluster=on("tree"), channels=3, fidelity="flow"),
+                        scenario(cluster=cluster(), schedule={"name": "lasgd", "tau_max": 3}, iterations={"measured": 12}),
+                        scenario(cluster=cluster(**NODES_OF_TWO), all_reduce="ring"),
+                        scenario(cluster=REGIONS), scenario(cluster=REGIONS, fidelity="flow")):
+            for workers in ({}, JITTER):
+                with self.subTest(content=content, workers=workers):
+                    self.assert_tracks_are_the_report(*self.run_point(content | {"workers": workers}))
+
+    def test_messages_with_servers_and_peers(self):
+        for schedule in ({"name": "ps-sgd", "servers": 2}, {"name": "ps-sgd", "servers": 4, "colocated": True},
+                         {"name": "asgd", "servers": 1}, {"name": "ssd-sgd", "delay": 3}, {"name": "sgp"}, {"name": "ad-psgd"}):
+            for its, fidelity in ((cluster(), "per-message"), (cluster(**NODES_OF_TWO), "per-message"), (on("tree", nodes=4), "flow")):
+                for workers in ({}, JITTER):
+                    with self.subTest(schedule=schedule, cluster=its, fidelity=fidelity, workers=workers):
+                        content = scenario(cluster=its, schedule=schedule, fidelity=fidelity, workers=workers, iterations={"warmup": 2, "measured": 6})
+                        self.assert_tracks_are_the_report(*self.run_point(content))
+
+    def test_a_full_link_stands_at_its_bandwidth(self):
+        """wfbp without latency: three all-reduces follow one another from 5 ms on, 1.5 x (1 + 2 + 3) MB over every link at 10 Gb/s."""
+        without_latency = cluster(link={"bandwidth": "10Gbps", "latency": "0s"})
+        _, timeline = self.run_point(scenario(cluster=without_latency, iterations={"warmup": 0, "measured": 1}))
+        (name, (unit, changes)), = self.tracks(timeline).items()
+        self.assertEqual((name, unit), ("node-0 up and others alike", "% of 10 Gb/s"))
+        self.assertEqual([value for _, value in changes[:3]], [0, 100, 0])
+        for (time, _), expected in zip(changes, (0, 0.005, 0.005 + 1.5 * 6e6 / 1.25e9)):
+            self.assertAlmostEqual(time, expected, delta=2e-9)
+
+    def test_iterations_are_cut_out(self):
+        content = scenario(cluster=on("fat-tree"), workers=JITTER, iterations={"warmup": 2, "measured": 5})
+        _, whole = self.run_point(content)
+        _, part = self.run_point(content, "--iterations", "2-3")
+        steps = [e for e in part["traceEvents"] if e.get("cat") == "step"]
+        begin, end = min(e["ts"] for e in steps) / 1e6, max(e["ts"] + e["dur"] for e in steps) / 1e6
+        self.assertEqual(set(self.tracks(part)), set(self.tracks(whole)))
+        for name, (_, changes) in self.tracks(whole).items():
+            _, kept = self.tracks(part)[name]
+            self.assertAlmostEqual(kept[0][0], begin, delta=2e-9)
+            self.assertAlmostEqual(kept[-1][0], end, delta=2e-9)
+            self.assertEqual((kept[0][1], kept[-1][1]), ([value for time, value in changes if time < begin + 1e-9][-1], 0))
+            self.assertEqual(kept[1:-1], [change for change in changes if begin + 1e-9 < change[0] < end - 1e-9])
+
+    def test_where_there_are_none(self):
+        for content in (scenario(fidelity="alpha-beta"), scenario(cluster=cluster(nodes=65), schedule={"name": "asgd"}, workers=JITTER)):
+            self.assertEqual(self.tracks(self.run_point(content)[1]), {})
+        self.assertTrue(self.tracks(self.run_point(scenario(cluster=cluster(nodes=65), workers=JITTER))[1]))
+
+
+class LinkNames(Case):
+    def cables(self, content):
+        """{name: (level, Gb/s, colour, places of its ends)} of a cluster's picture."""
+        drawn = self.simctl("show", self.write("drawn.json", content), "--dot")
+        self.assertEqual((drawn.returncode, drawn.stderr), (0, ""))
+        cables = re.findall(r'(\d+)--(\d+) \[tooltip="([^"]*)", label="([^"]*)\\n([\d.]+) Gb/s", color="(#\w+)"', drawn.stdout)
+        self.assertEqual(len(cables), drawn.stdout.count("--"))
+        return {name: (level, float(bandwidth), color, {a, b}) for a, b, name, level, bandwidth, color in cables}
+
+    def reported(self, content, **more):
+        """[(name, Gb/s)] of the busiest links of a run, over whatever links a large all-reduce in several algorithms takes."""
+        found = []
+        for all_reduce in ("ring", "recursive-doubling", "binary-tree"):
+            done = self.run_scenario(scenario(cluster=content, all_reduce=all_reduce, **more))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            point = json.loads((self.folder / "out/results.json").read_text())["points"][0]
+            found += [(link["name"], link["bandwidth_Bps"] * 8 / 1e9) for link in point["links"]]
+        return found
+
+    def test_the_picture_has_the_names_and_levels_of_the_report(self):
+        for topology, (_, levels) in TOPOLOGIES.items():
+            with self.subTest(topology):
+                cables = self.cables(on(topology))
+                self.assertEqual({level for level, *_ in cables.values()}, levels)
+                self.assertEqual(len({(level, color) for level, _, color, _ in cables.values()}), len(levels))
+                self.assertEqual(len({color for _, _, color, _ in cables.values()}), len(levels))
+                for name, (level, *_) in cables.items():
+                    self.assertRegex(name, rf"^{level}\b")
+                for name, bandwidth in self.reported(on(topology)):
+                    cable = re.sub(r" (up|down)$", "", name)
+                    self.assertIn(cable, cables)
+                    self.assertEqual(cables[cable][1], bandwidth)
+
+    def test_levels_are_where_the_links_are(self):
+        chassis, group = 2, 4      # routers
+        by_numbers = {"tree": lambda a, b: "level 2-3" if a == 0 else "level 1-2",      # the root is 0, those below it 1 and 2
+                      "torus": lambda a, b: f"dimension {1 + (1, 2, 4).index(b - a)}",
+                      "dragonfly": lambda a, b: "intra-chassis" if a // chassis == b // chassis else "intra-group" if a // group == b // group else "inter-group"}
+        for topology, level_of in by_numbers.items():
+            for name, (level, *_) in self.cables(on(topology)).items():
+                if level != "node":
+                    self.assertEqual(level, level_of(*sorted(int(number) for number in re.findall(r"(?:switch|place|router) (\d+)", name))), name)
+        cables = self.cables(on("fat-tree")).values()
+        beside_nodes = set().union(*(places for level, _, _, places in cables if level == "node"))
+        for level, _, _, places in cables:
+            self.assertEqual(bool(places & beside_nodes), level != "aggregation-core")
+
+    def test_regions(self):
+        cables = self.cables(REGIONS)
+        self.assertEqual({level for level, *_ in cables.values()}, {"node", "wan"})
+        done = self.run_scenario(scenario(cluster=REGIONS))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        links = json.loads((self.folder / "out/results.json").read_text())["points"][0]["links"]
+        self.assertEqual({link["name"] for link in links} - {f"{name} {way}" for name in cables for way in ("up", "down")}, {"wan a-b", "wan b-a"})
+        self.assertIn("wan a-b", cables)
+
+
+if __name__ == "__main__":
+    unittest.main()
