@@ -48,9 +48,9 @@ def draw(result):
         figure = Figure(figsize=(7.2, 3.6), layout="constrained")
         axes = figure.subplots()
         for comparable, color, name in ((False, style.WAITING, "other schedules"), (True, style.BLUE, "compared")):
-            some = [one for one in candidates if is_compared(one, result) == comparable]
+            some = [one for one in candidates if one["is_comparable"] == comparable]
             axes.scatter([one["hours"] for one in some], [one["cost"] if priced else one["nodes"] for one in some], s=14, color=color, linewidths=0, label=name)
-        best = [one for one in candidates if one["on_front"] and is_compared(one, result)]
+        best = [one for one in candidates if one["on_front"] and one["is_comparable"]]
         axes.scatter([one["hours"] for one in best], [one["cost"] if priced else one["nodes"] for one in best], s=60, facecolors="none",
                      edgecolors=style.VERMILLION, label="best")
         axes.set(xscale="log", yscale="log", xlabel="hours", ylabel="cost" if priced else "nodes")
@@ -61,18 +61,13 @@ def draw(result):
         return style.to_bytes(figure, "svg").decode()
 
 
-def is_compared(one, result):
-    """By the objective: it trains as synchronous SGD does, or it is known how many samples it needs."""
-    return one["is_sgd"] or one["schedule"]["name"] in result.get("samples_factor", {})
-
-
 def page(result):
     """The page as text."""
     known = {one["candidate"]: one for one in result["candidates"]}
     choice, runner_up = (known.get(result.get(key)) for key in ("choice", "runner_up"))
     by = {"cost": lambda one: one["cost"], "time": lambda one: one["hours"], "pareto": lambda one: one["hours"]}[result["objective"]]
     deepest = [one for one in result["candidates"] if one["simulated_deepest"] and one["within_limits"]]
-    compared = sorted((one for one in deepest if is_compared(one, result) and (result["objective"] != "pareto" or one["on_front"])), key=by)
+    compared = sorted((one for one in deepest if one["is_comparable"] and (result["objective"] != "pareto" or one["on_front"])), key=by)
     others = sorted((one for one in deepest if "as_good_with_samples" in one), key=by)
     return fill("advice.html", title=f"Advice: {result['name']}", result=result, choice=choice, runner_up=runner_up, compared=compared[:MOST], others=others[:MOST],
                 cut=len(compared) > MOST or len(others) > MOST, most=MOST, has_risk=any("risk" in one for one in compared), drawing=draw(result), naming=title, schedule=schedule,

@@ -74,8 +74,8 @@ class Report {
   bool by_cost() const { return adviser_.advice().objective == Objective::cost; }
   std::string in_other_worlds(const Candidate& its) const {
     if (!its.risk) return "";
-    return fmt::format("; in other worlds {}{} in the mean, {} at worst", by_cost() ? "cost " : "", objective_label(its, its.risk->mean_hours),
-                       objective_label(its, its.risk->worst_hours));
+    return fmt::format("; in other worlds {}{} in the mean, {} at worst", by_cost() ? "cost " : "",
+                       objective_label(its, its.risk->mean_hours), objective_label(its, its.risk->worst_hours));
   }
 
   void print_table(const std::vector<std::size_t>& rows, bool shows_factor) const {
@@ -215,8 +215,11 @@ class Report {
   void print_left_out() const {
     const std::vector<std::string>& left_out = adviser_.left_out();
     if (left_out.empty()) return;
-    fmt::print("note: {} candidate{} cannot be simulated, for example {}\n", left_out.size(), left_out.size() == 1 ? "" : "s",
-               left_out.front());
+    if (left_out.size() == 1) {
+      fmt::print("note: 1 candidate cannot be simulated: {}\n", left_out.front());
+    } else {
+      fmt::print("note: {} candidates cannot be simulated (--format json names all), for example {}\n", left_out.size(), left_out.front());
+    }
   }
 
   void print_command() const {

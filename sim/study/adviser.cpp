@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/errors.hpp"
+#include "base/progress.hpp"
 #include "study/tuning.hpp"
 #include "study/what_if.hpp"
 
@@ -236,14 +237,18 @@ std::optional<std::size_t> Adviser::promising_runner_up() const {
 
 std::vector<WhatIf> Adviser::ask_what_decides(const Candidate& candidate) {
   const Point point = as_one_run(runs_.point(candidate));
-  const auto& [jobs, interrupted, most_time, shows_progress] = runs_.options();
+  const RunOptions& options = runs_.options();
   constexpr double by = 0.1;
   constexpr std::size_t most = 2;
   constexpr double noticeable = 1e-4;
-  const Explained explained = explain({&point}, jobs, interrupted).front();
+  const Explained explained = explain({&point}, options.jobs, options.interrupted).front();
   std::vector<WhatIf> deciding;
-  for (WhatIf& what : ask_what_if(
-           explained, {by}, jobs, [](std::size_t /*done*/, std::size_t /*all*/) {}, interrupted)) {
+  std::optional<ProgressBar> progress;
+  const auto advance = [&](std::size_t /*done*/, std::size_t all) {
+    if (!progress) progress.emplace(all, "simulations of what holds the choice back", options.shows_progress);
+    progress->advance();
+  };
+  for (WhatIf& what : ask_what_if(explained, {by}, options.jobs, advance, options.interrupted)) {
     const bool counts = !what.factor.is_unreal() && what.saved(explained.iteration()) > noticeable;
     if (counts && deciding.size() < most) deciding.push_back(std::move(what));
   }

@@ -13,7 +13,7 @@ PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "analysis" / "advice.py"
 
 def candidate(number, schedule, hours, cost=None, sgd=True, **more):
     return {"candidate": number, "cluster": "a<b", "nodes": 4 + number, "schedule": {"name": schedule}, "fidelity": "per-message", "simulated_deepest": True,
-            "iteration_s": 0.1, "throughput_samples_per_s": 320.0, "staleness_mean": 0.0 if sgd else 3.0, "is_sgd": sgd, "hours": hours, "cost": cost,
+            "iteration_s": 0.1, "throughput_samples_per_s": 320.0, "staleness_mean": 0.0 if sgd else 3.0, "is_sgd": sgd, "is_comparable": sgd, "hours": hours, "cost": cost,
             "within_limits": True, "on_front": number == 0, **more}
 
 
@@ -51,8 +51,13 @@ class Advice(unittest.TestCase):
         self.assertIn("<td>1.25</td>", staler)
 
     def test_one_whose_samples_are_known_is_compared(self):
-        page = self.run_on(result(candidate(0, "asgd", 8.0, sgd=False), samples_factor={"asgd": 1.2}, runner_up=None))
+        page = self.run_on(result(candidate(0, "asgd", 8.0, sgd=False, is_comparable=True), runner_up=None))
         self.assertIn("asgd", page.split("<h2>The best</h2>")[1])
+
+    def test_where_nothing_is_compared_nothing_is_as_good(self):
+        page = self.run_on(result(candidate(0, "asgd", 8.0, sgd=False, as_good_with_samples=None), choice=None, runner_up=None))
+        self.assertIn("Nothing trains as synchronous SGD does, or has a samples_factor.", page)
+        self.assertIn("<td>–</td> </tr>", page)
 
     def test_without_a_choice(self):
         one = {key: value for key, value in result(candidate(0, "wfbp", 10.0, 3.0), objective="pareto").items() if key not in ("choice", "runner_up")}
