@@ -134,11 +134,12 @@ void Adviser::tune(const std::vector<Origin>& origins) {
 
 // What is worth more than alpha-beta
 
-/// Another value of its parameters is no worse in anything, and can be simulated as deep.
-bool Adviser::is_probe(const Candidate& candidate) const {
+/// In a fidelity of that depth, another value of its parameters is no worse in anything, and can be simulated deeper.
+bool Adviser::is_probe(const Candidate& candidate, int depth) const {
   if (!candidate.search || !candidate.is_comparable()) return false;
   return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& rival) {
-    return rival.search == candidate.search && &rival != &candidate && rival.refusal.empty() && criteria_.is_no_worse(rival, candidate);
+    return rival.search == candidate.search && &rival != &candidate && rival.refusal.empty() &&
+           criteria_.is_no_worse(rival, candidate, depth);
   });
 }
 
@@ -149,6 +150,7 @@ bool Adviser::is_beaten(const Candidate& candidate, double margin, int depth) co
 }
 
 std::vector<std::size_t> Adviser::worth_deepening(int depth, double margin) const {
+  const bool agrees = margin <= usual_margins[static_cast<std::size_t>(depth)];
   std::vector<std::size_t> found;
   Fingerprints seen;
   for (const Candidate& its : candidates_) {
@@ -157,7 +159,7 @@ std::vector<std::size_t> Adviser::worth_deepening(int depth, double margin) cons
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const Candidate& its = candidates_[i];
     if (its.depth != depth - 1 || !its.refusal.empty() || !criteria_.is_within_limits(its, 1.0 + margin)) continue;
-    if (is_probe(its) || is_beaten(its, margin, depth - 1)) continue;
+    if ((agrees && is_probe(its, depth - 1)) || is_beaten(its, margin, depth - 1)) continue;
     if (seen.insert(fingerprint(its, depth - 1)).second) found.push_back(i);
   }
   return found;

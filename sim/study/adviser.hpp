@@ -68,7 +68,7 @@ class Adviser {
   bool deepen(int depth);
   std::vector<std::size_t> worth_deepening(int depth, double margin) const;
   double disagreement(int depth) const;
-  bool is_probe(const Candidate& candidate) const;
+  bool is_probe(const Candidate& candidate, int depth) const;
   bool is_beaten(const Candidate& candidate, double margin, int depth) const;
 
   bool judge_risk();

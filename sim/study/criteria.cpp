@@ -82,10 +82,9 @@ bool Criteria::beats(const Candidate& one, const Candidate& other, double margin
   return is_better;
 }
 
-bool Criteria::is_no_worse(const Candidate& one, const Candidate& other) const {
-  const auto first = std::find_if(other.iteration.begin(), other.iteration.end(), [](const auto& known) { return known.has_value(); });
-  const auto at = static_cast<std::size_t>(first - other.iteration.begin());
-  if (first == other.iteration.end() || !one.iteration[at] || !is_within_limits(one)) return false;
+bool Criteria::is_no_worse(const Candidate& one, const Candidate& other, int depth) const {
+  const auto at = static_cast<std::size_t>(depth);
+  if (!one.iteration[at] || !other.iteration[at] || !is_within_limits(one)) return false;
   const auto figures = [&](const Candidate& its) {
     const double hours = this->hours(its, *its.iteration[at]);
     return std::array{hours, cost(its, hours).value_or(0.0), its.row.metrics.staleness_mean};

@@ -37,8 +37,8 @@ class Criteria {
 
   /// In a fidelity of that depth, it is comparable, within the limits, and better by more than the margin in all that counts.
   bool beats(const Candidate& one, const Candidate& other, double margin, int depth) const;
-  /// In the first fidelity of `other`, it is within the limits and no slower, no dearer and no staler; of equals it is the first.
-  bool is_no_worse(const Candidate& one, const Candidate& other) const;
+  /// In a fidelity of that depth, it is within the limits and no slower, no dearer and no staler; of equals it is the first.
+  bool is_no_worse(const Candidate& one, const Candidate& other, int depth) const;
   /// Of one entry of the schedules, neither being comparable: no staler, no rarer, and as good.
   bool is_fresher_and_as_good(const Candidate& one, const Candidate& other, int depth) const;
   /// Better by more than `practically_none` in something that counts, and as good in the rest.
