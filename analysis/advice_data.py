@@ -7,7 +7,7 @@ from typing import Callable
 import page_look
 import page_table
 import style
-from advice_result import best_first, is_compared, parameters, rank
+from advice_result import best_first, parameters, rank
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,21 @@ COLUMNS = (
     Column("parameters", "", "the schedule's parameters", lambda one, result: parameters(one), is_text=True),
     Column("cluster", "", "the cluster's name", of("cluster"), is_text=True),
     Column("nodes", "", "nodes of it that train", of("nodes")),
+    Column("paid_nodes", "", "nodes that cost something: servers on nodes of their own, too", of("paid_nodes"), brief=False),
     Column("hours", "h", "time to train on all samples", of("hours"), "time"),
     Column("cost", "", "of that time, in the currency of the prices", of("cost"), "cost"),
     Column("iteration_s", "s", "mean time of a gradient step", of("iteration_s"), "iteration"),
     Column("throughput_samples_per_s", "samples/s", "of all workers", of("throughput_samples_per_s"), "throughput", brief=False),
     Column("staleness_mean", "steps", "mean age of others' gradients when an update applies them; 0 in synchronous schedules", of("staleness_mean"), "staleness"),
-    Column("samples_factor", "", "how many times the samples the schedule needs, as the advice was told",
-           lambda one, result: result["samples_factor"].get(one["schedule"]["name"]), "needs samples ×"),
+    Column("samples_factor", "", "how many times the samples it needs, as the advice was told; 1 of synchronous SGD", of("samples_factor"), "needs samples ×"),
     Column("as_good_with_samples", "", "how many times the samples it could need and still be as good as what is compared", of("as_good_with_samples"),
            "as good with samples ×"),
+    Column("mean", "", "the hours, or the cost where that is the objective, in the mean of the other worlds", of_risk("mean"), "in the mean of other worlds"),
+    Column("worst", "", "the same in the worst of them", of_risk("worst"), brief=False),
     Column("worst_regret", "share", "how much worse than the best it is in that of the other worlds where it does worst", of_risk("worst_regret"), "worst regret"),
     Column("mean_regret", "share", "the same, mean of all worlds", of_risk("mean_regret"), "mean regret"),
     Column("fidelity", "", "the deepest that it was simulated in", of("fidelity"), "fidelity", is_text=True),
-    Column("compared", "", "by the objective: it trains as synchronous SGD does, or has a samples factor", yes_or_no(is_compared), "compared", is_text=True, brief=False),
+    Column("compared", "", "by the objective: it trains as synchronous SGD does, or it is known how many samples it needs", yes_or_no(of("is_comparable")), "compared", is_text=True, brief=False),
     Column("within_limits", "", "of staleness, budget and deadline", yes_or_no(of("within_limits")), "within the limits", is_text=True, brief=False),
 )
 
@@ -87,7 +89,7 @@ def groups(candidates, result):
     found = [group("schedule", [one["schedule"]["name"] for one in candidates])]
     found.append(group("cluster", [one["cluster"] for one in candidates]))
     compared = {True: "compared", False: "others"}
-    found.append(group("what is compared", [compared[is_compared(one, result)] for one in candidates],
+    found.append(group("what is compared", [compared[one["is_comparable"]] for one in candidates],
                        {"compared": (style.BLUE, "o"), "others": (style.ORANGE, "^")}))
     return [one for place, one in enumerate(found) if place == 0 or len(one["series"]) > 1]
 

@@ -6,7 +6,7 @@ from matplotlib.ticker import FuncFormatter
 import advice_data
 import advice_result
 import style
-from advice_result import best_first, is_compared
+from advice_result import best_first
 from page_data import as_text
 from template import fill_with_scripts, page_scripts
 from units import plain
@@ -20,7 +20,7 @@ def page(result):
     known = {one["candidate"]: one for one in result["candidates"]}
     choice, runner_up = (known.get(result.get(key)) for key in ("choice", "runner_up"))
     deepest = [one for one in best_first(result) if one["simulated_deepest"] and one["within_limits"]]
-    compared = [one for one in deepest if is_compared(one, result) and (result["objective"] != "pareto" or one["on_front"])]
+    compared = [one for one in deepest if one["is_comparable"] and (result["objective"] != "pareto" or one["on_front"])]
     others = [one for one in deepest if "as_good_with_samples" in one]
     return fill_with_scripts(
         "advice.html", page_scripts(SCRIPTS),
@@ -46,8 +46,8 @@ def drawing(result):
             axes.scatter([one["hours"] for one in some], [one[upwards] for one in some], **how)
 
         for comparable, color, name in ((False, style.WAITING, "other schedules"), (True, style.BLUE, "compared")):
-            scatter([one for one in candidates if is_compared(one, result) == comparable], s=14, color=color, linewidths=0, label=name)
-        scatter([one for one in candidates if one["on_front"] and is_compared(one, result)], s=60, facecolors="none", edgecolors=style.VERMILLION, label="best")
+            scatter([one for one in candidates if one["is_comparable"] == comparable], s=14, color=color, linewidths=0, label=name)
+        scatter([one for one in candidates if one["on_front"] and one["is_comparable"]], s=60, facecolors="none", edgecolors=style.VERMILLION, label="best")
         axes.set(xscale="log", yscale="log", xlabel="hours", ylabel=upwards)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 3)))

@@ -36,12 +36,14 @@ OF_CANDIDATES = {
     "staleness_mean": ("a number >= 0", lambda value: is_number(value) and value >= 0),
     "hours": POSITIVE,
     "cost": ("a number >= 0 or null", lambda value: value is None or is_number(value) and value >= 0),
-    "is_sgd": FLAG, "within_limits": FLAG, "simulated_deepest": FLAG, "on_front": FLAG,
+    "samples_factor": ("a number > 0 or null", lambda value: value is None or is_number(value) and value > 0),
+    "paid_nodes": ("a number >= 1", lambda value: is_count(value) and value > 0),
+    "is_sgd": FLAG, "is_comparable": FLAG, "within_limits": FLAG, "simulated_deepest": FLAG, "on_front": FLAG,
 }
+RISK = ("mean", "worst", "worst_regret", "mean_regret")
 OF_SOME_CANDIDATES = {
-    "as_good_with_samples": POSITIVE,
-    "risk": ("an object with worst_regret and mean_regret",
-             lambda value: isinstance(value, dict) and all(is_number(value.get(key)) for key in ("worst_regret", "mean_regret"))),
+    "as_good_with_samples": ("a number > 0 or null", lambda value: value is None or is_number(value) and value > 0),
+    "risk": (f"an object with {', '.join(RISK)}, each a number or null", lambda value: isinstance(value, dict) and all(key in value and (value[key] is None or is_number(value[key])) for key in RISK)),
 }
 
 
@@ -94,17 +96,12 @@ def change(value):
     return f"+{plain(100 * (value - 1), 3)} %" if value >= 1 else f"−{plain(100 * (1 - value), 3)} %"
 
 
-def is_compared(one, result):
-    """By the objective: it trains as synchronous SGD does, or it is known how many samples it needs."""
-    return one["is_sgd"] or one["schedule"]["name"] in result["samples_factor"]
-
-
 def best_first(result):
     """The candidates by rank and objective; those that nobody can choose, for want of knowledge or by the limits, last."""
     by = "cost" if result["objective"] == "cost" else "hours"
 
     def order(one):
-        can_be_chosen = is_compared(one, result) and one["within_limits"]
+        can_be_chosen = one["is_comparable"] and one["within_limits"]
         return not can_be_chosen, RANKS.index(rank(one, result)), one[by] is None, one[by]
 
     return sorted(result["candidates"], key=order)

@@ -65,7 +65,10 @@ struct Dts {
   }
 
   Traffic traffic() const { return all_reduces({.channels = channels}, operation()); }
-  Pace pace() const { return {.cycle = std::lcm(period, std::max(delay, 1)), .waits_for_all = true, .waits_later = delay > 0}; }
+  Pace pace() const {
+    return {
+        .cycle = std::lcm(period, std::max(delay, 1)), .waits_for_all = true, .waits_later = delay > 0, .is_lossy = !sending().is_none()};
+  }
 
   Program program(const ScheduleInput& input) const {
     struct Launched {

@@ -29,7 +29,7 @@ struct Lasgd {
     traffic.ranks = ranks;
     return traffic;
   }
-  Pace pace() const { return {.steps_per_round = tau_max, .waits_for_all = true}; }
+  Pace pace() const { return {.steps_per_round = tau_max, .waits_for_all = true, .is_lossy = !compression.is_none()}; }
 
   Program program(const ScheduleInput& input) const {
     return [send = CompressedPost(compression, whole_model(input.profile), input),

@@ -17,7 +17,7 @@ struct Sasgd {
     compression.declare(parameters);
   }
   Traffic traffic() const { return all_reduces({}, compression.operation); }
-  Pace pace() const { return {.cycle = interval, .waits_for_all = true}; }
+  Pace pace() const { return {.cycle = interval, .waits_for_all = true, .is_lossy = !compression.is_none()}; }
 
   Program program(const ScheduleInput& input) const {
     return [send = CompressedPost(compression, whole_model(input.profile), input), interval = interval](Worker& worker) {

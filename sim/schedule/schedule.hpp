@@ -81,6 +81,7 @@ struct Pace {
   bool waits_later = false;     ///< for collectives of earlier steps, so that these may queue up
   /// Every step applies the mean of that step's gradients of all ranks, as they are: what one worker with all their samples would do.
   bool is_sgd = false;
+  bool is_lossy = false;  ///< what is sent is compressed
   /// Of an undisturbed worker by itself, at the end of a step; empty: the trace's.
   std::function<Seconds(const StepProfile&)> update{};
 };
@@ -113,6 +114,9 @@ struct Schedule {
   bool groups_by_cost = false;  ///< its program depends on input.collective
   std::string note{};           ///< what a report must say of the parameters
   std::function<Program(const ScheduleInput&)> program{};
+
+  /// As synchronous SGD does; by itself a worker neither waits for others nor averages with them.
+  bool trains_as_sgd(int workers) const { return pace.is_sgd || (workers == 1 && pace.steps_per_update == 1 && !pace.is_lossy); }
 };
 
 /// One row of the table of schedules: all that is known of a schedule without values of its parameters.

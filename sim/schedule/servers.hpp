@@ -78,7 +78,7 @@ struct Learner {
   void declare(Parameters& parameters);
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   Traffic traffic() const { return servers.traffic(true); }
-  Pace pace() const { return {.cycle = interval}; }
+  Pace pace() const { return {.cycle = interval, .is_lossy = !servers.compression.is_none()}; }
   /// Local steps, and `exchange` of the whole model after every `interval` of them.
   Program program(const ScheduleInput& input, std::function<void(Worker&, const ServerPost&)> exchange) const;
 };
@@ -96,6 +96,7 @@ struct PushPull {
   Pace pace() const {
     return {.waits_for_all = answer == Answer::all,
             .is_sgd = answer == Answer::all && servers.compression.is_none(),
+            .is_lossy = !servers.compression.is_none(),
             .update = [](const StepProfile&) { return Seconds(0); }};
   }
   Program program(const ScheduleInput& input) const;

@@ -43,9 +43,11 @@ struct SsdSgd {
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   Traffic traffic() const { return servers.traffic(false); }
   Pace pace() const {
-    return {.cycle = delay, .steps_before_warmup = warmup_iterations, .waits_for_all = true, .update = [*this](const StepProfile& profile) {
-              return updates(profile, profile.update).layers().back().update;
-            }};
+    return {.cycle = delay,
+            .steps_before_warmup = warmup_iterations,
+            .waits_for_all = true,
+            .is_lossy = !servers.compression.is_none(),
+            .update = [*this](const StepProfile& profile) { return updates(profile, profile.update).layers().back().update; }};
   }
 
   /// What happens in backward, in order.

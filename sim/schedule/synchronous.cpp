@@ -18,8 +18,11 @@ struct Sending {
   }
   Traffic traffic() const { return all_reduces({}, compression.operation); }
   Pace pace() const {
-    return {
-        .cycle = accumulated, .steps_per_update = accumulated, .waits_for_all = true, .is_sgd = accumulated == 1 && compression.is_none()};
+    return {.cycle = accumulated,
+            .steps_per_update = accumulated,
+            .waits_for_all = true,
+            .is_sgd = accumulated == 1 && compression.is_none(),
+            .is_lossy = !compression.is_none()};
   }
 };
 

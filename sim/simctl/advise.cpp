@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -11,6 +12,7 @@
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/max_time.hpp"
 #include "study/adviser.hpp"
 
 namespace syncopate {
@@ -26,6 +28,7 @@ struct Options {
   std::string folder;
   std::string format = "text";
   int jobs = 0;
+  std::string max_time;
 };
 
 std::string hours_label(double hours) { return fmt::format("{:.4g} h", hours); }
@@ -52,11 +55,27 @@ class Report {
   const Candidate& at(std::size_t index) const { return adviser_.candidates()[index]; }
   static std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace); }
 
-  static std::string title(const Candidate& its) {
-    return fmt::format("{} on {} node{} of {}", value_label(its.schedule), its.nodes, its.nodes == 1 ? "" : "s", its.row.cluster);
-  }
+  std::string title(const Candidate& its) const { return syncopate::title(its, adviser_.advice()); }
+
+  /// Servers on nodes of their own are paid, too.
   static std::string figures(const Candidate& its) {
-    return hours_label(its.hours) + (its.cost ? fmt::format(", cost {:.4g}", *its.cost) : "");
+    if (!its.cost) return hours_label(its.hours);
+    const int servers = its.paid_nodes - its.nodes;
+    const std::string paid =
+        servers > 0 ? fmt::format(" for {} nodes, {} of them {}", its.paid_nodes, servers, servers == 1 ? "a server" : "servers") : "";
+    return fmt::format("{}, cost {:.4g}{}", hours_label(its.hours), *its.cost, paid);
+  }
+
+  /// Its value at so many hours.
+  std::string objective_label(const Candidate& its, double hours) const {
+    const double value = adviser_.criteria().measures(its, hours).front();
+    return by_cost() ? fmt::format("{:.4g}", value) : hours_label(value);
+  }
+  bool by_cost() const { return adviser_.advice().objective == Objective::cost; }
+  std::string in_other_worlds(const Candidate& its) const {
+    if (!its.risk) return "";
+    return fmt::format("; in other worlds {}{} in the mean, {} at worst", by_cost() ? "cost " : "",
+                       objective_label(its, its.risk->mean_hours), objective_label(its, its.risk->worst_hours));
   }
 
   void print_table(const std::vector<std::size_t>& rows, bool shows_factor) const {
@@ -66,18 +85,22 @@ class Report {
     if (shows_factor) header.emplace_back("as good with samples x");
     const bool has_risk =
         !shows_factor && std::any_of(rows.begin(), rows.end(), [this](std::size_t index) { return at(index).risk.has_value(); });
-    if (has_risk) header.insert(header.end(), {"worst regret", "mean regret"});
+    if (has_risk) header.insert(header.end(), {"mean", "worst", "worst regret", "mean regret"});
     std::vector<std::vector<std::string>> table = {header};
     for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
       const Candidate& its = at(rows[i]);
-      std::vector<std::string> line = {value_label(its.schedule), its.row.cluster, fmt::format("{}", its.nodes),
+      const std::string servers = its.paid_nodes > its.nodes ? fmt::format("+{}", its.paid_nodes - its.nodes) : "";
+      std::vector<std::string> line = {value_label(its.schedule), its.row.cluster, fmt::format("{}{}", its.nodes, servers),
                                        format_seconds(its.row.metrics.iteration), hours_label(its.hours)};
       if (has_costs()) line.push_back(its.cost ? fmt::format("{:.4g}", *its.cost) : "");
       line.push_back(fmt::format("{:.3g}", its.row.metrics.staleness_mean));
       if (shows_factor) line.push_back(fmt::format("{:.3g}", adviser_.break_even(rows[i])));
       if (has_risk) {
-        line.push_back(its.risk ? fmt::format("{:.1f}%", 100.0 * its.risk->worst_regret) : "");
-        line.push_back(its.risk ? fmt::format("{:.1f}%", 100.0 * its.risk->mean_regret) : "");
+        const auto shown = [&](const auto& label) { return its.risk ? label(*its.risk) : std::string(); };
+        line.push_back(shown([&](const auto& risk) { return objective_label(its, risk.mean_hours); }));
+        line.push_back(shown([&](const auto& risk) { return objective_label(its, risk.worst_hours); }));
+        line.push_back(shown([](const auto& risk) { return percent(*risk.worst_regret); }));
+        line.push_back(shown([](const auto& risk) { return percent(*risk.mean_regret); }));
       }
       table.push_back(line);
     }
@@ -85,21 +108,11 @@ class Report {
     if (rows.size() > most_rows) fmt::print("{} more: --format json has all\n", rows.size() - most_rows);
   }
 
-  /// The best comparable ones that were simulated deepest, one of each schedule, cluster and number of nodes.
+  /// The best one of each schedule, cluster and number of nodes.
   std::vector<std::size_t> ranking() const {
-    std::vector<std::size_t> rows;
-    for (std::size_t i = 0; i < adviser_.candidates().size(); ++i) {
-      const Candidate& its = at(i);
-      if (its.depth == Candidate::depths - 1 && its.is_comparable && adviser_.is_within_limits(its)) rows.push_back(i);
-    }
-    const auto value = [&](std::size_t index) { return std::pair(adviser_.choice() != index, adviser_.value(at(index))); };
-    std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return value(a) < value(b); });
     std::vector<std::size_t> kept;
-    for (const std::size_t index : rows) {
-      const auto is_same = [&](std::size_t other) {
-        return at(other).place == at(index).place && at(other).nodes == at(index).nodes &&
-               at(other).schedule["name"] == at(index).schedule["name"];
-      };
+    for (const std::size_t index : adviser_.ranking()) {
+      const auto is_same = [&](std::size_t other) { return adviser_.is_same_but_parameters(index, other); };
       if (std::none_of(kept.begin(), kept.end(), is_same)) kept.push_back(index);
     }
     return kept;
@@ -121,8 +134,6 @@ class Report {
     }
     print_staler();
     for (const std::string& note : adviser_.notes()) fmt::print("note: {}\n", note);
-    if (!adviser_.advice().needs_values.empty())
-      fmt::print("note: not considered, as they need values in \"tune\": {}\n", fmt::join(adviser_.advice().needs_values, ", "));
     print_left_out();
     print_command();
     print_page();
@@ -137,16 +148,11 @@ class Report {
 
   void print_choice() const {
     const Candidate& best = at(*adviser_.choice());
-    fmt::print("\ntake {}: {}{}\n", title(best), figures(best), staleness(best));
+    fmt::print("\ntake {}: {}{}{}\n", title(best), figures(best), staleness(best), in_other_worlds(best));
     if (adviser_.runner_up()) {
       const Candidate& other = at(*adviser_.runner_up());
-      const double more = adviser_.value(other) / adviser_.value(best) - 1.0;
-      const bool by_cost = adviser_.advice().objective == Objective::cost;
-      const std::string difference = std::abs(more) <= practically_none
-                                         ? "as good"
-                                         : fmt::format("{:.1f}% {}", std::abs(100.0 * more),
-                                                       more >= 0.0 ? (by_cost ? "dearer" : "slower") : (by_cost ? "cheaper" : "faster"));
-      fmt::print("runner-up: {}: {}, {}{}\n", title(other), figures(other), difference, staleness(other));
+      fmt::print("runner-up: {}: {}, {}{}{}\n", title(other), figures(other), difference(other, best), staleness(other),
+                 in_other_worlds(other));
     }
     std::vector<std::string> decides;
     for (const WhatIf& what : adviser_.decides()) {
@@ -164,37 +170,56 @@ class Report {
     }
   }
 
+  /// Of the objective, where there are other worlds in their mean.
+  std::string difference(const Candidate& other, const Candidate& best) const {
+    const double its = adviser_.criteria().mean_value(other);
+    const double least = adviser_.criteria().mean_value(best);
+    if (std::abs(its - least) <= practically_none * least) return "as good";
+    const std::string_view direction = its > least ? (by_cost() ? "dearer" : "slower") : (by_cost() ? "cheaper" : "faster");
+    return fmt::format("{} {}{}", percent(std::abs(its / least - 1.0)), direction, best.risk ? " in their mean" : "");
+  }
+
   static std::string staleness(const Candidate& its) {
     return its.is_sgd ? "" : fmt::format(", staleness {:.3g}", its.row.metrics.staleness_mean);
   }
 
   void print_nothing() const {
-    fmt::print("\nnothing that trains as synchronous SGD does, or has a \"samples_factor\", is within the limits\n");
+    const Advice& advice = adviser_.advice();
+    const auto is_comparable = [](const Candidate& its) { return its.depth >= 0 && its.is_comparable(); };
+    const bool has_some = std::any_of(adviser_.candidates().begin(), adviser_.candidates().end(), is_comparable);
+    const bool has_limits = advice.most_staleness || advice.budget || advice.deadline_h;
+    fmt::print("\nnothing that trains as synchronous SGD does, or has a \"samples_factor\", {}\n", !has_some ? "is among the candidates"
+                                                                                                   : has_limits
+                                                                                                       ? "is within the limits"
+                                                                                                       : "can be simulated deep enough");
     const Candidate* fastest = nullptr;
     const Candidate* cheapest = nullptr;
     for (const Candidate& its : adviser_.candidates()) {
-      if (its.depth < 0 || !its.is_comparable) continue;
+      if (!is_comparable(its)) continue;
       if (fastest == nullptr || its.hours < fastest->hours) fastest = &its;
       if (its.cost && (cheapest == nullptr || *its.cost < *cheapest->cost)) cheapest = &its;
     }
-    if (fastest != nullptr) fmt::print("the fastest: {}: {}\n", title(*fastest), figures(*fastest));
-    if (cheapest != nullptr) fmt::print("the cheapest: {}: {}\n", title(*cheapest), figures(*cheapest));
+    if (fastest != nullptr) fmt::print("the fastest: {}: {}{}\n", title(*fastest), figures(*fastest), in_other_worlds(*fastest));
+    if (cheapest != nullptr) fmt::print("the cheapest: {}: {}{}\n", title(*cheapest), figures(*cheapest), in_other_worlds(*cheapest));
   }
 
   void print_staler() const {
     const std::vector<std::size_t> rows = adviser_.staler();
     if (rows.empty()) return;
-    fmt::print(
-        "\nbetter, but they do not train as synchronous SGD does; if you know how many times the samples they need, say so "
-        "(\"samples_factor\"):\n\n");
-    print_table(rows, true);
+    const bool is_compared = std::isfinite(adviser_.break_even(rows.front()));
+    fmt::print("\n{} not train as synchronous SGD does; if you know how many times the samples they need, say so (\"samples_factor\"):\n\n",
+               is_compared ? "better, but they do" : "these do");
+    print_table(rows, is_compared);
   }
 
   void print_left_out() const {
     const std::vector<std::string>& left_out = adviser_.left_out();
     if (left_out.empty()) return;
-    fmt::print("note: {} candidate{} cannot be simulated, for example {}\n", left_out.size(), left_out.size() == 1 ? "" : "s",
-               left_out.front());
+    if (left_out.size() == 1) {
+      fmt::print("note: 1 candidate cannot be simulated: {}\n", left_out.front());
+    } else {
+      fmt::print("note: {} candidates cannot be simulated (--format json names all), for example {}\n", left_out.size(), left_out.front());
+    }
   }
 
   void print_command() const {
@@ -204,7 +229,7 @@ class Report {
       return;
     }
     const Json scenario = adviser_.scenario(at(*adviser_.choice()), std::filesystem::current_path());
-    fmt::print("\nsimulate it: echo {} | simctl run -\n", command_line({scenario.dump()}));
+    fmt::print("\nsimulate it: printf %s {} | simctl run -\n", command_line({scenario.dump()}));
   }
 
   Json json() const {
@@ -250,20 +275,41 @@ class Report {
                  {"throughput_samples_per_s", its.row.metrics.throughput},
                  {"staleness_mean", its.row.metrics.staleness_mean},
                  {"is_sgd", its.is_sgd},
+                 {"is_comparable", its.is_comparable()},
+                 {"samples_factor", its.samples_factor ? Json(*its.samples_factor) : Json()},
+                 {"paid_nodes", its.paid_nodes},
                  {"hours", its.hours},
                  {"cost", its.cost ? Json(*its.cost) : Json()},
-                 {"within_limits", adviser_.is_within_limits(its)},
+                 {"within_limits", adviser_.criteria().is_within_limits(its)},
                  {"on_front", is_in(best) || is_in(staler)}};
-    if (is_in(staler)) json["as_good_with_samples"] = adviser_.break_even(index);
-    if (its.risk)
-      json["risk"] = {{"mean", its.risk->mean}, {"worst_regret", its.risk->worst_regret}, {"mean_regret", its.risk->mean_regret}};
+    if (is_in(staler)) {
+      const double factor = adviser_.break_even(index);
+      json["as_good_with_samples"] = std::isfinite(factor) ? Json(factor) : Json();
+    }
+    if (its.row.details.contains("fidelity_note")) json["fidelity_note"] = its.row.details["fidelity_note"];
+    if (!its.refusal.empty()) json["refusal"] = its.refusal;
+    if (its.risk) json["risk"] = risk_json(its);
     return json;
+  }
+
+  Json risk_json(const Candidate& its) const {
+    const auto objective = [&](double hours) { return adviser_.criteria().measures(its, hours).front(); };
+    const auto or_null = [](const std::optional<double>& number) { return number ? Json(*number) : Json(); };
+    return {{"mean", objective(its.risk->mean_hours)},
+            {"worst", objective(its.risk->worst_hours)},
+            {"worst_regret", or_null(its.risk->worst_regret)},
+            {"mean_regret", or_null(its.risk->mean_regret)}};
   }
 
   void write() const {
     const std::filesystem::path folder(options_.folder);
     write_file(folder / "advice.json", dump(json()) + '\n');
-    if (adviser_.choice()) write_file(folder / "choice.json", dump(adviser_.scenario(at(*adviser_.choice()), folder)) + '\n');
+    if (adviser_.choice()) {
+      write_file(folder / "choice.json", dump(adviser_.scenario(at(*adviser_.choice()), folder)) + '\n');
+    } else {
+      std::error_code ignored;
+      std::filesystem::remove(folder / "choice.json", ignored);  // that of an earlier run would be taken for this one's
+    }
   }
 
   const Options& options_;
@@ -279,12 +325,17 @@ void add_advise_command(CLI::App& app, ExitCode& code) {
   command->add_option("-o,--output", options->folder, "folder for advice.json, all candidates, and choice.json, a scenario of the choice");
   command->add_option("--format", options->format, "text, or json (advice-result/1)")->check(CLI::IsMember({"text", "json"}));
   command->add_option("-j,--jobs", options->jobs, "simulations at the same time (default: one per core)")->check(CLI::Range(1, 1024));
+  command->add_option("--max-time", options->max_time,
+                      "end a simulation that takes longer, as one that is not possible: seconds, or 90s, 5min, 2h");
   command->footer("Example: simctl advise scenarios/advice/cheapest.json");
   command->callback([options, &code] {
     Advice advice = read_advice(options->advice);
     if (!options->folder.empty()) make_writable_folder(options->folder);
     const InterruptionWatch watch;
-    Adviser adviser(std::move(advice), options->jobs, InterruptionWatch::interrupted);
+    Adviser adviser(std::move(advice), {.jobs = options->jobs,
+                                        .interrupted = InterruptionWatch::interrupted,
+                                        .most_time = read_max_time(options->max_time),
+                                        .shows_progress = true});
     adviser.search();
     code = Report(*options, adviser).report();
   });

@@ -17,6 +17,7 @@
 #include "output/answer.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/max_time.hpp"
 #include "simctl/summary.hpp"
 #include "simctl/timeline_options.hpp"
 #include "study/explanation.hpp"
@@ -51,7 +52,7 @@ class StudyRun {
         timeline_points_(chosen("--timeline", options.timeline, options.timelines.points)),
         explained_points_(chosen("--explain", options.explain, options.explained_points)),
         view_(options.timelines.view()),
-        most_time_(read_most_time(options.max_time)) {
+        most_time_(read_max_time(options.max_time)) {
     for (const Point* point : points_with_timeline()) check_view(view_, *point);
   }
 
@@ -109,13 +110,6 @@ class StudyRun {
     constexpr Seconds noticeable(1.0);
     if (!point || point->time < noticeable || point->headway.all == 0) return "";
     return fmt::format("; point {}: {} of {} iterations", point->index, point->headway.done, point->headway.all);
-  }
-
-  static std::optional<Seconds> read_most_time(const std::string& text) {
-    if (text.empty()) return std::nullopt;
-    const std::optional<Seconds> time = parse_duration(text);
-    if (!time) throw UsageError(fmt::format("--max-time {}: expected seconds above 0, or a time such as 90s, 5min or 2h", text));
-    return time;
   }
 
   /// The points that an option names: all, or ranges of them.

@@ -21,6 +21,7 @@ namespace {
 
 constexpr int most_nodes = 1'000'000;
 constexpr double most_money = 1e15;
+constexpr double most_samples = 1e15;  // of a scenario
 
 struct ObjectiveRow {
   std::string_view name;
@@ -58,6 +59,7 @@ Advice::Place read_place(const Field& field, Library& library) {
   place.cluster = cluster.json();
   const Cluster own =
       cluster.is_text() ? read_cluster(library.document(cluster, FileKind::cluster)) : read_cluster(field.document(), cluster.pointer());
+  place.name = own.name;
   if (const auto nodes = fields.find("nodes")) {
     for (const Field& number : nodes->list()) {
       place.nodes.push_back(static_cast<int>(number.integer(1, most_nodes)));
@@ -116,25 +118,76 @@ void add_all_schedules(Advice& advice) {
       return info.default_value.empty() && !is_tuned(advice, row.name, info.name);
     });
     if (lacking == row.parameters.end()) {
-      advice.schedules.push_back({{"name", row.name}});
+      advice.schedules.push_back({.schedule = {{"name", row.name}}});
     } else {
       advice.needs_values.push_back(fmt::format("{}.{}", row.name, lacking->name));
     }
   }
 }
 
-void add_schedules(const Field& field, Advice& advice) {
-  for (const Field& entry : field.list()) {
-    if (entry.is_text()) {
-      check_schedule_name(entry, entry.text());
-      advice.schedules.push_back({{"name", entry.text()}});
-      continue;
-    }
-    Object fields(entry);
-    const Field name = fields.at("name");
-    check_schedule_name(name, name.text());
-    advice.schedules.push_back(entry.json());
+/// How many times the samples, which a scenario must still be able to have.
+double read_factor(const Field& field, double samples) {
+  constexpr double most_times = 1e6;
+  const double factor = field.positive(most_times);
+  if (samples * factor > most_samples) {
+    field.fail_because(fmt::format("{} x the target's {} samples are more than {}; lower one of them", rounded(factor, 6),
+                                   rounded(samples, 6), rounded(most_samples, 6)));
   }
+  return factor;
+}
+
+Advice::Entry read_entry(const Field& field, double samples) {
+  if (field.is_text()) {
+    check_schedule_name(field, field.text());
+    return {.schedule = {{"name", field.text()}}};
+  }
+  Object fields(field);
+  const Field name = fields.at("name");
+  check_schedule_name(name, name.text());
+  Advice::Entry entry = {.schedule = field.json()};
+  if (const auto factor = fields.find("samples_factor")) {
+    entry.samples_factor = read_factor(*factor, samples);
+    entry.schedule.erase("samples_factor");
+  }
+  for (const ParameterInfo& info : row_of(name.text()).parameters) fields.find(info.name);
+  fields.finish();
+  return entry;
+}
+
+/// Of a list of schedules: nothing is said of one that it does not have, and no range is given for a parameter that has a value.
+void check_mentions(const Advice& advice, const std::optional<Field>& tune, const std::optional<Field>& factors) {
+  const auto named = [&](const std::string& schedule) {
+    std::vector<const Advice::Entry*> entries;
+    for (const Advice::Entry& entry : advice.schedules) {
+      if (entry.schedule["name"] == schedule) entries.push_back(&entry);
+    }
+    return entries;
+  };
+  const auto fail_unlisted = [](const Field& field, const std::string& schedule) {
+    field.fail_because(fmt::format("\"{}\" is not among the \"schedules\"; add it there, or leave this out", schedule));
+  };
+  for (const Advice::Tuned& one : advice.tuned) {
+    const Field field = member(*tune, one.schedule + '.' + one.parameter);
+    const auto entries = named(one.schedule);
+    if (entries.empty()) fail_unlisted(field, one.schedule);
+    if (std::all_of(entries.begin(), entries.end(), [&](const auto* entry) { return entry->schedule.contains(one.parameter); })) {
+      field.fail_because(
+          fmt::format("every \"{}\" among the \"schedules\" gives \"{}\" itself; leave one of them out", one.schedule, one.parameter));
+    }
+  }
+  for (const auto& [schedule, factor] : advice.samples_factor) {
+    if (named(schedule).empty()) fail_unlisted(member(*factors, schedule), schedule);
+  }
+}
+
+std::map<std::string, double> read_factors(const Field& field, double samples) {
+  if (!field.is_object()) field.fail("an object that maps schedules to numbers, such as {\"asgd\": 1.3}");
+  std::map<std::string, double> factors;
+  for (const auto& [name, factor] : field.json().items()) {
+    check_schedule_name(member(field, name), name);
+    factors[name] = read_factor(member(field, name), samples);
+  }
+  return factors;
 }
 
 Advice::Risk read_risk(const Field& field) {
@@ -142,7 +195,10 @@ Advice::Risk read_risk(const Field& field) {
   Advice::Risk risk;
   if (const auto workers = fields.find("workers")) risk.workers = workers->json();
   constexpr int most_seeds = 1000;
-  if (const auto seeds = fields.find("seeds")) risk.seeds = static_cast<int>(seeds->integer(1, most_seeds));
+  if (const auto seeds = fields.find("seeds")) {
+    risk.seeds = static_cast<int>(seeds->integer(1, most_seeds));
+    if (!risk.workers) seeds->fail_because("seeds are those of \"workers\", which are missing here; add them, or leave \"seeds\" out");
+  }
   constexpr double most_change = 0.9;
   if (const auto bandwidth = fields.find("bandwidth")) risk.bandwidth = bandwidth->number(0.0, most_change);
   fields.finish();
@@ -184,27 +240,23 @@ Advice read_advice(const std::filesystem::path& file) {
   const Field clusters = fields.at("clusters");
   Library library(advice.folder);
   for (const Field& place : clusters.list()) advice.places.push_back(read_place(place, library));
-  if (const auto tune = fields.find("tune")) advice.tuned = read_tune(*tune);
+  Object target(fields.at("target"));
+  advice.samples = target.at("samples").positive(most_samples);
+  target.finish();
+  const auto tune = fields.find("tune");
+  if (tune) advice.tuned = read_tune(*tune);
+  const auto factors = fields.find("samples_factor");
+  if (factors) advice.samples_factor = read_factors(*factors, advice.samples);
   const auto schedules = fields.find("schedules");
   if (schedules && schedules->is_list()) {
-    add_schedules(*schedules, advice);
+    for (const Field& entry : schedules->list()) advice.schedules.push_back(read_entry(entry, advice.samples));
+    check_mentions(advice, tune, factors);
   } else if (!schedules || schedules->json() == "all") {
     add_all_schedules(advice);
   } else {
     schedules->fail("\"all\", or a list of schedules");
   }
-  Object target(fields.at("target"));
-  advice.samples = target.at("samples").positive(most_money);
-  target.finish();
   if (const auto objective = fields.find("objective")) advice.objective = choose<ObjectiveRow>(*objective, objectives).value;
-  if (const auto factors = fields.find("samples_factor")) {
-    if (!factors->is_object()) factors->fail("an object that maps schedules to numbers, such as {\"asgd\": 1.3}");
-    for (const auto& [name, factor] : factors->json().items()) {
-      check_schedule_name(member(*factors, name), name);
-      constexpr double most_times = 1e6;
-      advice.samples_factor[name] = member(*factors, name).positive(most_times);
-    }
-  }
   if (const auto limits = fields.find("limits")) read_limits(*limits, advice);
   if (const auto risk = fields.find("risk")) {
     advice.risk = read_risk(*risk);

@@ -17,9 +17,14 @@ struct Advice {
 
   /// A cluster, and how many of its nodes may be taken.
   struct Place {
-    Json cluster;  ///< a path relative to the file, or a cluster/1 object
+    Json cluster;      ///< a path relative to the file, or a cluster/1 object
+    std::string name;  ///< the cluster's
     std::vector<int> nodes;
     std::optional<double> price;  ///< of a node, per hour
+  };
+  struct Entry {
+    Json schedule;                           ///< an object
+    std::optional<double> samples_factor{};  ///< of this entry alone
   };
   /// A parameter that may be anything from one value to another.
   struct Tuned {
@@ -36,12 +41,12 @@ struct Advice {
   Document scenario;             ///< what all scenarios have in common: no cluster, no schedule
   std::filesystem::path folder;  ///< of the file
   std::vector<Place> places{};
-  std::vector<Json> schedules{};            ///< each an object
+  std::vector<Entry> schedules{};
   std::vector<std::string> needs_values{};  ///< schedules that "all" leaves out, as a parameter has neither default nor range
   std::vector<Tuned> tuned{};
   double samples = 0.0;
   Objective objective = Objective::time;
-  std::map<std::string, double> samples_factor{};  ///< by schedule
+  std::map<std::string, double> samples_factor{};  ///< by schedule, of what does not train as synchronous SGD does
   std::optional<double> most_staleness{};
   std::optional<double> budget{};
   std::optional<double> deadline_h{};

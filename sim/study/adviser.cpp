@@ -1,6 +1,7 @@
 #include "study/adviser.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +10,7 @@
 #include <tuple>
 
 #include "base/errors.hpp"
-#include "base/interruption.hpp"
-#include "base/table.hpp"
-#include "study/point.hpp"
+#include "base/progress.hpp"
 #include "study/tuning.hpp"
 #include "study/what_if.hpp"
 
@@ -21,316 +20,147 @@ namespace {
 
 using Objective = Advice::Objective;
 
-constexpr std::array<const char*, Candidate::depths> fidelity_of_depth = {"alpha-beta", "per-message", "auto"};
-constexpr double margin_per_message = 0.1;
-constexpr double margin_deepest = 0.03;
+constexpr std::array<double, Candidate::depths> usual_margins = {0.0, 0.1, 0.03};
 
-/// Figures that tell whether two candidates of one schedule do the same.
-auto fingerprint(const Candidate& candidate) {
+/// Figures of a fidelity that tell whether two candidates of one schedule do the same.
+auto fingerprint(const Candidate& candidate, int depth) {
   const Metrics& metrics = candidate.row.metrics;
-  return std::tuple(candidate.place, candidate.nodes, candidate.origin, metrics.iteration.value, metrics.communications_per_iteration,
+  return std::tuple(candidate.place, candidate.nodes, candidate.paid_nodes, candidate.origin,
+                    candidate.iteration[static_cast<std::size_t>(depth)], metrics.communications_per_iteration,
                     metrics.bytes_per_worker_per_iteration.value, metrics.staleness_mean, candidate.cycle);
 }
-
-std::string describe(const Json& schedule) { return value_label(schedule); }
+using Fingerprints = std::set<decltype(fingerprint(Candidate(), 0))>;
 
 }  // namespace
 
-Adviser::Adviser(Advice advice, int jobs, std::function<bool()> interrupted)
-    : advice_(std::move(advice)), jobs_(jobs), interrupted_(std::move(interrupted)), library_(advice_.folder) {}
+Adviser::Adviser(Advice advice, RunOptions options)
+    : advice_(std::move(advice)), criteria_(advice_), runs_(advice_, criteria_, std::move(options)), margins_(usual_margins) {
+  if (advice_.risk) worlds_.emplace(advice_, criteria_, runs_);
+}
 
 void Adviser::search() {
   simulate_all();
-  if (candidates_.empty() || std::all_of(candidates_.begin(), candidates_.end(), [](const Candidate& its) { return its.depth < 0; })) {
+  if (std::all_of(candidates_.begin(), candidates_.end(), [](const Candidate& its) { return its.depth < 0; })) {
     throw InputError(fmt::format("{}: nothing of it can be simulated: {}", advice_.scenario.file(),
-                                 left_out_.empty() ? std::string("no schedule is left") : left_out_.front()));
+                                 left_out().empty() ? std::string("no schedule is left") : left_out().front()));
   }
-  deepen(1, margin_per_message);
-  deepen(2, margin_deepest);
-  if (advice_.risk) judge_risk();
+  // What turns out not to be possible deeper, or not to be within the limits there, makes room for others.
+  bool has_more = true;
+  while (has_more) {
+    has_more = deepen(1);
+    has_more = deepen(2) || has_more;
+    if (!has_more && worlds_) has_more = judge_risk();
+  }
   choose();
 }
 
-// What is simulated
-
-Adviser::Values Adviser::values_of(const Candidate& candidate) const {
-  Values values = {{"/cluster", advice_.places[candidate.place].cluster}, {"/schedule", candidate.schedule}};
-  values.emplace_back("/cluster/nodes", candidate.nodes);
-  return values;
-}
-
-void Adviser::simulate_points(const std::vector<Point>& points, const std::function<void(int index, const Outcome&)>& done) const {
-  std::vector<const Point*> asked;
-  asked.reserve(points.size());
-  for (const Point& point : points) asked.push_back(&point);
-  syncopate::simulate_points(
-      asked, jobs_, [](int /*index*/) { return PointOptions(); }, done, interrupted_);
-  if (interrupted_()) throw Interrupted();
-}
-
-std::optional<std::pair<Scenario, int>> Adviser::read(const Candidate& candidate, int depth, std::string& reason) {
-  for (; depth < Candidate::depths; ++depth) {
-    Values values = values_of(candidate);
-    values.emplace_back("/fidelity", fidelity_of_depth[static_cast<std::size_t>(depth)]);
-    try {
-      return std::pair(read_scenario(advice_.scenario, std::move(values), "", library_), depth);
-    } catch (const InputError& error) {
-      reason = error.what();
-    }
-  }
-  return std::nullopt;
-}
-
-void Adviser::leave_out(const Candidate& candidate, const std::string& reason) {
-  const std::string text = fmt::format("{} on {} nodes of {}: {}", describe(candidate.schedule), candidate.nodes,
-                                       value_label(advice_.places[candidate.place].cluster), reason);
-  left_out_.push_back(text);
-}
-
-void Adviser::simulate(std::vector<std::size_t> indices, int depth) {
-  while (!indices.empty()) {
-    std::vector<Point> points;
-    std::vector<std::pair<std::size_t, int>> tasks;  // of each point: candidate, depth
-    for (const std::size_t index : indices) {
-      Candidate& candidate = candidates_[index];
-      std::string reason;
-      auto found = read(candidate, depth, reason);
-      if (!found) {
-        if (candidate.depth < 0) leave_out(candidate, reason);
-        continue;
-      }
-      const Scenario& scenario = found->first;
-      if (scenario.trace->provenance.synthetic() && !is_synthetic_) {
-        is_synthetic_ = true;
-        notes_.push_back(fmt::format("the trace of {} is SYNTHETIC, not measured", scenario.trace->model));
-      }
-      candidate.is_sgd = scenario.schedule.pace.is_sgd || scenario.cluster.workers() == 1;
-      candidate.is_comparable = candidate.is_sgd || advice_.samples_factor.contains(scenario.schedule.name);
-      candidate.cycle = scenario.schedule.pace.cycle;
-      candidate.paid_nodes = scenario.paid_nodes();
-      Point point;
-      point.index = static_cast<int>(index);
-      point.scenario = std::move(found->first);
-      points.push_back(std::move(point));
-      tasks.emplace_back(index, found->second);
-    }
-    std::vector<std::size_t> refused;
-    simulate_points(points, [&](int place, const Outcome& outcome) {
-      const auto& [index, its_depth] = tasks[static_cast<std::size_t>(place)];
-      if (outcome.ok) {
-        for (int reached = depth; reached <= its_depth; ++reached) keep(index, reached, points[static_cast<std::size_t>(place)], outcome);
-        ++simulated_[candidates_[index].row.fidelity];
-      } else if (its_depth + 1 < Candidate::depths) {
-        refused.push_back(index);
-      } else if (candidates_[index].depth < 0) {
-        leave_out(candidates_[index], outcome.error);
-      } else {
-        notes_.push_back(fmt::format("{} on {} nodes was not simulated deeper: {}", describe(candidates_[index].schedule),
-                                     candidates_[index].nodes, outcome.error));
-      }
-    });
-    std::sort(refused.begin(), refused.end());
-    indices = refused;
-    ++depth;
-  }
-}
-
-void Adviser::keep(std::size_t index, int depth, const Point& point, const Outcome& outcome) {
-  Candidate& candidate = candidates_[index];
-  const PointResult result = PointResult::unpack(outcome.result);
-  candidate.iteration[static_cast<std::size_t>(depth)] = result.metrics.iteration;
-  if (depth < candidate.depth) return;
-  candidate.depth = depth;
-  candidate.fidelity = result.fidelity;
-  candidate.row = make_row(point, result);
-  candidate.hours = hours_of(candidate, result.metrics.iteration);
-  const std::optional<double>& price = advice_.places[candidate.place].price;
-  if (price) candidate.cost = *price * candidate.paid_nodes * candidate.hours;
-}
+// What there is
 
 void Adviser::simulate_all() {
   std::vector<Origin> tuned;
   for (std::size_t place = 0; place < advice_.places.size(); ++place) {
     for (const int nodes : advice_.places[place].nodes) {
-      for (std::size_t schedule = 0; schedule < advice_.schedules.size(); ++schedule) {
-        const Json& its = advice_.schedules[schedule];
+      for (std::size_t origin = 0; origin < advice_.schedules.size(); ++origin) {
+        const Json& its = advice_.schedules[origin].schedule;
         const bool has_ranges = std::any_of(advice_.tuned.begin(), advice_.tuned.end(), [&](const Advice::Tuned& one) {
           return one.schedule == its["name"].get<std::string>() && !its.contains(one.parameter);
         });
         if (has_ranges) {
-          tuned.push_back({place, nodes, schedule});
+          tuned.push_back({place, nodes, origin});
         } else {
-          candidates_.push_back({.place = place, .nodes = nodes, .schedule = its, .origin = schedule});
+          candidates_.push_back({.place = place, .nodes = nodes, .schedule = its, .origin = origin});
         }
       }
     }
   }
   std::vector<std::size_t> all(candidates_.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  simulate(std::move(all), 0);
+  simulate(all, 0);
   tune(tuned);
 }
 
 void Adviser::tune(const std::vector<Origin>& origins) {
-  std::vector<Tuning> searches;
-  std::vector<std::vector<std::string>> parameters(origins.size());
-  for (std::size_t i = 0; i < origins.size(); ++i) {
+  struct Search {
+    Origin origin;
+    std::vector<std::string> parameters;
+    std::vector<Tuning> tunings;                         // one by each measure of the objective
+    std::map<Tuning::Values, std::size_t> candidates{};  // that any of them has asked for
+  };
+  const std::size_t measures = advice_.objective == Objective::pareto ? 2 : 1;
+  std::vector<Search> searches;
+  for (const Origin& origin : origins) {
+    std::vector<std::string> parameters;
     std::vector<ValueRange> ranges;
-    const Json& schedule = advice_.schedules[origins[i].schedule];
+    const Json& schedule = advice_.schedules[origin.schedule].schedule;
     for (const Advice::Tuned& one : advice_.tuned) {
       if (one.schedule != schedule["name"].get<std::string>() || schedule.contains(one.parameter)) continue;
-      parameters[i].push_back(one.parameter);
+      parameters.push_back(one.parameter);
       ranges.push_back(one.range);
     }
-    searches.emplace_back(std::move(ranges));
+    searches.push_back({origin, parameters, std::vector<Tuning>(measures, Tuning(ranges))});
   }
-  std::vector<std::vector<std::size_t>> found(searches.size());
-  while (true) {
-    struct Asked {
-      std::size_t search;
-      Tuning::Values values;
-      std::size_t candidate;
-    };
-    std::vector<Asked> asked;
+  const auto worth = [this](const Candidate& its, std::size_t measure) {
+    return its.depth < 0 ? Tuning::Worth() : Tuning::Worth{criteria_.excess(its), criteria_.measures(its, its.hours)[measure]};
+  };
+  for (bool is_over = false; !is_over;) {
+    is_over = true;
     std::vector<std::size_t> indices;
-    for (std::size_t i = 0; i < searches.size(); ++i) {
-      for (const Tuning::Values& values : searches[i].wanted()) {
-        Candidate candidate = {.place = origins[i].place,
-                               .nodes = origins[i].nodes,
-                               .schedule = advice_.schedules[origins[i].schedule],
-                               .origin = origins[i].schedule};
-        const std::vector<Json> json = searches[i].as_json(values);
-        for (std::size_t p = 0; p < json.size(); ++p) candidate.schedule[parameters[i][p]] = json[p];
-        asked.push_back({i, values, candidates_.size()});
-        found[i].push_back(candidates_.size());
-        indices.push_back(candidates_.size());
-        candidates_.push_back(std::move(candidate));
+    for (std::size_t s = 0; s < searches.size(); ++s) {
+      auto& [origin, parameters, tunings, candidates] = searches[s];
+      for (const Tuning& tuning : tunings) {
+        for (const Tuning::Values& values : tuning.wanted()) {
+          is_over = false;
+          if (!candidates.try_emplace(values, candidates_.size()).second) continue;
+          indices.push_back(candidates_.size());
+          Json schedule = advice_.schedules[origin.schedule].schedule;
+          const std::vector<Json> json = tuning.as_json(values);
+          for (std::size_t p = 0; p < json.size(); ++p) schedule[parameters[p]] = json[p];
+          candidates_.push_back(
+              {.place = origin.place, .nodes = origin.nodes, .schedule = std::move(schedule), .origin = origin.schedule, .search = s});
+        }
       }
     }
-    if (asked.empty()) break;
-    simulate(std::move(indices), 0);
-    std::vector<std::map<Tuning::Values, double>> learnt(searches.size());
-    for (const auto& [search, values, index] : asked) {
-      const Candidate& candidate = candidates_[index];
-      learnt[search][values] = candidate.depth < 0 ? std::numeric_limits<double>::infinity() : candidate.row.metrics.iteration.value;
+    simulate(indices, 0);
+    for (Search& search : searches) {
+      for (std::size_t measure = 0; measure < measures; ++measure) {
+        Tuning& tuning = search.tunings[measure];
+        std::map<Tuning::Values, Tuning::Worth> worths;
+        for (const Tuning::Values& values : tuning.wanted()) worths[values] = worth(candidates_[search.candidates.at(values)], measure);
+        if (!worths.empty()) tuning.learn(worths);
+      }
     }
-    for (std::size_t i = 0; i < searches.size(); ++i) {
-      if (!learnt[i].empty()) searches[i].learn(learnt[i]);
-    }
-  }
-  mark_probes(found);
-}
-
-/// Of what came from one search and is compared by the objective alone, all but the best were on the way to it.
-void Adviser::mark_probes(const std::vector<std::vector<std::size_t>>& searches) {
-  for (const std::vector<std::size_t>& search : searches) {
-    std::optional<std::size_t> best;
-    for (const std::size_t index : search) {
-      Candidate& its = candidates_[index];
-      if (its.depth < 0 || !its.is_comparable) continue;
-      its.is_probe = true;
-      if (!best || its.row.metrics.iteration < candidates_[*best].row.metrics.iteration) best = index;
-    }
-    if (best) candidates_[*best].is_probe = false;
   }
 }
 
-// What is best
+// What is worth more than alpha-beta
 
-double Adviser::samples_factor(const Candidate& candidate) const {
-  const auto found = advice_.samples_factor.find(candidate.schedule["name"].get<std::string>());
-  return found == advice_.samples_factor.end() ? 1.0 : found->second;
-}
-
-double Adviser::hours_of(const Candidate& candidate, Seconds iteration) const {
-  constexpr double hour = 3600.0;
-  const double throughput = static_cast<double>(candidate.row.workers) * static_cast<double>(candidate.row.batch) / iteration.value;
-  return advice_.samples * samples_factor(candidate) / throughput / hour;
-}
-
-/// What the objective looks at, less being better.
-std::vector<double> Adviser::measures(const Candidate& candidate, Seconds iteration) const {
-  const double hours = hours_of(candidate, iteration);
-  const double cost = advice_.places[candidate.place].price.value_or(0.0) * candidate.paid_nodes * hours;
-  switch (advice_.objective) {
-    case Objective::time: return {hours};
-    case Objective::cost: return {cost};
-    case Objective::pareto: break;
-  }
-  return {hours, cost};
-}
-
-double Adviser::value(const Candidate& candidate) const { return measures(candidate, candidate.row.metrics.iteration).front(); }
-
-bool Adviser::is_within_limits(const Candidate& candidate, double slack) const {
-  const double staleness = candidate.row.metrics.staleness_mean;
-  if (advice_.most_staleness && staleness > slack * *advice_.most_staleness) return false;
-  if (advice_.budget && candidate.cost.value_or(0.0) > slack * *advice_.budget) return false;
-  return !advice_.deadline_h || candidate.hours <= slack * *advice_.deadline_h;
-}
-
-/// It is comparable, and better by more than the margin in all that counts.
-bool Adviser::beats(const Candidate& one, const Candidate& other, double margin, int depth) const {
-  const auto at = static_cast<std::size_t>(depth);
-  if (!one.is_comparable || !one.iteration[at] || !other.iteration[at] || !is_within_limits(one, 1.0 / (1.0 + margin))) return false;
-  const std::vector<double> a = measures(one, *one.iteration[at]);
-  const std::vector<double> b = measures(other, *other.iteration[at]);
-  bool is_better = false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] * (1.0 + margin) > b[i] * (1.0 + rounding)) return false;
-    is_better = is_better || a[i] * (1.0 + margin) * (1.0 + rounding) < b[i];
-  }
-  return is_better;
-}
-
-/// Of one schedule that does not train as synchronous SGD does: no staler, no rarer, and as good.
-bool Adviser::is_fresher_and_as_good(const Candidate& one, const Candidate& other, int depth) const {
-  const auto at = static_cast<std::size_t>(depth);
-  if (one.is_comparable || one.origin != other.origin || !one.iteration[at] || !other.iteration[at] || !is_within_limits(one)) return false;
-  const auto distance = [](const Candidate& its) { return std::pair(its.row.metrics.staleness_mean, its.cycle); };
-  const auto [staleness, cycle] = distance(one);
-  const auto [its_staleness, its_cycle] = distance(other);
-  if (staleness > its_staleness || cycle > its_cycle) return false;
-  const std::vector<double> a = measures(one, *one.iteration[at]);
-  const std::vector<double> b = measures(other, *other.iteration[at]);
-  const bool is_fresher = staleness < its_staleness || cycle < its_cycle;
-  const double slack = is_fresher ? practically_none : rounding;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] > b[i] * (1.0 + slack)) return false;
-  }
-  return is_fresher || a < b || &one < &other;
+/// In a fidelity of that depth, another value of its parameters is no worse in anything, and can be simulated deeper.
+bool Adviser::is_probe(const Candidate& candidate, int depth) const {
+  if (!candidate.search || !candidate.is_comparable()) return false;
+  return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& rival) {
+    return rival.search == candidate.search && &rival != &candidate && rival.refusal.empty() &&
+           criteria_.is_no_worse(rival, candidate, depth);
+  });
 }
 
 bool Adviser::is_beaten(const Candidate& candidate, double margin, int depth) const {
   return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& rival) {
-    return &rival != &candidate && (beats(rival, candidate, margin, depth) || is_fresher_and_as_good(rival, candidate, depth));
+    return &rival != &candidate && rival.refusal.empty() && criteria_.beats(rival, candidate, margin, depth);
   });
 }
 
-/// It is comparable, noticeably better in something that counts, and as good in the rest.
-bool Adviser::is_noticeably_better(const Candidate& one, const Candidate& other) const {
-  const std::vector<double> a = measures(one, one.row.metrics.iteration);
-  const std::vector<double> b = measures(other, other.row.metrics.iteration);
-  bool is_better = false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] > b[i] * (1.0 + practically_none)) return false;
-    is_better = is_better || a[i] * (1.0 + practically_none) < b[i];
-  }
-  return is_better;
-}
-
 std::vector<std::size_t> Adviser::worth_deepening(int depth, double margin) const {
+  const bool agrees = margin <= usual_margins[static_cast<std::size_t>(depth)];
   std::vector<std::size_t> found;
-  std::set<decltype(fingerprint(candidates_.front()))> seen;
+  Fingerprints seen;
   for (const Candidate& its : candidates_) {
-    if (its.depth >= depth) seen.insert(fingerprint(its));
+    if (its.depth >= depth || !its.refusal.empty()) seen.insert(fingerprint(its, depth - 1));
   }
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const Candidate& its = candidates_[i];
-    if (its.depth != depth - 1 || its.is_probe || !is_within_limits(its, 1.0 + margin)) continue;
-    const bool is_beaten =
-        std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& rival) { return beats(rival, its, margin, depth - 1); });
-    if (!is_beaten && seen.insert(fingerprint(its)).second) found.push_back(i);
+    if (its.depth != depth - 1 || !its.refusal.empty() || !criteria_.is_within_limits(its, 1.0 + margin)) continue;
+    if ((agrees && is_probe(its, depth - 1)) || is_beaten(its, margin, depth - 1)) continue;
+    if (seen.insert(fingerprint(its, depth - 1)).second) found.push_back(i);
   }
   return found;
 }
@@ -349,133 +179,88 @@ double Adviser::disagreement(int depth) const {
   return most / least - 1.0;
 }
 
-void Adviser::deepen(int depth, double margin) {
-  const double usual = margin;
-  while (true) {
+/// Whether there was anything.
+bool Adviser::deepen(int depth) {
+  double& margin = margins_[static_cast<std::size_t>(depth)];
+  for (bool has_deepened = false;; has_deepened = true) {
     const std::vector<std::size_t> next = worth_deepening(depth, margin);
-    if (next.empty()) break;
+    if (next.empty()) return has_deepened;
     simulate(next, depth);
     margin = std::max(margin, disagreement(depth));
   }
-  if (margin <= usual) return;
-  notes_.push_back(
-      fmt::format("{} and {} disagree by up to {:.1f}%: what is within that of the best was simulated deeper, not only within {:.0f}%",
-                  fidelity_of_depth[static_cast<std::size_t>(depth) - 1], fidelity_of_depth[static_cast<std::size_t>(depth)],
-                  100.0 * margin, 100.0 * usual));
 }
 
-void Adviser::judge_risk() {
-  const Advice::Risk& risk = *advice_.risk;
-  std::vector<std::size_t> judged;
-  for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    const Candidate& its = candidates_[i];
-    if (!is_deepest(its) || !its.is_comparable || !is_within_limits(its)) continue;
-    if (!is_beaten(its, margin_deepest, Candidate::depths - 1)) judged.push_back(i);
+/// Those of the best that have not been; whether there were any.
+bool Adviser::judge_risk() {
+  std::vector<std::size_t> next;
+  for (const std::size_t index : ranked(true)) {
+    const Candidate& its = candidates_[index];
+    if (!its.risk && !is_beaten(its, usual_margins.back(), Candidate::depths - 1)) next.push_back(index);
   }
-  std::vector<double> bandwidths = {1.0};
-  if (risk.bandwidth > 0.0) bandwidths = {1.0 - risk.bandwidth, 1.0, 1.0 + risk.bandwidth};
-  const int seeds = risk.workers ? risk.seeds : 1;
-  std::vector<Point> points;
-  for (const std::size_t index : judged) {
-    Values values = values_of(candidates_[index]);
-    values.emplace_back("/fidelity", fidelity_of_depth.back());
-    if (risk.workers) values.emplace_back("/workers", *risk.workers);
-    Point point;
-    point.index = static_cast<int>(index);
-    point.scenario = read_scenario(advice_.scenario, std::move(values), " (in /risk/workers)", library_);
-    for (const double bandwidth : bandwidths) {
-      for (int seed = 0; seed < seeds; ++seed) {
-        points.push_back(point);
-        points.back().scenario.speed.seed = advice_.seed + static_cast<std::uint64_t>(seed);
-        scale_network_bandwidth(points.back().scenario.cluster, bandwidth);
-      }
-    }
-  }
-  const std::size_t worlds = bandwidths.size() * static_cast<std::size_t>(seeds);
-  std::vector<std::vector<double>> values(judged.size(), std::vector<double>(worlds));
-  simulate_points(points, [&](int place, const Outcome& outcome) {
-    const auto at = static_cast<std::size_t>(place);
-    const Candidate& candidate = candidates_[judged[at / worlds]];
-    if (!outcome.ok) throw SimulationError(fmt::format("{} in another world: {}", describe(candidate.schedule), outcome.error));
-    const PointResult result = PointResult::unpack(outcome.result);
-    ++simulated_[std::string(to_string(result.fidelity))];
-    values[at / worlds][at % worlds] = measures(candidate, result.metrics.iteration).front();
-  });
-  for (std::size_t i = 0; i < judged.size(); ++i) {
-    Candidate::Risk its;
-    for (std::size_t world = 0; world < worlds; ++world) {
-      double best = values.front()[world];
-      for (const std::vector<double>& one : values) best = std::min(best, one[world]);
-      const double regret = best > 0.0 ? values[i][world] / best - 1.0 : 0.0;
-      its.mean += values[i][world] / static_cast<double>(worlds);
-      its.mean_regret += regret / static_cast<double>(worlds);
-      its.worst_regret = std::max(its.worst_regret, regret);
-    }
-    candidates_[judged[i]].risk = its;
-  }
+  worlds_->judge(candidates_, next);
+  return !next.empty();
 }
+
+// What is best
 
 void Adviser::choose() {
   if (advice_.objective == Objective::pareto) return;
-  std::vector<std::size_t> best = ranked(true);
-  if (best.empty()) return;
-  if (advice_.risk) {
-    const auto rank = [this](std::size_t index) {
-      const std::optional<Candidate::Risk>& risk = candidates_[index].risk;
-      constexpr double digits = 1e9;
-      return risk ? std::pair(std::round(risk->worst_regret * digits), risk->mean)
-                  : std::pair(std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity());
-    };
-    std::stable_sort(best.begin(), best.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  for (std::vector<std::size_t> best = ranking(); !best.empty(); best = ranking()) {
+    choice_ = best.front();
+    const auto other = std::find_if(best.begin(), best.end(), [this](std::size_t one) { return !is_same_but_parameters(one, *choice_); });
+    runner_up_ = other == best.end() ? std::nullopt : std::optional(*other);
+    if (const auto next = promising_runner_up()) {
+      simulate({*next}, Candidate::depths - 1);
+    } else if (worlds_ && runner_up_ && !candidates_[*runner_up_].risk) {
+      worlds_->judge(candidates_, {*runner_up_});
+    } else {
+      break;
+    }
   }
-  choice_ = best.front();
-  find_runner_up(best);
+  if (!choice_) return;
   try {
     decides_ = ask_what_decides(candidates_[*choice_]);
   } catch (const SimulationError& error) {
-    notes_.push_back(fmt::format("what holds the choice back is not known: {}", error.what()));
+    why_undecided_ = error.what();
   }
 }
 
-/// Among those or, where they have none, the best of all others, which is then simulated as deep.
-void Adviser::find_runner_up(const std::vector<std::size_t>& best) {
-  const auto is_other = [this](std::size_t index) {
-    const Candidate& its = candidates_[index];
-    const Candidate& choice = candidates_[*choice_];
-    return its.place != choice.place || its.nodes != choice.nodes || its.schedule["name"] != choice.schedule["name"];
-  };
-  const auto found = std::find_if(best.begin(), best.end(), is_other);
-  if (found != best.end()) {
-    runner_up_ = *found;
-    return;
-  }
-  std::optional<std::size_t> next;
+/// What might be better than the runner-up, or be one, and has not been simulated deepest.
+std::optional<std::size_t> Adviser::promising_runner_up() const {
+  std::optional<std::size_t> next = runner_up_;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const Candidate& its = candidates_[i];
-    if (its.depth < 0 || !its.is_comparable || !is_within_limits(its) || !is_other(i)) continue;
-    if (!next || value(its) < value(candidates_[*next])) next = i;
+    const bool is_known = its.depth < 0 || its.is_deepest() || !its.refusal.empty();
+    if (is_known || !its.is_comparable() || !criteria_.is_within_limits(its) || is_same_but_parameters(i, *choice_)) continue;
+    if (!next || criteria_.value(its) < criteria_.value(candidates_[*next])) next = i;
   }
-  if (!next) return;
-  simulate({*next}, Candidate::depths - 1);
-  if (is_deepest(candidates_[*next]) && is_within_limits(candidates_[*next])) runner_up_ = next;
+  return next == runner_up_ ? std::nullopt : next;
 }
 
 std::vector<WhatIf> Adviser::ask_what_decides(const Candidate& candidate) {
-  std::string reason;
-  Point point;
-  point.scenario = std::move(read(candidate, Candidate::depths - 1, reason)->first);
-  point = as_one_run(std::move(point));
+  const Point point = as_one_run(runs_.point(candidate));
+  const RunOptions& options = runs_.options();
   constexpr double by = 0.1;
   constexpr std::size_t most = 2;
   constexpr double noticeable = 1e-4;
-  const Explained explained = explain({&point}, jobs_, interrupted_).front();
+  const Explained explained = explain({&point}, options.jobs, options.interrupted).front();
   std::vector<WhatIf> deciding;
-  for (WhatIf& what : ask_what_if(
-           explained, {by}, jobs_, [](std::size_t /*done*/, std::size_t /*all*/) {}, interrupted_)) {
+  std::optional<ProgressBar> progress;
+  const auto advance = [&](std::size_t /*done*/, std::size_t all) {
+    if (!progress) progress.emplace(all, "simulations of what holds the choice back", options.shows_progress);
+    progress->advance();
+  };
+  for (WhatIf& what : ask_what_if(explained, {by}, options.jobs, advance, options.interrupted)) {
     const bool counts = !what.factor.is_unreal() && what.saved(explained.iteration()) > noticeable;
     if (counts && deciding.size() < most) deciding.push_back(std::move(what));
   }
   return deciding;
+}
+
+bool Adviser::is_same_but_parameters(std::size_t one, std::size_t other) const {
+  const Candidate& a = candidates_[one];
+  const Candidate& b = candidates_[other];
+  return a.place == b.place && a.nodes == b.nodes && a.schedule["name"] == b.schedule["name"];
 }
 
 /// Those that were simulated deepest and are within the limits, best first.
@@ -483,60 +268,111 @@ std::vector<std::size_t> Adviser::ranked(bool comparable) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const Candidate& its = candidates_[i];
-    if (is_deepest(its) && its.is_comparable == comparable && is_within_limits(its)) found.push_back(i);
+    const bool is_known = its.is_deepest() && its.refusal.empty();
+    if (is_known && its.is_comparable() == comparable && criteria_.is_within_limits(its)) found.push_back(i);
   }
-  const auto rank = [this](std::size_t index) { return std::pair(value(candidates_[index]), candidates_[index].hours); };
+  const auto rank = [this](std::size_t index) { return std::pair(criteria_.value(candidates_[index]), candidates_[index].hours); };
   std::stable_sort(found.begin(), found.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  return found;
+}
+
+std::vector<std::size_t> Adviser::ranking() const {
+  std::vector<std::size_t> found = ranked(true);
+  const auto judged =
+      std::stable_partition(found.begin(), found.end(), [this](std::size_t one) { return candidates_[one].risk.has_value(); });
+  const auto regret = [this](std::size_t one) { return *candidates_[one].risk->worst_regret; };
+  for (auto next = found.begin(); next != judged; ++next) {
+    // Of those whose worst regret is practically the least, the one with the best mean.
+    const double least = regret(*std::min_element(next, judged, [&](std::size_t a, std::size_t b) { return regret(a) < regret(b); }));
+    const auto rank = [&](std::size_t one) {
+      return std::pair(regret(one) > least + practically_none, criteria_.mean_value(candidates_[one]));
+    };
+    const auto best = std::min_element(next, judged, [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+    std::rotate(next, best, std::next(best));
+  }
   return found;
 }
 
 std::vector<std::size_t> Adviser::front() const {
   const std::vector<std::size_t> comparable = ranked(true);
   std::vector<std::size_t> found;
-  std::set<decltype(fingerprint(candidates_.front()))> seen;
+  Fingerprints seen;
   for (const std::size_t index : comparable) {
     const Candidate& its = candidates_[index];
-    const bool is_behind =
-        std::any_of(comparable.begin(), comparable.end(), [&](std::size_t rival) { return is_noticeably_better(candidates_[rival], its); });
-    if (!is_behind && seen.insert(fingerprint(its)).second) found.push_back(index);
+    const bool is_behind = std::any_of(comparable.begin(), comparable.end(),
+                                       [&](std::size_t rival) { return criteria_.is_noticeably_better(candidates_[rival], its); });
+    if (!is_behind && seen.insert(fingerprint(its, Candidate::depths - 1)).second) found.push_back(index);
   }
   return found;
 }
 
 std::vector<std::size_t> Adviser::staler() const {
   std::vector<std::size_t> found = ranked(false);
+  constexpr int deepest = Candidate::depths - 1;
   std::erase_if(found, [this](std::size_t index) {
-    return break_even(index) <= 1.0 + practically_none || is_beaten(candidates_[index], 0.0, Candidate::depths - 1);
+    const Candidate& its = candidates_[index];
+    const auto spares = [&](const Candidate& rival) {
+      return &rival != &its && rival.refusal.empty() && criteria_.is_fresher_and_as_good(rival, its, deepest);
+    };
+    return break_even(index) <= 1.0 + practically_none || is_beaten(its, 0.0, deepest) ||
+           std::any_of(candidates_.begin(), candidates_.end(), spares);
   });
   return found;
 }
 
 double Adviser::break_even(std::size_t staler) const {
   const Candidate& its = candidates_[staler];
-  const std::vector<double> own = measures(its, its.row.metrics.iteration);
+  const std::vector<double> own = criteria_.measures(its, its.hours);
   double least = std::numeric_limits<double>::infinity();
   for (const std::size_t index : ranked(true)) {
-    const std::vector<double> rival = measures(candidates_[index], candidates_[index].row.metrics.iteration);
+    const std::vector<double> rival = criteria_.measures(candidates_[index], candidates_[index].hours);
     double factor = 0.0;
-    for (std::size_t i = 0; i < own.size(); ++i) factor = std::max(factor, rival[i] / own[i]);
+    for (std::size_t i = 0; i < own.size(); ++i) factor = std::max(factor, own[i] > 0.0 ? rival[i] / own[i] : 1.0);
     least = std::min(least, factor);
   }
   return least;
 }
 
+std::vector<std::string> Adviser::notes() const {
+  std::vector<std::string> notes = runs_.notes();
+  for (std::size_t depth = 1; depth < margins_.size(); ++depth) {
+    if (margins_[depth] <= usual_margins[depth]) continue;
+    notes.push_back(
+        fmt::format("{} and {} disagree by up to {:.1f}%: what is within that of the best was simulated deeper, not only within {:.0f}%",
+                    fidelity_of_depth[depth - 1], fidelity_of_depth[depth], 100.0 * margins_[depth], 100.0 * usual_margins[depth]));
+  }
+  for (const auto& index : {choice_, runner_up_}) {
+    if (!index || !candidates_[*index].row.details.contains("fidelity_note")) continue;
+    notes.push_back(
+        fmt::format("{}: {}", title(candidates_[*index], advice_), candidates_[*index].row.details["fidelity_note"].get<std::string>()));
+  }
+  if (!why_undecided_.empty()) notes.push_back(fmt::format("what holds the choice back is not known: {}", why_undecided_));
+  for (const auto& [schedule, factor] : advice_.samples_factor) {
+    const auto needs_it = [&](const Candidate& its) { return its.schedule["name"] == schedule && its.depth >= 0 && !its.is_sgd; };
+    if (std::any_of(candidates_.begin(), candidates_.end(), needs_it)) continue;
+    notes.push_back(
+        fmt::format("the samples_factor of {} is not used: nothing of it trains otherwise than synchronous SGD does", schedule));
+  }
+  if (!advice_.needs_values.empty())
+    notes.push_back(fmt::format("not considered, as they need values in \"tune\": {}", fmt::join(advice_.needs_values, ", ")));
+  return notes;
+}
+
 Json Adviser::scenario(const Candidate& candidate, const std::filesystem::path& folder) const {
   Json json = advice_.scenario.root();
+  const auto whole = [](const std::filesystem::path& path) { return std::filesystem::absolute(path / "").lexically_normal(); };
+  const std::filesystem::path start = whole(folder);
+  const bool is_linked = std::filesystem::weakly_canonical(start) / "" != start;
   const auto from_there = [&](const Json& value, FileKind kind) -> Json {
     if (!value.is_string()) return value;
-    const std::filesystem::path file = named_file(value.get<std::string>(), {kind}, advice_.folder);
-    const auto whole = [](const std::filesystem::path& path) { return std::filesystem::absolute(path).lexically_normal(); };
-    return whole(file).lexically_proximate(whole(folder)).string();
+    const std::filesystem::path file =
+        std::filesystem::absolute(named_file(value.get<std::string>(), {kind}, advice_.folder)).lexically_normal();
+    return (is_linked ? file : file.lexically_proximate(start)).string();
   };
   json["trace"] = from_there(json["trace"], FileKind::trace);
   json["cluster"] = from_there(advice_.places[candidate.place].cluster, FileKind::cluster);
   json["schedule"] = candidate.schedule;
-  constexpr double most_exact = 1e15;
-  json["samples"] = static_cast<std::int64_t>(std::llround(std::min(most_exact, std::ceil(advice_.samples * samples_factor(candidate)))));
+  json["samples"] = static_cast<std::int64_t>(std::llround(std::ceil(advice_.samples * candidate.samples_factor.value_or(1.0))));
   json["epochs"] = 1;
   json["sweep"] = {{"/cluster/nodes", Json::array({candidate.nodes})}};
   return json;

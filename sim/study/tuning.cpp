@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/units.hpp"
@@ -12,11 +11,14 @@ namespace syncopate {
 namespace {
 
 constexpr int samples = 17;
-constexpr double infinite = std::numeric_limits<double>::infinity();
+
+bool is_noticeably_less(const Tuning::Worth& one, const Tuning::Worth& other) {
+  return one.excess < other.excess || (one.excess == other.excess && one.value < other.value * (1.0 - rounding));
+}
 
 }  // namespace
 
-Tuning::Tuning(std::vector<ValueRange> ranges) : ranges_(std::move(ranges)), before_(infinite) {
+Tuning::Tuning(std::vector<ValueRange> ranges) : ranges_(std::move(ranges)) {
   for (const ValueRange& range : ranges_) {
     const std::vector<std::int64_t> steps = range.samples(3);
     best_.push_back(steps[steps.size() / 2]);
@@ -47,24 +49,24 @@ void Tuning::ask_grid() {
   wanted_ = std::move(grid);
 }
 
-void Tuning::learn(const std::map<Values, double>& values) {
+void Tuning::learn(const std::map<Values, Worth>& worths) {
   const bool is_grid = known_.empty() && ranges_.size() > 1;
-  known_.insert(values.begin(), values.end());
+  known_.insert(worths.begin(), worths.end());
   wanted_.clear();
   if (is_grid) {
     best_ = std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
-    if (known_.at(best_) == infinite) return;  // nowhere
+    if (!known_.at(best_).is_possible()) return;  // nowhere
     ask(ranges_.front().samples(samples));
     if (!wanted_.empty()) return;
   }
   if (!narrows_) {
     // The neighbours of the best among all that are known along this parameter.
     std::vector<std::int64_t> along;
-    for (const auto& [its, value] : known_) {
+    for (const auto& [its, worth] : known_) {
       if (its == with(its[parameter_])) along.push_back(its[parameter_]);
     }
     const auto best = std::min_element(along.begin(), along.end(), [this](std::int64_t a, std::int64_t b) { return at(a) < at(b); });
-    if (at(*best) == infinite) return;
+    if (!at(*best).is_possible()) return;
     low_ = best == along.begin() ? *best : *std::prev(best);
     high_ = std::next(best) == along.end() ? *best : *std::next(best);
     if (!known_.contains(best_) || at(*best) < known_.at(best_)) best_ = with(*best);
@@ -79,7 +81,7 @@ std::vector<Json> Tuning::as_json(const Values& values) const {
   return all;
 }
 
-double Tuning::at(std::int64_t step) const { return known_.at(with(step)); }
+const Tuning::Worth& Tuning::at(std::int64_t step) const { return known_.at(with(step)); }
 
 Tuning::Values Tuning::with(std::int64_t step) const {
   Values values = best_;
@@ -96,8 +98,8 @@ void Tuning::ask(const std::vector<std::int64_t>& steps) {
 
 void Tuning::next_parameter() {
   narrows_ = false;
-  const double now = known_.at(best_);
-  unimproved_ = now < before_ * (1.0 - rounding) ? 0 : unimproved_ + 1;
+  const Worth now = known_.at(best_);
+  unimproved_ = is_noticeably_less(now, before_) ? 0 : unimproved_ + 1;
   before_ = now;
   const bool has_others = ranges_.size() > 1;
   if (!has_others || unimproved_ >= ranges_.size()) return;

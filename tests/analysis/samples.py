@@ -115,7 +115,7 @@ def candidate(number, schedule, hours, cost=None, sgd=True, **more):
     """Of an advice; `schedule`: its name, or with parameters."""
     return {"candidate": number, "cluster": "10gbe", "nodes": 4 + number, "schedule": schedule if isinstance(schedule, dict) else {"name": schedule},
             "fidelity": "per-message", "simulated_deepest": True, "iteration_s": 0.1, "throughput_samples_per_s": 320.0, "staleness_mean": 0.0 if sgd else 3.0,
-            "is_sgd": sgd, "hours": hours, "cost": cost, "within_limits": True, "on_front": number == 0, **more}
+            "is_sgd": sgd, "is_comparable": sgd, "samples_factor": 1.0 if sgd else None, "paid_nodes": 4 + number, "hours": hours, "cost": cost, "within_limits": True, "on_front": number == 0, **more}
 
 
 def advice(*candidates, **changes):

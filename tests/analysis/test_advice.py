@@ -44,8 +44,13 @@ class Advice(Folder):
         self.assertEqual(self.read.tables["staler"][1:], [["asgd", "10gbe", "5", "100 ms", "8", "3", "1.25"]])
 
     def test_one_whose_samples_are_known_is_compared(self):
-        self.run_on(result(candidate(0, "asgd", 8.0, sgd=False), samples_factor={"asgd": 1.2}, runner_up=None))
+        self.run_on(result(candidate(0, "asgd", 8.0, sgd=False, is_comparable=True, samples_factor=1.2), runner_up=None))
         self.assertEqual(self.read.tables["best"][1][0], "asgd")
+
+    def test_where_nothing_is_compared_nothing_is_as_good(self):
+        page = self.run_on(result(candidate(0, "asgd", 8.0, sgd=False, as_good_with_samples=None), choice=None, runner_up=None))
+        self.assertIn("Nothing trains as synchronous SGD does, or has a samples_factor.", page)
+        self.assertIn("<td>–</td> </tr>", page)
 
     def test_without_a_choice(self):
         one = {key: value for key, value in result(candidate(0, "wfbp", 10.0, 3.0), objective="pareto").items() if key not in ("choice", "runner_up")}

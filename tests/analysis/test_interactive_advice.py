@@ -15,7 +15,7 @@ from samples import candidate
 
 CANDIDATES = [
     candidate(0, "wfbp", 10.0, 40.0, cluster="10gbe", nodes=4),
-    candidate(1, {"name": "fusion", "bucket": "25MB"}, 6.0, 60.0, nodes=8, risk={"mean": 6.1, "worst_regret": 0.05, "mean_regret": 0.02}),
+    candidate(1, {"name": "fusion", "bucket": "25MB"}, 6.0, 60.0, nodes=8, risk={"mean": 6.1, "worst": 6.5, "worst_regret": 0.05, "mean_regret": 0.02}),
     candidate(2, "mg-wfbp", 4.0, 80.0, cluster="25gbe", nodes=16, iteration_s=0.0123456),
     candidate(3, "s-sgd", 12.0, 45.0, nodes=4),
     candidate(4, "asgd", 5.0, 30.0, sgd=False, nodes=8, on_front=True, as_good_with_samples=1.25),
@@ -209,7 +209,7 @@ class Advice(Browser):
             value = CANDIDATES[1][key]
             self.assertEqual(its[key] if isinstance(value, str) else float(its[key]), value)
         self.assertEqual([its[key] for key in ("rank", "parameters", "samples_factor", "as_good_with_samples", "worst_regret", "mean_regret", "compared", "within_limits")],
-                         ["runner-up", "bucket=25MB", "", "", "0.05", "0.02", "yes", "yes"])
+                         ["runner-up", "bucket=25MB", "1", "", "0.05", "0.02", "yes", "yes"])
 
     def test_the_theme_follows_the_system_and_paper_is_light_and_without_buttons(self):
         self.advise(theme="dark")

@@ -68,6 +68,16 @@ class Progress(Case):
         self.assertNotIn("elapsed", done.stderr + done.stdout)
 
 
+    def test_simulations_of_an_advice_are_shown(self):
+        self.write("advice.json", {"format": "advice/1", "trace": "trace.json", "clusters": [{"cluster": "cluster.json", "nodes": [2, 4]}], "schedules": ["wfbp", "s-sgd"],
+                                   "target": {"samples": 1000}, "risk": {"bandwidth": 0.1}})
+        code, shown = on_terminal("advise", "advice.json", cwd=self.folder)
+        self.assertEqual(code, 0)
+        for told in ("4/4 simulations in alpha-beta", "3/3 simulations of other worlds", "simulations of what holds the choice back"):
+            self.assertIn(told, shown)
+        self.assertTrue(shown.endswith("\r\x1b[K"))
+
+
 class Tables(Case):
     SIX = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion"]
 
