@@ -55,6 +55,10 @@ class Network {
   /// The same, as if all nodes that are in one place had one switch: in any topology.
   Hop direct_hop(int from, int to);
 
+  /// With those of the servers alone.
+  int nodes() const { return nodes_; }
+  int first_rank(int node) const { return node * ranks_per_node_; }
+
   /// Where the parameter servers are: the first rank of each one's node.
   const std::vector<int>& server_ranks() const { return server_ranks_; }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/connected_components.hpp>
@@ -12,11 +13,13 @@
 #include <string_view>
 
 #include "cluster/alpha_beta.hpp"
-#include "cluster/network.hpp"
 
 namespace syncopate {
 
 namespace {
+
+constexpr double least_width = 0.3;  // points
+constexpr double most_width = 8.0;
 
 struct Vertex {
   std::string label;
@@ -27,6 +30,7 @@ struct Cable {
   std::string name;
   std::string level;
   Rate bandwidth;
+  std::optional<double> use;
 };
 
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, Vertex, Cable>;
@@ -81,13 +85,17 @@ class LevelColors {
 
 std::string draw_network(const Cluster& cluster) {
   Network network(cluster, 1, {}, fastest_region_order(cluster, Bytes(1e6)));
+  return draw_network(cluster, network);
+}
+
+std::string draw_network(const Cluster& cluster, Network& network, const std::optional<CableUse>& use) {
   Ends ends;
   std::map<std::string, NetworkLink> cables;
-  for (int from = 0; from < cluster.nodes; ++from) {
-    for (int to = 0; to < cluster.nodes; ++to) {
+  for (int from = 0; from < network.nodes(); ++from) {
+    for (int to = 0; to < network.nodes(); ++to) {
       if (from == to) continue;
       std::size_t here = ends.of_node(from);
-      for (const std::size_t index : network.path(from, to).links) {
+      for (const std::size_t index : network.path(network.first_rank(from), network.first_rank(to)).links) {
         const NetworkLink link = network.link(index);
         cables.try_emplace(link.cable, link);
         ends.join(here, ends.entering(link));
@@ -100,6 +108,9 @@ std::string draw_network(const Cluster& cluster) {
   const std::vector<std::size_t> places = ends.places();
   Graph graph;
   std::map<std::size_t, Graph::vertex_descriptor> vertices;  // by place
+  for (int server = cluster.nodes; server < network.nodes(); ++server) {
+    vertices[places[ends.of_node(server)]] = boost::add_vertex({fmt::format("server-{}", server - cluster.nodes), true}, graph);
+  }
   for (int node = 0; node < cluster.nodes; ++node) {
     const std::string gpus = cluster.gpus_per_node > 1 ? fmt::format(", {} GPUs", cluster.gpus_per_node) : "";
     const std::string nics = cluster.nics > 1 ? fmt::format(", {} NICs", cluster.nics) : "";
@@ -110,8 +121,13 @@ std::string draw_network(const Cluster& cluster) {
     if (is_new) entry->second = boost::add_vertex({"", false}, graph);
     return entry->second;
   };
+  const auto use_of = [&](const std::string& name) -> std::optional<double> {
+    if (!use) return std::nullopt;
+    const auto found = use->find(name);
+    return found == use->end() ? 0.0 : found->second;
+  };
   for (const auto& [name, link] : cables) {
-    boost::add_edge(vertex_of(ends.entering(link)), vertex_of(ends.leaving(link)), {name, link.level, link.bandwidth}, graph);
+    boost::add_edge(vertex_of(ends.entering(link)), vertex_of(ends.leaving(link)), {name, link.level, link.bandwidth, use_of(name)}, graph);
   }
 
   LevelColors color_of;
@@ -124,12 +140,14 @@ std::string draw_network(const Cluster& cluster) {
       },
       [&](std::ostream& out, Graph::edge_descriptor edge) {
         const Cable& its = graph[edge];
-        out << fmt::format("[tooltip=\"{}\", label=\"{}\\n{}\", color=\"{}\", fontsize=8]", escaped(its.name), escaped(its.level),
-                           describe(its.bandwidth), color_of(its.level));
+        out << fmt::format("[tooltip=\"{}\", label=\"{}\\n{}{}\", color=\"{}\"{}, fontsize=8]", escaped(its.name), escaped(its.level),
+                           describe(its.bandwidth), its.use ? fmt::format("\\n{:.3g}%", 100 * *its.use) : "", color_of(its.level),
+                           its.use ? fmt::format(", penwidth={:.3g}", std::max(least_width, most_width * std::min(1.0, *its.use))) : "");
       },
       [&](std::ostream& out) {
-        out << fmt::format("graph [label=\"{}: {} nodes, {}\", layout=neato, overlap=false, splines=true];\nnode [fontsize=10];\n",
-                           escaped(cluster.name), cluster.nodes, cluster.regions ? "regions" : cluster.topology->name());
+        out << fmt::format("graph [label=\"{}: {} nodes, {}{}\", layout=neato, overlap=false, splines=true];\nnode [fontsize=10];\n",
+                           escaped(cluster.name), cluster.nodes, cluster.regions ? "regions" : cluster.topology->name(),
+                           use ? "\\n%: share of its bandwidth that the busier direction of a cable uses in the measured window" : "");
       });
   return text.str();
 }

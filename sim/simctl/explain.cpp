@@ -13,6 +13,7 @@
 #include "simctl/commands.hpp"
 #include "simctl/summary.hpp"
 #include "study/explanation.hpp"
+#include "study/links.hpp"
 
 namespace syncopate {
 
@@ -72,6 +73,15 @@ class Explanation {
     for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
     study_ = read_study(options.scenario, settings);
     for (Point& point : study_.points) point = as_one_run(std::move(point));
+  }
+
+  /// The network of the point instead, with the use of its cables.
+  void draw() const {
+    try {
+      fmt::print("{}", draw_use(chosen("--point", options_.point)));
+    } catch (const SimulationError& error) {
+      throw SimulationError(fmt::format("{}: {}", study_.file, error.what()));
+    }
   }
 
   void explain() {
@@ -254,12 +264,20 @@ void add_explain_command(CLI::App& app) {
       command->add_option("--against", options->against, "another point: what makes it slower or faster, class by class");
   CLI::Option* by = command->add_option("--by", options->by, "how much better each thing is made (default: 10%)")->excludes(against);
   command->add_flag("--curve", options->curve, "make it better by 0, 10, 25, 50 and 100%")->excludes(against)->excludes(by);
-  command->add_option("--format", options->format, "text, or json (explanation/1)")->check(CLI::IsMember({"text", "json"}));
+  command
+      ->add_option("--format", options->format,
+                   "text, json (explanation/1), or dot: the network and how much its cables are used, for Graphviz")
+      ->check(CLI::IsMember({"text", "json", "dot"}));
   command->add_option("-j,--jobs", options->jobs, "simulations at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);
   command->footer("Example: simctl explain scenarios/quickstart.json --point 0");
-  command->callback([options] { Explanation(*options).explain(); });
+  command->callback([options] {
+    Explanation explanation(*options);
+    if (options->format != "dot") return explanation.explain();
+    if (options->against) throw UsageError("--format dot draws one point; leave --against out");
+    explanation.draw();
+  });
 }
 
 }  // namespace syncopate

@@ -1,10 +1,17 @@
 #include "study/links.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
 #include <map>
 
+#include "base/errors.hpp"
+#include "cluster/picture.hpp"
+#include "engine/simulate.hpp"
 #include "metrics/intervals.hpp"
 #include "study/crossings.hpp"
+#include "study/fidelity.hpp"
 
 namespace syncopate {
 
@@ -109,6 +116,26 @@ NetworkLoad network_load(const JobTimeline& timeline, Setup& setup, std::size_t 
     load.links.push_back({one.link, its.name, its.bandwidth, bytes, one.utilisation, in_use});
   }
   return load;
+}
+
+std::string draw_use(const Point& point) {
+  const Cluster& cluster = point.scenario.cluster;
+  Setup setup(point.scenario, {});
+  if (setup.network().nodes() > most_nodes_in_picture) {
+    throw SimulationError(
+        fmt::format("a picture of {} nodes cannot be read; use at most {}", setup.network().nodes(), most_nodes_in_picture));
+  }
+  const Fidelity fidelity = choose_fidelity(setup).fidelity;
+  if (fidelity == Fidelity::alpha_beta) {
+    throw SimulationError("alpha-beta fidelity does not know what crosses which link; use \"fidelity\": \"per-message\" or \"flow\"");
+  }
+  const Timeline timeline = simulate({setup.job(fidelity)}, setup.network());
+  CableUse use;
+  for (const LinkLoad& link : network_load(timeline.front(), setup, std::numeric_limits<std::size_t>::max()).links) {
+    double& busier = use[setup.network().link(link.link).cable];
+    busier = std::max(busier, link.utilisation);
+  }
+  return draw_network(cluster, setup.network(), use);
 }
 
 }  // namespace syncopate

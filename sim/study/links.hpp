@@ -28,4 +28,8 @@ struct NetworkLoad {
 /// `most_links`: in the list.
 NetworkLoad network_load(const JobTimeline& timeline, Setup& setup, std::size_t most_links);
 
+/// The network of a point, which is simulated for that, and how much its cables are used, for Graphviz. Throws SimulationError where its
+/// fidelity knows of no links.
+std::string draw_use(const Point& point);
+
 }  // namespace syncopate

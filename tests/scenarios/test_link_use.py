@@ -179,6 +179,41 @@ class LinkNames(Case):
         self.assertEqual({link["name"] for link in links} - {f"{name} {way}" for name in cables for way in ("up", "down")}, {"wan a-b", "wan b-a"})
         self.assertIn("wan a-b", cables)
 
+    def test_a_picture_of_a_point_shows_how_much_its_cables_are_used(self):
+        """The busier direction of every cable that the report lists; none of the others is busier than those."""
+        for its, schedule, fidelity in ((on("fat-tree"), {"name": "wfbp"}, "flow"), (on("torus"), {"name": "s-sgd"}, "per-message"),
+                                        (cluster(), {"name": "ps-sgd", "servers": 1, "colocated": False}, "per-message"), (REGIONS, {"name": "wfbp"}, "flow")):
+            with self.subTest(cluster=its, schedule=schedule):
+                done = self.run_scenario(scenario(cluster=its, schedule=schedule, fidelity=fidelity, workers=JITTER))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                links = json.loads((self.folder / "out/results.json").read_text())["points"][0]["links"]
+                drawn = self.simctl("explain", "scenario.json", "--format", "dot")
+                self.assertEqual((drawn.returncode, drawn.stderr), (0, ""))
+                found = re.findall(r'tooltip="([^"]*)", label="[^"]*\\n([^"%]*)%", color="#\w+", penwidth=([\d.]+)', drawn.stdout)
+                self.assertEqual(len(found), drawn.stdout.count("--"))
+                shown = {name: (float(percent), float(width)) for name, percent, width in found}
+                busier = {}
+                for link in links:  # the busiest first
+                    name = "wan a-b" if link["name"] == "wan b-a" else re.sub(r" (up|down)$", "", link["name"])
+                    busier.setdefault(name, 100 * link["utilisation"])
+                for name, (percent, width) in shown.items():
+                    if name in busier:
+                        self.assertAlmostEqual(percent, busier[name], delta=5e-3 * percent)
+                    else:
+                        self.assertLessEqual(percent, min(busier.values()) * 1.005)
+                    self.assertAlmostEqual(width, max(0.3, 8 * percent / 100), delta=0.01 * width)
+                self.assertLessEqual(set(busier), set(shown))
+
+    def test_pictures_that_cannot_be_drawn(self):
+        for content, arguments, code, message in (
+                (scenario(fidelity="alpha-beta"), (), 4, "scenario.json: alpha-beta fidelity does not know what crosses which link; "
+                 'use "fidelity": "per-message" or "flow"'),
+                (scenario(cluster=cluster(nodes=513)), (), 4, "scenario.json: a picture of 513 nodes cannot be read; use at most 512"),
+                (scenario(), ("--against", "0"), 2, "--format dot draws one point; leave --against out")):
+            self.write("scenario.json", content)
+            done = self.simctl("explain", "scenario.json", "--format", "dot", *arguments)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (code, "", f"simctl: {message}\n"))
+
 
 if __name__ == "__main__":
     unittest.main()
