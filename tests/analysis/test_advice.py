@@ -72,9 +72,9 @@ class Advice(Folder):
     def test_only_columns_that_hold_anything_are_there(self):
         self.run_on(result(candidate(0, "wfbp", 10.0), candidate(1, {"name": "fusion", "bucket": "25MB"}, 11.0)))
         head, *rows = self.read.all_points()
-        self.assertEqual(head, ["candidate", "rank", "schedule", "parameters", "cluster", "nodes", "hours", "iteration_s", "throughput_samples_per_s", "staleness_mean",
-                                "fidelity", "compared", "within_limits"])
-        self.assertEqual(rows[1], [1, "runner-up", "fusion", "bucket=25MB", "10gbe", 5, 11.0, 0.1, 320.0, 0.0, "per-message", "yes", "yes"])
+        self.assertEqual(head, ["candidate", "rank", "schedule", "parameters", "cluster", "nodes", "paid_nodes", "hours", "iteration_s", "throughput_samples_per_s",
+                                "staleness_mean", "samples_factor", "fidelity", "compared", "within_limits"])
+        self.assertEqual(rows[1], [1, "runner-up", "fusion", "bucket=25MB", "10gbe", 5, 5, 11.0, 0.1, 320.0, 0.0, 1, "per-message", "yes", "yes"])
 
     def test_bad_input(self):
         good = candidate(0, "wfbp", 1.0)

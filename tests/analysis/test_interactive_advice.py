@@ -19,7 +19,7 @@ CANDIDATES = [
     candidate(2, "mg-wfbp", 4.0, 80.0, cluster="25gbe", nodes=16, iteration_s=0.0123456),
     candidate(3, "s-sgd", 12.0, 45.0, nodes=4),
     candidate(4, "asgd", 5.0, 30.0, sgd=False, nodes=8, on_front=True, as_good_with_samples=1.25),
-    candidate(5, {"name": "dts", "delay": 2}, 7.0, 50.0, sgd=False, cluster="25gbe", nodes=8),
+    candidate(5, {"name": "dts", "delay": 2}, 7.0, 50.0, sgd=False, is_comparable=True, samples_factor=1.1, cluster="25gbe", nodes=8),
     candidate(6, "s-sgd", 2.0, 500.0, nodes=32, within_limits=False),
     candidate(7, "wfbp", 8.0, 70.0, nodes=12),
 ]
@@ -29,7 +29,7 @@ BEST_FIRST = [0, 1, 2, 5, 7, 3, 4, 6]        # choice, runner-up, then by hours;
 
 def front(upwards):
     """Candidates that nothing which is compared and within the limits is better than, by hours."""
-    some = [one for one in CANDIDATES if one["within_limits"] and (one["is_sgd"] or one["schedule"]["name"] in FACTORS)]
+    some = [one for one in CANDIDATES if one["within_limits"] and one["is_comparable"]]
     better = lambda a, b: a["hours"] <= b["hours"] and a[upwards] <= b[upwards] and (a["hours"], a[upwards]) != (b["hours"], b[upwards])
     return sorted([one["hours"], one[upwards]] for one in some if not any(better(other, one) for other in some))
 
