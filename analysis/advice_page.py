@@ -19,7 +19,7 @@ def page(result):
     """The page as text."""
     known = {one["candidate"]: one for one in result["candidates"]}
     choice, runner_up = (known.get(result.get(key)) for key in ("choice", "runner_up"))
-    deepest = [one for one in best_first(result) if one["simulated_deepest"] and one["within_limits"]]
+    deepest = [one for one in best_first(result) if one["simulated_deepest"] and one["within_limits"] and "refusal" not in one]
     compared = [one for one in deepest if one["is_comparable"] and (result["objective"] != "pareto" or one["on_front"])]
     others = [one for one in deepest if "as_good_with_samples" in one]
     return fill_with_scripts(

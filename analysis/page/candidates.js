@@ -5,6 +5,7 @@ const UPWARDS = [{column: "cost", name: "cost"}, {column: "nodes", name: "number
 const NEAR = 6;          // pixels between candidates that a pointer does not tell apart
 const MOST_NEAR = 4;     // of them that a tooltip names
 const MARGIN = 0.08;     // of the chart's length, around what is shown
+const SHORTEST = 1e-6;    // the furthest that one can zoom in: this part of a value
 const FEW = 8;           // different values that an axis can name
 const MANY = 1500;       // candidates that are faster painted than drawn
 
@@ -152,7 +153,7 @@ function candidateTip(row) {
 function candidatesWords() {
   const {name} = UPWARDS[candidates.measure];
   const told = row => `${candidateName(row)}: ${withUnit(candidateAt(row)[0], "h")}, ${name} ${plain(candidateAt(row)[1])}`;
-  const marked = [["Choice", data.choice], ["Runner-up", data.runner_up]].filter(([, row]) => row !== null).map(([what, row]) => `${what}: ${told(row)}.`);
+  const marked = [["Choice", data.choice], ["Runner-up", data.runner_up]].filter(([, row]) => placedRows().includes(row)).map(([what, row]) => `${what}: ${told(row)}.`);
   return `${placedRows().length} candidates by hours and ${name}. ${marked.join(" ")} Pareto front: ${paretoFront().map(told).join("; ")}.`;
 }
 
@@ -199,10 +200,11 @@ const candidatesChart = addChart("candidates-chart", {
 });
 
 /** Shows a part that is `scale` as long and high; the point `about` stays where it is. */
-function zoomCandidates(scale, about = candidateAt(candidates.at ?? data.choice ?? candidatesInSight()[0])) {
+function zoomCandidates(scale, about = candidateAt([candidates.at, data.choice].find(row => placedRows().includes(row)) ?? candidatesInSight()[0])) {
   const whole = sightOf(placedRows());
   const logs = [candidates.logX, candidates.logY];
   const sight = (candidates.sight ?? whole).map((range, axis) => stretched(range, logs[axis], scale, about[axis]));
+  if (scale < 1 && sight.some(([low, high]) => high - low < SHORTEST * Math.max(Math.abs(low), Math.abs(high)))) return;
   const isWhole = whole.every(([low, high], axis) => {
     const rounding = 1e-9 * (high - low);
     return sight[axis][0] <= low + rounding && sight[axis][1] >= high - rounding;

@@ -113,7 +113,7 @@ std::vector<Vertex> add_worker(const std::vector<Tie>& ties, Seconds last_end, c
     if (span == nullptr) continue;
     const Vertex start = collectives.start(*span);
     if (!tie.posts) {
-      const Seconds ended = tie.ended > Seconds(0) ? tie.ended : span->end;
+      const Seconds ended = tie.ended > Seconds(0) ? tie.ended : std::min(span->end, tie.before);
       if (ended >= span->start) latest.follows(vertex, start, ended - span->start);
     } else if (per_collective == Seconds(0)) {
       latest.follows(start, vertex, Seconds(0));

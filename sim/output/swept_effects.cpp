@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -49,13 +50,16 @@ bool differ_only_at(const std::string& pointer, const Row& a, const Row& b) {
                     [&](const auto& one, const auto& other) { return one.first == other.first && (one.first == pointer || one == other); });
 }
 
-/// Of the bandwidth, where messages are simulated.
+/// Of the bandwidth, where messages are simulated and it is that of the busiest link.
 std::string use_of(const std::string& pointer, const Row& row) {
-  if (pointer != "/cluster/link/bandwidth" || !row.busiest_link_bytes) return "";
-  const double carried = row.busiest_link_bytes->value / row.metrics.iteration.value;
-  const double share = carried / *number_at(row, pointer);
+  if (pointer != "/cluster/link/bandwidth" || !row.details.contains("links")) return "";
+  const Json& busiest = row.details["links"][0];
+  const double bandwidth = *number_at(row, pointer);
+  if (std::abs(busiest["bandwidth_Bps"].get<double>() - bandwidth) > rounding * bandwidth) return "";
+  const double share = busiest["utilisation"].get<double>();
   return fmt::format("; of {}, its busiest link {} {}/s ({})", value_label(*value_at(row, pointer)),
-                     share > 1.0 ? "would have to carry" : "carries", format_bytes(Bytes(carried)), percent(share, share < 0.1 ? 1 : 0));
+                     share > 1.0 ? "would have to carry" : "carries", format_bytes(Bytes(share * bandwidth)),
+                     percent(share, share < 0.1 ? 1 : 0));
 }
 
 std::string effect(const std::string& pointer, const Row& smallest, const Row& largest) {

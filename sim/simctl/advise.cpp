@@ -281,7 +281,7 @@ class Report {
                  {"hours", its.hours},
                  {"cost", its.cost ? Json(*its.cost) : Json()},
                  {"within_limits", adviser_.criteria().is_within_limits(its)},
-                 {"on_front", is_in(best) || is_in(staler)}};
+                 {"on_front", is_in(best) || is_in(staler) || adviser_.choice() == index}};
     if (is_in(staler)) {
       const double factor = adviser_.break_even(index);
       json["as_good_with_samples"] = std::isfinite(factor) ? Json(factor) : Json();

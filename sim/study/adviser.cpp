@@ -211,6 +211,7 @@ void Adviser::choose() {
     runner_up_ = other == best.end() ? std::nullopt : std::optional(*other);
     if (const auto next = promising_runner_up()) {
       simulate({*next}, Candidate::depths - 1);
+      if (worlds_) judge_risk();
     } else if (worlds_ && runner_up_ && !candidates_[*runner_up_].risk) {
       worlds_->judge(candidates_, {*runner_up_});
     } else {

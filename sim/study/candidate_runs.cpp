@@ -73,6 +73,8 @@ void CandidateRuns::refuse(Candidate& candidate, const std::string& reason) {
   const std::string name = title(candidate, *advice_);
   if (candidate.depth < 0) {
     left_out_.push_back(fmt::format("{}: {}", name, reason));
+  } else if (candidate.is_deepest()) {
+    notes_.push_back(fmt::format("{} is not considered: {}", name, reason));
   } else {
     notes_.push_back(fmt::format("{} is not considered, as it was simulated in {} only: {}", name, candidate.row.fidelity, reason));
   }

@@ -112,7 +112,7 @@ bool Criteria::is_fresher_and_as_good(const Candidate& one, const Candidate& oth
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] > b[i] * (1.0 + slack)) return false;
   }
-  return is_fresher || a < b || &one < &other;
+  return is_fresher || a < b || (a == b && &one < &other);
 }
 
 bool Criteria::is_noticeably_better(const Candidate& one, const Candidate& other) const {

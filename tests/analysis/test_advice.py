@@ -43,6 +43,10 @@ class Advice(Folder):
         self.assertEqual([row[0] for row in self.read.tables["best"][1:]], ["wfbp"])
         self.assertEqual(self.read.tables["staler"][1:], [["asgd", "10gbe", "5", "100 ms", "8", "3", "1.25"]])
 
+    def test_what_failed_in_another_world_is_not_among_the_best(self):
+        self.run_on(result(candidate(0, "wfbp", 10.0), candidate(1, "s-sgd", 9.0, refusal="in another world: deadlock")))
+        self.assertEqual([row[0] for row in self.read.tables["best"][1:]], ["wfbp"])
+
     def test_one_whose_samples_are_known_is_compared(self):
         self.run_on(result(candidate(0, "asgd", 8.0, sgd=False, is_comparable=True, samples_factor=1.2), runner_up=None))
         self.assertEqual(self.read.tables["best"][1][0], "asgd")

@@ -189,6 +189,17 @@ class Advice(Browser):
         self.assertAlmostEqual(self.pixel([2, 500])[0], place[0], delta=1)
         self.press(chart, "0")
         self.assertEqual(self.sight(), whole)
+        for axis in "xy":
+            self.find(f"#candidates-log-{axis}").click()
+        self.press(chart, "+" * 80)
+        for low, high in self.sight():
+            self.assertTrue(0 < 1e-7 * high < high - low, "one cannot zoom in for ever")
+
+    def test_where_the_choice_has_no_price_one_zooms_at_another_candidate(self):
+        self.advise(CANDIDATES[0] | {"cost": None}, *CANDIDATES[1:])
+        self.press(self.find("#candidates-chart"), "+")
+        for low, high in self.sight():
+            self.assertTrue(0 < low < high)
 
     def test_the_table_sorts_filters_and_copies_exactly_what_it_shows(self):
         self.advise()

@@ -188,11 +188,16 @@ TEST_SUITE("What do swept numbers do?") {
 
   TEST_CASE("of the links' bandwidth the busiest one carries a part") {
     auto rows = along("/cluster/link/bandwidth", {{"8Gbps", 2.0}, {"16Gbps", 1.0}});
-    rows.back().busiest_link_bytes = Bytes(5e8);
+    const auto is_busy = [&rows](double bandwidth, double utilisation) {
+      rows.back().details["links"] = {{{"name", "node-0 up"}, {"bandwidth_Bps", bandwidth}, {"utilisation", utilisation}}};
+    };
+    is_busy(2e9, 0.25);
     CHECK(swept_effects(rows) == std::vector<std::string>{"On 4 x small, wfbp is 2 times as fast with bandwidth 16Gbps as with 8Gbps; of "
                                                           "16Gbps, its busiest link carries 500 MB/s (25%)."});
-    rows.back().busiest_link_bytes = Bytes(2.5e9);
+    is_busy(2e9, 1.25);
     CHECK(swept_effects(rows).front().ends_with("of 16Gbps, its busiest link would have to carry 2.5 GB/s (125%)."));
+    is_busy(1e8, 0.7);
+    CHECK(swept_effects(rows).front().ends_with("bandwidth 16Gbps as with 8Gbps."));
   }
 
   TEST_CASE("the fastest with most nodes is compared, if its other end has a result") {
