@@ -18,13 +18,13 @@ using namespace syncopate::testing;
 
 namespace {
 
-/// With causes recorded and a timeline, without, and with every worker simulated in full, too.
-std::vector<PointResult> simulate_thrice(const Json& scenario) {
+/// With causes recorded, and perhaps a timeline, without, and with every worker simulated in full, too.
+std::vector<PointResult> simulate_thrice(const Json& scenario, bool draws_timeline) {
   std::vector<PointResult> results(3);
   actors();
-  const auto options = [](int i) {
+  const auto options = [draws_timeline](int i) {
     PointOptions its = {.shortcuts = i < 2, .explain = i != 1};
-    if (i == 0) its.timeline.emplace();
+    if (i == 0 && draws_timeline) its.timeline.emplace();
     return its;
   };
   run_forked(
@@ -49,9 +49,10 @@ TEST_SUITE("Does the critical path explain every second?") {
       CHECK(holds(fmt::format("the pieces of {}'s path add up to its iteration", row.name), [&row] {
         const Json scenario = draw_scenario(row);
         RC_LOG(scenario.dump());
-        const std::vector<PointResult> results = simulate_thrice(scenario);
+        const bool draws_timeline = scenario["seed"].get<int>() % 10 == 0;
+        const std::vector<PointResult> results = simulate_thrice(scenario, draws_timeline);
         RC_ASSERT(results[0].metrics.iteration == results[1].metrics.iteration);
-        RC_ASSERT(!results[0].timeline.empty());
+        RC_ASSERT(results[0].timeline.empty() != draws_timeline);
         for (const std::size_t i : {0U, 2U}) {
           const double iteration = results[i].metrics.iteration.value;
           const std::vector<PathShare> shares = path_shares_of(results[i].details["path"]);
