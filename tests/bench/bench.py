@@ -212,6 +212,9 @@ def main():
         wall, memory = measure(3, simctl, "run", path, "--quiet")
         rows.append(("run a sweep of 10,000 cheap points (4 equal workers, one iteration)", f"{wall:.2f} s", f"{memory:.0f} MB"))
 
+        wall, memory = measure(5, simctl, "advise", ROOT / "scenarios" / "advice" / "cheapest.json")
+        rows.append(("advise: the example's 686 candidates, whole process", f"{wall:.2f} s", f"{memory:.0f} MB"))
+
         size = resnet50.stat().st_size
         path = write(folder, "one.json", scenario(resnet50, 4))
         wall, memory = measure(15, simctl, "check", path)
