@@ -1,7 +1,7 @@
 # The README's commands. Everything else is CMake: see CMakePresets.json.
 
 # The Debian packages that building needs ...
-BUILD_PACKAGES := build-essential cmake ninja-build libboost-graph-dev libeigen3-dev nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev python3
+BUILD_PACKAGES := build-essential cmake ninja-build libboost-graph-dev libeigen3-dev nlohmann-json3-dev libfmt-dev libcli11-dev libmd-dev doctest-dev zlib1g-dev python3
 # ... simulating and reporting besides, capturing, and looking over the code.
 PACKAGES := $(BUILD_PACKAGES) libsimgrid-dev librapidcheck-dev python3-jinja2 python3-matplotlib python3-pandas
 CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev
@@ -22,11 +22,11 @@ demo: packages
 	@echo "make demo: builds simctl (under three minutes on two cores), simulates 120 points and draws a report of them (5 seconds)."
 	cmake --preset release > /dev/null
 	cmake --build --preset release --target simctl
-	build/simctl run scenarios/scalability.json -o results/scalability --timeline 84-89 --explain 84-89
+	build/simctl run scenarios/scalability.json -o results/scalability --force --timeline 84-89 --explain 84-89
 	@$(PYTHON) analysis/report.py results/scalability -o results/scalability/report.html
 	@echo "The report is in results/scalability/report.html: open it in a browser."
 
-test: PACKAGES += libdnnl-dev $(NETWORK_PACKAGES) $(BROWSER_PACKAGES)
+test: PACKAGES += libdnnl-dev parallel $(NETWORK_PACKAGES) $(BROWSER_PACKAGES)
 test: build
 	ctest --preset release -j $$(nproc)
 
@@ -52,7 +52,7 @@ papers: build
 # The README's pictures.
 picture: demo
 	$(PYTHON) analysis/report.py results/scalability --cluster 10gbe --picture analysis/picture.png
-	build/simctl run scenarios/unequal.json -o results/unequal --timeline
+	build/simctl run scenarios/unequal.json -o results/unequal --force --timeline
 	$(PYTHON) analysis/report.py results/unequal --format png -o results/unequal/
 	cp results/unequal/efficiency.png analysis/unequal.png
 

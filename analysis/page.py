@@ -64,7 +64,8 @@ def about(runs, frame):
 
 def trace_line(trace):
     origin = trace["provenance"]
-    details = [f"file {PurePath(str(trace['path'])).name}" if trace.get("path") else "", str(origin.get("source") or ""),
+    file = trace.get("file") or trace.get("path")  # the latter in older results
+    details = [f"file {PurePath(str(file)).name}" if file else "", str(origin.get("source") or ""),
                str(origin.get("note") or "")]
     return f"{notes.trace_text(trace)}: {trace.get('model')}, batch {trace.get('batch')}", "; ".join(filter(None, details))
 

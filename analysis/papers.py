@@ -69,7 +69,7 @@ def simulate(simctl, output):
     for scenario in scenarios():
         folder = output / scenario.parent.name / scenario.stem
         try:
-            done = subprocess.run([simctl, "run", scenario, "-o", folder, "--quiet"], stderr=subprocess.PIPE, text=True, check=False)
+            done = subprocess.run([simctl, "run", scenario, "-o", folder, "--force", "--quiet"], stderr=subprocess.PIPE, text=True, check=False)
         except OSError as error:
             raise InputError(f"{simctl}: cannot be run ({error.strerror}); build it with make build, or name it with --simctl") from None
         if done.returncode:

@@ -173,6 +173,14 @@ def check_rows(path, rows, again):
                          f"got {repeated.iloc[0]} again; {again}")
 
 
+def wall_seconds(path, about):
+    """From run.json, or, of results that are older, from themselves; null where nobody knows."""
+    try:
+        return json.loads(path.read_text()).get("wall_s")
+    except (OSError, ValueError, AttributeError):
+        return about.get("wall_s")
+
+
 def read_about(path, again):
     about = read_json(path, again)
 
@@ -187,8 +195,9 @@ def read_about(path, again):
     scenario = about.get("scenario")
     need("/scenario", isinstance(scenario, dict), "an object", scenario)
     need("/scenario/name", isinstance(scenario.get("name"), str), "a string", scenario.get("name"))
-    for key in ("versions", "seed", "wall_s", "scenario_file"):
+    for key in ("versions", "seed", "scenario_file"):
         about.setdefault(key, {} if key == "versions" else None)
+    about["wall_s"] = wall_seconds(path.with_name("run.json"), about)
     need("/versions", isinstance(about["versions"], dict), "an object", about["versions"])
     total = about.get("points_total")
     need("/points_total", is_count(total), "an integer >= 0", total)

@@ -12,11 +12,11 @@ volatile std::sig_atomic_t has_come = 0;
 
 InterruptionWatch::InterruptionWatch() {
   has_come = 0;
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { has_come = 1; });
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) std::signal(signal, [](int) { has_come = 1; });
 }
 
 InterruptionWatch::~InterruptionWatch() {
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
 }
 
 bool InterruptionWatch::interrupted() { return has_come != 0; }

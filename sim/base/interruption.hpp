@@ -4,7 +4,7 @@
 
 namespace syncopate {
 
-/// While one lives, SIGINT (Ctrl-C) and SIGTERM do not end this process but are noted.
+/// While one lives, SIGINT (Ctrl-C), SIGTERM and SIGHUP do not end this process but are noted.
 class InterruptionWatch {
  public:
   InterruptionWatch();

@@ -91,6 +91,8 @@ std::string alternatives(const std::string& text, const std::vector<FileKind>& k
 
 }  // namespace
 
+std::string_view name_of(FileKind kind) { return row_of(kind).name; }
+
 fs::path folder_of(FileKind kind) { return row_of(kind).folder; }
 
 fs::path named_file(const std::string& text, const std::vector<FileKind>& kinds, const fs::path& folder) {

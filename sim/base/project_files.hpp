@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace syncopate {
@@ -16,6 +17,9 @@ std::optional<std::filesystem::path> find_file(const std::filesystem::path& want
 
 /// What the project has files of that may be named without their folder and ending.
 enum class FileKind { scenario, trace, model, device, cluster };
+
+/// "trace", "cluster", ...
+std::string_view name_of(FileKind kind);
 
 /// The project's folder of those files.
 std::filesystem::path folder_of(FileKind kind);

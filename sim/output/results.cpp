@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/text.hpp"
@@ -29,8 +30,11 @@ std::string csv_value(const Json& value) {
   return csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
+/// Not where it lies, which is another place elsewhere.
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
 Json trace_summary(const Trace& trace) {
-  return {{"path", trace.file},
+  return {{"file", file_name(trace.file)},
           {"model", trace.model},
           {"batch", trace.batch},
           {"device", trace.device},
@@ -133,13 +137,12 @@ std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows)
 
 Json results_json(const Results& results, const Study& study) {
   Json json = {{"format", "results/1"},
-               {"scenario_file", study.file},
+               {"scenario_file", file_name(study.file)},
                {"scenario", study.document},
                {"settings", Json::object()},
                {"versions", {{"syncopate", version()}, {"simgrid", results.simgrid_version}}},
                {"seed", study.seed},
                {"traces", Json::array()},
-               {"wall_s", results.wall_s},
                {"points_total", study.points.size()},
                {"answer", answer(results.rows, study)},
                {"notes", notes(study, results.rows)},

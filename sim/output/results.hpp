@@ -20,14 +20,14 @@ struct FailedPoint {
 struct Results {
   std::vector<Row> rows;  ///< finished points, in the order of their numbers
   std::vector<FailedPoint> failed;
-  double wall_s = 0.0;
+  double wall_s = 0.0;  ///< that it took, in neither of these files
   std::string simgrid_version;
 };
 
 /// results.csv: a header, then a row per finished point. Byte-identical for the same scenario and seed.
 std::string results_csv(const Results& results);
 
-/// results.json: the same with nesting, plus the scenario, versions, seed, the traces' provenance and wall seconds.
+/// results.json: the same with nesting, plus the scenario, versions, seed and the traces' provenance. Byte-identical likewise.
 Json results_json(const Results& results, const Study& study);
 
 /// What every report of these results must say of its figures, a sentence each.

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/choice.hpp"
+#include "base/digest.hpp"
 #include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "base/text.hpp"
@@ -251,6 +252,23 @@ std::shared_ptr<const Trace> Library::trace(const Field& field) {
   auto& trace = traces_[field.text()];
   if (!trace) trace = std::make_shared<const Trace>(read_trace(document(field, FileKind::trace)));
   return trace;
+}
+
+Library::Library(const std::vector<InputFile>& files) {
+  for (const InputFile& file : files) documents_.emplace(std::pair(file.kind, file.name), Document(file.content, file.file));
+}
+
+const std::string& Library::trace_digest(const Field& field) {
+  if (!field.is_text()) return trace_digests_[""] = sha256(field.json().dump());
+  std::string& digest = trace_digests_[field.text()];
+  if (digest.empty()) digest = sha256(document(field, FileKind::trace).root().dump());
+  return digest;
+}
+
+std::vector<InputFile> Library::files() const {
+  std::vector<InputFile> files;
+  for (const auto& [key, document] : documents_) files.push_back({key.first, key.second, document.file(), document.root()});
+  return files;
 }
 
 bool Scenario::draws() const {

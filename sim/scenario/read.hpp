@@ -17,16 +17,24 @@ namespace syncopate {
 class Library {
  public:
   explicit Library(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// Of files that have been read already.
+  explicit Library(const std::vector<InputFile>& files);
 
   /// The document of the file that `field` names, a trace or a cluster: see named_file, whose folder is the scenario's.
   const Document& document(const Field& field, FileKind kind);
   /// The trace in that file.
   std::shared_ptr<const Trace> trace(const Field& field);
+  /// Of the JSON of the trace that `field` names or is.
+  const std::string& trace_digest(const Field& field);
+
+  /// All that have been read.
+  std::vector<InputFile> files() const;
 
  private:
   std::filesystem::path folder_;
   std::map<std::pair<FileKind, std::string>, Document> documents_;
   std::map<std::string, std::shared_ptr<const Trace>> traces_;
+  std::map<std::string, std::string> trace_digests_;  ///< by name
 };
 
 /// Reads a scenario from a document without a sweep in which `/cluster` (and `/trace`, when something below it was set)
@@ -34,7 +42,8 @@ class Library {
 Scenario read_scenario(const Document& document, Library& library);
 
 /// The same with values put at pointers, outer ones before those inside them, of a document whose files are still paths. `origin`: who put
-/// them there, for messages.
-Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, Json>> values, const std::string& origin, Library& library);
+/// them there, for messages. `digest`, unless null, becomes that of the scenario and of the files that it names.
+Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, Json>> values, const std::string& origin, Library& library,
+                       std::string* digest = nullptr);
 
 }  // namespace syncopate

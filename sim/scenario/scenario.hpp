@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/document.hpp"
+#include "base/project_files.hpp"
 #include "cluster/cluster.hpp"
 #include "collective/algorithms.hpp"
 #include "engine/fidelity.hpp"
@@ -52,6 +53,7 @@ struct Point {
   int index = 0;
   std::vector<std::pair<std::string, Json>> sweep;  ///< pointer and value, in file order
   Scenario scenario;
+  std::string digest{};  ///< of all that its simulation depends on, scenario and files; where asked for
 };
 
 /// A value for a JSON pointer of the scenario, from the command line.
@@ -64,6 +66,14 @@ struct Setting {
 /// Parses `POINTER=JSON`, as `--set` takes it. Throws UsageError.
 Setting parse_setting(const std::string& text);
 
+/// A file that a study names, as it was read.
+struct InputFile {
+  FileKind kind = FileKind::trace;
+  std::string name;  ///< in the scenario
+  std::string file;
+  Json content;
+};
+
 /// A scenario file with its sweep expanded.
 struct Study {
   std::string file;
@@ -72,11 +82,16 @@ struct Study {
   Json document;  ///< the scenario as read, after the settings
   std::vector<Setting> settings;
   std::vector<Point> points;
+  std::vector<InputFile> inputs;  ///< that its points name
 };
 
 /// Reads a scenario/1 file, as named_file finds it ("-" is stdin), the traces and clusters that it names (relative to it, or to the current
 /// folder), applies `settings` and expands the sweep: the product of its lists, the last pointer varying fastest. Every point is validated.
-/// A setting at a swept pointer pins it to that one value. Throws InputError, or UsageError for a setting that cannot be.
-Study read_study(const std::string& name, const std::vector<Setting>& settings = {});
+/// A setting at a swept pointer pins it to that one value. `with_digests`: of the points. Throws InputError, or UsageError for a setting
+/// that cannot be.
+Study read_study(const std::string& name, const std::vector<Setting>& settings = {}, bool with_digests = false);
+
+/// The same study again, with digests, from its `document`, `settings` and `inputs`, without reading a file. Throws InputError.
+Study restore_study(const Study& study);
 
 }  // namespace syncopate

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/digest.hpp"
 #include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "base/files.hpp"
@@ -97,12 +98,18 @@ void apply(const Setting& setting, Document& document, Library& library) {
 
 }  // namespace
 
-Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, Json>> values, const std::string& origin,
-                       Library& library) {
+Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, Json>> values, const std::string& origin, Library& library,
+                       std::string* digest) {
   Document document = base;
   set_values(document, std::move(values), library, origin);
   load_file_at("/cluster", document, library);
-  return read_scenario(document, library);
+  Scenario scenario = read_scenario(document, library);
+  if (digest != nullptr) {
+    const std::string trace = library.trace_digest(Field(document, "/trace", document.root()["trace"]));
+    document.erase("trace");
+    *digest = sha256(trace + document.root().dump());
+  }
+  return scenario;
 }
 
 Setting parse_setting(const std::string& text) {
@@ -125,18 +132,12 @@ Setting parse_setting(const std::string& text) {
   return setting;
 }
 
-Study read_study(const std::string& name, const std::vector<Setting>& settings) {
-  const std::filesystem::path file = name == "-" ? std::filesystem::path(name) : named_file(name, {FileKind::scenario});
-  Document base = name == "-" ? Document(parse_json(read_stdin(), "stdin"), "stdin") : Document::read(file);
-  Library library(file.parent_path());
-  std::vector<Setting> outer_first = settings;
-  std::stable_sort(outer_first.begin(), outer_first.end(),
-                   [](const auto& a, const auto& b) { return a.pointer.size() < b.pointer.size(); });
-  for (const Setting& setting : outer_first) apply(setting, base, library);
-  const Sweep sweep = read_sweep(base);
+namespace {
 
+/// The study of a document to which the settings have been applied.
+Study expand(Document base, const std::vector<Setting>& settings, Library& library, bool with_digests) {
+  const Sweep sweep = read_sweep(base);
   Study study;
-  study.file = file.string();
   study.document = base.root();
   study.settings = settings;
   base.erase("sweep");  // it would be copied into every point
@@ -152,7 +153,7 @@ Study read_study(const std::string& name, const std::vector<Setting>& settings) 
     }
     const std::string origin = describe(point.index, point.sweep);
     try {
-      point.scenario = read_scenario(base, point.sweep, origin, library);
+      point.scenario = read_scenario(base, point.sweep, origin, library, with_digests ? &point.digest : nullptr);
     } catch (const InputError& error) {
       // What the first point passed and a later one does not, its values brought about.
       if (index == 0 || std::string_view(error.what()).ends_with(origin)) throw;
@@ -162,7 +163,30 @@ Study read_study(const std::string& name, const std::vector<Setting>& settings) 
   }
   study.name = study.points.front().scenario.name;
   study.seed = study.points.front().scenario.speed.seed;
+  if (with_digests) study.inputs = library.files();
   return study;
+}
+
+}  // namespace
+
+Study read_study(const std::string& name, const std::vector<Setting>& settings, bool with_digests) {
+  const std::filesystem::path file = name == "-" ? std::filesystem::path(name) : named_file(name, {FileKind::scenario});
+  Document base = name == "-" ? Document(parse_json(read_stdin(), "stdin"), "stdin") : Document::read(file);
+  Library library(file.parent_path());
+  std::vector<Setting> outer_first = settings;
+  std::stable_sort(outer_first.begin(), outer_first.end(),
+                   [](const auto& a, const auto& b) { return a.pointer.size() < b.pointer.size(); });
+  for (const Setting& setting : outer_first) apply(setting, base, library);
+  Study study = expand(std::move(base), settings, library, with_digests);
+  study.file = file.string();
+  return study;
+}
+
+Study restore_study(const Study& study) {
+  Library library(study.inputs);
+  Study restored = expand(Document(study.document, study.file), study.settings, library, true);
+  restored.file = study.file;
+  return restored;
 }
 
 }  // namespace syncopate

@@ -12,6 +12,7 @@ namespace syncopate {
 /// Each adds its subcommand to the command line; the subcommand's callback does the work, throws Error, and sets `code`
 /// when it ends otherwise than well without throwing.
 void add_run_command(CLI::App& app, ExitCode& code);
+void add_merge_command(CLI::App& app, ExitCode& code);
 void add_solve_command(CLI::App& app, ExitCode& code);
 void add_explain_command(CLI::App& app);
 void add_advise_command(CLI::App& app, ExitCode& code);

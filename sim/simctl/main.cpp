@@ -4,6 +4,7 @@ int main(int argc, char** argv) {
   using namespace syncopate;
   return run_simctl(argc, argv, [](CLI::App& app, ExitCode& code) {
     add_run_command(app, code);
+    add_merge_command(app, code);
     add_solve_command(app, code);
     add_explain_command(app);
     add_advise_command(app, code);

@@ -6,22 +6,25 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "base/files.hpp"
 #include "base/interruption.hpp"
 #include "base/processes.hpp"
 #include "base/progress.hpp"
-#include "base/project_files.hpp"
 #include "base/text.hpp"
 #include "engine/simulate.hpp"
-#include "output/answer.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/max_time.hpp"
+#include "simctl/sharing.hpp"
 #include "simctl/summary.hpp"
 #include "simctl/timeline_options.hpp"
+#include "study/claims.hpp"
+#include "study/cost.hpp"
 #include "study/explanation.hpp"
 #include "study/point.hpp"
+#include "study/run_folder.hpp"
 
 namespace syncopate {
 
@@ -29,6 +32,7 @@ namespace {
 
 struct Options {
   std::string scenario;
+  SharingOptions sharing;
   std::string folder;
   int jobs = 0;
   int replicates = 0;
@@ -52,8 +56,16 @@ class StudyRun {
         timeline_points_(chosen("--timeline", options.timeline, options.timelines.points)),
         explained_points_(chosen("--explain", options.explain, options.explained_points)),
         view_(options.timelines.view()),
-        most_time_(read_max_time(options.max_time)) {
+        most_time_(read_max_time(options.max_time)),
+        shard_(read_shard(options.sharing.shard)),
+        has_ended_(study.points.size()),
+        simulated_(study.points.size()) {
     for (const Point* point : points_with_timeline()) check_view(view_, *point);
+    const Seconds stale = read_stale(options.sharing.stale);
+    if (options.folder.empty()) return;
+    folder_.emplace(options.folder, study, !options.no_symmetry);
+    folder_->enter(entry_of(options.sharing));
+    if (options.sharing.claim) claims_.emplace(folder_->points(), stale);
   }
 
   void run() {
@@ -61,17 +73,28 @@ class StudyRun {
     const std::string warning = describe_large_timelines(view_, points_with_timeline(), !options_.no_symmetry);
     if (!warning.empty() && !options_.quiet) fmt::print(stderr, "simctl: {}\n", warning);
     ProgressBar progress(study_.points.size(), "points", !options_.quiet);
-    const auto show = [&progress](const PointsProgress& its) { progress.show(its.left, describe(its.longest)); };
-    const auto done = [this, &progress](int index, const Outcome& outcome) {
-      keep(index, outcome);
-      progress.advance();
-    };
     watch_.emplace();
-    std::vector<const Point*> points;
-    points.reserve(study_.points.size());
-    for (const Point& point : study_.points) points.push_back(&point);
-    simulate_points(points, options_.jobs, [this](int index) { return point_options(index); }, done, InterruptionWatch::interrupted,
-                    {show, most_time_});
+    std::vector<int> waiting;
+    for (const Point& point : study_.points) {
+      if (is_in_shard(point.index)) waiting.push_back(point.index);
+    }
+    if (folder_) take_kept(waiting, options_.sharing.retry_failed);
+    constexpr std::chrono::milliseconds patience(100);
+    while (!waiting.empty() && !InterruptionWatch::interrupted()) {
+      const std::vector<int> free = free_ones(waiting);
+      if (free.empty()) std::this_thread::sleep_for(patience);
+      simulate(free, progress);
+      if (claims_) take_kept(waiting, false);
+      std::erase_if(waiting, [this](int point) { return has_ended_[place(point)]; });
+    }
+    if (claims_) claims_->release_all();
+    if (shard_.count > 1) {
+      std::vector<int> of_others;
+      for (const Point& point : study_.points) {
+        if (!is_in_shard(point.index)) of_others.push_back(point.index);
+      }
+      take_kept(of_others, false);
+    }
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -80,20 +103,27 @@ class StudyRun {
 
   /// Writes and prints what there is; returns how the run ended.
   ExitCode report() {
-    write();
+    const std::size_t missing = study_.points.size() - results_.rows.size() - results_.failed.size();
+    const bool is_part = shard_.count > 1 && missing > 0 && !InterruptionWatch::interrupted();
+    if (!is_part) write(missing == 0);
     explain_points();
     watch_.reset();  // not before what has finished is safe
-    if (!options_.format.empty()) {
+    if (is_part) {
+      if (!options_.quiet) {
+        fmt::print("shard {} of {}: {} of {} points are in {}; simctl merge DIR... -o OUT puts shards together\n", options_.sharing.shard,
+                   study_.name, study_.points.size() - missing, study_.points.size(), options_.folder);
+      }
+    } else if (!options_.format.empty()) {
       print_results();
     } else if (!options_.quiet) {
       print();
     }
     for (const auto& [point, error] : results_.failed) fmt::print(stderr, "simctl: {}: point {}: {}\n", study_.file, point, error);
-    const bool cut_short = results_.rows.size() + results_.failed.size() < study_.points.size();
+    const bool cut_short = missing > 0 && !is_part;
     for (const std::string& error : explanations_failed_) fmt::print(stderr, "simctl: {}: no explanation: {}\n", study_.file, error);
     if (cut_short) {
       fmt::print(stderr, "simctl: interrupted: {} of {} points finished{}\n", results_.rows.size(), study_.points.size(),
-                 options_.folder.empty() || write_error_ ? "" : fmt::format("; their rows are in {}", options_.folder));
+                 !folder_ || write_error_ ? "" : fmt::format("; their rows are in {}, where --resume goes on", options_.folder));
     }
     if (unexplained_ > 0) {
       fmt::print(stderr, "simctl: interrupted: {} missing\n",
@@ -106,10 +136,10 @@ class StudyRun {
 
  private:
   /// What a point is about that takes a while.
-  static std::string describe(const std::optional<RunningTask>& point) {
+  static std::string describe(const std::optional<RunningTask>& point, const std::vector<int>& points) {
     constexpr Seconds noticeable(1.0);
     if (!point || point->time < noticeable || point->headway.all == 0) return "";
-    return fmt::format("; point {}: {} of {} iterations", point->index, point->headway.done, point->headway.all);
+    return fmt::format("; point {}: {} of {} iterations", points[place(point->index)], point->headway.done, point->headway.all);
   }
 
   /// The points that an option names: all, or ranges of them.
@@ -143,8 +173,9 @@ class StudyRun {
   void explain_points() {
     std::vector<Point> points;
     for (const Row& row : results_.rows) {
-      const auto place = static_cast<std::size_t>(row.point);
-      if (explained_points_[place]) points.push_back(as_one_run(study_.points[place]));
+      const bool is_there = !simulated_[place(row.point)] && (claims_ || has_file(explanation_name(row.point)));
+      if (explained_points_[place(row.point)] && is_in_shard(row.point) && !is_there)
+        points.push_back(as_one_run(study_.points[place(row.point)]));
     }
     ProgressBar progress(points.size(), "explanations", !options_.quiet && !points.empty());
     const auto ignore = [](std::size_t /*done*/, std::size_t /*all*/) {};
@@ -175,11 +206,14 @@ class StudyRun {
     }
   }
 
-  void write() {
-    if (options_.folder.empty()) return;
-    remove_older(options_.folder);
-    write_into_folder("results.csv", results_csv(results_));
-    write_into_folder("results.json", results_json(results_, study_).dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  void write(bool finished) {
+    if (!folder_) return;
+    if (entry_of(options_.sharing) != RunFolder::Entry::go_on) remove_older(options_.folder);
+    try {
+      folder_->write(results_, finished);
+    } catch (const OutputError& error) {
+      if (!write_error_) write_error_ = error.what();
+    }
   }
 
   /// For another program; what a person should know goes to stderr.
@@ -194,15 +228,8 @@ class StudyRun {
   }
 
   void print() const {
-    fmt::print("{}\n{}", describe_study(study_), summarise(results_.rows, study_));
-    for (const std::string& sentence : answer(results_.rows, study_)) fmt::print("{}\n", sentence);
-    for (const std::string& note : notes(study_, results_.rows)) fmt::print("note: {}\n", note);
-    if (!options_.folder.empty() && !write_error_) {
-      fmt::print("results: {}/results.csv\n", options_.folder);
-      const auto report = find_file("analysis/report.py");
-      const std::string program = report ? report->lexically_proximate(std::filesystem::current_path()).string() : "";
-      if (report) fmt::print("for a page: {}\n", command_line({program, options_.folder, "-o", options_.folder + "/report.html"}));
-    }
+    print_study(results_, study_);
+    if (folder_ && !write_error_) print_where(options_.folder);
   }
 
   /// Timelines and explanations of an earlier run in this folder would be taken for this one's.
@@ -223,14 +250,91 @@ class StudyRun {
   std::string timeline_name(int point) const { return fmt::format("timeline-{}.{}", point, options_.timelines.format); }
   static std::string explanation_name(int point) { return fmt::format("explanation-{}.json", point); }
 
-  void keep(int index, const Outcome& outcome) {
-    if (!outcome.ok) {
-      results_.failed.push_back({index, outcome.error});
-      return;
+  static std::size_t place(int point) { return static_cast<std::size_t>(point); }
+  bool is_in_shard(int point) const { return point % shard_.count == shard_.index; }
+
+  bool has_file(const std::string& name) const {
+    std::error_code ignored;
+    return std::filesystem::exists(std::filesystem::path(options_.folder) / name, ignored);
+  }
+
+  /// Those that no other run simulates; longest first, where several are simulated at a time.
+  std::vector<int> free_ones(const std::vector<int>& points) const {
+    std::vector<int> free;
+    std::copy_if(points.begin(), points.end(), std::back_inserter(free),
+                 [this](int point) { return !claims_ || !claims_->is_others(folder_->key(point)); });
+    if (options_.jobs == 1 && !claims_) return free;
+    std::vector<Seconds> costs(study_.points.size());
+    for (const int point : free) costs[place(point)] = estimate_cost(study_.points[place(point)].scenario);
+    std::stable_sort(free.begin(), free.end(), [&](int a, int b) { return costs[place(a)] > costs[place(b)]; });
+    return free;
+  }
+
+  /// What has ended in this run's folder or in one that is reused.
+  void take_kept(std::vector<int>& points, bool but_failed) {
+    for (const int point : points) {
+      if (has_ended_[place(point)] || (timeline_points_[place(point)] && !has_file(timeline_name(point)))) continue;
+      std::optional<EndedPoint> ended = folder_->find(point);
+      if (ended && !ended->result && but_failed) ended.reset();
+      for (const std::string& other : options_.sharing.reuse) {
+        if (ended) break;
+        ended = folder_->find(point, other);
+        if (ended && !ended->result) ended.reset();
+        if (ended) folder_->keep(point, *ended);
+      }
+      if (ended) take(point, *ended);
     }
-    const PointResult result = PointResult::unpack(outcome.result);
-    results_.rows.push_back(make_row(study_.points[static_cast<std::size_t>(index)], result));
-    if (!result.timeline.empty()) write_into_folder(timeline_name(index), result.timeline);
+    std::erase_if(points, [this](int point) { return has_ended_[place(point)]; });
+  }
+
+  void take(int point, const EndedPoint& ended) {
+    has_ended_[place(point)] = true;
+    if (ended.result) {
+      results_.rows.push_back(make_row(study_.points[place(point)], *ended.result));
+    } else {
+      results_.failed.push_back({point, ended.error});
+    }
+  }
+
+  void simulate(const std::vector<int>& wanted, ProgressBar& progress) {
+    std::vector<const Point*> points;
+    points.reserve(wanted.size());
+    for (const int point : wanted) points.push_back(&study_.points[place(point)]);
+    const auto point_of = [&wanted](int index) { return wanted[place(index)]; };
+    const auto done = [&](int index, const Outcome& outcome) {
+      keep(point_of(index), outcome);
+      progress.advance();
+    };
+    const auto show = [&](const PointsProgress& its) {
+      if (claims_) {
+        for (const int index : its.running) claims_->refresh(folder_->key(point_of(index)));
+      }
+      progress.show(its.left, describe(its.longest, wanted));
+    };
+    const auto may_begin = [&](int index) {
+      const std::string& key = folder_->key(point_of(index));
+      if (folder_->has(point_of(index)) || !claims_->take(key)) return false;
+      if (!folder_->has(point_of(index))) return true;
+      claims_->release(key);  // another run had it a moment ago
+      return false;
+    };
+    simulate_points(points, options_.jobs, [&](int index) { return point_options(point_of(index)); }, done, InterruptionWatch::interrupted,
+                    {show, most_time_, claims_ ? may_begin : std::function<bool(int)>()});
+  }
+
+  void keep(int point, const Outcome& outcome) {
+    EndedPoint ended = {.result = {}, .error = outcome.error};
+    if (outcome.ok) ended.result = PointResult::unpack(outcome.result);
+    simulated_[place(point)] = true;
+    take(point, ended);
+    if (!folder_) return;
+    if (ended.result && !ended.result->timeline.empty()) write_into_folder(timeline_name(point), ended.result->timeline);
+    try {
+      folder_->keep(point, ended);
+    } catch (const OutputError& error) {
+      if (!write_error_) write_error_ = error.what();
+    }
+    if (claims_) claims_->release(folder_->key(point));
   }
 
   const Options& options_;
@@ -245,6 +349,11 @@ class StudyRun {
   std::size_t unexplained_ = 0;  ///< for want of time
   Results results_;
   std::optional<std::string> write_error_;
+  std::optional<RunFolder> folder_;
+  std::optional<Claims> claims_;
+  Shard shard_;
+  std::vector<bool> has_ended_;  ///< by point, in this run or before it
+  std::vector<bool> simulated_;  ///< in this run
 };
 
 ExitCode run(Options options) {
@@ -258,9 +367,12 @@ ExitCode run(Options options) {
   std::vector<Setting> settings;
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
   if (options.replicates > 0) settings.push_back({"/replicates", options.replicates, "--replicates"});
-  const Study study = read_study(options.scenario, settings);
+  if (!options.folder.empty() && options.sharing.shard.empty() && !options.sharing.force && is_one_of_several()) {
+    options.sharing.claim = true;
+    if (options.jobs == 0) options.jobs = 1;
+  }
+  const Study study = read_study(options.scenario, settings, !options.folder.empty());
   StudyRun study_run(options, study);
-  if (!options.folder.empty()) make_writable_folder(options.folder);
   study_run.run();
   return study_run.report();
 }
@@ -292,6 +404,7 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   command->add_option("--format", options->format, "print the results as csv or json instead of tables for people")
       ->check(CLI::IsMember({"csv", "json"}));
   command->add_flag("--quiet", options->quiet, "print nothing but errors");
+  add_sharing_options(*command, options->sharing);
   command->footer("Example: simctl run scenarios/scalability.json -o results --set /cluster/nodes=64");
   command->callback([options, timeline, explain, &code] {
     options->timeline = timeline->count() > 0;

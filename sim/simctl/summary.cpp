@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
+#include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
+#include "output/answer.hpp"
 #include "output/row_names.hpp"
 #include "output/standing.hpp"
 
@@ -224,6 +227,20 @@ std::string summarise(const std::vector<Row>& rows, const Study& study) {
       fmt::format("iteration time{}{}\n{}\nefficiency{}\n{}\n", heading, mark, grid.format(iteration), heading, grid.format(efficiency));
   if (is_any_stale(rows)) text += fmt::format("staleness{} (steps)\n{}\n", heading, grid.format(staleness, false));
   return text + fidelity;
+}
+
+void print_study(const Results& results, const Study& study) {
+  fmt::print("{}\n{}", describe_study(study), summarise(results.rows, study));
+  for (const std::string& sentence : answer(results.rows, study)) fmt::print("{}\n", sentence);
+  for (const std::string& note : notes(study, results.rows)) fmt::print("note: {}\n", note);
+}
+
+void print_where(const std::string& folder) {
+  fmt::print("results: {}/results.csv\n", folder);
+  const auto report = find_file("analysis/report.py");
+  if (!report) return;
+  const std::string program = report->lexically_proximate(std::filesystem::current_path()).string();
+  fmt::print("for a page: {}\n", command_line({program, folder, "-o", folder + "/report.html"}));
 }
 
 }  // namespace syncopate

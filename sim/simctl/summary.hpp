@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "output/results.hpp"
 #include "output/row.hpp"
 #include "scenario/scenario.hpp"
 
@@ -15,5 +16,11 @@ std::string describe_study(const Study& study);
 /// several, tables of iteration time and efficiency with a column per schedule (else per collective, else per value of the
 /// last key); rivals that win their line are marked *. `rows`: of `study`.
 std::string summarise(const std::vector<Row>& rows, const Study& study);
+
+/// Prints all of that, what it amounts to, and what must be said of it.
+void print_study(const Results& results, const Study& study);
+
+/// Prints where results are, and what makes a page of them.
+void print_where(const std::string& folder);
 
 }  // namespace syncopate

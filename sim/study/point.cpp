@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <thread>
-#include <type_traits>
 
 #include "base/errors.hpp"
 #include "base/gzip.hpp"
@@ -28,19 +26,6 @@
 namespace syncopate {
 
 namespace {
-
-struct Head {
-  Metrics metrics;
-  std::optional<Bytes> network_bytes;
-  std::optional<Bytes> busiest_link_bytes;
-  Fidelity fidelity = Fidelity::alpha_beta;
-  int workers_simulated = 0;
-  int measured = 0;
-  std::optional<double> half_width;
-  std::size_t replicates = 0;
-  std::size_t details_size = 0;
-};
-static_assert(std::is_trivially_copyable_v<Head>);
 
 /// Pauses that the measured window does not see.
 Json pauses_outside(const std::vector<Pause>& pauses, const Window& window) {
@@ -71,33 +56,6 @@ Json details_of(const Setup& setup, const JobTimeline& timeline) {
   }
   return details;
 }
-
-}  // namespace
-
-std::string PointResult::pack() const {
-  const std::string text = details.dump();
-  const Head head = {metrics,  network_bytes, busiest_link_bytes, fidelity,   workers_simulated,
-                     measured, half_width,    replicates.size(),  text.size()};
-  const std::size_t replicates_size = replicates.size() * sizeof(double);
-  std::string bytes(sizeof head + replicates_size, '\0');
-  std::memcpy(bytes.data(), &head, sizeof head);
-  std::memcpy(bytes.data() + sizeof head, replicates.data(), replicates_size);
-  return bytes + text + timeline;
-}
-
-PointResult PointResult::unpack(const std::string& bytes) {
-  Head head;
-  if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
-  const std::size_t details_begin = sizeof head + head.replicates * sizeof(double);
-  if (bytes.size() < details_begin + head.details_size) throw SimulationError("its process sent an incomplete result");
-  std::vector<double> replicates(head.replicates);
-  std::memcpy(replicates.data(), bytes.data() + sizeof head, head.replicates * sizeof(double));
-  const Json details = Json::parse(bytes.substr(details_begin, head.details_size));
-  return {head.metrics,  head.network_bytes, head.busiest_link_bytes, head.fidelity, head.workers_simulated,
-          head.measured, replicates,         head.half_width,         details,       bytes.substr(details_begin + head.details_size)};
-}
-
-namespace {
 
 void add_load(PointResult& result, const NetworkLoad& load, const JobTimeline& timeline) {
   const double steps = (timeline.window.close - timeline.window.open) / result.metrics.iteration;
@@ -213,11 +171,13 @@ class Gathering {
   explicit Gathering(const Scenario& scenario)
       : first_seed_(scenario.speed.seed), outcomes_(static_cast<std::size_t>(replicates_of(scenario))) {}
 
-  /// What became of the point, with the last of them: the first failure, if any.
+  /// What became of the point, with the last of them: the first failure, if any; nullopt also where one has not begun.
   std::optional<Outcome> add(int replicate, const Outcome& outcome) {
     outcomes_[static_cast<std::size_t>(replicate)] = outcome;
     if (++ended_ < outcomes_.size()) return std::nullopt;
     const std::vector<Outcome> all = std::move(outcomes_);
+    const auto has_begun = [](const Outcome& its) { return !its.ok || !its.result.empty(); };
+    if (!std::all_of(all.begin(), all.end(), has_begun)) return std::nullopt;
     if (ended_ == 1) return outcome;
     std::vector<PointResult> results;
     results.reserve(all.size());
@@ -277,6 +237,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   TimeLeft time_left(std::move(costs), parallel);
   const auto simulate_task = [&](int index) {
     const auto [point, r] = tasks[static_cast<std::size_t>(index)];
+    if (watch.may_begin && !watch.may_begin(point)) return std::string();
     PointOptions its = options(point);
     if (r > 0) its.timeline.reset();
     return simulate_point(replicate(*points[static_cast<std::size_t>(point)], r), its).pack();
@@ -291,8 +252,9 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   const auto start = std::chrono::steady_clock::now();
   const auto look = [&](const std::vector<RunningTask>& running) {
     const Seconds elapsed(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    PointsProgress progress = {time_left(elapsed, running), std::nullopt};
+    PointsProgress progress = {time_left(elapsed, running), std::nullopt, {}};
     for (const RunningTask& task : running) {
+      progress.running.push_back(point_of(task));
       if (!progress.longest || task.time > progress.longest->time) progress.longest = {point_of(task), task.time, task.headway};
     }
     watch.look(progress);

@@ -102,7 +102,7 @@ class LikeSimctl(Pages):
                             "/workers": {"jitter": {"distribution": "lognormal", "cv": cv}}, "/replicates": replicates,
                             "/iterations": {"warmup": 1, "measured": measured}}
                 words = [word for key, value in settings.items() for word in ("--set", f"{key}={json.dumps(value)}")]
-                done = subprocess.run([SIMCTL, "run", ROOT / "scenarios/quickstart.json", "--quiet", "-o", out, *words], capture_output=True, text=True, check=False)
+                done = subprocess.run([SIMCTL, "run", ROOT / "scenarios/quickstart.json", "--quiet", "-o", out, "--force", *words], capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 runs, frame, _, _ = labelled(out)
                 (winner,) = answer.winners(runs, frame)

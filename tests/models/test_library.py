@@ -77,7 +77,7 @@ class Library(unittest.TestCase):
                 scenario = {"format": "scenario/1", "name": "one", "trace": trace | {"gradients": [{"name": "g", "layer": "l", "bytes": size}]},
                             "cluster": cluster, "all_reduce": algorithm, "schedule": {"name": "wfbp"}, "iterations": {"warmup": 1, "measured": 1}}
                 (self.folder / "scenario.json").write_text(json.dumps(scenario))
-                done = simctl("run", self.folder / "scenario.json", "-o", self.folder / "out")
+                done = simctl("run", self.folder / "scenario.json", "-o", self.folder / "out", "--force")
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 with open(self.folder / "out/results.csv", newline="", encoding="utf-8") as file:
                     seconds = float(next(csv.DictReader(file))["iteration_s"])

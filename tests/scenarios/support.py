@@ -79,9 +79,9 @@ class Case(unittest.TestCase):
         return subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True, cwd=cwd or self.folder, timeout=60, **options)
 
     def run_scenario(self, content, *arguments, out="out", **options):
-        """Runs a scenario into `out`; returns the finished process."""
+        """Runs a scenario into `out`, whatever is there; returns the finished process."""
         self.write("scenario.json", content)
-        return self.simctl("run", "scenario.json", "-o", out, *arguments, **options)
+        return self.simctl("run", "scenario.json", "-o", out, "--force", *arguments, **options)
 
     def rows(self, out="out"):
         with open(self.folder / out / "results.csv", newline="", encoding="utf-8") as file:

@@ -320,7 +320,7 @@ class Explain(Case):
         return json.loads(done.stdout)
 
     def iteration(self, content, name="scenario"):
-        done = self.call("run", content, "--quiet", "-o", f"out-{name}", name=name)
+        done = self.call("run", content, "--quiet", "-o", f"out-{name}", "--force", name=name)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads((self.folder / f"out-{name}/results.json").read_text())["points"][0]["iteration_s"]
 
@@ -427,7 +427,7 @@ class Rows(Explain):
 
     def compare(self, name, content, by, *words):
         """What is wrong: a list of lines, None if the scenario is refused; and how many rows agree."""
-        if self.call("run", content, "--quiet", "-o", f"out-{name}", name=name).returncode:
+        if self.call("run", content, "--quiet", "-o", f"out-{name}", "--force", name=name).returncode:
             return None, 0
         try:
             explained = self.explain(content, *(words or ("--by", str(by))), name=name)
@@ -468,7 +468,7 @@ class Rows(Explain):
             alike[keys[0] if len(keys) == 1 else None, None if len(keys) == 1 else index].append(index)
         for (key, _), indices in alike.items():
             swept = content | {"sweep": {f"/{key}": [others[index].get(key) for index in indices]}}
-            if key and not self.call("run", swept, "--quiet", "-o", f"out-{name}", name=name).returncode:
+            if key and not self.call("run", swept, "--quiet", "-o", f"out-{name}", "--force", name=name).returncode:
                 for index, point in zip(indices, json.loads((self.folder / f"out-{name}/results.json").read_text())["points"], strict=True):
                     found[index] = point["iteration_s"]
                 continue
@@ -757,15 +757,15 @@ class BesideARun(Case):
         jitter = {"jitter": {"distribution": "lognormal", "cv": 0.2}}
         content = scenario(workers=jitter, sweep={"/schedule/name": ["wfbp", "s-sgd", "asgd"]}, replicates=3)
         self.write("scenario.json", content)
-        done = self.simctl("run", "scenario.json", "-o", "out", "--explain", "0,2")
+        done = self.simctl("run", "scenario.json", "-o", "out", "--force", "--explain", "0,2")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(sorted(path.name for path in (self.folder / "out").glob("explanation-*")), ["explanation-0.json", "explanation-2.json"])
         for point in (0, 2):
             said = json.loads(self.simctl("explain", "scenario.json", "--point", point, "--format", "json").stdout)
             self.assertEqual(json.loads((self.folder / f"out/explanation-{point}.json").read_text()), said)
-        self.simctl("run", "scenario.json", "-o", "out", "--explain", "1")
+        self.simctl("run", "scenario.json", "-o", "out", "--force", "--explain", "1")
         self.assertEqual([path.name for path in (self.folder / "out").glob("explanation-*")], ["explanation-1.json"])
-        self.simctl("run", "scenario.json", "-o", "out")
+        self.simctl("run", "scenario.json", "-o", "out", "--force")
         self.assertEqual([path.name for path in (self.folder / "out").glob("explanation-*")], [])
 
 

@@ -121,7 +121,7 @@ class Writing(Case):
         if os.geteuid() == 0:
             options["user"] = pwd.getpwnam("nobody").pw_uid  # root may write anywhere
         try:
-            done = self.simctl("run", "scenario.json", "-o", "out", **options)
+            done = self.simctl("run", "scenario.json", "-o", "out", "--force", **options)
         finally:
             (self.folder / "out").chmod(0o755)
         self.assertEqual(done.returncode, 5)
@@ -131,7 +131,7 @@ class Writing(Case):
 
     def test_no_temporary_file_is_left(self):
         self.run_scenario(scenario(), "--timeline")
-        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), ["results.csv", "results.json", "timeline-0.json"])
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), ["points", "results.csv", "results.json", "run.json", "study.json", "timeline-0.json"])
 
     def test_a_file_that_cannot_be_written_costs_no_other(self):
         (self.folder / "out/results.csv").mkdir(parents=True)
@@ -152,7 +152,7 @@ class Writing(Case):
     def test_results_that_cannot_be_printed_do_not_spoil_the_files(self):
         self.write("scenario.json", scenario())
         with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([SIMCTL, "run", "scenario.json", "-o", "out"], stdout=full, stderr=subprocess.PIPE, text=True, cwd=self.folder,
+            done = subprocess.run([SIMCTL, "run", "scenario.json", "-o", "out", "--force"], stdout=full, stderr=subprocess.PIPE, text=True, cwd=self.folder,
                                   check=False, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (5, "simctl: standard output cannot be written: No space left on device\n"))
         self.assertEqual(len(self.rows()), 1)
@@ -164,7 +164,7 @@ class Interruption(Case):
         self.write("cluster.json", cluster(nodes=64))
         jitter = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
         self.write("scenario.json", scenario(workers=jitter, sweep={"/iterations/measured": [1, 2, 10_000_000]}))
-        with subprocess.Popen([SIMCTL, "run", "scenario.json", "-o", "out", "-j", "1", "--timeline", "0-1"], cwd=self.folder, text=True,
+        with subprocess.Popen([SIMCTL, "run", "scenario.json", "-o", "out", "--force", "-j", "1", "--timeline", "0-1"], cwd=self.folder, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
             deadline = time.monotonic() + 30
             while not (self.folder / "out/timeline-1.json").exists() and time.monotonic() < deadline:
@@ -180,7 +180,7 @@ class Interruption(Case):
     def test_finished_points_are_kept_and_counted(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(number):
-                self.assertEqual(self.interrupt(number), (130, "simctl: interrupted: 2 of 3 points finished; their rows are in out\n"))
+                self.assertEqual(self.interrupt(number), (130, "simctl: interrupted: 2 of 3 points finished; their rows are in out, where --resume goes on\n"))
                 self.assertEqual([row["measured_iterations"] for row in self.rows()], ["1", "2"])
 
     def interrupt_when(self, is_time, *words):
@@ -210,7 +210,7 @@ class Interruption(Case):
         self.write("cluster.json", cluster(nodes=64))
         jitter = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
         self.write("scenario.json", scenario(workers=jitter, iterations={"warmup": 1, "measured": 1500}))
-        code, errors = self.interrupt_when((self.folder / "out/results.json").exists, "run", "scenario.json", "--explain", "-o", "out", "-j", "1")
+        code, errors = self.interrupt_when((self.folder / "out/results.json").exists, "run", "scenario.json", "--explain", "-o", "out", "--force", "-j", "1")
         self.assertEqual((code, errors), (130, "simctl: interrupted: 1 explanation is missing\n"))
         self.assertFalse((self.folder / "out/explanation-0.json").exists())
         self.assertEqual(len(self.rows()), 1)

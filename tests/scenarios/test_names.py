@@ -29,7 +29,7 @@ class Names(Case):
         for name, its in (("10gbe.json", "mine"), ("10gbe", "plain")):
             self.write(f"deeper/{name}", cluster(name=its))
             self.write("deeper/scenario.json", scenario(trace="../trace.json", cluster="10gbe"))
-            self.assertEqual(self.simctl("run", "deeper/scenario.json", "-o", "out").returncode, 0)
+            self.assertEqual(self.simctl("run", "deeper/scenario.json", "-o", "out", "--force").returncode, 0)
             self.assertEqual(self.rows()[0]["cluster"], its)
         self.assertEqual(self.run_scenario(scenario(cluster="10gbe")).returncode, 0)
         self.assertEqual(self.rows()[0]["cluster"], "10gbe")

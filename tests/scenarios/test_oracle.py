@@ -108,7 +108,7 @@ def differences(written, point):
 class Oracle(Case):
     def compare(self, scenario, *options):
         """Every point of a scenario file; returns how many there are."""
-        done = self.simctl("run", scenario, "-o", "out", "--quiet", *options)
+        done = self.simctl("run", scenario, "-o", "out", "--force", "--quiet", *options)
         self.assertEqual(done.returncode, 0, f"{scenario.name} {options}: ... {done.stderr[-500:]}")
         points, rows = list(oracle.points(scenario)), self.rows()
         self.assertEqual(len(rows), len(points))

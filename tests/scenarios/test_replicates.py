@@ -16,7 +16,7 @@ MEANS = ("iteration_p50_s iteration_p95_s wait_s exposed_communication_s communi
 class Replicates(Case):
     def results(self, content, *words, folder="out"):
         self.write("scenario.json", content)
-        done = self.simctl("run", "scenario.json", "-o", folder, *words)
+        done = self.simctl("run", "scenario.json", "-o", folder, "--force", *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads((self.folder / folder / "results.json").read_text()), done.stdout
 
@@ -142,7 +142,7 @@ class Until(Replicates):
 
     def test_a_result_is_kept_where_more_iterations_fail(self):
         self.write("scenario.json", scenario(schedule={"name": "ends-late"}, workers=JITTER, iterations={"warmup": 1, "measured": 40, "until": 1e-5}))
-        done = self.simctl("run", "scenario.json", "-o", "out", binary=MISBEHAVING)
+        done = self.simctl("run", "scenario.json", "-o", "out", "--force", binary=MISBEHAVING)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         (point,) = json.loads((self.folder / "out/results.json").read_text())["points"]
         self.assertEqual(point["measured_iterations"], 40)
@@ -153,7 +153,7 @@ class Until(Replicates):
 
     def test_that_replicates_missed_it_is_told(self):
         self.write("scenario.json", scenario(schedule={"name": "ends-late"}, workers=JITTER, iterations={"warmup": 1, "measured": 40, "until": 1e-5}))
-        done = self.simctl("run", "scenario.json", "-o", "out", "--replicates", "2", binary=MISBEHAVING)
+        done = self.simctl("run", "scenario.json", "-o", "out", "--force", "--replicates", "2", binary=MISBEHAVING)
         (point,) = json.loads((self.folder / "out/results.json").read_text())["points"]
         self.assertGreater(point["until_missed"], 1e-5)
         self.assertIn("note: point 0 (ends-late): 40 iterations of a replicate tell the mean to ", done.stdout)

@@ -28,7 +28,7 @@ class Solve(Case):
 
     def figure(self, content, column, *settings):
         self.write("scenario.json", content)
-        done = self.simctl("run", "scenario.json", "--quiet", "-o", "out", *(word for setting in settings for word in ("--set", setting)))
+        done = self.simctl("run", "scenario.json", "--quiet", "-o", "out", "--force", *(word for setting in settings for word in ("--set", setting)))
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads((self.folder / "out/results.json").read_text())["points"][0][column]
 

@@ -64,7 +64,7 @@ class Predictor:
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder, "scenario.json")
             file.write_text(json.dumps(self.scenario(job, self.clusters[cluster], {"warmup": warmup, "measured": measured})))
-            command = [self.build / "simctl", "run", file, "-o", folder] + (["--timeline"] if timeline else [])
+            command = [self.build / "simctl", "run", file, "-o", folder, "--force"] + (["--timeline"] if timeline else [])
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 raise RuntimeError(f"{job.name}: {done.stderr.strip()}")

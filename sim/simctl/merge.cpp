@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "engine/simulate.hpp"
+#include "simctl/commands.hpp"
+#include "simctl/summary.hpp"
+#include "study/point.hpp"
+#include "study/run_folder.hpp"
+
+namespace syncopate {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> folders;
+  std::string out;
+  bool force = false;
+  bool quiet = false;
+};
+
+/// What became of a point in one of the folders; of several, one with a result. Throws SimulationError where two have different ones.
+std::optional<EndedPoint> find_in(const std::vector<std::string>& folders, const RunFolder& study, int point) {
+  std::optional<EndedPoint> found;
+  std::string where;
+  for (const std::string& folder : folders) {
+    std::optional<EndedPoint> ended = study.find(point, folder);
+    if (!ended) continue;
+    const bool is_first = !found || (!found->result && ended->result);
+    if (!is_first && ended->result && found->result->to_json() != ended->result->to_json()) {
+      throw SimulationError(
+          fmt::format("point {}: {} and {} have different results, which the same program gives of the same inputs only where "
+                      "a machine errs: points/{}.json; simulate it again",
+                      point, where, folder, study.key(point)));
+    }
+    if (!is_first) continue;
+    found = std::move(ended);
+    where = folder;
+  }
+  return found;
+}
+
+/// Timelines and explanations.
+void copy_others(const std::vector<std::string>& folders, const fs::path& out) {
+  for (const fs::path folder : folders) {
+    std::error_code ignored;
+    if (fs::equivalent(folder, out, ignored)) continue;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("timeline-") || name.starts_with("explanation-")) write_file(out / name, read_file(entry.path()));
+    }
+  }
+}
+
+ExitCode merge(const Options& options) {
+  const FoundStudy found = read_study_of(options.folders.front());
+  RunFolder out(options.out, found.study, found.shortcuts);
+  for (const std::string& folder : options.folders) out.require_same_study(folder);
+  std::vector<EndedPoint> ended;
+  std::vector<int> missing;
+  for (const Point& point : found.study.points) {
+    std::optional<EndedPoint> its = find_in(options.folders, out, point.index);
+    if (!its) missing.push_back(point.index);
+    ended.push_back(its.value_or(EndedPoint()));
+  }
+  if (!missing.empty()) {
+    throw SimulationError(fmt::format("{} of {} points are missing: {}; simctl run with --resume, --shard or --claim adds them",
+                                      missing.size(), found.study.points.size(), format_ranges(missing)));
+  }
+  out.enter(options.force ? RunFolder::Entry::overwrite : RunFolder::Entry::go_on);
+  Results results;
+  results.simgrid_version = simgrid_version();
+  for (const Point& point : found.study.points) {
+    const EndedPoint& its = ended[static_cast<std::size_t>(point.index)];
+    out.keep(point.index, its);
+    if (its.result) {
+      results.rows.push_back(make_row(point, *its.result));
+    } else {
+      results.failed.push_back({point.index, its.error});
+    }
+  }
+  copy_others(options.folders, out.path());
+  out.write(results, true);
+  if (!options.quiet) {
+    print_study(results, found.study);
+    print_where(options.out);
+  }
+  for (const auto& [point, error] : results.failed) fmt::print(stderr, "simctl: {}: point {}: {}\n", found.study.file, point, error);
+  return results.failed.empty() ? ExitCode::done : ExitCode::simulation_failed;
+}
+
+}  // namespace
+
+void add_merge_command(CLI::App& app, ExitCode& code) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("merge", "Put the results of a study's shards together, as one run would have written them");
+  command->add_option("DIR", options->folders, "folders of simctl run -o DIR, of one study")->required();
+  command->add_option("-o,--output", options->out, "folder for the whole, made when missing")->required();
+  command->add_flag("--force", options->force, "replace what another study has left there");
+  command->add_flag("--quiet", options->quiet, "print nothing but errors");
+  command->footer("Example: simctl merge results/shard-0 results/shard-1 -o results/all");
+  command->callback([options, &code] { code = merge(*options); });
+}
+
+}  // namespace syncopate

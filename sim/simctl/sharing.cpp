@@ -1,0 +1,72 @@
+#include "simctl/sharing.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/errors.hpp"
+#include "base/text.hpp"
+
+namespace syncopate {
+
+void add_sharing_options(CLI::App& command, SharingOptions& options) {
+  CLI::Option* output = command.get_option("--output");
+  CLI::Option* force = command.add_flag("--force", options.force, "start again, whatever study DIR holds")->needs(output);
+  command.add_flag("--resume", options.resume, "simulate only the points that have no result in DIR yet")->needs(output)->excludes(force);
+  command.add_flag("--retry-failed", options.retry_failed, "and those that have failed")->needs(output)->excludes(force);
+  CLI::Option* shard =
+      command.add_option("--shard", options.shard, "i/n: only the points i, i + n, i + 2n ..., i from 0; simctl merge puts them together");
+  shard->needs(output)->excludes(force);
+  command.add_flag("--claim", options.claim, "share the points with other runs that have this option and DIR; mpirun and srun imply it")
+      ->needs(output)
+      ->excludes(force)
+      ->excludes(shard);
+  command.add_option("--stale", options.stale, "after so long without a sign of life a point that another run has claimed is free again")
+      ->needs(output)
+      ->capture_default_str();
+  command.add_option("--reuse", options.reuse, "a folder of other results, of which points that are the same are taken; may be repeated")
+      ->needs(output)
+      ->allow_extra_args(false);
+}
+
+Shard read_shard(const std::string& text) {
+  if (text.empty()) return {};
+  Shard shard;
+  const char* const end = text.data() + text.size();
+  const auto index = std::from_chars(text.data(), end, shard.index);
+  const bool has_slash = index.ec == std::errc() && index.ptr != end && *index.ptr == '/';
+  const auto count = has_slash ? std::from_chars(index.ptr + 1, end, shard.count) : index;
+  if (!has_slash || count.ec != std::errc() || count.ptr != end || shard.index < 0 || shard.index >= shard.count)
+    throw UsageError(fmt::format("--shard {}: expected i/n with 0 <= i < n, such as 0/4", text));
+  return shard;
+}
+
+Seconds read_stale(const std::string& text) {
+  const std::optional<Seconds> stale = parse_duration(text);
+  if (!stale) throw UsageError(fmt::format("--stale {}: expected a time above 0, such as 600, 90s or 10min", text));
+  return *stale;
+}
+
+RunFolder::Entry entry_of(const SharingOptions& options) {
+  if (options.force) return RunFolder::Entry::overwrite;
+  const bool joins = options.resume || options.retry_failed || options.claim || !options.shard.empty();
+  return joins ? RunFolder::Entry::go_on : RunFolder::Entry::begin;
+}
+
+bool is_one_of_several() {
+  struct Launcher {
+    const char* rank;
+    const char* size;
+  };
+  constexpr std::array launchers = {Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, Launcher{"PMI_RANK", "PMI_SIZE"},
+                                    Launcher{"SLURM_PROCID", "SLURM_NTASKS"}};
+  for (const auto& [rank, size] : launchers) {
+    const char* const all = std::getenv(size);
+    if (std::getenv(rank) != nullptr && all != nullptr && std::atoi(all) > 1) return true;
+  }
+  return false;
+}
+
+}  // namespace syncopate

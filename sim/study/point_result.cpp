@@ -1,0 +1,123 @@
+#include "study/point_result.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+#include "base/errors.hpp"
+
+namespace syncopate {
+
+namespace {
+
+struct Head {
+  Metrics metrics;
+  std::optional<Bytes> network_bytes;
+  std::optional<Bytes> busiest_link_bytes;
+  Fidelity fidelity = Fidelity::alpha_beta;
+  int workers_simulated = 0;
+  int measured = 0;
+  std::optional<double> half_width;
+  std::size_t replicates = 0;
+  std::size_t details_size = 0;
+};
+static_assert(std::is_trivially_copyable_v<Head>);
+
+/// The figures of Metrics, by their columns' names.
+struct Figure {
+  std::string_view name;
+  double& (*of)(Metrics& metrics);
+};
+constexpr std::array figures = {
+    Figure{"iteration_s", [](Metrics& its) -> double& { return its.iteration.value; }},
+    Figure{"iteration_p50_s", [](Metrics& its) -> double& { return its.iteration_p50.value; }},
+    Figure{"iteration_p95_s", [](Metrics& its) -> double& { return its.iteration_p95.value; }},
+    Figure{"compute_s", [](Metrics& its) -> double& { return its.compute.value; }},
+    Figure{"wait_s", [](Metrics& its) -> double& { return its.wait.value; }},
+    Figure{"exposed_communication_s", [](Metrics& its) -> double& { return its.exposed_communication.value; }},
+    Figure{"communication_s", [](Metrics& its) -> double& { return its.communication.value; }},
+    Figure{"throughput_samples_per_s", [](Metrics& its) -> double& { return its.throughput; }},
+    Figure{"speedup", [](Metrics& its) -> double& { return its.speedup; }},
+    Figure{"efficiency", [](Metrics& its) -> double& { return its.efficiency; }},
+    Figure{"communications_per_iteration", [](Metrics& its) -> double& { return its.communications_per_iteration; }},
+    Figure{"bytes_per_worker_per_iteration", [](Metrics& its) -> double& { return its.bytes_per_worker_per_iteration.value; }},
+    Figure{"staleness_mean", [](Metrics& its) -> double& { return its.staleness_mean; }},
+    Figure{"staleness_max", [](Metrics& its) -> double& { return its.staleness_max; }},
+};
+static_assert(sizeof(Metrics) == figures.size() * sizeof(double));
+
+constexpr std::array fidelities = {Fidelity::alpha_beta, Fidelity::per_message, Fidelity::flow};
+
+Json bytes_json(const std::optional<Bytes>& bytes) { return bytes ? Json(bytes->value) : Json(); }
+
+std::optional<Bytes> read_bytes(const Json& json) { return json.is_null() ? std::nullopt : std::optional(Bytes(json.get<double>())); }
+
+Fidelity read_fidelity(const std::string& name) {
+  for (const Fidelity fidelity : fidelities) {
+    if (name == to_string(fidelity)) return fidelity;
+  }
+  throw InputError(fmt::format("there is no fidelity \"{}\"", name));
+}
+
+}  // namespace
+
+std::string PointResult::pack() const {
+  const std::string text = details.dump();
+  const Head head = {metrics,  network_bytes, busiest_link_bytes, fidelity,   workers_simulated,
+                     measured, half_width,    replicates.size(),  text.size()};
+  const std::size_t replicates_size = replicates.size() * sizeof(double);
+  std::string bytes(sizeof head + replicates_size, '\0');
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, replicates.data(), replicates_size);
+  return bytes + text + timeline;
+}
+
+PointResult PointResult::unpack(const std::string& bytes) {
+  Head head;
+  if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
+  const std::size_t details_begin = sizeof head + head.replicates * sizeof(double);
+  if (bytes.size() < details_begin + head.details_size) throw SimulationError("its process sent an incomplete result");
+  std::vector<double> replicates(head.replicates);
+  std::memcpy(replicates.data(), bytes.data() + sizeof head, head.replicates * sizeof(double));
+  const Json details = Json::parse(bytes.substr(details_begin, head.details_size));
+  return {head.metrics,  head.network_bytes, head.busiest_link_bytes, head.fidelity, head.workers_simulated,
+          head.measured, replicates,         head.half_width,         details,       bytes.substr(details_begin + head.details_size)};
+}
+
+Json PointResult::to_json() const {
+  Json json = Json::object();
+  Metrics its = metrics;
+  for (const Figure& figure : figures) json[figure.name] = figure.of(its);
+  json["network_bytes_per_iteration"] = bytes_json(network_bytes);
+  json["busiest_link_bytes_per_iteration"] = bytes_json(busiest_link_bytes);
+  json["fidelity"] = to_string(fidelity);
+  json["workers_simulated"] = workers_simulated;
+  json["measured_iterations"] = measured;
+  json["replicates"] = replicates;
+  json["half_width"] = half_width ? Json(*half_width) : Json();
+  json["details"] = details;
+  return json;
+}
+
+PointResult PointResult::from_json(const Json& json, const std::string& file) {
+  try {
+    PointResult result;
+    for (const Figure& figure : figures) figure.of(result.metrics) = json.at(figure.name).get<double>();
+    result.network_bytes = read_bytes(json.at("network_bytes_per_iteration"));
+    result.busiest_link_bytes = read_bytes(json.at("busiest_link_bytes_per_iteration"));
+    result.fidelity = read_fidelity(json.at("fidelity").get<std::string>());
+    result.workers_simulated = json.at("workers_simulated").get<int>();
+    result.measured = json.at("measured_iterations").get<int>();
+    result.replicates = json.at("replicates").get<std::vector<double>>();
+    if (!json.at("half_width").is_null()) result.half_width = json.at("half_width").get<double>();
+    result.details = json.at("details");
+    return result;
+  } catch (const Json::exception& error) {
+    throw InputError(fmt::format("{}: no result of a point: {}", file, error.what()));
+  }
+}
+
+}  // namespace syncopate

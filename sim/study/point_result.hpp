@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/document.hpp"
+#include "base/units.hpp"
+#include "engine/fidelity.hpp"
+#include "metrics/metrics.hpp"
+
+namespace syncopate {
+
+/// What a point's simulation gives.
+struct PointResult {
+  Metrics metrics;
+  /// Per gradient step: between nodes, and over the busiest link's busiest direction; unknown where no messages are simulated.
+  std::optional<Bytes> network_bytes{};
+  std::optional<Bytes> busiest_link_bytes{};
+  Fidelity fidelity = Fidelity::alpha_beta;
+  int workers_simulated = 0;
+  int measured = 0;                  ///< iterations
+  std::vector<double> replicates{};  ///< seconds per iteration of each one of which this is the mean; empty where it is one itself
+  /// Half of the 95% interval of the mean iteration, over it; empty where nothing is drawn, or too little was measured to tell.
+  std::optional<double> half_width{};
+  Json details = Json::object();  ///< what only some points have: see RESULTS.md
+  std::string timeline;           ///< a file's content, when wanted: see timeline_json
+
+  /// As bytes for another process of this program, and back.
+  std::string pack() const;
+  static PointResult unpack(const std::string& bytes);
+
+  /// All but the timeline, for a file, and back to the same bits. Throws InputError for what no result is written as; `file` names it.
+  Json to_json() const;
+  static PointResult from_json(const Json& json, const std::string& file);
+};
+
+}  // namespace syncopate

@@ -1,0 +1,230 @@
+#include "study/run_folder.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <system_error>
+#include <utility>
+
+#include "base/digest.hpp"
+#include "base/errors.hpp"
+#include "base/files.hpp"
+#include "base/version.hpp"
+#include "study/program.hpp"
+
+namespace syncopate {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* study_file = "study.json";
+constexpr const char* run_file = "run.json";
+constexpr const char* study_format = "study/1";
+constexpr const char* point_format = "point/1";
+
+std::string pretty(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n'; }
+
+std::string describe(const Json& study) {
+  return fmt::format("\"{}\" ({}, {} points)", study.at("name").get<std::string>(), study.at("scenario_file").get<std::string>(),
+                     study.at("points").get<std::size_t>());
+}
+
+/// The study that a folder holds; null if none.
+Json read_description(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path path = folder / study_file;
+  if (!fs::exists(path, ignored)) return {};
+  Json json = parse_json(read_file(path), path.string());
+  try {
+    if (json.at("format") != study_format)
+      throw InputError(fmt::format("{}: /format: expected \"{}\", got {}", path.string(), study_format, json["format"].dump()));
+    describe(json);
+    for (const char* key : {"digest", "program"}) (void)json.at(key).get<std::string>();
+  } catch (const Json::exception& error) {
+    throw InputError(fmt::format("{}: no study of a run: {}; run it again with --force", path.string(), error.what()));
+  }
+  return json;
+}
+
+bool has_finished(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder / run_file, ignored)) return false;
+  const Json json = Json::parse(read_file(folder / run_file), nullptr, false);
+  return json.is_object() && json.value("finished", false);
+}
+
+/// Files that a run which was killed has not written to the end.
+void remove_halves(const fs::path& points) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(points, ignored)) {
+    if (entry.path().extension() == ".tmp") fs::remove(entry.path(), ignored);
+  }
+}
+
+/// What is on the disk already will be there after a power cut, too.
+void sync(const fs::path& path) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg): that is how it is declared
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  fsync(file);
+  close(file);
+}
+
+FileKind read_kind(const std::string& name) {
+  for (const FileKind kind : {FileKind::trace, FileKind::cluster}) {
+    if (name == name_of(kind)) return kind;
+  }
+  throw InputError(fmt::format("a study has no inputs of kind \"{}\"", name));
+}
+
+}  // namespace
+
+RunFolder::RunFolder(fs::path folder, const Study& study, bool shortcuts)
+    : folder_(std::move(folder)), study_(study), shortcuts_(shortcuts) {
+  const std::string way = fmt::format("{} {}", point_format, shortcuts ? "" : "without shortcuts");
+  std::string all = way;
+  keys_.reserve(study.points.size());
+  for (const Point& point : study.points) {
+    all += point.digest;
+    keys_.push_back(sha256(way + program_digest() + point.digest));
+  }
+  digest_ = sha256(all);
+}
+
+Json RunFolder::description() const {
+  Json json = {{"format", study_format},         {"name", study_.name},    {"scenario_file", study_.file},
+               {"points", study_.points.size()}, {"digest", digest_},      {"program", program_digest()},
+               {"version", version()},           {"symmetry", shortcuts_}, {"scenario", study_.document},
+               {"settings", Json::object()},     {"inputs", Json::array()}};
+  for (const Setting& setting : study_.settings) json["settings"][setting.pointer] = setting.value;
+  for (const InputFile& input : study_.inputs) {
+    json["inputs"].push_back({{"kind", name_of(input.kind)}, {"name", input.name}, {"file", input.file}, {"content", input.content}});
+  }
+  return json;
+}
+
+void RunFolder::enter(Entry entry) {
+  make_writable_folder(folder_);
+  const Json found = entry == Entry::overwrite ? Json() : read_description(folder_);
+  const Json own = description();
+  if (!found.is_null()) {
+    const std::string where = fmt::format("-o {}", folder_.string());
+    if (found["digest"] != own["digest"]) {
+      throw UsageError(
+          fmt::format("{}: there are results of another study, {}, and not of this one, {}; choose another folder, or --force to "
+                      "replace them",
+                      where, describe(found), describe(own)));
+    }
+    if (entry == Entry::begin && !has_finished(folder_)) {
+      throw UsageError(
+          fmt::format("{}: a run of this study has not finished there; --resume goes on with it, --force starts again", where));
+    }
+    if (entry == Entry::go_on && found["program"] != own["program"]) {
+      throw UsageError(
+          fmt::format("{}: these results are of another build of simctl (version {}), and would not mix with this one's (version "
+                      "{}); choose another folder, or --force to replace them",
+                      where, found.value("version", "unknown"), version()));
+    }
+  }
+  std::error_code ignored;
+  if (entry != Entry::go_on) {
+    fs::remove(folder_ / run_file, ignored);
+    fs::remove_all(points(), ignored);
+  }
+  fs::create_directory(points(), ignored);
+  if (found.is_null() || entry != Entry::go_on) write_file(folder_ / study_file, pretty(own));
+}
+
+fs::path RunFolder::file(int point) const { return points() / (key(point) + ".json"); }
+
+bool RunFolder::has(int point) const {
+  std::error_code ignored;
+  return fs::exists(file(point), ignored);
+}
+
+std::optional<EndedPoint> RunFolder::find(int point, const fs::path& other) const {
+  const fs::path path = other / "points" / file(point).filename();
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return std::nullopt;
+  const Json json = Json::parse(read_file(path), nullptr, false);
+  if (!json.is_object() || json.value("format", "") != point_format) return std::nullopt;
+  if (json.contains("error")) return EndedPoint{.error = json["error"].get<std::string>()};
+  return EndedPoint{.result = PointResult::from_json(json.value("result", Json()), path.string())};
+}
+
+void RunFolder::keep(int point, const EndedPoint& ended) {
+  Json json = {{"format", point_format}};
+  if (ended.result) {
+    json["result"] = ended.result->to_json();
+  } else {
+    json["error"] = ended.error;
+  }
+  write_file(file(point), json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+  constexpr std::chrono::seconds often_enough(1);
+  if (std::chrono::steady_clock::now() - last_sync_ < often_enough) return;
+  sync(file(point));
+  sync(points());
+  last_sync_ = std::chrono::steady_clock::now();
+}
+
+void RunFolder::remove(int point) const {
+  std::error_code ignored;
+  fs::remove(file(point), ignored);
+}
+
+void RunFolder::require_same_study(const fs::path& other) const {
+  const Json found = read_description(other);
+  const Json own = description();
+  if (found["digest"] != own["digest"])
+    throw UsageError(fmt::format("{}: results of another study, {}, and not of {}, as in {}", other.string(), describe(found),
+                                 describe(own), folder_.string()));
+  if (found["program"] != own["program"])
+    throw UsageError(fmt::format("{}: results of another build of simctl (version {}) than those in {} (version {})", other.string(),
+                                 found.value("version", "unknown"), folder_.string(), version()));
+}
+
+void RunFolder::write(const Results& results, bool finished) const {
+  std::optional<OutputError> failure;
+  const auto try_to_write = [&](const char* name, const std::string& text) {
+    try {
+      write_file(folder_ / name, text);
+    } catch (const OutputError& error) {
+      if (!failure) failure = error;
+    }
+  };
+  try_to_write("results.csv", results_csv(results));
+  try_to_write("results.json", pretty(results_json(results, study_)));
+  Json run = {
+      {"format", "run/1"}, {"scenario_file", study_.file}, {"inputs", Json::array()}, {"wall_s", results.wall_s}, {"finished", finished}};
+  for (const InputFile& input : study_.inputs) run["inputs"].push_back(input.file);
+  if (!failure) try_to_write(run_file, pretty(run));
+  if (finished) remove_halves(points());
+  sync(points());
+  sync(folder_);
+  if (failure) throw OutputError(*failure);
+}
+
+FoundStudy read_study_of(const fs::path& folder) {
+  const Json json = read_description(folder);
+  if (json.is_null()) throw InputError(fmt::format("{}: no {} there: not the folder of a run", folder.string(), study_file));
+  FoundStudy found;
+  try {
+    Study& study = found.study;
+    study.file = json.at("scenario_file").get<std::string>();
+    study.document = json.at("scenario");
+    for (const auto& [pointer, value] : json.at("settings").items()) study.settings.push_back({pointer, value});
+    for (const Json& input : json.at("inputs")) {
+      study.inputs.push_back({read_kind(input.at("kind").get<std::string>()), input.at("name").get<std::string>(),
+                              input.at("file").get<std::string>(), input.at("content")});
+    }
+    found.shortcuts = json.at("symmetry").get<bool>();
+  } catch (const Json::exception& error) {
+    throw InputError(fmt::format("{}: no study of a run: {}", (folder / study_file).string(), error.what()));
+  }
+  found.study = restore_study(found.study);
+  return found;
+}
+
+}  // namespace syncopate
