@@ -82,6 +82,7 @@ class StudyRun {
     constexpr std::chrono::milliseconds patience(100);
     while (!waiting.empty() && !InterruptionWatch::interrupted()) {
       const std::vector<int> free = free_ones(waiting);
+      ended_elsewhere_ = free.empty();
       if (free.empty()) std::this_thread::sleep_for(patience);
       simulate(free, progress);
       if (claims_) take_kept(waiting, false);
@@ -105,9 +106,11 @@ class StudyRun {
   ExitCode report() {
     const std::size_t missing = study_.points.size() - results_.rows.size() - results_.failed.size();
     const bool is_part = shard_.count > 1 && missing > 0 && !InterruptionWatch::interrupted();
-    if (!is_part) write(missing == 0);
+    const bool is_others = ended_elsewhere_ && missing == 0;  // and the run that did the last point writes the results
+    if (!is_part && !is_others) write(missing == 0);
     explain_points();
     watch_.reset();  // not before what has finished is safe
+    if (is_others) return results_.failed.empty() ? ExitCode::done : ExitCode::simulation_failed;
     if (is_part) {
       if (!options_.quiet) {
         fmt::print("shard {} of {}: {} of {} points are in {}; simctl merge DIR... -o OUT puts shards together\n", options_.sharing.shard,
@@ -273,11 +276,14 @@ class StudyRun {
   /// What has ended in this run's folder or in one that is reused.
   void take_kept(std::vector<int>& points, bool but_failed) {
     for (const int point : points) {
-      if (has_ended_[place(point)] || (timeline_points_[place(point)] && !has_file(timeline_name(point)))) continue;
+      if (has_ended_[place(point)]) continue;
+      const bool lacks_timeline = timeline_points_[place(point)] && !has_file(timeline_name(point));
+      const bool is_there = folder_->has(point);
       std::optional<EndedPoint> ended = folder_->find(point);
-      if (ended && !ended->result && but_failed) ended.reset();
+      if (ended && (ended->result ? lacks_timeline : but_failed)) ended.reset();
+      if (is_there && !ended) folder_->remove(point);
       for (const std::string& other : options_.sharing.reuse) {
-        if (ended) break;
+        if (ended || lacks_timeline) break;
         ended = folder_->find(point, other);
         if (ended && !ended->result) ended.reset();
         if (ended) folder_->keep(point, *ended);
@@ -351,6 +357,7 @@ class StudyRun {
   std::optional<std::string> write_error_;
   std::optional<RunFolder> folder_;
   std::optional<Claims> claims_;
+  bool ended_elsewhere_ = false;  ///< the last point, in a run that shares them
   Shard shard_;
   std::vector<bool> has_ended_;  ///< by point, in this run or before it
   std::vector<bool> simulated_;  ///< in this run

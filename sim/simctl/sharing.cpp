@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -62,11 +63,10 @@ bool is_one_of_several() {
   };
   constexpr std::array launchers = {Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, Launcher{"PMI_RANK", "PMI_SIZE"},
                                     Launcher{"SLURM_PROCID", "SLURM_NTASKS"}};
-  for (const auto& [rank, size] : launchers) {
-    const char* const all = std::getenv(size);
-    if (std::getenv(rank) != nullptr && all != nullptr && std::atoi(all) > 1) return true;
-  }
-  return false;
+  return std::any_of(launchers.begin(), launchers.end(), [](const Launcher& its) {
+    const char* const all = std::getenv(its.size);
+    return std::getenv(its.rank) != nullptr && all != nullptr && std::strtol(all, nullptr, 10) > 1;
+  });
 }
 
 }  // namespace syncopate

@@ -37,7 +37,7 @@ class SweptEffects(Pages):
         content = {"format": "scenario/1", "name": "test", "trace": "trace.json", "schedule": {"name": "wfbp"}, "iterations": {"warmup": 1, "measured": 3},
                    "cluster": {"format": "cluster/1", "name": "small", "nodes": NODES, "link": {"bandwidth": "1Gbps", "latency": LATENCY}}, **scenario}
         (self.tmp / "scenario.json").write_text(json.dumps(content))
-        done = subprocess.run([SIMCTL, "run", self.tmp / "scenario.json", "-o", self.tmp / "out"], capture_output=True, text=True, check=False)
+        done = subprocess.run([SIMCTL, "run", self.tmp / "scenario.json", "-o", self.tmp / "out", "--force"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 

@@ -101,6 +101,10 @@ class Lasting(Case):
         self.assertEqual([process.wait(60) for process in claimers], [0, 0, 0])
         self.assert_same("out")
         self.assertEqual(self.points("out"), 600)
+        damaged = next((self.folder / "out/points").iterdir())
+        damaged.write_text("{")
+        self.assertEqual(self.run_into("out", "--claim").returncode, 0)
+        self.assert_same("out")
 
     def test_what_a_killed_run_had_claimed_is_free_after_a_while(self):
         self.write("scenario.json", seeds(3, iterations={"warmup": 0, "measured": 20_000}))
@@ -155,6 +159,8 @@ class Lasting(Case):
         (self.folder / "out/timeline-1.json").unlink()
         (self.folder / "out/explanation-2.json").unlink()
         self.assertEqual(self.run_into("out", "--timeline", "--explain", "--resume").returncode, 0)
+        (self.folder / "out/timeline-2.json").unlink()
+        self.assertEqual(self.run_into("out", "--timeline", "--claim").returncode, 0)
         self.assertEqual({name: (self.folder / "out" / name).read_bytes() for name in names}, texts)
 
     def test_failed_points_are_results_until_they_are_tried_again(self):
@@ -163,7 +169,7 @@ class Lasting(Case):
         again = self.run_into("out", "--resume")
         self.assertEqual(again.returncode, 4)
         self.assertIn("point 0: not done after", again.stderr)
-        self.assertEqual(self.run_into("out", "--retry-failed").returncode, 0)
+        self.assertEqual(self.run_into("out", "--retry-failed", "--claim").returncode, 0)
         self.assertEqual(len(self.rows()), 2)
 
     def test_folders_of_other_runs_are_refused(self):
