@@ -17,6 +17,17 @@ from template import LIBRARY
 
 
 class WhatThePageSays(Pages):
+    def test_how_long_it_took_is_in_run_json_or_in_older_results(self):
+        out = samples.write(self.tmp / "out", samples.grid())
+        self.page(out)
+        self.assertIn("simulated in 1.25 s", self.text)
+        (out / "run.json").write_text('{"format": "run/1", "wall_s": 7.5}')
+        self.page(out)
+        self.assertIn("simulated in 7.50 s", self.text)
+        (out / "run.json").write_text("{")
+        self.page(out)
+        self.assertIn("simulated in 1.25 s", self.text)
+
     def test_it_needs_nothing_from_outside(self):
         out = samples.write(self.tmp / "out", samples.grid())
         samples.timeline(out, samples.grid()[0])
