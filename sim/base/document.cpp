@@ -200,6 +200,8 @@ void fail_at(const std::string& place, std::string_view message, const std::stri
   throw InputError(text);
 }
 
+std::string pretty(const Json& value) { return value.dump(1, ' ', false, Json::error_handler_t::replace) + '\n'; }
+
 std::string excerpt(const Json& value) {
   constexpr std::size_t longest = 60;
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -70,6 +70,9 @@ std::string from_option(std::string_view option);
 /// Throws "place: message (origin)": an InputError, or a UsageError when an option is the origin.
 [[noreturn]] void fail_at(const std::string& place, std::string_view message, const std::string& origin);
 
+/// As a file holds it: indented, and with a newline at its end. What is no UTF-8 is replaced.
+std::string pretty(const Json& value);
+
 /// One value as it is shown in a message: compact JSON, shortened when long.
 std::string excerpt(const Json& value);
 

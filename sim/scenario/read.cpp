@@ -258,8 +258,8 @@ Library::Library(const std::vector<InputFile>& files) {
   for (const InputFile& file : files) documents_.emplace(std::pair(file.kind, file.name), Document(file.content, file.file));
 }
 
-const std::string& Library::trace_digest(const Field& field) {
-  if (!field.is_text()) return trace_digests_[""] = sha256(field.json().dump());
+std::string Library::trace_digest(const Field& field) {
+  if (!field.is_text()) return sha256(field.json().dump());
   std::string& digest = trace_digests_[field.text()];
   if (digest.empty()) digest = sha256(document(field, FileKind::trace).root().dump());
   return digest;

@@ -25,7 +25,7 @@ class Library {
   /// The trace in that file.
   std::shared_ptr<const Trace> trace(const Field& field);
   /// Of the JSON of the trace that `field` names or is.
-  const std::string& trace_digest(const Field& field);
+  std::string trace_digest(const Field& field);
 
   /// All that have been read.
   std::vector<InputFile> files() const;

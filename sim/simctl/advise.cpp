@@ -40,7 +40,7 @@ class Report {
   ExitCode report() const {
     if (!options_.folder.empty()) write();
     if (options_.format == "json") {
-      fmt::print("{}\n", dump(json()));
+      fmt::print("{}", pretty(json()));
     } else {
       print();
     }
@@ -53,7 +53,6 @@ class Report {
                        [](const Candidate& its) { return its.cost.has_value(); });
   }
   const Candidate& at(std::size_t index) const { return adviser_.candidates()[index]; }
-  static std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace); }
 
   std::string title(const Candidate& its) const { return syncopate::title(its, adviser_.advice()); }
 
@@ -303,9 +302,9 @@ class Report {
 
   void write() const {
     const std::filesystem::path folder(options_.folder);
-    write_file(folder / "advice.json", dump(json()) + '\n');
+    write_file(folder / "advice.json", pretty(json()));
     if (adviser_.choice()) {
-      write_file(folder / "choice.json", dump(adviser_.scenario(at(*adviser_.choice()), folder)) + '\n');
+      write_file(folder / "choice.json", pretty(adviser_.scenario(at(*adviser_.choice()), folder)));
     } else {
       std::error_code ignored;
       std::filesystem::remove(folder / "choice.json", ignored);  // that of an earlier run would be taken for this one's

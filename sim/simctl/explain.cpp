@@ -95,7 +95,7 @@ class Explanation {
     }
     if (!options_.against) ask();
     if (options_.format == "json") {
-      fmt::print("{}\n", json().dump(1, ' ', false, Json::error_handler_t::replace));
+      fmt::print("{}", pretty(json()));
     } else {
       print();
     }

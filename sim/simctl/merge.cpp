@@ -56,7 +56,7 @@ void copy_others(const std::vector<std::string>& folders, const fs::path& out) {
     if (fs::equivalent(folder, out, ignored)) continue;
     for (const auto& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      if (name.starts_with("timeline-") || name.starts_with("explanation-")) write_file(out / name, read_file(entry.path()));
+      if (is_about_a_point(name)) write_file(out / name, read_file(entry.path()));
     }
   }
 }

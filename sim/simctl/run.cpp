@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -78,7 +79,9 @@ class StudyRun {
     for (const Point& point : study_.points) {
       if (is_in_shard(point.index)) waiting.push_back(point.index);
     }
+    const auto drop_ended = [&] { std::erase_if(waiting, [this](int point) { return has_ended_[place(point)]; }); };
     if (folder_) take_kept(waiting, options_.sharing.retry_failed);
+    drop_ended();
     constexpr std::chrono::milliseconds patience(100);
     while (!waiting.empty() && !InterruptionWatch::interrupted()) {
       const std::vector<int> free = free_ones(waiting);
@@ -86,7 +89,7 @@ class StudyRun {
       if (free.empty()) std::this_thread::sleep_for(patience);
       simulate(free, progress);
       if (claims_) take_kept(waiting, false);
-      std::erase_if(waiting, [this](int point) { return has_ended_[place(point)]; });
+      drop_ended();
     }
     if (claims_) claims_->release_all();
     if (shard_.count > 1) {
@@ -155,21 +158,20 @@ class StudyRun {
     if (!points) {
       throw UsageError(fmt::format("{} {}: expected \"all\" or ascending points from 0 to {} such as \"0-3,7\"", option, ranges, last));
     }
-    for (const int point : *points) wanted[static_cast<std::size_t>(point)] = true;
+    for (const int point : *points) wanted[place(point)] = true;
     return wanted;
   }
 
   std::vector<const Point*> points_with_timeline() const {
     std::vector<const Point*> points;
     for (const Point& point : study_.points) {
-      if (timeline_points_[static_cast<std::size_t>(point.index)]) points.push_back(&point);
+      if (timeline_points_[place(point.index)]) points.push_back(&point);
     }
     return points;
   }
 
   PointOptions point_options(int index) const {
-    return {.shortcuts = !options_.no_symmetry,
-            .timeline = timeline_points_[static_cast<std::size_t>(index)] ? std::optional(view_) : std::nullopt};
+    return {.shortcuts = !options_.no_symmetry, .timeline = timeline_points_[place(index)] ? std::optional(view_) : std::nullopt};
   }
 
   /// Of those that have finished; what an explanation cannot be made of fails as a point does.
@@ -188,7 +190,7 @@ class StudyRun {
         constexpr double by = 0.1;
         const auto what_if = ask_what_if(explained, {by}, options_.jobs, ignore, InterruptionWatch::interrupted, most_time_);
         const Json json = explanation_json(study_.file, explained, what_if);
-        write_into_folder(explanation_name(point.index), json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+        write_into_folder(explanation_name(point.index), pretty(json));
         explained_.insert(explanation_name(point.index));
       } catch (const Interrupted&) {
         break;
@@ -201,22 +203,22 @@ class StudyRun {
   }
 
   /// A file that cannot be written is told at the end: what else there is still counts.
-  void write_into_folder(const std::string& name, const std::string& text) {
+  void try_to_write(const std::function<void()>& write_it) {
     try {
-      write_file(std::filesystem::path(options_.folder) / name, text);
+      write_it();
     } catch (const OutputError& error) {
       if (!write_error_) write_error_ = error.what();
     }
   }
 
+  void write_into_folder(const std::string& name, const std::string& text) {
+    try_to_write([&] { write_file(folder_->path() / name, text); });
+  }
+
   void write(bool finished) {
     if (!folder_) return;
     if (entry_of(options_.sharing) != RunFolder::Entry::go_on) remove_older(options_.folder);
-    try {
-      folder_->write(results_, finished);
-    } catch (const OutputError& error) {
-      if (!write_error_) write_error_ = error.what();
-    }
+    try_to_write([&] { folder_->write(results_, finished); });
   }
 
   /// For another program; what a person should know goes to stderr.
@@ -224,7 +226,7 @@ class StudyRun {
     if (options_.format == "csv") {
       fmt::print("{}", results_csv(results_));
     } else {
-      fmt::print("{}\n", results_json(results_, study_).dump(1, ' ', false, Json::error_handler_t::replace));
+      fmt::print("{}", pretty(results_json(results_, study_)));
     }
     if (options_.quiet) return;
     for (const std::string& note : notes(study_, results_.rows)) fmt::print(stderr, "note: {}\n", note);
@@ -239,14 +241,12 @@ class StudyRun {
   void remove_older(const std::filesystem::path& folder) const {
     std::set<std::string> kept = explained_;
     for (const Row& row : results_.rows) {
-      if (timeline_points_[static_cast<std::size_t>(row.point)]) kept.insert(timeline_name(row.point));
+      if (timeline_points_[place(row.point)]) kept.insert(timeline_name(row.point));
     }
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      const bool is_timeline = name.starts_with("timeline-") && (name.ends_with(".json") || name.ends_with(".json.gz"));
-      const bool is_ours = is_timeline || (name.starts_with("explanation-") && name.ends_with(".json"));
       std::error_code ignored;
-      if (is_ours && !kept.contains(name)) std::filesystem::remove(entry.path(), ignored);
+      if (is_about_a_point(name) && !kept.contains(name)) std::filesystem::remove(entry.path(), ignored);
     }
   }
 
@@ -266,7 +266,7 @@ class StudyRun {
     std::vector<int> free;
     std::copy_if(points.begin(), points.end(), std::back_inserter(free),
                  [this](int point) { return !claims_ || !claims_->is_others(folder_->key(point)); });
-    if (options_.jobs == 1 && !claims_) return free;
+    if (free.size() < 2 || (options_.jobs == 1 && !claims_)) return free;
     std::vector<Seconds> costs(study_.points.size());
     for (const int point : free) costs[place(point)] = estimate_cost(study_.points[place(point)].scenario);
     std::stable_sort(free.begin(), free.end(), [&](int a, int b) { return costs[place(a)] > costs[place(b)]; });
@@ -274,7 +274,7 @@ class StudyRun {
   }
 
   /// What has ended in this run's folder or in one that is reused.
-  void take_kept(std::vector<int>& points, bool but_failed) {
+  void take_kept(const std::vector<int>& points, bool but_failed) {
     for (const int point : points) {
       if (has_ended_[place(point)]) continue;
       const bool lacks_timeline = timeline_points_[place(point)] && !has_file(timeline_name(point));
@@ -290,7 +290,6 @@ class StudyRun {
       }
       if (ended) take(point, *ended);
     }
-    std::erase_if(points, [this](int point) { return has_ended_[place(point)]; });
   }
 
   void take(int point, const EndedPoint& ended) {
@@ -335,11 +334,7 @@ class StudyRun {
     take(point, ended);
     if (!folder_) return;
     if (ended.result && !ended.result->timeline.empty()) write_into_folder(timeline_name(point), ended.result->timeline);
-    try {
-      folder_->keep(point, ended);
-    } catch (const OutputError& error) {
-      if (!write_error_) write_error_ = error.what();
-    }
+    try_to_write([&] { folder_->keep(point, ended); });
     if (claims_) claims_->release(folder_->key(point));
   }
 

@@ -24,11 +24,14 @@ constexpr const char* run_file = "run.json";
 constexpr const char* study_format = "study/1";
 constexpr const char* point_format = "point/1";
 
-std::string pretty(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n'; }
+std::string describe(const std::string& name, const std::string& file, std::size_t points) {
+  return fmt::format("\"{}\" ({}, {} points)", name, file, points);
+}
+
+std::string describe(const Study& study) { return describe(study.name, study.file, study.points.size()); }
 
 std::string describe(const Json& study) {
-  return fmt::format("\"{}\" ({}, {} points)", study.at("name").get<std::string>(), study.at("scenario_file").get<std::string>(),
-                     study.at("points").get<std::size_t>());
+  return describe(study.at("name").get<std::string>(), study.at("scenario_file").get<std::string>(), study.at("points").get<std::size_t>());
 }
 
 /// The study that a folder holds; null if none.
@@ -47,6 +50,14 @@ Json read_description(const fs::path& folder) {
   }
   return json;
 }
+
+Json require_description(const fs::path& folder) {
+  Json json = read_description(folder);
+  if (json.is_null()) throw InputError(fmt::format("{}: no {} there: not the folder of a run", folder.string(), study_file));
+  return json;
+}
+
+bool is_same_program(const Json& found) { return found["program"] == program_digest(); }
 
 bool has_finished(const fs::path& folder) {
   std::error_code ignored;
@@ -105,23 +116,24 @@ Json RunFolder::description() const {
   return json;
 }
 
+bool RunFolder::is_same_study(const Json& found) const { return found["digest"] == digest_; }
+
 void RunFolder::enter(Entry entry) {
   make_writable_folder(folder_);
   const Json found = entry == Entry::overwrite ? Json() : read_description(folder_);
-  const Json own = description();
   if (!found.is_null()) {
     const std::string where = fmt::format("-o {}", folder_.string());
-    if (found["digest"] != own["digest"]) {
+    if (!is_same_study(found)) {
       throw UsageError(
           fmt::format("{}: there are results of another study, {}, and not of this one, {}; choose another folder, or --force to "
                       "replace them",
-                      where, describe(found), describe(own)));
+                      where, describe(found), describe(study_)));
     }
     if (entry == Entry::begin && !has_finished(folder_)) {
       throw UsageError(
           fmt::format("{}: a run of this study has not finished there; --resume goes on with it, --force starts again", where));
     }
-    if (entry == Entry::go_on && found["program"] != own["program"]) {
+    if (entry == Entry::go_on && !is_same_program(found)) {
       throw UsageError(
           fmt::format("{}: these results are of another build of simctl (version {}), and would not mix with this one's (version "
                       "{}); choose another folder, or --force to replace them",
@@ -134,7 +146,7 @@ void RunFolder::enter(Entry entry) {
     fs::remove_all(points(), ignored);
   }
   fs::create_directory(points(), ignored);
-  if (found.is_null() || entry != Entry::go_on) write_file(folder_ / study_file, pretty(own));
+  if (found.is_null() || entry != Entry::go_on) write_file(folder_ / study_file, pretty(description()));
 }
 
 fs::path RunFolder::file(int point) const { return points() / (key(point) + ".json"); }
@@ -175,12 +187,11 @@ void RunFolder::remove(int point) const {
 }
 
 void RunFolder::require_same_study(const fs::path& other) const {
-  const Json found = read_description(other);
-  const Json own = description();
-  if (found["digest"] != own["digest"])
+  const Json found = require_description(other);
+  if (!is_same_study(found))
     throw UsageError(fmt::format("{}: results of another study, {}, and not of {}, as in {}", other.string(), describe(found),
-                                 describe(own), folder_.string()));
-  if (found["program"] != own["program"])
+                                 describe(study_), folder_.string()));
+  if (!is_same_program(found))
     throw UsageError(fmt::format("{}: results of another build of simctl (version {}) than those in {} (version {})", other.string(),
                                  found.value("version", "unknown"), folder_.string(), version()));
 }
@@ -206,9 +217,13 @@ void RunFolder::write(const Results& results, bool finished) const {
   if (failure) throw OutputError(*failure);
 }
 
+bool is_about_a_point(const std::string& file_name) {
+  const bool is_timeline = file_name.starts_with("timeline-") && (file_name.ends_with(".json") || file_name.ends_with(".json.gz"));
+  return is_timeline || (file_name.starts_with("explanation-") && file_name.ends_with(".json"));
+}
+
 FoundStudy read_study_of(const fs::path& folder) {
-  const Json json = read_description(folder);
-  if (json.is_null()) throw InputError(fmt::format("{}: no {} there: not the folder of a run", folder.string(), study_file));
+  const Json json = require_description(folder);
   FoundStudy found;
   try {
     Study& study = found.study;

@@ -53,12 +53,13 @@ class RunFolder {
   /// Throws UsageError unless `other` holds the same study, of the same program.
   void require_same_study(const std::filesystem::path& other) const;
 
-  /// What is missing to write the results is taken from `study`. `finished`: every point has ended. A file that
-  /// cannot be written costs no other. Throws OutputError.
+  /// results.csv, results.json and run.json. `finished`: every point has ended. A file that cannot be written costs no other. Throws
+  /// OutputError.
   void write(const Results& results, bool finished) const;
 
  private:
   Json description() const;
+  bool is_same_study(const Json& found) const;
   std::filesystem::path file(int point) const;
 
   std::filesystem::path folder_;
@@ -68,6 +69,9 @@ class RunFolder {
   std::string digest_;  ///< of the study, whatever the program
   std::chrono::steady_clock::time_point last_sync_{};
 };
+
+/// Whether that is the name of a timeline or an explanation in a run's folder.
+bool is_about_a_point(const std::string& file_name);
 
 /// The study of a run's folder, with digests, and whether it was simulated with shortcuts.
 struct FoundStudy {

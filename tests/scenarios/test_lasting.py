@@ -26,10 +26,21 @@ class Lasting(Case):
         return subprocess.Popen([SIMCTL, "run", "scenario.json", "-o", out, "--quiet", *words], cwd=self.folder, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
 
-    def wait_for_points(self, out, count):
+    def wait_until(self, is_time):
         deadline = time.monotonic() + 30
-        while self.points(out) < count and time.monotonic() < deadline:
+        while not is_time() and time.monotonic() < deadline:
             time.sleep(0.002)
+
+    def wait_for_points(self, out, count):
+        self.wait_until(lambda: self.points(out) >= count)
+
+    def assert_shared_by(self, points, *command):
+        """That a command of other programs does as a single run does."""
+        self.write("scenario.json", seeds(points))
+        self.run_into("single")
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same("out")
 
     def points(self, out):
         folder = self.folder / out / "points"
@@ -110,9 +121,7 @@ class Lasting(Case):
         self.write("scenario.json", seeds(3, iterations={"warmup": 0, "measured": 20_000}))
         self.run_into("single")
         with self.start("out", "--claim", "-j", "1") as process:
-            deadline = time.monotonic() + 30
-            while not list(self.folder.glob("out/points/*.claim")) and time.monotonic() < deadline:
-                time.sleep(0.002)
+            self.wait_until(lambda: list(self.folder.glob("out/points/*.claim")))
             process.kill()
         self.assertEqual(len(list(self.folder.glob("out/points/*.claim"))), 1)
         start = time.monotonic()
@@ -123,23 +132,14 @@ class Lasting(Case):
     def test_processes_that_mpirun_starts_share_the_points(self):
         if not shutil.which("mpirun"):
             self.skipTest("there is no mpirun")
-        self.write("scenario.json", seeds(200))
-        self.run_into("single")
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        done = subprocess.run(["mpirun", *root, "--oversubscribe", "-n", "3", SIMCTL, "run", "scenario.json", "-o", "out", "--quiet"],
-                              cwd=self.folder, capture_output=True, text=True, check=False, timeout=60)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assert_same("out")
+        self.assert_shared_by(200, "mpirun", *root, "--oversubscribe", "-n", "3", SIMCTL, "run", "scenario.json", "-o", "out", "--quiet")
 
     def test_gnu_parallel_runs_shards(self):
         if not shutil.which("parallel"):
             self.skipTest("there is no GNU parallel")
-        self.write("scenario.json", seeds(20))
-        self.run_into("single")
-        done = subprocess.run(["bash", "-euc", f"seq 0 3 | parallel {SIMCTL} run scenario.json --quiet -o shard-{{}} --shard {{}}/4 && "
-                               f"{SIMCTL} merge shard-* -o out --quiet"], cwd=self.folder, capture_output=True, text=True, check=False, timeout=60)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assert_same("out")
+        self.assert_shared_by(20, "bash", "-euc", f"seq 0 3 | parallel {SIMCTL} run scenario.json --quiet -o shard-{{}} --shard {{}}/4 && "
+                              f"{SIMCTL} merge shard-* -o out --quiet")
 
     def test_points_of_another_study_are_taken_where_they_are_the_same(self):
         self.write("scenario.json", seeds(4))
@@ -214,6 +214,7 @@ class Lasting(Case):
                 (2, "excludes", "run", "scenario.json", "-o", "x", "--resume", "--force"),
                 (2, "results of another study", "merge", "out", "other", "-o", "y"),
                 (3, "empty: no study.json there: not the folder of a run", "merge", "empty", "-o", "y"),
+                (3, "empty: no study.json there: not the folder of a run", "merge", "out", "empty", "-o", "y"),
                 (3, "broken/study.json", "merge", "broken", "-o", "y"),
                 (3, "odd/study.json: no study of a run", "merge", "odd", "-o", "y"),
                 (3, "odd/study.json: no study of a run", "run", "scenario.json", "-o", "odd")):
@@ -250,9 +251,7 @@ class Lasting(Case):
     def test_a_hangup_ends_a_run_as_termination_does(self):
         self.write("scenario.json", seeds(2, iterations={"warmup": 0, "measured": 5_000_000}))
         with self.start("out") as process:
-            deadline = time.monotonic() + 30
-            while not (self.folder / "out/study.json").exists() and time.monotonic() < deadline:
-                time.sleep(0.002)
+            self.wait_until((self.folder / "out/study.json").exists)
             time.sleep(0.2)
             process.send_signal(signal.SIGHUP)
             self.assertEqual(process.wait(30), 130)
