@@ -42,7 +42,7 @@ class Browser(Pages):
 
     def show(self, path, width=1100, theme="light"):
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self.set_theme(theme)
+        self.emulate_theme(theme)
         address = path.as_uri()
         self.driver.get_log("performance")
         self.driver.get(address)
@@ -59,8 +59,11 @@ class Browser(Pages):
     def command(self, name, **parameters):
         return self.driver.execute_cdp_cmd(name, parameters)
 
-    def set_theme(self, theme):
+    def emulate_theme(self, theme):
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+
+    def set_theme(self, theme):
+        self.emulate_theme(theme)
         self.await_frame()
 
     def await_frame(self):
