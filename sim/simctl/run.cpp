@@ -18,14 +18,12 @@
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/max_time.hpp"
-#include "simctl/sharing.hpp"
+#include "simctl/shared_points.hpp"
 #include "simctl/summary.hpp"
 #include "simctl/timeline_options.hpp"
-#include "study/claims.hpp"
 #include "study/cost.hpp"
 #include "study/explanation.hpp"
 #include "study/point.hpp"
-#include "study/run_folder.hpp"
 
 namespace syncopate {
 
@@ -58,15 +56,10 @@ class StudyRun {
         explained_points_(chosen("--explain", options.explain, options.explained_points)),
         view_(options.timelines.view()),
         most_time_(read_max_time(options.max_time)),
-        shard_(read_shard(options.sharing.shard)),
-        has_ended_(study.points.size()),
         simulated_(study.points.size()) {
     for (const Point* point : points_with_timeline()) check_view(view_, *point);
-    const Seconds stale = read_stale(options.sharing.stale);
-    if (options.folder.empty()) return;
-    folder_.emplace(options.folder, study, !options.no_symmetry);
-    folder_->enter(entry_of(options.sharing));
-    if (options.sharing.claim) claims_.emplace(folder_->points(), stale);
+    const auto lacks_timeline = [this](int point) { return timeline_points_[place(point)] && !has_file(timeline_name(point)); };
+    shared_.emplace(study, options.sharing, options.folder, !options.no_symmetry, lacks_timeline);
   }
 
   void run() {
@@ -75,30 +68,16 @@ class StudyRun {
     if (!warning.empty() && !options_.quiet) fmt::print(stderr, "simctl: {}\n", warning);
     ProgressBar progress(study_.points.size(), "points", !options_.quiet);
     watch_.emplace();
-    std::vector<int> waiting;
-    for (const Point& point : study_.points) {
-      if (is_in_shard(point.index)) waiting.push_back(point.index);
-    }
-    const auto drop_ended = [&] { std::erase_if(waiting, [this](int point) { return has_ended_[place(point)]; }); };
-    if (folder_) take_kept(waiting, options_.sharing.retry_failed);
-    drop_ended();
+    take(shared_->begin());
     constexpr std::chrono::milliseconds patience(100);
-    while (!waiting.empty() && !InterruptionWatch::interrupted()) {
-      const std::vector<int> free = free_ones(waiting);
+    while (!shared_->waiting().empty() && !InterruptionWatch::interrupted()) {
+      const std::vector<int> free = in_order(shared_->free());
       ended_elsewhere_ = free.empty();
       if (free.empty()) std::this_thread::sleep_for(patience);
       simulate(free, progress);
-      if (claims_) take_kept(waiting, false);
-      drop_ended();
+      take(shared_->ended_elsewhere());
     }
-    if (claims_) claims_->release_all();
-    if (shard_.count > 1) {
-      std::vector<int> of_others;
-      for (const Point& point : study_.points) {
-        if (!is_in_shard(point.index)) of_others.push_back(point.index);
-      }
-      take_kept(of_others, false);
-    }
+    take(shared_->end());
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -108,7 +87,7 @@ class StudyRun {
   /// Writes and prints what there is; returns how the run ended.
   ExitCode report() {
     const std::size_t missing = study_.points.size() - results_.rows.size() - results_.failed.size();
-    const bool is_part = shard_.count > 1 && missing > 0 && !InterruptionWatch::interrupted();
+    const bool is_part = shared_->is_shard() && missing > 0 && !InterruptionWatch::interrupted();
     const bool is_others = ended_elsewhere_ && missing == 0;  // and the run that did the last point writes the results
     if (!is_part && !is_others) write(missing == 0);
     explain_points();
@@ -129,7 +108,7 @@ class StudyRun {
     for (const std::string& error : explanations_failed_) fmt::print(stderr, "simctl: {}: no explanation: {}\n", study_.file, error);
     if (cut_short) {
       fmt::print(stderr, "simctl: interrupted: {} of {} points finished{}\n", results_.rows.size(), study_.points.size(),
-                 !folder_ || write_error_ ? "" : fmt::format("; their rows are in {}, where --resume goes on", options_.folder));
+                 !shared_->folder() || write_error_ ? "" : fmt::format("; their rows are in {}, where --resume goes on", options_.folder));
     }
     if (unexplained_ > 0) {
       fmt::print(stderr, "simctl: interrupted: {} missing\n",
@@ -178,8 +157,8 @@ class StudyRun {
   void explain_points() {
     std::vector<Point> points;
     for (const Row& row : results_.rows) {
-      const bool is_there = !simulated_[place(row.point)] && (claims_ || has_file(explanation_name(row.point)));
-      if (explained_points_[place(row.point)] && is_in_shard(row.point) && !is_there)
+      const bool is_there = !simulated_[place(row.point)] && (shared_->are_claimed() || has_file(explanation_name(row.point)));
+      if (explained_points_[place(row.point)] && shared_->is_in_shard(row.point) && !is_there)
         points.push_back(as_one_run(study_.points[place(row.point)]));
     }
     ProgressBar progress(points.size(), "explanations", !options_.quiet && !points.empty());
@@ -212,13 +191,13 @@ class StudyRun {
   }
 
   void write_into_folder(const std::string& name, const std::string& text) {
-    try_to_write([&] { write_file(folder_->path() / name, text); });
+    try_to_write([&] { write_file(shared_->folder()->path() / name, text); });
   }
 
   void write(bool finished) {
-    if (!folder_) return;
+    if (!shared_->folder()) return;
     if (entry_of(options_.sharing) != RunFolder::Entry::go_on) remove_older(options_.folder);
-    try_to_write([&] { folder_->write(results_, finished); });
+    try_to_write([&] { shared_->folder()->write(results_, finished); });
   }
 
   /// For another program; what a person should know goes to stderr.
@@ -234,7 +213,7 @@ class StudyRun {
 
   void print() const {
     print_study(results_, study_);
-    if (folder_ && !write_error_) print_where(options_.folder);
+    if (shared_->folder() && !write_error_) print_where(options_.folder);
   }
 
   /// Timelines and explanations of an earlier run in this folder would be taken for this one's.
@@ -254,46 +233,26 @@ class StudyRun {
   static std::string explanation_name(int point) { return fmt::format("explanation-{}.json", point); }
 
   static std::size_t place(int point) { return static_cast<std::size_t>(point); }
-  bool is_in_shard(int point) const { return point % shard_.count == shard_.index; }
 
   bool has_file(const std::string& name) const {
     std::error_code ignored;
     return std::filesystem::exists(std::filesystem::path(options_.folder) / name, ignored);
   }
 
-  /// Those that no other run simulates; longest first, where several are simulated at a time.
-  std::vector<int> free_ones(const std::vector<int>& points) const {
-    std::vector<int> free;
-    std::copy_if(points.begin(), points.end(), std::back_inserter(free),
-                 [this](int point) { return !claims_ || !claims_->is_others(folder_->key(point)); });
-    if (free.size() < 2 || (options_.jobs == 1 && !claims_)) return free;
+  /// Longest first, where several are simulated at a time.
+  std::vector<int> in_order(std::vector<int> points) const {
+    if (points.size() < 2 || (options_.jobs == 1 && !shared_->are_claimed())) return points;
     std::vector<Seconds> costs(study_.points.size());
-    for (const int point : free) costs[place(point)] = estimate_cost(study_.points[place(point)].scenario);
-    std::stable_sort(free.begin(), free.end(), [&](int a, int b) { return costs[place(a)] > costs[place(b)]; });
-    return free;
+    for (const int point : points) costs[place(point)] = estimate_cost(study_.points[place(point)].scenario);
+    std::stable_sort(points.begin(), points.end(), [&](int a, int b) { return costs[place(a)] > costs[place(b)]; });
+    return points;
   }
 
-  /// What has ended in this run's folder or in one that is reused.
-  void take_kept(const std::vector<int>& points, bool but_failed) {
-    for (const int point : points) {
-      if (has_ended_[place(point)]) continue;
-      const bool lacks_timeline = timeline_points_[place(point)] && !has_file(timeline_name(point));
-      const bool is_there = folder_->has(point);
-      std::optional<EndedPoint> ended = folder_->find(point);
-      if (ended && (ended->result ? lacks_timeline : but_failed)) ended.reset();
-      if (is_there && !ended) folder_->remove(point);
-      for (const std::string& other : options_.sharing.reuse) {
-        if (ended || lacks_timeline) break;
-        ended = folder_->find(point, other);
-        if (ended && !ended->result) ended.reset();
-        if (ended) folder_->keep(point, *ended);
-      }
-      if (ended) take(point, *ended);
-    }
+  void take(const SharedPoints::Ended& all) {
+    for (const auto& [point, ended] : all) take(point, ended);
   }
 
   void take(int point, const EndedPoint& ended) {
-    has_ended_[place(point)] = true;
     if (ended.result) {
       results_.rows.push_back(make_row(study_.points[place(point)], *ended.result));
     } else {
@@ -311,20 +270,12 @@ class StudyRun {
       progress.advance();
     };
     const auto show = [&](const PointsProgress& its) {
-      if (claims_) {
-        for (const int index : its.running) claims_->refresh(folder_->key(point_of(index)));
-      }
+      for (const int index : its.running) shared_->refresh(point_of(index));
       progress.show(its.left, describe(its.longest, wanted));
     };
-    const auto may_begin = [&](int index) {
-      const std::string& key = folder_->key(point_of(index));
-      if (folder_->has(point_of(index)) || !claims_->take(key)) return false;
-      if (!folder_->has(point_of(index))) return true;
-      claims_->release(key);  // another run had it a moment ago
-      return false;
-    };
+    const auto may_begin = [&](int index) { return shared_->may_begin(point_of(index)); };
     simulate_points(points, options_.jobs, [&](int index) { return point_options(point_of(index)); }, done, InterruptionWatch::interrupted,
-                    {show, most_time_, claims_ ? may_begin : std::function<bool(int)>()});
+                    {show, most_time_, shared_->are_claimed() ? may_begin : std::function<bool(int)>()});
   }
 
   void keep(int point, const Outcome& outcome) {
@@ -332,10 +283,8 @@ class StudyRun {
     if (outcome.ok) ended.result = PointResult::unpack(outcome.result);
     simulated_[place(point)] = true;
     take(point, ended);
-    if (!folder_) return;
     if (ended.result && !ended.result->timeline.empty()) write_into_folder(timeline_name(point), ended.result->timeline);
-    try_to_write([&] { folder_->keep(point, ended); });
-    if (claims_) claims_->release(folder_->key(point));
+    try_to_write([&] { shared_->keep(point, ended); });
   }
 
   const Options& options_;
@@ -350,12 +299,9 @@ class StudyRun {
   std::size_t unexplained_ = 0;  ///< for want of time
   Results results_;
   std::optional<std::string> write_error_;
-  std::optional<RunFolder> folder_;
-  std::optional<Claims> claims_;
+  std::optional<SharedPoints> shared_;
   bool ended_elsewhere_ = false;  ///< the last point, in a run that shares them
-  Shard shard_;
-  std::vector<bool> has_ended_;  ///< by point, in this run or before it
-  std::vector<bool> simulated_;  ///< in this run
+  std::vector<bool> simulated_;   ///< in this run
 };
 
 ExitCode run(Options options) {

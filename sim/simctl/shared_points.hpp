@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simctl/sharing.hpp"
+#include "study/claims.hpp"
+#include "study/point.hpp"
+#include "study/run_folder.hpp"
+
+namespace syncopate {
+
+/// The points of a study that a run is to end: those of its shard, without what its folder or a reused one holds already, and without
+/// what other runs simulate at the moment.
+class SharedPoints {
+ public:
+  using Ended = std::vector<std::pair<int, EndedPoint>>;  ///< by point
+
+  /// Enters the folder; `folder` empty: nothing is kept and nothing shared. `lacks_file`: whether a file is missing that is to stand beside
+  /// a point's result, so that it has to be simulated again. Throws UsageError, OutputError.
+  SharedPoints(const Study& study, const SharingOptions& options, const std::string& folder, bool shortcuts,
+               std::function<bool(int point)> lacks_file);
+
+  /// Null without a folder.
+  const RunFolder* folder() const { return folder_ ? &*folder_ : nullptr; }
+  bool is_shard() const { return shard_.count > 1; }
+  bool is_in_shard(int point) const { return point % shard_.count == shard_.index; }
+  /// Other runs may simulate points of the same shard.
+  bool are_claimed() const { return claims_.has_value(); }
+
+  /// What has ended before the run begins.
+  Ended begin();
+  /// Points of the shard that have not ended, ascending.
+  std::vector<int> waiting() const;
+  /// Those of them that no other run has claimed.
+  std::vector<int> free() const;
+  /// What other runs have ended since the last call.
+  Ended ended_elsewhere();
+  /// What other shards have ended in the same folder; the run claims nothing any more.
+  Ended end();
+
+  /// Whether this run, and no other one, simulates a point from now on. Called in any process of the run.
+  bool may_begin(int point) const;
+  /// A sign of life.
+  void refresh(int point);
+  /// The run has ended a point, by itself. Throws OutputError when the result cannot be kept: it has ended all the same.
+  void keep(int point, const EndedPoint& ended);
+
+ private:
+  std::vector<int> not_ended(bool in_shard) const;
+  Ended take(bool in_shard, bool but_failed);
+  std::optional<EndedPoint> find(int point, bool but_failed);
+  std::optional<EndedPoint> reuse(int point);
+
+  const SharingOptions& options_;
+  std::function<bool(int)> lacks_file_;
+  Shard shard_;
+  std::optional<RunFolder> folder_;
+  std::optional<Claims> claims_;
+  std::vector<bool> has_ended_;  ///< by point, in this run, before it or elsewhere
+};
+
+}  // namespace syncopate
