@@ -9,13 +9,17 @@ CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev
 NETWORK_PACKAGES := libgloo-dev libopenmpi-dev openmpi-bin iproute2
 # A browser to open the reports in.
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium
+# libFuzzer, and what it instruments with.
+FUZZ_PACKAGES := clang libclang-rt-14-dev
+# What only tests need.
+TEST_PACKAGES := libdnnl-dev parallel libclang-rt-14-dev $(NETWORK_PACKAGES) $(BROWSER_PACKAGES)
 # clang-tidy of this version passes over the libraries' headers, which take the others most of the time.
 LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-tidy-22 libomp-22-dev git
 
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint bench validate papers picture build capture gpu gpu-bundle packages debug clean
+.PHONY: demo test lint bench validate papers picture build capture gpu gpu-bundle packages debug fuzz soak coverage clean
 
 # simctl alone, not the tests and the capturer.
 demo: packages
@@ -26,7 +30,7 @@ demo: packages
 	@$(PYTHON) analysis/report.py results/scalability -o results/scalability/report.html
 	@echo "The report is in results/scalability/report.html: open it in a browser."
 
-test: PACKAGES += libdnnl-dev parallel $(NETWORK_PACKAGES) $(BROWSER_PACKAGES)
+test: PACKAGES += $(TEST_PACKAGES)
 test: build
 	ctest --preset release -j $$(nproc)
 
@@ -80,6 +84,28 @@ debug: packages
 	cmake --preset debug > /dev/null
 	cmake --build --preset debug
 
+# The readers of files under libFuzzer, each for SECONDS; goes on from what is in results/fuzz.
+fuzz: PACKAGES += $(FUZZ_PACKAGES)
+fuzz: packages
+	cmake --preset fuzz > /dev/null
+	cmake --build --preset fuzz --target fuzz
+	$(PYTHON) tests/fuzz/fuzz.py build-fuzz/fuzz --seconds $(or $(SECONDS),3600) -o results/fuzz
+
+# A night of random scenarios; goes on from what is in results/soak.
+soak: build
+	$(PYTHON) tests/soak/soak.py build --scenarios $(or $(SCENARIOS),100000) -o results/soak
+
+# Which lines of sim/ the tests run, but for those that time is measured in.
+coverage: PACKAGES += $(TEST_PACKAGES) gcovr
+coverage: packages
+	cmake --preset coverage > /dev/null
+	cmake --build --preset coverage
+	find build-coverage -name '*.gcda' -delete
+	ctest --preset coverage -j $$(nproc)
+	mkdir -p results/coverage
+	gcovr --root . --filter sim/ --exclude-unreachable-branches --html-details results/coverage/index.html --print-summary build-coverage
+	@echo "The lines are in results/coverage/index.html: open it in a browser."
+
 packages:
 	@missing=$$(for p in $(PACKAGES); do dpkg-query -W -f '$${Status}' $$p 2> /dev/null | grep -q '^install ok installed$$' || echo $$p; done); \
 	if [ -n "$$missing" ]; then \
@@ -88,4 +114,4 @@ packages:
 	fi
 
 clean:
-	rm -rf build build-debug build-capture build-gpu .gpu-bundle results
+	rm -rf build build-debug build-capture build-gpu build-fuzz build-coverage .gpu-bundle results

@@ -26,6 +26,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef SYNCOPATE_COVERAGE
+extern "C" void __gcov_dump();  // libgcov's
+#endif
+
 namespace syncopate {
 
 namespace {
@@ -137,6 +141,14 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
   write_all(pipe, message + text);
 }
 
+/// Without what the parent does at its exit.
+[[noreturn]] void end_child() {
+#ifdef SYNCOPATE_COVERAGE
+  __gcov_dump();  // as the parent's exit would
+#endif
+  _exit(0);
+}
+
 [[noreturn]] void run_child(Range tasks, int pipe, pid_t parent, Slot* slot, const Work& work) {
   own_slot = slot;
   // Blocked, not ignored: SimGrid installs a handler of its own, which would run on an actor's small stack.
@@ -162,7 +174,7 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
     if (!work.can_go_on || !work.can_go_on() || Clock::now() - start > long_enough) break;
   }
   send(pipe, stop_tag, "");
-  _exit(0);
+  end_child();
 }
 
 /// Nullopt, with errno set, when the system has no pipe or process to give.

@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""Fuzzes the readers of files, from the project's own files on: fuzz.py build/fuzz --seconds 60 -o results/fuzz"""
+import argparse
+import gzip
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+SEEDS = {
+    "scenario": ["scenarios/*.json", "scenarios/papers/*/*.json"],
+    "cluster": ["scenarios/clusters/*.json"],
+    "trace": ["traces/*.json"],
+    "model": ["models/*.json"],
+    "device": ["models/devices/*.json"],
+    "profile": ["traces/profiles/*.json"],
+    "benchmark": [],
+    "advice": ["scenarios/advice/*.json"],
+}
+MOST_BYTES = 80_000
+
+
+def seeds(reader):
+    """(name, content) of the files that it starts from: of the project's, those that are small; and what there is for this alone."""
+    for pattern in SEEDS[reader]:
+        for path in sorted(ROOT.glob(pattern)):
+            if path.is_file() and path.stat().st_size <= MOST_BYTES:
+                yield path.name, path.read_bytes()
+    if reader == "profile":
+        yield "compressed", gzip.compress((ROOT / "traces/profiles/generated.pt.trace.json").read_bytes(), mtime=0)
+    for path in sorted(CORPUS.glob(f"{reader}-*")):
+        yield path.name, path.read_bytes()
+
+
+def fuzz(binary, reader, seconds, folder):
+    """Whether it holds; what breaks it stays in `folder`."""
+    corpus, start = folder / reader, folder / "seeds" / reader
+    for place in (corpus, start):
+        place.mkdir(parents=True, exist_ok=True)
+    for number, (name, content) in enumerate(seeds(reader)):
+        (start / f"{number:03}-{name}").write_bytes(content)
+    command = [binary, f"--reader={reader}", corpus, start, f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=4096", "-print_final_stats=1",
+               "-close_fd_mask=1", f"-max_len={MOST_BYTES}", f"-artifact_prefix={folder}/{reader}-"]
+    done = subprocess.run(command, cwd=ROOT / "scenarios", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    told = done.stderr.decode(errors="replace")
+    if done.returncode != 0:
+        print(told[-6000:], f"\n{reader}: broken; the input is in {folder}", file=sys.stderr)
+        return False
+    runs = next((line.split()[-1] for line in told.splitlines() if "number_of_executed_units" in line), "?")
+    print(f"{reader}: {runs} inputs in {seconds} s")
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("binary", type=pathlib.Path)
+    parser.add_argument("readers", nargs="*", metavar="READER", default=list(SEEDS), help=", ".join(SEEDS))
+    parser.add_argument("--seconds", type=int, default=60, help="for each reader")
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="keeps what is found there, and goes on from it")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = (options.output or pathlib.Path(scratch)).resolve()
+        holds = [fuzz(options.binary.resolve(), reader, options.seconds, folder) for reader in options.readers]
+        if all(holds):
+            return 0
+        if not options.output:
+            for path in folder.glob("*-*"):
+                if path.is_file():
+                    kept = pathlib.Path(os.getcwd()) / f"fuzz-{path.name}"
+                    kept.write_bytes(path.read_bytes())
+                    print(f"kept as {kept}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
