@@ -13,7 +13,7 @@ import unittest
 
 from support import SIMCTL, Case, cluster, scenario
 
-ENDLESS = 10_000_000
+ENDLESS = 2_000_000
 UNEQUAL = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
 
 
