@@ -46,7 +46,7 @@ class FailedPoints(Case):
         self.assertEqual(done.returncode, 4)
         self.assertRegex(done.stderr, r"^simctl: scenario.json: point 0: about 3.4e\+07 gradient steps of 8388608 workers take about 1\d\d(\.\d+)? GB of memory, over "
                                       r"the limit of [\d.]+ GB; use fewer iterations or nodes, or leave out what makes workers unequal \(equal ones are simulated as one, "
-                                      r"where a schedule waits for all of them\), or allow it with --max-memory 2\d\dGB\n$")
+                                      r"where a schedule waits for all of them\), or allow it with --max-memory \d+GB\n$")
         done = self.run_scenario(scenario(cluster=most, workers={"slow": [{"ranks": "0", "factor": 2}]}, fidelity="alpha-beta"), "--max-memory", "1TB")
         self.assertRegex(done.stderr, r"point 0: 8388608 workers would have to be simulated one by one, which takes about 126 GB of memory, of which [\d.]+ GB are "
                                       r"available; use fewer nodes, or leave out what makes them unequal ")
@@ -166,7 +166,7 @@ class Interruption(Case):
         shutil.rmtree(self.folder / "out", ignore_errors=True)
         self.write("cluster.json", cluster(nodes=64))
         jitter = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
-        self.write("scenario.json", scenario(workers=jitter, sweep={"/iterations/measured": [1, 2, 10_000_000]}))
+        self.write("scenario.json", scenario(workers=jitter, sweep={"/iterations/measured": [1, 2, 200_000]}))
         with subprocess.Popen([SIMCTL, "run", "scenario.json", "-o", "out", "--force", "-j", "1", "--timeline", "0-1"], cwd=self.folder, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
             deadline = time.monotonic() + 30
@@ -203,7 +203,7 @@ class Interruption(Case):
     def test_explanations_and_searches_end_and_leave_nothing_behind(self):
         self.write("cluster.json", cluster(nodes=64))
         jitter = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
-        self.write("scenario.json", scenario(workers=jitter, iterations={"warmup": 1, "measured": 10_000_000}))
+        self.write("scenario.json", scenario(workers=jitter, iterations={"warmup": 1, "measured": 200_000}))
         for words in (["explain", "scenario.json", "-j", "2"],
                       ["solve", "scenario.json", "-j", "2", "--for", "/cluster/nodes", "--from", "32", "--to", "64", "--until", "efficiency > 0.5"]):
             with self.subTest(words):
