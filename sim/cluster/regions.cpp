@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/graph/adjacency_matrix.hpp>
 #include <boost/graph/metric_tsp_approx.hpp>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -136,7 +137,7 @@ class RingBound {
   /// Twice over all links but for two neighbours, the messages of the first half being added up.
   Seconds all_round(const std::vector<Links>& ring) const {
     Seconds once;
-    Seconds left_out = 2.0 * ring.back().message();
+    Seconds left_out(std::numeric_limits<double>::infinity());
     Seconds before = ring.back().message();  // that is the link before the first region
     for (const Links& links : ring) {
       if (links.count == 0) continue;
