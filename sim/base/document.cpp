@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_set>
 
 #include "base/errors.hpp"
 #include "base/files.hpp"
@@ -34,7 +35,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool end_array() override { return close(); }
 
   bool key(string_t& value) override {
-    if (stack_.back()->contains(value)) {
+    if (!is_new(value)) {
       throw InputError(fmt::format("{}: {}: the key \"{}\" appears twice; remove one of them", name_, place(), value));
     }
     key_ = value;
@@ -50,6 +51,18 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   }
 
  private:
+  /// Of the keys of the innermost object, which are searched one by one where they are few.
+  bool is_new(const std::string& key) {
+    constexpr std::size_t few = 16;
+    const auto& members = stack_.back()->get_ref<const Json::object_t&>();
+    if (members.size() < few) return !stack_.back()->contains(key);
+    std::unordered_set<std::string>& keys = keys_.back();
+    if (keys.empty()) {
+      for (const auto& [name, value] : members) keys.insert(name);
+    }
+    return keys.insert(key).second;
+  }
+
   bool add(Json value) {
     insert(std::move(value));
     return true;
@@ -58,11 +71,13 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool open(Json container) {
     if (stack_.size() == max_depth) throw InputError(fmt::format("{}: {}: nested deeper than {} levels", name_, place(), max_depth));
     stack_.push_back(insert(std::move(container)));
+    keys_.emplace_back();
     return true;
   }
 
   bool close() {
     stack_.pop_back();
+    keys_.pop_back();
     return true;
   }
 
@@ -114,6 +129,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   const std::string& name_;
   Json root_;
   std::vector<Json*> stack_;
+  std::vector<std::unordered_set<std::string>> keys_;  ///< of the objects on the stack, of those that have many
   std::string key_;
 };
 

@@ -83,12 +83,13 @@ Seconds Field::latency() const {
 }
 
 Rate Field::bandwidth() const {
+  constexpr double slowest = 1.0;
   constexpr double fastest = 1e18;
-  constexpr std::string_view rule = R"(bytes/second > 0 (at most 1e18) or a string such as "10Gbps" (bits) or "12GBps" (bytes))";
+  constexpr std::string_view rule = R"(bytes/second from 1 to 1e18 or a string such as "10Gbps" (bits) or "12GBps" (bytes))";
   const std::optional<double> value = value_->is_string()   ? parse_bandwidth(value_->get_ref<const std::string&>())
                                       : value_->is_number() ? std::optional(value_->get<double>())
                                                             : std::nullopt;
-  if (!value || !(*value > 0.0 && *value <= fastest)) fail(rule);
+  if (!value || !(*value >= slowest && *value <= fastest)) fail(rule);
   return Rate(*value);
 }
 

@@ -43,7 +43,7 @@ class Field {
 
   Seconds seconds() const;                  ///< a number of seconds, from 0 to 1e9
   Seconds latency() const;                  ///< seconds or a string such as "50us", from 0 to one day
-  Rate bandwidth() const;                   ///< bytes/second or a string such as "10Gbps" or "12GBps", > 0
+  Rate bandwidth() const;                   ///< bytes/second or a string such as "10Gbps" or "12GBps", from 1 to 1e18
   Bytes bytes() const;                      ///< a whole number of bytes or a string such as "25MB" or "1MiB", >= 1
   SecondsPerByte seconds_per_byte() const;  ///< from 0 to 1e9
 

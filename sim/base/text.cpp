@@ -42,7 +42,11 @@ std::optional<int> parse_number(std::string_view text) {
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::optional<std::string> best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  constexpr std::size_t longest = 1000;  // no name is longer
+  if (word.size() > longest) return std::nullopt;
   for (const std::string& candidate : candidates) {
+    const std::size_t difference = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
+    if (difference >= best_distance) continue;
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance && distance < std::max(word.size(), candidate.size())) {
       best = candidate;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/graph/adjacency_matrix.hpp>
 #include <boost/graph/metric_tsp_approx.hpp>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -74,7 +75,7 @@ void read_more(Object& fields, Link& up, Link& down) {
     down.latency_changes = up.latency_changes;
   }
   if (const auto efficiency = fields.find("efficiency")) {
-    const double share = efficiency->positive(1.0);
+    const double share = read_efficiency(*efficiency);
     for (Link* link : {&up, &down}) {
       link->bandwidth = share * link->bandwidth;
       for (Change<Rate>& change : link->bandwidth_changes) change.value = share * change.value;
@@ -100,7 +101,89 @@ Order short_tour(const Regions& regions, Bytes chunk) {
   return tour;
 }
 
+/// What no order of the regions can be faster than, in O(regions): the time of one way that a ring's bytes have to go one after the other.
+/// Of all such ways, each message either goes on over the next link or waits behind the one before, the longest one takes the ring's
+/// time; this is the longer of two that mostly are: on and on round the ring, and to the slowest link, over which all messages wait.
+class RingBound {
+ public:
+  RingBound(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma)
+      : regions_(regions), chunk_(bytes / regions.nodes()), reduction_(gamma * chunk_), inside_(inside.hop()) {
+    for (const std::vector<Link>& row : regions.wan) {
+      std::vector<Hop>& hops = wan_.emplace_back();
+      for (const Link& link : row) hops.push_back(link.bandwidth > Rate(0) ? link.hop() : Hop());
+    }
+  }
+
+  Seconds operator()(const Order& order) const {
+    // Of the links as the ring passes them: those inside a region, which are alike, then the one to the next region.
+    std::vector<Links> ring;
+    ring.reserve(2 * order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      ring.push_back({regions_.list[order[i]].nodes - 1, inside_.beta * chunk_, inside_.latency});
+      const Hop& on = wan_[order[i]][order[(i + 1) % order.size()]];
+      ring.push_back({1, on.beta * chunk_, on.latency});
+    }
+    return std::max(all_round(ring), behind_slowest(ring));
+  }
+
+ private:
+  struct Links {
+    int count = 0;
+    Seconds transfer;
+    Seconds latency;
+    Seconds message() const { return transfer + latency; }
+  };
+
+  /// Twice over all links but for two neighbours, the messages of the first half being added up.
+  Seconds all_round(const std::vector<Links>& ring) const {
+    Seconds once;
+    Seconds left_out(std::numeric_limits<double>::infinity());
+    Seconds before = ring.back().message();  // that is the link before the first region
+    for (const Links& links : ring) {
+      if (links.count == 0) continue;
+      once += links.count * links.message();
+      left_out = std::min(left_out, before + links.message());
+      if (links.count > 1) left_out = std::min(left_out, 2.0 * links.message());
+      before = links.message();
+    }
+    return 2.0 * once - left_out + (regions_.nodes() - 1) * reduction_;
+  }
+
+  /// Almost a whole round before the slowest link and after it, as far as that takes longer than to wait there.
+  Seconds behind_slowest(const std::vector<Links>& ring) const {
+    const auto is_faster = [](const Links& a, const Links& b) {
+      return std::pair(a.count > 0, a.transfer) < std::pair(b.count > 0, b.transfer);
+    };
+    const auto slowest = static_cast<std::size_t>(std::max_element(ring.begin(), ring.end(), is_faster) - ring.begin());
+    const Seconds waits = ring[slowest].transfer;
+    const auto longest_way = [&](std::size_t step, Seconds reduction) {
+      Seconds longer;
+      Seconds most;
+      for (std::size_t i = 1; i + 2 < ring.size(); ++i) {
+        const Links& links = ring[(slowest + i * step) % ring.size()];
+        longer += links.count * (links.message() + reduction - waits);
+        most = std::max(most, longer);
+      }
+      return most;
+    };
+    const int messages = 2 * (regions_.nodes() - 1);
+    return messages * waits + ring[slowest].latency + longest_way(ring.size() - 1, reduction_) + longest_way(1, Seconds(0));
+  }
+
+  const Regions& regions_;
+  Bytes chunk_;
+  Seconds reduction_;
+  Hop inside_;
+  std::vector<std::vector<Hop>> wan_;
+};
+
 }  // namespace
+
+double read_efficiency(const Field& field) {
+  constexpr double least = 1e-6;
+  constexpr double most = 1.0;
+  return field.number(least, most);
+}
 
 std::size_t find_region(const Field& field, const std::vector<Region>& regions) {
   const std::string name = field.text();
@@ -193,10 +276,19 @@ Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByt
 Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma) {
   constexpr std::size_t most_tried = 9;
   constexpr double most_messages = 1e9;
-  const auto time = [&](const Order& order) {
-    return ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, gamma);
-  };
+  constexpr double of_rounding = 1e-9;
   const double nodes = regions.nodes();
+  const RingBound bound(regions, inside, bytes, gamma);
+  const bool is_small = 2.0 * nodes * nodes <= most_messages;
+  const auto time = [&](const Order& order) {
+    return is_small ? ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, gamma) : bound(order);
+  };
+  // Most orders are worse, which the bound alone tells.
+  const auto time_below = [&](const Order& order, Seconds best) -> std::optional<Seconds> {
+    if (bound(order) * (1.0 - of_rounding) >= best) return std::nullopt;
+    const Seconds its = time(order);
+    return its < best ? std::optional(its) : std::nullopt;
+  };
   double orders = 1.0;
   for (std::size_t i = 2; i < regions.list.size(); ++i) orders *= static_cast<double>(i);
 
@@ -208,8 +300,7 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
     for (Order order = best; std::next_permutation(order.begin() + 1, order.end());) {
       // Without reductions, which only the first half of the messages have, a ring of links that are as fast in either direction is, too.
       if (is_symmetric && gamma == SecondsPerByte(0) && order[1] > order.back()) continue;
-      const Seconds candidate = time(order);
-      if (candidate < best_time) best = order, best_time = candidate;
+      if (const auto candidate = time_below(order, best_time)) best = order, best_time = *candidate;
     }
     return best;
   }
@@ -227,8 +318,7 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
       for (std::size_t to = from + 1; to < best.size(); ++to) {
         Order order = best;
         std::reverse(order.begin() + static_cast<std::ptrdiff_t>(from), order.begin() + static_cast<std::ptrdiff_t>(to) + 1);
-        const Seconds candidate = time(order);
-        if (candidate < best_time) best = order, best_time = candidate, improved = true;
+        if (const auto candidate = time_below(order, best_time)) best = order, best_time = *candidate, improved = true;
       }
     }
   }

@@ -68,6 +68,9 @@ struct Regions {
 /// Reads `regions` and `wan` of a cluster. Throws InputError, also when two regions have no link.
 Regions read_regions(const Field& regions, const Field& wan);
 
+/// The share of a link's bandwidth that bytes get.
+double read_efficiency(const Field& field);
+
 /// The region that the field names. Throws InputError when there is none.
 std::size_t find_region(const Field& field, const std::vector<Region>& regions);
 
@@ -82,7 +85,8 @@ Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByt
 
 /// The order of the regions in which a ring all-reduce of `bytes` is fastest; the first region stays first. All orders are tried
 /// for up to 9 regions, unless that takes over 10^9 messages; else 2-opt improves a metric TSP tour of their links. The shortest
-/// cycle is not always the fastest: a message waits for the slowest link again and again.
+/// cycle is not always the fastest: a message waits for the slowest link again and again. Where one order alone takes over 10^9 messages,
+/// orders are compared by the longer of two ways that bytes have to go, which mostly is the longest.
 std::vector<std::size_t> fastest_order(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma);
 
 }  // namespace syncopate

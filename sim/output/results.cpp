@@ -126,9 +126,8 @@ std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows)
   for (const Point& point : study.points) note_inputs(point.scenario, found);
   for (const Row& row : rows) {
     note_outcome(row, found);
-    const auto point = std::find_if(study.points.begin(), study.points.end(), [&](const Point& its) { return its.index == row.point; });
     if (row.fidelity == to_string(Fidelity::alpha_beta) && row.all_reduces && row.nodes > 1)
-      found.emplace(point->scenario.all_reduce.algorithm->caveat);
+      found.emplace(study.points[static_cast<std::size_t>(row.point)].scenario.all_reduce.algorithm->caveat);
   }
   found.merge(notes_of_uncertainty(study, rows));
   found.erase("");

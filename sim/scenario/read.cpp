@@ -248,10 +248,26 @@ const Document& Library::document(const Field& field, FileKind kind) {
 }
 
 std::shared_ptr<const Trace> Library::trace(const Field& field) {
+  if (SharedTrace* const shared = find_shared(field)) {
+    if (!shared->trace) shared->trace = std::make_shared<const Trace>(read_trace(*shared->document, "/trace"));
+    shared->document.reset();
+    return shared->trace;
+  }
   if (!field.is_text()) return std::make_shared<const Trace>(read_trace(field.document(), field.pointer()));
   auto& trace = traces_[field.text()];
   if (!trace) trace = std::make_shared<const Trace>(read_trace(document(field, FileKind::trace)));
   return trace;
+}
+
+Json Library::share_trace(Document document) {
+  std::string digest = sha256(document.root()["trace"].dump());
+  shared_.push_back({std::move(document), std::move(digest)});
+  return shared_.size() - 1;
+}
+
+Library::SharedTrace* Library::find_shared(const Field& field) {
+  const Json& number = field.json();
+  return number.is_number_unsigned() && number.get<std::size_t>() < shared_.size() ? &shared_[number.get<std::size_t>()] : nullptr;
 }
 
 Library::Library(const std::vector<InputFile>& files) {
@@ -259,6 +275,7 @@ Library::Library(const std::vector<InputFile>& files) {
 }
 
 std::string Library::trace_digest(const Field& field) {
+  if (const SharedTrace* const shared = find_shared(field)) return shared->digest;
   if (!field.is_text()) return sha256(field.json().dump());
   std::string& digest = trace_digests_[field.text()];
   if (digest.empty()) digest = sha256(document(field, FileKind::trace).root().dump());

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,8 +23,10 @@ class Library {
 
   /// The document of the file that `field` names, a trace or a cluster: see named_file, whose folder is the scenario's.
   const Document& document(const Field& field, FileKind kind);
-  /// The trace in that file.
+  /// The trace in that file, or in the document itself.
   std::shared_ptr<const Trace> trace(const Field& field);
+  /// Keeps a document whose `/trace` is a trace, for many scenarios that have it. Returns what stands for it as theirs.
+  Json share_trace(Document document);
   /// Of the JSON of the trace that `field` names or is.
   std::string trace_digest(const Field& field);
 
@@ -31,10 +34,19 @@ class Library {
   std::vector<InputFile> files() const;
 
  private:
+  struct SharedTrace {
+    std::optional<Document> document;  ///< until the trace has been read
+    std::string digest;
+    std::shared_ptr<const Trace> trace{};
+  };
+  /// Null where the field is none.
+  SharedTrace* find_shared(const Field& field);
+
   std::filesystem::path folder_;
   std::map<std::pair<FileKind, std::string>, Document> documents_;
   std::map<std::string, std::shared_ptr<const Trace>> traces_;
   std::map<std::string, std::string> trace_digests_;  ///< by name
+  std::vector<SharedTrace> shared_;                   ///< by the number that stands for each
 };
 
 /// Reads a scenario from a document without a sweep in which `/cluster` (and `/trace`, when something below it was set)

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
 
 #include "base/digest.hpp"
 #include "base/errors.hpp"
@@ -29,9 +32,10 @@ Sweep read_sweep(const Document& document) {
     if (!pointer.starts_with('/')) entry.fail_because(fmt::format("\"{}\" is not a JSON pointer such as \"/cluster/nodes\"", pointer));
     if (is_at_or_above("/sweep", pointer) || is_at_or_above("/format", pointer)) entry.fail_because("this key cannot be swept");
     std::vector<Json> list;
+    const auto is_less = [](const Json* a, const Json* b) { return *a < *b; };
+    std::set<const Json*, decltype(is_less)> seen(is_less);
     for (const Field& value : entry.list()) {
-      if (std::find(list.begin(), list.end(), value.json()) != list.end())
-        value.fail_because(fmt::format("{} is listed twice", excerpt(value.json())));
+      if (!seen.insert(&value.json()).second) value.fail_because(fmt::format("{} is listed twice", excerpt(value.json())));
       list.push_back(value.json());
     }
     points *= list.size();
@@ -134,6 +138,39 @@ Setting parse_setting(const std::string& text) {
 
 namespace {
 
+/// The document of a study without what its points have in common: a trace in it, which is read once for all points that set the same
+/// values in it.
+class Bases {
+ public:
+  Bases(Document document, Library& library) : document_(std::move(document)), library_(library) {}
+
+  /// That of a point, whose `values` in the trace are taken out of them. `origin`: see read_scenario.
+  const Document& operator()(std::vector<std::pair<std::string, Json>>& values, const std::string& origin) {
+    const auto others =
+        std::stable_partition(values.begin(), values.end(), [](const auto& value) { return is_at_or_above("/trace", value.first); });
+    std::vector<std::pair<std::string, Json>> in_trace(std::make_move_iterator(values.begin()), std::make_move_iterator(others));
+    values.erase(values.begin(), others);
+    std::string key;
+    for (const auto& [pointer, value] : in_trace) key += fmt::format("{} {}\n", pointer, value.dump());
+    const auto found = bases_.find(key);
+    return found == bases_.end() ? bases_.emplace(key, make(std::move(in_trace), origin)).first->second : found->second;
+  }
+
+ private:
+  Document make(std::vector<std::pair<std::string, Json>> in_trace, const std::string& origin) {
+    Document base = document_;
+    set_values(base, std::move(in_trace), library_, origin);
+    if (!base.root().is_object() || !base.root().contains("trace") || base.root()["trace"].is_string()) return base;
+    Json shared = library_.share_trace(base);
+    base.set(JsonPointer("/trace"), shared, "");
+    return base;
+  }
+
+  Document document_;
+  Library& library_;
+  std::map<std::string, Document> bases_;  ///< by the values in the trace
+};
+
 /// The study of a document to which the settings have been applied.
 Study expand(Document base, const std::vector<Setting>& settings, Library& library, bool with_digests) {
   const Sweep sweep = read_sweep(base);
@@ -141,6 +178,7 @@ Study expand(Document base, const std::vector<Setting>& settings, Library& libra
   study.document = base.root();
   study.settings = settings;
   base.erase("sweep");  // it would be copied into every point
+  Bases bases(std::move(base), library);
   std::size_t count = 1;
   for (const auto& [pointer, values] : sweep) count *= values.size();
   for (std::size_t index = 0; index < count; ++index) {
@@ -153,7 +191,9 @@ Study expand(Document base, const std::vector<Setting>& settings, Library& libra
     }
     const std::string origin = describe(point.index, point.sweep);
     try {
-      point.scenario = read_scenario(base, point.sweep, origin, library, with_digests ? &point.digest : nullptr);
+      std::vector<std::pair<std::string, Json>> values = point.sweep;
+      const Document& its_base = bases(values, origin);
+      point.scenario = read_scenario(its_base, std::move(values), origin, library, with_digests ? &point.digest : nullptr);
     } catch (const InputError& error) {
       // What the first point passed and a later one does not, its values brought about.
       if (index == 0 || std::string_view(error.what()).ends_with(origin)) throw;

@@ -70,6 +70,8 @@ struct Dts {
         .cycle = std::lcm(period, std::max(delay, 1)), .waits_for_all = true, .waits_later = delay > 0, .is_lossy = !sending().is_none()};
   }
 
+  double posts(const StepProfile& profile) const { return (by_gradient ? static_cast<double>(profile.gradients.size()) : 1.0) / period; }
+
   Program program(const ScheduleInput& input) const {
     struct Launched {
       int step;

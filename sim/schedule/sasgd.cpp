@@ -18,6 +18,7 @@ struct Sasgd {
   }
   Traffic traffic() const { return all_reduces({}, compression.operation); }
   Pace pace() const { return {.cycle = interval, .waits_for_all = true, .is_lossy = !compression.is_none()}; }
+  double posts(const StepProfile& /*profile*/) const { return 1.0 / interval; }
 
   Program program(const ScheduleInput& input) const {
     return [send = CompressedPost(compression, whole_model(input.profile), input), interval = interval](Worker& worker) {

@@ -113,6 +113,8 @@ struct Schedule {
   Pace pace{};
   bool groups_by_cost = false;  ///< its program depends on input.collective
   std::string note{};           ///< what a report must say of the parameters
+  /// How many collectives, messages or exchanges with servers a worker posts in a step on average, about; empty: one.
+  std::function<double(const StepProfile&)> posts{};
   std::function<Program(const ScheduleInput&)> program{};
 
   /// As synchronous SGD does; by itself a worker neither waits for others nor averages with them.
@@ -137,6 +139,7 @@ struct ScheduleRow {
 ///     void check(Object&, const Cluster&) const;             if its parameters must suit each other, or the cluster; throws InputError
 ///     bool groups_by_cost() const;                           if its program depends on input.collective
 ///     std::string note() const;                              if a report must say something of the parameters
+///     double posts(const StepProfile&) const;                if a worker does not post once in a step
 template <class Declared>
 ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, std::string_view paper, const Declared& defaults = {}) {
   ParameterList parameters;
@@ -149,6 +152,9 @@ ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, st
     Schedule schedule = {.traffic = declared.traffic(), .pace = declared.pace()};
     if constexpr (requires { declared.groups_by_cost(); }) schedule.groups_by_cost = declared.groups_by_cost();
     if constexpr (requires { declared.note(); }) schedule.note = declared.note();
+    if constexpr (requires(const StepProfile& profile) { declared.posts(profile); }) {
+      schedule.posts = [declared](const StepProfile& profile) { return declared.posts(profile); };
+    }
     schedule.program = [declared](const ScheduleInput& input) { return declared.program(input); };
     return schedule;
   };

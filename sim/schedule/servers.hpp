@@ -68,6 +68,7 @@ struct ServerGrouping {
   GroupingFunction group = group_wfbp;
 
   void declare(Parameters& parameters);
+  double posts(const StepProfile& profile) const { return static_cast<double>(group(profile, CostCurve()).size()); }
 };
 
 /// A learner that makes `interval` local steps between exchanges with the servers, and does not wait for others.
@@ -79,6 +80,7 @@ struct Learner {
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   Traffic traffic() const { return servers.traffic(true); }
   Pace pace() const { return {.cycle = interval, .is_lossy = !servers.compression.is_none()}; }
+  double posts(const StepProfile& /*profile*/) const { return 1.0 / interval; }
   /// Local steps, and `exchange` of the whole model after every `interval` of them.
   Program program(const ScheduleInput& input, std::function<void(Worker&, const ServerPost&)> exchange) const;
 };
@@ -99,6 +101,7 @@ struct PushPull {
             .is_lossy = !servers.compression.is_none(),
             .update = [](const StepProfile&) { return Seconds(0); }};
   }
+  double posts(const StepProfile& profile) const { return grouping.posts(profile); }
   Program program(const ScheduleInput& input) const;
 };
 

@@ -42,6 +42,7 @@ struct SsdSgd {
 
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   Traffic traffic() const { return servers.traffic(false); }
+  double posts(const StepProfile& profile) const { return grouping.posts(profile); }
   Pace pace() const {
     return {.cycle = delay,
             .steps_before_warmup = warmup_iterations,

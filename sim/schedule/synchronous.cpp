@@ -72,7 +72,12 @@ ScheduleRow synchronous(const GroupingRow& grouping) {
     ParameterReader reader(fields);
     sending.declare(reader);
     Schedule schedule = {.traffic = sending.traffic(), .pace = sending.pace(), .groups_by_cost = grouping.by_cost};
-    schedule.program = [group = grouping.read(fields), sending](const ScheduleInput& input) {
+    const GroupingFunction group = grouping.read(fields);
+    schedule.posts = [group, by_cost = grouping.by_cost, accumulated = sending.accumulated](const StepProfile& profile) {
+      const std::size_t groups = by_cost ? profile.gradients.size() : group(profile, CostCurve()).size();
+      return static_cast<double>(groups) / accumulated;
+    };
+    schedule.program = [group, sending](const ScheduleInput& input) {
       return send_groups(group(input.profile, sending.compression.cost(input)), input, sending);
     };
     return schedule;

@@ -12,7 +12,7 @@
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
-#include "simctl/max_time.hpp"
+#include "simctl/limits.hpp"
 #include "study/adviser.hpp"
 
 namespace syncopate {
@@ -28,7 +28,7 @@ struct Options {
   std::string folder;
   std::string format = "text";
   int jobs = 0;
-  std::string max_time;
+  LimitOptions limits;
 };
 
 std::string hours_label(double hours) { return fmt::format("{:.4g} h", hours); }
@@ -324,8 +324,7 @@ void add_advise_command(CLI::App& app, ExitCode& code) {
   command->add_option("-o,--output", options->folder, "folder for advice.json, all candidates, and choice.json, a scenario of the choice");
   command->add_option("--format", options->format, "text, or json (advice-result/1)")->check(CLI::IsMember({"text", "json"}));
   command->add_option("-j,--jobs", options->jobs, "simulations at the same time (default: one per core)")->check(CLI::Range(1, 1024));
-  command->add_option("--max-time", options->max_time,
-                      "end a simulation that takes longer, as one that is not possible: seconds, or 90s, 5min, 2h");
+  add_limit_options(*command, options->limits, "a simulation");
   command->footer("Example: simctl advise scenarios/advice/cheapest.json");
   command->callback([options, &code] {
     Advice advice = read_advice(options->advice);
@@ -333,7 +332,7 @@ void add_advise_command(CLI::App& app, ExitCode& code) {
     const InterruptionWatch watch;
     Adviser adviser(std::move(advice), {.jobs = options->jobs,
                                         .interrupted = InterruptionWatch::interrupted,
-                                        .most_time = read_max_time(options->max_time),
+                                        .limits = read_limits(options->limits),
                                         .shows_progress = true});
     adviser.search();
     code = Report(*options, adviser).report();

@@ -2,10 +2,59 @@
 
 #include <memory>
 
+#include "base/processes.hpp"
+#include "base/unit_columns.hpp"
 #include "scenario/scenario.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/summary.hpp"
+#include "study/cost.hpp"
+#include "study/limits.hpp"
+#include "study/replicates.hpp"
 
 namespace syncopate {
+
+namespace {
+
+/// Nobody knows better.
+template <class Quantity>
+Quantity two_digits(Quantity quantity) {
+  return Quantity(std::stod(fmt::format("{:.1e}", quantity.value)));
+}
+
+/// What a run takes, and which point the most; and the first one that it refuses, if any.
+void print_estimate(const Study& study) {
+  double steps = 0.0;
+  Seconds time;
+  const Point* longest = &study.points.front();
+  Cost most;
+  std::string refused;
+  const Limits limits = {.memory = available_memory()};
+  for (const Point& point : study.points) {
+    const Cost one = estimate_cost(point.scenario);
+    const int replicates = replicates_of(point.scenario);
+    const Cost all = {replicates * one.steps, replicates * one.time, one.memory};
+    steps += all.steps;
+    time += all.time;
+    if (all.time > most.time) {
+      longest = &point;
+      most = all;
+    }
+    if (!refused.empty()) continue;
+    const std::string excess = describe_excess(point.scenario, one, limits);
+    if (!excess.empty()) refused = fmt::format("point {}: {}", point.index, excess);
+  }
+  const std::string memory = format_bytes(two_digits(most.memory));
+  fmt::print("a run takes about {} on one core", format_seconds(two_digits(time)));
+  if (study.points.size() == 1) {
+    fmt::print(" and {} of memory, for {:.2g} gradient steps\n", memory, steps);
+  } else {
+    fmt::print(", for {:.2g} gradient steps; most of it point {} ({}): {} and {} of memory, for {:.2g} steps\n", steps, longest->index,
+               swept_values(*longest, ", "), format_seconds(two_digits(most.time)), memory, most.steps);
+  }
+  if (!refused.empty()) fmt::print("a run refuses {}\n", refused);
+}
+
+}  // namespace
 
 void add_check_command(CLI::App& app) {
   struct Options {
@@ -13,7 +62,8 @@ void add_check_command(CLI::App& app) {
     std::vector<std::string> settings;
   };
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("check", "Validate a scenario and everything that it names, without simulating");
+  CLI::App* command =
+      app.add_subcommand("check", "Validate a scenario and everything that it names, and estimate what a run takes, without simulating");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows")->required();
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario")->allow_extra_args(false);
   command->footer("Example: simctl check scenarios/scalability.json");
@@ -22,6 +72,7 @@ void add_check_command(CLI::App& app) {
     for (const std::string& text : options->settings) settings.push_back(parse_setting(text));
     const Study study = read_study(options->scenario, settings);
     fmt::print("{}: valid, {} point{}\n", study.file, study.points.size(), study.points.size() == 1 ? "" : "s");
+    print_estimate(study);
   });
 }
 

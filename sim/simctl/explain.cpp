@@ -11,6 +11,7 @@
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/limits.hpp"
 #include "simctl/summary.hpp"
 #include "study/explanation.hpp"
 #include "study/links.hpp"
@@ -31,6 +32,7 @@ struct Options {
   bool curve = false;
   std::string format = "text";
   int jobs = 0;
+  LimitOptions limits;
 };
 
 /// "10%" or "0.1".
@@ -52,14 +54,6 @@ double read_share(const std::string& text) {
   return value;
 }
 
-/// The values of a point's swept keys: "/cluster/nodes=8, /schedule=wfbp".
-std::string swept_values(const Point& point, const char* separator) {
-  std::vector<std::string> values;
-  values.reserve(point.sweep.size());
-  for (const auto& [pointer, value] : point.sweep) values.push_back(fmt::format("{}={}", pointer, value_label(value)));
-  return fmt::format("{}", fmt::join(values, separator));
-}
-
 std::string title_of(const Explained& its) {
   const std::string swept = swept_values(*its.point, ", ");
   return fmt::format("point {}, {} on {} x {}{}", its.point->index, its.row.schedule, its.row.nodes, its.row.cluster,
@@ -68,7 +62,7 @@ std::string title_of(const Explained& its) {
 
 class Explanation {
  public:
-  explicit Explanation(const Options& options) : options_(options), by_(read_share(options.by)) {
+  explicit Explanation(const Options& options) : options_(options), by_(read_share(options.by)), limits_(read_limits(options.limits)) {
     std::vector<Setting> settings;
     for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
     study_ = read_study(options.scenario, settings);
@@ -78,7 +72,10 @@ class Explanation {
   /// The network of the point instead, with the use of its cables.
   void draw() const {
     try {
-      fmt::print("{}", draw_use(chosen("--point", options_.point)));
+      const Point& point = chosen("--point", options_.point);
+      if (const std::string excess = describe_excess(point.scenario, estimate_cost(point.scenario), limits_); !excess.empty())
+        throw SimulationError(fmt::format("point {}: {}", point.index, excess));
+      fmt::print("{}", draw_use(point));
     } catch (const SimulationError& error) {
       throw SimulationError(fmt::format("{}: {}", study_.file, error.what()));
     }
@@ -89,7 +86,7 @@ class Explanation {
     if (options_.against) points.push_back(&chosen("--against", options_.against));
     const InterruptionWatch watch;
     try {
-      explained_ = syncopate::explain(points, options_.jobs, InterruptionWatch::interrupted);
+      explained_ = syncopate::explain(points, options_.jobs, InterruptionWatch::interrupted, limits_);
     } catch (const SimulationError& error) {
       throw SimulationError(fmt::format("{}: {}", study_.file, error.what()));
     }
@@ -126,7 +123,7 @@ class Explanation {
           if (!progress) progress.emplace(all, "simulations", true);
           progress->advance();
         },
-        InterruptionWatch::interrupted);
+        InterruptionWatch::interrupted, limits_);
   }
 
   Json json() const {
@@ -247,6 +244,7 @@ class Explanation {
 
   const Options& options_;
   double by_;
+  Limits limits_;
   Study study_;
   std::vector<Explained> explained_;
   std::vector<WhatIf> what_if_;
@@ -271,6 +269,7 @@ void add_explain_command(CLI::App& app) {
   command->add_option("-j,--jobs", options->jobs, "simulations at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);
+  add_limit_options(*command, options->limits, "a simulation");
   command->footer("Example: simctl explain scenarios/quickstart.json --point 0");
   command->callback([options] {
     Explanation explanation(*options);

@@ -17,7 +17,7 @@
 #include "engine/simulate.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
-#include "simctl/max_time.hpp"
+#include "simctl/limits.hpp"
 #include "simctl/shared_points.hpp"
 #include "simctl/summary.hpp"
 #include "simctl/timeline_options.hpp"
@@ -42,7 +42,7 @@ struct Options {
   std::string explained_points;
   bool no_symmetry = false;
   bool quiet = false;
-  std::string max_time;
+  LimitOptions limits;
   std::string format;  ///< of results on stdout; empty: tables for people
 };
 
@@ -55,7 +55,7 @@ class StudyRun {
         timeline_points_(chosen("--timeline", options.timeline, options.timelines.points)),
         explained_points_(chosen("--explain", options.explain, options.explained_points)),
         view_(options.timelines.view()),
-        most_time_(read_max_time(options.max_time)),
+        limits_(read_limits(options.limits)),
         simulated_(study.points.size()) {
     for (const Point* point : points_with_timeline()) check_view(view_, *point);
     const auto lacks_timeline = [this](int point) { return timeline_points_[place(point)] && !has_file(timeline_name(point)); };
@@ -165,9 +165,9 @@ class StudyRun {
     const auto ignore = [](std::size_t /*done*/, std::size_t /*all*/) {};
     for (const Point& point : points) {
       try {
-        const Explained explained = explain({&point}, options_.jobs, InterruptionWatch::interrupted, most_time_).front();
+        const Explained explained = explain({&point}, options_.jobs, InterruptionWatch::interrupted, limits_).front();
         constexpr double by = 0.1;
-        const auto what_if = ask_what_if(explained, {by}, options_.jobs, ignore, InterruptionWatch::interrupted, most_time_);
+        const auto what_if = ask_what_if(explained, {by}, options_.jobs, ignore, InterruptionWatch::interrupted, limits_);
         const Json json = explanation_json(study_.file, explained, what_if);
         write_into_folder(explanation_name(point.index), pretty(json));
         explained_.insert(explanation_name(point.index));
@@ -243,7 +243,7 @@ class StudyRun {
   std::vector<int> in_order(std::vector<int> points) const {
     if (points.size() < 2 || (options_.jobs == 1 && !shared_->are_claimed())) return points;
     std::vector<Seconds> costs(study_.points.size());
-    for (const int point : points) costs[place(point)] = estimate_cost(study_.points[place(point)].scenario);
+    for (const int point : points) costs[place(point)] = estimate_cost(study_.points[place(point)].scenario).time;
     std::stable_sort(points.begin(), points.end(), [&](int a, int b) { return costs[place(a)] > costs[place(b)]; });
     return points;
   }
@@ -275,7 +275,7 @@ class StudyRun {
     };
     const auto may_begin = [&](int index) { return shared_->may_begin(point_of(index)); };
     simulate_points(points, options_.jobs, [&](int index) { return point_options(point_of(index)); }, done, InterruptionWatch::interrupted,
-                    {show, most_time_, shared_->are_claimed() ? may_begin : std::function<bool(int)>()});
+                    {show, limits_, shared_->are_claimed() ? may_begin : std::function<bool(int)>()});
   }
 
   void keep(int point, const Outcome& outcome) {
@@ -293,7 +293,7 @@ class StudyRun {
   std::vector<bool> timeline_points_;
   std::vector<bool> explained_points_;
   TimelineView view_;
-  std::optional<Seconds> most_time_;
+  Limits limits_;
   std::set<std::string> explained_;  ///< files
   std::vector<std::string> explanations_failed_;
   std::size_t unexplained_ = 0;  ///< for want of time
@@ -347,8 +347,7 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   explain->expected(0, 1);
   command->add_flag("--no-symmetry", options->no_symmetry,
                     "simulate every worker and every step in full; the results are the same up to rounding");
-  command->add_option("--max-time", options->max_time,
-                      "end a point, or each of its replicates, that takes longer, as failed: seconds, or 90s, 5min, 2h");
+  add_limit_options(*command, options->limits, "a point");
   command->add_option("--format", options->format, "print the results as csv or json instead of tables for people")
       ->check(CLI::IsMember({"csv", "json"}));
   command->add_flag("--quiet", options->quiet, "print nothing but errors");

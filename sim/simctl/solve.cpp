@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "output/row.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/limits.hpp"
 #include "study/point.hpp"
 #include "study/threshold.hpp"
 
@@ -28,6 +29,7 @@ struct Options {
   std::string to;
   std::vector<std::string> settings;
   int jobs = 0;
+  LimitOptions limits;
 };
 
 /// A column of results against a number: "efficiency >= 0.9".
@@ -94,7 +96,8 @@ struct Search {
 
 class Solver {
  public:
-  explicit Solver(const Options& options) : options_(options), condition_(options.condition), range_(options.from, options.to) {
+  explicit Solver(const Options& options)
+      : options_(options), condition_(options.condition), range_(options.from, options.to), limits_(read_limits(options.limits)) {
     for (const std::string& text : options.settings) settings_.push_back(parse_setting(text));
     const Study plain = read_study(options.scenario, settings_);
     for (const auto& [pointer, value] : plain.points.front().sweep) {
@@ -160,7 +163,7 @@ class Solver {
           search.values[step] = value;
           answers[index][step] = condition_.holds(value);
         },
-        InterruptionWatch::interrupted);
+        InterruptionWatch::interrupted, {.limits = limits_});
     if (InterruptionWatch::interrupted()) throw Interrupted();
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       if (searches_[i].error.empty() && !answers[i].empty()) searches_[i].threshold.learn(std::move(answers[i]));
@@ -211,6 +214,7 @@ class Solver {
   const Options& options_;
   Condition condition_;
   ValueRange range_;
+  Limits limits_;
   std::vector<Setting> settings_;
   std::map<std::int64_t, Study> studies_;
   std::vector<Search> searches_;
@@ -230,6 +234,7 @@ void add_solve_command(CLI::App& app, ExitCode& code) {
   command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);
+  add_limit_options(*command, options->limits, "a point");
   command->footer(
       "Example: simctl solve scenarios/quickstart.json --for /cluster/link/bandwidth --from 1Gbps --to 100Gbps --until 'efficiency >= "
       "0.9'");

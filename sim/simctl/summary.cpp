@@ -1,6 +1,7 @@
 #include "simctl/summary.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -186,6 +187,13 @@ class Grid {
 };
 
 }  // namespace
+
+std::string swept_values(const Point& point, const char* separator) {
+  std::vector<std::string> values;
+  values.reserve(point.sweep.size());
+  for (const auto& [pointer, value] : point.sweep) values.push_back(fmt::format("{}={}", pointer, value_label(value)));
+  return fmt::format("{}", fmt::join(values, separator));
+}
 
 std::string describe_study(const Study& study) {
   std::string text = fmt::format("{}: {} point{}\n", study.name, study.points.size(), study.points.size() == 1 ? "" : "s");

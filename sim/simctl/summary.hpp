@@ -9,6 +9,9 @@
 
 namespace syncopate {
 
+/// The values of a point's swept keys: "/cluster/nodes=8, /schedule=wfbp".
+std::string swept_values(const Point& point, const char* separator);
+
 /// What was simulated, in a few lines: the scenario, its traces with a mark for synthetic ones, what --set changed.
 std::string describe_study(const Study& study);
 

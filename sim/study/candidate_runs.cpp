@@ -62,8 +62,7 @@ std::vector<Outcome> CandidateRuns::run(const std::vector<Point>& points, const 
     progress.advance();
   };
   const auto show = [&](const PointsProgress& its) { progress.show(its.left, describe(points, its.longest)); };
-  simulate_points(asked, options_.jobs, [](int /*place*/) { return PointOptions(); }, done, options_.interrupted,
-                  {show, options_.most_time});
+  simulate_points(asked, options_.jobs, [](int /*place*/) { return PointOptions(); }, done, options_.interrupted, {show, options_.limits});
   if (options_.interrupted()) throw Interrupted();
   return outcomes;
 }

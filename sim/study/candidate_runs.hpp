@@ -18,7 +18,7 @@ namespace syncopate {
 struct RunOptions {
   int jobs = 0;                         ///< at a time; 0: one per core
   std::function<bool()> interrupted{};  ///< see run_forked
-  std::optional<Seconds> most_time{};   ///< a simulation that takes longer is ended, and has failed
+  Limits limits{};                      ///< of each simulation
   bool shows_progress = false;          ///< on a terminal
 };
 

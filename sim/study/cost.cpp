@@ -1,8 +1,13 @@
 #include "study/cost.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
+#include <set>
 #include <utility>
+
+#include "metrics/metrics.hpp"
 
 namespace syncopate {
 
@@ -13,17 +18,49 @@ double ranks_of(const Scenario& scenario) {
   return scenario.schedule.traffic.ranks == RankKind::node ? cluster.nodes : cluster.workers();
 }
 
+double variation_of(const Jitter& jitter) {
+  if (jitter.factors.empty()) return jitter.cv;
+  const std::vector<double>& factors = jitter.factors;
+  const double squares = std::inner_product(factors.begin(), factors.end(), factors.begin(), 0.0) / static_cast<double>(factors.size());
+  return std::sqrt(std::max(0.0, squares - 1.0));
+}
+
+/// The widest of what is drawn, as a coefficient of variation.
+double variation_of(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  return std::max({variation_of(scenario.speed.jitter), variation_of(cluster.link.jitter), cluster.latency_cv});
+}
+
+/// Iterations that are measured: with `until`, so many that a mean of independent ones is known so well.
+double measured_of(const Scenario& scenario) {
+  if (!scenario.until || !scenario.draws()) return scenario.measured;
+  constexpr double deviations = 2.0;  // in half an interval of 95%
+  const double needed = std::pow(deviations * variation_of(scenario) / *scenario.until, 2);
+  const double most = scenario.most_until();
+  const double fewest = std::min(most, std::max<double>(scenario.measured, enough_slices * scenario.schedule.pace.cycle));
+  return std::clamp(needed, fewest, most);
+}
+
+/// How often `until` simulates what it measures in the end: with fewer iterations before, at most half as many each time.
+double repetitions_of(const Scenario& scenario) { return scenario.until && scenario.draws() ? 2.0 : 1.0; }
+
+double warmup_of(const Scenario& scenario) { return scenario.schedule.pace.steps_before_warmup + scenario.warmup; }
+
+/// Of a worker that others do not hold up.
 double steps_of(const Scenario& scenario) {
-  const Pace& pace = scenario.schedule.pace;
-  return (pace.steps_before_warmup + scenario.warmup + scenario.measured) * std::max(1, pace.steps_per_round);
+  return (warmup_of(scenario) + measured_of(scenario)) * std::max(1, scenario.schedule.pace.steps_per_round);
+}
+
+bool moves_flows(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  return scenario.fidelity ? scenario.fidelity == Fidelity::flow : !cluster.is_star() && !cluster.fit;
 }
 
 /// One worker may stand for all.
 bool are_equal(const Scenario& scenario) { return scenario.speed.uniform() && scenario.schedule.pace.waits_for_all; }
 
-bool moves_flows(const Scenario& scenario) {
-  const Cluster& cluster = scenario.cluster;
-  return scenario.fidelity ? scenario.fidelity == Fidelity::flow : !cluster.is_star() && !cluster.fit;
+bool is_one(const Scenario& scenario, bool shortcuts) {
+  return ranks_of(scenario) == 1 || (shortcuts && are_equal(scenario) && !moves_flows(scenario));
 }
 
 /// Of the busiest links' use, in a step of so many messages of each worker: a link that all workers' messages cross changes with each of
@@ -35,19 +72,157 @@ double changes_of_link_use(const Scenario& scenario, int simulated, double messa
   return traffic.servers ? simulated * messages : messages;
 }
 
+Rate fastest_link(const Cluster& cluster) {
+  Rate fastest = cluster.has_link ? cluster.link.bandwidth : Rate(0);
+  if (!cluster.regions) return fastest;
+  for (const std::vector<Link>& row : cluster.regions->wan) {
+    for (const Link& link : row) fastest = std::max(fastest, link.bandwidth);
+  }
+  return fastest;
+}
+
+/// The least that a worker's step takes: what it computes, or the servers' links if these hold it up.
+Seconds step_of(const Scenario& scenario, const StepProfile& profile, double posts) {
+  const Traffic& traffic = scenario.schedule.traffic;
+  if (!traffic.servers || scenario.schedule.pace.is_lossy) return profile.compute();
+  const double clients_per_server = std::max(1.0, ranks_of(scenario) / traffic.servers->servers);
+  return std::max(profile.compute(), clients_per_server * (std::min(1.0, posts) * profile.bytes() / fastest_link(scenario.cluster)));
+}
+
+/// Gradient steps of workers that do not wait for each other: the window opens with the slowest, and closes with the fastest of them.
+double steps_of_independent(const Scenario& scenario, Seconds step) {
+  const Speed& speed = scenario.speed;
+  const int ranks = static_cast<int>(ranks_of(scenario));
+  if ((speed.slow.empty() && speed.pauses.empty()) || step == Seconds(0)) return ranks * steps_of(scenario);
+  const int gpus = scenario.cluster.workers() / ranks;
+  struct Its {
+    Seconds step;
+    std::vector<Pause> pauses;
+  };
+  std::vector<Its> workers;
+  Seconds open;
+  for (int rank = 0; rank < ranks; ++rank) {
+    double slowness = 0.0;
+    for (int gpu = 0; gpu < gpus; ++gpu) slowness = std::max(slowness, speed.slowness(rank * gpus + gpu));
+    workers.push_back({slowness * step, speed.pauses_of(rank * gpus, gpus)});
+    open = std::max(open, end_of_compute(Seconds(0), warmup_of(scenario) * workers.back().step, workers.back().pauses));
+  }
+  Seconds close(std::numeric_limits<double>::infinity());
+  for (const Its& its : workers) close = std::min(close, end_of_compute(open, measured_of(scenario) * its.step, its.pauses));
+  double steps = 0.0;
+  for (const Its& its : workers) {
+    Seconds computing = close;
+    for (const Pause& pause : its.pauses) computing -= std::max(Seconds(0), std::min(pause.end, close) - pause.start);
+    steps += std::ceil(computing / its.step);
+  }
+  return steps;
+}
+
+/// What a simulation goes through.
+struct Work {
+  double workers = 1.0;      ///< that are simulated
+  double steps = 0.0;        ///< of all of them
+  double posts = 0.0;        ///< likewise
+  double collectives = 0.0;  ///< that move, each for all workers
+  double exchanges = 0.0;    ///< with servers or peers, likewise
+};
+
+Work work_of(const Scenario& scenario, const StepProfile& profile, bool shortcuts) {
+  const Schedule& schedule = scenario.schedule;
+  const double posts = schedule.posts ? schedule.posts(profile) : 1.0;
+  Work work;
+  work.workers = is_one(scenario, shortcuts) ? 1.0 : ranks_of(scenario);
+  work.steps = work.workers * steps_of(scenario);
+  if (work.workers > 1.0 && !schedule.pace.waits_for_all) work.steps = steps_of_independent(scenario, step_of(scenario, profile, posts));
+  if (scenario.cluster.workers() == 1 && !schedule.traffic.servers) return work;  // nobody to send anything to
+  work.posts = posts * work.steps;
+  (schedule.traffic.has_collectives() ? work.collectives : work.exchanges) = work.posts;
+  work.collectives /= work.workers;
+  return work;
+}
+
+/// Of equal workers, collectives of the same bytes take the same time, which is simulated once.
+double different_collectives(const Scenario& scenario, const StepProfile& profile, const Work& work) {
+  if (!are_equal(scenario) || scenario.draws()) return work.collectives;
+  std::set<Bytes> sizes;
+  for (const StepProfile::GradientReady& gradient : profile.gradients) sizes.insert(gradient.bytes);
+  return std::min(work.collectives, static_cast<double>(sizes.size()));
+}
+
+bool overlaps_collectives(const Scenario& scenario) {
+  const std::vector<StreamTraffic>& streams = scenario.schedule.traffic.streams;
+  if (scenario.channels) return *scenario.channels > 1;
+  return std::any_of(streams.begin(), streams.end(), [](const StreamTraffic& stream) { return stream.rules.channels > 1; });
+}
+
+/// What `auto` replaces when it takes longer.
+Seconds unless_replaced(const Scenario& scenario, Seconds time, Seconds most) {
+  return scenario.fidelity || time <= most ? time : Seconds(0);
+}
+
+/// Of what moves message by message.
+Seconds time_of_messages(const Scenario& scenario, const StepProfile& profile, const Work& work) {
+  const double ranks = ranks_of(scenario);
+  if (ranks == 1 || scenario.fidelity == Fidelity::alpha_beta || scenario.cluster.fit) return Seconds(0);
+  const double messages = ranks * scenario.all_reduce.algorithm->all_reduce.rounds(static_cast<int>(ranks));
+  if (moves_flows(scenario)) {
+    const Seconds each = std::max(cost_of_flow, ranks * cost_of_contended_flow_by_rank);
+    return unless_replaced(scenario, different_collectives(scenario, profile, work) * messages * each, most_seconds_unasked);
+  }
+  if (work.workers > 1.0 && (overlaps_collectives(scenario) || scenario.cluster.link.jitter.varies()))
+    return unless_replaced(scenario, work.collectives * messages * cost_of_message, most_seconds_by_message_unasked);
+  return Seconds(0);
+}
+
+Seconds time_of(const Scenario& scenario, const StepProfile& profile, const Work& work) {
+  constexpr Seconds of_start(1e-3);
+  constexpr Seconds of_rank(3e-7);  // whether or not it is simulated
+  constexpr Seconds of_actors(15e-3);
+  constexpr Seconds of_worker(25e-6);  // its actor begins and ends
+  constexpr Seconds of_step(1.2e-6);
+  constexpr Seconds of_step_alone(1.5e-7);
+  constexpr Seconds of_post(4e-8);
+  constexpr Seconds of_collective(5e-7);
+  constexpr Seconds of_exchange_with_server(1.5e-6);
+  constexpr Seconds of_exchange_with_peer(5e-7);
+  const bool is_alone = work.workers == 1.0;
+  const bool has_servers = scenario.schedule.traffic.servers.has_value();
+  const Seconds exchange = !has_servers            ? of_exchange_with_peer
+                           : moves_flows(scenario) ? 2.0 * ranks_of(scenario) * cost_of_server_flow_by_rank
+                                                   : of_exchange_with_server;
+  const Seconds workers = is_alone ? Seconds(0) : of_actors + work.workers * of_worker + work.posts * of_post;
+  return of_start + ranks_of(scenario) * of_rank + workers + work.steps * (is_alone ? of_step_alone : of_step) +
+         work.collectives * of_collective + work.exchanges * exchange + time_of_messages(scenario, profile, work);
+}
+
+Bytes memory_of(const Scenario& scenario, const Work& work) {
+  constexpr Bytes of_process(8e6);
+  constexpr Bytes of_rank(140);
+  constexpr Bytes of_actors(28e6);
+  constexpr Bytes of_worker(15e3);  // two pages of a stack, and the worker
+  constexpr Bytes of_step(80);
+  constexpr Bytes of_post(110);  // that moves
+  const Bytes workers = work.workers > 1.0 ? of_actors + work.workers * of_worker : Bytes(0);
+  return of_process + ranks_of(scenario) * of_rank + workers + work.steps * of_step + (work.collectives + work.exchanges) * of_post;
+}
+
 }  // namespace
 
-Seconds estimate_cost(const Scenario& scenario) {
-  constexpr Seconds of_start(2e-4);
-  constexpr Seconds of_post(2.5e-8);          // by each of unequal workers
-  constexpr Seconds of_rank_of_ring(4.5e-8);  // of equal ones
-  constexpr Seconds of_server_message(5e-7);
-  const double ranks = ranks_of(scenario);
-  const double steps = steps_of(scenario);
-  const double posts = static_cast<double>(scenario.trace->gradients.size()) * (are_equal(scenario) ? 1.0 : steps);
-  if (scenario.schedule.traffic.servers) return of_start + steps * posts * 2.0 * ranks * of_server_message;
-  if (moves_flows(scenario)) return of_start + posts * 2.0 * ranks * ranks * std::max(cost_of_flow, ranks * cost_of_contended_flow_by_rank);
-  return of_start + posts * ranks * (are_equal(scenario) ? of_rank_of_ring : of_post);
+Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
+  const StepProfile profile = profile_of(scenario);
+  const Work work = work_of(scenario, profile, options.shortcuts);
+  Cost cost = {work.steps, time_of(scenario, profile, work), memory_of(scenario, work)};
+  cost.steps = repetitions_of(scenario) * cost.steps;
+  cost.time = repetitions_of(scenario) * cost.time;
+  if (!options.timeline) return cost;
+  constexpr double in_memory = 4.5;  // times the file
+  constexpr SecondsPerByte of_file(3.5e-8);
+  TimelineView view = *options.timeline;
+  view.compressed = false;
+  const Bytes file = estimate_timeline(scenario, view, options.shortcuts);
+  cost.memory += in_memory * file;
+  cost.time += of_file * file;
+  return cost;
 }
 
 Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
@@ -56,8 +231,7 @@ Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool
   constexpr Bytes of_change(110);
   constexpr double compressed = 0.1;
   const double ranks = ranks_of(scenario);
-  const bool is_one = shortcuts && are_equal(scenario) && !moves_flows(scenario);
-  const int simulated = is_one ? 1 : static_cast<int>(ranks);
+  const int simulated = is_one(scenario, shortcuts) ? 1 : static_cast<int>(ranks);
   const auto workers = static_cast<double>(view.workers(simulated, scenario.cluster.workers() / simulated).size());
   const double steps = view.iterations ? view.iterations->last - view.iterations->first + 1.0 : steps_of(scenario);
   const auto layers = static_cast<double>(scenario.trace->layers.size());

@@ -7,6 +7,7 @@
 #include "base/units.hpp"
 #include "output/timeline_json.hpp"
 #include "scenario/scenario.hpp"
+#include "study/setup.hpp"
 
 namespace syncopate {
 
@@ -19,8 +20,20 @@ constexpr Seconds cost_of_server_flow_by_rank(7e-8);
 constexpr Seconds cost_of_message(1e-6);
 constexpr Seconds cost_of_message_of_recurrence(6e-9);
 
-/// How long one simulation takes on one core, within a factor of some: from what the scenario counts, without making plans.
-Seconds estimate_cost(const Scenario& scenario);
+/// Beyond which `auto` takes something faster, where there is anything: flows, and messages one by one.
+constexpr Seconds most_seconds_unasked(600.0);
+constexpr Seconds most_seconds_by_message_unasked(100.0);
+
+/// What one simulation of a point takes, one replicate where it has several.
+struct Cost {
+  double steps = 0.0;  ///< gradient steps of all simulated workers, until the measured window has closed
+  Seconds time;        ///< on one core
+  Bytes memory;        ///< of its process
+};
+
+/// From what the scenario counts, without making plans. Where workers do not wait for each other, those that go on while one is paused or
+/// slow are counted. `until` counts as the most that the jitter can make it measure.
+Cost estimate_cost(const Scenario& scenario, const PointOptions& options = {});
 
 /// How large the file of a timeline gets, likewise. `shortcuts`: see PointOptions.
 Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts);

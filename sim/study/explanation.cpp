@@ -50,7 +50,7 @@ Point as_one_run(Point point) {
 }
 
 std::vector<Explained> explain(const std::vector<const Point*>& points, int jobs, const std::function<bool()>& interrupted,
-                               std::optional<Seconds> most_time) {
+                               const Limits& limits) {
   std::vector<Explained> explained(points.size());
   simulate_points(
       points, jobs, [](int /*index*/) { return PointOptions{.explain = true}; },
@@ -61,14 +61,14 @@ std::vector<Explained> explain(const std::vector<const Point*>& points, int jobs
         const PointResult result = PointResult::unpack(outcome.result);
         explained[place] = {&point, make_row(point, result), result.fidelity, path_shares_of(result.details["path"])};
       },
-      interrupted, {.most_time = most_time});
+      interrupted, {.limits = limits});
   if (interrupted()) throw Interrupted();
   return explained;
 }
 
 std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>& changes, int jobs,
                                 const std::function<void(std::size_t done, std::size_t all)>& advance,
-                                const std::function<bool()>& interrupted, std::optional<Seconds> most_time) {
+                                const std::function<bool()>& interrupted, const Limits& limits) {
   std::vector<WhatIf> what_if;
   std::vector<Point> points;
   std::vector<std::pair<std::size_t, std::size_t>> places;  // of each: what-if, change
@@ -100,7 +100,7 @@ std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>
           effect.error = outcome.error;
         }
       },
-      interrupted, {.most_time = most_time});
+      interrupted, {.limits = limits});
   if (interrupted()) throw Interrupted();
   std::stable_sort(what_if.begin(), what_if.end(), [&](const WhatIf& a, const WhatIf& b) {
     const auto place = [&](const WhatIf& one) { return std::pair(one.factor.is_unreal(), -one.saved(base.iteration())); };

@@ -41,17 +41,17 @@ struct WhatIf {
 /// Of one run: explanations know neither replicates nor "until".
 Point as_one_run(Point point);
 
-/// Simulates points that are one run each, `jobs` at a time, each in no more than `most_time`. Throws SimulationError, which names the
+/// Simulates points that are one run each, `jobs` at a time, each within `limits`. Throws SimulationError, which names the
 /// point, and Interrupted when `interrupted` (see run_forked) becomes true.
 std::vector<Explained> explain(const std::vector<const Point*>& points, int jobs, const std::function<bool()>& interrupted,
-                               std::optional<Seconds> most_time = {});
+                               const Limits& limits = {});
 
 /// Simulates the point again, in the fidelity that it has, with one thing changed at a time by each of `changes` (0.1: 10% better), sorted
-/// by what the last of them saves, limits last. What takes more than `most_time` fails. `advance(done, all)` is called as simulations end.
+/// by what the last of them saves, limits last. What is beyond `limits` fails. `advance(done, all)` is called as simulations end.
 /// Throws Interrupted likewise.
 std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>& changes, int jobs,
                                 const std::function<void(std::size_t done, std::size_t all)>& advance,
-                                const std::function<bool()>& interrupted, std::optional<Seconds> most_time = {});
+                                const std::function<bool()>& interrupted, const Limits& limits = {});
 
 /// explanation/1 of a point; `scenario`: its file.
 Json explanation_json(const std::string& scenario, const Explained& explained, const std::vector<WhatIf>& what_if);

@@ -14,8 +14,6 @@ namespace syncopate {
 namespace {
 
 constexpr double most_seconds = 3600.0;
-constexpr double most_seconds_unasked = 600.0;
-constexpr double most_seconds_by_message_unasked = 100.0;
 
 /// Any two messages from peer to peer, each stage being a step.
 bool peers_share(const PeerTraffic& peers, Setup& setup) {
@@ -152,7 +150,7 @@ FidelityChoice choose_unasked(Setup& setup) {
   if (shared || setup.network().changes_with_time()) {
     const double messages = count_messages(setup);
     const double seconds = flow_seconds(setup, messages);
-    if (seconds <= most_seconds_unasked) return {Fidelity::flow, ""};
+    if (seconds <= most_seconds_unasked.value) return {Fidelity::flow, ""};
     if (traffic.servers || setup.network().changes_with_time()) return require_feasible(setup, messages, seconds);
     return {Fidelity::per_message,
             fmt::format(R"(approximate: {}, so that every message has links for itself though some meet; "fidelity": "flow" shares them)",
@@ -160,7 +158,7 @@ FidelityChoice choose_unasked(Setup& setup) {
   }
   if (const double each = seconds_by_message(setup); each > 0.0) {
     const double messages = count_messages(setup);
-    if (knows_a_line(scenario) && messages * each > most_seconds_by_message_unasked) {
+    if (knows_a_line(scenario) && messages * each > most_seconds_by_message_unasked.value) {
       return {Fidelity::alpha_beta,
               fmt::format(R"(approximate: {:.3g} messages one by one take long, so that collectives are single events; )"
                           R"("fidelity": "per-message" simulates them)",

@@ -100,6 +100,7 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
     load = network_load(run, setup, most_links);
     add_load(result, load, run);
   }
+  result.require_finite();
   if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
   if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
   if (options.timeline) {
@@ -217,24 +218,34 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     int replicate;
   };
   std::vector<Task> tasks;
-  std::vector<Seconds> costs;
+  std::vector<Seconds> times;
+  std::vector<Bytes> memories;
   std::vector<Gathering> gatherings;
   gatherings.reserve(points.size());
   bool any_has_actors = false;
+  Limits limits = watch.limits;
+  limits.memory = limits.most_memory();
   for (int i = 0; i < static_cast<int>(points.size()); ++i) {
     const Point& point = *points[static_cast<std::size_t>(i)];
     gatherings.emplace_back(point.scenario);
-    const Seconds cost = watch.look ? estimate_cost(point.scenario) : Seconds(0);
+    const PointOptions its = options(i);
+    const Cost cost = estimate_cost(point.scenario, its);
+    if (const std::string excess = describe_excess(point.scenario, cost, limits); !excess.empty()) {
+      if (!watch.may_begin || watch.may_begin(i))
+        done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
+      continue;
+    }
     for (int r = 0; r < replicates_of(point.scenario); ++r) {
       tasks.push_back({i, r});
-      costs.push_back(cost);
+      times.push_back(cost.time);
+      memories.push_back(cost.memory);
     }
-    any_has_actors = any_has_actors || has_actors(point, options(i));
+    any_has_actors = any_has_actors || has_actors(point, its);
   }
   if (tasks.size() > 1 && any_has_actors) load_actors();
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const int parallel = jobs > 0 ? jobs : cores;
-  TimeLeft time_left(std::move(costs), parallel);
+  const int parallel = count_fitting(std::move(memories), jobs > 0 ? jobs : cores, *limits.memory);
+  TimeLeft time_left(std::move(times), parallel);
   const auto simulate_task = [&](int index) {
     const auto [point, r] = tasks[static_cast<std::size_t>(index)];
     if (watch.may_begin && !watch.may_begin(point)) return std::string();
@@ -260,10 +271,10 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     watch.look(progress);
   };
   const auto overdue = [&](const RunningTask& task) {
-    return describe_overdue(points[static_cast<std::size_t>(point_of(task))]->scenario, *watch.most_time, task.headway);
+    return describe_overdue(points[static_cast<std::size_t>(point_of(task))]->scenario, *limits.time, task.headway);
   };
   run_forked(static_cast<int>(tasks.size()), parallel, simulate_task, gather, interrupted, can_run_actors,
-             {watch.look ? look : Watch().look, watch.most_time, overdue});
+             {watch.look ? look : Watch().look, limits.time, overdue});
 }
 
 namespace {

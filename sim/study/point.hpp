@@ -7,6 +7,7 @@
 #include "base/processes.hpp"
 #include "output/row.hpp"
 #include "scenario/scenario.hpp"
+#include "study/limits.hpp"
 #include "study/point_result.hpp"
 #include "study/setup.hpp"
 
@@ -25,13 +26,14 @@ struct PointsProgress {
 /// What happens to points while they are simulated.
 struct PointsWatch {
   std::function<void(const PointsProgress&)> look{};  ///< about five times a second
-  std::optional<Seconds> most_time{};                 ///< a simulation that takes longer is ended, and has failed
+  Limits limits{};                                    ///< a simulation that goes beyond is not begun, or ended, and has failed
   /// Asked in a process of its own when a point's turn has come; where false, it is not simulated, and `done` does not hear of it.
   std::function<bool(int index)> may_begin{};
 };
 
 /// Simulates them, each with its replicates, in processes forked from this one, `jobs` at a time (0: one per core). `options`: of each;
-/// `done`, `interrupted`: see run_forked, whose results are packed ones.
+/// `done`, `interrupted`: see run_forked, whose results are packed ones. Fewer than `jobs` at a time where more would not fit in memory;
+/// what is beyond the limits fails before anything begins.
 void simulate_points(const std::vector<const Point*>& points, int jobs, const std::function<PointOptions(int index)>& options,
                      const std::function<void(int index, const Outcome&)>& done, const std::function<bool()>& interrupted = {},
                      const PointsWatch& watch = {});

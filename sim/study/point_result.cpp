@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <string_view>
 #include <type_traits>
@@ -63,6 +64,20 @@ Fidelity read_fidelity(const std::string& name) {
 }
 
 }  // namespace
+
+void PointResult::require_finite() const {
+  const auto require = [](std::string_view name, double value) {
+    if (std::isfinite(value)) return;
+    throw SimulationError(
+        fmt::format("{} comes out as {}, which is no result; a time is too close to 0, or too long, for a number to hold "
+                    "what follows from it",
+                    name, value));
+  };
+  Metrics its = metrics;
+  for (const Figure& figure : figures) require(figure.name, figure.of(its));
+  require("network_bytes_per_iteration", network_bytes.value_or(Bytes(0)).value);
+  require("busiest_link_bytes_per_iteration", busiest_link_bytes.value_or(Bytes(0)).value);
+}
 
 std::string PointResult::pack() const {
   const std::string text = details.dump();

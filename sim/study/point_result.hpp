@@ -26,6 +26,9 @@ struct PointResult {
   Json details = Json::object();  ///< what only some points have: see RESULTS.md
   std::string timeline;           ///< a file's content, when wanted: see timeline_json
 
+  /// Throws SimulationError where a figure is no finite number, which it names.
+  void require_finite() const;
+
   /// As bytes for another process of this program, and back.
   std::string pack() const;
   static PointResult unpack(const std::string& bytes);

@@ -16,14 +16,6 @@ namespace {
 
 Bytes value_size(const Trace& trace) { return Bytes(trace.dtype == "fp16" || trace.dtype == "bf16" ? 2 : 4); }
 
-StepProfile profile_of(const Scenario& scenario) {
-  StepProfile profile = step_profile(*scenario.trace, scenario.granularity);
-  const Pace& pace = scenario.schedule.pace;
-  if (pace.update) profile.update = pace.update(profile);
-  profile.update = profile.update / pace.steps_per_update;
-  return profile;
-}
-
 using Costs = std::map<Communicator, CollectiveCosts>;
 
 /// A cluster on which something takes no time, besides what took none on the one before it.
@@ -61,6 +53,14 @@ ServerPlaces server_places(const Scenario& scenario) {
 }
 
 }  // namespace
+
+StepProfile profile_of(const Scenario& scenario) {
+  StepProfile profile = step_profile(*scenario.trace, scenario.granularity);
+  const Pace& pace = scenario.schedule.pace;
+  if (pace.update) profile.update = pace.update(profile);
+  profile.update = profile.update / pace.steps_per_update;
+  return profile;
+}
 
 Setup::Setup(const Scenario& scenario, PointOptions options)
     : scenario_(scenario),

@@ -21,6 +21,9 @@ struct PointOptions {
   bool explain = false;                    ///< the critical path is wanted
 };
 
+/// The undisturbed step of its trace, with the update of its schedule.
+StepProfile profile_of(const Scenario& scenario);
+
 /// A scenario as what an engine simulates: its network, what collectives cost on it, and its job in any fidelity.
 class Setup {
  public:

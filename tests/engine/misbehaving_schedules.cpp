@@ -44,6 +44,11 @@ void crashes(Worker& worker, const SharedPayload& /*payload*/) {
   if (worker.step() == 1) std::abort();
 }
 
+void takes_for_ever(Worker& worker, const SharedPayload& payload) {
+  worker.spend(Seconds(1e300));
+  worker.wait(worker.post(payload, worker.step()));
+}
+
 template <int last_step>
 Program ends_early(const ScheduleInput& input) {
   return [payload = everything(input)](Worker& worker) {
@@ -70,6 +75,7 @@ const std::vector<ScheduleRow>& schedules() {
       row("never-posts", "rank 1 never posts", with<never_posts>),
       row("ends-early", "rank 1 ends in its third step", ends_early<2>),
       row("ends-late", "rank 1 ends in its 101st step", ends_early<100>),
+      row("takes-for-ever", "every step takes longer than the clock can tell", with<takes_for_ever>),
       row("crashes", "every rank aborts the process", with<crashes>),
   };
   return table;

@@ -160,7 +160,7 @@ class BadModel(Case):
 
 class BadProfile(Case):
     def test_one_row_per_rule(self):
-        bandwidth = 'expected bytes/second > 0 (at most 1e18) or a string such as "10Gbps" (bits) or "12GBps" (bytes)'
+        bandwidth = 'expected bytes/second from 1 to 1e18 or a string such as "10Gbps" (bits) or "12GBps" (bytes)'
         forward = {"forward": {}, "backward": {}}
         table = [
             (without(profile(), "format"), '/: the required key "format" is missing'),

@@ -425,7 +425,7 @@ class Depth(Advised):
         self.assertIn(f"nodes of tree: {note}", self.advise(content))
 
     def test_a_simulation_takes_only_so_long(self):
-        endless = advice(schedules=["wfbp"], iterations={"measured": 10000000}, workers={"jitter": {"distribution": "lognormal", "cv": 0.1}})
+        endless = advice(schedules=["wfbp"], iterations={"measured": 2000000}, workers={"jitter": {"distribution": "lognormal", "cv": 0.1}})
         done = self.simctl("advise", self.write("advice.json", endless), "--max-time", "0.3")
         self.assertEqual((done.returncode, done.stdout), (3, ""))
         self.assertIn("not done after 300 ms", done.stderr)

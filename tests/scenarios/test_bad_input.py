@@ -11,7 +11,7 @@ def without(content, key):
 
 
 LATENCY = 'expected seconds from 0 to a day (86400) or a string such as "50us"'
-BANDWIDTH = 'expected bytes/second > 0 (at most 1e18) or a string such as "10Gbps" (bits) or "12GBps" (bytes)'
+BANDWIDTH = 'expected bytes/second from 1 to 1e18 or a string such as "10Gbps" (bits) or "12GBps" (bytes)'
 COLLECTIVES = "ring, binary-tree, recursive-doubling, halving-doubling, double-binary-tree"
 SCHEDULES = ", ".join(schedules())
 
@@ -382,6 +382,9 @@ class BadCluster(Case):
             (cluster(nodes="4"), '/nodes: expected an integer >= 1, got "4"'),
             (cluster(node=4), '/node: unknown key "node"; did you mean "nodes"?'),
             (cluster(link={"bandwidth": 0, "latency": 0}), f"/link/bandwidth: {BANDWIDTH}, got 0"),
+            (cluster(link={"bandwidth": 1e-300, "latency": 0}), f"/link/bandwidth: {BANDWIDTH}, got 1e-300"),
+            (cluster(link={"bandwidth": 5e-324, "latency": 0}), f"/link/bandwidth: {BANDWIDTH}, got 5e-324"),
+            (cluster(link={"bandwidth": "1e-9Gbps", "latency": 0}), f'/link/bandwidth: {BANDWIDTH}, got "1e-9Gbps"'),
             (cluster(link={"bandwidth": "10Gb", "latency": 0}), f'/link/bandwidth: {BANDWIDTH}, got "10Gb"'),
             (cluster(link={"bandwidth": 1e300, "latency": 0}), f"/link/bandwidth: {BANDWIDTH}, got 1e+300"),
             (cluster(link={"latency": 0}), '/link: the required key "bandwidth" is missing'),
@@ -389,9 +392,10 @@ class BadCluster(Case):
             (cluster(link={"bandwidth": 1, "latency": "2 days"}), f'/link/latency: {LATENCY}, got "2 days"'),
             (cluster(link={"bandwidth": 1, "latency": "90000s"}), f'/link/latency: {LATENCY}, got "90000s"'),
             (cluster(link=link | {"mtu": 1500}), '/link/mtu: unknown key "mtu"; known here: bandwidth, latency, tcp_window, latency_jitter, efficiency'),
-            (cluster(link=link | {"efficiency": 0}), "/link/efficiency: expected a number > 0, got 0"),
+            (cluster(link=link | {"efficiency": 0}), "/link/efficiency: expected a number >= 1e-06, got 0"),
+            (cluster(link=link | {"efficiency": 1e-300}), "/link/efficiency: expected a number >= 1e-06, got 1e-300"),
             (cluster(link=link | {"efficiency": 1.5}), "/link/efficiency: expected a number <= 1, got 1.5"),
-            (cluster(regions=two, wan=[wan[0] | {"efficiency": -1}]), "/wan/0/efficiency: expected a number > 0, got -1"),
+            (cluster(regions=two, wan=[wan[0] | {"efficiency": -1}]), "/wan/0/efficiency: expected a number >= 1e-06, got -1"),
             (cluster(reduce_s_per_B=-1), "/reduce_s_per_B: expected a number >= 0, got -1"),
             (cluster(topology="stars"), '/topology: expected one of star, fat-tree, tree, torus, dragonfly, got "stars"; did you mean "star"?'),
             (cluster(topology={"name": "star", "k": 4}), '/topology/k: unknown key "k"; known here: name'),

@@ -14,7 +14,7 @@ class New(Case):
 
     def test_it_is_valid_and_runs(self):
         self.assertRegex(self.new("mine.json"), r"^mine.json: 20 points; change what you like, then: simctl run mine.json\n$")
-        self.assertEqual(self.simctl("check", "mine.json").stdout, "mine.json: valid, 20 points\n")
+        self.assertTrue(self.simctl("check", "mine.json").stdout.startswith("mine.json: valid, 20 points\n"))
         self.assertEqual(self.simctl("run", "mine.json", "--quiet", "--set", "/cluster/nodes=4").returncode, 0)
 
     def test_stdout_takes_it_and_a_pipe_runs_it(self):

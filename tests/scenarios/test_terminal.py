@@ -13,7 +13,7 @@ import unittest
 
 from support import SIMCTL, Case, cluster, scenario
 
-ENDLESS = 10_000_000
+ENDLESS = 1_000_000
 UNEQUAL = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
 
 
@@ -40,12 +40,12 @@ def on_terminal(*arguments, cwd, columns=120, streams=("stderr",)):
 
 class Progress(Case):
     def test_points_times_and_the_iterations_of_a_long_point_are_shown(self):
-        self.write("cluster.json", cluster(nodes=64))
+        self.write("cluster.json", cluster(nodes=16))
         self.write("scenario.json", scenario(workers=UNEQUAL, sweep={"/iterations/measured": [1, ENDLESS]}))
         code, shown = on_terminal("run", "scenario.json", "-j", "1", "--max-time", "2.5", cwd=self.folder, columns=150)
         self.assertEqual(code, 4)
         self.assertIn("0/2 points", shown)
-        told = re.findall(r"1/2 points, 0:0(\d) elapsed, about [\d:]+ left; point 1: (\d+) of 10000001 iterations", shown)
+        told = re.findall(r"1/2 points, 0:0(\d) elapsed, about [\d:]+ left; point 1: (\d+) of 1000001 iterations", shown)
         self.assertGreater(len(told), 2)
         self.assertGreater(int(told[-1][1]), int(told[0][1]))
         self.assertEqual(told, sorted(told, key=lambda one: (one[0], int(one[1]))))
@@ -125,12 +125,12 @@ class Tables(Case):
 
 class MaxTime(Case):
     def test_only_what_takes_longer_is_ended_and_says_how_far_it_came(self):
-        self.write("cluster.json", cluster(nodes=64))
+        self.write("cluster.json", cluster(nodes=16))
         for jobs in (1, 2):
             with self.subTest(jobs=jobs):
                 done = self.run_scenario(scenario(workers=UNEQUAL, sweep={"/iterations/measured": [1, ENDLESS, 2]}), "-j", jobs, "--max-time", "1s", "--timeline", "0,2")
                 self.assertEqual(done.returncode, 4)
-                self.assertRegex(done.stderr, r'^simctl: scenario.json: point 1: not done after 1 s, with \d+ of 10000001 iterations simulated; use '
+                self.assertRegex(done.stderr, r'^simctl: scenario.json: point 1: not done after 1 s, with \d+ of 1000001 iterations simulated; use '
                                               r'"fidelity": "alpha-beta", fewer iterations or nodes, or allow more time\n$')
                 self.assertEqual([row["measured_iterations"] for row in self.rows()], ["1", "2"])
                 self.assertTrue((self.folder / "out/timeline-2.json").exists())

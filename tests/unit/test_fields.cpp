@@ -56,7 +56,7 @@ TEST_SUITE("Are units read as their words say?") {
   }
   TEST_CASE("everything else is refused, with the whole message") {
     const std::string rate =
-        "f.json: /v: expected bytes/second > 0 (at most 1e18) or a string such as \"10Gbps\" (bits) or \"12GBps\" (bytes), got ";
+        "f.json: /v: expected bytes/second from 1 to 1e18 or a string such as \"10Gbps\" (bits) or \"12GBps\" (bytes), got ";
     const std::string time = "f.json: /v: expected seconds from 0 to a day (86400) or a string such as \"50us\", got ";
     const std::string size = "f.json: /v: expected a whole number of bytes from 1 to 1e15 or a string such as \"25MB\" or \"1MiB\", got ";
     struct Row {

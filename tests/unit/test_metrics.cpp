@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "metrics/intervals.hpp"
 #include "metrics/metrics.hpp"
 
@@ -85,6 +88,45 @@ TEST_SUITE("Are the metrics derived from the timeline as defined?") {
     // Pooled steps are those that begin in the window: 10 s and 8 s.
     CHECK(metrics.iteration_p50 == Seconds(9));
     CHECK(metrics.iteration_p95.value == doctest::Approx(9.9));
+  }
+
+  // Two workers, of which each step computes for 4 s; then bytes move for 6 s. Worker 1 begins its steps `late_first`, and later on
+  // `late_then`, after worker 0, whose steps make the window.
+  double wait_of_shifted(double late_first, double late_then) {
+    constexpr int steps = 8;
+    JobTimeline timeline;
+    timeline.workers = 2;
+    timeline.compute = Seconds(4);
+    timeline.window = {Seconds(10), Seconds(10.0 * (steps - 1))};
+    timeline.steps.resize(2);
+    timeline.spans.resize(2);
+    timeline.collectives.push_back(moving(0, 10.0 * (steps + 1)));
+    for (std::size_t worker = 0; worker < 2; ++worker) {
+      const auto start_of = [&](int i) { return 10.0 * i + (worker == 0 ? 0.0 : i < steps / 2 ? late_first : late_then); };
+      for (int i = 0; i < steps; ++i) {
+        timeline.steps[worker].push_back(step(start_of(i), start_of(i + 1)));
+        timeline.spans[worker].push_back(span(i, Phase::forward, start_of(i), start_of(i) + 4));
+        timeline.spans[worker].push_back(span(i, Phase::blocked, start_of(i) + 4, start_of(i + 1)));
+      }
+    }
+    const Metrics metrics = measure(timeline, 1);
+    CHECK((metrics.wait + metrics.exposed_communication + metrics.compute).value == doctest::Approx(metrics.iteration.value));
+    return metrics.wait.value;
+  }
+
+  TEST_CASE("equal workers wait for nothing, but for what an edge cuts off") {
+    CHECK(wait_of_shifted(0, 0) == 0.0);
+    CHECK(wait_of_shifted(6, 6) == 0.0);
+    // At the opening, of worker 1's step of 10 s the last 6 s, which have no compute, where their share is 2.4 s; so 11.6 steps are
+    // measured.
+    CHECK(wait_of_shifted(6, 10) == doctest::Approx(-2.4 / 11.6));
+    for (double first = 0; first < 10; first += 0.5) {
+      for (double then = std::max(0.0, first - 6); then < 10; then += 0.5) {
+        CAPTURE(first);
+        CAPTURE(then);
+        CHECK(std::abs(wait_of_shifted(first, then)) <= 2.0 * 4 / 6);
+      }
+    }
   }
 
   TEST_CASE("staleness is averaged over updates") {

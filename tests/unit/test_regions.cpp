@@ -25,8 +25,8 @@ Regions random_regions(std::mt19937& random, std::size_t count, int most_nodes) 
 
 const Link inside = {Rate(1e9), Seconds(1e-4)};
 
-Seconds time_of(const Regions& regions, const std::vector<std::size_t>& order, Bytes bytes) {
-  return ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, SecondsPerByte(0));
+Seconds time_of(const Regions& regions, const std::vector<std::size_t>& order, Bytes bytes, SecondsPerByte gamma = SecondsPerByte(0)) {
+  return ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, gamma);
 }
 
 }  // namespace
@@ -77,17 +77,27 @@ TEST_SUITE("Is the order of regions the fastest?") {
     }
   }
 
+  struct Size {
+    Bytes bytes;
+    SecondsPerByte gamma;
+  };
+  /// Of messages that take latency only, both, or transfer only; with and without reductions.
+  const std::vector<Size> sizes = {{Bytes(1), SecondsPerByte(0)},   {Bytes(1e6), SecondsPerByte(0)},    {Bytes(1e7), SecondsPerByte(1e-9)},
+                                   {Bytes(1e8), SecondsPerByte(0)}, {Bytes(1e8), SecondsPerByte(1e-8)}, {Bytes(1e11), SecondsPerByte(0)}};
+
   TEST_CASE("up to nine regions no order is faster") {
     std::mt19937 random(51);
     for (const std::size_t count : {2U, 3U, 5U, 6U}) {
       const Regions regions = random_regions(random, count, 3);
-      const Bytes bytes(1e6);
-      const Seconds best = time_of(regions, fastest_order(regions, inside, bytes, SecondsPerByte(0)), bytes);
-      std::vector<std::size_t> order(count);
-      std::iota(order.begin(), order.end(), 0U);
-      do {
-        CHECK(best <= time_of(regions, order, bytes) * (1.0 + 1e-12));
-      } while (std::next_permutation(order.begin(), order.end()));
+      for (const auto& [bytes, gamma] : sizes) {
+        CAPTURE(bytes.value);
+        const Seconds best = time_of(regions, fastest_order(regions, inside, bytes, gamma), bytes, gamma);
+        std::vector<std::size_t> order(count);
+        std::iota(order.begin(), order.end(), 0U);
+        do {
+          CHECK(best <= time_of(regions, order, bytes, gamma) * (1.0 + 1e-12));
+        } while (std::next_permutation(order.begin(), order.end()));
+      }
     }
   }
 
@@ -95,79 +105,20 @@ TEST_SUITE("Is the order of regions the fastest?") {
     std::mt19937 random(52);
     for (const std::size_t count : {10U, 14U}) {
       const Regions regions = random_regions(random, count, 2);
-      const Bytes bytes(1e6);
-      const std::vector<std::size_t> order = fastest_order(regions, inside, bytes, SecondsPerByte(0));
-      std::vector<std::size_t> sorted = order;
-      std::sort(sorted.begin(), sorted.end());
-      for (std::size_t i = 0; i < count; ++i) CHECK(sorted[i] == i);
-      for (std::size_t from = 1; from < count; ++from) {
-        for (std::size_t to = from + 1; to <= count; ++to) {
-          std::vector<std::size_t> other = order;
-          std::reverse(other.begin() + static_cast<std::ptrdiff_t>(from), other.begin() + static_cast<std::ptrdiff_t>(to));
-          CHECK(time_of(regions, order, bytes) <= time_of(regions, other, bytes) * (1.0 + 1e-12));
+      for (const auto& [bytes, gamma] : sizes) {
+        CAPTURE(bytes.value);
+        const std::vector<std::size_t> order = fastest_order(regions, inside, bytes, gamma);
+        std::vector<std::size_t> sorted = order;
+        std::sort(sorted.begin(), sorted.end());
+        for (std::size_t i = 0; i < count; ++i) CHECK(sorted[i] == i);
+        for (std::size_t from = 1; from < count; ++from) {
+          for (std::size_t to = from + 1; to <= count; ++to) {
+            std::vector<std::size_t> other = order;
+            std::reverse(other.begin() + static_cast<std::ptrdiff_t>(from), other.begin() + static_cast<std::ptrdiff_t>(to));
+            CHECK(time_of(regions, order, bytes, gamma) <= time_of(regions, other, bytes, gamma) * (1.0 + 1e-12));
+          }
         }
       }
     }
-  }
-}
-
-namespace {
-
-Cluster nodes_of_gpus(int nodes, int gpus) {
-  Cluster cluster;
-  cluster.nodes = nodes;
-  cluster.gpus_per_node = gpus;
-  cluster.link = {Rate(1e9), Seconds(1e-4)};
-  cluster.intra_node = {Rate(1e10), Seconds(1e-6)};
-  return cluster;
-}
-
-}  // namespace
-
-TEST_SUITE("What do collectives of several GPUs per node cost?") {
-  TEST_CASE("a ring inside the node, then the algorithm among the nodes") {
-    const Cluster cluster = nodes_of_gpus(4, 8);
-    const CollectiveCosts costs(cluster, default_all_reduce(), Communicator(32), 8, {});
-    // 14 messages of an eighth inside, 6 of a quarter outside.
-    CHECK(costs(Operation::all_reduce, Bytes(8e6)).latency.value == doctest::Approx(14e-6 + 6e-4));
-    CHECK(costs(Operation::all_reduce, Bytes(8e6)).transfer.value == doctest::Approx(14 * 1e-4 + 6 * 2e-3));
-    // Each node's 8 x 1 MB pass three links outside, then each GPU passes on what its node's others lack: 7 times 4 MB.
-    CHECK(costs(Operation::all_gather, Bytes(32e6)).latency.value == doctest::Approx(7e-6 + 3e-4));
-    CHECK(costs(Operation::all_gather, Bytes(32e6)).transfer.value == doctest::Approx(7 * 4e-4 + 3 * 8e-3));
-    const CollectiveCosts nodes(cluster, default_all_reduce(), Communicator(4), 1, {});
-    CHECK(nodes(Operation::all_reduce, Bytes(8e6)).transfer.value == doctest::Approx(6 * 2e-3));
-    CHECK(all_reduce_within_node(cluster)(Bytes(8e6)).value == doctest::Approx(14e-6 + 14 * 1e-4));
-  }
-
-  TEST_CASE("a ring across GPUs waits for its slowest link, node after node") {
-    const Cluster cluster = nodes_of_gpus(3, 4);
-    const auto both = [&](Operation operation, Bytes bytes) {
-      std::vector<Hop> hops(12, cluster.intra_node.hop());
-      for (const std::size_t last : {3U, 7U, 11U}) hops[last] = cluster.link.hop();
-      const int messages = operation == Operation::all_reduce ? 22 : 11;
-      const CollectiveCosts costs(cluster, ring_across_gpus(), Communicator(12), 4, {});
-      CHECK(costs(operation, bytes).total().value == doctest::Approx(ring_time(hops, messages, bytes / 12, 0, SecondsPerByte(0)).value));
-      return costs(operation, bytes);
-    };
-    // No bytes: 22 messages pass a node's link every fourth time at least.
-    CHECK(both(Operation::all_reduce, Bytes(0)).latency.value == doctest::Approx(6e-4 + 16e-6));
-    CHECK(both(Operation::all_reduce, Bytes(12e6)).transfer.value >= 22 * 1e-3);
-    both(Operation::all_gather, Bytes(12e6));
-    const CollectiveCosts inside(cluster, ring_across_gpus(), Communicator(4), 4, {});
-    CHECK(inside(Operation::all_reduce, Bytes(8e6)).total().value == doctest::Approx(6 * (1e-6 + 2e-4)));
-    const CollectiveCosts of_nodes(cluster, ring_across_gpus(), Communicator(3), 1, {});
-    CHECK(of_nodes(Operation::all_reduce, Bytes(9e6)).total().value == doctest::Approx(4 * (1e-4 + 3e-3)));
-  }
-
-  TEST_CASE("a fit is carried to all ranks and replaces both levels") {
-    Cluster cluster;
-    cluster.nodes = 4;
-    cluster.gpus_per_node = 4;
-    cluster.link = {Rate(1), Seconds(1)};
-    cluster.intra_node = {Rate(1), Seconds(1)};
-    cluster.fit = Fit{.line = {Seconds(9e-4), SecondsPerByte(7e-10)}, .ranks = 16, .algorithm = &ring()};
-    const CollectiveCosts costs(cluster, default_all_reduce(), Communicator(16), 4, {});
-    CHECK(costs.curve(Operation::all_reduce, Bytes(1e6)).tangent(Bytes(1e6)).a.value == doctest::Approx(9e-4));
-    CHECK(costs.curve(Operation::all_reduce, Bytes(1e6)).tangent(Bytes(1e6)).b.value == doctest::Approx(7e-10));
   }
 }
