@@ -46,6 +46,7 @@ class Browser(Pages):
         address = path.as_uri()
         self.driver.get_log("performance")
         self.driver.get(address)
+        self.await_frame()
         self.addCleanup(self.assert_calm, address)
 
     def assert_calm(self, address):
@@ -60,6 +61,11 @@ class Browser(Pages):
 
     def set_theme(self, theme):
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+        self.await_frame()
+
+    def await_frame(self):
+        """Returns when the page knows its media: listeners of media queries are called once a frame, before what waits for that frame."""
+        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     def script(self, text, *arguments):
         return self.driver.execute_script(text, *arguments)
