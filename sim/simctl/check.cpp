@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/terminal.hpp"
 #include "scenario/scenario.hpp"
 #include "simctl/commands.hpp"
 
@@ -21,7 +22,7 @@ void add_check_command(CLI::App& app) {
     std::vector<Setting> settings;
     for (const std::string& text : options->settings) settings.push_back(parse_setting(text));
     const Study study = read_study(options->scenario, settings);
-    fmt::print("{}: valid, {} point{}\n", study.file, study.points.size(), study.points.size() == 1 ? "" : "s");
+    display("{}: valid, {} point{}\n", study.file, study.points.size(), study.points.size() == 1 ? "" : "s");
   });
 }
 
