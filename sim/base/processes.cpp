@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -387,6 +388,14 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
     kill(child.process, SIGKILL);
     reap(child, slots);
   }
+}
+
+Bytes available_addresses() {
+  rlimit limit = {};
+  double pages = 0.0;
+  const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (!is_limited || !(std::ifstream("/proc/self/statm") >> pages)) return Bytes(std::numeric_limits<double>::infinity());
+  return Bytes(std::max(0.0, static_cast<double>(limit.rlim_cur) - pages * static_cast<double>(sysconf(_SC_PAGESIZE))));
 }
 
 Bytes available_memory() {

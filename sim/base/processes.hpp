@@ -59,4 +59,7 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
 /// What the machine can give to new processes without swapping.
 Bytes available_memory();
 
+/// How much more memory this process may name, whether or not it uses it (ulimit -v); infinite where nothing limits it.
+Bytes available_addresses();
+
 }  // namespace syncopate
