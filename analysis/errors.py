@@ -7,3 +7,8 @@ class InputError(Exception):
 
 class OutputError(Exception):
     """A file could not be written. Nothing is left behind."""
+
+
+def printable(text):
+    """Without what could control a terminal: a name in a file may hold anything."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

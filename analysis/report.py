@@ -7,6 +7,7 @@ Exit codes: 0 done, 2 usage, 3 bad input, 5 cannot write.
 
 import argparse
 import os
+import stat
 import sys
 import tempfile
 import warnings
@@ -27,7 +28,7 @@ import style  # noqa: E402
 import timeline  # noqa: E402
 import tracks  # noqa: E402
 from answer import winners  # noqa: E402
-from errors import InputError, OutputError  # noqa: E402
+from errors import InputError, OutputError, printable  # noqa: E402
 from results import read_runs  # noqa: E402
 
 EXAMPLE = """example:
@@ -69,12 +70,12 @@ def main(argv=None):
     try:
         for path, content in make(options):
             write(path, content)
-            print(path)
+            print(printable(str(path)))
     except InputError as error:
-        print(f"report.py: {error}", file=sys.stderr)
+        print(printable(f"report.py: {error}"), file=sys.stderr)
         return 3
     except OutputError as error:
-        print(f"report.py: {error}", file=sys.stderr)
+        print(printable(f"report.py: {error}"), file=sys.stderr)
         return 5
     return 0
 
@@ -124,8 +125,8 @@ def say_which_cluster(frame, panel):
     shown = notes.distinct(frame["cluster"][frame["panel"] == panel])
     others = [name for name in notes.distinct(frame["cluster"]) if name not in shown]
     if others:
-        print(f"report.py: --picture shows the cluster {', '.join(shown)}; "
-              f"for another: --cluster {' or '.join(others)}", file=sys.stderr)
+        print(printable(f"report.py: --picture shows the cluster {', '.join(shown)}; "
+                        f"for another: --cluster {' or '.join(others)}"), file=sys.stderr)
 
 
 def place(output, name):
@@ -136,7 +137,7 @@ def place(output, name):
 
 
 def write(path, content):
-    """The whole file or none: written beside its place, then renamed."""
+    """The whole file or none: written beside its place, then renamed. A link is followed; a device or a pipe is written to."""
     temporary = None
     try:
         if path.parent.exists() and not path.parent.is_dir():
@@ -144,19 +145,33 @@ def write(path, content):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise OutputError(f"{path}: cannot be written: it is a folder; name a file")
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        if path.exists() and not path.is_file():
+            with open(path, "wb") as stream:
+                stream.write(content)
+            return
+        target = Path(os.path.realpath(path))
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".report.", suffix=".tmp")
         with os.fdopen(handle, "wb") as stream:
+            os.fchmod(handle, mode_of(target))
             stream.write(content)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
+            stream.flush()
+            os.fsync(handle)
+        os.replace(temporary, target)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}; choose another place with -o or --picture") \
             from None
     finally:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def mode_of(path):
+    """The permissions of a file that is replaced, or those that a new one gets."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 if __name__ == "__main__":

@@ -123,13 +123,18 @@ def read_table(path, again):
     for number, line in enumerate(body, 1):
         if len(line) != len(header):
             raise InputError(f"{path}: row {number}: expected {len(header)} cells, got {len(line)}; {again}")
-    cells = {name: [line[place] for line in body] for place, name in enumerate(header)}
+    cells = {name: [as_text(line[place]) for line in body] for place, name in enumerate(header)}
     for name, column in COLUMNS.items():
         if column.kind != "text":
             cells[name] = [number_in(path, row, name, cell, again) for row, cell in enumerate(cells[name], 1)]
     rows = pandas.DataFrame(cells, columns=header)
     check_rows(path, rows, again)
     return rows, [name for name in header if name.startswith("/")]
+
+
+def as_text(cell):
+    """Without the apostrophe that keeps spreadsheets from taking a text for a formula: see sim/output/RESULTS.md."""
+    return cell[1:] if re.match("'[=+\\-@\t\r']", cell) else cell
 
 
 RULES = {

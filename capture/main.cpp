@@ -10,6 +10,7 @@
 #include "base/files.hpp"
 #include "base/progress.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "capture/capture_trace.hpp"
@@ -111,19 +112,20 @@ Recording record_with_progress(Device& device, std::size_t layers, int warmup, c
 }
 
 void print_summary(const Options& options, const Trace& trace, const Summary& summary, bool asynchronous) {
-  fmt::print("{}: {}, batch {}, {}, {}\n", options.out, trace.model, trace.batch, trace.dtype, trace.device);
-  fmt::print("forward {}, backward {}, update {}: {} in all, {:.4g} samples/s; {} gradients\n", format_seconds(*trace.forward_span),
-             format_seconds(*trace.backward_span), format_seconds(trace.update),
-             format_seconds(*trace.forward_span + *trace.backward_span + trace.update),
-             static_cast<double>(trace.batch) / (*trace.forward_span + *trace.backward_span + trace.update).value, trace.gradients.size());
-  fmt::print("layers add up to {} of the iteration's {}; quartiles {} and {}, {} outliers in {} iterations\n",
-             format_seconds(summary.sum_of_layers), format_seconds(summary.busy.iteration.median),
-             format_seconds(summary.busy.iteration.first), format_seconds(summary.busy.iteration.third), summary.busy.outliers,
-             options.iterations);
+  std::FILE* const stream = stream_beside(options.out);
+  display(stream, "{}: {}, batch {}, {}, {}\n", options.out, trace.model, trace.batch, trace.dtype, trace.device);
+  display(stream, "forward {}, backward {}, update {}: {} in all, {:.4g} samples/s; {} gradients\n", format_seconds(*trace.forward_span),
+          format_seconds(*trace.backward_span), format_seconds(trace.update),
+          format_seconds(*trace.forward_span + *trace.backward_span + trace.update),
+          static_cast<double>(trace.batch) / (*trace.forward_span + *trace.backward_span + trace.update).value, trace.gradients.size());
+  display(stream, "layers add up to {} of the iteration's {}; quartiles {} and {}, {} outliers in {} iterations\n",
+          format_seconds(summary.sum_of_layers), format_seconds(summary.busy.iteration.median),
+          format_seconds(summary.busy.iteration.first), format_seconds(summary.busy.iteration.third), summary.busy.outliers,
+          options.iterations);
   if (!asynchronous) return;
   const auto gaps = [](Seconds busy, Seconds span) { return 100 * std::max(0.0, 1 - busy / span); };
-  fmt::print("launch gaps, where the device waits for the host, take {:.1f}% of forward and {:.1f}% of backward\n",
-             gaps(summary.forward_busy, summary.forward_span), gaps(summary.backward_busy, summary.backward_span));
+  display(stream, "launch gaps, where the device waits for the host, take {:.1f}% of forward and {:.1f}% of backward\n",
+          gaps(summary.forward_busy, summary.forward_span), gaps(summary.backward_busy, summary.backward_span));
 }
 
 void capture(const Options& options) {
@@ -133,13 +135,12 @@ void capture(const Options& options) {
   const Network network = plan_network(read_model(Document::read(options.model), input), options.batch, options.dtype,
                                        row.layout(options.dtype), options.optimizer == "adam" ? Optimizer::adam : Optimizer::sgd);
   if (options.plan) {
-    fmt::print("{}", format_plan(network));
+    display("{}", format_plan(network));
     return;
   }
   const std::unique_ptr<Device> device = row.make({options.threads, parse_device(options.device).index});
   device->set_up(network);
-  const std::filesystem::path folder = std::filesystem::path(options.out).parent_path();
-  make_writable_folder(folder.empty() ? "." : folder);
+  require_writable(options.out);
 
   const int warmup = options.warmup.value_or(row.warmup);
   const Recording recording = record_with_progress(*device, network.model.layers.size(), warmup, options);
@@ -156,7 +157,7 @@ void capture(const Options& options) {
   trace.provenance.note = fmt::format("{}", fmt::join(summary.warnings, "; "));
   write_trace_file(options.out, trace, options.model);
   if (!options.quiet) print_summary(options, trace, summary, device->asynchronous());
-  for (const std::string& warning : summary.warnings) fmt::print(stderr, "capture: warning: {}\n", warning);
+  for (const std::string& warning : summary.warnings) complain("capture: warning: {}", warning);
 }
 
 int run(int argc, char** argv) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/files.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "capture/device.hpp"
@@ -113,22 +114,19 @@ void probe(Options& options) {
   const std::unique_ptr<Peers> peers = meet(options);
   if (peers->size() < 2)
     throw UsageError("one rank has nobody to exchange with; start at least two, such as: mpirun -n 2 netprobe -o results/network.json");
-  if (peers->rank() == 0) {
-    const std::filesystem::path folder = std::filesystem::path(options.out).parent_path();
-    make_writable_folder(folder.empty() ? "." : folder);
-  }
+  if (peers->rank() == 0) require_writable(options.out);
   NetworkOptions measuring;
   measuring.smallest = options.smallest;
   measuring.largest = options.largest;
   measuring.longest = Seconds(options.longest);
   measuring.budget = Seconds(options.budget);
   if (peers->rank() == 0 && !options.quiet) {
-    measuring.progress = [](const std::string& what) { fmt::print(stderr, "netprobe: {}\n", what); };
+    measuring.progress = [](const std::string& what) { complain("netprobe: {}", what); };
   }
   const NetworkMeasurements found = measure_network(*peers, measuring);
   if (peers->rank() == 0) {
     write_output(options.out, write_network(provenance(options, peers->size()), peers->library(), measuring, found));
-    if (!options.quiet) fmt::print("{}", format_network(found));
+    if (!options.quiet) display(stream_beside(options.out), "{}", format_network(found));
   }
   peers->barrier();
 }

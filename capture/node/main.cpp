@@ -7,6 +7,7 @@
 
 #include "base/files.hpp"
 #include "base/progress.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "capture/node/report.hpp"
@@ -85,8 +86,7 @@ void probe(const Options& options) {
   measuring.tensors = tensors_of(options.model);
   measuring.repetitions = options.repetitions;
   const std::unique_ptr<NodeDevice> device = open_node_device(name);
-  const std::filesystem::path folder = std::filesystem::path(options.out).parent_path();
-  make_writable_folder(folder.empty() ? "." : folder);
+  require_writable(options.out);
 
   NodeMeasurements found;
   {
@@ -97,8 +97,8 @@ void probe(const Options& options) {
   DeviceDescription description = device->describe();
   description.software["syncopate"] = version();
   write_output(options.out, write_node(provenance(options, measuring.bytes), description, measuring, found));
-  if (!options.quiet) fmt::print("{}", format_node(description, found));
-  for (const Failure& failure : found.failed) fmt::print(stderr, "nodeprobe: warning: {}: {}\n", failure.name, failure.reason);
+  if (!options.quiet) display(stream_beside(options.out), "{}", format_node(description, found));
+  for (const Failure& failure : found.failed) complain("nodeprobe: warning: {}: {}", failure.name, failure.reason);
 }
 
 int run(int argc, char** argv) {

@@ -8,6 +8,7 @@
 
 #include "base/errors.hpp"
 #include "base/files.hpp"
+#include "base/text.hpp"
 
 namespace syncopate {
 
@@ -144,7 +145,8 @@ std::string parse_error_reason(const nlohmann::detail::exception& error) {
   }
   std::replace_if(
       reason.begin(), reason.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return reason;
+  constexpr std::size_t longest = 200;
+  return shortened(reason, longest);
 }
 
 Json parse_json(std::string_view text, const std::string& name) {
@@ -182,6 +184,14 @@ void Document::erase(const std::string& key) {
   if (root_.is_object()) root_.erase(key);
 }
 
+const Document::Part* Document::part_at(const std::string& pointer) const {
+  const Part* found = nullptr;
+  for (const Part& part : parts_) {
+    if (is_at_or_above(part.pointer, pointer)) found = &part;
+  }
+  return found;
+}
+
 const Document::Patch* Document::patch_at(const std::string& pointer) const {
   const Patch* found = nullptr;
   for (const Patch& patch : patches_) {
@@ -192,12 +202,10 @@ const Document::Patch* Document::patch_at(const std::string& pointer) const {
 
 std::string Document::where(const std::string& pointer) const {
   const auto show = [](const std::string& file, const std::string& place) {
-    return fmt::format("{}: {}", file, place.empty() ? "/" : place);
+    constexpr std::size_t longest = 200;
+    return fmt::format("{}: {}", file, place.empty() ? "/" : shortened(place, longest));
   };
-  const Part* part = nullptr;
-  for (const Part& candidate : parts_) {
-    if (is_at_or_above(candidate.pointer, pointer)) part = &candidate;
-  }
+  const Part* part = part_at(pointer);
   const Patch* patch = patch_at(pointer);
   if (part == nullptr || (patch != nullptr && patch->pointer.size() > part->pointer.size())) return show(file_, pointer);
   return show(part->file, pointer.substr(part->pointer.size()));
@@ -205,7 +213,9 @@ std::string Document::where(const std::string& pointer) const {
 
 std::string Document::origin(const std::string& pointer) const {
   const Patch* patch = patch_at(pointer);
-  return patch == nullptr ? std::string() : patch->origin;
+  if (patch != nullptr) return patch->origin;
+  const Part* part = part_at(pointer);
+  return part == nullptr ? std::string() : fmt::format(" (named by {}: {})", file_, part->pointer);
 }
 
 std::string from_option(std::string_view option) { return fmt::format(" (from {})", option); }
@@ -220,9 +230,10 @@ std::string pretty(const Json& value) { return value.dump(1, ' ', false, Json::e
 
 std::string excerpt(const Json& value) {
   constexpr std::size_t longest = 60;
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
-  return text;
+  const bool is_long_text = value.is_string() && value.get_ref<const std::string&>().size() > longest;
+  const Json shown = is_long_text ? Json(value.get_ref<const std::string&>().substr(0, longest)) : value;
+  const std::string text = shown.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() > longest || is_long_text ? fmt::format("{}...", beginning(text, longest - 3)) : text;
 }
 
 bool is_at_or_above(const std::string& ancestor, const std::string& pointer) {

@@ -44,7 +44,8 @@ class Document {
   /// "file: /pointer" of a value of this document; `pointer` is "" for the root.
   std::string where(const std::string& pointer) const;
 
-  /// " (in point 3)" when a sweep or an option set the value at `pointer` or something around it, else "".
+  /// " (in point 3)" when a sweep or an option set the value at `pointer` or something around it, " (named by scenario.json: /cluster)"
+  /// when it is of a file that was mounted, else "".
   std::string origin(const std::string& pointer) const;
 
  private:
@@ -56,6 +57,7 @@ class Document {
     std::string pointer;
     std::string origin;
   };
+  const Part* part_at(const std::string& pointer) const;
   const Patch* patch_at(const std::string& pointer) const;
 
   Json root_;

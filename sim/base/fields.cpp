@@ -16,6 +16,7 @@ namespace syncopate {
 namespace {
 
 constexpr double longest_s = 1e9;
+constexpr std::size_t longest_shown = 100;  ///< bytes of a key in a message
 
 }  // namespace
 
@@ -38,6 +39,13 @@ std::string Field::text() const {
     fail("a string without control characters");
   }
   return text;
+}
+
+std::string Field::name() const {
+  constexpr std::size_t most = 255;  // as a file's
+  std::string name = text();
+  if (name.size() > most) fail(fmt::format("a name of at most {} bytes", most));
+  return name;
 }
 
 bool Field::boolean() const {
@@ -144,7 +152,7 @@ void Object::finish() const {
     if (key.starts_with("x-") || std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     const Field unknown(field_.document(), field_.pointer() + (JsonPointer() / key).to_string(), value);
     const std::string suggestion = did_you_mean(key, known_);
-    unknown.fail_because(fmt::format("unknown key \"{}\"{}", key,
+    unknown.fail_because(fmt::format("unknown key \"{}\"{}", shortened(key, longest_shown),
                                      suggestion.empty() ? fmt::format("; known here: {}", fmt::join(known_, ", ")) : suggestion));
   }
 }

@@ -36,6 +36,7 @@ class Field {
   bool is_object() const;
 
   std::string text() const;  ///< a string that is not empty
+  std::string name() const;  ///< such a string of at most 255 bytes
   bool boolean() const;
   std::int64_t integer(std::int64_t min, std::int64_t max) const;
   double number(double min, double max) const;

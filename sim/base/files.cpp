@@ -1,14 +1,19 @@
 #include "base/files.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <iostream>
-#include <sstream>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include "base/errors.hpp"
 
@@ -16,81 +21,258 @@ namespace syncopate {
 
 namespace fs = std::filesystem;
 
-void require_readable_file(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) throw InputError(fmt::format("{}: no such file", path.string()));
-  if (fs::is_directory(status)) throw InputError(fmt::format("{}: expected a file, got a folder", path.string()));
-  if (fs::is_character_file(status) || fs::is_block_file(status))
-    throw InputError(fmt::format("{}: expected a file, got a device", path.string()));
+namespace {
+
+using Status = struct stat;
+
+constexpr const char* standard_output = "-";
+
+/// Closes a file when it goes out of scope.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() { shut(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int number() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+  /// False, with errno set, when what was written has not arrived.
+  bool shut() {
+    const int number = std::exchange(number_, -1);
+    return number < 0 || close(number) == 0;
+  }
+
+ private:
+  int number_;
+};
+
+std::optional<Status> status_of(const fs::path& path) {
+  Status status = {};
+  return stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
 }
 
-std::string read_file(const fs::path& path) {
-  require_readable_file(path);
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw InputError(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad()) throw InputError(fmt::format("{}: reading failed: {}", path.string(), std::strerror(errno)));
-  return std::move(text).str();
+int open_file(const fs::path& path, int flags, mode_t mode = 0) {
+  return open(path.c_str(), flags | O_CLOEXEC, mode);  // NOLINT(cppcoreguidelines-pro-type-vararg): that is how it is declared
 }
 
-const std::string& read_stdin() {
-  static const std::string text = [] {
-    std::ostringstream all;
-    all << std::cin.rdbuf();
-    if (std::cin.bad()) throw InputError("stdin: reading failed");
-    return std::move(all).str();
-  }();
+/// open_file, which waits until somebody opens a named pipe at its other end, but not for ever: then it fails with EINTR.
+int open_pipe(const fs::path& path, int flags) {
+  constexpr unsigned patience_s = 5;
+  struct sigaction before = {};
+  struct sigaction wake_up = {};
+  wake_up.sa_handler = [](int) {};  // without SA_RESTART: what waits gives up
+  sigaction(SIGALRM, &wake_up, &before);
+  alarm(patience_s);
+  const int file = open_file(path, flags);
+  const int reason = errno;
+  alarm(0);
+  sigaction(SIGALRM, &before, nullptr);
+  errno = reason;
+  return file;
+}
+
+/// All that is left in a file. Throws InputError.
+std::string read_all(int file, const std::string& name, std::size_t expected, std::size_t most) {
+  constexpr std::size_t piece = 1 << 16;
+  std::string text;
+  std::size_t size = 0;
+  while (true) {
+    if (text.size() == size) text.resize(size == 0 && expected > 0 ? expected + 1 : size + std::max(piece, size / 2));
+    const ssize_t count = read(file, text.data() + size, text.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw InputError(fmt::format("{}: reading failed: {}", name, std::strerror(errno)));
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+    if (size > most) throw InputError(fmt::format("{}: too large: more than {} MiB", name, most >> 20U));
+  }
+  text.resize(size);
   return text;
 }
 
-void write_file(const fs::path& path, std::string_view text) {
-  const fs::path temporary = path.parent_path() / fmt::format(".{}.{}.tmp", path.filename().string(), getpid());
-  errno = 0;
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
-    out.close();
-    if (!out) {
-      const std::string reason = std::strerror(errno != 0 ? errno : EIO);
-      std::error_code ignored;
-      fs::remove(temporary, ignored);
-      throw OutputError(fmt::format("{}: cannot be written: {}; choose a folder that you may write to with -o", path.string(), reason));
-    }
+/// False, with errno set, when not all could be written.
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
   }
-  std::error_code error;
-  fs::rename(temporary, path, error);
-  if (error) {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);
-    throw OutputError(fmt::format("{}: cannot be written: {}", path.string(), error.message()));
+  return true;
+}
+
+[[noreturn]] void fail_to_write(const fs::path& path, int reason) {
+  if (reason == EINTR) throw OutputError(fmt::format("{}: cannot be written: nobody reads this pipe", path.string()));
+  throw OutputError(fmt::format("{}: cannot be written: {}; choose another place with -o", path.string(), std::strerror(reason)));
+}
+
+bool is_stdout(const Status& status) {
+  Status its = {};
+  return fstat(STDOUT_FILENO, &its) == 0 && its.st_dev == status.st_dev && its.st_ino == status.st_ino;
+}
+
+bool is_stdout(const fs::path& out) {
+  if (out == standard_output) return true;
+  const auto status = status_of(out);
+  return status && is_stdout(*status);
+}
+
+void write_to_stdout(std::string_view text) {
+  std::fflush(stdout);
+  if (!write_all(STDOUT_FILENO, text)) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+}
+
+/// Into a device or a pipe, which no file may replace.
+void write_through(const fs::path& path, const Status& status, std::string_view text) {
+  const Descriptor file(S_ISFIFO(status.st_mode) ? open_pipe(path, O_WRONLY) : open_file(path, O_WRONLY));
+  if (!file.is_open() || !write_all(file.number(), text)) fail_to_write(path, errno);
+}
+
+/// Where a path leads that may be a symbolic link, also to what is missing.
+fs::path follow_links(fs::path path) {
+  constexpr int most = 40;  // as the system has it
+  for (int i = 0; i < most; ++i) {
+    std::error_code is_none;
+    const fs::path target = fs::read_symlink(path, is_none);
+    if (is_none) return path;
+    path = path.parent_path() / target;
   }
+  fail_to_write(path, ELOOP);
+}
+
+/// A new file whose name nobody can have foreseen. It is gone with its scope unless it has become another.
+class TemporaryFile {
+ public:
+  /// Not open, with errno set, if it cannot be made.
+  explicit TemporaryFile(const fs::path& folder)
+      : path_(folder / random_name()),
+        file_(open_file(path_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666)),
+        is_there_(file_.is_open()) {}
+  ~TemporaryFile() {
+    if (is_there_) unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  bool is_open() const { return file_.is_open(); }
+
+  /// Takes the permissions of the file that it will replace. This and the others are false, with errno set, when they fail.
+  bool take_permissions(const Status& replaced) const {
+    constexpr mode_t permissions = 07777;
+    return fchmod(file_.number(), replaced.st_mode & permissions) == 0 || errno == EPERM;
+  }
+
+  bool write(std::string_view text, Durability durability) {
+    return write_all(file_.number(), text) && (durability == Durability::cached || fsync(file_.number()) == 0) && file_.shut();
+  }
+
+  bool become(const fs::path& path) {
+    is_there_ = rename(path_.c_str(), path.c_str()) != 0;
+    return !is_there_;
+  }
+
+ private:
+  static std::string random_name() {
+    std::uint64_t number = 0;
+    if (getrandom(&number, sizeof number, 0) != sizeof number) throw OutputError("the system has no random numbers for a file's name");
+    return fmt::format(".{:016x}.tmp", number);
+  }
+
+  fs::path path_;
+  Descriptor file_;
+  bool is_there_;
+};
+
+fs::path folder_of_file(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+}  // namespace
+
+void require_readable_file(const fs::path& path) {
+  const auto status = status_of(path);
+  if (!status && errno == ENOENT) throw InputError(fmt::format("{}: no such file", path.string()));
+  if (!status) throw InputError(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
+  if (S_ISDIR(status->st_mode)) throw InputError(fmt::format("{}: expected a file, got a folder", path.string()));
+  if (S_ISCHR(status->st_mode) || S_ISBLK(status->st_mode))
+    throw InputError(fmt::format("{}: expected a file, got a device", path.string()));
+}
+
+int open_to_read(const fs::path& path) {
+  require_readable_file(path);
+  const auto status = status_of(path);
+  // Non-blocking: some of the system's files have nothing to read for ever.
+  const int file = status && S_ISFIFO(status->st_mode) ? open_pipe(path, O_RDONLY) : open_file(path, O_RDONLY | O_NONBLOCK);
+  if (file >= 0) return file;
+  throw InputError(
+      fmt::format("{}: cannot be read: {}", path.string(), errno == EINTR ? "nobody writes to this pipe" : std::strerror(errno)));
+}
+
+std::string read_file(const fs::path& path, std::size_t most) {
+  const Descriptor file(open_to_read(path));
+  Status status = {};
+  fstat(file.number(), &status);
+  const auto size = S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
+  if (size > most) throw InputError(fmt::format("{}: too large: {} MiB, of at most {} MiB", path.string(), size >> 20U, most >> 20U));
+  return read_all(file.number(), path.string(), size, most);
+}
+
+const std::string& read_stdin() {
+  static const std::string text = read_all(STDIN_FILENO, "stdin", 0, most_read_bytes);
+  return text;
+}
+
+void write_file(const fs::path& path, std::string_view text, Durability durability) {
+  const auto there = status_of(path);
+  if (there && is_stdout(*there)) return write_to_stdout(text);
+  if (there && S_ISDIR(there->st_mode)) fail_to_write(path, EISDIR);
+  if (there && !S_ISREG(there->st_mode)) return write_through(path, *there, text);
+  const fs::path target = follow_links(path);
+  const fs::path folder = folder_of_file(target);
+  std::optional<TemporaryFile> file(std::in_place, folder);
+  if (!file->is_open() && errno == ENOENT) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    file.emplace(folder);
+  }
+  const bool is_written =
+      file->is_open() && (!there || file->take_permissions(*there)) && file->write(text, durability) && file->become(target);
+  if (!is_written) fail_to_write(path, errno);
 }
 
 void make_writable_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error || !fs::is_directory(folder)) {
+  std::error_code ignored;
+  if (error || !fs::is_directory(folder, ignored)) {
     const std::string reason = error ? error.message() : "it is a file";
     throw OutputError(fmt::format("{}: cannot be made an output folder: {}; choose another with -o", folder.string(), reason));
   }
-  const fs::path probe = folder / ".writable";
-  write_file(probe, "");
-  fs::remove(probe, error);
+  if (!TemporaryFile(folder).is_open()) fail_to_write(folder, errno);
+}
+
+void require_writable(const fs::path& out) {
+  if (is_stdout(out)) return;
+  const auto there = status_of(out);
+  if (there && !S_ISREG(there->st_mode)) {
+    if (access(out.c_str(), W_OK) != 0) fail_to_write(out, errno);
+  } else {
+    make_writable_folder(folder_of_file(follow_links(out)));
+  }
 }
 
 void write_output(const fs::path& out, std::string_view text) {
-  if (out.has_parent_path()) make_writable_folder(out.parent_path());
+  if (out == standard_output) return write_to_stdout(text);
   write_file(out, text);
 }
 
+std::FILE* stream_beside(const fs::path& out) { return is_stdout(out) ? stderr : stdout; }
+
 void check_output(const fs::path& out, const std::vector<std::string>& inputs) {
   if (out.empty()) throw UsageError("-o: the name of a file is missing");
-  if (!out.has_filename() || fs::is_directory(out))
+  if (out == standard_output) return;
+  std::error_code ignored;
+  if (!out.has_filename() || fs::is_directory(out, ignored))
     throw UsageError(fmt::format("-o {}: this is a folder; name a file in it", out.string()));
   for (const std::string& input : inputs) {
-    std::error_code ignored;
     if (fs::equivalent(out, input, ignored))
       throw UsageError(fmt::format("-o {}: this would overwrite what is read; choose another name", out.string()));
   }

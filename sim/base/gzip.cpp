@@ -1,6 +1,7 @@
 #include "base/gzip.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cerrno>
@@ -15,8 +16,10 @@ namespace syncopate {
 namespace {
 
 gzFile open_readable(const std::filesystem::path& path) {
-  require_readable_file(path);
-  return gzopen(path.c_str(), "rb");
+  const int file = open_to_read(path);
+  gzFile const stream = gzdopen(file, "rb");
+  if (stream == nullptr) close(file);
+  return stream;
 }
 
 }  // namespace
@@ -57,12 +60,23 @@ GzipBuffer::int_type GzipBuffer::underflow() {
   std::string_view reason = gzerror(file_, &error);
   // At the end of a file that was cut off zlib gives the bytes that it has, and this error.
   if (error == Z_BUF_ERROR) throw InputError(fmt::format("{}: the compressed file ends early; copy it again", path_));
-  if (reason.starts_with(path_ + ": ")) reason.remove_prefix(path_.size() + 2);
+  if (const std::size_t file = reason.find(">: "); file != std::string_view::npos) reason.remove_prefix(file + 3);  // "<fd:3>: "
   if (count < 0)
     throw InputError(fmt::format("{}: cannot be read: {}", path_, error == Z_ERRNO ? std::string_view(std::strerror(errno)) : reason));
   if (count == 0) return traits_type::eof();
+  check_size({buffer_.data(), static_cast<std::size_t>(count)});
   setg(buffer_.data(), buffer_.data(), buffer_.data() + count);
   return traits_type::to_int_type(buffer_.front());
+}
+
+void GzipBuffer::check_size(std::string_view piece) {
+  constexpr std::size_t most = std::size_t{4} << 30U;
+  constexpr std::size_t longest_text = std::size_t{64} << 20U;
+  const std::size_t quote = piece.rfind('"');
+  size_ += piece.size();
+  since_quote_ = quote == std::string_view::npos ? since_quote_ + piece.size() : piece.size() - quote - 1;
+  if (size_ > most) throw InputError(fmt::format("{}: too large: more than 4 GiB without its compression", path_));
+  if (since_quote_ > longest_text) throw InputError(fmt::format("{}: too large: it holds a text of more than 64 MiB", path_));
 }
 
 }  // namespace syncopate

@@ -14,7 +14,8 @@ namespace syncopate {
 std::string gzip(std::string_view text);
 
 /// Reads a file, gzip-compressed or plain, a piece at a time. Reading throws InputError when the file cannot be read or
-/// its compressed data is damaged or cut off.
+/// its compressed data is damaged or cut off, or when it grows beyond 4 GiB or holds a text, that is anything without a quote, of more
+/// than 64 MiB: what is small on a disk may not fit into memory.
 class GzipBuffer : public std::streambuf {
  public:
   explicit GzipBuffer(const std::filesystem::path& path);
@@ -26,9 +27,13 @@ class GzipBuffer : public std::streambuf {
   int_type underflow() override;
 
  private:
+  void check_size(std::string_view piece);
+
   std::string path_;
   gzFile_s* file_;
   std::array<char, 1 << 17> buffer_{};
+  std::size_t size_ = 0;         ///< of all that has been read
+  std::size_t since_quote_ = 0;  ///< of what comes after its last quote
 };
 
 }  // namespace syncopate

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <fstream>
 #include <limits>
@@ -22,9 +24,12 @@
 #include <new>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "base/program.hpp"
 
 #ifdef SYNCOPATE_COVERAGE
 extern "C" void __gcov_dump();  // libgcov's
@@ -63,6 +68,7 @@ struct Slot {
 };
 
 Slot* own_slot = nullptr;  ///< in a child
+int own_pipe = -1;         ///< in a child
 
 /// The slots of so many children at a time.
 class Slots {
@@ -104,6 +110,14 @@ struct Range {
   int last;
 };
 
+/// By which one sees that a task lives.
+struct Pulse {
+  int task = -1;
+  int done = 0;
+  Seconds processor_time;
+  bool operator==(const Pulse&) const = default;
+};
+
 struct Child {
   Range tasks;  ///< that it has still to do
   pid_t process;
@@ -112,6 +126,9 @@ struct Child {
   std::string received{};
   bool has_stopped = false;              ///< of its own accord, when it had done one of them
   std::optional<RunningTask> overdue{};  ///< for which it is being ended
+  Pulse pulse{};
+  Clock::time_point last_beat = Clock::now();
+  bool has_stalled = false;  ///< since then
 };
 
 // A child's messages: a head, then the result or an error.
@@ -126,7 +143,7 @@ struct Head {
 };
 static_assert(std::is_trivially_copyable_v<Head>);
 
-void write_all(int pipe, const std::string& text) {
+void write_all(int pipe, std::string_view text) {
   for (std::size_t written = 0; written < text.size();) {
     const ssize_t count = write(pipe, text.data() + written, text.size() - written);
     if (count < 0 && errno != EINTR) return;
@@ -141,6 +158,14 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
   write_all(pipe, message + text);
 }
 
+/// Ends a child that gets no more memory, wherever it is: not all that it calls lets exceptions pass.
+[[noreturn]] void end_without_memory() {
+  const Head head = {error_tag, ExitCode::simulation_failed, lack_of_memory.size()};
+  write_all(own_pipe, {reinterpret_cast<const char*>(&head), sizeof head});  // NOLINT: bytes are bytes
+  write_all(own_pipe, lack_of_memory);
+  _exit(0);
+}
+
 /// Without what the parent does at its exit.
 [[noreturn]] void end_child() {
 #ifdef SYNCOPATE_COVERAGE
@@ -151,6 +176,8 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
 
 [[noreturn]] void run_child(Range tasks, int pipe, pid_t parent, Slot* slot, const Work& work) {
   own_slot = slot;
+  own_pipe = pipe;
+  std::set_new_handler(end_without_memory);
   // Blocked, not ignored: SimGrid installs a handler of its own, which would run on an actor's small stack.
   sigset_t interrupt;
   sigemptyset(&interrupt);
@@ -167,6 +194,8 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
       send(pipe, result_tag, result);
     } catch (const Error& error) {
       send(pipe, error_tag, error.what(), error.code());
+    } catch (const std::bad_alloc&) {
+      send(pipe, error_tag, std::string(lack_of_memory), ExitCode::simulation_failed);
     } catch (const std::exception& error) {
       send(pipe, error_tag, error.what(), ExitCode::simulation_failed);
     }
@@ -263,14 +292,38 @@ Range next_tasks(std::deque<Range>& waiting, int parallel, bool alone) {
   return tasks;
 }
 
+/// That a process has used; 0 where it has ended.
+Seconds processor_time(pid_t process) {
+  clockid_t clock = {};
+  timespec time = {};
+  if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) return Seconds(0);
+  return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
+}
+
+/// Tells it, once, of a child that has shown no sign of life for too long.
+void feel_pulse(Child& child, const RunningTask& task, const Watch& watch) {
+  const Pulse pulse = {task.index, task.headway.done, processor_time(child.process)};
+  const auto now = Clock::now();
+  if (pulse != child.pulse) {
+    child.pulse = pulse;
+    child.last_beat = now;
+    child.has_stalled = false;
+  } else if (!child.has_stalled && std::chrono::duration<double>(now - child.last_beat).count() > watch.patience.value) {
+    child.has_stalled = true;
+    watch.stalled(task);
+  }
+}
+
 /// Looks at what runs, and ends what has taken too long.
 void watch_over(std::vector<Child>& running, const Watch& watch) {
   std::vector<RunningTask> tasks;
   for (Child& child : running) {
-    const std::optional<RunningTask> task = child.slot->read();
+    std::optional<RunningTask> task = child.slot->read();
     // Of a task before its present one, a child's outcome is still on its way.
     if (!task || task->index != child.tasks.first || child.overdue) continue;
+    task->process = child.process;
     tasks.push_back(*task);
+    if (watch.stalled) feel_pulse(child, *task, watch);
     if (!watch.most_time || task->time <= *watch.most_time) continue;
     child.overdue = task;
     kill(child.process, SIGKILL);
@@ -347,6 +400,14 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
     kill(child.process, SIGKILL);
     reap(child, slots);
   }
+}
+
+Bytes available_addresses() {
+  rlimit limit = {};
+  double pages = 0.0;
+  const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (!is_limited || !(std::ifstream("/proc/self/statm") >> pages)) return Bytes(std::numeric_limits<double>::infinity());
+  return Bytes(std::max(0.0, static_cast<double>(limit.rlim_cur) - pages * static_cast<double>(sysconf(_SC_PAGESIZE))));
 }
 
 Bytes available_memory() {

@@ -32,6 +32,7 @@ struct RunningTask {
   int index = 0;
   Seconds time;  ///< that it has taken so far
   Headway headway;
+  int process = 0;  ///< its number
 };
 
 /// What happens to tasks while they run.
@@ -39,6 +40,8 @@ struct Watch {
   std::function<void(const std::vector<RunningTask>&)> look{};  ///< about five times a second
   std::optional<Seconds> most_time{};                           ///< a task that takes longer is ended, and has failed ...
   std::function<std::string(const RunningTask&)> overdue{};     ///< ... with this error
+  Seconds patience{60.0};                                       ///< with a task that neither says that it gets on nor uses a processor, ...
+  std::function<void(const RunningTask&)> stalled{};            ///< ... of which this then hears, once
 };
 
 /// Runs task(0) ... task(count - 1) in processes forked from this one, at most `parallel` at a time. Calls done(index, outcome) here as
@@ -55,5 +58,8 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
 
 /// What the machine can give to new processes without swapping.
 Bytes available_memory();
+
+/// How much more memory this process may name, whether or not it uses it (ulimit -v); infinite where nothing limits it.
+Bytes available_addresses();
 
 }  // namespace syncopate

@@ -30,7 +30,7 @@ ProgressBar::ProgressBar(std::size_t total, std::string what, bool wanted)
 }
 
 ProgressBar::~ProgressBar() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) std::fputs("\r\x1b[K", stderr);
 }
 
 void ProgressBar::advance() {
@@ -56,7 +56,7 @@ void ProgressBar::draw() {
   // A line that reaches the last column could not be erased.
   constexpr std::size_t usual = 80;  // of a terminal that has gone
   line = line.substr(0, terminal_width(STDERR_FILENO).value_or(usual) - 1);
-  fmt::print(stderr, "\r{}\x1b[K", line);
+  std::fputs(fmt::format("\r{}\x1b[K", line).c_str(), stderr);
   std::fflush(stderr);
 }
 

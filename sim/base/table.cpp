@@ -11,6 +11,7 @@
 
 #include "base/document.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 
 namespace syncopate {
 
@@ -168,7 +169,11 @@ std::size_t least_important(const Cells& header, const Cells& expendable) {
 std::optional<std::size_t> stdout_width() { return terminal_width(STDOUT_FILENO); }
 
 std::string format_table(const std::vector<std::vector<std::string>>& rows, const TableFit& fit) {
+  constexpr std::size_t longest_cell = 1000;
   Rows shown = rows;
+  for (Cells& row : shown) {
+    for (std::string& cell : row) cell = printable(shortened(cell, longest_cell));
+  }
   align_units(shown);
   if (!fit.width || Layout(shown).width() <= *fit.width) return Layout(shown).text();
   const std::string told = take_equal_columns(shown);

@@ -3,11 +3,26 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <string_view>
+#include <cstring>
+
+#include "base/errors.hpp"
+#include "base/text.hpp"
 
 namespace syncopate {
+
+namespace {
+
+int reason_of_loss = 0;  ///< why something that was printed on stdout has not arrived
+
+void print_bytes(std::FILE* stream, std::string_view text) {
+  const bool is_lost = std::fwrite(text.data(), 1, text.size(), stream) < text.size();
+  if (is_lost && stream == stdout && reason_of_loss == 0) reason_of_loss = errno;
+}
+
+}  // namespace
 
 std::optional<std::size_t> terminal_width(int descriptor) {
   if (isatty(descriptor) != 1) return std::nullopt;
@@ -19,6 +34,20 @@ std::optional<std::size_t> terminal_width(int descriptor) {
   std::from_chars(text.data(), text.data() + text.size(), columns);
   constexpr std::size_t usual = 80;
   return columns > 0 ? columns : usual;
+}
+
+void print_data(std::string_view text) { print_bytes(stdout, text); }
+
+void print_text(std::FILE* stream, std::string_view text) { print_bytes(stream, printable(text, true)); }
+
+void print_line_of_error(std::string_view message) {
+  constexpr std::size_t most = 4000;
+  print_bytes(stderr, printable(shortened(message, most)) + '\n');
+}
+
+void finish_stdout() {
+  if (std::fflush(stdout) != 0 && reason_of_loss == 0) reason_of_loss = errno;
+  if (reason_of_loss != 0) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(reason_of_loss)));
 }
 
 }  // namespace syncopate

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 
 namespace syncopate {
@@ -35,6 +36,45 @@ std::optional<int> parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
   return number;
+}
+
+bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
+struct Character {
+  char32_t code;
+  std::size_t bytes;  ///< 0: it is no UTF-8
+};
+
+/// The first one of a text that is not empty.
+Character first_character(std::string_view text) {
+  struct Form {
+    unsigned char mask, lead;
+    char32_t least;
+  };
+  constexpr std::array forms = {Form{0x80, 0x00, 0}, Form{0xE0, 0xC0, 0x80}, Form{0xF0, 0xE0, 0x800}, Form{0xF8, 0xF0, 0x10000}};
+  const auto lead = static_cast<unsigned char>(text.front());
+  for (std::size_t bytes = 1; bytes <= forms.size(); ++bytes) {
+    const Form& form = forms[bytes - 1];  // NOLINT(cppcoreguidelines-pro-bounds-constant-array-index)
+    if ((lead & form.mask) != form.lead) continue;
+    if (text.size() < bytes || !std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(bytes), continues_character))
+      break;
+    char32_t code = lead & static_cast<unsigned char>(~form.mask);
+    for (std::size_t i = 1; i < bytes; ++i) code = (code << 6U) | (static_cast<unsigned char>(text[i]) & 0x3FU);
+    constexpr char32_t last = 0x10FFFF;
+    const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
+    return {code, code >= form.least && code <= last && !is_surrogate ? bytes : 0};
+  }
+  return {0, 0};
+}
+
+/// Controls, and the marks that change the order in which a line is shown or end it.
+bool is_unprintable(char32_t code) {
+  struct Range {
+    char32_t first, last;
+  };
+  constexpr std::array ranges = {Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Range{0x61C, 0x61C},
+                                 Range{0x200E, 0x200F}, Range{0x2028, 0x202E}, Range{0x2066, 0x2069}};
+  return std::any_of(ranges.begin(), ranges.end(), [code](const Range& its) { return code >= its.first && code <= its.last; });
 }
 
 }  // namespace
@@ -119,6 +159,40 @@ std::optional<Seconds> parse_duration(std::string_view text) {
   const auto* const unit = std::find_if(units.begin(), units.end(), [=](const Unit& one) { return one.name == rest; });
   if (error != std::errc() || unit == units.end() || !(number > 0.0) || !std::isfinite(number)) return std::nullopt;
   return Seconds(number * unit->seconds);
+}
+
+std::string printable(std::string_view text, bool keep_newlines) {
+  std::string shown;
+  shown.reserve(text.size());
+  for (; !text.empty();) {
+    const auto [code, bytes] = first_character(text);
+    if (bytes == 0 || (code < 0x80 && is_unprintable(code) && code != '\n')) {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    } else if (code == '\n') {
+      shown += keep_newlines ? "\n" : "\\n";
+    } else if (is_unprintable(code)) {
+      shown += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
+    } else {
+      shown += text.substr(0, bytes);
+    }
+    text.remove_prefix(std::max<std::size_t>(1, bytes));
+  }
+  return shown;
+}
+
+std::string_view beginning(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && continues_character(text[most])) --most;
+  return text.substr(0, most);
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+  constexpr std::string_view gap = "...";
+  if (text.size() <= most) return std::string(text);
+  const std::size_t kept = most - std::min(most, gap.size());
+  std::size_t tail = text.size() - kept / 3;
+  while (tail < text.size() && continues_character(text[tail])) ++tail;
+  return fmt::format("{}{}{}", beginning(text, kept - kept / 3), gap, text.substr(tail));
 }
 
 std::string command_line(const std::vector<std::string>& words) {

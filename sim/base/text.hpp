@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,16 @@ std::string describe_ranks(const std::vector<int>& ranks);
 
 /// A time above 0: seconds, or with a unit, such as "90", "90s", "5min" or "2h". Nullopt when the text is anything else.
 std::optional<Seconds> parse_duration(std::string_view text);
+
+/// As it may be shown to people: what could control a terminal, mislead about the order of letters or is no UTF-8 is escaped, as \\x1b or
+/// \\u202e. Newlines are, too, unless they are kept.
+std::string printable(std::string_view text, bool keep_newlines = false);
+
+/// The first bytes of UTF-8, at most so many, and no part of a character.
+std::string_view beginning(std::string_view text, std::size_t most);
+
+/// At most so many bytes of UTF-8, with "..." in place of what is left out of the middle.
+std::string shortened(std::string_view text, std::size_t most);
 
 /// The words of a command as one would type them.
 std::string command_line(const std::vector<std::string>& words);

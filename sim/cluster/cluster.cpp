@@ -180,7 +180,7 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   fields.format("cluster/1", pointer.empty());
 
   const auto name = fields.find("name");
-  cluster.name = name ? name->text() : "cluster";
+  cluster.name = name ? name->name() : "cluster";
   if (const auto source = fields.find("source")) cluster.source = source->text();
   cluster.nodes = static_cast<int>(fields.at("nodes").integer(1, most_nodes));
   cluster.gpus_per_node = read_gpus(fields, cluster);

@@ -25,7 +25,7 @@ std::vector<Region> read_region_list(const Field& field) {
   for (const Field& entry : field.list()) {
     Object fields(entry);
     const Field name = fields.at("name");
-    const Region region = {name.text(), static_cast<int>(fields.at("nodes").integer(1, most_nodes_of_region))};
+    const Region region = {name.name(), static_cast<int>(fields.at("nodes").integer(1, most_nodes_of_region))};
     fields.finish();
     const bool twice = std::any_of(regions.begin(), regions.end(), [&](const Region& other) { return other.name == region.name; });
     if (twice) name.fail_because(fmt::format("there are two regions \"{}\"", region.name));

@@ -132,7 +132,7 @@ DeviceProfile read_device_profile(const Document& document) {
   DeviceProfile profile;
   profile.file = document.file();
   fields.format("device/1", true);
-  profile.name = fields.at("name").text();
+  profile.name = fields.at("name").name();
   profile.kind = choose_name(fields.at("kind"), {"gpu", "cpu"});
   profile.source = fields.at("source").text();
   profile.dtype = choose_name(fields.at("dtype"), dtype_names());

@@ -23,6 +23,14 @@ namespace {
 void check_memory(double workers) {
   constexpr double per_worker = 15e3;  // two pages of a stack, the worker and what it records of some ten steps
   const Bytes needed(per_worker * workers);
+  constexpr double addresses_per_worker = 72e3;  // a stack and its guard
+  const Bytes addresses(addresses_per_worker * workers);
+  if (const Bytes left = available_addresses(); addresses > left) {
+    throw SimulationError(
+        fmt::format("out of memory: {} workers would have to be simulated one by one, whose stacks take {:.1f} GB of addresses, of which "
+                    "{:.1f} GB are left; raise the limit (ulimit -v), use fewer nodes, or leave out what makes them unequal",
+                    workers, addresses.value / 1e9, left.value / 1e9));
+  }
   const Bytes available = available_memory();
   if (needed <= available) return;
   throw SimulationError(

@@ -17,6 +17,7 @@
 
 #include "base/errors.hpp"
 #include "base/statistics.hpp"
+#include "base/text.hpp"
 #include "import/training_steps.hpp"
 #include "model/dtype.hpp"
 #include "model/shape.hpp"
@@ -195,7 +196,8 @@ class Importer {
     while (type.size() > 1 && type.ends_with('_')) type.pop_back();
     std::replace_if(
         type.begin(), type.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
-    return type.empty() ? "unnamed" : type;
+    constexpr std::size_t most = 96;
+    return type.empty() ? "unnamed" : shortened(type, most);
   }
 
   void describe(Imported& imported, const std::string& model, std::optional<std::int64_t> batch) const {
@@ -271,9 +273,7 @@ class Importer {
     constexpr std::size_t most = 96;
     const std::string_view name = without_parameters(full);
     if (name.size() <= most) return std::string(name);
-    std::size_t end = most;
-    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // never within a character of UTF-8
-    return fmt::format("{}...", name.substr(0, end));
+    return fmt::format("{}...", beginning(name, most));
   }
 
   /// The first extent of the first layer's input; an embedding's input is its second argument.

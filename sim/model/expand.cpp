@@ -87,7 +87,7 @@ class Expander {
     const Field field(written.document(), written.pointer(), *json);
     Object fields(field);
     const Field name_field = fields.at("name");
-    const std::string name = name_field.text();
+    const std::string name = name_field.name();
     if (name.starts_with('$')) name_field.fail_because(fmt::format("\"$\" begins the names of inputs and parameters; rename \"{}\"", name));
     const auto repeat = fields.find("repeat");
     const auto numbered = std::count(name.begin(), name.end(), '#');

@@ -113,7 +113,7 @@ Model read_model(const Document& document, const Shape& input) {
   Model model;
   model.file = document.file();
   fields.format("model/1", true);
-  model.name = fields.at("name").text();
+  model.name = fields.at("name").name();
   if (const auto source = fields.find("source")) model.source = source->text();
   const Field input_field = fields.at("input");
   model.input = read_input(input_field);

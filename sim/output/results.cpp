@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <string_view>
 
 #include "base/text.hpp"
 #include "base/version.hpp"
@@ -14,6 +15,13 @@
 namespace syncopate {
 
 namespace {
+
+/// A text that a spreadsheet would run as a formula gets the apostrophe before it that spreadsheets take for "text", and so does one that
+/// begins with an apostrophe itself.
+std::string csv_text(const std::string& text) {
+  constexpr std::string_view dangerous = "=+-@\t\r'";
+  return text.empty() || dangerous.find(text.front()) == std::string_view::npos ? text : "'" + text;
+}
 
 /// RFC 4180: quotes round a cell that needs them, doubled inside.
 std::string csv_cell(const std::string& text) {
@@ -27,7 +35,7 @@ std::string csv_cell(const std::string& text) {
 std::string csv_value(const Json& value) {
   if (value.is_null()) return "";
   if (value.is_number_float()) return fmt::format("{}", value.get<double>());
-  return csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
+  return csv_cell(value.is_string() ? csv_text(value.get<std::string>()) : value.dump());
 }
 
 /// Not where it lies, which is another place elsewhere.

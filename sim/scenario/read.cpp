@@ -231,6 +231,12 @@ void read_iterations(const std::optional<Field>& field, const Field& schedule, S
   scenario.measured = static_cast<int>(whole_cycles(measured, cycle));
 }
 
+/// An error in a file, with who names it.
+InputError name_with(const Field& field, const InputError& error) {
+  const Document& document = field.document();
+  return InputError(fmt::format("{} (named by {}){}", error.what(), document.where(field.pointer()), document.origin(field.pointer())));
+}
+
 }  // namespace
 
 const Document& Library::document(const Field& field, FileKind kind) {
@@ -240,9 +246,12 @@ const Document& Library::document(const Field& field, FileKind kind) {
   std::filesystem::path path;
   try {
     path = named_file(name.second, {kind}, folder_).lexically_normal();
-    return documents_.emplace(name, Document::read(path)).first->second;
+    Document document = Document::read(path);
+    Object{Field(document)}.format(fmt::format("{}/1", name_of(kind)), true);
+    return documents_.emplace(name, std::move(document)).first->second;
   } catch (const InputError& error) {
-    if (std::filesystem::exists(path)) throw;
+    std::error_code ignored;
+    if (std::filesystem::symlink_status(path, ignored).type() != std::filesystem::file_type::not_found) throw name_with(field, error);
     field.fail_because(fmt::format("{} (paths are relative to the scenario file)", error.what()));
   }
 }
@@ -255,7 +264,13 @@ std::shared_ptr<const Trace> Library::trace(const Field& field) {
   }
   if (!field.is_text()) return std::make_shared<const Trace>(read_trace(field.document(), field.pointer()));
   auto& trace = traces_[field.text()];
-  if (!trace) trace = std::make_shared<const Trace>(read_trace(document(field, FileKind::trace)));
+  if (trace) return trace;
+  const Document& content = document(field, FileKind::trace);
+  try {
+    trace = std::make_shared<const Trace>(read_trace(content));
+  } catch (const InputError& error) {
+    throw name_with(field, error);
+  }
   return trace;
 }
 
@@ -308,7 +323,7 @@ Scenario read_scenario(const Document& document, Library& library) {
   Object fields{Field(document)};
   Scenario scenario;
   fields.format("scenario/1", true);
-  scenario.name = fields.at("name").text();
+  scenario.name = fields.at("name").name();
   scenario.trace = library.trace(fields.at("trace"));
   fields.at("cluster");
   scenario.cluster = read_cluster(document, "/cluster");

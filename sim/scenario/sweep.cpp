@@ -61,7 +61,6 @@ void load_file_at(const std::string& pointer, Document& document, Library& libra
   const Field field(document, pointer, document.root().at(place));
   if (!field.is_text()) return;
   const Document& file = library.document(field, pointer == "/trace" ? FileKind::trace : FileKind::cluster);
-  Object{Field(file)}.format(pointer == "/trace" ? "trace/1" : "cluster/1", true);
   document.mount(place, file);
 }
 

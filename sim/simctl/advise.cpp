@@ -10,6 +10,7 @@
 #include "base/interruption.hpp"
 #include "base/project_files.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
@@ -40,7 +41,7 @@ class Report {
   ExitCode report() const {
     if (!options_.folder.empty()) write();
     if (options_.format == "json") {
-      fmt::print("{}", pretty(json()));
+      print_data(pretty(json()));
     } else {
       print();
     }
@@ -103,8 +104,8 @@ class Report {
       }
       table.push_back(line);
     }
-    fmt::print("{}", format_table(table));
-    if (rows.size() > most_rows) fmt::print("{} more: --format json has all\n", rows.size() - most_rows);
+    display("{}", format_table(table));
+    if (rows.size() > most_rows) display("{} more: --format json has all\n", rows.size() - most_rows);
   }
 
   /// The best one of each schedule, cluster and number of nodes.
@@ -121,18 +122,18 @@ class Report {
     std::vector<std::string> runs;
     for (const auto& [fidelity, count] : adviser_.simulated()) runs.push_back(fmt::format("{} in {}", count, fidelity));
     const std::size_t count = adviser_.candidates().size();
-    fmt::print("{} candidate{}, simulated: {}\n", count, count == 1 ? "" : "s", fmt::join(runs, ", "));
+    display("{} candidate{}, simulated: {}\n", count, count == 1 ? "" : "s", fmt::join(runs, ", "));
     const std::vector<std::size_t> best = adviser_.front();
     if (best.empty()) {
       print_nothing();
     } else if (adviser_.choice()) {
       print_choice();
     } else {
-      fmt::print("\nnothing is both faster and cheaper than any of these:\n\n");
+      display("\nnothing is both faster and cheaper than any of these:\n\n");
       print_table(best, false);
     }
     print_staler();
-    for (const std::string& note : adviser_.notes()) fmt::print("note: {}\n", note);
+    for (const std::string& note : adviser_.notes()) display("note: {}\n", note);
     print_left_out();
     print_command();
     print_page();
@@ -142,16 +143,16 @@ class Report {
     const auto program = find_file("analysis/advice.py");
     if (options_.folder.empty() || !program) return;
     const std::string its = program->lexically_proximate(std::filesystem::current_path()).string();
-    fmt::print("for a page: {}\n", command_line({its, options_.folder, "-o", options_.folder + "/advice.html"}));
+    display("for a page: {}\n", command_line({its, options_.folder, "-o", options_.folder + "/advice.html"}));
   }
 
   void print_choice() const {
     const Candidate& best = at(*adviser_.choice());
-    fmt::print("\ntake {}: {}{}{}\n", title(best), figures(best), staleness(best), in_other_worlds(best));
+    display("\ntake {}: {}{}{}\n", title(best), figures(best), staleness(best), in_other_worlds(best));
     if (adviser_.runner_up()) {
       const Candidate& other = at(*adviser_.runner_up());
-      fmt::print("runner-up: {}: {}, {}{}{}\n", title(other), figures(other), difference(other, best), staleness(other),
-                 in_other_worlds(other));
+      display("runner-up: {}: {}, {}{}{}\n", title(other), figures(other), difference(other, best), staleness(other),
+              in_other_worlds(other));
     }
     std::vector<std::string> decides;
     for (const WhatIf& what : adviser_.decides()) {
@@ -161,10 +162,10 @@ class Report {
       decides.push_back(fmt::format("{} {} would save {:.1f}%", what.factor.name, change,
                                     100.0 * (1.0 - *effect.iteration / best.row.metrics.iteration)));
     }
-    if (!decides.empty()) fmt::print("what holds it back: {}\n", fmt::join(decides, ", "));
+    if (!decides.empty()) display("what holds it back: {}\n", fmt::join(decides, ", "));
     const std::vector<std::size_t> rows = ranking();
     if (rows.size() > 1) {
-      fmt::print("\n");
+      display("\n");
       print_table(rows, false);
     }
   }
@@ -187,10 +188,10 @@ class Report {
     const auto is_comparable = [](const Candidate& its) { return its.depth >= 0 && its.is_comparable(); };
     const bool has_some = std::any_of(adviser_.candidates().begin(), adviser_.candidates().end(), is_comparable);
     const bool has_limits = advice.most_staleness || advice.budget || advice.deadline_h;
-    fmt::print("\nnothing that trains as synchronous SGD does, or has a \"samples_factor\", {}\n", !has_some ? "is among the candidates"
-                                                                                                   : has_limits
-                                                                                                       ? "is within the limits"
-                                                                                                       : "can be simulated deep enough");
+    display("\nnothing that trains as synchronous SGD does, or has a \"samples_factor\", {}\n", !has_some ? "is among the candidates"
+                                                                                                : has_limits
+                                                                                                    ? "is within the limits"
+                                                                                                    : "can be simulated deep enough");
     const Candidate* fastest = nullptr;
     const Candidate* cheapest = nullptr;
     for (const Candidate& its : adviser_.candidates()) {
@@ -198,16 +199,16 @@ class Report {
       if (fastest == nullptr || its.hours < fastest->hours) fastest = &its;
       if (its.cost && (cheapest == nullptr || *its.cost < *cheapest->cost)) cheapest = &its;
     }
-    if (fastest != nullptr) fmt::print("the fastest: {}: {}{}\n", title(*fastest), figures(*fastest), in_other_worlds(*fastest));
-    if (cheapest != nullptr) fmt::print("the cheapest: {}: {}{}\n", title(*cheapest), figures(*cheapest), in_other_worlds(*cheapest));
+    if (fastest != nullptr) display("the fastest: {}: {}{}\n", title(*fastest), figures(*fastest), in_other_worlds(*fastest));
+    if (cheapest != nullptr) display("the cheapest: {}: {}{}\n", title(*cheapest), figures(*cheapest), in_other_worlds(*cheapest));
   }
 
   void print_staler() const {
     const std::vector<std::size_t> rows = adviser_.staler();
     if (rows.empty()) return;
     const bool is_compared = std::isfinite(adviser_.break_even(rows.front()));
-    fmt::print("\n{} not train as synchronous SGD does; if you know how many times the samples they need, say so (\"samples_factor\"):\n\n",
-               is_compared ? "better, but they do" : "these do");
+    display("\n{} not train as synchronous SGD does; if you know how many times the samples they need, say so (\"samples_factor\"):\n\n",
+            is_compared ? "better, but they do" : "these do");
     print_table(rows, is_compared);
   }
 
@@ -215,20 +216,20 @@ class Report {
     const std::vector<std::string>& left_out = adviser_.left_out();
     if (left_out.empty()) return;
     if (left_out.size() == 1) {
-      fmt::print("note: 1 candidate cannot be simulated: {}\n", left_out.front());
+      display("note: 1 candidate cannot be simulated: {}\n", left_out.front());
     } else {
-      fmt::print("note: {} candidates cannot be simulated (--format json names all), for example {}\n", left_out.size(), left_out.front());
+      display("note: {} candidates cannot be simulated (--format json names all), for example {}\n", left_out.size(), left_out.front());
     }
   }
 
   void print_command() const {
     if (!adviser_.choice()) return;
     if (!options_.folder.empty()) {
-      fmt::print("\nsimulate it: {}\n", command_line({"simctl", "run", options_.folder + "/choice.json"}));
+      display("\nsimulate it: {}\n", command_line({"simctl", "run", options_.folder + "/choice.json"}));
       return;
     }
     const Json scenario = adviser_.scenario(at(*adviser_.choice()), std::filesystem::current_path());
-    fmt::print("\nsimulate it: printf %s {} | simctl run -\n", command_line({scenario.dump()}));
+    display("\nsimulate it: printf %s {} | simctl run -\n", command_line({scenario.dump()}));
   }
 
   Json json() const {

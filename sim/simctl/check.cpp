@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/processes.hpp"
+#include "base/terminal.hpp"
 #include "base/unit_columns.hpp"
 #include "scenario/scenario.hpp"
 #include "simctl/commands.hpp"
@@ -44,14 +45,14 @@ void print_estimate(const Study& study) {
     if (!excess.empty()) refused = fmt::format("point {}: {}", point.index, excess);
   }
   const std::string memory = format_bytes(two_digits(most.memory));
-  fmt::print("a run takes about {} on one core", format_seconds(two_digits(time)));
+  display("a run takes about {} on one core", format_seconds(two_digits(time)));
   if (study.points.size() == 1) {
-    fmt::print(" and {} of memory, for {:.2g} gradient steps\n", memory, steps);
+    display(" and {} of memory, for {:.2g} gradient steps\n", memory, steps);
   } else {
-    fmt::print(", for {:.2g} gradient steps; most of it point {} ({}): {} and {} of memory, for {:.2g} steps\n", steps, longest->index,
-               swept_values(*longest, ", "), format_seconds(two_digits(most.time)), memory, most.steps);
+    display(", for {:.2g} gradient steps; most of it point {} ({}): {} and {} of memory, for {:.2g} steps\n", steps, longest->index,
+            swept_values(*longest, ", "), format_seconds(two_digits(most.time)), memory, most.steps);
   }
-  if (!refused.empty()) fmt::print("a run refuses {}\n", refused);
+  if (!refused.empty()) display("a run refuses {}\n", refused);
 }
 
 }  // namespace
@@ -71,7 +72,7 @@ void add_check_command(CLI::App& app) {
     std::vector<Setting> settings;
     for (const std::string& text : options->settings) settings.push_back(parse_setting(text));
     const Study study = read_study(options->scenario, settings);
-    fmt::print("{}: valid, {} point{}\n", study.file, study.points.size(), study.points.size() == 1 ? "" : "s");
+    display("{}: valid, {} point{}\n", study.file, study.points.size(), study.points.size() == 1 ? "" : "s");
     print_estimate(study);
   });
 }

@@ -8,6 +8,7 @@
 #include "base/errors.hpp"
 #include "base/files.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "cluster/benchmark.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/measured_pairs.hpp"
@@ -55,8 +56,8 @@ std::string cluster_text(const Benchmark& benchmark, const Options& options, con
   return text + fmt::format("  \"link\": {},\n  \"fit\": {}\n}}\n", link_text, fits);
 }
 
-void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCost& link) {
-  fmt::print("{}: {} over {} ranks on {} nodes\n", benchmark.file, benchmark.program, benchmark.ranks, benchmark.nodes);
+void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCost& link, std::FILE* stream) {
+  display(stream, "{}: {} over {} ranks on {} nodes\n", benchmark.file, benchmark.program, benchmark.ranks, benchmark.nodes);
   std::vector<std::vector<std::string>> table = {{"bytes", "measured", "kept", "by a line", "off"}};
   double worst = 0.0;
   for (std::size_t i = 0; i < benchmark.measured.size(); ++i) {
@@ -66,15 +67,15 @@ void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCo
     table.push_back({fmt::format("{:.0f}", bytes.value), format_seconds(time), format_seconds(benchmark.increasing[i].time),
                      format_seconds(line(bytes)), fmt::format("{:+.1f}%", 100.0 * off)});
   }
-  fmt::print(
-      "\n{}\nkept: as measured, but that more bytes take no less time; a line through the first and last point would be up to {:.0f}% "
-      "off\n",
-      format_table(table), 100.0 * worst);
-  fmt::print("a ring of links with {} and {:.4g} Gb/s would take as long as the line\n", format_seconds(link.alpha),
-             8e-9 / link.beta.value);
+  display(stream,
+          "\n{}\nkept: as measured, but that more bytes take no less time; a line through the first and last point would be up to {:.0f}% "
+          "off\n",
+          format_table(table), 100.0 * worst);
+  display(stream, "a ring of links with {} and {:.4g} Gb/s would take as long as the line\n", format_seconds(link.alpha),
+          8e-9 / link.beta.value);
   if (has_link(benchmark)) {
-    fmt::print("messages from node to node take {} and {:.4g} Gb/s: that is the file's link\n", format_seconds(benchmark.link->latency),
-               8e-9 * benchmark.link->bandwidth.value);
+    display(stream, "messages from node to node take {} and {:.4g} Gb/s: that is the file's link\n",
+            format_seconds(benchmark.link->latency), 8e-9 * benchmark.link->bandwidth.value);
   }
 }
 
@@ -97,15 +98,15 @@ std::string regions_text(const MeasuredPlaces& places, const Options& options) {
       Json(options.name).dump(), places.names.size(), fmt::join(regions, ",\n    "), fmt::join(wan, ",\n    "));
 }
 
-void print_regions(const MeasuredPlaces& places) {
+void print_regions(const MeasuredPlaces& places, std::FILE* stream) {
   std::vector<std::vector<std::string>> table = {{"between", "and", "round trip", "cv", "Gb/s", "back"}};
   for (const MeasuredPair& pair : places.pairs) {
     table.push_back({pair.a, pair.b, format_seconds(pair.rtt), fmt::format("{:.3f}", pair.rtt_cv),
                      fmt::format("{:.4g}", 8e-9 * pair.up.value), fmt::format("{:.4g}", 8e-9 * pair.down.value)});
   }
-  fmt::print(
-      "{}\na node in each of {} regions: say more by \"nodes\" of the file and of its regions, and add a \"link\" for those of one\n",
-      format_table(table), places.names.size());
+  display(stream,
+          "{}\na node in each of {} regions: say more by \"nodes\" of the file and of its regions, and add a \"link\" for those of one\n",
+          format_table(table), places.names.size());
 }
 
 void fit_regions(const Options& options) {
@@ -115,7 +116,7 @@ void fit_regions(const Options& options) {
   }
   const MeasuredPlaces places = read_measured_pairs(options.benchmark);
   write_output(options.out, regions_text(places, options));
-  print_regions(places);
+  print_regions(places, stream_beside(options.out));
 }
 
 Benchmark read_any_benchmark(const Options& options) {
@@ -153,7 +154,7 @@ void add_cluster_fit_command(CLI::App& app) {
     const CostLine line = line_through(benchmark.increasing);
     const LinkCost link = implied_link(ring().all_reduce, line, benchmark.ranks, SecondsPerByte(0));
     write_output(options->out, cluster_text(benchmark, *options, link));
-    print_report(benchmark, line, link);
+    print_report(benchmark, line, link, stream_beside(options->out));
   });
 }
 

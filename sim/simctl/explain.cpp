@@ -9,6 +9,7 @@
 #include "base/interruption.hpp"
 #include "base/progress.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
@@ -75,7 +76,7 @@ class Explanation {
       const Point& point = chosen("--point", options_.point);
       if (const std::string excess = describe_excess(point.scenario, estimate_cost(point.scenario), limits_); !excess.empty())
         throw SimulationError(fmt::format("point {}: {}", point.index, excess));
-      fmt::print("{}", draw_use(point));
+      print_data(draw_use(point));
     } catch (const SimulationError& error) {
       throw SimulationError(fmt::format("{}: {}", study_.file, error.what()));
     }
@@ -92,7 +93,7 @@ class Explanation {
     }
     if (!options_.against) ask();
     if (options_.format == "json") {
-      fmt::print("{}", pretty(json()));
+      print_data(pretty(json()));
     } else {
       print();
     }
@@ -147,7 +148,7 @@ class Explanation {
     for (const PathShare& share : summary_of(its.path)) {
       table.push_back({share.kind, share.what, format_seconds(share.seconds), percent(share.seconds / its.iteration())});
     }
-    fmt::print("{}\n", format_table(table));
+    display("{}\n", format_table(table));
     std::string longest;
     int listed = 0;
     constexpr int most_listed = 3;
@@ -156,7 +157,7 @@ class Explanation {
       ++listed;
       longest += fmt::format("{}{} {}", longest.empty() ? "" : ", ", share.what, format_seconds(share.seconds));
     }
-    if (!longest.empty()) fmt::print("longest layers on it: {}\n\n", longest);
+    if (!longest.empty()) display("longest layers on it: {}\n\n", longest);
   }
 
   static std::string change_label(const Factor& factor, double by) {
@@ -200,11 +201,11 @@ class Explanation {
       }
       table.push_back(line);
     }
-    fmt::print("{}", format_table(table));
-    if (others > 0) fmt::print("{} other{}: at most {} each; --format json has all\n", others, others == 1 ? "" : "s", percent(most_saved));
+    display("{}", format_table(table));
+    if (others > 0) display("{} other{}: at most {} each; --format json has all\n", others, others == 1 ? "" : "s", percent(most_saved));
     for (const WhatIf& what : what_if_) {
       for (const Effect& effect : what.effects) {
-        if (!effect.iteration) fmt::print("{} {}: {}\n", what.factor.name, change_label(what.factor, effect.by), effect.error);
+        if (!effect.iteration) display("{} {}: {}\n", what.factor.name, change_label(what.factor, effect.by), effect.error);
       }
     }
   }
@@ -228,15 +229,15 @@ class Explanation {
     };
     for (const Line& line : lines) add(line.first.first, line.first.second, line.second.first, line.second.second);
     add("all of it", "", a.iteration(), b.iteration());
-    fmt::print("{}", format_table(table));
+    display("{}", format_table(table));
   }
 
   void print() const {
-    fmt::print("{}\n", describe_study(study_));
+    display("{}\n", describe_study(study_));
     for (const Explained& its : explained_) {
-      fmt::print("{}: {} per iteration, {}\n", title_of(its), format_seconds(its.iteration()), its.row.fidelity);
+      display("{}: {} per iteration, {}\n", title_of(its), format_seconds(its.iteration()), its.row.fidelity);
     }
-    fmt::print("\n");
+    display("\n");
     if (options_.against) return print_difference();
     print_path(explained_.front());
     print_what_if();

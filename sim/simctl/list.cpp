@@ -7,6 +7,7 @@
 #include "base/fields.hpp"
 #include "base/project_files.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/topologies.hpp"
 #include "collective/algorithms.hpp"
@@ -54,9 +55,9 @@ void print_schedules(bool markdown) {
     }
   }
   if (markdown) {
-    fmt::print("{}\n{}", markdown_table(parameters), markdown_table(papers));
+    display("{}\n{}", markdown_table(parameters), markdown_table(papers));
   } else {
-    fmt::print("{}\n{}\nwhat each does, exactly: sim/schedule/README.md\n", format_table(names), format_table(parameters));
+    display("{}\n{}\nwhat each does, exactly: sim/schedule/README.md\n", format_table(names), format_table(parameters));
   }
 }
 
@@ -67,14 +68,14 @@ void print_collectives() {
       {"two-level", "a ring among a node's GPUs and \"between\" (ring) among the nodes; what every name means with several GPUs", ""});
   table.push_back(
       {"by-region", "on regions: added up in each of them, round a ring of their first nodes, spread; other operations as a ring", ""});
-  fmt::print("{}", format_table(table));
+  display("{}", format_table(table));
 }
 
 void print_topologies() {
   std::vector<Cells> table = {{"topology", "meaning", "parameters"}};
   for (const TopologyRow& row : topologies())
     table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.parameters)});
-  fmt::print("{}", format_table(table));
+  display("{}", format_table(table));
 }
 
 /// Rows of the files of a folder; a file with an error does not hide the others.
@@ -96,7 +97,7 @@ class FileTable {
         errors.emplace_back(error.what());
       }
     }
-    fmt::print("{}files: {}/NAME.json\n", format_table(rows_), folder.string());
+    display("{}files: {}/NAME.json\n", format_table(rows_), folder.string());
     if (!errors.empty()) throw InputError(fmt::format("{}", fmt::join(errors, "\nsimctl: ")));
   }
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/files.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "engine/simulate.hpp"
 #include "simctl/commands.hpp"
@@ -56,7 +58,7 @@ void copy_others(const std::vector<std::string>& folders, const fs::path& out) {
     if (fs::equivalent(folder, out, ignored)) continue;
     for (const auto& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      if (is_about_a_point(name)) write_file(out / name, read_file(entry.path()));
+      if (is_about_a_point(name)) write_file(out / name, read_file(entry.path(), std::numeric_limits<std::size_t>::max()));
     }
   }
 }
@@ -94,7 +96,7 @@ ExitCode merge(const Options& options) {
     print_study(results, found.study);
     print_where(options.out);
   }
-  for (const auto& [point, error] : results.failed) fmt::print(stderr, "simctl: {}: point {}: {}\n", found.study.file, point, error);
+  for (const auto& [point, error] : results.failed) complain("simctl: {}: point {}: {}", found.study.file, point, error);
   return results.failed.empty() ? ExitCode::done : ExitCode::simulation_failed;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/files.hpp"
 #include "base/project_files.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "scenario/read.hpp"
 #include "schedule/schedules.hpp"
@@ -226,15 +227,15 @@ void make_scenario(Options options) {
   }
   const NewScenario scenario(options);
   if (!scenario.left_out().empty()) {
-    fmt::print(stderr, "simctl: left out, because they do not run on {}: {}\n", options.cluster, fmt::join(scenario.left_out(), ", "));
+    complain("simctl: left out, because they do not run on {}: {}", options.cluster, fmt::join(scenario.left_out(), ", "));
   }
   if (options.file.empty()) {
-    fmt::print("{}", scenario.text());
+    print_data(scenario.text());
     return;
   }
   write_output(options.file, scenario.text());
-  fmt::print("{}: {} points; change what you like, then: {}\n", options.file, scenario.points(),
-             command_line({"simctl", "run", options.file}));
+  display("{}: {} points; change what you like, then: {}\n", options.file, scenario.points(),
+          command_line({"simctl", "run", options.file}));
 }
 
 }  // namespace

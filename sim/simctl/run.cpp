@@ -13,6 +13,7 @@
 #include "base/interruption.hpp"
 #include "base/processes.hpp"
 #include "base/progress.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "engine/simulate.hpp"
 #include "output/results.hpp"
@@ -65,7 +66,7 @@ class StudyRun {
   void run() {
     const auto start = std::chrono::steady_clock::now();
     const std::string warning = describe_large_timelines(view_, points_with_timeline(), !options_.no_symmetry);
-    if (!warning.empty() && !options_.quiet) fmt::print(stderr, "simctl: {}\n", warning);
+    if (!warning.empty() && !options_.quiet) complain("simctl: {}", warning);
     ProgressBar progress(study_.points.size(), "points", !options_.quiet);
     watch_.emplace();
     take(shared_->begin());
@@ -95,24 +96,24 @@ class StudyRun {
     if (is_others) return results_.failed.empty() ? ExitCode::done : ExitCode::simulation_failed;
     if (is_part) {
       if (!options_.quiet) {
-        fmt::print("shard {} of {}: {} of {} points are in {}; simctl merge DIR... -o OUT puts shards together\n", options_.sharing.shard,
-                   study_.name, study_.points.size() - missing, study_.points.size(), options_.folder);
+        display("shard {} of {}: {} of {} points are in {}; simctl merge DIR... -o OUT puts shards together\n", options_.sharing.shard,
+                study_.name, study_.points.size() - missing, study_.points.size(), options_.folder);
       }
     } else if (!options_.format.empty()) {
       print_results();
     } else if (!options_.quiet) {
       print();
     }
-    for (const auto& [point, error] : results_.failed) fmt::print(stderr, "simctl: {}: point {}: {}\n", study_.file, point, error);
+    for (const auto& [point, error] : results_.failed) complain("simctl: {}: point {}: {}", study_.file, point, error);
     const bool cut_short = missing > 0 && !is_part;
-    for (const std::string& error : explanations_failed_) fmt::print(stderr, "simctl: {}: no explanation: {}\n", study_.file, error);
+    for (const std::string& error : explanations_failed_) complain("simctl: {}: no explanation: {}", study_.file, error);
     if (cut_short) {
-      fmt::print(stderr, "simctl: interrupted: {} of {} points finished{}\n", results_.rows.size(), study_.points.size(),
-                 !shared_->folder() || write_error_ ? "" : fmt::format("; their rows are in {}, where --resume goes on", options_.folder));
+      complain("simctl: interrupted: {} of {} points finished{}", results_.rows.size(), study_.points.size(),
+               !shared_->folder() || write_error_ ? "" : fmt::format("; their rows are in {}, where --resume goes on", options_.folder));
     }
     if (unexplained_ > 0) {
-      fmt::print(stderr, "simctl: interrupted: {} missing\n",
-                 unexplained_ == 1 ? "1 explanation is" : fmt::format("{} explanations are", unexplained_));
+      complain("simctl: interrupted: {} missing",
+               unexplained_ == 1 ? "1 explanation is" : fmt::format("{} explanations are", unexplained_));
     }
     if (write_error_) throw OutputError(*write_error_);
     if (cut_short || unexplained_ > 0) return ExitCode::interrupted;
@@ -203,12 +204,12 @@ class StudyRun {
   /// For another program; what a person should know goes to stderr.
   void print_results() const {
     if (options_.format == "csv") {
-      fmt::print("{}", results_csv(results_));
+      print_data(results_csv(results_));
     } else {
-      fmt::print("{}", pretty(results_json(results_, study_)));
+      print_data(pretty(results_json(results_, study_)));
     }
     if (options_.quiet) return;
-    for (const std::string& note : notes(study_, results_.rows)) fmt::print(stderr, "note: {}\n", note);
+    for (const std::string& note : notes(study_, results_.rows)) complain("note: {}", note);
   }
 
   void print() const {
@@ -222,9 +223,9 @@ class StudyRun {
     for (const Row& row : results_.rows) {
       if (timeline_points_[place(row.point)]) kept.insert(timeline_name(row.point));
     }
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
       const std::string name = entry.path().filename().string();
-      std::error_code ignored;
       if (is_about_a_point(name) && !kept.contains(name)) std::filesystem::remove(entry.path(), ignored);
     }
   }
@@ -274,8 +275,14 @@ class StudyRun {
       progress.show(its.left, describe(its.longest, wanted));
     };
     const auto may_begin = [&](int index) { return shared_->may_begin(point_of(index)); };
+    const auto stalled = [&](const RunningTask& task) {
+      complain(
+          "simctl: {}: point {} has not got on for a while: process {} has stopped or waits for the system; --max-time TIME ends what "
+          "hangs",
+          study_.file, point_of(task.index), task.process);
+    };
     simulate_points(points, options_.jobs, [&](int index) { return point_options(point_of(index)); }, done, InterruptionWatch::interrupted,
-                    {show, limits_, shared_->are_claimed() ? may_begin : std::function<bool(int)>()});
+                    {show, limits_, shared_->are_claimed() ? may_begin : std::function<bool(int)>(), stalled});
   }
 
   void keep(int point, const Outcome& outcome) {

@@ -5,6 +5,7 @@
 #include "base/fields.hpp"
 #include "base/project_files.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "device/device_profile.hpp"
 #include "model/model.hpp"
 #include "simctl/commands.hpp"
@@ -21,11 +22,11 @@ using Cells = std::vector<std::string>;
 void show_trace(const Document& document) {
   const Trace trace = read_trace(document);
   const StepProfile profile = step_profile(trace, Granularity::tensor);
-  fmt::print("trace {}: {}{}, batch {}{}{}\n", trace.file, trace.model, trace.input.empty() ? "" : ", input " + format_shape(trace.input),
-             trace.batch, trace.dtype.empty() ? "" : ", " + trace.dtype, trace.device.empty() ? "" : ", " + trace.device);
-  fmt::print("provenance: {}{}{}\n", trace.provenance.synthetic() ? "SYNTHETIC" : trace.provenance.kind,
-             trace.provenance.source.empty() ? "" : ", " + trace.provenance.source,
-             trace.provenance.note.empty() ? "" : "; " + trace.provenance.note);
+  display("trace {}: {}{}, batch {}{}{}\n", trace.file, trace.model, trace.input.empty() ? "" : ", input " + format_shape(trace.input),
+          trace.batch, trace.dtype.empty() ? "" : ", " + trace.dtype, trace.device.empty() ? "" : ", " + trace.device);
+  display("provenance: {}{}{}\n", trace.provenance.synthetic() ? "SYNTHETIC" : trace.provenance.kind,
+          trace.provenance.source.empty() ? "" : ", " + trace.provenance.source,
+          trace.provenance.note.empty() ? "" : "; " + trace.provenance.note);
   std::vector<std::size_t> gradients(trace.layers.size());
   std::vector<Cells> shapes(trace.layers.size());
   std::vector<Bytes> bytes(trace.layers.size());
@@ -40,18 +41,18 @@ void show_trace(const Document& document) {
     table.push_back({layer.name, layer.type, format_seconds(layer.forward), format_seconds(layer.backward), fmt::format("{}", gradients[i]),
                      fmt::format("{}", fmt::join(shapes[i], " ")), format_bytes(bytes[i])});
   }
-  fmt::print("\n{}\n", format_table(table));
-  fmt::print("{} layers, {} gradients, {}\n", trace.layers.size(), trace.gradients.size(), format_bytes(profile.bytes()));
-  fmt::print("iteration: forward {}, backward {}, update {}; {} in all, {:.4g} samples/s on one worker\n", format_seconds(profile.forward),
-             format_seconds(profile.backward), format_seconds(profile.update), format_seconds(profile.compute()),
-             static_cast<double>(trace.batch) / profile.compute().value);
+  display("\n{}\n", format_table(table));
+  display("{} layers, {} gradients, {}\n", trace.layers.size(), trace.gradients.size(), format_bytes(profile.bytes()));
+  display("iteration: forward {}, backward {}, update {}; {} in all, {:.4g} samples/s on one worker\n", format_seconds(profile.forward),
+          format_seconds(profile.backward), format_seconds(profile.update), format_seconds(profile.compute()),
+          static_cast<double>(trace.batch) / profile.compute().value);
 }
 
 void show_model(const Document& document, const Shape& input) {
   const Model model = read_model(document, input);
-  fmt::print("model {}: {}\n", model.file, model.name);
-  if (!model.source.empty()) fmt::print("source: {}\n", model.source);
-  fmt::print("input: {}\n\n", format_shape(model.input));
+  display("model {}: {}\n", model.file, model.name);
+  if (!model.source.empty()) display("source: {}\n", model.source);
+  display("input: {}\n\n", format_shape(model.input));
   std::vector<Cells> table = {{"layer", "op", "inputs", "output", "tensors", "parameters", "bytes (fp32)", "MACs"}};
   for (const ModelLayer& layer : model.layers) {
     std::vector<std::string> inputs;
@@ -62,17 +63,17 @@ void show_model(const Document& document, const Shape& input) {
                      fmt::format("{}", fmt::join(tensors, " ")), fmt::format("{:.0f}", layer.parameters()),
                      fmt::format("{:.0f}", 4 * layer.parameters()), fmt::format("{:.0f}", layer.macs)});
   }
-  fmt::print("{}\n", format_table(table));
-  fmt::print("{} layers, {} tensors, {:.0f} parameters, {} in fp32; {:.4g} GMACs of forward per sample\n", model.layers.size(),
-             model.tensors(), model.parameters(), format_bytes(Bytes(4 * model.parameters())), model.macs() / 1e9);
+  display("{}\n", format_table(table));
+  display("{} layers, {} tensors, {:.0f} parameters, {} in fp32; {:.4g} GMACs of forward per sample\n", model.layers.size(),
+          model.tensors(), model.parameters(), format_bytes(Bytes(4 * model.parameters())), model.macs() / 1e9);
 }
 
 void show_device(const Document& document) {
   const DeviceProfile profile = read_device_profile(document);
-  fmt::print("device {}: {}, {}{}\n", profile.file, profile.name, profile.dtype,
-             profile.gpus == 1 ? "" : fmt::format(", {} GPUs share a worker's batch", profile.gpus));
-  fmt::print("source: {}\nerror: {}\n\n", profile.source, profile.describe_errors());
-  fmt::print("{}", format_costs(profile));
+  display("device {}: {}, {}{}\n", profile.file, profile.name, profile.dtype,
+          profile.gpus == 1 ? "" : fmt::format(", {} GPUs share a worker's batch", profile.gpus));
+  display("source: {}\nerror: {}\n\n", profile.source, profile.describe_errors());
+  display("{}", format_costs(profile));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "base/document.hpp"
 #include "base/fields.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "cluster/alpha_beta.hpp"
 #include "cluster/picture.hpp"
 #include "cluster/planned.hpp"
@@ -24,12 +25,12 @@ std::string describe_link(const Link& link) {
 
 void show_regions(const Regions& regions) {
   for (std::size_t a = 0; a < regions.list.size(); ++a) {
-    fmt::print("region {}: {} node{}\n", regions.list[a].name, regions.list[a].nodes, regions.list[a].nodes == 1 ? "" : "s");
+    display("region {}: {} node{}\n", regions.list[a].name, regions.list[a].nodes, regions.list[a].nodes == 1 ? "" : "s");
     for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
       const Link& there = regions.wan[a][b];
       const Link& back = regions.wan[b][a];
-      fmt::print("  to {}: {}{}\n", regions.list[b].name, describe_link(there),
-                 there.bandwidth == back.bandwidth ? "" : fmt::format("; {:.4g} Gb/s back", back.bandwidth.value * 8 / 1e9));
+      display("  to {}: {}{}\n", regions.list[b].name, describe_link(there),
+              there.bandwidth == back.bandwidth ? "" : fmt::format("; {:.4g} Gb/s back", back.bandwidth.value * 8 / 1e9));
     }
   }
 }
@@ -70,23 +71,23 @@ std::string describe_fit(const Fit& fit) {
 
 void print_cluster(const Document& document) {
   const Cluster cluster = read_cluster(document);
-  fmt::print("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name());
+  display("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name());
   if (cluster.gpus_per_node > 1) {
-    fmt::print("nodes: {} GPUs each, joined by {}\n", cluster.gpus_per_node, describe_link(cluster.intra_node));
+    display("nodes: {} GPUs each, joined by {}\n", cluster.gpus_per_node, describe_link(cluster.intra_node));
   }
   if (cluster.regions) {
     show_regions(*cluster.regions);
   } else {
-    fmt::print("link: {}\n", describe_link(cluster.link));
+    display("link: {}\n", describe_link(cluster.link));
   }
-  fmt::print("reduction: {:.4g} s/B\n", cluster.reduce.value);
+  display("reduction: {:.4g} s/B\n", cluster.reduce.value);
   if (cluster.protocol != Protocol()) {
-    fmt::print("protocol: {}{} segment{}; not in alpha-beta fidelity\n", cluster.protocol.rendezvous ? "rendezvous, " : "",
-               cluster.protocol.segments, cluster.protocol.segments == 1 ? "" : "s");
+    display("protocol: {}{} segment{}; not in alpha-beta fidelity\n", cluster.protocol.rendezvous ? "rendezvous, " : "",
+            cluster.protocol.segments, cluster.protocol.segments == 1 ? "" : "s");
   }
-  if (cluster.fit) fmt::print("fit: {}\n", describe_fit(*cluster.fit));
-  if (cluster.all_gather_fit) fmt::print("fit of all-gathers: {}\n", describe_fit(*cluster.all_gather_fit));
-  if (!cluster.source.empty()) fmt::print("source: {}\n", cluster.source);
+  if (cluster.fit) display("fit: {}\n", describe_fit(*cluster.fit));
+  if (cluster.all_gather_fit) display("fit of all-gathers: {}\n", describe_fit(*cluster.all_gather_fit));
+  if (!cluster.source.empty()) display("source: {}\n", cluster.source);
   constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
   Cells header = {"all-reduce", "latency"};
   for (const Bytes size : sizes) header.push_back(format_bytes(size));
@@ -105,9 +106,9 @@ void print_cluster(const Document& document) {
     if (planned) row.push_back(format_seconds(messages.of(all_reduce)));
     table.push_back(row);
   }
-  fmt::print("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));
+  display("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));
   const std::vector<std::string> names = region_names(cluster, order);
-  if (!names.empty()) fmt::print("order of the regions, for {}: {}\n", format_bytes(sizes.back()), fmt::join(names, ", "));
+  if (!names.empty()) display("order of the regions, for {}: {}\n", format_bytes(sizes.back()), fmt::join(names, ", "));
 }
 
 void draw_cluster(const Document& document) {
@@ -117,7 +118,7 @@ void draw_cluster(const Document& document) {
     nodes.fail_because(fmt::format("a picture of {} nodes cannot be read; draw a smaller cluster of the same shape, of at most {}",
                                    cluster.nodes, most_nodes_in_picture));
   }
-  fmt::print("{}", draw_network(cluster));
+  print_data(draw_network(cluster));
 }
 
 }  // namespace

@@ -1,15 +1,14 @@
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
+#include "base/program.hpp"
+#include "base/terminal.hpp"
 #include "base/version.hpp"
 #include "simctl/commands.hpp"
 
 namespace syncopate {
 
 int run_simctl(int argc, char** argv, const std::function<void(CLI::App& app, ExitCode& code)>& add_commands) {
+  begin_program();
   ExitCode code = ExitCode::done;
   CLI::App app("Simulates data-parallel training: which communication schedule trains fastest, how far it scales, what holds it back.",
                "simctl");
@@ -21,7 +20,7 @@ int run_simctl(int argc, char** argv, const std::function<void(CLI::App& app, Ex
   add_commands(app, code);
   try {
     app.parse(argc, argv);
-    if (std::fflush(stdout) != 0) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+    finish_stdout();
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
     std::string command = "simctl";
@@ -33,15 +32,11 @@ int run_simctl(int argc, char** argv, const std::function<void(CLI::App& app, Ex
     // A misspelt subcommand counts as a missing one.
     const std::vector<std::string> unknown = innermost->remaining();
     const bool no_such_subcommand = !unknown.empty() && !innermost->get_subcommands([](const CLI::App*) { return true; }).empty();
-    fmt::print(stderr, "simctl: {}; \"{} --help\" has an example\n",
-               no_such_subcommand ? fmt::format("no subcommand is called \"{}\"", unknown.front()) : error.what(), command);
+    complain("simctl: {}; \"{} --help\" has an example",
+             no_such_subcommand ? fmt::format("no subcommand is called \"{}\"", unknown.front()) : error.what(), command);
     code = ExitCode::usage;
-  } catch (const Error& error) {
-    fmt::print(stderr, "simctl: {}\n", error.what());
-    code = error.code();
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "simctl: internal error: {}\n", error.what());
-    code = ExitCode::simulation_failed;
+  } catch (const std::exception&) {
+    code = tell_failure("simctl", ExitCode::simulation_failed);
   }
   return static_cast<int>(code);
 }

@@ -10,6 +10,7 @@
 #include "base/interruption.hpp"
 #include "base/processes.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "output/row.hpp"
 #include "simctl/commands.hpp"
@@ -112,7 +113,7 @@ class Solver {
     search();
     print();
     for (const Search& search : searches_) {
-      if (!search.error.empty()) fmt::print(stderr, "simctl: {}: {}\n", options_.scenario, search.error);
+      if (!search.error.empty()) complain("simctl: {}: {}", options_.scenario, search.error);
     }
     const bool failed = std::any_of(searches_.begin(), searches_.end(), [](const Search& search) {
       return !search.error.empty() || search.threshold.result() == ThresholdSearch::Result::several;
@@ -201,14 +202,14 @@ class Solver {
       line.insert(line.end(), {where, value});
       table.push_back(line);
     }
-    fmt::print("{}, of {} from {} to {}:\n\n{}", options_.condition, options_.pointer, label(range_.first()), label(range_.last()),
-               format_table(table));
+    display("{}, of {} from {} to {}:\n\n{}", options_.condition, options_.pointer, label(range_.first()), label(range_.last()),
+            format_table(table));
     const auto found = std::find_if(searches_.begin(), searches_.end(), [](const Search& search) { return search.has_threshold(); });
     if (found == searches_.end()) return;
     std::vector<std::string> command = {"simctl", "run", options_.scenario};
     for (const std::string& setting : options_.settings) command.insert(command.end(), {"--set", setting});
     command.insert(command.end(), {"--set", fmt::format("{}={}", options_.pointer, range_.value(found->threshold.threshold()).dump())});
-    fmt::print("\nall of it, there: {}\n", command_line(command));
+    display("\nall of it, there: {}\n", command_line(command));
   }
 
   const Options& options_;

@@ -10,6 +10,7 @@
 
 #include "base/project_files.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "output/answer.hpp"
 #include "output/row_names.hpp"
@@ -206,7 +207,7 @@ std::string describe_study(const Study& study) {
                         trace.provenance.synthetic() ? "; SYNTHETIC, not measured" : fmt::format(" ({})", trace.provenance.kind));
     if (trace.provenance.synthetic() && !trace.provenance.note.empty()) text += fmt::format("  {}\n", trace.provenance.note);
   }
-  for (const Setting& setting : study.settings) text += fmt::format("set {} = {}\n", setting.pointer, excerpt(setting.value));
+  for (const Setting& setting : study.settings) text += fmt::format("set {} = {}\n", printable(setting.pointer), excerpt(setting.value));
   return text;
 }
 
@@ -238,17 +239,17 @@ std::string summarise(const std::vector<Row>& rows, const Study& study) {
 }
 
 void print_study(const Results& results, const Study& study) {
-  fmt::print("{}\n{}", describe_study(study), summarise(results.rows, study));
-  for (const std::string& sentence : answer(results.rows, study)) fmt::print("{}\n", sentence);
-  for (const std::string& note : notes(study, results.rows)) fmt::print("note: {}\n", note);
+  display("{}\n{}", describe_study(study), summarise(results.rows, study));
+  for (const std::string& sentence : answer(results.rows, study)) display("{}\n", sentence);
+  for (const std::string& note : notes(study, results.rows)) display("note: {}\n", printable(note));
 }
 
 void print_where(const std::string& folder) {
-  fmt::print("results: {}/results.csv\n", folder);
+  display("results: {}/results.csv\n", folder);
   const auto report = find_file("analysis/report.py");
   if (!report) return;
   const std::string program = report->lexically_proximate(std::filesystem::current_path()).string();
-  fmt::print("for a page: {}\n", command_line({program, folder, "-o", folder + "/report.html"}));
+  display("for a page: {}\n", command_line({program, folder, "-o", folder + "/report.html"}));
 }
 
 }  // namespace syncopate

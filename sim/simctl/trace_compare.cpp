@@ -6,6 +6,7 @@
 #include "base/files.hpp"
 #include "base/project_files.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "simctl/commands.hpp"
 #include "trace/compare.hpp"
 
@@ -27,8 +28,8 @@ std::string percent(const TimePair& pair) {
 }
 
 void print_trace(std::string_view which, const Trace& trace) {
-  fmt::print("{}: {}: {}, batch {}{}{}, {}\n", which, trace.file, trace.model, trace.batch, trace.dtype.empty() ? "" : ", " + trace.dtype,
-             trace.device.empty() ? "" : ", " + trace.device, trace.provenance.synthetic() ? "SYNTHETIC" : trace.provenance.kind);
+  display("{}: {}: {}, batch {}{}{}, {}\n", which, trace.file, trace.model, trace.batch, trace.dtype.empty() ? "" : ", " + trace.dtype,
+          trace.device.empty() ? "" : ", " + trace.device, trace.provenance.synthetic() ? "SYNTHETIC" : trace.provenance.kind);
 }
 
 void print_totals(const TraceComparison& comparison) {
@@ -42,7 +43,7 @@ void print_totals(const TraceComparison& comparison) {
   row("  its layers", comparison.backward_of_layers);
   row("update", comparison.update);
   row("iteration", comparison.iteration);
-  fmt::print("\n{}", format_table(table));
+  display("\n{}", format_table(table));
 }
 
 void print_rows(const std::vector<LayerComparison>& rows, std::size_t most, bool of_types) {
@@ -54,7 +55,7 @@ void print_rows(const std::vector<LayerComparison>& rows, std::size_t most, bool
                      format_seconds(row.forward.second), format_seconds(row.backward.first), format_seconds(row.backward.second),
                      percent({row.first(), row.second()})});
   }
-  fmt::print("{}", format_table(table));
+  display("{}", format_table(table));
 }
 
 void warn_of_unlike(const Trace& first, const Trace& second) {
@@ -65,25 +66,25 @@ void warn_of_unlike(const Trace& first, const Trace& second) {
   add("models", first.model, second.model);
   add("batches", first.batch, second.batch);
   add("number formats", first.dtype, second.dtype);
-  if (!unlike.empty()) fmt::print(stderr, "simctl: warning: the traces are of different {}\n", fmt::join(unlike, ", "));
+  if (!unlike.empty()) complain("simctl: warning: the traces are of different {}", fmt::join(unlike, ", "));
 }
 
 void print_comparison(const TraceComparison& comparison, const Trace& first, const Trace& second, std::size_t most) {
   print_trace("first", first);
   print_trace("second", second);
   print_totals(comparison);
-  fmt::print("\n{} of {} and {} layers matched by {}\n", comparison.match.pairs.size(), first.layers.size(), second.layers.size(),
-             comparison.match.rule);
+  display("\n{} of {} and {} layers matched by {}\n", comparison.match.pairs.size(), first.layers.size(), second.layers.size(),
+          comparison.match.rule);
   if (comparison.layers.empty()) return;
-  fmt::print("\n");
+  display("\n");
   print_rows(comparison.types, comparison.types.size(), true);
   if (most == 0) return;
-  fmt::print("\nthe layers that differ most:\n");
+  display("\nthe layers that differ most:\n");
   print_rows(comparison.layers, most, false);
   for (std::size_t i = 0; i < std::min(most, comparison.layers.size()); ++i) {
     const LayerComparison& row = comparison.layers[i];
     if (row.kernels.empty() && row.other_kernels.empty()) continue;
-    fmt::print("{}: {}\n  second: {}\n", row.name, fmt::join(row.kernels, "; "), fmt::join(row.other_kernels, "; "));
+    display("{}: {}\n  second: {}\n", row.name, fmt::join(row.kernels, "; "), fmt::join(row.other_kernels, "; "));
   }
 }
 
@@ -109,7 +110,8 @@ void add_trace_compare_command(CLI::App& app) {
     const TraceComparison comparison = compare_traces(first, second);
     if (!options->out.empty()) write_output(options->out, write_comparison(comparison, first, second));
     warn_of_unlike(first, second);
-    print_comparison(comparison, first, second, static_cast<std::size_t>(options->layers));
+    const bool is_file_on_stdout = stream_beside(options->out) != stdout;
+    if (!is_file_on_stdout) print_comparison(comparison, first, second, static_cast<std::size_t>(options->layers));
   });
 }
 

@@ -6,6 +6,7 @@
 #include "base/files.hpp"
 #include "base/project_files.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "device/fit.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
@@ -36,22 +37,22 @@ Model model_of(const Trace& trace, const Options& options) {
 void print_errors(DeviceProfile profile, const std::vector<FitSample>& samples) {
   profile.errors.clear();
   for (const FitSample& sample : samples) profile.errors.push_back(profile_error(profile, sample));
-  fmt::print("{}: {}\n", profile.file, profile.describe_errors());
+  display("{}: {}\n", profile.file, profile.describe_errors());
 }
 
-void print_report(const FitReport& report, const std::vector<FitSample>& samples) {
+void print_report(const FitReport& report, const std::vector<FitSample>& samples, std::FILE* stream) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const SampleFit& fit = report.samples[i];
-    fmt::print("{}: {} of {} layers matched with {} by {}; left out: {} of forward, {} of backward\n", samples[i].trace->file,
-               fit.match.pairs.size(), samples[i].trace->layers.size(), samples[i].model->name, fit.match.rule,
-               format_seconds(fit.forward_left_out), format_seconds(fit.backward_left_out));
+    display(stream, "{}: {} of {} layers matched with {} by {}; left out: {} of forward, {} of backward\n", samples[i].trace->file,
+            fit.match.pairs.size(), samples[i].trace->layers.size(), samples[i].model->name, fit.match.rule,
+            format_seconds(fit.forward_left_out), format_seconds(fit.backward_left_out));
   }
   std::vector<std::vector<std::string>> table = {{"layers", "fitted to", "R2 forward", "R2 backward"}};
   for (const ClassFit& fit : report.classes) {
     table.push_back({std::string(name_of(fit.cost_class)), fmt::format("{}", fit.layers), fmt::format("{:.3f}", fit.r2_forward),
                      fmt::format("{:.3f}", fit.r2_backward)});
   }
-  fmt::print("\n{}\n{}\nerror: {}\n", format_table(table), format_costs(report.profile), report.profile.describe_errors());
+  display(stream, "\n{}\n{}\nerror: {}\n", format_table(table), format_costs(report.profile), report.profile.describe_errors());
 }
 
 }  // namespace
@@ -105,7 +106,7 @@ void add_trace_fit_command(CLI::App& app) {
     }
     report.profile.source = fmt::format("least squares over the layers of {}", fmt::join(sources, ", "));
     write_output(options->out, write_device_profile(report.profile));
-    print_report(report, samples);
+    print_report(report, samples, stream_beside(options->out));
   });
 }
 

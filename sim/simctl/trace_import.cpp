@@ -4,6 +4,7 @@
 
 #include "base/files.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "import/import.hpp"
 #include "simctl/commands.hpp"
@@ -29,34 +30,33 @@ std::string name_from(const std::string& file) {
 void print_summary(const Imported& imported, const std::string& out) {
   const Trace& trace = imported.trace;
   const StepProfile step = step_profile(trace, Granularity::tensor);
-  fmt::print("{}: {}, batch {}, {}, {}\n", out, trace.model, trace.batch, trace.dtype, trace.device);
-  fmt::print(
-      "{} layers, {} gradients, {}; medians over {} step{}{}\n", trace.layers.size(), trace.gradients.size(), format_bytes(step.bytes()),
-      imported.steps, imported.steps == 1 ? "" : "s",
-      imported.steps_left_out == 0 ? "" : fmt::format(", {} left out that differ from most or are cut off", imported.steps_left_out));
+  std::FILE* const stream = stream_beside(out);
+  display(stream, "{}: {}, batch {}, {}, {}\n", out, trace.model, trace.batch, trace.dtype, trace.device);
+  display(stream, "{} layers, {} gradients, {}; medians over {} step{}{}\n", trace.layers.size(), trace.gradients.size(),
+          format_bytes(step.bytes()), imported.steps, imported.steps == 1 ? "" : "s",
+          imported.steps_left_out == 0 ? "" : fmt::format(", {} left out that differ from most or are cut off", imported.steps_left_out));
   const bool on_cpu = trace.device_kind == "cpu";
-  fmt::print("forward {} ({} of its layers {}), backward {} ({}), update {}: {} in all\n", format_seconds(step.forward),
-             on_cpu ? "operators" : "kernels", format_seconds(imported.forward_busy), format_seconds(step.backward),
-             format_seconds(imported.backward_busy), format_seconds(step.update), format_seconds(step.compute()));
+  display(stream, "forward {} ({} of its layers {}), backward {} ({}), update {}: {} in all\n", format_seconds(step.forward),
+          on_cpu ? "operators" : "kernels", format_seconds(imported.forward_busy), format_seconds(step.backward),
+          format_seconds(imported.backward_busy), format_seconds(step.update), format_seconds(step.compute()));
   if (imported.period) {
-    fmt::print("a step took {}; the {} that are not in the trace went to loading data, zeroing gradients and the host\n",
-               format_seconds(*imported.period), format_seconds(std::max(Seconds(0), *imported.period - step.compute())));
+    display(stream, "a step took {}; the {} that are not in the trace went to loading data, zeroing gradients and the host\n",
+            format_seconds(*imported.period), format_seconds(std::max(Seconds(0), *imported.period - step.compute())));
   }
   if (imported.batch_seen && *imported.batch_seen != trace.batch) {
-    fmt::print(stderr, "simctl: warning: the batch is set to {}, but the first operator's input shows {}\n", trace.batch,
-               *imported.batch_seen);
+    complain("simctl: warning: the batch is set to {}, but the first operator's input shows {}", trace.batch, *imported.batch_seen);
   }
   if (imported.steps < 3) {
-    fmt::print(stderr, "simctl: warning: {} of {} step{}; record at least 5 for medians that mean something\n", out, imported.steps,
-               imported.steps == 1 ? "" : "s");
+    complain("simctl: warning: {} of {} step{}; record at least 5 for medians that mean something", out, imported.steps,
+             imported.steps == 1 ? "" : "s");
   }
   if (trace.update == Seconds(0)) {
-    fmt::print(stderr, "simctl: warning: {} \"Optimizer.step\"; update_s is 0\n", on_cpu ? "no" : "no kernels of an");
+    complain("simctl: warning: {} \"Optimizer.step\"; update_s is 0", on_cpu ? "no" : "no kernels of an");
   }
   if (on_cpu) {
-    fmt::print(stderr,
-               "simctl: warning: a profile of the CPU alone: its times hold what the profiler costs (small operators by far too much) and "
-               "whatever else ran; if the model runs on a GPU, record with ProfilerActivity.CUDA\n");
+    complain(
+        "simctl: warning: a profile of the CPU alone: its times hold what the profiler costs (small operators by far too much) and "
+        "whatever else ran; if the model runs on a GPU, record with ProfilerActivity.CUDA");
   }
 }
 

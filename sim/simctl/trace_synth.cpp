@@ -5,6 +5,7 @@
 #include "base/files.hpp"
 #include "base/project_files.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "device/synthesize.hpp"
 #include "simctl/commands.hpp"
@@ -44,11 +45,12 @@ void add_trace_synth_command(CLI::App& app) {
     trace.provenance.command = command_line(words);
     write_trace_file(options->out, trace, fmt::format("{} on {}", options->model, options->device));
     const StepProfile step = step_profile(trace, Granularity::tensor);
-    fmt::print("{}: SYNTHETIC, {}, batch {}, {}\n", options->out, model.name, trace.batch, profile.name);
-    fmt::print("forward {}, backward {}, update {}: {:.4g} samples/s on one worker; {} gradients, {}\n", format_seconds(step.forward),
-               format_seconds(step.backward), format_seconds(step.update), static_cast<double>(trace.batch) / step.compute().value,
-               trace.gradients.size(), format_bytes(step.bytes()));
-    fmt::print("{}\n", trace.provenance.note);
+    std::FILE* const stream = stream_beside(options->out);
+    display(stream, "{}: SYNTHETIC, {}, batch {}, {}\n", options->out, model.name, trace.batch, profile.name);
+    display(stream, "forward {}, backward {}, update {}: {:.4g} samples/s on one worker; {} gradients, {}\n", format_seconds(step.forward),
+            format_seconds(step.backward), format_seconds(step.update), static_cast<double>(trace.batch) / step.compute().value,
+            trace.gradients.size(), format_bytes(step.bytes()));
+    display(stream, "{}\n", trace.provenance.note);
   });
 }
 

@@ -273,8 +273,14 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   const auto overdue = [&](const RunningTask& task) {
     return describe_overdue(points[static_cast<std::size_t>(point_of(task))]->scenario, *limits.time, task.headway);
   };
-  run_forked(static_cast<int>(tasks.size()), parallel, simulate_task, gather, interrupted, can_run_actors,
-             {watch.look ? look : Watch().look, limits.time, overdue});
+  Watch watch_tasks = {.look = watch.look ? look : Watch().look, .most_time = limits.time, .overdue = overdue};
+  if (watch.stalled) {
+    watch_tasks.stalled = [&](RunningTask task) {
+      task.index = point_of(task);
+      watch.stalled(task);
+    };
+  }
+  run_forked(static_cast<int>(tasks.size()), parallel, simulate_task, gather, interrupted, can_run_actors, watch_tasks);
 }
 
 namespace {

@@ -29,6 +29,7 @@ struct PointsWatch {
   Limits limits{};                                    ///< a simulation that goes beyond is not begun, or ended, and has failed
   /// Asked in a process of its own when a point's turn has come; where false, it is not simulated, and `done` does not hear of it.
   std::function<bool(int index)> may_begin{};
+  std::function<void(const RunningTask&)> stalled{};  ///< a simulation, whose point's `index` it has, does nothing: see Watch
 };
 
 /// Simulates them, each with its replicates, in processes forked from this one, `jobs` at a time (0: one per core). `options`: of each;

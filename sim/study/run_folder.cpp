@@ -173,7 +173,7 @@ void RunFolder::keep(int point, const EndedPoint& ended) {
   } else {
     json["error"] = ended.error;
   }
-  write_file(file(point), json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+  write_file(file(point), json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n', Durability::cached);
   constexpr std::chrono::seconds often_enough(1);
   if (std::chrono::steady_clock::now() - last_sync_ < often_enough) return;
   sync(file(point));

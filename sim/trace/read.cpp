@@ -49,7 +49,7 @@ std::optional<Quartiles> read_quartiles(Object& fields, const std::string& key) 
 Layer read_layer(const Field& field) {
   Object fields(field);
   Layer layer;
-  layer.name = fields.at("name").text();
+  layer.name = fields.at("name").name();
   layer.type = optional_text(fields, "type");
   layer.forward = fields.at("forward_s").seconds();
   layer.forward_quartiles = read_quartiles(fields, "forward_quartiles_s");
@@ -69,7 +69,7 @@ class GradientReader {
     Object fields(field);
     Gradient gradient;
     const Field name = fields.at("name");
-    gradient.name = name.text();
+    gradient.name = name.name();
     if (!names_.insert(gradient.name).second) name.fail_because(fmt::format("the gradient \"{}\" is listed twice", gradient.name));
     gradient.layer = layer_of(fields.at("layer"));
     gradient.bytes = fields.at("bytes").bytes();
@@ -148,7 +148,7 @@ Trace read_trace(const Document& document, const std::string& pointer) {
   trace.provenance = read_provenance(fields.at("provenance"));
 
   Object model(fields.at("model"));
-  trace.model = model.at("name").text();
+  trace.model = model.at("name").name();
   trace.batch = model.at("batch").integer(1, 1'000'000'000);
   trace.dtype = optional_text(model, "dtype");
   if (const auto input = model.find("input")) {

@@ -61,6 +61,11 @@ class Browser(Pages):
 
     def emulate_theme(self, theme):
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+        self.await_frame()
+
+    def await_frame(self):
+        """Returns when the page knows its media: listeners of media queries are called once a frame, before what waits for that frame."""
+        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     def set_theme(self, theme):
         self.emulate_theme(theme)

@@ -330,7 +330,7 @@ class BadSchedule(Case):
         self.write("cluster.json", cluster(topology={"name": "torus", "dimensions": [2, 2]}))
         done = self.run_scenario(scenario(schedule={"name": "ps-sgd", "servers": 2}))
         self.assertEqual((done.returncode, done.stderr), (3, "simctl: cluster.json: /topology: a torus of this size has 4 places for 4 nodes and 2 servers; "
-                                                             'use "dimensions": [2, 3], or "colocated": true\n'))
+                                                             'use "dimensions": [2, 3], or "colocated": true (named by scenario.json: /cluster)\n'))
         self.assertEqual(self.run_scenario(scenario(schedule={"name": "ps-sgd", "servers": 2, "colocated": True})).returncode, 0)
 
     def test_a_picture_of_a_cluster(self):
@@ -511,7 +511,7 @@ class BadCluster(Case):
             with self.subTest(message):
                 self.write("cluster.json", content)
                 done = self.run_scenario(scenario())
-                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: cluster.json: {message}\n"))
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: cluster.json: {message} (named by scenario.json: /cluster)\n"))
                 if "format" in message:
                     continue  # without it, show cannot know what the file is
                 self.assertEqual(self.simctl("show", "cluster.json").stderr, f"simctl: cluster.json: {message}\n")
@@ -520,7 +520,7 @@ class BadCluster(Case):
         self.write("cluster.json", cluster(reduce_s_per_B=1e-6, fit={"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}))
         done = self.run_scenario(scenario(all_reduce="binary-tree"))
         self.assertEqual((done.returncode, done.stderr), (3, "simctl: cluster.json: /fit: a fit of ring that is faster than reduce_s_per_B allows cannot be "
-                                                             'carried to binary-tree; lower reduce_s_per_B or use "all_reduce": "ring"\n'))
+                                                             'carried to binary-tree; lower reduce_s_per_B or use "all_reduce": "ring" (named by scenario.json: /cluster)\n'))
         self.assertEqual(self.run_scenario(scenario()).returncode, 0)
         shown = self.simctl("show", "cluster.json")
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
@@ -534,7 +534,7 @@ class BadTrace(Case):
     def test_the_file_is_named(self):
         self.write("trace.json", trace(layers=[]))
         done = self.run_scenario(scenario())
-        self.assertEqual((done.returncode, done.stderr), (3, "simctl: trace.json: /layers: expected a list that is not empty, got []\n"))
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: trace.json: /layers: expected a list that is not empty, got [] (named by scenario.json: /trace)\n"))
         self.write("trace.json", '{"format":')
         done = self.run_scenario(scenario())
         self.assertEqual(done.returncode, 3)

@@ -67,7 +67,7 @@ TEST_SUITE("Does a document know where its parts came from?") {
     CHECK(scenario.where("/cluster/nodes") == "s.json: /cluster/nodes");
     CHECK(scenario.origin("/cluster/nodes") == " (in point 1)");
     CHECK(scenario.where("/cluster/link/latency") == "c.json: /link/latency");
-    CHECK(scenario.origin("/cluster/link") == "");
+    CHECK(scenario.origin("/cluster/link") == " (named by s.json: /cluster)");
 
     scenario.set(JsonPointer("/cluster"), Json::object(), " (in point 2)");
     CHECK(scenario.where("/cluster/link") == "s.json: /cluster/link");

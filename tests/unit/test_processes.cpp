@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <map>
+#include <thread>
 
 #include "base/processes.hpp"
 
@@ -110,6 +111,34 @@ TEST_SUITE("Does each task run alone, and does its failure stay its own?") {
     }
     CHECK(seen == std::map<int, int>{{4, 4}, {14, 14}, {24, 24}});
     tell_headway({1, 2});  // here nobody hears it
+  }
+
+  TEST_CASE("a task that does nothing is told of once, and one that computes or gets on never") {
+    std::map<int, int> stalled;
+    const Watch watch = {.patience = Seconds(0.5), .stalled = [&](const RunningTask& task) {
+                           ++stalled[task.index];
+                           CHECK(task.process > 0);
+                           if (task.index == 0) kill(task.process, SIGCONT);
+                         }};
+    const auto compute = [](std::chrono::milliseconds time) {
+      const auto start = std::chrono::steady_clock::now();
+      while (std::chrono::steady_clock::now() - start < time) {
+      }
+    };
+    run_forked(
+        3, 3,
+        [&](int index) -> std::string {
+          using std::chrono::milliseconds;
+          if (index == 0) raise(SIGSTOP);
+          if (index == 1) compute(milliseconds(1500));
+          for (int done = 1; index == 2 && done <= 15; ++done) {
+            tell_headway({done, 15});
+            std::this_thread::sleep_for(milliseconds(100));
+          }
+          return "";
+        },
+        [](int, const Outcome& outcome) { CHECK(outcome.ok); }, {}, {}, watch);
+    CHECK(stalled == std::map<int, int>{{0, 1}});
   }
 
   TEST_CASE("an interruption keeps what is done and kills the rest") {
