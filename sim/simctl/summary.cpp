@@ -237,10 +237,8 @@ void print_study(const Results& results, const Study& study) {
 
 void print_where(const std::string& folder) {
   fmt::print("results: {}/results.csv\n", folder);
-  const auto report = find_file("analysis/report.py");
-  if (!report) return;
-  const std::string program = report->lexically_proximate(std::filesystem::current_path()).string();
-  fmt::print("for a page: {}\n", command_line({program, folder, "-o", folder + "/report.html"}));
+  const auto program = command_of_page("report");
+  if (program) fmt::print("for a page: {}\n", command_line({*program, folder, "-o", folder + "/report.html"}));
 }
 
 }  // namespace syncopate
