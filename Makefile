@@ -7,8 +7,8 @@ PACKAGES := $(BUILD_PACKAGES) libmd-dev libsimgrid-dev librapidcheck-dev python3
 CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev
 # netprobe's libraries, and what shapes the links of the validation.
 NETWORK_PACKAGES := libgloo-dev libopenmpi-dev openmpi-bin iproute2
-# What judges schemas, shells' scripts, manual pages and CITATION.cff.
-CHECK_PACKAGES := python3-jsonschema python3-yaml zsh fish groff-base man-db
+# What judges schemas, shells' scripts, manual pages, CITATION.cff and the Debian package.
+CHECK_PACKAGES := python3-jsonschema python3-yaml zsh fish groff-base man-db debootstrap
 # What turns an installation into a Debian package.
 DEB_PACKAGES := $(PACKAGES) libdnnl-dev dpkg-dev file
 # A browser to open the reports in.
@@ -30,7 +30,7 @@ demo: packages
 	@$(PYTHON) analysis/report.py results/scalability -o results/scalability/report.html
 	@echo "The report is in results/scalability/report.html: open it in a browser."
 
-test: PACKAGES += libdnnl-dev parallel $(NETWORK_PACKAGES) $(BROWSER_PACKAGES) $(CHECK_PACKAGES)
+test: PACKAGES += libdnnl-dev parallel $(NETWORK_PACKAGES) $(BROWSER_PACKAGES) $(CHECK_PACKAGES) dpkg-dev file
 test: build
 	ctest --preset release -j $$(nproc)
 

@@ -43,7 +43,8 @@ fi
 
 constexpr std::string_view for_fish = R"(# fish completion for simctl
 function __simctl_candidates
-  simctl complete (commandline -opc) (commandline -ct) 2> /dev/null
+  set -l words (commandline -opc)
+  $words[1] complete $words (commandline -ct) 2> /dev/null
 end
 complete -c simctl -a '(__simctl_candidates)'
 )";
