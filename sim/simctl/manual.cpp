@@ -73,7 +73,7 @@ std::string synopsis(const CLI::App& command, const std::string& words) {
   return text + "\n";
 }
 
-/// The footer's lines: each is an example or tells the exit codes.
+/// The footer's lines: an example, the exit codes, or something else that is to be known.
 std::string rest(const CLI::App& command) {
   std::string text;
   std::istringstream lines(command.get_footer());
@@ -83,6 +83,8 @@ std::string rest(const CLI::App& command) {
       text += fmt::format(".SH EXAMPLE\n.EX\n{}\n.EE\n", escaped(line.substr(colon + 2)));
     } else if (line.starts_with("Exit codes")) {
       text += fmt::format(".SH EXIT STATUS\n{}\n", escaped(line.substr(colon + 2)));
+    } else if (!line.empty()) {
+      text += fmt::format(".SH NOTES\n{}\n", escaped(line));
     }
   }
   return text;

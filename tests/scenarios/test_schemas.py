@@ -17,7 +17,7 @@ except ImportError:
 
 SCHEMAS = {path.name: json.loads(path.read_text()) for path in (ROOT / "scenarios/schemas").glob("*.json")}
 COMMANDS = {"scenario": "check", "cluster": "show", "trace": "show", "model": "show", "device": "show", "advice": "advise"}
-MOST = None if os.environ.get("SYNCOPATE_SLOW") else 25     # mutations of one file, besides other names
+MOST = None if os.environ.get("SYNCOPATE_SLOW") else 25     # mutations of one file, besides other names and keys
 # What simctl says of rules between several values, or of several files, which the schemas' descriptions leave to it; and of a text's value.
 BEYOND_A_SCHEMA = [
     # other files, and what the sweep sets
@@ -138,6 +138,7 @@ OTHERS = ["?", "", "a\nb", -1, 0, 0.5, 3, 1e300, None, True, [], {}, ["?"], {"na
 
 def mutations(content):
     """Copies of the content with one change each, and what it is."""
+    yield "unknown key", content | {"@@@@": 1}
     for way in places(content):
         def changed(change, its_way=way):
             copied = copy.deepcopy(content)
@@ -145,7 +146,7 @@ def mutations(content):
             return copied
         yield f"without {way}", changed(lambda around, key: around.pop(key))
         if isinstance(at(content, way), dict):
-            yield f"unknown key in {way}", changed(lambda around, key: around[key].update({"unknwn": 1}))
+            yield f"unknown key in {way}", changed(lambda around, key: around[key].update({"@@@@": 1}))
             yield f"x- key in {way}", changed(lambda around, key: around[key].update({"x-key": 1}))
         for other in OTHERS:
             if other != at(content, way) or isinstance(other, bool):
@@ -177,6 +178,10 @@ class Schemas(Case):
                 names = set(listed[1].split(", ")) - {"dragonfly" if what == "('topology',) = '?'" else ""}      # which is none without its sizes
                 if (known := enumerated(errors)) and known != names:
                     wrong.append(f"other names: {what}: {sorted(names)}; in the schema {sorted(known)}")
+            elif errors and (listed := re.search(r'unknown key "@@@@"; known here: ([\w$, ]+)', said)):
+                names, known = set(listed[1].rstrip().split(", ")), known_keys(errors)
+                if known and names not in known:
+                    wrong.append(f"other keys: {what}: {sorted(names)}; in the schema {[sorted(keys) for keys in known]}")
         if wrong:
             self.fail("\n".join(wrong))
         return verdicts
@@ -186,7 +191,7 @@ class Schemas(Case):
         cases = []
         for base in bases:
             all_of = list(mutations({"format": f"{kind}/1"} | base))
-            named = [case for case in all_of if case[0].endswith(" = '?'")]
+            named = [case for case in all_of if case[0].endswith(" = '?'") or case[0].startswith("unknown key")]
             cases += all_of if MOST is None else named + draw.sample(all_of, min(MOST, len(all_of)))
         verdicts = self.compare(kind, cases)
         self.assertTrue(any(verdicts) and not all(verdicts))
@@ -253,6 +258,16 @@ def enumerated(errors):
             names |= set(error.validator_value)
         names |= enumerated(error.context)
     return names
+
+
+def known_keys(errors):
+    """The keys that the schema knows where there is another, by each of its alternatives."""
+    found = []
+    for error in errors:
+        if error.validator == "additionalProperties" and "@@@@" in error.instance:
+            found.append(set(error.schema["properties"]))
+        found += known_keys(error.context)
+    return found
 
 
 if __name__ == "__main__":

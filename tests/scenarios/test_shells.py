@@ -145,8 +145,8 @@ class Manual(Case):
             for name in subcommands(text):
                 self.assertIn(f".TP\n\\fB{name}\\fR\n", page)
                 self.assertIn(f".BR {'-'.join(['simctl', *words, name])} (1)", page)
-            example = re.search("Example: (.*)", text)
-            self.assertIn(example[1].replace("\\", "\\e"), page)
+            for line in re.findall("^(?:Example|Exit codes): (.*)", text, re.M):
+                self.assertIn(line.replace("\\", "\\e"), page)
 
     def test_roff_has_no_complaints(self):
         if not shutil.which("groff"):
