@@ -7,19 +7,23 @@ PACKAGES := $(BUILD_PACKAGES) libmd-dev libsimgrid-dev librapidcheck-dev python3
 CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev
 # netprobe's libraries, and what shapes the links of the validation.
 NETWORK_PACKAGES := libgloo-dev libopenmpi-dev openmpi-bin iproute2
+# What judges schemas, shells' scripts, manual pages, CITATION.cff and the Debian package.
+CHECK_PACKAGES := python3-jsonschema python3-yaml zsh fish groff-base man-db debootstrap
+# What turns an installation into a Debian package.
+DEB_PACKAGES := $(PACKAGES) libdnnl-dev dpkg-dev file
 # A browser to open the reports in.
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium
 # libFuzzer, and what it instruments with.
 FUZZ_PACKAGES := clang libclang-rt-14-dev
 # What only tests need.
-TEST_PACKAGES := libdnnl-dev parallel libclang-rt-14-dev $(NETWORK_PACKAGES) $(BROWSER_PACKAGES)
+TEST_PACKAGES := libdnnl-dev parallel libclang-rt-14-dev $(NETWORK_PACKAGES) $(BROWSER_PACKAGES) $(CHECK_PACKAGES) dpkg-dev file
 # clang-tidy of this version passes over the libraries' headers, which take the others most of the time.
 LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-tidy-22 libomp-22-dev git
 
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint bench validate papers picture build capture gpu gpu-bundle packages debug fuzz soak coverage clean
+.PHONY: demo test deb lint bench validate papers picture build capture gpu gpu-bundle packages debug fuzz soak coverage clean
 
 # simctl alone, not the tests and the capturer.
 demo: packages
@@ -40,6 +44,14 @@ lint: packages
 	git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
 	run-clang-tidy-22 -clang-tidy-binary clang-tidy-22 -quiet -j $$(nproc) -p build '$(CURDIR)/(sim|capture|tests)/.*\.cpp' > build/clang-tidy.log 2>&1 || \
 		{ grep -E '(warning|error):' build/clang-tidy.log; exit 1; }
+
+# build/syncopate_VERSION_ARCHITECTURE.deb
+deb: PACKAGES := $(DEB_PACKAGES)
+deb: packages
+	cmake --preset release > /dev/null
+	cmake --build --preset release --target simctl capture nodeprobe
+	cd build && cpack > /dev/null
+	@echo "sudo apt install ./$$(ls -t build/*.deb | head -1) installs it."
 
 bench: build
 	$(PYTHON) tests/bench/bench.py build
@@ -114,4 +126,4 @@ packages:
 	fi
 
 clean:
-	rm -rf build build-debug build-capture build-gpu build-fuzz build-coverage .gpu-bundle results
+	rm -rf build build-clang build-coverage build-debug build-capture build-fuzz build-gpu .gpu-bundle results

@@ -12,19 +12,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import advice_page  # noqa: E402
 import advice_result  # noqa: E402
-from errors import InputError, OutputError  # noqa: E402
+from errors import InputError, OutputError, printable  # noqa: E402
+from program import command_of  # noqa: E402
 from report import write  # noqa: E402
+
+COMMAND = command_of(__file__)
+NAME = Path(COMMAND).name
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(prog="advice.py", description="Turn what simctl advise has found into a page.", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=NAME, description="Turn what simctl advise has found into a page.", allow_abbrev=False)
     parser.add_argument("folder", metavar="DIR", type=Path, help="a folder that simctl advise wrote")
     parser.add_argument("-o", dest="output", metavar="PAGE", type=Path, required=True, help="the page to write")
     options = parser.parse_args(argv)
     try:
         write(options.output, advice_page.page(advice_result.read(options.folder)).encode())
     except (InputError, OutputError) as error:
-        print(f"advice.py: {error}", file=sys.stderr)
+        print(printable(f"{NAME}: {error}"), file=sys.stderr)
         return 3 if isinstance(error, InputError) else 5
     return 0
 

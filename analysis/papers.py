@@ -17,14 +17,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import paper_figures  # noqa: E402
 import paper_page  # noqa: E402
 import style  # noqa: E402
-from errors import InputError, OutputError  # noqa: E402
+from errors import InputError, OutputError, printable  # noqa: E402
 from paper_quantities import compare  # noqa: E402
 from paper_results import Results  # noqa: E402
+from program import command_of  # noqa: E402
 from published import read_published  # noqa: E402
 from report import write  # noqa: E402
 from results import read_text  # noqa: E402
 
-PAPERS = Path(__file__).resolve().parents[1] / "scenarios" / "papers"
+COMMAND = command_of(__file__)
+NAME = Path(COMMAND).name
+
+ROOT = Path(__file__).resolve().parents[1]
+PAPERS = ROOT / "scenarios" / "papers"
+SIMCTL = "build/simctl" if (ROOT / "CMakeLists.txt").exists() else str(ROOT.parents[1] / "bin" / "simctl")      # PREFIX/share/syncopate
 
 
 class SimulationError(Exception):
@@ -36,10 +42,10 @@ class SimulationError(Exception):
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(prog="papers.py", description="Simulate the scenarios of five papers and compare published numbers.",
-                                     epilog="example: analysis/papers.py -o results/papers", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=NAME, description="Simulate the scenarios of five papers and compare published numbers.",
+                                     epilog=f"example: {COMMAND} -o results/papers", allow_abbrev=False)
     parser.add_argument("-o", dest="output", metavar="DIR", required=True, help="the folder for papers.html and the results")
-    parser.add_argument("--simctl", metavar="PROGRAM", default="build/simctl", help="the simulator (default: build/simctl)")
+    parser.add_argument("--simctl", metavar="PROGRAM", default=SIMCTL, help="the simulator (default: %(default)s)")
     return parser.parse_args(argv)
 
 
@@ -52,9 +58,9 @@ def main(argv=None):
         describe_models(options.simctl, output)
         path = output / "papers.html"
         write(path, make(output).encode())
-        print(path)
+        print(printable(str(path)))
     except (InputError, SimulationError, OutputError) as error:
-        print(f"papers.py: {error}", file=sys.stderr)
+        print(printable(f"{NAME}: {error}"), file=sys.stderr)
         return {InputError: 3, OutputError: 5}.get(type(error)) or error.code
     return 0
 
@@ -84,7 +90,7 @@ MODELS = {"googlenet_aux": None, "resnet50": None, "resnet152": None, "densenet1
 def describe_models(simctl, output):
     """`simctl show` of every network of MODELS, in OUTPUT/models. Raises SimulationError."""
     for name, shape in MODELS.items():
-        words = [simctl, "show", str(PAPERS.parents[1] / "models" / f"{name}.json")] + (["--input", shape] if shape else [])
+        words = [simctl, "show", str(ROOT / "models" / f"{name}.json")] + (["--input", shape] if shape else [])
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SimulationError(done.stderr.strip().removeprefix("simctl: ") or "simctl failed", done.returncode)

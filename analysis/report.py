@@ -29,22 +29,25 @@ import timeline  # noqa: E402
 import tracks  # noqa: E402
 from answer import winners  # noqa: E402
 from errors import InputError, OutputError, printable  # noqa: E402
+from program import command_of  # noqa: E402
 from results import read_runs  # noqa: E402
 
-EXAMPLE = """example:
+COMMAND = command_of(__file__)
+NAME = Path(COMMAND).name
+EXAMPLE = f"""example:
   simctl run scenarios/quickstart.json -o out --timeline
-  analysis/report.py out -o report.html
-  analysis/report.py out --format pdf -o figures/ --picture overview.png
+  {COMMAND} out -o report.html
+  {COMMAND} out --format pdf -o figures/ --picture overview.png
 """
 
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        self.exit(2, f"report.py: {message}; see report.py --help\n")
+        self.exit(2, f"{NAME}: {message}; see {NAME} --help\n")
 
 
 def arguments(argv):
-    parser = Parser(prog="report.py", description="Turn result folders into a report or into figures.", epilog=EXAMPLE,
+    parser = Parser(prog=NAME, description="Turn result folders into a report or into figures.", epilog=EXAMPLE,
                     formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("folders", nargs="+", metavar="DIR", help="a folder that simctl run wrote")
     parser.add_argument("-o", dest="output", metavar="PATH",
@@ -72,10 +75,10 @@ def main(argv=None):
             write(path, content)
             print(printable(str(path)))
     except InputError as error:
-        print(printable(f"report.py: {error}"), file=sys.stderr)
+        print(printable(f"{NAME}: {error}"), file=sys.stderr)
         return 3
     except OutputError as error:
-        print(printable(f"report.py: {error}"), file=sys.stderr)
+        print(printable(f"{NAME}: {error}"), file=sys.stderr)
         return 5
     return 0
 
@@ -125,7 +128,7 @@ def say_which_cluster(frame, panel):
     shown = notes.distinct(frame["cluster"][frame["panel"] == panel])
     others = [name for name in notes.distinct(frame["cluster"]) if name not in shown]
     if others:
-        print(printable(f"report.py: --picture shows the cluster {', '.join(shown)}; "
+        print(printable(f"{NAME}: --picture shows the cluster {', '.join(shown)}; "
                         f"for another: --cluster {' or '.join(others)}"), file=sys.stderr)
 
 

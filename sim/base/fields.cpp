@@ -145,6 +145,7 @@ std::optional<Field> Object::find(const std::string& key) {
 void Object::format(const std::string& kind, bool required) {
   const auto found = required ? std::optional(at("format")) : find("format");
   if (found && found->json() != kind) found->fail(fmt::format("\"{}\"", kind));
+  if (const auto schema = find("$schema")) schema->text();
 }
 
 void Object::finish() const {

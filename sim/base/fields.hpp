@@ -70,7 +70,8 @@ class Object {
   Field at(const std::string& key);
   /// An optional member.
   std::optional<Field> find(const std::string& key);
-  /// Checks an optional `format` member against `kind` ("trace/1", ...); required when the object is a whole file.
+  /// Checks an optional `format` member against `kind` ("trace/1", ...); required when the object is a whole file. Beside it there may be
+  /// a `$schema`, which is for editors.
   void format(const std::string& kind, bool required);
 
   /// Throws InputError when the object has a key that nobody asked for.

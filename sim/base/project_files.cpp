@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <sstream>
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
@@ -13,11 +15,15 @@ namespace syncopate {
 
 namespace fs = std::filesystem;
 
+fs::path shown(const fs::path& path) {
+  const fs::path relative = path.lexically_proximate(fs::current_path());
+  return relative.native().size() <= path.native().size() ? relative : path;
+}
+
 std::vector<fs::path> json_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".json" && !entry.path().filename().string().starts_with('.'))
-      files.push_back(entry.path().lexically_proximate(fs::current_path()));
+    if (entry.path().extension() == ".json" && !entry.path().filename().string().starts_with('.')) files.push_back(shown(entry.path()));
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -31,31 +37,67 @@ bool is_file(const fs::path& path) {
   return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
 }
 
+fs::path folder_of_program() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
+/// Where the project's files are when the program stands in PREFIX/bin.
+fs::path installed_folder() { return folder_of_program().parent_path() / "share/syncopate"; }
+
+/// Those that may have the project's files, in the order in which they are searched.
+std::vector<fs::path> folders_to_search() {
+  std::vector<fs::path> folders;
+  const auto add_with_those_above = [&](fs::path folder) {
+    for (; folder.has_relative_path(); folder = folder.parent_path()) folders.push_back(folder);
+    folders.push_back(folder);
+  };
+  add_with_those_above(fs::current_path());
+  folders.push_back(installed_folder());
+  add_with_those_above(folder_of_program());
+  return folders;
+}
+
 /// The first place of the project's folders that is as wanted.
 template <class Predicate>
-std::optional<fs::path> find_above(const fs::path& wanted, const Predicate& suits) {
-  std::error_code ignored;
-  for (const fs::path& start : {fs::current_path(), fs::read_symlink("/proc/self/exe", ignored).parent_path()}) {
-    for (fs::path folder = start; !folder.empty(); folder = folder.parent_path()) {
-      if (suits(folder / wanted)) return folder / wanted;
-      if (folder == folder.root_path()) break;
-    }
+std::optional<fs::path> find_first(const fs::path& wanted, const Predicate& suits) {
+  for (const fs::path& folder : folders_to_search()) {
+    if (suits(folder / wanted)) return folder / wanted;
   }
   return std::nullopt;
 }
 
+/// Whether a shell finds this folder's programs by their names.
+bool is_on_the_path(const fs::path& folder) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  std::error_code ignored;
+  for (std::string one; std::getline(folders, one, ':');) {
+    if (fs::equivalent(one, folder, ignored)) return true;
+  }
+  return false;
+}
+
 std::optional<fs::path> find_json_files(const fs::path& wanted) {
-  return find_above(wanted, [](const fs::path& folder) { return fs::is_directory(folder) && !json_files(folder).empty(); });
+  return find_first(wanted, [](const fs::path& folder) { return fs::is_directory(folder) && !json_files(folder).empty(); });
 }
 
 }  // namespace
 
 fs::path find_folder(const fs::path& wanted) {
   if (const auto found = find_json_files(wanted)) return *found;
-  throw InputError(fmt::format("{}: no such folder with JSON files here or above; run simctl inside the project", wanted.string()));
+  throw InputError(fmt::format("{}: no such folder with JSON files here or above, nor in {}; run simctl inside the project, or install it",
+                               wanted.string(), installed_folder().string()));
 }
 
-std::optional<fs::path> find_file(const fs::path& wanted) { return find_above(wanted, is_file); }
+std::optional<fs::path> find_file(const fs::path& wanted) { return find_first(wanted, is_file); }
+
+std::optional<std::string> command_of_page(const std::string& page) {
+  const fs::path installed = folder_of_program() / ("syncopate-" + page);
+  if (is_file(installed)) return (is_on_the_path(installed.parent_path()) ? installed.filename() : shown(installed)).string();
+  const auto program = find_file("analysis/" + page + ".py");
+  return program ? std::optional(shown(*program).string()) : std::nullopt;
+}
 
 namespace {
 
@@ -104,7 +146,7 @@ fs::path named_file(const std::string& text, const std::vector<FileKind>& kinds,
   std::vector<std::string> names;
   for (const FileKind kind : kinds) {
     const auto file = find_file(folder_of(kind) / (text + ".json"));
-    if (file) found.push_back(file->lexically_proximate(fs::current_path()));
+    if (file) found.push_back(shown(*file));
     names.emplace_back(row_of(kind).name);
   }
   if (found.size() == 1) return found.front();

@@ -8,12 +8,18 @@
 
 namespace syncopate {
 
-/// A folder of the project, with JSON files: below the current folder or one around it, else around the program. Throws
-/// InputError.
+/// A folder of the project, with JSON files: below the current folder or one around it, else where it is installed with the
+/// program, else around the program. Throws InputError.
 std::filesystem::path find_folder(const std::filesystem::path& wanted);
 
-/// A file of the project, below the current folder or one around it, else around the program.
+/// A file of the project, in the same places.
 std::optional<std::filesystem::path> find_file(const std::filesystem::path& wanted);
+
+/// The command that draws a page ("report" or "advice"): the installed one, else the program in analysis/, if there is any.
+std::optional<std::string> command_of_page(const std::string& page);
+
+/// The path as a message names it: from the current folder, where that is no longer.
+std::filesystem::path shown(const std::filesystem::path& path);
 
 /// What the project has files of that may be named without their folder and ending.
 enum class FileKind { scenario, trace, model, device, cluster };

@@ -140,10 +140,9 @@ class Report {
   }
 
   void print_page() const {
-    const auto program = find_file("analysis/advice.py");
+    const auto program = command_of_page("advice");
     if (options_.folder.empty() || !program) return;
-    const std::string its = program->lexically_proximate(std::filesystem::current_path()).string();
-    display("for a page: {}\n", command_line({its, options_.folder, "-o", options_.folder + "/advice.html"}));
+    display("for a page: {}\n", command_line({*program, options_.folder, "-o", options_.folder + "/advice.html"}));
   }
 
   void print_choice() const {

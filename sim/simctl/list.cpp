@@ -87,7 +87,7 @@ class FileTable {
   template <class Row>
   void print(FileKind kind, Row&& row) {
     std::vector<std::string> errors;
-    const fs::path folder = find_folder(folder_of(kind)).lexically_proximate(fs::current_path());
+    const fs::path folder = shown(find_folder(folder_of(kind)));
     for (const fs::path& file : json_files(folder)) {
       try {
         Cells cells = row(Document::read(file));

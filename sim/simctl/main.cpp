@@ -14,5 +14,7 @@ int main(int argc, char** argv) {
     add_show_command(app, &cluster_view());
     add_trace_command(app);
     add_cluster_command(app);
+    add_completion_command(app);
+    add_manual_command(app);
   });
 }

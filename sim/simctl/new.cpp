@@ -100,7 +100,8 @@ std::string format_scenario(const Json& scenario) {
 class NewScenario {
  public:
   explicit NewScenario(const Options& options)
-      : folder_(fs::path(options.file).parent_path()),
+      : is_file_(!options.file.empty()),
+        folder_(fs::path(options.file).parent_path()),
         name_(options.file.empty() ? "mine" : fs::path(options.file).stem().string()),
         trace_(reference(options.trace, FileKind::trace)),
         cluster_(reference(options.cluster, FileKind::cluster)),
@@ -127,52 +128,56 @@ class NewScenario {
     Json sweep = Json::object();
     if (!nodes_.empty()) sweep["/cluster/nodes"] = nodes_;
     if (schedules_.size() > 1) sweep["/schedule"] = schedules_;
-    return format_scenario(
-        {{"format", "scenario/1"},
-         {"x-help", "Keys that begin with x- are ignored; those here explain what follows them. All of it: scenarios/README.md"},
-         {"x-help-name", "for people and reports"},
-         {"name", name_},
-         {"x-help-trace",
-          "your model, as seconds per layer on one device: a file, relative to this one, or a name that \"simctl list traces\" shows; "
-          "\"simctl "
-          "trace import\" makes one of a PyTorch profile, \"simctl trace synth\" of a model and a device"},
-         {"trace", trace_},
-         {"x-help-granularity", "what is a gradient: each \"tensor\", or all tensors of a \"layer\" together"},
-         {"granularity", "tensor"},
-         {"x-help-cluster",
-          "your nodes and the network between them: a file, relative to this one, or a name that \"simctl list clusters\" shows; \"simctl "
-          "cluster "
-          "fit\" makes one of a benchmark. A sweep, or --set, may change what is in it: /cluster/link/bandwidth, /cluster/gpus_per_node, "
-          "..."},
-         {"cluster", cluster_},
-         {"x-help-fidelity",
-          "how bytes move: \"alpha-beta\" (a collective is one event), \"per-message\" (messages have links of their own), \"flow\" "
-          "(messages share "
-          "links), or \"auto\", the first of the last two that is deep enough"},
-         {"fidelity", "auto"},
-         {"x-help-all_reduce",
-          "the algorithm, which \"simctl list collectives\" shows; \"channels\": 2 would have two of them in flight at a time"},
-         {"all_reduce", "ring"},
-         {"x-help-schedule",
-          "who communicates when: a name and its parameters, which \"simctl list schedules\" shows. What the sweep says comes before it"},
-         {"schedule", schedules_.front()},
-         {"x-help-workers",
-          "what makes workers unequal: \"jitter\": {\"distribution\": \"lognormal\", \"cv\": 0.1} from step to step, \"slow\": "
-          "[{\"ranks\": \"0\", "
-          "\"factor\": 1.5}] for good, \"events\": [{\"kind\": \"pause\", \"rank\": 3, \"at_s\": 10, \"for_s\": 5}], \"overlap_slowdown\": "
-          "0.05 of layers "
-          "while something moves"},
-         {"workers", Json::object()},
-         {"x-help-iterations",
-          "steps before the measured window, and in it. Where something is drawn at random, \"until\": 0.01 measures until the mean is "
-          "known to 1%"},
-         {"iterations", {{"warmup", 2}, {"measured", 10}}},
-         {"x-help-replicates", "so many simulations with other seeds, for means with their intervals, where something is drawn at random"},
-         {"replicates", 1},
-         {"x-help-seed", "of what is drawn at random. \"samples\" of an epoch and \"epochs\" would give hours of training"},
-         {"seed", 1},
-         {"x-help-sweep", "JSON pointers to lists of values; every combination of these is a point"},
-         {"sweep", sweep}});
+    Json start = {{"format", "scenario/1"}};
+    const auto schema = find_file(folder_of(FileKind::scenario) / "schemas/scenario.schema.json");
+    if (is_file_ && schema) start["$schema"] = from_there(*schema);
+    const Json explained = {
+        {"x-help", "Keys that begin with x- are ignored; those here explain what follows them. All of it: scenarios/README.md"},
+        {"x-help-name", "for people and reports"},
+        {"name", name_},
+        {"x-help-trace",
+         "your model, as seconds per layer on one device: a file, relative to this one, or a name that \"simctl list traces\" shows; "
+         "\"simctl "
+         "trace import\" makes one of a PyTorch profile, \"simctl trace synth\" of a model and a device"},
+        {"trace", trace_},
+        {"x-help-granularity", "what is a gradient: each \"tensor\", or all tensors of a \"layer\" together"},
+        {"granularity", "tensor"},
+        {"x-help-cluster",
+         "your nodes and the network between them: a file, relative to this one, or a name that \"simctl list clusters\" shows; \"simctl "
+         "cluster "
+         "fit\" makes one of a benchmark. A sweep, or --set, may change what is in it: /cluster/link/bandwidth, /cluster/gpus_per_node, "
+         "..."},
+        {"cluster", cluster_},
+        {"x-help-fidelity",
+         "how bytes move: \"alpha-beta\" (a collective is one event), \"per-message\" (messages have links of their own), \"flow\" "
+         "(messages share "
+         "links), or \"auto\", the first of the last two that is deep enough"},
+        {"fidelity", "auto"},
+        {"x-help-all_reduce",
+         "the algorithm, which \"simctl list collectives\" shows; \"channels\": 2 would have two of them in flight at a time"},
+        {"all_reduce", "ring"},
+        {"x-help-schedule",
+         "who communicates when: a name and its parameters, which \"simctl list schedules\" shows. What the sweep says comes before it"},
+        {"schedule", schedules_.front()},
+        {"x-help-workers",
+         "what makes workers unequal: \"jitter\": {\"distribution\": \"lognormal\", \"cv\": 0.1} from step to step, \"slow\": "
+         "[{\"ranks\": \"0\", "
+         "\"factor\": 1.5}] for good, \"events\": [{\"kind\": \"pause\", \"rank\": 3, \"at_s\": 10, \"for_s\": 5}], \"overlap_slowdown\": "
+         "0.05 of layers "
+         "while something moves"},
+        {"workers", Json::object()},
+        {"x-help-iterations",
+         "steps before the measured window, and in it. Where something is drawn at random, \"until\": 0.01 measures until the mean is "
+         "known to 1%"},
+        {"iterations", {{"warmup", 2}, {"measured", 10}}},
+        {"x-help-replicates", "so many simulations with other seeds, for means with their intervals, where something is drawn at random"},
+        {"replicates", 1},
+        {"x-help-seed", "of what is drawn at random. \"samples\" of an epoch and \"epochs\" would give hours of training"},
+        {"seed", 1},
+        {"x-help-sweep", "JSON pointers to lists of values; every combination of these is a point"},
+        {"sweep", sweep}};
+    start.update(explained);
+    return format_scenario(start);
   }
 
  private:
@@ -182,6 +187,10 @@ class NewScenario {
     require_readable_file(file);
     const bool is_name = text.find('/') == std::string::npos && !text.ends_with(".json");
     if (is_name && fs::equivalent(named_file(text, {kind}, folder_), file)) return text;
+    return from_there(file);
+  }
+
+  std::string from_there(const fs::path& file) const {
     const fs::path folder = fs::current_path() / folder_;
     return fs::absolute(file).lexically_normal().lexically_proximate(folder.lexically_normal()).string();
   }
@@ -208,6 +217,7 @@ class NewScenario {
     }
   }
 
+  bool is_file_;
   fs::path folder_;
   std::string name_;
   std::string trace_;

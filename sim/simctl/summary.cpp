@@ -246,10 +246,8 @@ void print_study(const Results& results, const Study& study) {
 
 void print_where(const std::string& folder) {
   display("results: {}/results.csv\n", folder);
-  const auto report = find_file("analysis/report.py");
-  if (!report) return;
-  const std::string program = report->lexically_proximate(std::filesystem::current_path()).string();
-  display("for a page: {}\n", command_line({program, folder, "-o", folder + "/report.html"}));
+  const auto program = command_of_page("report");
+  if (program) display("for a page: {}\n", command_line({*program, folder, "-o", folder + "/report.html"}));
 }
 
 }  // namespace syncopate

@@ -27,11 +27,10 @@ struct Options {
 /// The model that a trace names, from models/, or the one that the user names.
 Model model_of(const Trace& trace, const Options& options) {
   if (!options.model.empty()) return read_model(Document::read(named_file(options.model, {FileKind::model})), trace.input);
-  const std::filesystem::path file = find_folder("models") / (trace.model + ".json");
-  if (!std::filesystem::exists(file)) {
-    throw InputError(fmt::format("{}: /model/name: no {}; name the model's file with --model", trace.file, file.string()));
-  }
-  return read_model(Document::read(file), trace.input);
+  const std::filesystem::path wanted = folder_of(FileKind::model) / (trace.model + ".json");
+  const auto file = find_file(wanted);
+  if (!file) throw InputError(fmt::format("{}: /model/name: no {}; name the model's file with --model", trace.file, wanted.string()));
+  return read_model(Document::read(*file), trace.input);
 }
 
 void print_errors(DeviceProfile profile, const std::vector<FitSample>& samples) {

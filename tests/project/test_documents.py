@@ -12,7 +12,7 @@ SIMCTL = pathlib.Path(os.environ.get("SIMCTL", ROOT / "build" / "simctl"))
 CAPTURE = pathlib.Path(os.environ.get("CAPTURE", ROOT / "build" / "capture"))
 NETPROBE = pathlib.Path(os.environ.get("NETPROBE", ROOT / "build" / "netprobe"))
 NODEPROBE = pathlib.Path(os.environ.get("NODEPROBE", ROOT / "build" / "nodeprobe"))
-PAGES = ["README.md", "scenarios/README.md", "scenarios/STUDIES.md", "scenarios/advice/README.md", "traces/README.md", "models/README.md", "sim/README.md", "sim/output/RESULTS.md", "analysis/README.md",
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "scenarios/README.md", "scenarios/STUDIES.md", "scenarios/advice/README.md", "traces/README.md", "models/README.md", "sim/README.md", "sim/output/RESULTS.md", "analysis/README.md",
          "capture/README.md", "capture/gpu/README.md", "capture/node/README.md", "capture/net/README.md", "tests/validation/README.md", "sim/schedule/README.md", "scenarios/papers/README.md", "scenarios/papers/mg-wfbp/README.md",
          "scenarios/papers/ssd-sgd/README.md", "scenarios/papers/dts/README.md", "scenarios/papers/lasgd/README.md", "scenarios/papers/sasgd/README.md"]
 

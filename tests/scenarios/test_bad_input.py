@@ -97,7 +97,7 @@ class BadScenario(Case):
             (scenario(sweep={"cluster/nodes": [4]}), '/sweep/cluster~1nodes: "cluster/nodes" is not a JSON pointer such as "/cluster/nodes"'),
             (scenario(sweep={"/a~2": [4]}), '/sweep/~1a~02: "/a~2" is not a JSON pointer: after ~ comes 0 or 1'),
             (scenario(sweep={"/sweep/x": [4]}), "/sweep/~1sweep~1x: this key cannot be swept"),
-            (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, name, trace, cluster, granularity, fidelity, all_reduce, schedule, channels, workers, '
+            (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, $schema, name, trace, cluster, granularity, fidelity, all_reduce, schedule, channels, workers, '
              "iterations, samples, epochs, seed, replicates, sweep (in point 0: /nowhere=4)"),
             (scenario(sweep={"/schedule/nmae": ["wfbp"]}), '/schedule/nmae: unknown key "nmae"; did you mean "name"? (in point 0: /schedule/nmae="wfbp")'),
             (scenario(sweep={"/name/x": [1]}), '/name: cannot set /name/x of "test": there is no such place (in point 0: /name/x=1)'),

@@ -36,6 +36,12 @@ class New(Case):
         for key in documented:
             self.assertTrue(key in content or f'"{key}"' in everything, key)
 
+    def test_a_file_names_the_schema_for_editors(self):
+        self.new("deeper/mine.json")
+        content = json.loads((self.folder / "deeper/mine.json").read_text())
+        self.assertEqual((self.folder / "deeper" / content["$schema"]).resolve(), ROOT / "scenarios/schemas/scenario.schema.json")
+        self.assertNotIn("$schema", json.loads(self.new()))     # nobody knows where that will be
+
     def test_files_are_named_as_seen_from_the_scenario(self):
         self.new("deeper/mine.json", "--trace", "trace.json", "--cluster", "10gbe")
         content = json.loads((self.folder / "deeper/mine.json").read_text())

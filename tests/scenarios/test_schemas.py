@@ -1,0 +1,274 @@
+"""Do the schemas for editors say what simctl says of a file? Both judge the project's files, and what becomes of files with every key when each value is
+dropped, or becomes another."""
+import concurrent.futures
+import copy
+import json
+import os
+import random
+import re
+import unittest
+
+from support import ROOT, SIMCTL, Case, cluster, parameters, scenario, schedules, trace
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+SCHEMAS = {path.name: json.loads(path.read_text()) for path in (ROOT / "scenarios/schemas").glob("*.json")}
+COMMANDS = {"scenario": "check", "cluster": "show", "trace": "show", "model": "show", "device": "show", "advice": "advise"}
+MOST = None if os.environ.get("SYNCOPATE_SLOW") else 25     # mutations of one file, besides other names and keys
+# What simctl says of rules between several values, or of several files, which the schemas' descriptions leave to it; and of a text's value.
+BEYOND_A_SCHEMA = [
+    # other files, and what the sweep sets
+    "no such file", "no (trace|cluster) is called that", r" \(in point \d+: ", "there is no such place",
+    # how layers fit together, and what the parameters of blocks mean in theirs
+    "no layer is named", "no layer reads", "reads \".*\", which", "^/layers.* shape must be ", "attention takes", "a divisor of", "at least the input's .* channels",
+    r"\(layer \"\w+\.", "the block ", "blocks", "/block: expected one of", "known here: inputs, block", "a repeated layer's name", "add \"repeat\"", "repeat/1: expected an integer >= ",
+    # an order
+    "the first quartile before the third", "at least the (last gradient's ready_s|time of the point before)", "more bytes than those of the point before", "a time after the change before",
+    "ascending ranks",
+    # sums and multiples
+    "the regions have", "no multiple of", "at most as many groups as", "rank: expected an integer <= [13],", "at most half of the kernel",
+    # what goes together
+    "is not one of the regions", "needs servers on nodes of their own", "seeds are those of", "regions of several nodes need a \"link\"", "costs are asked for", "a fit of all-reduces (is needed|stands above already)",
+    # what advice's schedules say besides their names, and what is said of them
+    "^/schedules/", "is not among the \"schedules\"",
+]
+
+
+def validator(kind):
+    schema = SCHEMAS[f"{kind}.schema.json"]
+    return jsonschema.Draft202012Validator(schema, resolver=jsonschema.RefResolver(schema["$id"], schema, store=SCHEMAS))
+
+
+def kind_of(content):
+    return content["format"].partition("/")[0]
+
+
+LINK = {"bandwidth": "10Gbps", "latency": 5e-5, "tcp_window": "1MiB", "efficiency": 0.9, "latency_jitter": {"distribution": "lognormal", "cv": 0.1}, "x-mine": 1}
+FULL_CLUSTER = cluster(**{"$schema": "cluster.schema.json"}, source="made for a test", gpus_per_node=2, intra_node=LINK, nics=2, link=LINK, reduce_s_per_B=1e-12, copy_s_per_B=1e-12, host={"per_message_s": 1e-6, "per_collective_s": 1e-6},
+                       topology="star", placement={"name": "random", "seed": 3}, protocol={"rendezvous": True, "segments": 2}, price_per_node_hour=2.5, latency_cv=0.1)
+WAN = {"between": ["a", "b"], "rtt": "96ms", "bandwidth": {"up": "523Mbps", "down": 1e8}, "tcp_window": 1000000, "efficiency": 0.5,
+       "latency_jitter": {"distribution": "empirical", "factors": [1, 2]}, "bandwidth_profile": [{"at_s": 1, "bandwidth": "1Gbps"}, {"at_s": 2, "bandwidth": {"up": 1e9, "down": 1e8}}],
+       "rtt_profile": [{"at_s": 1, "rtt": "1ms"}]}
+FIT = {"operation": "all-reduce", "a_s": 0.001, "b_s_per_B": 1e-9, "nodes": 4, "algorithm": "ring"}
+POINTS = {"operation": "all-gather", "points": [[1000, 0.0009], ["1MB", 0.021]], "nodes": 4, "algorithm": "ring"}
+TOPOLOGIES = [{"name": "fat-tree", "k": 4, "oversubscription": 2}, {"name": "tree", "arity": 2, "levels": 3}, {"name": "torus", "dimensions": [2, 2]},
+              {"name": "dragonfly", "groups": 2, "chassis": 2, "routers": 2, "nodes": 2}, "tree", {"name": "star"}]
+CLUSTERS = [FULL_CLUSTER, cluster(regions=[{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}], wan=[WAN], placement="by-region"), cluster(fit=[FIT, POINTS]), cluster(fit=FIT),
+            *(cluster(topology=topology) for topology in TOPOLOGIES)]
+
+TRACE = trace(provenance={"kind": "synthetic", "source": "a test", "utc": "now", "command": "none", "note": "none"}, device={"kind": "gpu", "name": "none"}, software={"any": 1},
+              timing={"any": []}, update_s=0.001, model={"name": "three", "batch": 4, "dtype": "fp32", "input": [3, 32, 32]}, iteration={"forward_s": 0.003, "backward_s": 0.007},
+              layers=[{"name": "l0", "type": "conv", "forward_s": 0.001, "forward_quartiles_s": [0.0009, 0.0011], "backward_s": 0.002, "backward_quartiles_s": [0, 1]}],
+              gradients=[{"name": "l0.weight", "layer": "l0", "bytes": "1MB", "shape": [250, 1000], "ready_s": 0.001}])
+
+LAYERS = [{"name": "c", "op": "conv2d", "out_channels": 4, "kernel": 3, "stride": [1, 1], "pad": 1, "groups": 2, "bias": False}, {"name": "n", "op": "batch_norm"},
+          {"name": "g", "op": "group_norm", "groups": 2}, {"name": "p", "op": "max_pool", "kernel": [2, 2], "stride": 2, "pad": 0, "ceil": True},
+          {"name": "t", "op": "conv_transpose2d", "out_channels": 4, "kernel": 2, "stride": 2, "pad": 0, "bias": True}, {"name": "a", "op": "adaptive_avg_pool", "output": 4},
+          {"name": "u", "op": "upsample", "scale": 2}, {"name": "s", "op": "pad_shortcut", "out_channels": 6, "stride": 2}, {"name": "k", "op": "to_tokens"},
+          {"name": "q", "op": "linear", "out_features": 8, "bias": True}, {"name": "h", "op": "attention", "heads": 2, "inputs": ["q", "q", "q"]},
+          {"name": "o", "op": "conv1d", "out_channels": 8, "kernel": 1, "stride": 1, "pad": 0, "bias": True},
+          {"name": "b#", "block": "pair", "repeat": [0, 1], "inputs": ["o"], "width": 8}, {"name": "f", "op": "flatten"}, {"name": "last", "op": "linear", "out_features": 10}]
+MODEL = {"format": "model/1", "name": "all", "source": "a test", "input": [4, 16, 16], "layers": LAYERS, "outputs": ["last", "b0"],
+         "blocks": {"pair": {"parameters": {"width": None, "with_bias": True}, "layers": [{"name": "l", "op": "linear", "out_features": "$width", "bias": "$with_bias"},
+                                                                                        {"name": "r", "op": "relu", "inputs": ["l"]}]}}}
+EMBEDDING = {"format": "model/1", "name": "words", "input": [16], "layers": [{"name": "e", "op": "embedding", "entries": 10, "width": 4}]}
+
+COST = {"launch_s": 1e-6, "macs_per_s": 1e12, "bandwidth": "1TB/s", "weight_bandwidth": 1e12}
+DEVICE = {"format": "device/1", "name": "any", "kind": "gpu", "source": "a test", "dtype": "fp32", "gpus": 2, "costs": {"linear": {"forward": COST, "backward": COST}, "others": {"forward": COST, "backward": COST}},
+          "update": COST, "error": [{"against": "nothing", "model": "none", "forward": 0.1, "backward": -0.1, "median_layer": 0, "samples_per_s": 0.5}]}
+
+
+def values_of(parameter):
+    """Some that it may have, by what simctl says of it."""
+    values = parameter["values"]
+    if found := re.fullmatch(r"(?:integer|number) (?:from|>) (\S+) (?:to|and <=) (\S+)", values):
+        return [int(found[2]) if values.startswith("integer") else float(found[2])]
+    if " or " in values and values != "true or false":
+        return values.split(" or ")
+    return {"true or false": [parameter["default"] == "true"], "seconds": [0.5], "seconds per byte": [1e-12], "bytes": ["1MB", 1000],
+            "a way to group gradients": ["fusion", {"name": "fusion", "first_bucket": 1, "bucket": "1MB"}, {"name": "horovod", "threshold": 5, "cycle_s": 1}],
+            "a way to compress gradients": ["fp16", {"name": "qsgd", "bits": 2, "bucket": 64, "encode_s_per_B": 1e-12, "decode_s_per_B": 0},
+                                            {"name": "top-k", "ratio": 0.1, "index_bytes": 2}, {"name": "random-k", "ratio": 0.1}]}[values]
+
+
+def scenarios_of_schedules():
+    """For each schedule one that has all of its parameters, and one for each value besides."""
+    declared = parameters()
+    for name in schedules():
+        own = {row["parameter"]: values_of(row) for row in declared if name in row["schedule"].split(", ")}
+        every = {"name": name} | {parameter: values[0] for parameter, values in own.items()}
+        every |= {key: 2 for key in ("delay", "period", "interval", "tau_max", "accumulate", "servers") if key in every}
+        yield scenario(schedule=every)
+        for parameter, values in own.items():
+            for value in values[1:]:
+                yield scenario(schedule=every | {parameter: value})
+
+
+JITTER = {"jitter": {"distribution": "uniform", "cv": 0.2}, "slow": [{"ranks": "0-1", "factor": 2}], "events": [{"kind": "pause", "rank": 1, "at_s": 1, "for_s": 5}], "overlap_slowdown": 0.05}
+FULL_SCENARIO = scenario(granularity="layer", fidelity="per-message", all_reduce="ring", channels=1, workers=JITTER, iterations={"warmup": 1, "measured": 3, "until": 0.1}, samples=1000, epochs=2.5,
+                         seed=7, replicates=2, sweep={"/cluster/nodes": [2, 4]})
+SCENARIOS = [FULL_SCENARIO, scenario(cluster={key: value for key, value in cluster().items() if key != "format"}, trace={key: value for key, value in trace().items() if key != "format"}),
+             scenario(workers={"overlap_slowdown": {"factor": 1, "by": "traffic"}}), scenario(sweep={"/schedule": [{"name": "wfbp"}, {"name": "lasgd", "tau_max": 2}]}),
+             scenario(schedule={"name": "lasgd"}, sweep={"/schedule/tau_max": [1, 2]}), scenario(cluster={}, sweep={"/cluster": ["cluster.json"]}),
+             *(scenario(all_reduce=value) for value in ({"name": "two-level", "between": "binary-tree", "chunk": "1MB"}, {"name": "ring", "across": "gpus"}, {"name": "double-binary-tree", "chunk": 1000000},
+                                                        {"name": "halving-doubling", "across": "nodes"}))]
+ADVICE = {"format": "advice/1", "trace": "trace.json", "clusters": [{"cluster": "cluster.json", "nodes": [2], "price_per_node_hour": 2}], "schedules": ["wfbp", {"name": "asgd", "samples_factor": 1.5}], "target": {"samples": 1000},
+          "objective": "cost", "samples_factor": {"wfbp": 1}, "limits": {"staleness": 9, "budget": 1e6, "deadline_h": 100}, "risk": {"workers": {"jitter": {"distribution": "lognormal", "cv": 0.1}}, "seeds": 1, "bandwidth": 0.1},
+          "granularity": "tensor", "iterations": {"warmup": 0, "measured": 1}, "seed": 1}
+
+
+def places(value, way=()):
+    """The ways to all values inside, as keys and indices."""
+    for key, inner in (value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()):
+        yield (*way, key)
+        yield from places(inner, (*way, key))
+
+
+def at(content, way):
+    for key in way:
+        content = content[key]
+    return content
+
+
+OTHERS = ["?", "", "a\nb", -1, 0, 0.5, 3, 1e300, None, True, [], {}, ["?"], {"name": "?"}]
+
+
+def mutations(content):
+    """Copies of the content with one change each, and what it is."""
+    yield "unknown key", content | {"@@@@": 1}
+    for way in places(content):
+        def changed(change, its_way=way):
+            copied = copy.deepcopy(content)
+            change(at(copied, its_way[:-1]), its_way[-1])
+            return copied
+        yield f"without {way}", changed(lambda around, key: around.pop(key))
+        if isinstance(at(content, way), dict):
+            yield f"unknown key in {way}", changed(lambda around, key: around[key].update({"@@@@": 1}))
+            yield f"x- key in {way}", changed(lambda around, key: around[key].update({"x-key": 1}))
+        for other in OTHERS:
+            if other != at(content, way) or isinstance(other, bool):
+                yield f"{way} = {other!r}", changed(lambda around, key, other=other: around.__setitem__(key, other))
+
+
+@unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+class Schemas(Case):
+    def judge(self, kind, number, content):
+        """What simctl says against it, or nothing."""
+        path = self.write(f"{number}.json", content)
+        done = self.simctl(COMMANDS[kind], path)
+        self.assertIn(done.returncode, (0, 3, 4), done.stderr)
+        return done.stderr.replace(f"simctl: {path}: ", "").replace(str(self.folder), "").strip() if done.returncode else ""
+
+    def compare(self, kind, cases):
+        """Both judge all (what it is, content); what is wrong, as lines."""
+        check, wrong = validator(kind), []
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            verdicts = list(threads.map(lambda row: self.judge(kind, row[0], row[1][1]), enumerate(cases)))
+        for (what, content), said in zip(cases, verdicts):
+            errors = list(check.iter_errors(content))
+            beyond = any(re.search(rule, said) for rule in BEYOND_A_SCHEMA) or said.startswith(tuple(swept(content)))
+            if errors and not said:
+                wrong.append(f"simctl accepts, the schema does not: {what}: {errors[0].json_path}: {errors[0].message[:200]}")
+            elif said and not errors and not beyond:
+                wrong.append(f"the schema accepts, simctl does not: {what}: {said}")
+            elif errors and (listed := re.search(r"expected one of (.*?), got ", said)):
+                names = set(listed[1].split(", ")) - {"dragonfly" if what == "('topology',) = '?'" else ""}      # which is none without its sizes
+                if (known := enumerated(errors)) and known != names:
+                    wrong.append(f"other names: {what}: {sorted(names)}; in the schema {sorted(known)}")
+            elif errors and (listed := re.search(r'unknown key "@@@@"; known here: ([\w$, ]+)', said)):
+                names, known = set(listed[1].rstrip().split(", ")), known_keys(errors)
+                if known and names not in known:
+                    wrong.append(f"other keys: {what}: {sorted(names)}; in the schema {[sorted(keys) for keys in known]}")
+        if wrong:
+            self.fail("\n".join(wrong))
+        return verdicts
+
+    def judge_mutations(self, kind, bases):
+        draw = random.Random(1)
+        cases = []
+        for base in bases:
+            all_of = list(mutations({"format": f"{kind}/1"} | base))
+            named = [case for case in all_of if case[0].endswith(" = '?'") or case[0].startswith("unknown key")]
+            cases += all_of if MOST is None else named + draw.sample(all_of, min(MOST, len(all_of)))
+        verdicts = self.compare(kind, cases)
+        self.assertTrue(any(verdicts) and not all(verdicts))
+
+    def test_the_schemas_are_schemas(self):
+        self.assertEqual(sorted(SCHEMAS), sorted(f"{name}.schema.json" for name in (*COMMANDS, "schedule", "values")))
+        for name, schema in SCHEMAS.items():
+            jsonschema.Draft202012Validator.check_schema(schema)
+            self.assertEqual(schema["$id"], name)
+
+    def test_the_projects_files_are_valid(self):
+        files = [path for folder in ("scenarios", "models", "traces") for path in (ROOT / folder).rglob("*.json") if path.parent.name not in ("schemas", "profiles")]
+        self.assertGreater(len(files), 50)
+        for path in files:
+            content = json.loads(path.read_text())
+            self.assertEqual([f"{path}: {error.json_path}: {error.message}" for error in validator(kind_of(content)).iter_errors(content)], [])
+
+    def test_what_simctl_writes_is_valid(self):
+        for words in (["--schedules", "all"], ["--cluster", "dgx-a100"], ["--cluster", "aws-4-regions"]):
+            content = json.loads(self.simctl("new", "-", *words, cwd=ROOT).stdout)
+            self.assertEqual([error.message for error in validator("scenario").iter_errors(content)], [])
+
+    def test_schedules_and_all_their_parameters(self):
+        cases = [(str(content["schedule"]), content) for content in scenarios_of_schedules()]
+        verdicts = self.compare("scenario", cases)
+        self.assertLess(sum(map(bool, verdicts)), len(verdicts) / 4)
+        documented = {(name, row["parameter"]): row["meaning"] for row in parameters() for name in row["schedule"].split(", ")}
+        for branch in SCHEMAS["schedule.schema.json"]["allOf"]:
+            for name in branch["if"]["properties"]["name"]["enum"]:
+                for parameter, schema in branch["then"]["properties"].items():
+                    if parameter != "name":
+                        self.assertEqual(schema["description"], documented[name, parameter])
+
+    def test_scenarios(self):
+        self.judge_mutations("scenario", [*SCENARIOS, *scenarios_of_schedules()][:20 if MOST else None])
+
+    def test_clusters(self):
+        self.judge_mutations("cluster", CLUSTERS)
+
+    def test_traces(self):
+        self.judge_mutations("trace", [TRACE, trace()])
+
+    def test_models(self):
+        self.judge_mutations("model", [MODEL, EMBEDDING])
+
+    def test_devices(self):
+        self.judge_mutations("device", [DEVICE, DEVICE | {"error": "unknown"}])
+
+    def test_advice(self):
+        self.judge_mutations("advice", [ADVICE])
+
+
+def swept(content):
+    """The keys of a scenario whose values the sweep changes, as simctl's messages begin."""
+    sweep = content.get("sweep")
+    return ["/" + pointer.split("/")[1] for pointer in sweep if pointer.count("/")] if isinstance(sweep, dict) else []
+
+
+def enumerated(errors):
+    """The names that a schema wants where it has got another text."""
+    names = set()
+    for error in errors:
+        if error.validator == "enum" and isinstance(error.instance, str):
+            names |= set(error.validator_value)
+        names |= enumerated(error.context)
+    return names
+
+
+def known_keys(errors):
+    """The keys that the schema knows where there is another, by each of its alternatives."""
+    found = []
+    for error in errors:
+        if error.validator == "additionalProperties" and "@@@@" in error.instance:
+            found.append(set(error.schema["properties"]))
+        found += known_keys(error.context)
+    return found
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,169 @@
+"""Do the shells' completion and the manual pages know every command and option, as --help names them?"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+from support import ROOT, SIMCTL, Case, schedules
+
+FILES = {"scenarios": "scenarios", "clusters": "scenarios/clusters", "models": "models", "devices": "models/devices", "traces": "traces"}
+
+
+def run(*words, **more):
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60, check=False, **more)
+
+
+def help_of(words):
+    return run(SIMCTL, *words, "--help").stdout
+
+
+def subcommands(text):
+    found = re.search(r"^Subcommands:\n((?:  .*\n)+)", text + "\n", re.M)
+    return re.findall(r"^  (\S+)", found[1], re.M) if found else []
+
+
+def commands(words=()):
+    """The words of every command, and what it says of itself."""
+    text = help_of(words)
+    yield list(words), text
+    for name in subcommands(text):
+        yield from commands((*words, name))
+
+
+def options(text):
+    """The names that a command's help has for options; a line may be one name short where it breaks."""
+    return {name for line in re.findall(r"^  (-\S+)", text, re.M) for name in line.split(",") if name}
+
+
+def named(kind):
+    return {path.stem for path in (ROOT / FILES[kind]).glob("*.json")}
+
+
+COMMANDS = list(commands())
+
+
+def completed(*words):
+    done = run(SIMCTL, "complete", "simctl", *words, cwd=ROOT)
+    return [line.split("\t")[0] for line in done.stdout.splitlines()]
+
+
+class Completion(Case):
+    def test_every_command_and_option(self):
+        self.assertGreater(len(COMMANDS), 14)
+        for words, text in COMMANDS:
+            with self.subTest(words):
+                self.assertGreaterEqual(set(completed(*words, "")), set(subcommands(text)))
+                self.assertIn("--help", options(text))
+                self.assertEqual(set(completed(*words, "-")), options(text))
+
+    def test_names_where_help_says_that_they_go(self):
+        found = 0
+        for words, text in COMMANDS:
+            for option, kind in re.findall(r"^  (--[\w-]+|[A-Z]+) .*?\"simctl list (\w+)\" +shows", re.sub(r"\n {8,}", " ", text), re.M):
+                found += 1
+                names = set(completed(*words, option, "") if option.startswith("-") else completed(*words, ""))
+                with self.subTest(words=words, option=option):
+                    self.assertEqual(names, set(schedules()) if kind == "schedules" else named(kind))
+        self.assertGreater(found, 9)
+        self.assertEqual(set(completed("show", "")), set.union(*map(named, ("models", "traces", "devices", "clusters"))))
+
+    def test_values_of_closed_sets(self):
+        for words, text in COMMANDS:
+            for option, values in re.findall(r"^  (?:-\w,)?(--[\w-]+|[A-Z]+) TEXT:\{(.*?)\}", text, re.M):
+                with self.subTest(words=words, option=option):
+                    self.assertEqual(completed(*words, *([option] if option.startswith("-") else []), ""), values.split(","))
+
+    def test_what_stands_before_counts(self):
+        self.assertEqual(completed("ru"), ["run"])
+        self.assertEqual(completed("run", "--ti"), ["--timeline", "--timeline-format"])
+        self.assertEqual(completed("run", "--format", "c"), ["csv"])
+        self.assertEqual(completed("run", "--format=c"), ["--format=csv"])
+        self.assertEqual(completed("run", "--format", "=", "c"), ["csv"])     # bash's words
+        self.assertEqual(completed("run", "--format", "="), ["csv", "json"])
+        self.assertEqual(completed("run", "--quiet", "quick"), ["quickstart"])
+        self.assertEqual(completed("run", "-o", "quick"), [])
+        self.assertEqual(completed("run", "quickstart", "scal"), [])          # one scenario
+        self.assertEqual(completed("trace", "fit", "cpu-resnet50-b8", "cpu-vgg"), ["cpu-vgg11-b8"])
+        self.assertEqual(completed("trace", "compare", "cpu-resnet50-b8", "cpu-vgg"), ["cpu-vgg11-b8"])
+        self.assertEqual(completed("nonsense", "x"), [])
+        self.assertEqual(completed("run", "scenarios/qu"), [])               # a file's name, which the shell completes
+
+    def test_where_the_project_is_not_there(self):
+        done = run(SIMCTL, "complete", "simctl", "run", "--t", cwd="/")
+        self.assertIn("--timeline\t", done.stdout)
+
+    def test_bash(self):
+        def in_bash(*words):
+            line = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _simctl "$1"; printf "%s\\n" "${COMPREPLY[@]}"'
+            done = run("bash", "--norc", "-euc", line, self.write("simctl.bash", run(SIMCTL, "completion", "bash").stdout), SIMCTL, *words, cwd=ROOT)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            return done.stdout.split("\n")[:-1]
+        self.assertEqual(in_bash("ru"), ["run"])
+        self.assertEqual(in_bash("run", "--ti"), ["--timeline", "--timeline-format"])
+        self.assertEqual(in_bash("list", "sche"), ["schedules"])
+        self.assertEqual(in_bash("show", ""), completed("show", ""))
+        self.assertEqual(in_bash("run", "no-such"), [""])
+
+    def test_zsh(self):
+        if not shutil.which("zsh"):
+            self.skipTest("there is no zsh")
+        script = self.write("_simctl", run(SIMCTL, "completion", "zsh").stdout)
+        self.assertEqual(run("zsh", "-n", script).stderr, "")
+        # What it hands to zsh's own functions.
+        line = ('compdef() { true }; _files() { print files }; _describe() { print -l "${(@P)2}" }; source $1; '
+                'words=($2 run --format ""); CURRENT=4; _simctl; words=($2 run x:); CURRENT=3; _simctl')
+        done = run("zsh", "-fc", line, "zsh", script, SIMCTL, cwd=ROOT)
+        self.assertEqual((done.stdout, done.stderr), ("csv:\njson:\nfiles\n", ""))
+
+    def test_fish(self):
+        if not shutil.which("fish"):
+            self.skipTest("there is no fish")
+        script = self.write("simctl.fish", run(SIMCTL, "completion", "fish").stdout)
+        self.assertEqual(run("fish", "-n", script).stderr, "")
+        path = f"{pathlib.Path(SIMCTL).parent}:{os.environ['PATH']}"
+        for line, wanted in (("simctl ru", ["run"]), ("simctl run --ti", ["--timeline", "--timeline-format"]), ("simctl run --format ", ["csv", "json"])):
+            done = run("fish", "--no-config", "-c", f'source {script}; complete -C "{line}"', cwd=self.folder, env=os.environ | {"PATH": path, "HOME": str(self.folder)})
+            names = [row.split("\t")[0] for row in done.stdout.splitlines()]
+            self.assertEqual([name for name in names if not (self.folder / name).exists()], wanted, done.stderr)
+
+
+class Manual(Case):
+    def setUp(self):
+        super().setUp()
+        done = self.simctl("manual", "pages")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.pages = {path.name: path for path in (self.folder / "pages").iterdir()}
+
+    def test_a_page_of_every_command_with_all_options(self):
+        self.assertEqual(set(self.pages), {"-".join(["simctl", *words]) + ".1" for words, _ in COMMANDS})
+        for words, text in COMMANDS:
+            page = self.pages["-".join(["simctl", *words]) + ".1"].read_text().replace("\\-", "-")
+            for option in options(text):
+                self.assertRegex(page, rf"\\fB{re.escape(option)}\\fR")
+            for name in subcommands(text):
+                self.assertIn(f".TP\n\\fB{name}\\fR\n", page)
+                self.assertIn(f".BR {'-'.join(['simctl', *words, name])} (1)", page)
+            for line in re.findall("^(?:Example|Exit codes): (.*)", text, re.M):
+                self.assertIn(line.replace("\\", "\\e"), page)
+
+    def test_roff_has_no_complaints(self):
+        if not shutil.which("groff"):
+            self.skipTest("there is no groff")
+        for path in self.pages.values():
+            done = run("groff", "-man", "-ww", "-z", "-Tutf8", path)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), path.name)
+
+    def test_it_reads_as_text(self):
+        if not shutil.which("man"):
+            self.skipTest("there is no man")
+        done = run("man", "--warnings", "-l", self.pages["simctl-run.1"], env=os.environ | {"MANWIDTH": "120", "LC_ALL": "C.UTF-8", "MAN_KEEP_FORMATTING": ""})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        text = re.sub(r".\x08|\x1b\[\d*m", "", done.stdout)
+        self.assertIn("simctl run [OPTION]... SCENARIO", text)
+        self.assertIn("--timeline-format", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
