@@ -24,12 +24,8 @@ struct Maker {
   std::string error;
 };
 
-/// Looks beside the program, else where its linker was told to.
 Maker find_maker() {
-  std::error_code unknown;
-  const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe", unknown).replace_filename(library);
-  const bool is_beside = std::filesystem::exists(beside, unknown);
-  void* const handle = dlopen(is_beside ? beside.c_str() : library, RTLD_LAZY | RTLD_LOCAL);
+  void* const handle = dlopen(actors_file().c_str(), RTLD_LAZY | RTLD_LOCAL);
   void* const function = handle == nullptr ? nullptr : dlsym(handle, "syncopate_simgrid_actors");
   return {function, function == nullptr ? dlerror() : ""};
 }
@@ -50,6 +46,13 @@ Actors& make() {
 }
 
 }  // namespace
+
+std::filesystem::path actors_file() {
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
+  const std::filesystem::path beside = folder / library;
+  return std::filesystem::exists(beside, unknown) ? beside : (folder / SYNCOPATE_LIBRARIES / library).lexically_normal();
+}
 
 void load_actors() { maker(); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 
 namespace syncopate {
@@ -31,6 +32,9 @@ class Actors {
   /// For anyone.
   virtual void resume(void* actor) = 0;
 };
+
+/// The library's file: beside the program, or where an installation puts it.
+std::filesystem::path actors_file();
 
 /// Loads the library, so that processes forked later need not, unless it is missing.
 void load_actors();

@@ -81,17 +81,19 @@ std::string effect(const std::string& pointer, const Row& smallest, const Row& l
 std::string effect(const std::string& pointer, const std::vector<Row>& rows) {
   if (!std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return number_at(row, pointer).has_value(); })) return "";
   const auto along = [&](const Row& a, const Row& b) { return *number_at(a, pointer) < *number_at(b, pointer); };
-  const auto [least, most] = std::minmax_element(rows.begin(), rows.end(), along);
-  if (!along(*least, *most)) return "";
+  const auto extremes = std::minmax_element(rows.begin(), rows.end(), along);
+  const Row& least = *extremes.first;
+  const Row& most = *extremes.second;
+  if (!along(least, most)) return "";
   const int nodes = std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.nodes < b.nodes; })->nodes;
   const Row* fastest = nullptr;
   for (const Row& row : rows) {
-    if (row.nodes != nodes || along(row, *most)) continue;
+    if (row.nodes != nodes || along(row, most)) continue;
     if (fastest == nullptr || row.metrics.throughput > fastest->metrics.throughput) fastest = &row;
   }
   if (fastest == nullptr) return "";
   const auto same =
-      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return !along(*least, row) && differ_only_at(pointer, row, *fastest); });
+      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return !along(least, row) && differ_only_at(pointer, row, *fastest); });
   return same == rows.end() ? "" : effect(pointer, *same, *fastest);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/files.hpp"
@@ -30,18 +31,20 @@ struct Options {
   bool quiet = false;
 };
 
-/// What became of a point in one of the folders; of several, one with a result. Throws SimulationError where two have different ones.
+/// What became of a point in one of the folders; of several, one with a result, of failures the first in the alphabet. Throws
+/// SimulationError where two have different results.
 std::optional<EndedPoint> find_in(const std::vector<std::string>& folders, const RunFolder& study, int point) {
   std::optional<EndedPoint> found;
   std::string where;
   for (const std::string& folder : folders) {
     std::optional<EndedPoint> ended = study.find(point, folder);
     if (!ended) continue;
-    const bool is_first = !found || (!found->result && ended->result);
+    const bool is_first = !found || (!found->result && (ended->result || ended->error < found->error));
     if (!is_first && ended->result && found->result->to_json() != ended->result->to_json()) {
       throw SimulationError(
           fmt::format("point {}: {} and {} have different results, which the same program gives of the same inputs only where "
-                      "a machine errs: points/{}.json; simulate it again",
+                      "a machine errs, or where one of them has a timeline, which may round the last digits otherwise: points/{}.json; "
+                      "remove the one that you trust less",
                       point, where, folder, study.key(point)));
     }
     if (!is_first) continue;
@@ -64,6 +67,7 @@ void copy_others(const std::vector<std::string>& folders, const fs::path& out) {
 }
 
 ExitCode merge(const Options& options) {
+  if (options.out == "-") throw UsageError("-o -: a whole study is a folder of files; name one");
   const FoundStudy found = read_study_of(options.folders.front());
   RunFolder out(options.out, found.study, found.shortcuts);
   for (const std::string& folder : options.folders) out.require_same_study(folder);
@@ -78,7 +82,11 @@ ExitCode merge(const Options& options) {
     throw SimulationError(fmt::format("{} of {} points are missing: {}; simctl run with --resume, --shard or --claim adds them",
                                       missing.size(), found.study.points.size(), format_ranges(missing)));
   }
-  out.enter(options.force ? RunFolder::Entry::overwrite : RunFolder::Entry::go_on);
+  const bool is_one_of_them = std::any_of(options.folders.begin(), options.folders.end(), [&](const std::string& folder) {
+    std::error_code ignored;
+    return fs::equivalent(folder, options.out, ignored);
+  });
+  out.enter(options.force && !is_one_of_them ? RunFolder::Entry::overwrite : RunFolder::Entry::go_on);
   Results results;
   results.simgrid_version = simgrid_version();
   for (const Point& point : found.study.points) {

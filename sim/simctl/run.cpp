@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include "base/files.hpp"
@@ -67,18 +66,20 @@ class StudyRun {
     const auto start = std::chrono::steady_clock::now();
     const std::string warning = describe_large_timelines(view_, points_with_timeline(), !options_.no_symmetry);
     if (!warning.empty() && !options_.quiet) complain("simctl: {}", warning);
-    ProgressBar progress(study_.points.size(), "points", !options_.quiet);
+    ProgressBar progress(shared_->in_shard(), "points", !options_.quiet);
     watch_.emplace();
-    take(shared_->begin());
+    const SharedPoints::Ended before = shared_->begin();
+    ended_before_ = before.size();
+    take(before, progress);
     constexpr std::chrono::milliseconds patience(100);
     while (!shared_->waiting().empty() && !InterruptionWatch::interrupted()) {
       const std::vector<int> free = in_order(shared_->free());
       ended_elsewhere_ = free.empty();
       if (free.empty()) std::this_thread::sleep_for(patience);
       simulate(free, progress);
-      take(shared_->ended_elsewhere());
+      take(shared_->ended_elsewhere(), progress);
     }
-    take(shared_->end());
+    for (const auto& [point, ended] : shared_->end()) take(point, ended);
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -87,40 +88,38 @@ class StudyRun {
 
   /// Writes and prints what there is; returns how the run ended.
   ExitCode report() {
-    const std::size_t missing = study_.points.size() - results_.rows.size() - results_.failed.size();
-    const bool is_part = shared_->is_shard() && missing > 0 && !InterruptionWatch::interrupted();
-    const bool is_others = ended_elsewhere_ && missing == 0;  // and the run that did the last point writes the results
-    if (!is_part && !is_others) write(missing == 0);
+    const End end = how_it_ended();
+    write(end);
     explain_points();
     watch_.reset();  // not before what has finished is safe
-    if (is_others) return results_.failed.empty() ? ExitCode::done : ExitCode::simulation_failed;
-    if (is_part) {
-      if (!options_.quiet) {
-        display("shard {} of {}: {} of {} points are in {}; simctl merge DIR... -o OUT puts shards together\n", options_.sharing.shard,
-                study_.name, study_.points.size() - missing, study_.points.size(), options_.folder);
-      }
-    } else if (!options_.format.empty()) {
-      print_results();
-    } else if (!options_.quiet) {
-      print();
-    }
+    print(end);
     for (const auto& [point, error] : results_.failed) complain("simctl: {}: point {}: {}", study_.file, point, error);
-    const bool cut_short = missing > 0 && !is_part;
-    for (const std::string& error : explanations_failed_) complain("simctl: {}: no explanation: {}", study_.file, error);
-    if (cut_short) {
-      complain("simctl: interrupted: {} of {} points finished{}", results_.rows.size(), study_.points.size(),
-               !shared_->folder() || write_error_ ? "" : fmt::format("; their rows are in {}, where --resume goes on", options_.folder));
+    for (const std::string& error : missing_) complain("simctl: {}: {}", study_.file, error);
+    if (end == End::cut_short) {
+      complain("simctl: interrupted: {} of {} points finished{}", shared_->in_shard() - shared_->waiting().size(), shared_->in_shard(),
+               !shared_->folder() || write_error_ ? "" : fmt::format("; they are in {}, where --resume goes on", options_.folder));
     }
     if (unexplained_ > 0) {
       complain("simctl: interrupted: {} missing",
                unexplained_ == 1 ? "1 explanation is" : fmt::format("{} explanations are", unexplained_));
     }
     if (write_error_) throw OutputError(*write_error_);
-    if (cut_short || unexplained_ > 0) return ExitCode::interrupted;
-    return results_.failed.empty() && explanations_failed_.empty() ? ExitCode::done : ExitCode::simulation_failed;
+    if (end == End::cut_short || unexplained_ > 0) return ExitCode::interrupted;
+    return results_.failed.empty() && missing_.empty() ? ExitCode::done : ExitCode::simulation_failed;
   }
 
  private:
+  enum class End {
+    whole,      ///< every point of the study has ended, by whichever run
+    part,       ///< every point of this run's shard has
+    cut_short,  ///< not even these
+  };
+
+  End how_it_ended() const {
+    if (!shared_->waiting().empty()) return End::cut_short;
+    return results_.rows.size() + results_.failed.size() == study_.points.size() ? End::whole : End::part;
+  }
+
   /// What a point is about that takes a while.
   static std::string describe(const std::optional<RunningTask>& point, const std::vector<int>& points) {
     constexpr Seconds noticeable(1.0);
@@ -158,28 +157,32 @@ class StudyRun {
   void explain_points() {
     std::vector<Point> points;
     for (const Row& row : results_.rows) {
-      const bool is_there = !simulated_[place(row.point)] && (shared_->are_claimed() || has_file(explanation_name(row.point)));
-      if (explained_points_[place(row.point)] && shared_->is_in_shard(row.point) && !is_there)
+      const bool is_there = has_file(explanation_name(row.point)) && (!simulated_[place(row.point)] || shared_->are_claimed());
+      if (explained_points_[place(row.point)] && shared_->is_in_shard(row.point) && !is_there && shared_->may_explain(row.point))
         points.push_back(as_one_run(study_.points[place(row.point)]));
     }
     ProgressBar progress(points.size(), "explanations", !options_.quiet && !points.empty());
     const auto ignore = [](std::size_t /*done*/, std::size_t /*all*/) {};
+    std::size_t explained = 0;
+    std::size_t failed = 0;
     for (const Point& point : points) {
       try {
-        const Explained explained = explain({&point}, options_.jobs, InterruptionWatch::interrupted, limits_).front();
+        const Explained its = explain({&point}, options_.jobs, InterruptionWatch::interrupted, limits_).front();
         constexpr double by = 0.1;
-        const auto what_if = ask_what_if(explained, {by}, options_.jobs, ignore, InterruptionWatch::interrupted, limits_);
-        const Json json = explanation_json(study_.file, explained, what_if);
+        const auto what_if = ask_what_if(its, {by}, options_.jobs, ignore, InterruptionWatch::interrupted, limits_);
+        const Json json = explanation_json(study_.file, its, what_if);
         write_into_folder(explanation_name(point.index), pretty(json));
-        explained_.insert(explanation_name(point.index));
+        ++explained;
       } catch (const Interrupted&) {
         break;
       } catch (const std::runtime_error& error) {
-        explanations_failed_.emplace_back(error.what());
+        missing_.push_back(fmt::format("no explanation: {}", error.what()));
+        ++failed;
       }
+      shared_->end_explaining(point.index);
       progress.advance();
     }
-    unexplained_ = points.size() - explained_.size() - explanations_failed_.size();
+    unexplained_ = points.size() - explained - failed;
   }
 
   /// A file that cannot be written is told at the end: what else there is still counts.
@@ -195,10 +198,21 @@ class StudyRun {
     try_to_write([&] { write_file(shared_->folder()->path() / name, text); });
   }
 
-  void write(bool finished) {
-    if (!shared_->folder()) return;
-    if (entry_of(options_.sharing) != RunFolder::Entry::go_on) remove_older(options_.folder);
-    try_to_write([&] { shared_->folder()->write(results_, finished); });
+  /// What is no whole, others may be about to write.
+  void write(End end) {
+    const bool is_shared = shared_->is_shard() || shared_->are_claimed();
+    if (!shared_->folder() || (end != End::whole && is_shared) || are_written()) return;
+    try_to_write([&] { shared_->folder()->write(results_, end == End::whole); });
+  }
+
+  /// By the run that had the last point; not for ever, as that may be killed.
+  bool are_written() const {
+    constexpr int patience = 20;
+    for (int i = 0; ended_elsewhere_ && i < patience; ++i) {
+      if (shared_->folder()->has_finished()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
   }
 
   /// For another program; what a person should know goes to stderr.
@@ -212,21 +226,21 @@ class StudyRun {
     for (const std::string& note : notes(study_, results_.rows)) complain("note: {}", note);
   }
 
-  void print() const {
-    print_study(results_, study_);
-    if (shared_->folder() && !write_error_) print_where(options_.folder);
-  }
-
-  /// Timelines and explanations of an earlier run in this folder would be taken for this one's.
-  void remove_older(const std::filesystem::path& folder) const {
-    std::set<std::string> kept = explained_;
-    for (const Row& row : results_.rows) {
-      if (timeline_points_[place(row.point)]) kept.insert(timeline_name(row.point));
-    }
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename().string();
-      if (is_about_a_point(name) && !kept.contains(name)) std::filesystem::remove(entry.path(), ignored);
+  void print(End end) const {
+    if (options_.quiet && options_.format.empty()) return;
+    if (end == End::part) {
+      if (options_.quiet) return;
+      display(options_.format.empty() ? stdout : stderr,
+              "shard {} of {}: {} of {} points are in {}; simctl merge DIR... -o OUT puts shards together\n", options_.sharing.shard,
+              study_.name, results_.rows.size() + results_.failed.size(), study_.points.size(), options_.folder);
+    } else if (end == End::whole && ended_elsewhere_) {
+      return;  // printed by the run that had the last point
+    } else if (!options_.format.empty()) {
+      print_results();
+    } else {
+      print_study(results_, study_);
+      if (ended_before_ > 0) display("{} of {} points had been simulated before\n", ended_before_, shared_->in_shard());
+      if (shared_->folder() && !write_error_) print_where(options_.folder);
     }
   }
 
@@ -249,8 +263,11 @@ class StudyRun {
     return points;
   }
 
-  void take(const SharedPoints::Ended& all) {
-    for (const auto& [point, ended] : all) take(point, ended);
+  void take(const SharedPoints::Ended& all, ProgressBar& progress) {
+    for (const auto& [point, ended] : all) {
+      take(point, ended);
+      progress.advance();
+    }
   }
 
   void take(int point, const EndedPoint& ended) {
@@ -289,9 +306,11 @@ class StudyRun {
     EndedPoint ended = {.result = {}, .error = outcome.error};
     if (outcome.ok) ended.result = PointResult::unpack(outcome.result);
     simulated_[place(point)] = true;
-    take(point, ended);
     if (ended.result && !ended.result->timeline.empty()) write_into_folder(timeline_name(point), ended.result->timeline);
-    try_to_write([&] { shared_->keep(point, ended); });
+    try_to_write([&] { ended = shared_->keep(point, ended); });
+    if (!outcome.ok && ended.result && timeline_points_[place(point)] && !has_file(timeline_name(point)))
+      missing_.push_back(fmt::format("no timeline: point {}: {}", point, outcome.error));
+    take(point, ended);
   }
 
   const Options& options_;
@@ -301,17 +320,18 @@ class StudyRun {
   std::vector<bool> explained_points_;
   TimelineView view_;
   Limits limits_;
-  std::set<std::string> explained_;  ///< files
-  std::vector<std::string> explanations_failed_;
-  std::size_t unexplained_ = 0;  ///< for want of time
+  std::vector<std::string> missing_;  ///< what could not be made beside results, and why
+  std::size_t unexplained_ = 0;       ///< for want of time
   Results results_;
   std::optional<std::string> write_error_;
   std::optional<SharedPoints> shared_;
+  std::size_t ended_before_ = 0;
   bool ended_elsewhere_ = false;  ///< the last point, in a run that shares them
   std::vector<bool> simulated_;   ///< in this run
 };
 
 ExitCode run(Options options) {
+  check_sharing(options.sharing, options.folder);
   if (options.folder == "-") {
     options.folder.clear();
     if (options.format.empty()) options.format = "csv";
@@ -322,7 +342,7 @@ ExitCode run(Options options) {
   std::vector<Setting> settings;
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
   if (options.replicates > 0) settings.push_back({"/replicates", options.replicates, "--replicates"});
-  if (!options.folder.empty() && options.sharing.shard.empty() && !options.sharing.force && is_one_of_several()) {
+  if (is_one_of_several()) {
     options.sharing.claim = true;
     if (options.jobs == 0) options.jobs = 1;
   }

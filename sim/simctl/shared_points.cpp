@@ -14,7 +14,25 @@ SharedPoints::SharedPoints(const Study& study, const SharingOptions& options, co
   if (options.claim) claims_.emplace(folder_->points(), stale);
 }
 
-SharedPoints::Ended SharedPoints::begin() { return take(true, options_.retry_failed); }
+std::size_t SharedPoints::in_shard() const {
+  const std::size_t all = has_ended_.size();
+  const auto index = static_cast<std::size_t>(shard_.index);
+  const auto count = static_cast<std::size_t>(shard_.count);
+  return all > index ? (all - index - 1) / count + 1 : 0;
+}
+
+SharedPoints::Ended SharedPoints::begin() {
+  if (!folder_) return {};
+  if (options_.retry_failed) forget_failed();
+  Ended all = ended_elsewhere();
+  for (const int point : waiting()) {
+    std::optional<EndedPoint> ended = reuse(point);
+    if (!ended) continue;
+    has_ended_[static_cast<std::size_t>(point)] = true;
+    all.emplace_back(point, std::move(*ended));
+  }
+  return all;
+}
 
 std::vector<int> SharedPoints::waiting() const { return not_ended(true); }
 
@@ -24,11 +42,26 @@ std::vector<int> SharedPoints::free() const {
   return points;
 }
 
-SharedPoints::Ended SharedPoints::ended_elsewhere() { return claims_ ? take(true, false) : Ended(); }
+SharedPoints::Ended SharedPoints::ended_elsewhere() {
+  Ended all;
+  if (!folder_) return all;
+  for (const int point : waiting()) {
+    std::optional<EndedPoint> ended = find_whole(point);
+    if (!ended) continue;
+    has_ended_[static_cast<std::size_t>(point)] = true;
+    all.emplace_back(point, std::move(*ended));
+  }
+  return all;
+}
 
 SharedPoints::Ended SharedPoints::end() {
   if (claims_) claims_->release_all();
-  return take(false, false);
+  Ended all;
+  if (!folder_) return all;
+  for (const int point : not_ended(false)) {
+    if (std::optional<EndedPoint> ended = folder_->find(point)) all.emplace_back(point, std::move(*ended));
+  }
+  return all;
 }
 
 std::vector<int> SharedPoints::not_ended(bool in_shard) const {
@@ -39,10 +72,34 @@ std::vector<int> SharedPoints::not_ended(bool in_shard) const {
   return points;
 }
 
+void SharedPoints::forget_failed() {
+  for (const int point : waiting()) {
+    const std::optional<EndedPoint> ended = folder_->find(point);
+    if (ended && !ended->result) folder_->remove(point);
+  }
+}
+
+std::optional<EndedPoint> SharedPoints::find_whole(int point) const {
+  std::optional<EndedPoint> ended = folder_->find(point);
+  if (ended && ended->result && lacks_file_(point)) ended.reset();
+  return ended;
+}
+
+std::optional<EndedPoint> SharedPoints::reuse(int point) {
+  if (options_.reuse.empty() || lacks_file_(point)) return std::nullopt;
+  for (const std::string& other : options_.reuse) {
+    std::optional<EndedPoint> ended = folder_->find(point, other);
+    if (!ended || !ended->result) continue;
+    folder_->keep(point, *ended);
+    return ended;
+  }
+  return std::nullopt;
+}
+
 bool SharedPoints::may_begin(int point) const {
   if (!claims_) return true;
-  if (folder_->has(point) || !claims_->take(folder_->key(point))) return false;
-  if (!folder_->has(point)) return true;
+  if (find_whole(point) || !claims_->take(folder_->key(point))) return false;
+  if (!find_whole(point)) return true;
   claims_->release(folder_->key(point));  // another run had it a moment ago
   return false;
 }
@@ -51,42 +108,20 @@ void SharedPoints::refresh(int point) {
   if (claims_) claims_->refresh(folder_->key(point));
 }
 
-void SharedPoints::keep(int point, const EndedPoint& ended) {
+EndedPoint SharedPoints::keep(int point, const EndedPoint& ended) {
   has_ended_[static_cast<std::size_t>(point)] = true;
-  if (!folder_) return;
-  folder_->keep(point, ended);
+  if (!folder_) return ended;
+  std::optional<EndedPoint> earlier = folder_->find(point);
+  const bool stays = earlier && (earlier->result || !ended.result);
+  if (!stays) folder_->keep(point, ended);
   if (claims_) claims_->release(folder_->key(point));
+  return stays ? std::move(*earlier) : ended;
 }
 
-SharedPoints::Ended SharedPoints::take(bool in_shard, bool but_failed) {
-  Ended all;
-  if (!folder_) return all;
-  for (const int point : not_ended(in_shard)) {
-    std::optional<EndedPoint> ended = find(point, but_failed);
-    if (!ended) continue;
-    has_ended_[static_cast<std::size_t>(point)] = true;
-    all.emplace_back(point, std::move(*ended));
-  }
-  return all;
-}
+bool SharedPoints::may_explain(int point) const { return !claims_ || claims_->take(explaining(point)); }
 
-std::optional<EndedPoint> SharedPoints::find(int point, bool but_failed) {
-  if (!folder_->has(point)) return reuse(point);
-  std::optional<EndedPoint> ended = folder_->find(point);
-  if (ended && (ended->result ? !lacks_file_(point) : !but_failed)) return ended;
-  folder_->remove(point);
-  return reuse(point);
-}
-
-std::optional<EndedPoint> SharedPoints::reuse(int point) {
-  if (lacks_file_(point)) return std::nullopt;
-  for (const std::string& other : options_.reuse) {
-    std::optional<EndedPoint> ended = folder_->find(point, other);
-    if (!ended || !ended->result) continue;
-    folder_->keep(point, *ended);
-    return ended;
-  }
-  return std::nullopt;
+void SharedPoints::end_explaining(int point) const {
+  if (claims_) claims_->release(explaining(point));
 }
 
 }  // namespace syncopate

@@ -14,13 +14,13 @@
 namespace syncopate {
 
 /// The points of a study that a run is to end: those of its shard, without what its folder or a reused one holds already, and without
-/// what other runs simulate at the moment.
+/// what other runs simulate at the moment. A result that there is stays until it is replaced by one.
 class SharedPoints {
  public:
   using Ended = std::vector<std::pair<int, EndedPoint>>;  ///< by point
 
   /// Enters the folder; `folder` empty: nothing is kept and nothing shared. `lacks_file`: whether a file is missing that is to stand beside
-  /// a point's result, so that it has to be simulated again. Throws UsageError, OutputError.
+  /// a point's result, so that it has to be simulated again. `study` and `options` outlive this. Throws UsageError, OutputError.
   SharedPoints(const Study& study, const SharingOptions& options, const std::string& folder, bool shortcuts,
                std::function<bool(int point)> lacks_file);
 
@@ -30,6 +30,8 @@ class SharedPoints {
   bool is_in_shard(int point) const { return point % shard_.count == shard_.index; }
   /// Other runs may simulate points of the same shard.
   bool are_claimed() const { return claims_.has_value(); }
+  /// How many points this run is to end, with those that had ended before it.
+  std::size_t in_shard() const;
 
   /// What has ended before the run begins.
   Ended begin();
@@ -46,14 +48,20 @@ class SharedPoints {
   bool may_begin(int point) const;
   /// A sign of life.
   void refresh(int point);
-  /// The run has ended a point, by itself. Throws OutputError when the result cannot be kept: it has ended all the same.
-  void keep(int point, const EndedPoint& ended);
+  /// The run has ended a point, by itself. Returns what has become of it: where there was a result already, or another run had one first,
+  /// that one. Throws OutputError when it cannot be kept.
+  EndedPoint keep(int point, const EndedPoint& ended);
+  /// Whether this run explains a point from now on, and no other one; it says when it has done so.
+  bool may_explain(int point) const;
+  void end_explaining(int point) const;
 
  private:
   std::vector<int> not_ended(bool in_shard) const;
-  Ended take(bool in_shard, bool but_failed);
-  std::optional<EndedPoint> find(int point, bool but_failed);
+  void forget_failed();
+  /// What the folder holds, unless it has to be simulated again.
+  std::optional<EndedPoint> find_whole(int point) const;
   std::optional<EndedPoint> reuse(int point);
+  std::string explaining(int point) const { return folder_->key(point) + "-explained"; }
 
   const SharingOptions& options_;
   std::function<bool(int)> lacks_file_;

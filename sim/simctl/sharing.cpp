@@ -6,6 +6,8 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
@@ -46,7 +48,8 @@ Shard read_shard(const std::string& text) {
 
 Seconds read_stale(const std::string& text) {
   const std::optional<Seconds> stale = parse_duration(text);
-  if (!stale) throw UsageError(fmt::format("--stale {}: expected a time above 0, such as 600, 90s or 10min", text));
+  constexpr Seconds least(1.0);  // signs of life come a few times a second
+  if (!stale || *stale < least) throw UsageError(fmt::format("--stale {}: expected at least 1 s, such as 600, 90s or 10min", text));
   return *stale;
 }
 
@@ -62,11 +65,33 @@ bool is_one_of_several() {
     const char* size;
   };
   constexpr std::array launchers = {Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, Launcher{"PMI_RANK", "PMI_SIZE"},
-                                    Launcher{"SLURM_PROCID", "SLURM_NTASKS"}};
+                                    Launcher{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
   return std::any_of(launchers.begin(), launchers.end(), [](const Launcher& its) {
     const char* const all = std::getenv(its.size);
     return std::getenv(its.rank) != nullptr && all != nullptr && std::strtol(all, nullptr, 10) > 1;
   });
+}
+
+void check_sharing(const SharingOptions& options, const std::string& folder) {
+  const bool shares =
+      options.resume || options.force || options.retry_failed || options.claim || !options.shard.empty() || !options.reuse.empty();
+  if (folder == "-" && shares)
+    throw UsageError("-o -: stdout keeps no points to go on with or to share; name a folder, or leave out what is about such");
+  for (const std::string& other : options.reuse) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(std::filesystem::path(other) / "points", ignored))
+      throw UsageError(fmt::format("--reuse {}: no points/ in there; name a folder that simctl run -o has written", other));
+  }
+  if (!is_one_of_several()) return;
+  if (folder.empty() || folder == "-")
+    throw UsageError(
+        "several processes were started beside each other (mpirun, srun): name the folder in which they share points with -o DIR");
+  if (options.force || !options.shard.empty()) {
+    throw UsageError(
+        fmt::format("{}: several processes were started beside each other (mpirun, srun), and each would do the same; leave it "
+                    "out, they share the points, or start one",
+                    options.force ? "--force" : "--shard " + options.shard));
+  }
 }
 
 }  // namespace syncopate

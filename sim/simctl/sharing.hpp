@@ -41,4 +41,7 @@ RunFolder::Entry entry_of(const SharingOptions& options);
 /// mpirun or srun has started this process beside others like it.
 bool is_one_of_several();
 
+/// Throws UsageError for options that make no sense together: `folder` is the value of -o, "-" for stdout, empty where there is none.
+void check_sharing(const SharingOptions& options, const std::string& folder);
+
 }  // namespace syncopate

@@ -71,12 +71,13 @@ bool Claims::take_over(const fs::path& claim) const {
   if (is_stale(right)) fs::remove(right, ignored);
   if (!create(right, run_)) return false;
   const bool is_still_stale = is_stale(claim);
-  if (is_still_stale) {
-    fs::rename(right, claim);
-  } else {
+  if (!is_still_stale) {
     fs::remove(right, ignored);
+    return false;
   }
-  return is_still_stale;
+  std::error_code lost;  // to a run that found the right stale
+  fs::rename(right, claim, lost);
+  return !lost;
 }
 
 bool Claims::is_others(const std::string& key) const {

@@ -56,11 +56,11 @@ Json bytes_json(const std::optional<Bytes>& bytes) { return bytes ? Json(bytes->
 
 std::optional<Bytes> read_bytes(const Json& json) { return json.is_null() ? std::nullopt : std::optional(Bytes(json.get<double>())); }
 
-Fidelity read_fidelity(const std::string& name) {
+Fidelity read_fidelity(const Json& json) {
   for (const Fidelity fidelity : fidelities) {
-    if (name == to_string(fidelity)) return fidelity;
+    if (json.get_ref<const std::string&>() == to_string(fidelity)) return fidelity;
   }
-  throw InputError(fmt::format("there is no fidelity \"{}\"", name));
+  throw InputError(fmt::format("no fidelity {}", json.dump()));
 }
 
 }  // namespace
@@ -117,22 +117,18 @@ Json PointResult::to_json() const {
   return json;
 }
 
-PointResult PointResult::from_json(const Json& json, const std::string& file) {
-  try {
-    PointResult result;
-    for (const Figure& figure : figures) figure.of(result.metrics) = json.at(figure.name).get<double>();
-    result.network_bytes = read_bytes(json.at("network_bytes_per_iteration"));
-    result.busiest_link_bytes = read_bytes(json.at("busiest_link_bytes_per_iteration"));
-    result.fidelity = read_fidelity(json.at("fidelity").get<std::string>());
-    result.workers_simulated = json.at("workers_simulated").get<int>();
-    result.measured = json.at("measured_iterations").get<int>();
-    result.replicates = json.at("replicates").get<std::vector<double>>();
-    if (!json.at("half_width").is_null()) result.half_width = json.at("half_width").get<double>();
-    result.details = json.at("details");
-    return result;
-  } catch (const Json::exception& error) {
-    throw InputError(fmt::format("{}: no result of a point: {}", file, error.what()));
-  }
+PointResult PointResult::from_json(const Json& json) {
+  PointResult result;
+  for (const Figure& figure : figures) figure.of(result.metrics) = json.at(figure.name).get<double>();
+  result.network_bytes = read_bytes(json.at("network_bytes_per_iteration"));
+  result.busiest_link_bytes = read_bytes(json.at("busiest_link_bytes_per_iteration"));
+  result.fidelity = read_fidelity(json.at("fidelity"));
+  result.workers_simulated = json.at("workers_simulated").get<int>();
+  result.measured = json.at("measured_iterations").get<int>();
+  result.replicates = json.at("replicates").get<std::vector<double>>();
+  if (!json.at("half_width").is_null()) result.half_width = json.at("half_width").get<double>();
+  result.details = json.at("details");
+  return result;
 }
 
 }  // namespace syncopate

@@ -33,9 +33,9 @@ struct PointResult {
   std::string pack() const;
   static PointResult unpack(const std::string& bytes);
 
-  /// All but the timeline, for a file, and back to the same bits. Throws InputError for what no result is written as; `file` names it.
+  /// All but the timeline, for a file, and back to the same bits. Throws Json::exception or InputError for what no result is written as.
   Json to_json() const;
-  static PointResult from_json(const Json& json, const std::string& file);
+  static PointResult from_json(const Json& json);
 };
 
 }  // namespace syncopate

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -59,11 +60,24 @@ Json require_description(const fs::path& folder) {
 
 bool is_same_program(const Json& found) { return found["program"] == program_digest(); }
 
-bool has_finished(const fs::path& folder) {
+/// Of a program, as people compare it.
+std::string build_of(const std::string& digest) { return digest.substr(0, 8); }
+
+/// A claim in `points` that its run has given a sign of life for lately, if there is one: its file.
+std::optional<fs::path> find_live_claim(const fs::path& points) {
+  constexpr std::chrono::minutes lately(10);
   std::error_code ignored;
-  if (!fs::exists(folder / run_file, ignored)) return false;
-  const Json json = Json::parse(read_file(folder / run_file), nullptr, false);
-  return json.is_object() && json.value("finished", false);
+  for (const auto& entry : fs::directory_iterator(points, ignored)) {
+    if (entry.path().extension() == ".claim" && fs::file_time_type::clock::now() - entry.last_write_time(ignored) < lately)
+      return entry.path();
+  }
+  return std::nullopt;
+}
+
+void remove(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw OutputError(fmt::format("{}: cannot be removed: {}; choose another folder with -o", path.string(), error.message()));
 }
 
 /// Files that a run which was killed has not written to the end.
@@ -101,6 +115,7 @@ RunFolder::RunFolder(fs::path folder, const Study& study, bool shortcuts)
     all += point.digest;
     keys_.push_back(sha256(way + program_digest() + point.digest));
   }
+  all += study.document.dump(-1, ' ', false, Json::error_handler_t::replace);  // what columns and labels come from
   digest_ = sha256(all);
 }
 
@@ -118,52 +133,73 @@ Json RunFolder::description() const {
 
 bool RunFolder::is_same_study(const Json& found) const { return found["digest"] == digest_; }
 
+bool RunFolder::has_finished() const {
+  std::error_code ignored;
+  if (!fs::exists(folder_ / run_file, ignored)) return false;
+  const Json json = Json::parse(read_file(folder_ / run_file), nullptr, false);
+  return json.is_object() && json.contains("finished") && json["finished"] == true;
+}
+
+void RunFolder::check_entry(Entry entry, const Json& found) const {
+  const std::string where = fmt::format("-o {}", folder_.string());
+  if (!is_same_study(found)) {
+    const bool looks_alike = describe(found) == describe(study_);
+    throw UsageError(fmt::format(
+        "{}: there are results of another study, {}, and not of this one, {}{}; choose another folder, or "
+        "--force to replace them",
+        where, describe(found), describe(study_), looks_alike ? ": the scenario, what it names, --set or --no-symmetry have changed" : ""));
+  }
+  const bool is_of_this_build = is_same_program(found);
+  if (entry == Entry::begin && !has_finished()) {
+    throw UsageError(fmt::format("{}: a run of this study has not finished there; {}--force starts again", where,
+                                 is_of_this_build ? "--resume goes on with it, " : "it was one of another build of simctl, so that only "));
+  }
+  if (entry == Entry::go_on && !is_of_this_build) {
+    throw UsageError(fmt::format(
+        "{}: these results are of another build of simctl (version {}, build {}), and would not mix with this one's (version "
+        "{}, build {}); choose another folder, or --force to replace them",
+        where, found.value("version", "unknown"), build_of(found["program"].get<std::string>()), version(), build_of(program_digest())));
+  }
+}
+
 void RunFolder::enter(Entry entry) {
   make_writable_folder(folder_);
   const Json found = entry == Entry::overwrite ? Json() : read_description(folder_);
-  if (!found.is_null()) {
-    const std::string where = fmt::format("-o {}", folder_.string());
-    if (!is_same_study(found)) {
-      throw UsageError(
-          fmt::format("{}: there are results of another study, {}, and not of this one, {}; choose another folder, or --force to "
-                      "replace them",
-                      where, describe(found), describe(study_)));
-    }
-    if (entry == Entry::begin && !has_finished(folder_)) {
-      throw UsageError(
-          fmt::format("{}: a run of this study has not finished there; --resume goes on with it, --force starts again", where));
-    }
-    if (entry == Entry::go_on && !is_same_program(found)) {
-      throw UsageError(
-          fmt::format("{}: these results are of another build of simctl (version {}), and would not mix with this one's (version "
-                      "{}); choose another folder, or --force to replace them",
-                      where, found.value("version", "unknown"), version()));
-    }
-  }
+  if (!found.is_null()) check_entry(entry, found);
   std::error_code ignored;
-  if (entry != Entry::go_on) {
-    fs::remove(folder_ / run_file, ignored);
-    fs::remove_all(points(), ignored);
-  }
+  fs::remove(folder_ / run_file, ignored);
+  if (entry != Entry::go_on) remove_older();
   fs::create_directory(points(), ignored);
   if (found.is_null() || entry != Entry::go_on) write_file(folder_ / study_file, pretty(description()));
 }
 
-fs::path RunFolder::file(int point) const { return points() / (key(point) + ".json"); }
-
-bool RunFolder::has(int point) const {
-  std::error_code ignored;
-  return fs::exists(file(point), ignored);
+void RunFolder::remove_older() const {
+  if (const auto claim = find_live_claim(points())) {
+    throw UsageError(
+        fmt::format("-o {}: another run seems to be at work there: it has claimed a point, {}; wait for it, end it, or remove "
+                    "that file",
+                    folder_.string(), claim->string()));
+  }
+  for (const char* name : {"points", "results.csv", "results.json"}) syncopate::remove(folder_ / name);
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    if (is_about_a_point(entry.path().filename().string())) syncopate::remove(entry.path());
+  }
 }
+
+fs::path RunFolder::file(int point) const { return points() / (key(point) + ".json"); }
 
 std::optional<EndedPoint> RunFolder::find(int point, const fs::path& other) const {
   const fs::path path = other / "points" / file(point).filename();
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
   const Json json = Json::parse(read_file(path), nullptr, false);
-  if (!json.is_object() || json.value("format", "") != point_format) return std::nullopt;
-  if (json.contains("error")) return EndedPoint{.error = json["error"].get<std::string>()};
-  return EndedPoint{.result = PointResult::from_json(json.value("result", Json()), path.string())};
+  try {
+    if (json.at("format") != point_format) return std::nullopt;
+    if (json.contains("error")) return EndedPoint{.error = json["error"].get<std::string>()};
+    return EndedPoint{.result = PointResult::from_json(json.at("result"))};
+  } catch (const std::exception&) {  // no whole file
+    return std::nullopt;
+  }
 }
 
 void RunFolder::keep(int point, const EndedPoint& ended) {
@@ -189,11 +225,14 @@ void RunFolder::remove(int point) const {
 void RunFolder::require_same_study(const fs::path& other) const {
   const Json found = require_description(other);
   if (!is_same_study(found))
-    throw UsageError(fmt::format("{}: results of another study, {}, and not of {}, as in {}", other.string(), describe(found),
-                                 describe(study_), folder_.string()));
+    throw UsageError(fmt::format("{}: results of another study, {}, and not of {}; merge only folders of one study", other.string(),
+                                 describe(found), describe(study_)));
   if (!is_same_program(found))
-    throw UsageError(fmt::format("{}: results of another build of simctl (version {}) than those in {} (version {})", other.string(),
-                                 found.value("version", "unknown"), folder_.string(), version()));
+    throw UsageError(
+        fmt::format("{}: results of another build of simctl (version {}, build {}) than this one (version {}, build {}); merge "
+                    "them with that one, or run the study again",
+                    other.string(), found.value("version", "unknown"), build_of(found["program"].get<std::string>()), version(),
+                    build_of(program_digest())));
 }
 
 void RunFolder::write(const Results& results, bool finished) const {

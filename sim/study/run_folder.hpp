@@ -30,11 +30,14 @@ class RunFolder {
     overwrite,  ///< whatever it is: from the start
   };
 
-  /// `study` has digests. `shortcuts`: see PointOptions.
+  /// `study` has digests, and outlives this. `shortcuts`: see PointOptions.
   RunFolder(std::filesystem::path folder, const Study& study, bool shortcuts);
 
-  /// Makes it the folder of that study. Throws UsageError where `entry` forbids it, OutputError.
+  /// Makes it the folder of that study, without what is of another or earlier run but for Entry::go_on. Throws UsageError where `entry`
+  /// forbids it, OutputError.
   void enter(Entry entry);
+  /// Whether the last run there has written all results.
+  bool has_finished() const;
 
   const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path points() const { return folder_ / "points"; }
@@ -45,7 +48,6 @@ class RunFolder {
   std::optional<EndedPoint> find(int point) const { return find(point, folder_); }
   /// In another run's folder, of whatever study.
   std::optional<EndedPoint> find(int point, const std::filesystem::path& other) const;
-  bool has(int point) const;
   /// Throws OutputError.
   void keep(int point, const EndedPoint& ended);
   void remove(int point) const;
@@ -60,6 +62,8 @@ class RunFolder {
  private:
   Json description() const;
   bool is_same_study(const Json& found) const;
+  void check_entry(Entry entry, const Json& found) const;
+  void remove_older() const;
   std::filesystem::path file(int point) const;
 
   std::filesystem::path folder_;

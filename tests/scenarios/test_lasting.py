@@ -4,53 +4,14 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import time
 import unittest
 
-from support import SIMCTL, Case, cluster, scenario
-
-JITTER = {"jitter": {"distribution": "lognormal", "cv": 0.2}}
-FILES = ("results.csv", "results.json")
+from lasting import LastingCase, seeds
+from support import SIMCTL, cluster
 
 
-def seeds(count, **changes):
-    return scenario(cluster=cluster(nodes=4), schedule={"name": "wfbp"}, workers=JITTER, sweep={"/seed": list(range(count))}, **changes)
-
-
-class Lasting(Case):
-    def run_into(self, out, *words, **options):
-        return self.simctl("run", "scenario.json", "-o", out, "--quiet", *words, **options)
-
-    def start(self, out, *words):
-        return subprocess.Popen([SIMCTL, "run", "scenario.json", "-o", out, "--quiet", *words], cwd=self.folder, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL)
-
-    def wait_until(self, is_time):
-        deadline = time.monotonic() + 30
-        while not is_time() and time.monotonic() < deadline:
-            time.sleep(0.002)
-
-    def wait_for_points(self, out, count):
-        self.wait_until(lambda: self.points(out) >= count)
-
-    def assert_shared_by(self, points, *command):
-        """That a command of other programs does as a single run does."""
-        self.write("scenario.json", seeds(points))
-        self.run_into("single")
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=60)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assert_same("out")
-
-    def points(self, out):
-        folder = self.folder / out / "points"
-        return sum(path.suffix == ".json" and not path.name.startswith(".") for path in folder.iterdir()) if folder.exists() else 0
-
-    def assert_same(self, out, single="single"):
-        for name in FILES:
-            self.assertEqual((self.folder / out / name).read_bytes(), (self.folder / single / name).read_bytes(), name)
-        self.assertEqual([path.name for path in (self.folder / out / "points").iterdir() if path.suffix != ".json"], [], "claims and halves of files")
-
+class Lasting(LastingCase):
     def test_a_killed_run_goes_on(self):
         self.write("scenario.json", seeds(2000))
         self.assertEqual(self.run_into("single").returncode, 0)
@@ -209,7 +170,7 @@ class Lasting(Case):
                 (2, "--shard 3/3: expected i/n with 0 <= i < n, such as 0/4", "run", "scenario.json", "-o", "x", "--shard", "3/3"),
                 (2, "--shard 1of3: expected i/n", "run", "scenario.json", "-o", "x", "--shard", "1of3"),
                 (2, "--shard -1/3: expected i/n", "run", "scenario.json", "-o", "x", "--shard=-1/3"),
-                (2, "--stale soon: expected a time above 0", "run", "scenario.json", "-o", "x", "--stale", "soon"),
+                (2, "--stale soon: expected at least 1 s", "run", "scenario.json", "-o", "x", "--stale", "soon"),
                 (2, "--shard requires --output", "run", "scenario.json", "--shard", "0/2"),
                 (2, "excludes", "run", "scenario.json", "-o", "x", "--resume", "--force"),
                 (2, "results of another study", "merge", "out", "other", "-o", "y"),
