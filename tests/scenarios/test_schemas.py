@@ -202,6 +202,10 @@ class Schemas(Case):
             jsonschema.Draft202012Validator.check_schema(schema)
             self.assertEqual(schema["$id"], name)
 
+    def test_every_format_that_people_write_has_one(self):
+        sources = "\n".join(path.read_text() for path in (ROOT / "sim").glob("*/*.cpp"))
+        self.assertEqual(set(re.findall(r'format\("([\w-]+)/1"', sources)), {*COMMANDS, "network-probe"})      # that is what netprobe writes
+
     def test_the_projects_files_are_valid(self):
         files = [path for folder in ("scenarios", "models", "traces") for path in (ROOT / folder).rglob("*.json") if path.parent.name not in ("schemas", "profiles")]
         self.assertGreater(len(files), 50)
