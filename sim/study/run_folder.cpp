@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <exception>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -180,9 +181,12 @@ void RunFolder::remove_older() const {
                     "that file",
                     folder_.string(), claim->string()));
   }
-  for (const char* name : {"points", "results.csv", "results.json"}) syncopate::remove(folder_ / name);
+  syncopate::remove(points());
+  const std::set<std::string> results = {"results.csv", "results.json"};
   for (const auto& entry : fs::directory_iterator(folder_)) {
-    if (is_about_a_point(entry.path().filename().string())) syncopate::remove(entry.path());
+    const std::string name = entry.path().filename().string();
+    const bool is_file = entry.is_regular_file() && !entry.is_symlink();
+    if (is_file && (results.contains(name) || is_about_a_point(name))) syncopate::remove(entry.path());
   }
 }
 

@@ -77,16 +77,17 @@ TEST_SUITE("Does the critical path explain every second?") {
         {"workers", {{"jitter", {{"distribution", "uniform"}, {"cv", 0.1}}}}},
         {"schedule", {{"name", "wfbp"}}},
         {"iterations", {{"warmup", 0}, {"measured", 1}}}};
+    const auto within = [](Seconds time) { return Limits{.memory = Bytes(1e15), .time = time}; };
     const auto never = [] { return false; };
     const auto ignore = [](std::size_t /*done*/, std::size_t /*all*/) {};
     const Point brief = read_point(scenario);
-    Explained explained = explain({&brief}, 1, never, Seconds(60)).front();
+    Explained explained = explain({&brief}, 1, never, within(Seconds(60))).front();
     scenario["iterations"]["measured"] = 10'000'000;
     const Point endless = read_point(scenario);
-    CHECK_THROWS_WITH_AS(explain({&endless}, 1, never, Seconds(0.3)), doctest::Contains("point 0: not done after 300 ms"), SimulationError);
+    CHECK_THROWS_WITH_AS(explain({&endless}, 1, never, within(Seconds(0.3))), doctest::Contains("point 0: not done after 300 ms"), SimulationError);
     explained.point = &endless;
     explained.path.clear();
-    const std::vector<WhatIf> what_if = ask_what_if(explained, {0.1}, 2, ignore, never, Seconds(0.1));
+    const std::vector<WhatIf> what_if = ask_what_if(explained, {0.1}, 2, ignore, never, within(Seconds(0.1)));
     REQUIRE(what_if.size() > 5);
     for (const WhatIf& one : what_if) {
       const Effect& effect = one.effects.front();

@@ -183,7 +183,7 @@ class Interruption(Case):
     def test_finished_points_are_kept_and_counted(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(number):
-                self.assertEqual(self.interrupt(number), (130, "simctl: interrupted: 2 of 3 points finished; their rows are in out, where --resume goes on\n"))
+                self.assertEqual(self.interrupt(number), (130, "simctl: interrupted: 2 of 3 points finished; they are in out, where --resume goes on\n"))
                 self.assertEqual([row["measured_iterations"] for row in self.rows()], ["1", "2"])
 
     def interrupt_when(self, is_time, *words):

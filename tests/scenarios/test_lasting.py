@@ -143,7 +143,7 @@ class Lasting(LastingCase):
                 done = self.run_into("out", "--set", "/iterations/measured=7", *words)
                 self.assertEqual(done.returncode, 2)
                 self.assertRegex(done.stderr, r'simctl: -o out: there are results of another study, "[^"]+" \(scenario.json, 3 points\), and not of this one, '
-                                              r'"[^"]+" \(scenario.json, 3 points\); choose another folder, or --force to replace them\n')
+                                              r'"[^"]+" \(scenario.json, 3 points\): the scenario, what it names, --set or --no-symmetry have changed; choose another folder, or --force to replace them\n')
                 self.assertEqual((self.folder / "out/results.csv").read_bytes(), csv)
         (self.folder / "out/run.json").unlink()
         done = self.run_into("out")
@@ -153,7 +153,7 @@ class Lasting(LastingCase):
         (self.folder / "out/study.json").write_text(json.dumps(study | {"program": "0" * 64, "version": "9.9"}))
         done = self.run_into("out", "--resume")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("these results are of another build of simctl (version 9.9)", done.stderr)
+        self.assertIn("these results are of another build of simctl (version 9.9, build 00000000)", done.stderr)
         self.assertEqual(self.run_into("out", "--force").returncode, 0)
 
     def test_bad_words_and_folders(self):
@@ -210,7 +210,7 @@ class Lasting(LastingCase):
         self.assert_same("out")
 
     def test_a_hangup_ends_a_run_as_termination_does(self):
-        self.write("scenario.json", seeds(2, iterations={"warmup": 0, "measured": 5_000_000}))
+        self.write("scenario.json", seeds(2, iterations={"warmup": 0, "measured": 1_000_000}))
         with self.start("out") as process:
             self.wait_until((self.folder / "out/study.json").exists)
             time.sleep(0.2)

@@ -10,7 +10,7 @@ from lasting import LastingCase, seeds
 from support import SIMCTL, cluster, scenario
 
 LONG = {"warmup": 0, "measured": 50_000}
-ENDLESS = {"warmup": 0, "measured": 5_000_000}
+ENDLESS = {"warmup": 0, "measured": 1_000_000}
 LAUNCHED = {**os.environ, "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}
 
 
@@ -37,7 +37,7 @@ class RunFolders(LastingCase):
         self.run_into("out")
         before = self.files()
         csv = (self.folder / "out/results.csv").read_bytes()
-        done = self.run_into("out", "--resume", "--timeline", "--iterations", "0", "--max-time", "0.001")
+        done = self.run_into("out", "--resume", "--timeline", "--iterations", "1", "--max-time", "0.001")
         self.assertEqual(done.returncode, 4)
         self.assertIn("no timeline: point 0: not done after", done.stderr)
         self.assertEqual(((self.folder / "out/results.csv").read_bytes(), self.files()), (csv, before))
@@ -58,7 +58,7 @@ class RunFolders(LastingCase):
         self.write("scenario.json", seeds(3))
         self.run_into("out", "--timeline", "--explain")
         self.write("scenario.json", seeds(2, iterations=ENDLESS))
-        self.kill("out", "--force", when=lambda: "5000000" in (self.folder / "out/study.json").read_text())
+        self.kill("out", "--force", when=lambda: '"measured": 1000000' in (self.folder / "out/study.json").read_text())
         self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), ["points", "study.json"])
         self.assertEqual(self.files(), {})
 
