@@ -115,15 +115,13 @@ class RingBound {
   }
 
   Seconds operator()(const Order& order) const {
-    // Of the links as the ring passes them: those inside a region, which are alike, then the one to the next region.
-    std::vector<Links> ring;
-    ring.reserve(2 * order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      ring.push_back({regions_.list[order[i]].nodes - 1, inside_.beta * chunk_, inside_.latency});
-      const Hop& on = wan_[order[i]][order[(i + 1) % order.size()]];
-      ring.push_back({1, on.beta * chunk_, on.latency});
-    }
+    const std::vector<Links> ring = links_of(order);
     return std::max(all_round(ring), behind_slowest(ring));
+  }
+  /// Whether it is at least `limit`.
+  bool reaches(Seconds limit, const Order& order) const {
+    const std::vector<Links> ring = links_of(order);
+    return all_round(ring) >= limit || behind_slowest(ring) >= limit;
   }
 
  private:
@@ -133,6 +131,18 @@ class RingBound {
     Seconds latency;
     Seconds message() const { return transfer + latency; }
   };
+
+  /// As the ring passes them: those inside a region, which are alike, then the one to the next region.
+  std::vector<Links> links_of(const Order& order) const {
+    std::vector<Links> ring;
+    ring.reserve(2 * order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      ring.push_back({regions_.list[order[i]].nodes - 1, inside_.beta * chunk_, inside_.latency});
+      const Hop& on = wan_[order[i]][order[(i + 1) % order.size()]];
+      ring.push_back({1, on.beta * chunk_, on.latency});
+    }
+    return ring;
+  }
 
   /// Twice over all links but for two neighbours, the messages of the first half being added up.
   Seconds all_round(const std::vector<Links>& ring) const {
@@ -159,8 +169,11 @@ class RingBound {
     const auto longest_way = [&](std::size_t step, Seconds reduction) {
       Seconds longer;
       Seconds most;
+      std::size_t next = slowest;
       for (std::size_t i = 1; i + 2 < ring.size(); ++i) {
-        const Links& links = ring[(slowest + i * step) % ring.size()];
+        next += step;
+        if (next >= ring.size()) next -= ring.size();
+        const Links& links = ring[next];
         longer += links.count * (links.message() + reduction - waits);
         most = std::max(most, longer);
       }
@@ -285,7 +298,7 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
   };
   // Most orders are worse, which the bound alone tells.
   const auto time_below = [&](const Order& order, Seconds best) -> std::optional<Seconds> {
-    if (bound(order) * (1.0 - of_rounding) >= best) return std::nullopt;
+    if (bound.reaches(best * (1.0 + of_rounding), order)) return std::nullopt;
     const Seconds its = time(order);
     return its < best ? std::optional(its) : std::nullopt;
   };

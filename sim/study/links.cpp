@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "base/errors.hpp"
 #include "cluster/picture.hpp"
@@ -44,9 +46,13 @@ class Loads {
 };
 
 void add_collectives(const JobTimeline& timeline, PlannedCollectives& planned, Loads& loads) {
-  std::map<const PlannedCollective*, Bytes> moved;  // of the plan
+  std::vector<std::pair<const PlannedCollective*, Bytes>>
+      moved;  // of the plan, in the order of time, so that sums are the same in every run
+  std::map<const PlannedCollective*, std::size_t> places;
   visit_collectives(timeline, planned, [&](const PlannedCollective& collective, const Interval& moving, Bytes bytes) {
-    moved[&collective] += timeline.window.share(moving) * bytes;
+    const auto [place, is_new] = places.try_emplace(&collective, moved.size());
+    if (is_new) moved.emplace_back(&collective, Bytes(0));
+    moved[place->second].second += timeline.window.share(moving) * bytes;
   });
   for (const auto& [collective, data] : moved) {
     loads.add_between_nodes(collective->between_nodes() * data);

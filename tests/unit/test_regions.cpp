@@ -87,7 +87,8 @@ TEST_SUITE("Is the order of regions the fastest?") {
 
   TEST_CASE("up to nine regions no order is faster") {
     std::mt19937 random(51);
-    for (const std::size_t count : {2U, 3U, 5U, 6U}) {
+    for (std::size_t trial = 0; trial < 30; ++trial) {
+      const std::size_t count = 2 + trial % 5;
       const Regions regions = random_regions(random, count, 3);
       for (const auto& [bytes, gamma] : sizes) {
         CAPTURE(bytes.value);
