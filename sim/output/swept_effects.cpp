@@ -90,8 +90,9 @@ std::string effect(const std::string& pointer, const std::vector<Row>& rows) {
     if (fastest == nullptr || row.metrics.throughput > fastest->metrics.throughput) fastest = &row;
   }
   if (fastest == nullptr) return "";
-  const auto same =
-      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return !along(*least, row) && differ_only_at(pointer, row, *fastest); });
+  const auto same = std::find_if(rows.begin(), rows.end(), [&, &first = *least](const Row& row) {
+    return !along(first, row) && differ_only_at(pointer, row, *fastest);
+  });
   return same == rows.end() ? "" : effect(pointer, *same, *fastest);
 }
 

@@ -56,7 +56,9 @@ void print_schedules(bool markdown) {
   if (markdown) {
     fmt::print("{}\n{}", markdown_table(parameters), markdown_table(papers));
   } else {
-    fmt::print("{}\n{}\nwhat each does, exactly: sim/schedule/README.md\n", format_table(names), format_table(parameters));
+    const fs::path page = "sim/schedule/README.md";
+    fmt::print("{}\n{}\nwhat each does, exactly: {}\n", format_table(names), format_table(parameters),
+               shown(find_file(page).value_or(page)).string());
   }
 }
 
