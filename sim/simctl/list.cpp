@@ -57,7 +57,9 @@ void print_schedules(bool markdown) {
   if (markdown) {
     display("{}\n{}", markdown_table(parameters), markdown_table(papers));
   } else {
-    display("{}\n{}\nwhat each does, exactly: sim/schedule/README.md\n", format_table(names), format_table(parameters));
+    const fs::path page = "sim/schedule/README.md";
+    display("{}\n{}\nwhat each does, exactly: {}\n", format_table(names), format_table(parameters),
+            shown(find_file(page).value_or(page)).string());
   }
 }
 

@@ -349,7 +349,9 @@ std::vector<std::string> Adviser::notes() const {
   }
   if (!why_undecided_.empty()) notes.push_back(fmt::format("what holds the choice back is not known: {}", why_undecided_));
   for (const auto& [schedule, factor] : advice_.samples_factor) {
-    const auto needs_it = [&](const Candidate& its) { return its.schedule["name"] == schedule && its.depth >= 0 && !its.is_sgd; };
+    const auto needs_it = [&name = schedule](const Candidate& its) {
+      return its.schedule["name"] == name && its.depth >= 0 && !its.is_sgd;
+    };
     if (std::any_of(candidates_.begin(), candidates_.end(), needs_it)) continue;
     notes.push_back(
         fmt::format("the samples_factor of {} is not used: nothing of it trains otherwise than synchronous SGD does", schedule));

@@ -49,6 +49,7 @@ class Installation(unittest.TestCase):
         done = subprocess.run([self.prefix / "bin/simctl", "list", "models"], cwd=ROOT, capture_output=True, text=True, check=True)
         self.assertIn("files: models/NAME.json", done.stdout)
         self.assertIn("files: ../moved/share/syncopate/models/NAME.json", self.run_installed("simctl", "list", "models")[0])
+        self.assertIn("exactly: ../moved/share/syncopate/sim/schedule/README.md", self.run_installed("simctl", "list", "schedules")[0])
 
     def test_every_file_that_has_a_name_is_there(self):
         for folder in ("models", "models/devices", "traces", "scenarios", "scenarios/clusters"):
