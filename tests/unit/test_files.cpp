@@ -74,7 +74,7 @@ TEST_SUITE("Is what is shown harmless and short?") {
     for (const Row& row :
          {Row{"plain \u00e9 \u6f22 \U0001F600 \\", "plain \u00e9 \u6f22 \U0001F600 \\"}, Row{"a\nb\tc\r", "a\\nb\\x09c\\x0d"},
           Row{"\x1b[2J\x07\x7f", "\\x1b[2J\\x07\\x7f"}, Row{"\u0080\u009b", "\\u0080\\u009b"},
-          Row{"\u061c\u200e\u202e\u2069", "\\u061c\\u200e\\u202e\\u2069"}, Row{"\x9b\xff\xc3", "\\x9b\\xff\\xc3"},
+          Row{"\u061c\u200e\u202e\u202c\u2066\u2069", "\\u061c\\u200e\\u202e\\u202c\\u2066\\u2069"}, Row{"\x9b\xff\xc3", "\\x9b\\xff\\xc3"},
           Row{"\xc0\x9b\xe0\x80\x9b\xed\xa0\x80", "\\xc0\\x9b\\xe0\\x80\\x9b\\xed\\xa0\\x80"}, Row{std::string("a\0b", 3), "a\\x00b"}}) {
       CAPTURE(row.text);
       CHECK(printable(row.text) == row.shown);
