@@ -228,9 +228,8 @@ void write_file(const fs::path& path, std::string_view text, Durability durabili
   const fs::path target = follow_links(path);
   const fs::path folder = folder_of_file(target);
   std::optional<TemporaryFile> file(std::in_place, folder);
-  if (!file->is_open() && errno == ENOENT) {
-    std::error_code error;
-    fs::create_directories(folder, error);
+  if (!file->is_open() && (errno == ENOENT || errno == ENOTDIR)) {
+    make_writable_folder(folder);
     file.emplace(folder);
   }
   const bool is_written =

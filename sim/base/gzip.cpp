@@ -17,7 +17,7 @@ namespace {
 
 gzFile open_readable(const std::filesystem::path& path) {
   const int file = open_to_read(path);
-  gzFile const stream = gzdopen(file, "rb");
+  gzFile_s* const stream = gzdopen(file, "rb");
   if (stream == nullptr) close(file);
   return stream;
 }

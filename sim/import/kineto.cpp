@@ -137,8 +137,6 @@ class EventHandler : public nlohmann::json_sax<Parser> {
   Place place() const { return places_.empty() ? Place::file : places_.back(); }
 
   bool enter(Place place) {
-    constexpr std::size_t deepest = 512;
-    if (places_.size() == deepest) throw InputError(fmt::format("{}: nested deeper than {} levels", trace_.file, deepest));
     places_.push_back(place);
     return true;
   }

@@ -108,9 +108,9 @@ class Explanation {
     constexpr int most_listed = 20;
     std::string list;
     for (int i = 0; i < std::min(count, most_listed); ++i) {
-      list += fmt::format("\n  {}: {}", i, swept_values(study_.points[static_cast<std::size_t>(i)], " "));
+      list += fmt::format("{}{} is {}", i == 0 ? " " : ", ", i, swept_values(study_.points[static_cast<std::size_t>(i)], " "));
     }
-    if (count > most_listed) list += "\n  ...";
+    if (count > most_listed) list += ", ...";
     throw UsageError(!number ? fmt::format("{}: the scenario has {} points; say which one with {} 0 to {}:{}", options_.scenario, count,
                                            option, count - 1, list)
                              : fmt::format("{} {}: expected a point from 0 to {}:{}", option, *number, count - 1, list));

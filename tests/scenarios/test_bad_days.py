@@ -282,7 +282,7 @@ class Surroundings(Case):
                     shutil.rmtree(self.folder / "deep")
                 else:
                     self.assertEqual((process.returncode, errors.count("\n")), (5, 1))
-                    self.assertRegex(errors, "deep/out/.*: cannot be written: Not a directory")
+                    self.assertRegex(errors, "deep/out.*: cannot be made an output folder: Not a directory")
 
     def test_limits_and_closed_streams(self):
         self.write("scenario.json", scenario(sweep={"/seed": list(range(200))}))

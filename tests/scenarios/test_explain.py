@@ -735,7 +735,7 @@ class Asking(Explain):
             with self.subTest(words):
                 done = self.call("explain", content, *words)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
-                self.assertIn("/cluster/link/latency=0.125\n", done.stderr)
+                self.assertIn("0 is /cluster/link/latency=0.125, 1 is ", done.stderr)
                 self.assertIn("/cluster/link/latency=0.25\n", done.stderr)
         for by in ("0", "1.5", "x", "-10%", "nan", "", "10%%", "inf"):
             with self.subTest(by=by):
