@@ -23,7 +23,7 @@ LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test deb lint bench validate papers picture build capture gpu gpu-bundle packages debug fuzz soak coverage clean
+.PHONY: demo test deb lint bench validate papers picture build capture gpu gpu-bundle packages debug fuzz sanitize soak coverage clean
 
 # simctl alone, not the tests and the capturer.
 demo: packages
@@ -96,12 +96,19 @@ debug: packages
 	cmake --preset debug > /dev/null
 	cmake --build --preset debug
 
-# The readers of files under libFuzzer, each for SECONDS; goes on from what is in results/fuzz.
+# The readers of files under libFuzzer, each for FUZZ_SECONDS; goes on from what is in results/fuzz.
 fuzz: PACKAGES += $(FUZZ_PACKAGES)
 fuzz: packages
 	cmake --preset fuzz > /dev/null
 	cmake --build --preset fuzz --target fuzz
-	$(PYTHON) tests/fuzz/fuzz.py build-fuzz/fuzz --seconds $(or $(SECONDS),3600) -o results/fuzz
+	$(PYTHON) tests/fuzz/fuzz.py build-fuzz/fuzz --seconds $(or $(FUZZ_SECONDS),3600) -j $$(nproc) -o results/fuzz
+
+# Tests of the same build, which has both sanitizers: what reads, and what simulates.
+sanitize: PACKAGES += $(FUZZ_PACKAGES) $(TEST_PACKAGES)
+sanitize: packages
+	cmake --preset fuzz > /dev/null
+	cmake --build --preset fuzz --target simctl unit_tests engine_tests
+	ctest --preset fuzz -j $$(nproc) -R '^(unit|engine|scenarios.(bad_input|names|run_folders)|traces.bad_profiles|models)$$'
 
 # A night of random scenarios; goes on from what is in results/soak.
 soak: build

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Fuzzes the readers of files, from the project's own files on: fuzz.py build/fuzz --seconds 60 -o results/fuzz"""
 import argparse
+import concurrent.futures
 import gzip
 import os
 import pathlib
@@ -50,7 +51,7 @@ def fuzz(binary, reader, seconds, folder):
         print(told[-6000:], f"\n{reader}: broken; the input is in {folder}", file=sys.stderr)
         return False
     runs = next((line.split()[-1] for line in told.splitlines() if "number_of_executed_units" in line), "?")
-    print(f"{reader}: {runs} inputs in {seconds} s")
+    print(f"{reader}: {runs} inputs in {seconds} s", flush=True)
     return True
 
 
@@ -59,11 +60,13 @@ def main():
     parser.add_argument("binary", type=pathlib.Path)
     parser.add_argument("readers", nargs="*", metavar="READER", default=list(SEEDS), help=", ".join(SEEDS))
     parser.add_argument("--seconds", type=int, default=60, help="for each reader")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="readers at a time")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="keeps what is found there, and goes on from it")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = (options.output or pathlib.Path(scratch)).resolve()
-        holds = [fuzz(options.binary.resolve(), reader, options.seconds, folder) for reader in options.readers]
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            holds = list(pool.map(lambda reader: fuzz(options.binary.resolve(), reader, options.seconds, folder), options.readers))
         if all(holds):
             return 0
         if not options.output:
