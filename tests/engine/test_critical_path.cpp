@@ -84,7 +84,8 @@ TEST_SUITE("Does the critical path explain every second?") {
     Explained explained = explain({&brief}, 1, never, within(Seconds(60))).front();
     scenario["iterations"]["measured"] = 10'000'000;
     const Point endless = read_point(scenario);
-    CHECK_THROWS_WITH_AS(explain({&endless}, 1, never, within(Seconds(0.3))), doctest::Contains("point 0: not done after 300 ms"), SimulationError);
+    CHECK_THROWS_WITH_AS(explain({&endless}, 1, never, within(Seconds(0.3))), doctest::Contains("point 0: not done after 300 ms"),
+                         SimulationError);
     explained.point = &endless;
     explained.path.clear();
     const std::vector<WhatIf> what_if = ask_what_if(explained, {0.1}, 2, ignore, never, within(Seconds(0.1)));

@@ -28,7 +28,8 @@ def compile_command():
 
 def link_command():
     commands = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", "simctl"], capture_output=True, text=True, check=True).stdout
-    return re.sub(r"^: && | && :$", "", commands.strip().splitlines()[-1]).split()
+    link = next(line for line in commands.splitlines() if re.search(r" -o simctl ", line))
+    return link.removeprefix(": && ").partition(" && ")[0].split()
 
 
 class HowTo(unittest.TestCase):
