@@ -110,7 +110,7 @@ sanitize: packages
 	cmake --build --preset fuzz --target simctl unit_tests engine_tests
 	ctest --preset fuzz -j $$(nproc) -R '^(unit|engine|scenarios.(bad_input|names|run_folders)|traces.bad_profiles|models)$$'
 
-# A night of random scenarios; goes on from what is in results/soak.
+# SCENARIOS random ones, with every property that tests hold them to; goes on from what is in results/soak.
 soak: build
 	$(PYTHON) tests/soak/soak.py build --scenarios $(or $(SCENARIOS),100000) -o results/soak
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <sstream>
 
 #include "base/errors.hpp"
@@ -18,15 +19,6 @@ namespace fs = std::filesystem;
 fs::path shown(const fs::path& path) {
   const fs::path relative = path.lexically_proximate(fs::current_path());
   return relative.native().size() <= path.native().size() ? relative : path;
-}
-
-std::vector<fs::path> json_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".json" && !entry.path().filename().string().starts_with('.')) files.push_back(shown(entry.path()));
-  }
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 namespace {
@@ -78,17 +70,7 @@ bool is_on_the_path(const fs::path& folder) {
   return false;
 }
 
-std::optional<fs::path> find_json_files(const fs::path& wanted) {
-  return find_first(wanted, [](const fs::path& folder) { return fs::is_directory(folder) && !json_files(folder).empty(); });
-}
-
 }  // namespace
-
-fs::path find_folder(const fs::path& wanted) {
-  if (const auto found = find_json_files(wanted)) return *found;
-  throw InputError(fmt::format("{}: no such folder with JSON files here or above, nor in {}; run simctl inside the project, or install it",
-                               wanted.string(), installed_folder().string()));
-}
 
 std::optional<fs::path> find_file(const fs::path& wanted) { return find_first(wanted, is_file); }
 
@@ -110,15 +92,28 @@ constexpr std::array kinds_of_files = {KindRow{"scenario", "scenarios"}, KindRow
 
 const KindRow& row_of(FileKind kind) { return kinds_of_files.at(static_cast<std::size_t>(kind)); }
 
+/// By name; of those with the same one, the first that is found.
+std::vector<fs::path> find_all(FileKind kind) {
+  std::map<std::string, fs::path> files;
+  for (const fs::path& folder : folders_to_search()) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder / row_of(kind).folder, ignored)) {
+      const fs::path& file = entry.path();
+      if (file.extension() == ".json" && !file.filename().string().starts_with('.')) files.try_emplace(file.stem().string(), shown(file));
+    }
+  }
+  std::vector<fs::path> all;
+  for (const auto& [name, file] : files) all.push_back(file);
+  return all;
+}
+
 /// What there is in place of what nobody has: names like it, a name that it may misspell, else all of them if they can be read.
 std::string alternatives(const std::string& text, const std::vector<FileKind>& kinds) {
   std::vector<std::string> names;
   std::vector<std::string> lists;
   for (const FileKind kind : kinds) {
     lists.push_back(fmt::format("\"simctl list {}s\"", row_of(kind).name));
-    const auto folder = find_json_files(folder_of(kind));
-    if (!folder) continue;
-    for (const fs::path& file : json_files(*folder)) names.push_back(file.stem().string());
+    for (const fs::path& file : find_all(kind)) names.push_back(file.stem().string());
   }
   std::vector<std::string> alike;
   std::copy_if(names.begin(), names.end(), std::back_inserter(alike),
@@ -132,6 +127,13 @@ std::string alternatives(const std::string& text, const std::vector<FileKind>& k
 }
 
 }  // namespace
+
+std::vector<fs::path> project_files(FileKind kind) {
+  std::vector<fs::path> files = find_all(kind);
+  if (!files.empty()) return files;
+  throw InputError(fmt::format("{}: no such folder with JSON files here or above, nor in {}; run simctl inside the project, or install it",
+                               row_of(kind).folder, installed_folder().string()));
+}
 
 std::string_view name_of(FileKind kind) { return row_of(kind).name; }
 

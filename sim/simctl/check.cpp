@@ -67,7 +67,7 @@ void add_check_command(CLI::App& app) {
       app.add_subcommand("check", "Validate a scenario and everything that it names, and estimate what a run takes, without simulating");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows")->required();
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario")->allow_extra_args(false);
-  command->footer("Example: simctl check scenarios/scalability.json");
+  command->footer("Example: simctl check scalability");
   command->callback([options] {
     std::vector<Setting> settings;
     for (const std::string& text : options->settings) settings.push_back(parse_setting(text));

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/project_files.hpp"
 #include "base/terminal.hpp"
@@ -17,7 +18,7 @@ namespace {
 /// Each asks simctl itself, by the hidden command "complete" with the line's words so far, the last one unfinished.
 constexpr std::string_view for_bash = R"(# bash completion for simctl
 _simctl() {
-  mapfile -t COMPREPLY < <("$1" complete "${COMP_WORDS[@]:0:COMP_CWORD+1}" 2> /dev/null | cut -f 1)
+  mapfile -t COMPREPLY < <("${1/#\~/$HOME}" complete "${COMP_WORDS[@]:0:COMP_CWORD+1}" 2> /dev/null | cut -f 1)
 }
 complete -o default -F _simctl simctl
 )";
@@ -79,8 +80,7 @@ struct Candidate {
 using Candidates = std::vector<Candidate>;
 
 void add_names(Candidates& candidates, FileKind kind) {
-  for (const std::filesystem::path& file : json_files(find_folder(folder_of(kind))))
-    candidates.push_back({file.stem().string(), std::string(name_of(kind))});
+  for (const std::filesystem::path& file : project_files(kind)) candidates.push_back({file.stem().string(), std::string(name_of(kind))});
 }
 
 /// The names in "TEXT:{csv,json}", as CLI11 describes one of several.
@@ -117,9 +117,13 @@ class Place {
   explicit Place(const CLI::App& root) : command_(&root) {}
 
   void go_on(const std::string& word) {
-    if (word == "=") return;  // bash makes words of their own of these
+    // Of "--format=csv" and of a value "/nodes=8" bash makes three words.
+    const bool is_behind_equals = std::exchange(was_equals_, word == "=");
+    if (was_equals_) return;
     if (awaits_value_) {
       awaits_value_ = nullptr;
+    } else if (is_behind_equals) {
+      return;
     } else if (word.starts_with('-') && word != "-") {
       const CLI::Option* option = command_->get_option_no_throw(word.substr(0, word.find('=')));
       if (option != nullptr && takes_value(*option) && word.find('=') == std::string::npos) awaits_value_ = option;
@@ -186,6 +190,7 @@ class Place {
 
   const CLI::App* command_;
   const CLI::Option* awaits_value_ = nullptr;
+  bool was_equals_ = false;
   int arguments_ = 0;
 };
 

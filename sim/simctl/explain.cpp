@@ -271,7 +271,7 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);
   add_limit_options(*command, options->limits, "a simulation");
-  command->footer("Example: simctl explain scenarios/quickstart.json --point 0");
+  command->footer("Example: simctl explain quickstart --point 0");
   command->callback([options] {
     Explanation explanation(*options);
     if (options->format != "dot") return explanation.explain();

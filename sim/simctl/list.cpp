@@ -80,7 +80,7 @@ void print_topologies() {
   display("{}", format_table(table));
 }
 
-/// Rows of the files of a folder; a file with an error does not hide the others.
+/// Rows of files of a kind; one with an error does not hide the others. What has another format is somebody else's.
 class FileTable {
  public:
   explicit FileTable(Cells header) : rows_({std::move(header)}) {}
@@ -89,21 +89,31 @@ class FileTable {
   template <class Row>
   void print(FileKind kind, Row&& row) {
     std::vector<std::string> errors;
-    const fs::path folder = shown(find_folder(folder_of(kind)));
-    for (const fs::path& file : json_files(folder)) {
+    std::vector<std::string> places;
+    for (const fs::path& file : project_files(kind)) {
       try {
-        Cells cells = row(Document::read(file));
+        const Document document = Document::read(file);
+        if (!is_of(kind, document)) continue;
+        Cells cells = row(document);
         cells.insert(cells.begin(), file.stem().string());
         rows_.push_back(std::move(cells));
+        const std::string place = shown(file.parent_path() / "NAME.json").string();
+        if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
       } catch (const InputError& error) {
         errors.emplace_back(error.what());
       }
     }
-    display("{}files: {}/NAME.json\n", format_table(rows_), folder.string());
+    display("{}files: {}\n", format_table(rows_), fmt::join(places, ", "));
     if (!errors.empty()) throw InputError(fmt::format("{}", fmt::join(errors, "\nsimctl: ")));
   }
 
  private:
+  static bool is_of(FileKind kind, const Document& document) {
+    const Json& root = document.root();
+    return root.is_object() && root.contains("format") && root["format"].is_string() &&
+           root["format"].get_ref<const std::string&>().starts_with(fmt::format("{}/", name_of(kind)));
+  }
+
   std::vector<Cells> rows_;
 };
 

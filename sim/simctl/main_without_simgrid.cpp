@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   using namespace syncopate;
   return run_simctl(argc, argv, [](CLI::App& app, ExitCode& /*code*/) {
     app.description("Makes, shows and compares traces. This simctl was built without SimGrid, which run, check and list need.");
-    app.footer("Exit codes: 0 done, 2 usage, 3 bad input, 5 cannot write.\nExample: simctl show traces/cpu-resnet50-b8.json");
+    app.footer("Exit codes: 0 done, 2 usage, 3 bad input, 5 cannot write.\nExample: simctl show cpu-resnet50-b8");
     add_show_command(app, nullptr);
     add_trace_command(app);
     for (const char* name : {"run", "check", "list"}) {

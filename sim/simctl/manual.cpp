@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "base/files.hpp"
@@ -51,13 +53,30 @@ std::string describe(const CLI::Option& option) {
   std::string text;
   for (const std::string& name : CLI::detail::split(names, ',')) text += (text.empty() ? "\\fB" : ", \\fB") + escaped(name) + "\\fR";
   if (option.get_type_size() > 0 && !option.get_type_name().empty()) text += " \\fI" + escaped(option.get_type_name()) + "\\fR";
-  return text + (option.get_required() ? " (required)" : "");
+  if (option.get_required()) text += " (required)";
+  if (!option.get_default_str().empty()) text += fmt::format(" (default: {})", escaped(option.get_default_str()));
+  return text;
+}
+
+/// "needs --output; not with --force", as far as it is so.
+std::string conditions(const CLI::Option& option) {
+  const auto names = [](const std::string& words, const std::set<CLI::Option*>& others) {
+    std::vector<std::string> all;
+    for (const CLI::Option* other : others) all.push_back(other->get_name());
+    std::sort(all.begin(), all.end());
+    return all.empty() ? "" : fmt::format("{} {}", words, fmt::join(all, ", "));
+  };
+  const std::string needs = names("needs", option.get_needs());
+  const std::string excludes = names("not with", option.get_excludes());
+  if (needs.empty() && excludes.empty()) return "";
+  return fmt::format(" ({}{}{})", needs, needs.empty() || excludes.empty() ? "" : "; ", excludes);
 }
 
 std::string list(const std::string& heading, const std::vector<const CLI::Option*>& options) {
   if (options.empty()) return "";
   std::string text = fmt::format(".SH {}\n", heading);
-  for (const CLI::Option* option : options) text += fmt::format(".TP\n{}\n{}\n", describe(*option), escaped(option->get_description()));
+  for (const CLI::Option* option : options)
+    text += fmt::format(".TP\n{}\n{}\n", describe(*option), escaped(option->get_description() + conditions(*option)));
   return text;
 }
 
@@ -65,6 +84,9 @@ std::string synopsis(const CLI::App& command, const std::string& words) {
   std::string text = fmt::format(".SH SYNOPSIS\n.B {}\n", escaped(words));
   if (!shown(command).empty()) return text + "\\fICOMMAND\\fR ...\n";
   text += "[\\fIOPTION\\fR]...";
+  for (const CLI::Option* one : options(command, false)) {
+    if (one->get_required()) text += fmt::format(" \\fB{}\\fR \\fI{}\\fR", escaped(one->get_name()), escaped(one->get_type_name()));
+  }
   for (const CLI::Option* one : options(command, true)) {
     const bool several = one->get_items_expected_max() > 1;
     const std::string name = fmt::format("\\fI{}\\fR{}", escaped(one->get_name(true)), several ? "..." : "");

@@ -379,7 +379,7 @@ void add_run_command(CLI::App& app, ExitCode& code) {
       ->check(CLI::IsMember({"csv", "json"}));
   command->add_flag("--quiet", options->quiet, "print nothing but errors");
   add_sharing_options(*command, options->sharing);
-  command->footer("Example: simctl run scenarios/scalability.json -o results --set /cluster/nodes=64");
+  command->footer("Example: simctl run scalability -o results --set /cluster/nodes=64");
   command->callback([options, timeline, explain, &code] {
     options->timeline = timeline->count() > 0;
     options->explain = explain->count() > 0;

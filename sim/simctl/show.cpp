@@ -87,7 +87,7 @@ void add_show_command(CLI::App& app, const ClusterView* clusters) {
   command->add_flag("--dot", *dot,
                     "of a cluster: its network as a graph for Graphviz, for instance \"... --dot | dot -Tsvg > cluster.svg\"");
   command->add_option("--input", *input, "of a model: shape of a sample, such as 3x224x224; default: the model's");
-  command->footer("Example: simctl show traces/cpu-resnet50-b8.json");
+  command->footer("Example: simctl show cpu-resnet50-b8");
   command->callback([file, dot, input, clusters] {
     constexpr std::string_view use_import = "a torch.profiler trace becomes one of ours with \"simctl trace import\"";
     if (file->ends_with(".gz")) throw InputError(fmt::format("{}: a compressed file; {}", *file, use_import));

@@ -16,7 +16,7 @@ int run_simctl(int argc, char** argv, const std::function<void(CLI::App& app, Ex
   app.set_version_flag("--version", version());
   app.footer(
       "Exit codes: 0 done, 2 usage, 3 bad input, 4 simulation failed, 5 cannot write, 130 interrupted.\n"
-      "Example: simctl run scenarios/quickstart.json");
+      "Example: simctl run quickstart");
   add_commands(app, code);
   try {
     app.parse(argc, argv);

@@ -236,9 +236,7 @@ void add_solve_command(CLI::App& app, ExitCode& code) {
   command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);
   add_limit_options(*command, options->limits, "a point");
-  command->footer(
-      "Example: simctl solve scenarios/quickstart.json --for /cluster/link/bandwidth --from 1Gbps --to 100Gbps --until 'efficiency >= "
-      "0.9'");
+  command->footer("Example: simctl solve quickstart --for /cluster/link/bandwidth --from 1Gbps --to 100Gbps --until 'efficiency >= 0.9'");
   command->callback([options, &code] { code = Solver(*options).solve(); });
 }
 

@@ -8,7 +8,7 @@ void add_trace_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("trace", "Make a trace: import a profile, or synthesize one from a model; fit a device to traces; compare two");
   command->require_subcommand(1);
-  command->footer("Example: simctl trace synth models/resnet50.json --device models/devices/v100.json --batch 32 -o results/resnet50.json");
+  command->footer("Example: simctl trace synth resnet50 --device v100 --batch 32 -o results/resnet50.json");
   add_trace_import_command(*command);
   add_trace_synth_command(*command);
   add_trace_fit_command(*command);

@@ -100,7 +100,7 @@ void add_trace_compare_command(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40U));
   command->add_option("-o", options->out, "comparison/1 file to write, with all matched layers");
-  command->footer("Example: simctl trace compare traces/cpu-resnet50-b8.json traces/synthetic-v100-resnet50-b32.json");
+  command->footer("Example: simctl trace compare cpu-resnet50-b8 synthetic-v100-resnet50-b32");
   command->callback([options] {
     const auto first_file = named_file(options->first, {FileKind::trace});
     const auto second_file = named_file(options->second, {FileKind::trace});

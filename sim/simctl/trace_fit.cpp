@@ -66,7 +66,7 @@ void add_trace_fit_command(CLI::App& app) {
   command->add_option("--gpus", options->gpus, "GPUs that shared the batch of each trace evenly")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}));
   command->add_option("-o", options->out, "device/1 file to write");
-  command->footer("Example: simctl trace fit traces/cpu-resnet50-b8.json traces/cpu-vgg11-b8.json -o results/cpu.json");
+  command->footer("Example: simctl trace fit cpu-resnet50-b8 cpu-vgg11-b8 -o results/cpu.json");
   command->callback([options] {
     if (options->profile.empty() == options->out.empty()) {
       throw UsageError("give either -o, a device/1 file to write, or --profile, one whose error you want to know");

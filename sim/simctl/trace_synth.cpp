@@ -30,7 +30,7 @@ void add_trace_synth_command(CLI::App& app) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   command->add_option("--input", options->input, "shape of a sample, such as 3x224x224; default: the model's");
   command->add_option("-o", options->out, "trace/1 file to write")->required();
-  command->footer("Example: simctl trace synth models/resnet50.json --device models/devices/v100.json --batch 32 -o results/resnet50.json");
+  command->footer("Example: simctl trace synth resnet50 --device v100 --batch 32 -o results/resnet50.json");
   command->callback([options] {
     const auto model_file = named_file(options->model, {FileKind::model});
     const auto device_file = named_file(options->device, {FileKind::device});

@@ -41,6 +41,8 @@ def fuzz(binary, reader, seconds, folder):
     corpus, start = folder / reader, folder / "seeds" / reader
     for place in (corpus, start):
         place.mkdir(parents=True, exist_ok=True)
+    for old in start.iterdir():
+        old.unlink()
     for number, (name, content) in enumerate(seeds(reader)):
         (start / f"{number:03}-{name}").write_bytes(content)
     command = [binary, f"--reader={reader}", corpus, start, f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=4096", "-print_final_stats=1",
@@ -48,7 +50,7 @@ def fuzz(binary, reader, seconds, folder):
     done = subprocess.run(command, cwd=ROOT / "scenarios", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     told = done.stderr.decode(errors="replace")
     if done.returncode != 0:
-        print(told[-6000:], f"\n{reader}: broken; the input is in {folder}", file=sys.stderr)
+        print(told[-6000:], f"\n{reader}: broken, exit code {done.returncode}; what it was reading is {folder}/{reader}-*, if it got that far", file=sys.stderr)
         return False
     runs = next((line.split()[-1] for line in told.splitlines() if "number_of_executed_units" in line), "?")
     print(f"{reader}: {runs} inputs in {seconds} s", flush=True)
@@ -58,7 +60,7 @@ def fuzz(binary, reader, seconds, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("binary", type=pathlib.Path)
-    parser.add_argument("readers", nargs="*", metavar="READER", default=list(SEEDS), help=", ".join(SEEDS))
+    parser.add_argument("--reader", action="append", dest="readers", choices=list(SEEDS), help="this one, or several; default: all")
     parser.add_argument("--seconds", type=int, default=60, help="for each reader")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="readers at a time")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="keeps what is found there, and goes on from it")
@@ -66,7 +68,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = (options.output or pathlib.Path(scratch)).resolve()
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            holds = list(pool.map(lambda reader: fuzz(options.binary.resolve(), reader, options.seconds, folder), options.readers))
+            holds = list(pool.map(lambda reader: fuzz(options.binary.resolve(), reader, options.seconds, folder), options.readers or SEEDS))
         if all(holds):
             return 0
         if not options.output:

@@ -51,6 +51,21 @@ class Names(Case):
                 self.assertNotIn("no such file", done.stderr)
                 self.assertIn(text, done.stdout)
 
+    def test_folders_of_other_programs_hide_nothing(self):
+        for folder in ("models", "traces", "sub"):
+            (self.folder / folder).mkdir()
+        self.write("models/config.json", {"a": 1})
+        self.write("traces/run.json", [])
+        mine = json.loads((ROOT / "models/resnet20.json").read_text())
+        self.write("models/mine.json", mine)
+        self.write("models/resnet20.json", mine | {"name": "another"})
+        done = self.simctl("list", "models", cwd=self.folder / "sub")
+        names = [line.split()[0] for line in done.stdout.splitlines()[2:-1]]
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(names, sorted({path.stem for path in (ROOT / "models").glob("*.json")} | {"mine"}))
+        self.assertIn("../models/NAME.json", done.stdout.splitlines()[-1])
+        self.assertGreater(len(self.simctl("list", "traces", cwd=self.folder / "sub").stdout.splitlines()), 3)
+
     def test_what_is_listed_has_that_name(self):
         for what in ("scenarios", "clusters", "models", "devices", "traces"):
             lines = subprocess.run([SIMCTL, "list", what], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()[2:]

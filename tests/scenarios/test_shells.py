@@ -83,6 +83,7 @@ class Completion(Case):
         self.assertEqual(completed("run", "--format", "=", "c"), ["csv"])     # bash's words
         self.assertEqual(completed("run", "--format", "="), ["csv", "json"])
         self.assertEqual(completed("run", "--quiet", "quick"), ["quickstart"])
+        self.assertEqual(completed("run", "--set", "/cluster/nodes", "=", "8", "quick"), ["quickstart"])
         self.assertEqual(completed("run", "-o", "quick"), [])
         self.assertEqual(completed("run", "quickstart", "scal"), [])          # one scenario
         self.assertEqual(completed("trace", "fit", "cpu-resnet50-b8", "cpu-vgg"), ["cpu-vgg11-b8"])

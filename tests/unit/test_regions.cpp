@@ -90,7 +90,8 @@ TEST_SUITE("Is the order of regions the fastest?") {
     for (std::size_t trial = 0; trial < 30; ++trial) {
       const std::size_t count = 2 + trial % 5;
       const Regions regions = random_regions(random, count, 3);
-      for (const auto& [bytes, gamma] : sizes) {
+      for (const auto& [amount, gamma] : sizes) {
+        const Bytes bytes = amount;
         CAPTURE(bytes.value);
         const Seconds best = time_of(regions, fastest_order(regions, inside, bytes, gamma), bytes, gamma);
         std::vector<std::size_t> order(count);
@@ -106,7 +107,8 @@ TEST_SUITE("Is the order of regions the fastest?") {
     std::mt19937 random(52);
     for (const std::size_t count : {10U, 14U}) {
       const Regions regions = random_regions(random, count, 2);
-      for (const auto& [bytes, gamma] : sizes) {
+      for (const auto& [amount, gamma] : sizes) {
+        const Bytes bytes = amount;
         CAPTURE(bytes.value);
         const std::vector<std::size_t> order = fastest_order(regions, inside, bytes, gamma);
         std::vector<std::size_t> sorted = order;
