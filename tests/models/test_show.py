@@ -51,7 +51,7 @@ class Show(unittest.TestCase):
         for what, folder in (("models", "models"), ("devices", "models/devices"), ("traces", "traces")):
             text = subprocess.run([SIMCTL, "list", what], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60).stdout
             listed = [line.split()[0] for line in text.splitlines()[2:-1]]
-            self.assertEqual(listed, [path.stem for path in sorted((ROOT / folder).glob("*.json"))])
+            self.assertEqual(listed, sorted(path.stem for path in (ROOT / folder).glob("*.json")))
             self.assertEqual(text.splitlines()[-1], f"files: {folder}/NAME.json")
 
 
