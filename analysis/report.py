@@ -70,6 +70,7 @@ def main(argv=None):
         stream = sys.stderr if any(is_stdout(path) for path, _ in files) else sys.stdout
         for path, content in files:
             write(path, content)
+        for path, _ in files:
             if not is_stdout(path):
                 say(str(path), stream)
     except InputError as error:
