@@ -83,7 +83,7 @@ def read_text(path, again):
         with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as stream:
             content = stream.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
-            raise InputError(f"{path}: too large: a text of more than {MOST_BYTES >> 20} MiB; {again}")
+            raise InputError(f"{path}: too large: a text of more than {MOST_BYTES >> 20} MiB; move it away, or {again}")
         return content.decode("utf-8-sig")
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path}: expected a whole gzip file ({error}); {again}") from None
