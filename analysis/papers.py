@@ -5,7 +5,6 @@ Runs `simctl run` on every scenario of scenarios/papers/, then reads its results
 Exit codes: 0 done, 2 usage, 3 bad input, 4 a simulation failed, 5 cannot write.
 """
 
-import argparse
 import re
 import subprocess
 import sys
@@ -18,11 +17,11 @@ import paper_figures  # noqa: E402
 import paper_page  # noqa: E402
 import style  # noqa: E402
 from errors import InputError, OutputError, printable  # noqa: E402
+from output import write  # noqa: E402
 from paper_quantities import compare  # noqa: E402
 from paper_results import Results  # noqa: E402
-from program import command_of  # noqa: E402
 from published import read_published  # noqa: E402
-from report import write  # noqa: E402
+from program import Parser, command_of, say  # noqa: E402
 from results import read_text  # noqa: E402
 
 COMMAND = command_of(__file__)
@@ -42,7 +41,7 @@ class SimulationError(Exception):
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(prog=NAME, description="Simulate the scenarios of five papers and compare published numbers.",
+    parser = Parser(prog=NAME, description="Simulate the scenarios of five papers and compare published numbers.",
                                      epilog=f"example: {COMMAND} -o results/papers", allow_abbrev=False)
     parser.add_argument("-o", dest="output", metavar="DIR", required=True, help="the folder for papers.html and the results")
     parser.add_argument("--simctl", metavar="PROGRAM", default=SIMCTL, help="the simulator (default: %(default)s)")
@@ -58,7 +57,7 @@ def main(argv=None):
         describe_models(options.simctl, output)
         path = output / "papers.html"
         write(path, make(output).encode())
-        print(printable(str(path)))
+        say(str(path), sys.stdout)
     except (InputError, SimulationError, OutputError) as error:
         print(printable(f"{NAME}: {error}"), file=sys.stderr)
         return {InputError: 3, OutputError: 5}.get(type(error)) or error.code

@@ -6,10 +6,7 @@ Exit codes: 0 done, 2 usage, 3 bad input, 5 cannot write.
 """
 
 import argparse
-import os
-import stat
 import sys
-import tempfile
 import warnings
 from pathlib import Path
 
@@ -29,7 +26,8 @@ import timeline  # noqa: E402
 import tracks  # noqa: E402
 from answer import winners  # noqa: E402
 from errors import InputError, OutputError, printable  # noqa: E402
-from program import command_of  # noqa: E402
+from output import is_stdout, write  # noqa: E402
+from program import Parser, command_of, say  # noqa: E402
 from results import read_runs  # noqa: E402
 
 COMMAND = command_of(__file__)
@@ -41,17 +39,12 @@ EXAMPLE = f"""example:
 """
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        self.exit(2, f"{NAME}: {message}; see {NAME} --help\n")
-
-
 def arguments(argv):
     parser = Parser(prog=NAME, description="Turn result folders into a report or into figures.", epilog=EXAMPLE,
                     formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("folders", nargs="+", metavar="DIR", help="a folder that simctl run wrote")
     parser.add_argument("-o", dest="output", metavar="PATH",
-                        help="the page to write; for figures, a folder (existing, or ending in /) or a prefix")
+                        help="the page to write, - for stdout; for figures, a folder (existing, or ending in /) or a prefix")
     parser.add_argument("--format", choices=["html", "png", "svg", "pdf"], default="html",
                         help="html: one page (default); others: one file per figure")
     parser.add_argument("--picture", metavar="FILE.png", help="also write speedup, efficiency and one iteration as "
@@ -62,6 +55,8 @@ def arguments(argv):
         parser.error("nothing to write: give -o PATH, --picture FILE.png or both")
     if options.output == "":
         parser.error('-o: expected a path, got ""')
+    if options.output == "-" and options.format != "html":
+        parser.error("-o -: figures are several files; name a folder, or --format html")
     if options.picture and not options.picture.endswith(".png"):
         parser.error(f'--picture: expected a name that ends in .png, got "{options.picture}"')
     return options
@@ -71,9 +66,13 @@ def main(argv=None):
     options = arguments(argv)
     warnings.filterwarnings("ignore", message="Glyph")      # a name in a script that the figures' font lacks
     try:
-        for path, content in make(options):
+        files = make(options)
+        stream = sys.stderr if any(is_stdout(path) for path, _ in files) else sys.stdout
+        for path, content in files:
             write(path, content)
-            print(printable(str(path)))
+        for path, _ in files:
+            if not is_stdout(path):
+                say(str(path), stream)
     except InputError as error:
         print(printable(f"{NAME}: {error}"), file=sys.stderr)
         return 3
@@ -137,44 +136,6 @@ def place(output, name):
     if output.endswith("/") or Path(output).is_dir():
         return Path(output) / name
     return Path(f"{output}-{name}")
-
-
-def write(path, content):
-    """The whole file or none: written beside its place, then renamed. A link is followed; a device or a pipe is written to."""
-    temporary = None
-    try:
-        if path.parent.exists() and not path.parent.is_dir():
-            raise OutputError(f"{path}: cannot be written: {path.parent} is not a folder; name another one")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise OutputError(f"{path}: cannot be written: it is a folder; name a file")
-        if path.exists() and not path.is_file():
-            with open(path, "wb") as stream:
-                stream.write(content)
-            return
-        target = Path(os.path.realpath(path))
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".report.", suffix=".tmp")
-        with os.fdopen(handle, "wb") as stream:
-            os.fchmod(handle, mode_of(target))
-            stream.write(content)
-            stream.flush()
-            os.fsync(handle)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}; choose another place with -o or --picture") \
-            from None
-    finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
-
-
-def mode_of(path):
-    """The permissions of a file that is replaced, or those that a new one gets."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
 
 
 if __name__ == "__main__":

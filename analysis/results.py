@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import stat
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import pandas
 from columns import COLUMNS
 from errors import InputError
 
+MOST_BYTES = 256 << 20      # of a text that is read, as simctl has it
 SPLIT = ["compute_s", "wait_s", "exposed_communication_s"]
 
 
@@ -76,8 +78,13 @@ def point_of(path):
 
 def read_text(path, again):
     try:
-        content = path.read_bytes()
-        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"{path}: expected a regular file; {again}")
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise InputError(f"{path}: too large: a text of more than {MOST_BYTES >> 20} MiB; move it away, or {again}")
+        return content.decode("utf-8-sig")
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path}: expected a whole gzip file ({error}); {again}") from None
     except FileNotFoundError:
@@ -181,8 +188,8 @@ def check_rows(path, rows, again):
 def wall_seconds(path, about):
     """From run.json, or, of results that are older, from themselves; null where nobody knows."""
     try:
-        return json.loads(path.read_text()).get("wall_s")
-    except (OSError, ValueError, AttributeError):
+        return read_json(path, "run the scenario again").get("wall_s")
+    except InputError:
         return about.get("wall_s")
 
 

@@ -50,8 +50,10 @@ function sortedRows(rows) {
 /** The rows that the filter leaves, in their order, with the shown columns, as results.csv has them. */
 function tableAsCsv() {
   const quoted = text => /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const isFormula = text => /^[=+\-@\t\r']/.test(text) && !/^-\d+(\.\d+)?(e[+-]?\d+)?$/.test(text);
+  const shielded = cell => typeof cell === "string" && isFormula(cell) ? `'${cell}` : cell;
   const line = cells => cells.map(cell => quoted(String(cell ?? ""))).join(",");
-  return [line(table.columns.map(column => column.name)), ...table.rows.map(row => line(table.columns.map(column => cellOf(column, row)))), ""].join("\n");
+  return [line(table.columns.map(column => column.name)), ...table.rows.map(row => line(table.columns.map(column => shielded(cellOf(column, row))))), ""].join("\n");
 }
 
 function showTable() {

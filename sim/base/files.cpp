@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -26,6 +27,8 @@ namespace {
 using Status = struct stat;
 
 constexpr const char* standard_output = "-";
+constexpr const char* temporary_prefix = ".syncopate-";
+constexpr const char* temporary_suffix = ".tmp";
 
 /// Closes a file when it goes out of scope.
 class Descriptor {
@@ -117,27 +120,60 @@ bool is_stdout(const fs::path& out) {
   return status && is_stdout(*status);
 }
 
-void write_to_stdout(std::string_view text) {
-  std::fflush(stdout);
-  if (!write_all(STDOUT_FILENO, text)) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+fs::path folder_of_file(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+/// The descriptor of this process that a path such as /proc/self/fd/3 stands for.
+std::optional<int> descriptor_at(const fs::path& path) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(folder_of_file(path), error);
+  if (error || folder != fs::canonical("/proc/self/fd", error)) return std::nullopt;
+  const std::string name = path.filename().string();
+  int number = -1;
+  const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return problem == std::errc() && *end == '\0' && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
-/// Into a device or a pipe, which no file may replace.
-void write_through(const fs::path& path, const Status& status, std::string_view text) {
-  const Descriptor file(S_ISFIFO(status.st_mode) ? open_pipe(path, O_WRONLY) : open_file(path, O_WRONLY));
-  if (!file.is_open() || !write_all(file.number(), text)) fail_to_write(path, errno);
-}
-
-/// Where a path leads that may be a symbolic link, also to what is missing.
+/// Where a path leads that may be a symbolic link, also to what is missing; not beyond a descriptor of this process.
 fs::path follow_links(fs::path path) {
   constexpr int most = 40;  // as the system has it
   for (int i = 0; i < most; ++i) {
     std::error_code is_none;
     const fs::path target = fs::read_symlink(path, is_none);
-    if (is_none) return path;
+    if (is_none || descriptor_at(path)) return path;
     path = path.parent_path() / target;
   }
   fail_to_write(path, ELOOP);
+}
+
+/// While it lives, a pipe whose reader has left is an error, not the end of the process.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
+  ~NoPipeSignal() { std::signal(SIGPIPE, before_); }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+void write_to_stdout(std::string_view text) {
+  std::fflush(stdout);
+  if (!write_all(STDOUT_FILENO, text)) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+}
+
+/// What `path` stands for: see descriptor_at.
+void write_to_descriptor(int descriptor, const fs::path& path, std::string_view text) {
+  if (descriptor == STDOUT_FILENO) return write_to_stdout(text);
+  const NoPipeSignal none;
+  if (!write_all(descriptor, text)) fail_to_write(path, errno);
+}
+
+/// Into a device or a pipe, which no file may replace.
+void write_through(const fs::path& path, const Status& status, std::string_view text) {
+  const NoPipeSignal none;
+  const Descriptor file(S_ISFIFO(status.st_mode) ? open_pipe(path, O_WRONLY) : open_file(path, O_WRONLY));
+  if (!file.is_open() || !write_all(file.number(), text)) fail_to_write(path, errno);
 }
 
 /// A new file whose name nobody can have foreseen. It is gone with its scope unless it has become another.
@@ -175,15 +211,13 @@ class TemporaryFile {
   static std::string random_name() {
     std::uint64_t number = 0;
     if (getrandom(&number, sizeof number, 0) != sizeof number) throw OutputError("the system has no random numbers for a file's name");
-    return fmt::format(".{:016x}.tmp", number);
+    return fmt::format("{}{:016x}{}", temporary_prefix, number, temporary_suffix);
   }
 
   fs::path path_;
   Descriptor file_;
   bool is_there_;
 };
-
-fs::path folder_of_file(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 }  // namespace
 
@@ -221,11 +255,12 @@ const std::string& read_stdin() {
 }
 
 void write_file(const fs::path& path, std::string_view text, Durability durability) {
+  const fs::path target = follow_links(path);
+  if (const auto descriptor = descriptor_at(target)) return write_to_descriptor(*descriptor, path, text);
   const auto there = status_of(path);
   if (there && is_stdout(*there)) return write_to_stdout(text);
   if (there && S_ISDIR(there->st_mode)) fail_to_write(path, EISDIR);
   if (there && !S_ISREG(there->st_mode)) return write_through(path, *there, text);
-  const fs::path target = follow_links(path);
   const fs::path folder = folder_of_file(target);
   std::optional<TemporaryFile> file(std::in_place, folder);
   if (!file->is_open() && (errno == ENOENT || errno == ENOTDIR)) {
@@ -235,6 +270,15 @@ void write_file(const fs::path& path, std::string_view text, Durability durabili
   const bool is_written =
       file->is_open() && (!there || file->take_permissions(*there)) && file->write(text, durability) && file->become(target);
   if (!is_written) fail_to_write(path, errno);
+}
+
+void remove_unfinished(const fs::path& folder, std::chrono::seconds unchanged) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_temporary = name.starts_with(temporary_prefix) && name.ends_with(temporary_suffix);
+    if (is_temporary && fs::file_time_type::clock::now() - entry.last_write_time(ignored) >= unchanged) fs::remove(entry.path(), ignored);
+  }
 }
 
 void make_writable_folder(const fs::path& folder) {
@@ -250,11 +294,16 @@ void make_writable_folder(const fs::path& folder) {
 
 void require_writable(const fs::path& out) {
   if (is_stdout(out)) return;
+  const fs::path target = follow_links(out);
+  if (const auto descriptor = descriptor_at(target)) {
+    if (write(*descriptor, "", 0) != 0) fail_to_write(out, errno);
+    return;
+  }
   const auto there = status_of(out);
   if (there && !S_ISREG(there->st_mode)) {
     if (access(out.c_str(), W_OK) != 0) fail_to_write(out, errno);
   } else {
-    make_writable_folder(folder_of_file(follow_links(out)));
+    make_writable_folder(folder_of_file(target));
   }
 }
 

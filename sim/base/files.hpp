@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
@@ -28,9 +29,12 @@ const std::string& read_stdin();
 enum class Durability { synced, cached };
 
 /// Writes `text` to `path` so that the file appears whole or not at all: a temporary file beside it, then a rename. A file that is replaced
-/// leaves its permissions, a symbolic link is followed, a missing folder is made; a device or a pipe is written to. Throws OutputError, and
-/// leaves nothing behind.
+/// leaves its permissions, a symbolic link is followed, a missing folder is made; a device, a pipe or what /dev/fd/N stands for is written
+/// to. Throws OutputError, and leaves nothing behind.
 void write_file(const std::filesystem::path& path, std::string_view text, Durability durability = Durability::synced);
+
+/// Removes what write_file has left in `folder` where its process was killed, if that has not changed for so long.
+void remove_unfinished(const std::filesystem::path& folder, std::chrono::seconds unchanged);
 
 /// Creates `folder` (and its parents) and proves that files can be written in it. Throws OutputError.
 void make_writable_folder(const std::filesystem::path& folder);

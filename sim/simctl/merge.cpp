@@ -99,7 +99,7 @@ ExitCode merge(const Options& options) {
     }
   }
   copy_others(options.folders, out.path());
-  out.write(results, true);
+  out.write(results, true, true);
   if (!options.quiet) {
     print_study(results, found.study);
     print_where(options.out);

@@ -202,7 +202,7 @@ class StudyRun {
   void write(End end) {
     const bool is_shared = shared_->is_shard() || shared_->are_claimed();
     if (!shared_->folder() || (end != End::whole && is_shared) || are_written()) return;
-    try_to_write([&] { shared_->folder()->write(results_, end == End::whole); });
+    try_to_write([&] { shared_->folder()->write(results_, end == End::whole, shared_->is_shard()); });
   }
 
   /// By the run that had the last point; not for ever, as that may be killed.

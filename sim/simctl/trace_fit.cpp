@@ -7,6 +7,7 @@
 #include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "device/fit.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
@@ -103,7 +104,7 @@ void add_trace_fit_command(CLI::App& app) {
     for (const Trace& trace : traces) {
       sources.push_back(fmt::format("{} ({})", std::filesystem::path(trace.file).filename().string(), trace.provenance.source));
     }
-    report.profile.source = fmt::format("least squares over the layers of {}", fmt::join(sources, ", "));
+    report.profile.source = printable(fmt::format("least squares over the layers of {}", fmt::join(sources, ", ")));
     write_output(options->out, write_device_profile(report.profile));
     print_report(report, samples, stream_beside(options->out));
   });

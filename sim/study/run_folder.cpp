@@ -64,9 +64,11 @@ bool is_same_program(const Json& found) { return found["program"] == program_dig
 /// Of a program, as people compare it.
 std::string build_of(const std::string& digest) { return digest.substr(0, 8); }
 
+/// A run that has not stirred for so long is at work no more.
+constexpr std::chrono::minutes lately(10);
+
 /// A claim in `points` that its run has given a sign of life for lately, if there is one: its file.
 std::optional<fs::path> find_live_claim(const fs::path& points) {
-  constexpr std::chrono::minutes lately(10);
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(points, ignored)) {
     if (entry.path().extension() == ".claim" && fs::file_time_type::clock::now() - entry.last_write_time(ignored) < lately)
@@ -79,14 +81,6 @@ void remove(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
   if (error) throw OutputError(fmt::format("{}: cannot be removed: {}; choose another folder with -o", path.string(), error.message()));
-}
-
-/// Files that a run which was killed has not written to the end.
-void remove_halves(const fs::path& points) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(points, ignored)) {
-    if (entry.path().extension() == ".tmp") fs::remove(entry.path(), ignored);
-  }
 }
 
 /// What is on the disk already will be there after a power cut, too.
@@ -239,7 +233,7 @@ void RunFolder::require_same_study(const fs::path& other) const {
                     build_of(program_digest())));
 }
 
-void RunFolder::write(const Results& results, bool finished) const {
+void RunFolder::write(const Results& results, bool finished, bool shared) const {
   std::optional<OutputError> failure;
   const auto try_to_write = [&](const char* name, const std::string& text) {
     try {
@@ -254,7 +248,10 @@ void RunFolder::write(const Results& results, bool finished) const {
       {"format", "run/1"}, {"scenario_file", study_.file}, {"inputs", Json::array()}, {"wall_s", results.wall_s}, {"finished", finished}};
   for (const InputFile& input : study_.inputs) run["inputs"].push_back(input.file);
   if (!failure) try_to_write(run_file, pretty(run));
-  if (finished) remove_halves(points());
+  if (finished) {
+    remove_unfinished(folder_, lately);
+    remove_unfinished(points(), shared || find_live_claim(points()) ? lately : std::chrono::minutes(0));
+  }
   sync(points());
   sync(folder_);
   if (failure) throw OutputError(*failure);

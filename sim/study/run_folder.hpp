@@ -55,9 +55,9 @@ class RunFolder {
   /// Throws UsageError unless `other` holds the same study, of the same program.
   void require_same_study(const std::filesystem::path& other) const;
 
-  /// results.csv, results.json and run.json. `finished`: every point has ended. A file that cannot be written costs no other. Throws
-  /// OutputError.
-  void write(const Results& results, bool finished) const;
+  /// results.csv, results.json and run.json. `finished`: every point has ended. `shared`: other runs may write points yet. A
+  /// file that cannot be written costs no other. Throws OutputError.
+  void write(const Results& results, bool finished, bool shared) const;
 
  private:
   Json description() const;

@@ -2,6 +2,7 @@
 
 #include "base/errors.hpp"
 #include "base/files.hpp"
+#include "base/text.hpp"
 #include "trace/trace.hpp"
 
 namespace syncopate {
@@ -35,7 +36,7 @@ Json gradient_json(const Gradient& gradient, const std::vector<Layer>& layers) {
 Json provenance_json(const Provenance& provenance) {
   Json json = {{"kind", provenance.kind}};
   const auto add = [&json](const char* key, const std::string& text) {
-    if (!text.empty()) json[key] = text;
+    if (!text.empty()) json[key] = printable(text);
   };
   add("source", provenance.source);
   add("utc", provenance.utc);

@@ -1,7 +1,11 @@
 """Are result files read as they are, and wrong ones refused?"""
 
+import gzip
 import json
+import os
 import re
+import subprocess
+import sys
 import unittest
 
 from support import HERE, Folder, labelled, run  # first: it says where the report's modules are
@@ -99,6 +103,20 @@ class WhatIsRefused(Folder):
         def explained(**changes):
             return lambda out: samples.explanation(out, samples.grid()[0], **changes)
 
+        def fifo(name):
+            def spoil(out):
+                (out / name).unlink()
+                os.mkfifo(out / name)
+            return spoil
+
+        def sparse(out):
+            os.truncate(out / "results.json", 3 << 30)
+
+        def bomb(out):
+            with gzip.open(out / "timeline-0.json.gz", "wb", compresslevel=1) as file:
+                for _ in range(257):
+                    file.write(bytes(1 << 20))
+
         again = "run the scenario again: simctl run SCENARIO -o OUT"
         redraw = "write it again: simctl run SCENARIO -o OUT --timeline"
         explain = "write it again: simctl run SCENARIO -o OUT --explain"
@@ -131,6 +149,10 @@ class WhatIsRefused(Folder):
             (lambda out: (out / "results.json").write_text("{"),
              "OUT/results.json: line 1, column 2: expected JSON (Expecting property name enclosed in double quotes); "
              + again),
+            (fifo("results.json"), f"OUT/results.json: expected a regular file; {again}"),
+            (fifo("results.csv"), f"OUT/results.csv: expected a regular file; {again}"),
+            (sparse, f"OUT/results.json: too large: a text of more than 256 MiB; move it away, or {again}"),
+            (bomb, f"OUT/timeline-0.json.gz: too large: a text of more than 256 MiB; move it away, or {redraw}"),
             (lambda out: (out / "results.json").write_text("[]"),
              f"OUT/results.json: expected a JSON object, got []; {again}"),
             (about(format="results/2"), f'OUT/results.json: /format: expected "results/1", got "results/2"; {again}'),
@@ -193,6 +215,37 @@ class WhatIsRefused(Folder):
                                                         "'html', 'png', 'svg', 'pdf')")]:
             with self.subTest(message):
                 self.assertEqual(run(*words), (2, "", f"report.py: {message}; see report.py --help\n"))
+
+    def test_run_json_is_no_need(self):
+        out = samples.write(self.tmp / "out", samples.grid())
+        os.mkfifo(out / "run.json")
+        self.assertEqual(run(out, "-o", self.tmp / "x.html")[0], 0)
+
+    def test_nothing_controls_the_terminal(self):
+        self.assertEqual(run("out", "-o", "x", "--bogus=\x1b[31m"), (2, "", "report.py: unrecognized arguments: --bogus=\\x1b[31m; see report.py --help\n"))
+
+    def test_stdout(self):
+        out = samples.write(self.tmp / "out", samples.grid())
+        written = self.tmp / "x.html"
+        self.assertEqual(run(out, "-o", written)[0], 0)
+
+        def program(*words, stdout=subprocess.PIPE):
+            return subprocess.run([sys.executable, report.__file__, *map(str, words)], cwd=self.tmp, stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=120)
+
+        for name in ("-", "/dev/stdout"):
+            with self.subTest(name):
+                done = program(out, "-o", name)
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+                self.assertEqual(done.stdout, written.read_bytes())
+        self.assertFalse((self.tmp / "-").exists())
+        with open("/dev/full", "wb") as full:
+            for name in ("-", "y.html"):
+                with self.subTest(full=name):
+                    done = program(out, "-o", name, stdout=full)
+                    self.assertEqual((done.returncode, done.stderr.count(b"\n")), (5, 1), done.stderr)
+                    self.assertIn(b"cannot be written: No space left on device", done.stderr)
+        self.assertEqual(run(out, "-o", "-", "--format", "pdf"),
+                         (2, "", "report.py: -o -: figures are several files; name a folder, or --format html; see report.py --help\n"))
 
     def test_help_has_an_example(self):
         code, text, _ = run("--help")

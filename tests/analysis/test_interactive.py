@@ -144,7 +144,7 @@ class Table(Browser):
     def test_all_columns_copied_are_the_result_file(self):
         rows = samples.grid(("10gbe",), (4,))
         for row in rows:
-            row["sweep"] = {"/schedule": {"name": row["schedule"], "note": 'a "b", c'}}
+            row["sweep"] = {"/schedule": {"name": row["schedule"], "note": 'a "b", c'}, "/x-note": "'=1+1"}      # as results.csv has a formula
         out = samples.write(self.tmp / "out", rows)
         self.open(out)
         self.choose("table-columns", "all")

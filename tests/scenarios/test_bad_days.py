@@ -45,6 +45,36 @@ class WritingOneFile(Case):
         done = self.synth("/dev/full")
         self.assertEqual((done.returncode, done.stderr), (5, "simctl: /dev/full: cannot be written: No space left on device; choose another place with -o\n"))
 
+    def test_a_descriptor_is_written_to(self):
+        (self.folder / "out").mkdir()
+        self.run_scenario(scenario())
+        synth = " ".join(map(str, (SIMCTL, *SYNTH)))
+        report = f"/usr/bin/python3 {REPORT} out"
+        table = [(f"{command} -o {out} {to}{number}>>log >rest; echo after >>log", number, out) for command in (synth, report)
+                 for number, to, out in ((2, "", "/dev/stderr"), (2, "", "/proc/self/fd/2"), (3, "", "/dev/fd/3"), (3, "", "link"))]
+        (self.folder / "link").symlink_to("/dev/fd/3")
+        for command, number, out in table:
+            with self.subTest(command):
+                log = self.folder / "log"
+                log.write_text("before\n")
+                done = subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+                self.assertEqual(done.stderr, "")
+                text = log.read_text()
+                self.assertTrue(text.startswith("before\n") and text.endswith("after\n"), text[:100])
+                self.assertTrue("trace/1" in text or "</html>" in text, text[:100])
+        done = self.synth("/dev/fd/77")
+        self.assertEqual((done.returncode, done.stderr), (5, "simctl: /dev/fd/77: cannot be written: Bad file descriptor; choose another place with -o\n"))
+
+    def test_a_pipe_whose_reader_leaves(self):
+        os.mkfifo(self.folder / "pipe")
+        resnet = ("trace", "synth", ROOT / "models/resnet152.json", "--device", ROOT / "models/devices/v100.json", "--batch", "8", "-o", "pipe")     # more than a pipe holds
+        with subprocess.Popen(["head", "-c", "1", "pipe"], cwd=self.folder, stdout=subprocess.DEVNULL):
+            done = self.simctl(*resnet)
+        self.assertEqual((done.returncode, done.stderr), (5, "simctl: pipe: cannot be written: Broken pipe; choose another place with -o\n"))
+        done = subprocess.run(["bash", "-c", f"{' '.join(map(str, (SIMCTL, *resnet[:-1], '-')))} | head -c 1; exit ${{PIPESTATUS[0]}}"], cwd=self.folder, capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (128 + signal.SIGPIPE, ""))
+
     def test_a_pipe_is_written_to(self):
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)
@@ -88,6 +118,35 @@ class WritingOneFile(Case):
         self.assertEqual(len((self.folder / "elsewhere.csv").read_text().splitlines()), 2)
         self.assertTrue((self.folder / "out/results.json").is_symlink())
         self.assertEqual((self.folder / "victim").read_text(), "precious")
+
+    def test_what_a_killed_run_left_is_removed_once_it_is_old(self):
+        self.write("scenario.json", scenario(sweep={"/seed": [1, 2]}))
+        for runs, of_the_young in (([("--resume",)], {"out"}), ([("--shard", "0/2"), ("--shard", "1/2")], {"out", "out/points"}), ([("--claim",)], {"out"})):
+            with self.subTest(runs=runs):
+                (self.folder / "out/points").mkdir(parents=True)
+                halves = [self.folder / folder / f".syncopate-{age}.tmp" for folder in ("out", "out/points") for age in ("old", "young")]
+                for half in halves:
+                    half.write_text("half")
+                    if "old" in half.name:
+                        os.utime(half, (time.time() - 601,) * 2)
+                (self.folder / "out/.mine.tmp").write_text("precious")
+                for words in runs:
+                    done = self.simctl("run", "scenario.json", "-o", "out", "--quiet", *words)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                left = {str(half.parent.relative_to(self.folder)) for half in halves if half.exists()}
+                self.assertEqual((left, [half for half in halves if "old" in half.name and half.exists()]), (of_the_young, []))
+                self.assertTrue((self.folder / "out/.mine.tmp").exists())
+                shutil.rmtree(self.folder / "out")
+
+    def test_names_with_controls_make_a_valid_trace(self):
+        model, device = self.folder / "m\nb.json", self.folder / "d\x1b.json"
+        shutil.copy(ROOT / "models/resnet20.json", model)
+        shutil.copy(ROOT / "models/devices/v100.json", device)
+        done = self.simctl("trace", "synth", model.name, "--device", device.name, "--batch", "8", "-o", "trace.json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        command = json.loads((self.folder / "trace.json").read_text())["provenance"]["command"]
+        self.assertIn(r"m\nb.json", command)
+        self.assertTrue(command.isprintable())
 
     def test_a_report(self):
         self.run_scenario(scenario(sweep={"/cluster/nodes": [2, 4]}))

@@ -55,6 +55,24 @@ TEST_SUITE("Is a file written whole or not at all, and read only so far?") {
     CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
   }
 
+  TEST_CASE("a descriptor is written to, and its file stays") {
+    const Folder folder;
+    const fs::path log = folder.path / "log";
+    write_file(log, "before ");
+    const int file =
+        open(log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);  // NOLINT(cppcoreguidelines-pro-type-vararg): that is how it is declared
+    REQUIRE(file >= 0);
+    for (const char* const own : {"/dev/fd/", "/proc/self/fd/"}) {
+      const std::string path = own + std::to_string(file);
+      require_writable(path);
+      write_file(path, "text ");
+    }
+    close(file);
+    CHECK(read_file(log) == "before text text ");
+    CHECK_THROWS_AS(require_writable("/dev/fd/" + std::to_string(file)), OutputError);
+    CHECK_THROWS_AS(write_file("/dev/fd/" + std::to_string(file), "text"), OutputError);
+  }
+
   TEST_CASE("more than may be read is refused, also where a file does not say how large it is") {
     const Folder folder;
     write_file(folder.path / "ten", "0123456789");
