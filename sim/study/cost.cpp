@@ -89,7 +89,8 @@ Seconds step_of(const Scenario& scenario, const StepProfile& profile, double pos
   return std::max(profile.compute(), clients_per_server * (std::min(1.0, posts) * profile.bytes() / fastest_link(scenario.cluster)));
 }
 
-/// Gradient steps of workers that do not wait for each other: the window opens with the slowest, and closes with the fastest of them.
+/// Gradient steps of workers that do not wait for the slowest: the window opens with that one, each of whose rounds ends with a step, and
+/// closes with the fastest.
 double steps_of_independent(const Scenario& scenario, Seconds step) {
   const Speed& speed = scenario.speed;
   const int ranks = static_cast<int>(ranks_of(scenario));
@@ -107,8 +108,9 @@ double steps_of_independent(const Scenario& scenario, Seconds step) {
     workers.push_back({slowness * step, speed.pauses_of(rank * gpus, gpus)});
     open = std::max(open, end_of_compute(Seconds(0), warmup_of(scenario) * workers.back().step, workers.back().pauses));
   }
+  const double in_window = measured_of(scenario) * std::max(1, scenario.schedule.pace.steps_per_round);
   Seconds close(std::numeric_limits<double>::infinity());
-  for (const Its& its : workers) close = std::min(close, end_of_compute(open, measured_of(scenario) * its.step, its.pauses));
+  for (const Its& its : workers) close = std::min(close, end_of_compute(open, in_window * its.step, its.pauses));
   double steps = 0.0;
   for (const Its& its : workers) {
     Seconds computing = close;
@@ -133,7 +135,7 @@ Work work_of(const Scenario& scenario, const StepProfile& profile, bool shortcut
   Work work;
   work.workers = is_one(scenario, shortcuts) ? 1.0 : ranks_of(scenario);
   work.steps = work.workers * steps_of(scenario);
-  if (work.workers > 1.0 && !schedule.pace.waits_for_all) work.steps = steps_of_independent(scenario, step_of(scenario, profile, posts));
+  if (work.workers > 1.0 && !schedule.waits_for_slowest()) work.steps = steps_of_independent(scenario, step_of(scenario, profile, posts));
   if (scenario.cluster.workers() == 1 && !schedule.traffic.servers) return work;  // nobody to send anything to
   work.posts = posts * work.steps;
   (schedule.traffic.has_collectives() ? work.collectives : work.exchanges) = work.posts;

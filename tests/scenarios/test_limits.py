@@ -46,6 +46,7 @@ class Estimates(Case):
             "others go on beside a pause": scenario(schedule={"name": "asgd"}, workers=paused(2000)),
             "and exchange many gradients": scenario(trace=many, schedule={"name": "asgd"}, workers=paused(200)),
             "or little": scenario(schedule={"name": "downpour", "interval": 4}, workers=paused(2000)),
+            "and wait for a share only": scenario(schedule={"name": "lasgd", "tau_max": 10, "participants": 0.5}, workers=paused(1000)),
             "beside a slow worker": scenario(schedule={"name": "asgd"}, workers={"slow": [{"ranks": "1", "factor": 1e5}]}),
             "peers": scenario(schedule={"name": "ad-psgd"}, workers=paused(2000)),
             "a long cycle": scenario(schedule={"name": "dts", "delay": 99, "period": 100}, iterations={"warmup": 0, "measured": 500_000}),
@@ -96,6 +97,14 @@ class Refusals(Case):
                 done = self.simctl(*command)
                 self.assertEqual(done.returncode, 4)
                 self.assertRegex(done.stderr + done.stdout, message)
+
+    def test_what_waits_for_a_share_only_goes_on_beside_the_slowest(self):
+        schedule = {"name": "lasgd", "tau_max": 10, "participants": 0.5}
+        for workers, advice in ((paused(1e7), "shorter pauses"), ({"slow": [{"ranks": "0", "factor": 1e6}]}, "less slow workers")):
+            with self.subTest(advice):
+                done = self.run_scenario(scenario(cluster=cluster(nodes=64), schedule=schedule, workers=workers), "--max-steps", "1e7")
+                self.assertEqual(done.returncode, 4, done.stderr)
+                self.assertRegex(done.stderr, rf"gradient steps would have to be simulated, over the limit of 1e\+07; .*or {advice}")
 
     def test_what_is_refused_costs_no_other_point(self):
         done = self.run_scenario(ENDLESS | {"sweep": {"/workers/events/0/for_s": [1, 1e9, 2]}})
