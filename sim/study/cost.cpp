@@ -1,12 +1,15 @@
 #include "study/cost.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
 
+#include "collective/algorithms.hpp"
+#include "collective/plan.hpp"
 #include "metrics/metrics.hpp"
 
 namespace syncopate {
@@ -56,11 +59,47 @@ bool moves_flows(const Scenario& scenario) {
   return scenario.fidelity ? scenario.fidelity == Fidelity::flow : !cluster.is_star() && !cluster.fit;
 }
 
-/// One worker may stand for all.
+double posts_of(const Scenario& scenario, const StepProfile& profile) {
+  return scenario.schedule.posts ? scenario.schedule.posts(profile) : 1.0;
+}
+
+/// What `auto` replaces with alpha-beta fidelity when it takes long.
+bool takes_long_by_message(const Scenario& scenario, double posts) {
+  const double ranks = ranks_of(scenario);
+  const double messages = ranks * scenario.all_reduce.algorithm->all_reduce.rounds(static_cast<int>(ranks));
+  return posts * steps_of(scenario) * messages * cost_of_message > most_seconds_by_message_unasked;
+}
+
+/// As `auto` is likely to choose it.
+Fidelity fidelity_of(const Scenario& scenario, double posts) {
+  const Cluster& cluster = scenario.cluster;
+  if (scenario.fidelity) return *scenario.fidelity;
+  if (moves_flows(scenario)) return Fidelity::flow;
+  if (!scenario.schedule.traffic.has_collectives()) return Fidelity::per_message;
+  return cluster.fit || (cluster.link.jitter.varies() && takes_long_by_message(scenario, posts)) ? Fidelity::alpha_beta
+                                                                                                 : Fidelity::per_message;
+}
+
+/// An all-reduce treats ranks alike, message by message, as it does the same on few nodes: only whether their number is a power of two
+/// makes a difference.
+bool treats_ranks_alike(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  const AllReduce& all_reduce = scenario.all_reduce;
+  const int ranks_per_node = static_cast<int>(ranks_of(scenario)) / cluster.nodes;
+  if (!cluster.is_star() || all_reduce.chunk > Bytes(0)) return false;
+  if (all_reduce.across_gpus) return ranks_per_node == 1 || cluster.nodes == 1;
+  const int few = std::has_single_bit(static_cast<unsigned>(cluster.nodes)) ? std::min(cluster.nodes, 4) : 3;
+  return is_symmetric(make_plan(all_reduce, Operation::all_reduce, {.nodes = few, .ranks_per_node = ranks_per_node}, {}));
+}
+
 bool are_equal(const Scenario& scenario) { return scenario.speed.uniform() && scenario.schedule.pace.waits_for_all; }
 
-bool is_one(const Scenario& scenario, bool shortcuts) {
-  return ranks_of(scenario) == 1 || (shortcuts && are_equal(scenario) && !moves_flows(scenario));
+/// One worker stands for all.
+bool is_one(const Scenario& scenario, double posts, bool shortcuts) {
+  if (ranks_of(scenario) == 1) return true;
+  const Fidelity fidelity = fidelity_of(scenario, posts);
+  if (!shortcuts || !may_move_in_lockstep(scenario, fidelity)) return false;
+  return fidelity == Fidelity::alpha_beta || !scenario.schedule.traffic.has_collectives() || treats_ranks_alike(scenario);
 }
 
 /// Of the busiest links' use, in a step of so many messages of each worker: a link that all workers' messages cross changes with each of
@@ -131,9 +170,9 @@ struct Work {
 
 Work work_of(const Scenario& scenario, const StepProfile& profile, bool shortcuts) {
   const Schedule& schedule = scenario.schedule;
-  const double posts = schedule.posts ? schedule.posts(profile) : 1.0;
+  const double posts = posts_of(scenario, profile);
   Work work;
-  work.workers = is_one(scenario, shortcuts) ? 1.0 : ranks_of(scenario);
+  work.workers = is_one(scenario, posts, shortcuts) ? 1.0 : ranks_of(scenario);
   work.steps = work.workers * steps_of(scenario);
   if (work.workers > 1.0 && !schedule.waits_for_slowest()) work.steps = steps_of_independent(scenario, step_of(scenario, profile, posts));
   if (scenario.cluster.workers() == 1 && !schedule.traffic.servers) return work;  // nobody to send anything to
@@ -189,9 +228,9 @@ Seconds time_of(const Scenario& scenario, const StepProfile& profile, const Work
   constexpr Seconds of_exchange_with_peer(5e-7);
   const bool is_alone = work.workers == 1.0;
   const bool has_servers = scenario.schedule.traffic.servers.has_value();
-  const Seconds exchange = !has_servers            ? of_exchange_with_peer
-                           : moves_flows(scenario) ? 2.0 * ranks_of(scenario) * cost_of_server_flow_by_rank
-                                                   : of_exchange_with_server;
+  const Seconds exchange = !has_servers                                         ? of_exchange_with_peer
+                           : moves_flows(scenario) || serves_by_flows(scenario) ? 2.0 * ranks_of(scenario) * cost_of_server_flow_by_rank
+                                                                                : of_exchange_with_server;
   const Seconds workers = is_alone ? Seconds(0) : of_actors + work.workers * of_worker + work.posts * of_post;
   return of_start + ranks_of(scenario) * of_rank + workers + work.steps * (is_alone ? of_step_alone : of_step) +
          work.collectives * of_collective + work.exchanges * exchange + time_of_messages(scenario, profile, work);
@@ -233,7 +272,7 @@ Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool
   constexpr Bytes of_change(110);
   constexpr double compressed = 0.1;
   const double ranks = ranks_of(scenario);
-  const int simulated = is_one(scenario, shortcuts) ? 1 : static_cast<int>(ranks);
+  const int simulated = is_one(scenario, posts_of(scenario, profile_of(scenario)), shortcuts) ? 1 : static_cast<int>(ranks);
   const auto workers = static_cast<double>(view.workers(simulated, scenario.cluster.workers() / simulated).size());
   const double steps = view.iterations ? view.iterations->last - view.iterations->first + 1.0 : steps_of(scenario);
   const auto layers = static_cast<double>(scenario.trace->layers.size());

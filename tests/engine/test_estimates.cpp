@@ -67,6 +67,15 @@ TEST_SUITE("How much will be simulated?") {
         {{"schedule", ad_psgd}, {"workers", slow}},
         {{"schedule", lasgd}, {"workers", pause(0.0, 100.0)}},
         {{"schedule", lasgd}, {"workers", slow}},
+        {{"schedule", {{"name", "wfbp"}}}, {"cluster", {{"link", {{"latency_jitter", {{"distribution", "lognormal"}, {"cv", 0.2}}}}}}}},
+        {{"schedule", {{"name", "wfbp"}}}, {"all_reduce", "binary-tree"}},
+        {{"schedule", {{"name", "wfbp"}}}, {"all_reduce", "recursive-doubling"}},
+        {{"schedule", {{"name", "wfbp"}}}, {"all_reduce", "recursive-doubling"}, {"cluster", {{"nodes", 6}}}},
+        {{"schedule", {{"name", "wfbp"}}}, {"fidelity", "flow"}},
+        {{"schedule", {{"name", "ps-sgd"}}}},
+        {{"schedule", {{"name", "ps-sgd"}, {"service", "fifo"}}}},
+        {{"schedule", {{"name", "ps-sgd"}, {"colocated", true}, {"servers", 3}}}},
+        {{"schedule", {{"name", "ps-sgd"}}}, {"cluster", {{"topology", {{"name", "fat-tree"}, {"k", 4}}}}}},
     };
     for (const Json& changes : table) {
       CAPTURE(changes.dump());
