@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "base/processes.hpp"
+#include "base/memory.hpp"
 #include "base/terminal.hpp"
 #include "base/unit_columns.hpp"
 #include "scenario/scenario.hpp"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "base/processes.hpp"
+#include "base/memory.hpp"
 #include "base/unit_columns.hpp"
 #include "study/replicates.hpp"
 
