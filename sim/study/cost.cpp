@@ -34,24 +34,22 @@ double variation_of(const Scenario& scenario) {
   return std::max({variation_of(scenario.speed.jitter), variation_of(cluster.link.jitter), cluster.latency_cv});
 }
 
-/// Iterations that are measured: with `until`, so many that a mean of independent ones is known so well.
-double measured_of(const Scenario& scenario) {
-  if (!scenario.until || !scenario.draws()) return scenario.measured;
+/// Measures at once what `until` measures in the end: so many iterations that a mean of independent ones is known so well.
+Scenario with_most_measured(const Scenario& scenario) {
   constexpr double deviations = 2.0;  // in half an interval of 95%
   const double needed = std::pow(deviations * variation_of(scenario) / *scenario.until, 2);
   const double most = scenario.most_until();
   const double fewest = std::min(most, std::max<double>(scenario.measured, enough_slices * scenario.schedule.pace.cycle));
-  return std::clamp(needed, fewest, most);
+  Scenario longest = scenario;
+  longest.measured = static_cast<int>(std::ceil(std::clamp(needed, fewest, most)));
+  return longest;
 }
-
-/// How often `until` simulates what it measures in the end: with fewer iterations before, at most half as many each time.
-double repetitions_of(const Scenario& scenario) { return scenario.until && scenario.draws() ? 2.0 : 1.0; }
 
 double warmup_of(const Scenario& scenario) { return scenario.schedule.pace.steps_before_warmup + scenario.warmup; }
 
 /// Of a worker that others do not hold up.
 double steps_of(const Scenario& scenario) {
-  return (warmup_of(scenario) + measured_of(scenario)) * std::max(1, scenario.schedule.pace.steps_per_round);
+  return (warmup_of(scenario) + scenario.measured) * std::max(1, scenario.schedule.pace.steps_per_round);
 }
 
 bool moves_flows(const Scenario& scenario) {
@@ -147,7 +145,7 @@ double steps_of_independent(const Scenario& scenario, Seconds step) {
     workers.push_back({slowness * step, speed.pauses_of(rank * gpus, gpus)});
     open = std::max(open, end_of_compute(Seconds(0), warmup_of(scenario) * workers.back().step, workers.back().pauses));
   }
-  const double in_window = measured_of(scenario) * std::max(1, scenario.schedule.pace.steps_per_round);
+  const double in_window = scenario.measured * std::max(1, scenario.schedule.pace.steps_per_round);
   Seconds close(std::numeric_limits<double>::infinity());
   for (const Its& its : workers) close = std::min(close, end_of_compute(open, in_window * its.step, its.pauses));
   double steps = 0.0;
@@ -247,26 +245,7 @@ Bytes memory_of(const Scenario& scenario, const Work& work) {
   return of_process + ranks_of(scenario) * of_rank + workers + work.steps * of_step + (work.collectives + work.exchanges) * of_post;
 }
 
-}  // namespace
-
-Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
-  const StepProfile profile = profile_of(scenario);
-  const Work work = work_of(scenario, profile, options.shortcuts);
-  Cost cost = {work.steps, time_of(scenario, profile, work), memory_of(scenario, work)};
-  cost.steps = repetitions_of(scenario) * cost.steps;
-  cost.time = repetitions_of(scenario) * cost.time;
-  if (!options.timeline) return cost;
-  constexpr double in_memory = 4.5;  // times the file
-  constexpr SecondsPerByte of_file(3.5e-8);
-  TimelineView view = *options.timeline;
-  view.compressed = false;
-  const Bytes file = estimate_timeline(scenario, view, options.shortcuts);
-  cost.memory += in_memory * file;
-  cost.time += of_file * file;
-  return cost;
-}
-
-Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
+Bytes timeline_of(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
   constexpr Bytes of_slice(165);
   constexpr Bytes of_arrow(190);
   constexpr Bytes of_change(110);
@@ -282,6 +261,36 @@ Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool
   const double changes = changes_of_link_use(scenario, simulated, messages);
   const Bytes bytes = steps * (workers * ((2.0 * layers + messages + phases) * of_slice + gradients * of_arrow) + changes * of_change);
   return view.compressed ? compressed * bytes : bytes;
+}
+
+}  // namespace
+
+Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
+  const StepProfile profile = profile_of(scenario);
+  const Work work = work_of(scenario, profile, options.shortcuts);
+  Cost cost = {work.steps, time_of(scenario, profile, work), memory_of(scenario, work)};
+  if (!options.timeline) return cost;
+  constexpr double in_memory = 4.5;  // times the file
+  constexpr SecondsPerByte of_file(3.5e-8);
+  TimelineView view = *options.timeline;
+  view.compressed = false;
+  const Bytes file = timeline_of(scenario, view, options.shortcuts);
+  cost.memory += in_memory * file;
+  cost.time += of_file * file;
+  return cost;
+}
+
+Cost estimate_most(const Scenario& scenario, const PointOptions& options) {
+  if (!scenario.measures_until()) return estimate_cost(scenario, options);
+  constexpr double repetitions = 2.0;  // with fewer iterations before, at most half as many each time
+  Cost cost = estimate_cost(with_most_measured(scenario), options);
+  cost.steps = repetitions * cost.steps;
+  cost.time = repetitions * cost.time;
+  return cost;
+}
+
+Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
+  return timeline_of(scenario.measures_until() ? with_most_measured(scenario) : scenario, view, shortcuts);
 }
 
 TimeLeft::TimeLeft(std::vector<Seconds> costs, int parallel)
