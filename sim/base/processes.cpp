@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +17,6 @@
 #include <cstring>
 #include <ctime>
 #include <deque>
-#include <fstream>
-#include <limits>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -400,23 +397,6 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
     kill(child.process, SIGKILL);
     reap(child, slots);
   }
-}
-
-Bytes available_addresses() {
-  rlimit limit = {};
-  double pages = 0.0;
-  const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  if (!is_limited || !(std::ifstream("/proc/self/statm") >> pages)) return Bytes(std::numeric_limits<double>::infinity());
-  return Bytes(std::max(0.0, static_cast<double>(limit.rlim_cur) - pages * static_cast<double>(sysconf(_SC_PAGESIZE))));
-}
-
-Bytes available_memory() {
-  std::ifstream lines("/proc/meminfo");
-  std::string key;
-  for (double kibibytes = 0.0; lines >> key >> kibibytes; lines.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
-    if (key == "MemAvailable:") return Bytes(1024.0 * kibibytes);
-  }
-  return Bytes(std::numeric_limits<double>::infinity());
 }
 
 }  // namespace syncopate

@@ -56,10 +56,4 @@ struct Watch {
 void run_forked(int count, int parallel, const std::function<std::string(int)>& task, const std::function<void(int, const Outcome&)>& done,
                 const std::function<bool()>& interrupted = {}, const std::function<bool()>& can_go_on = {}, const Watch& watch = {});
 
-/// What the machine can give to new processes without swapping.
-Bytes available_memory();
-
-/// How much more memory this process may name, whether or not it uses it (ulimit -v); infinite where nothing limits it.
-Bytes available_addresses();
-
 }  // namespace syncopate

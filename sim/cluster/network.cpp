@@ -17,16 +17,16 @@ Network::Network(const Cluster& cluster, int ranks_per_node, const ServerPlaces&
       places_(places_of_nodes(cluster, cluster.regions ? cluster.nodes : nodes_, region_order)) {
   if (cluster.regions) place_region_ = regions_of_places(*cluster.regions);
   place_servers(servers);
-  latencies_vary_ = find_jitter();
+  latencies_vary_ = latencies_vary(cluster, ranks_per_node, nodes_);
 }
 
-bool Network::find_jitter() const {
-  if (ranks_per_node_ > 1 && cluster_.intra_node.jitter.varies()) return true;
-  if (!cluster_.regions) return nodes_ > 1 && cluster_.link.jitter.varies();
-  const std::vector<std::vector<Link>>& wan = cluster_.regions->wan;
+bool Network::latencies_vary(const Cluster& cluster, int ranks_per_node, int nodes) {
+  if (ranks_per_node > 1 && cluster.intra_node.jitter.varies()) return true;
+  if (!cluster.regions) return nodes > 1 && cluster.link.jitter.varies();
+  const std::vector<std::vector<Link>>& wan = cluster.regions->wan;
   const auto varies = [](const Link& link) { return link.jitter.varies(); };
   if (std::any_of(wan.begin(), wan.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), varies); })) return true;
-  return cluster_.has_link && nodes_ > static_cast<int>(wan.size()) && cluster_.link.jitter.varies();
+  return cluster.has_link && nodes > static_cast<int>(wan.size()) && cluster.link.jitter.varies();
 }
 
 void Network::place_servers(const ServerPlaces& servers) {

@@ -94,6 +94,8 @@ class Network {
   bool changes_with_time() const { return cluster_.regions && cluster_.regions->change_with_time(); }
   /// From message to message, on some way.
   bool latencies_vary() const { return latencies_vary_; }
+  /// Likewise, on so many nodes, with those of the servers alone.
+  static bool latencies_vary(const Cluster& cluster, int ranks_per_node, int nodes);
 
   /// Of a rank or server; on regions only.
   std::size_t region_of(int rank) const { return place_region_[static_cast<std::size_t>(place_of(rank))]; }
@@ -115,7 +117,6 @@ class Network {
   static constexpr std::uint32_t none = 0xffffffff;
 
   void place_servers(const ServerPlaces& servers);
-  bool find_jitter() const;
   int node_of(int rank) const { return rank / ranks_per_node_; }
   int place_of(int rank) const { return places_[static_cast<std::size_t>(node_of(rank))]; }
   Path path_inside_node(int from, int to);

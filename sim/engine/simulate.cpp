@@ -9,7 +9,7 @@
 #include <simgrid/version.h>
 
 #include "base/errors.hpp"
-#include "base/processes.hpp"
+#include "base/memory.hpp"
 #include "engine/actors.hpp"
 #include "engine/clock.hpp"
 #include "engine/flows.hpp"

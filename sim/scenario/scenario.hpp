@@ -44,6 +44,8 @@ struct Scenario {
   bool draws() const;
   /// Of the cluster, and of parameter servers that have nodes of their own.
   int paid_nodes() const;
+  /// It has an `until`, and something to be known better.
+  bool measures_until() const { return until && draws(); }
   /// Iterations that `until` measures at most.
   int most_until() const;
 };

@@ -117,6 +117,9 @@ struct Schedule {
   std::function<double(const StepProfile&)> posts{};
   std::function<Program(const ScheduleInput&)> program{};
 
+  /// No rank gets far ahead of the slowest: those that wait for a share of the ranks do, though equal ones move in lock-step.
+  bool waits_for_slowest() const { return pace.waits_for_all && !traffic.has_partial_collectives(); }
+
   /// As synchronous SGD does; by itself a worker neither waits for others nor averages with them.
   bool trains_as_sgd(int workers) const { return pace.is_sgd || (workers == 1 && pace.steps_per_update == 1 && !pace.is_lossy); }
 };

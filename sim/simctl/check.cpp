@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
-#include "base/processes.hpp"
+#include "base/memory.hpp"
 #include "base/terminal.hpp"
 #include "base/unit_columns.hpp"
 #include "scenario/scenario.hpp"
@@ -22,36 +23,40 @@ Quantity two_digits(Quantity quantity) {
   return Quantity(std::stod(fmt::format("{:.1e}", quantity.value)));
 }
 
-/// What a run takes, and which point the most; and the first one that it refuses, if any.
+/// What a run takes, `until` included, and which point the most; and the first one that it refuses, if any.
 void print_estimate(const Study& study) {
   double steps = 0.0;
   Seconds time;
+  Bytes memory;
+  const char* about = "about";
   const Point* longest = &study.points.front();
   Cost most;
   std::string refused;
   const Limits limits = {.memory = available_memory()};
   for (const Point& point : study.points) {
-    const Cost one = estimate_cost(point.scenario);
+    const Cost one = estimate_most(point.scenario);
+    if (point.scenario.measures_until()) about = "at most";
     const int replicates = replicates_of(point.scenario);
     const Cost all = {replicates * one.steps, replicates * one.time, one.memory};
     steps += all.steps;
     time += all.time;
+    memory = std::max(memory, all.memory);
     if (all.time > most.time) {
       longest = &point;
       most = all;
     }
     if (!refused.empty()) continue;
-    const std::string excess = describe_excess(point.scenario, one, limits);
+    const std::string excess = describe_excess(point.scenario, estimate_cost(point.scenario), limits);
     if (!excess.empty()) refused = fmt::format("point {}: {}", point.index, excess);
   }
-  const std::string memory = format_bytes(two_digits(most.memory));
-  display("a run takes about {} on one core", format_seconds(two_digits(time)));
-  if (study.points.size() == 1) {
-    display(" and {} of memory, for {:.2g} gradient steps\n", memory, steps);
-  } else {
-    display(", for {:.2g} gradient steps; most of it point {} ({}): {} and {} of memory, for {:.2g} steps\n", steps, longest->index,
-            swept_values(*longest, ", "), format_seconds(two_digits(most.time)), memory, most.steps);
+  const bool is_one = study.points.size() == 1;
+  display("a run takes {} {} on one core and {}{} of memory{}, for {:.2g} gradient steps", about, format_seconds(two_digits(time)),
+          is_one ? "" : "up to ", format_bytes(two_digits(memory)), is_one ? "" : " a point", steps);
+  if (!is_one) {
+    display("; most of it point {} ({}): {}, for {:.2g} steps", longest->index, swept_values(*longest, ", "),
+            format_seconds(two_digits(most.time)), most.steps);
   }
+  display("\n");
   if (!refused.empty()) display("a run refuses {}\n", refused);
 }
 

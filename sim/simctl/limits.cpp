@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/errors.hpp"
 #include "base/quantities.hpp"
 #include "base/text.hpp"
@@ -9,11 +11,9 @@
 namespace syncopate {
 
 void add_limit_options(CLI::App& command, LimitOptions& options, const std::string& what) {
-  command
-      .add_option("--max-steps", options.steps,
-                  fmt::format("do not begin {} that would simulate about more gradient steps, of all workers (default: {:g})", what,
-                              Limits::usual_steps))
-      ->check(CLI::PositiveNumber);
+  command.add_option("--max-steps", options.steps,
+                     fmt::format("do not begin {} that would simulate about more gradient steps, of all workers (default: {:g})", what,
+                                 Limits::usual_steps));
   command.add_option("--max-memory", options.memory,
                      fmt::format("do not begin {} that would take about more memory, such as 8GB (default: what is available)", what));
   command.add_option("--max-time", options.time,
@@ -22,6 +22,8 @@ void add_limit_options(CLI::App& command, LimitOptions& options, const std::stri
 
 Limits read_limits(const LimitOptions& options) {
   Limits limits = {.steps = options.steps};
+  if (!(options.steps > 0.0) || !std::isfinite(options.steps))
+    throw UsageError(fmt::format("--max-steps {:g}: expected a finite number above 0, such as 1e10", options.steps));
   if (!options.memory.empty()) {
     const std::optional<double> memory = parse_size(options.memory);
     if (!memory || !(*memory > 0.0))

@@ -258,7 +258,7 @@ class StudyRun {
   std::vector<int> in_order(std::vector<int> points) const {
     if (points.size() < 2 || (options_.jobs == 1 && !shared_->are_claimed())) return points;
     std::vector<Seconds> costs(study_.points.size());
-    for (const int point : points) costs[place(point)] = estimate_cost(study_.points[place(point)].scenario).time;
+    for (const int point : points) costs[place(point)] = estimate_most(study_.points[place(point)].scenario).time;
     std::stable_sort(points.begin(), points.end(), [&](int a, int b) { return costs[place(a)] > costs[place(b)]; });
     return points;
   }

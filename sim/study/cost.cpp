@@ -1,12 +1,15 @@
 #include "study/cost.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
 
+#include "collective/algorithms.hpp"
+#include "collective/plan.hpp"
 #include "metrics/metrics.hpp"
 
 namespace syncopate {
@@ -31,24 +34,22 @@ double variation_of(const Scenario& scenario) {
   return std::max({variation_of(scenario.speed.jitter), variation_of(cluster.link.jitter), cluster.latency_cv});
 }
 
-/// Iterations that are measured: with `until`, so many that a mean of independent ones is known so well.
-double measured_of(const Scenario& scenario) {
-  if (!scenario.until || !scenario.draws()) return scenario.measured;
+/// Measures at once what `until` measures in the end: so many iterations that a mean of independent ones is known so well.
+Scenario with_most_measured(const Scenario& scenario) {
   constexpr double deviations = 2.0;  // in half an interval of 95%
   const double needed = std::pow(deviations * variation_of(scenario) / *scenario.until, 2);
   const double most = scenario.most_until();
   const double fewest = std::min(most, std::max<double>(scenario.measured, enough_slices * scenario.schedule.pace.cycle));
-  return std::clamp(needed, fewest, most);
+  Scenario longest = scenario;
+  longest.measured = static_cast<int>(std::ceil(std::clamp(needed, fewest, most)));
+  return longest;
 }
-
-/// How often `until` simulates what it measures in the end: with fewer iterations before, at most half as many each time.
-double repetitions_of(const Scenario& scenario) { return scenario.until && scenario.draws() ? 2.0 : 1.0; }
 
 double warmup_of(const Scenario& scenario) { return scenario.schedule.pace.steps_before_warmup + scenario.warmup; }
 
 /// Of a worker that others do not hold up.
 double steps_of(const Scenario& scenario) {
-  return (warmup_of(scenario) + measured_of(scenario)) * std::max(1, scenario.schedule.pace.steps_per_round);
+  return (warmup_of(scenario) + scenario.measured) * std::max(1, scenario.schedule.pace.steps_per_round);
 }
 
 bool moves_flows(const Scenario& scenario) {
@@ -56,11 +57,47 @@ bool moves_flows(const Scenario& scenario) {
   return scenario.fidelity ? scenario.fidelity == Fidelity::flow : !cluster.is_star() && !cluster.fit;
 }
 
-/// One worker may stand for all.
+double posts_of(const Scenario& scenario, const StepProfile& profile) {
+  return scenario.schedule.posts ? scenario.schedule.posts(profile) : 1.0;
+}
+
+/// What `auto` replaces with alpha-beta fidelity when it takes long.
+bool takes_long_by_message(const Scenario& scenario, double posts) {
+  const double ranks = ranks_of(scenario);
+  const double messages = ranks * scenario.all_reduce.algorithm->all_reduce.rounds(static_cast<int>(ranks));
+  return posts * steps_of(scenario) * messages * cost_of_message > most_seconds_by_message_unasked;
+}
+
+/// As `auto` is likely to choose it.
+Fidelity fidelity_of(const Scenario& scenario, double posts) {
+  const Cluster& cluster = scenario.cluster;
+  if (scenario.fidelity) return *scenario.fidelity;
+  if (moves_flows(scenario)) return Fidelity::flow;
+  if (!scenario.schedule.traffic.has_collectives()) return Fidelity::per_message;
+  return cluster.fit || (cluster.link.jitter.varies() && takes_long_by_message(scenario, posts)) ? Fidelity::alpha_beta
+                                                                                                 : Fidelity::per_message;
+}
+
+/// An all-reduce treats ranks alike, message by message, as it does the same on few nodes: only whether their number is a power of two
+/// makes a difference.
+bool treats_ranks_alike(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  const AllReduce& all_reduce = scenario.all_reduce;
+  const int ranks_per_node = static_cast<int>(ranks_of(scenario)) / cluster.nodes;
+  if (!cluster.is_star() || all_reduce.chunk > Bytes(0)) return false;
+  if (all_reduce.across_gpus) return ranks_per_node == 1 || cluster.nodes == 1;
+  const int few = std::has_single_bit(static_cast<unsigned>(cluster.nodes)) ? std::min(cluster.nodes, 4) : 3;
+  return is_symmetric(make_plan(all_reduce, Operation::all_reduce, {.nodes = few, .ranks_per_node = ranks_per_node}, {}));
+}
+
 bool are_equal(const Scenario& scenario) { return scenario.speed.uniform() && scenario.schedule.pace.waits_for_all; }
 
-bool is_one(const Scenario& scenario, bool shortcuts) {
-  return ranks_of(scenario) == 1 || (shortcuts && are_equal(scenario) && !moves_flows(scenario));
+/// One worker stands for all.
+bool is_one(const Scenario& scenario, double posts, bool shortcuts) {
+  if (ranks_of(scenario) == 1) return true;
+  const Fidelity fidelity = fidelity_of(scenario, posts);
+  if (!shortcuts || !may_move_in_lockstep(scenario, fidelity)) return false;
+  return fidelity == Fidelity::alpha_beta || !scenario.schedule.traffic.has_collectives() || treats_ranks_alike(scenario);
 }
 
 /// Of the busiest links' use, in a step of so many messages of each worker: a link that all workers' messages cross changes with each of
@@ -89,7 +126,8 @@ Seconds step_of(const Scenario& scenario, const StepProfile& profile, double pos
   return std::max(profile.compute(), clients_per_server * (std::min(1.0, posts) * profile.bytes() / fastest_link(scenario.cluster)));
 }
 
-/// Gradient steps of workers that do not wait for each other: the window opens with the slowest, and closes with the fastest of them.
+/// Gradient steps of workers that do not wait for the slowest: the window opens with that one, each of whose rounds ends with a step, and
+/// closes with the fastest.
 double steps_of_independent(const Scenario& scenario, Seconds step) {
   const Speed& speed = scenario.speed;
   const int ranks = static_cast<int>(ranks_of(scenario));
@@ -107,8 +145,9 @@ double steps_of_independent(const Scenario& scenario, Seconds step) {
     workers.push_back({slowness * step, speed.pauses_of(rank * gpus, gpus)});
     open = std::max(open, end_of_compute(Seconds(0), warmup_of(scenario) * workers.back().step, workers.back().pauses));
   }
+  const double in_window = scenario.measured * std::max(1, scenario.schedule.pace.steps_per_round);
   Seconds close(std::numeric_limits<double>::infinity());
-  for (const Its& its : workers) close = std::min(close, end_of_compute(open, measured_of(scenario) * its.step, its.pauses));
+  for (const Its& its : workers) close = std::min(close, end_of_compute(open, in_window * its.step, its.pauses));
   double steps = 0.0;
   for (const Its& its : workers) {
     Seconds computing = close;
@@ -129,11 +168,11 @@ struct Work {
 
 Work work_of(const Scenario& scenario, const StepProfile& profile, bool shortcuts) {
   const Schedule& schedule = scenario.schedule;
-  const double posts = schedule.posts ? schedule.posts(profile) : 1.0;
+  const double posts = posts_of(scenario, profile);
   Work work;
-  work.workers = is_one(scenario, shortcuts) ? 1.0 : ranks_of(scenario);
+  work.workers = is_one(scenario, posts, shortcuts) ? 1.0 : ranks_of(scenario);
   work.steps = work.workers * steps_of(scenario);
-  if (work.workers > 1.0 && !schedule.pace.waits_for_all) work.steps = steps_of_independent(scenario, step_of(scenario, profile, posts));
+  if (work.workers > 1.0 && !schedule.waits_for_slowest()) work.steps = steps_of_independent(scenario, step_of(scenario, profile, posts));
   if (scenario.cluster.workers() == 1 && !schedule.traffic.servers) return work;  // nobody to send anything to
   work.posts = posts * work.steps;
   (schedule.traffic.has_collectives() ? work.collectives : work.exchanges) = work.posts;
@@ -187,9 +226,9 @@ Seconds time_of(const Scenario& scenario, const StepProfile& profile, const Work
   constexpr Seconds of_exchange_with_peer(5e-7);
   const bool is_alone = work.workers == 1.0;
   const bool has_servers = scenario.schedule.traffic.servers.has_value();
-  const Seconds exchange = !has_servers            ? of_exchange_with_peer
-                           : moves_flows(scenario) ? 2.0 * ranks_of(scenario) * cost_of_server_flow_by_rank
-                                                   : of_exchange_with_server;
+  const Seconds exchange = !has_servers                                         ? of_exchange_with_peer
+                           : moves_flows(scenario) || serves_by_flows(scenario) ? 2.0 * ranks_of(scenario) * cost_of_server_flow_by_rank
+                                                                                : of_exchange_with_server;
   const Seconds workers = is_alone ? Seconds(0) : of_actors + work.workers * of_worker + work.posts * of_post;
   return of_start + ranks_of(scenario) * of_rank + workers + work.steps * (is_alone ? of_step_alone : of_step) +
          work.collectives * of_collective + work.exchanges * exchange + time_of_messages(scenario, profile, work);
@@ -206,32 +245,13 @@ Bytes memory_of(const Scenario& scenario, const Work& work) {
   return of_process + ranks_of(scenario) * of_rank + workers + work.steps * of_step + (work.collectives + work.exchanges) * of_post;
 }
 
-}  // namespace
-
-Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
-  const StepProfile profile = profile_of(scenario);
-  const Work work = work_of(scenario, profile, options.shortcuts);
-  Cost cost = {work.steps, time_of(scenario, profile, work), memory_of(scenario, work)};
-  cost.steps = repetitions_of(scenario) * cost.steps;
-  cost.time = repetitions_of(scenario) * cost.time;
-  if (!options.timeline) return cost;
-  constexpr double in_memory = 4.5;  // times the file
-  constexpr SecondsPerByte of_file(3.5e-8);
-  TimelineView view = *options.timeline;
-  view.compressed = false;
-  const Bytes file = estimate_timeline(scenario, view, options.shortcuts);
-  cost.memory += in_memory * file;
-  cost.time += of_file * file;
-  return cost;
-}
-
-Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
+Bytes timeline_of(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
   constexpr Bytes of_slice(165);
   constexpr Bytes of_arrow(190);
   constexpr Bytes of_change(110);
   constexpr double compressed = 0.1;
   const double ranks = ranks_of(scenario);
-  const int simulated = is_one(scenario, shortcuts) ? 1 : static_cast<int>(ranks);
+  const int simulated = is_one(scenario, posts_of(scenario, profile_of(scenario)), shortcuts) ? 1 : static_cast<int>(ranks);
   const auto workers = static_cast<double>(view.workers(simulated, scenario.cluster.workers() / simulated).size());
   const double steps = view.iterations ? view.iterations->last - view.iterations->first + 1.0 : steps_of(scenario);
   const auto layers = static_cast<double>(scenario.trace->layers.size());
@@ -241,6 +261,36 @@ Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool
   const double changes = changes_of_link_use(scenario, simulated, messages);
   const Bytes bytes = steps * (workers * ((2.0 * layers + messages + phases) * of_slice + gradients * of_arrow) + changes * of_change);
   return view.compressed ? compressed * bytes : bytes;
+}
+
+}  // namespace
+
+Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
+  const StepProfile profile = profile_of(scenario);
+  const Work work = work_of(scenario, profile, options.shortcuts);
+  Cost cost = {work.steps, time_of(scenario, profile, work), memory_of(scenario, work)};
+  if (!options.timeline) return cost;
+  constexpr double in_memory = 4.5;  // times the file
+  constexpr SecondsPerByte of_file(3.5e-8);
+  TimelineView view = *options.timeline;
+  view.compressed = false;
+  const Bytes file = timeline_of(scenario, view, options.shortcuts);
+  cost.memory += in_memory * file;
+  cost.time += of_file * file;
+  return cost;
+}
+
+Cost estimate_most(const Scenario& scenario, const PointOptions& options) {
+  if (!scenario.measures_until()) return estimate_cost(scenario, options);
+  constexpr double repetitions = 2.0;  // with fewer iterations before, at most half as many each time
+  Cost cost = estimate_cost(with_most_measured(scenario), options);
+  cost.steps = repetitions * cost.steps;
+  cost.time = repetitions * cost.time;
+  return cost;
+}
+
+Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
+  return timeline_of(scenario.measures_until() ? with_most_measured(scenario) : scenario, view, shortcuts);
 }
 
 TimeLeft::TimeLeft(std::vector<Seconds> costs, int parallel)

@@ -32,10 +32,13 @@ struct Cost {
 };
 
 /// From what the scenario counts, without making plans. Where workers do not wait for each other, those that go on while one is paused or
-/// slow are counted. `until` counts as the most that the jitter can make it measure.
+/// slow are counted. Whatever `until` measures more is not.
 Cost estimate_cost(const Scenario& scenario, const PointOptions& options = {});
 
-/// How large the file of a timeline gets, likewise. `shortcuts`: see PointOptions.
+/// With the most that the jitter can make `until` measure.
+Cost estimate_most(const Scenario& scenario, const PointOptions& options = {});
+
+/// How large the file of a timeline gets, with that most. `shortcuts`: see PointOptions.
 Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts);
 
 /// How long it takes until tasks of different cost are done.

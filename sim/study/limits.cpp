@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "base/processes.hpp"
+#include "base/memory.hpp"
 #include "base/unit_columns.hpp"
 #include "study/replicates.hpp"
 
@@ -16,12 +16,13 @@ namespace {
 
 /// What makes for fewer gradient steps, but for what always does.
 std::string advice_on_steps(const Scenario& scenario) {
-  const Pace& pace = scenario.schedule.pace;
+  const int cycle = scenario.schedule.pace.cycle;
+  const bool goes_on = !scenario.schedule.waits_for_slowest();
   constexpr int long_cycle = 1000;
-  if (!pace.waits_for_all && !scenario.speed.pauses.empty()) return ", or shorter pauses, beside which other workers go on";
-  if (!pace.waits_for_all && !scenario.speed.uniform()) return ", or less slow workers, beside which others go on";
-  if (pace.cycle < long_cycle) return "";
-  return fmt::format(", or a schedule whose pattern repeats sooner than every {} steps", pace.cycle);
+  if (goes_on && !scenario.speed.pauses.empty()) return ", or shorter pauses, beside which other workers go on";
+  if (goes_on && !scenario.speed.uniform()) return ", or less slow workers, beside which others go on";
+  if (cycle < long_cycle) return "";
+  return fmt::format(", or a schedule whose pattern repeats sooner than every {} steps", cycle);
 }
 
 std::string advice_on_memory(const Scenario& scenario) {

@@ -154,7 +154,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
 }  // namespace
 
 PointResult simulate_point(const Point& point, const PointOptions& options) {
-  return point.scenario.until && point.scenario.draws() ? simulate_until(point, options) : simulate_once(point, options);
+  return point.scenario.measures_until() ? simulate_until(point, options) : simulate_once(point, options);
 }
 
 namespace {
@@ -235,9 +235,10 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
         done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
       continue;
     }
+    const Seconds time = estimate_most(point.scenario, its).time;
     for (int r = 0; r < replicates_of(point.scenario); ++r) {
       tasks.push_back({i, r});
-      times.push_back(cost.time);
+      times.push_back(time);
       memories.push_back(cost.memory);
     }
     any_has_actors = any_has_actors || has_actors(point, its);

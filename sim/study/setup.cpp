@@ -52,6 +52,19 @@ ServerPlaces server_places(const Scenario& scenario) {
   return places;
 }
 
+int gpus_per_rank(const Scenario& scenario) {
+  return scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;
+}
+
+/// Every collective is one of all ranks.
+bool all_together(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  const int gpus = gpus_per_rank(scenario);
+  const RankPlaces places = {cluster.workers() / gpus, cluster.gpus_per_node / gpus, regions_of_nodes(cluster, {})};
+  const std::vector<StreamTraffic>& streams = scenario.schedule.traffic.streams;
+  return std::all_of(streams.begin(), streams.end(), [&](const StreamTraffic& stream) { return stream.groups(places).size() == 1; });
+}
+
 }  // namespace
 
 StepProfile profile_of(const Scenario& scenario) {
@@ -66,7 +79,7 @@ Setup::Setup(const Scenario& scenario, PointOptions options)
     : scenario_(scenario),
       options_(std::move(options)),
       profile_(profile_of(scenario)),
-      gpus_per_rank_(scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1),
+      gpus_per_rank_(gpus_per_rank(scenario)),
       ranks_(scenario.cluster.workers() / gpus_per_rank_),
       ranks_per_node_(scenario.cluster.gpus_per_node / gpus_per_rank_),
       region_order_(fastest_region_order(scenario.cluster, profile_.bytes())),
@@ -88,27 +101,30 @@ bool Setup::overlaps_collectives() const {
   return std::any_of(streams_.begin(), streams_.end(), [](const StreamSetup& stream) { return stream.rules.channels > 1; });
 }
 
-bool Setup::serves_by_flows() const {
-  const Cluster& cluster = scenario_.cluster;
-  return scenario_.schedule.traffic.servers && (cluster.regions || cluster.link.window > Bytes(0) || cluster.link.jitter.varies());
+bool serves_by_flows(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  return scenario.schedule.traffic.servers && (cluster.regions || cluster.link.window > Bytes(0) || cluster.link.jitter.varies());
+}
+
+bool may_move_in_lockstep(const Scenario& scenario, Fidelity fidelity) {
+  const Cluster& cluster = scenario.cluster;
+  const Schedule& schedule = scenario.schedule;
+  const auto& servers = schedule.traffic.servers;
+  const bool equal_clients = !servers || (servers->service != Service::fifo && (!servers->colocated || servers->servers == cluster.nodes));
+  if (!schedule.pace.waits_for_all || !equal_clients || !scenario.speed.uniform()) return false;
+  if (cluster.workers() == 1) return true;
+  if (!all_together(scenario) || serves_by_flows(scenario) || (cluster.regions && !schedule.traffic.has_collectives())) return false;
+  if (fidelity == Fidelity::alpha_beta) return true;
+  const int nodes = cluster.nodes + (servers && !servers->colocated ? servers->servers : 0);
+  if (fidelity == Fidelity::flow || Network::latencies_vary(cluster, cluster.gpus_per_node / gpus_per_rank(scenario), nodes)) return false;
+  return schedule.traffic.has_collectives() || cluster.is_star();
 }
 
 bool Setup::moves_in_lockstep(Fidelity fidelity) {
-  const Schedule& schedule = scenario_.schedule;
-  const auto& servers = schedule.traffic.servers;
-  const bool equal_clients =
-      !servers || (servers->service != Service::fifo && (!servers->colocated || servers->servers == scenario_.cluster.nodes));
-  const bool all_together =
-      std::all_of(collectives_.begin(), collectives_.end(), [this](const Collective& one) { return one.communicator.size() == ranks_; });
-  if (!schedule.pace.waits_for_all || !equal_clients || !all_together || !scenario_.speed.uniform()) return false;
-  if (scenario_.cluster.workers() == 1) return true;
-  if (serves_by_flows() || (scenario_.cluster.regions && !schedule.traffic.has_collectives())) return false;
-  if (fidelity == Fidelity::alpha_beta) return true;
-  if (fidelity == Fidelity::flow || network_.latencies_vary()) return false;
-  if (!schedule.traffic.has_collectives()) return network_.is_star();
-  return std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& one) {
-    return planned_(one.operation, one.communicator, profile_.bytes()).times().in_lockstep();
-  });
+  if (!may_move_in_lockstep(scenario_, fidelity)) return false;
+  return fidelity == Fidelity::alpha_beta || std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& one) {
+           return planned_(one.operation, one.communicator, profile_.bytes()).times().in_lockstep();
+         });
 }
 
 NetworkModel Setup::model(Fidelity fidelity) {

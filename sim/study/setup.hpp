@@ -24,6 +24,12 @@ struct PointOptions {
 /// The undisturbed step of its trace, with the update of its schedule.
 StepProfile profile_of(const Scenario& scenario);
 
+/// What goes to and from parameter servers is flows in every fidelity.
+bool serves_by_flows(const Scenario& scenario);
+
+/// All ranks may do the same at the same time in that fidelity: they do if the plans of all collectives treat them alike, too.
+bool may_move_in_lockstep(const Scenario& scenario, Fidelity fidelity);
+
 /// A scenario as what an engine simulates: its network, what collectives cost on it, and its job in any fidelity.
 class Setup {
  public:
@@ -43,8 +49,7 @@ class Setup {
   /// The rows of the job's streams.
   const std::vector<StreamSetup>& streams() const { return streams_; }
   bool overlaps_collectives() const;
-  /// What goes to and from parameter servers is flows in every fidelity.
-  bool serves_by_flows() const;
+  bool serves_by_flows() const { return syncopate::serves_by_flows(scenario_); }
 
   /// What goes over the streams.
   struct Collective {

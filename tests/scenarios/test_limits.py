@@ -25,7 +25,7 @@ class Estimates(Case):
         self.write("scenario.json", content)
         done = self.simctl("check", "scenario.json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        found = re.search(r"^a run takes about \S+ \S+ on one core and (\S+) (\w+) of memory, for (\S+) gradient steps$", done.stdout, re.M)
+        found = re.search(r"^a run takes (?:about|at most) \S+ \S+ on one core and (\S+) (\w+) of memory, for (\S+) gradient steps$", done.stdout, re.M)
         self.assertTrue(found, done.stdout)
         return float(found[3]), float(found[1]) * UNITS[found[2]]
 
@@ -46,12 +46,16 @@ class Estimates(Case):
             "others go on beside a pause": scenario(schedule={"name": "asgd"}, workers=paused(2000)),
             "and exchange many gradients": scenario(trace=many, schedule={"name": "asgd"}, workers=paused(200)),
             "or little": scenario(schedule={"name": "downpour", "interval": 4}, workers=paused(2000)),
+            "and wait for a share only": scenario(schedule={"name": "lasgd", "tau_max": 10, "participants": 0.5}, workers=paused(1000)),
             "beside a slow worker": scenario(schedule={"name": "asgd"}, workers={"slow": [{"ranks": "1", "factor": 1e5}]}),
             "peers": scenario(schedule={"name": "ad-psgd"}, workers=paused(2000)),
             "a long cycle": scenario(schedule={"name": "dts", "delay": 99, "period": 100}, iterations={"warmup": 0, "measured": 500_000}),
             "equal workers": scenario(trace=many, iterations=longer),
             "few collectives": scenario(trace=many, schedule={"name": "fusion", "bucket": "25MB"}, iterations={"measured": 200_000}),
             "unequal workers": scenario(trace=many, iterations=longer, workers=JITTER),
+            "latencies that vary": scenario(trace=many, cluster=cluster(nodes=64, link={"bandwidth": "10Gbps", "latency": "50us", "latency_jitter": JITTER["jitter"]})),
+            "a queue at servers": scenario(schedule={"name": "ps-sgd", "service": "fifo"}, cluster=cluster(nodes=16), iterations=longer),
+            "a tree": scenario(all_reduce={"name": "binary-tree"}, cluster=cluster(nodes=16), iterations=longer),
             "rounds": scenario(schedule={"name": "lasgd", "tau_max": 3}, iterations=longer, workers=JITTER),
             "many workers": scenario(cluster=cluster(nodes=10000), workers={"slow": [{"ranks": "0", "factor": 2}]}, fidelity="alpha-beta"),
             "flows": scenario(cluster=cluster(nodes=64), fidelity="flow"),
@@ -71,12 +75,20 @@ class Estimates(Case):
         self.assertEqual(self.estimate(scenario(workers=JITTER, replicates=10)), (10 * once, memory))
         steps, _ = self.estimate(scenario(workers=JITTER, iterations={"warmup": 0, "measured": 3, "until": 1e-3}))
         self.assertEqual(steps, 2 * 4 * (2 * 0.1 / 1e-3) ** 2)
+        self.assertIn("a run takes at most", self.simctl("check", "scenario.json").stdout)
 
     def test_the_point_that_takes_the_most_is_named(self):
         self.write("scenario.json", scenario(sweep={"/iterations/measured": [3, 30000, 5]}))
         self.assertRegex(self.simctl("check", "scenario.json").stdout,
-                         r"valid, 3 points\na run takes about \S+ m?s on one core, for 3e\+04 gradient steps; most of it point 1 "
-                         r"\(/iterations/measured=30000\): \S+ m?s and \S+ MB of memory, for 3e\+04 steps\n$")
+                         r"valid, 3 points\na run takes about \S+ m?s on one core and up to \S+ MB of memory a point, for 3e\+04 gradient "
+                         r"steps; most of it point 1 \(/iterations/measured=30000\): \S+ m?s, for 3e\+04 steps\n$")
+
+    def test_the_memory_is_that_of_the_point_that_takes_most_of_it(self):
+        content = scenario(schedule={"name": "asgd"}, replicates=1000)
+        _, memory = self.estimate(content | {"workers": paused(2000)})
+        self.write("scenario.json", content | {"sweep": {"/workers": [JITTER, paused(2000)]}})
+        found = re.search(r"and up to (\S+) (\w+) of memory a point, .*; most of it point 0 ", self.simctl("check", "scenario.json").stdout)
+        self.assertEqual(float(found[1]) * UNITS[found[2]], memory)
 
     def test_check_tells_what_a_run_refuses(self):
         self.write("scenario.json", ENDLESS)
@@ -97,6 +109,14 @@ class Refusals(Case):
                 self.assertEqual(done.returncode, 4)
                 self.assertRegex(done.stderr + done.stdout, message)
 
+    def test_what_waits_for_a_share_only_goes_on_beside_the_slowest(self):
+        schedule = {"name": "lasgd", "tau_max": 10, "participants": 0.5}
+        for workers, advice in ((paused(1e7), "shorter pauses"), ({"slow": [{"ranks": "0", "factor": 1e6}]}, "less slow workers")):
+            with self.subTest(advice):
+                done = self.run_scenario(scenario(cluster=cluster(nodes=64), schedule=schedule, workers=workers), "--max-steps", "1e7")
+                self.assertEqual(done.returncode, 4, done.stderr)
+                self.assertRegex(done.stderr, rf"gradient steps would have to be simulated, over the limit of 1e\+07; .*or {advice}")
+
     def test_what_is_refused_costs_no_other_point(self):
         done = self.run_scenario(ENDLESS | {"sweep": {"/workers/events/0/for_s": [1, 1e9, 2]}})
         self.assertEqual(done.returncode, 4)
@@ -116,13 +136,24 @@ class Refusals(Case):
                 done = self.run_scenario(content, *options)
                 self.assertEqual((done.returncode, done.stderr), (4, f"simctl: scenario.json: point 0: {message}\n"))
         self.assertEqual(self.run_scenario(content, "--max-steps", "16", "--max-memory", "50MB").returncode, 0)
-        for option, value, message in (("--max-steps", "0", "--max-steps"), ("--max-steps", "many", "--max-steps"),
+        for option, value, message in (*(("--max-steps", value, f"--max-steps {value}: expected a finite number above 0, such as 1e10") for value in ("0", "-1", "nan", "inf")),
+                                       ("--max-steps", "many", "--max-steps"),
                                        ("--max-memory", "8", "--max-memory 8: expected a size such as 800MB or 16GB"),
                                        ("--max-memory", "-1GB", "--max-memory -1GB: expected a size such as 800MB or 16GB")):
             with self.subTest(value):
                 done = self.run_scenario(content, f"{option}={value}")
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(message, done.stderr)
+
+    def test_what_until_may_add_is_not_refused(self):
+        content = scenario(workers={"jitter": {"distribution": "lognormal", "cv": 0.5}}, iterations={"warmup": 1, "measured": 3, "until": 1e-2}, replicates=30)
+        self.write("scenario.json", content)
+        steps = re.search(r"at most .* for (\S+) gradient steps", self.simctl("check", "scenario.json").stdout)
+        self.assertGreater(float(steps[1]), 1e6)
+        self.assertEqual(self.run_scenario(content, "--max-steps", "1000").returncode, 0)
+        done = self.run_scenario(content, "--max-steps", "100")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("about 4.8e+02 gradient steps would have to be simulated", done.stderr)
 
     def test_as_many_at_a_time_as_fit(self):
         done = self.run_scenario(scenario(workers=JITTER, sweep={"/seed": [1, 2, 3]}), "-j", "3", "--max-memory", "40MB")
