@@ -115,7 +115,7 @@ EndedPoint SharedPoints::keep(int point, const EndedPoint& ended) {
   const bool stays = earlier && (earlier->result || !ended.result);
   if (!stays) folder_->keep(point, ended);
   if (claims_) claims_->release(folder_->key(point));
-  return stays ? std::move(*earlier) : ended;
+  return stays ? *earlier : ended;
 }
 
 bool SharedPoints::may_explain(int point) const { return !claims_ || claims_->take(explaining(point)); }

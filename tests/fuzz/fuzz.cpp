@@ -30,7 +30,7 @@
 
 // libFuzzer's own names.
 extern "C" {
-int LLVMFuzzerInitialize(int* argc, char*** argv);
+int LLVMFuzzerInitialize(const int* argc, char*** argv);
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed);
 std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
@@ -100,7 +100,7 @@ class MemoryFile {
 
 }  // namespace syncopate::fuzz
 
-int LLVMFuzzerInitialize(int* argc, char*** argv) {
+int LLVMFuzzerInitialize(const int* argc, char*** argv) {
   using namespace syncopate::fuzz;
   constexpr std::string_view option = "--reader=";
   for (int i = 1; i < *argc; ++i) {
@@ -134,7 +134,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
   constexpr unsigned one_in = 4;  // keeps to no syntax
   if (seed % one_in != 0) {
-    const auto text = syncopate::fuzz::mutate_json({reinterpret_cast<const char*>(data), size}, seed);
+    const auto text = syncopate::fuzz::mutate_json(std::string(data, data + size), seed);
     if (text && text->size() <= most) {
       std::copy(text->begin(), text->end(), data);
       return text->size();
