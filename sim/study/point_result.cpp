@@ -86,7 +86,7 @@ std::string PointResult::pack() const {
   const std::size_t replicates_size = replicates.size() * sizeof(double);
   std::string bytes(sizeof head + replicates_size, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
-  std::memcpy(bytes.data() + sizeof head, replicates.data(), replicates_size);
+  if (!replicates.empty()) std::memcpy(bytes.data() + sizeof head, replicates.data(), replicates_size);
   return bytes + text + timeline;
 }
 
@@ -96,7 +96,7 @@ PointResult PointResult::unpack(const std::string& bytes) {
   const std::size_t details_begin = sizeof head + head.replicates * sizeof(double);
   if (bytes.size() < details_begin + head.details_size) throw SimulationError("its process sent an incomplete result");
   std::vector<double> replicates(head.replicates);
-  std::memcpy(replicates.data(), bytes.data() + sizeof head, head.replicates * sizeof(double));
+  if (!replicates.empty()) std::memcpy(replicates.data(), bytes.data() + sizeof head, head.replicates * sizeof(double));
   const Json details = Json::parse(bytes.substr(details_begin, head.details_size));
   return {head.metrics,  head.network_bytes, head.busiest_link_bytes, head.fidelity, head.workers_simulated,
           head.measured, replicates,         head.half_width,         details,       bytes.substr(details_begin + head.details_size)};
