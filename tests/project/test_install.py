@@ -138,7 +138,7 @@ class BareDebian(unittest.TestCase):
                 test ! -e /usr/share/syncopate -a ! -e /usr/lib/syncopate
             """
             done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "bash", "-euc", 'mount -t proc proc "$0/proc"; exec chroot "$0" bash -euc "$1"', root, inside],
-                                  capture_output=True, text=True, timeout=550, check=False)
+                                  capture_output=True, text=True, timeout=900, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("out/report.html", done.stdout)
 
