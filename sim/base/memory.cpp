@@ -40,9 +40,11 @@ struct ControlGroups {
 };
 
 Bytes left_in(const std::string& group, const ControlGroups& version) {
+  constexpr double none = 1e18;  // version 1 says so by the largest number of pages
   const std::optional<double> limit = number_in(group + version.limit);
+  if (!limit || *limit > none) return unlimited;  // before the rest is read, which takes the system longer
   const std::optional<double> used = number_in(group + version.used);
-  if (!limit || !used) return unlimited;
+  if (!used) return unlimited;
   return Bytes(std::max(0.0, *limit - *used + value_of(group + "/memory.stat", version.cached).value_or(0.0)));
 }
 
