@@ -1,5 +1,7 @@
 #include "simctl/shared_points.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace syncopate {
@@ -25,12 +27,8 @@ SharedPoints::Ended SharedPoints::begin() {
   if (!folder_) return {};
   if (options_.retry_failed) forget_failed();
   Ended all = ended_elsewhere();
-  for (const int point : waiting()) {
-    std::optional<EndedPoint> ended = reuse(point);
-    if (!ended) continue;
-    has_ended_[static_cast<std::size_t>(point)] = true;
-    all.emplace_back(point, std::move(*ended));
-  }
+  Ended reused = take(true, [this](int point) { return reuse(point); });
+  std::move(reused.begin(), reused.end(), std::back_inserter(all));
   return all;
 }
 
@@ -43,23 +41,23 @@ std::vector<int> SharedPoints::free() const {
 }
 
 SharedPoints::Ended SharedPoints::ended_elsewhere() {
-  Ended all;
-  if (!folder_) return all;
-  for (const int point : waiting()) {
-    std::optional<EndedPoint> ended = find_whole(point);
-    if (!ended) continue;
-    has_ended_[static_cast<std::size_t>(point)] = true;
-    all.emplace_back(point, std::move(*ended));
-  }
-  return all;
+  if (!folder_) return {};
+  return take(true, [this](int point) { return find_whole(point); });
 }
 
 SharedPoints::Ended SharedPoints::end() {
   if (claims_) claims_->release_all();
+  if (!folder_) return {};
+  return take(false, [this](int point) { return folder_->find(point); });
+}
+
+SharedPoints::Ended SharedPoints::take(bool in_shard, const std::function<std::optional<EndedPoint>(int point)>& look) {
   Ended all;
-  if (!folder_) return all;
-  for (const int point : not_ended(false)) {
-    if (std::optional<EndedPoint> ended = folder_->find(point)) all.emplace_back(point, std::move(*ended));
+  for (const int point : not_ended(in_shard)) {
+    std::optional<EndedPoint> ended = look(point);
+    if (!ended) continue;
+    has_ended_[static_cast<std::size_t>(point)] = true;
+    all.emplace_back(point, std::move(*ended));
   }
   return all;
 }

@@ -57,6 +57,8 @@ class SharedPoints {
 
  private:
   std::vector<int> not_ended(bool in_shard) const;
+  /// Of the points that have not ended, in this run's shard or outside it, those of which `look` finds the end.
+  Ended take(bool in_shard, const std::function<std::optional<EndedPoint>(int point)>& look);
   void forget_failed();
   /// What the folder holds, unless it has to be simulated again.
   std::optional<EndedPoint> find_whole(int point) const;
