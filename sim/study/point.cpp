@@ -77,6 +77,15 @@ std::string describe_overload(const Json& details) {
   return most > 1.0 ? fmt::format("; the busiest link would have to carry {} times what it can", rounded(most, 3)) : "";
 }
 
+/// What the header of a record of the dataflow says of a point.
+Json about(const Point& point) {
+  const Scenario& scenario = point.scenario;
+  Json labels = Json::object();
+  for (const auto& [pointer, value] : point.sweep) labels[pointer] = value;
+  const int gpus = scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;
+  return {{"point", point.index}, {"labels", labels}, {"schedule", scenario.schedule.name}, {"samples", scenario.trace->batch * gpus}};
+}
+
 PointResult simulate_once(const Point& point, const PointOptions& options) {
   Setup setup(point.scenario, options);
   const FidelityChoice choice = choose_fidelity(setup);
@@ -109,6 +118,7 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
     result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup), uses);
     if (options.timeline->compressed) result.timeline = gzip(result.timeline);
   }
+  if (job.dataflow) result.dataflow = job.dataflow->take(about(point));
   return result;
 }
 
@@ -145,7 +155,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
     result.details["until_missed_because"] = why_not;
   }
   if (!note.is_null()) result.details["fidelity_note"] = note;
-  if (!options.explain && !options.timeline) return result;
+  if (!options.explain && !options.timeline && !options.dataflow) return result;
   PointResult shown = simulate_once(longer, options);
   shown.details.update(result.details);
   return shown;
@@ -163,7 +173,7 @@ namespace {
 bool has_actors(const Point& point, const PointOptions& options) {
   const Scenario& scenario = point.scenario;
   const bool are_equal = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && scenario.fidelity != Fidelity::flow;
-  return scenario.cluster.workers() > 1 && (!options.shortcuts || !are_equal);
+  return scenario.cluster.workers() > 1 && (!options.may_be_one() || !are_equal);
 }
 
 /// The replicates of a point as they end.
@@ -251,7 +261,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     const auto [point, r] = tasks[static_cast<std::size_t>(index)];
     if (watch.may_begin && !watch.may_begin(point)) return std::string();
     PointOptions its = options(point);
-    if (r > 0) its.timeline.reset();
+    if (r > 0) its.timeline.reset(), its.dataflow.reset();
     return simulate_point(replicate(*points[static_cast<std::size_t>(point)], r), its).pack();
   };
   const auto gather = [&](int index, const Outcome& outcome) {

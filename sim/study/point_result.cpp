@@ -24,6 +24,7 @@ struct Head {
   std::optional<double> half_width;
   std::size_t replicates = 0;
   std::size_t details_size = 0;
+  std::size_t timeline_size = 0;
 };
 static_assert(std::is_trivially_copyable_v<Head>);
 
@@ -81,25 +82,36 @@ void PointResult::require_finite() const {
 
 std::string PointResult::pack() const {
   const std::string text = details.dump();
-  const Head head = {metrics,  network_bytes, busiest_link_bytes, fidelity,   workers_simulated,
-                     measured, half_width,    replicates.size(),  text.size()};
+  const Head head = {metrics,  network_bytes, busiest_link_bytes, fidelity,    workers_simulated,
+                     measured, half_width,    replicates.size(),  text.size(), timeline.size()};
   const std::size_t replicates_size = replicates.size() * sizeof(double);
   std::string bytes(sizeof head + replicates_size, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
   if (!replicates.empty()) std::memcpy(bytes.data() + sizeof head, replicates.data(), replicates_size);
-  return bytes + text + timeline;
+  return bytes + text + timeline + dataflow;
 }
 
 PointResult PointResult::unpack(const std::string& bytes) {
   Head head;
   if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
   const std::size_t details_begin = sizeof head + head.replicates * sizeof(double);
-  if (bytes.size() < details_begin + head.details_size) throw SimulationError("its process sent an incomplete result");
+  const std::size_t timeline_begin = details_begin + head.details_size;
+  const std::size_t dataflow_begin = timeline_begin + head.timeline_size;
+  if (bytes.size() < dataflow_begin) throw SimulationError("its process sent an incomplete result");
   std::vector<double> replicates(head.replicates);
   if (!replicates.empty()) std::memcpy(replicates.data(), bytes.data() + sizeof head, head.replicates * sizeof(double));
   const Json details = Json::parse(bytes.substr(details_begin, head.details_size));
-  return {head.metrics,  head.network_bytes, head.busiest_link_bytes, head.fidelity, head.workers_simulated,
-          head.measured, replicates,         head.half_width,         details,       bytes.substr(details_begin + head.details_size)};
+  return {head.metrics,
+          head.network_bytes,
+          head.busiest_link_bytes,
+          head.fidelity,
+          head.workers_simulated,
+          head.measured,
+          replicates,
+          head.half_width,
+          details,
+          bytes.substr(timeline_begin, head.timeline_size),
+          bytes.substr(dataflow_begin)};
 }
 
 Json PointResult::to_json() const {

@@ -24,7 +24,8 @@ struct PointResult {
   /// Half of the 95% interval of the mean iteration, over it; empty where nothing is drawn, or too little was measured to tell.
   std::optional<double> half_width{};
   Json details = Json::object();  ///< what only some points have: see RESULTS.md
-  std::string timeline;           ///< a file's content, when wanted: see timeline_json
+  std::string timeline{};         ///< a file's content, when wanted: see timeline_json
+  std::string dataflow{};         ///< likewise: see Dataflow
 
   /// Throws SimulationError where a figure is no finite number, which it names.
   void require_finite() const;
@@ -33,7 +34,7 @@ struct PointResult {
   std::string pack() const;
   static PointResult unpack(const std::string& bytes);
 
-  /// All but the timeline, for a file, and back to the same bits. Throws Json::exception or InputError for what no result is written as.
+  /// All but these files, for a file of its own, and back to the same bits. Throws Json::exception or InputError for what no result is written as.
   Json to_json() const;
   static PointResult from_json(const Json& json);
 };

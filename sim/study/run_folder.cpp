@@ -259,7 +259,8 @@ void RunFolder::write(const Results& results, bool finished, bool shared) const 
 
 bool is_about_a_point(const std::string& file_name) {
   const bool is_timeline = file_name.starts_with("timeline-") && (file_name.ends_with(".json") || file_name.ends_with(".json.gz"));
-  return is_timeline || (file_name.starts_with("explanation-") && file_name.ends_with(".json"));
+  const bool is_dataflow = file_name.starts_with("dataflow-") && file_name.ends_with(".jsonl.gz");
+  return is_timeline || is_dataflow || (file_name.starts_with("explanation-") && file_name.ends_with(".json"));
 }
 
 FoundStudy read_study_of(const fs::path& folder) {

@@ -74,7 +74,7 @@ class RunFolder {
   std::chrono::steady_clock::time_point last_sync_{};
 };
 
-/// Whether that is the name of a timeline or an explanation in a run's folder.
+/// Whether that is the name of a timeline, a dataflow or an explanation in a run's folder.
 bool is_about_a_point(const std::string& file_name);
 
 /// The study of a run's folder, with digests, and whether it was simulated with shortcuts.
