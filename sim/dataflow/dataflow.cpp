@@ -38,7 +38,7 @@ std::vector<std::string_view> hyper_of(std::string_view function) {
   return {"lr", "lambda"};  // delay-compensated
 }
 
-constexpr int fast = 3;  ///< of zlib's levels
+constexpr int fast = 1;  ///< of zlib's levels
 
 }  // namespace
 
@@ -50,6 +50,7 @@ struct Dataflow::Share {
 
 std::vector<Dataflow::Share> Dataflow::collect(const Sum& sum, std::size_t part) {
   std::vector<Share> shares;
+  shares.reserve(sum.terms().size());
   std::map<std::pair<ValueId, Coefficient::Powers>, std::size_t> places;
   for (const Sum::Term& term : sum.terms()) {
     const ValueId value = term.values[part];

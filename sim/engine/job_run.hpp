@@ -87,7 +87,7 @@ class JobRun {
   PeerLinks peers_;
   std::optional<ParameterServer> server_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  PostedValues posted_values_;
+  PostedValues posted_values_{job_.dataflow.get()};
   mutable std::map<std::tuple<Communicator, Operation, Bytes>, double> shares_of_bytes_;
   int reached_ = 0;  ///< iterations that the first worker has done
   int warm_workers_ = 0;

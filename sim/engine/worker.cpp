@@ -184,7 +184,7 @@ Handle Worker::post(const SharedPayload& payload, int round, const Options& opti
   count_post(1, contribution(options.operation, payload->bytes, stream.communicator().size()));
   const Handle handle = {options.stream, stream.post(rank_, {options.operation, round, payload, options.priority}, now_)};
   tie(handle, {.before = now(), .after = now(), .posts = true});
-  if (is_recorded()) job_.posted_values().post(stream.index(), handle.ticket, rank_, options.value);
+  job_.posted_values().post(stream.index(), handle.ticket, rank_, options.value);
   return handle;
 }
 
@@ -340,7 +340,7 @@ Values Worker::compress(std::string_view way, const Sum& sent, Values& residual)
 }
 
 Values Worker::mean_of(Handle handle) const {
-  return is_recorded() ? value(job_.posted_values().mean(stream(handle.stream).index(), handle.ticket)) : Values();
+  return job_.posted_values().mean(stream(handle.stream).index(), handle.ticket);
 }
 
 Values Worker::mean_of(std::span<const Handle> handles) const {

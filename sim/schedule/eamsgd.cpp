@@ -19,9 +19,10 @@ struct Eamsgd : Learner {
       worker.wait(pull);
       worker.spend(model.decode());
       Replica& x = worker.replica();
-      const Values difference = worker.value(hyper::rho * (x.model() - worker.pulled_by(pull)));
+      const Sum distance = x.model() - worker.pulled_by(pull);
+      const Values difference = send(worker, 0, [&] { return hyper::rho * distance; });
       x.become(x.model() - difference);
-      worker.wait(model.push(worker, worker.step(), Answer::none, {.value = send(worker, 0, [&] { return difference; })}));
+      worker.wait(model.push(worker, worker.step(), Answer::none, {.value = difference}));
     });
   }
 };
