@@ -15,7 +15,7 @@ class PostedValues {
   /// `flow`: null where nothing is recorded.
   explicit PostedValues(Dataflow* flow) : flow_(flow) {}
 
-  /// What `rank` has posted as that collective of a stream.
+  /// What `rank` has posted as that collective of a stream, if it is anything.
   void post(int stream, Ticket ticket, int rank, const Values& value);
   /// The mean of what has been posted, once the collective has ended for a rank that took part; nothing where that was nothing.
   Values mean(int stream, Ticket ticket);

@@ -31,6 +31,7 @@ Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
       slowness_(largest(rank, job.job().gpus_per_rank, [&](int gpu) { return job.job().speed.slowness(gpu); })),
       forward_(job.passes().forward, Phase::forward),
       backward_(job.passes().backward, Phase::backward),
+      is_recorded_(job.job().dataflow != nullptr),
       replica_(job.job().dataflow.get()) {
   if (job.job().records_causes) now_ = Moment::origin();
 }
@@ -184,7 +185,7 @@ Handle Worker::post(const SharedPayload& payload, int round, const Options& opti
   count_post(1, contribution(options.operation, payload->bytes, stream.communicator().size()));
   const Handle handle = {options.stream, stream.post(rank_, {options.operation, round, payload, options.priority}, now_)};
   tie(handle, {.before = now(), .after = now(), .posts = true});
-  job_.posted_values().post(stream.index(), handle.ticket, rank_, options.value);
+  if (!options.value.empty()) job_.posted_values().post(stream.index(), handle.ticket, rank_, options.value);
   return handle;
 }
 
@@ -320,8 +321,6 @@ Received Worker::receive(int round) {
   return {.step = message.step, .model = message.model.value, .weight = message.model.weight};
 }
 
-bool Worker::is_recorded() const { return job_.job().dataflow != nullptr; }
-
 bool Worker::has_momentum() const {
   if (!is_recorded()) return false;
   const Optimizer optimizer = job_.job().dataflow->optimizer();
@@ -339,9 +338,7 @@ Values Worker::compress(std::string_view way, const Sum& sent, Values& residual)
   return is_recorded() ? job_.job().dataflow->compress(way, value(sent), residual) : Values();
 }
 
-Values Worker::mean_of(Handle handle) const {
-  return job_.posted_values().mean(stream(handle.stream).index(), handle.ticket);
-}
+Values Worker::mean_of(Handle handle) const { return job_.posted_values().mean(stream(handle.stream).index(), handle.ticket); }
 
 Values Worker::mean_of(std::span<const Handle> handles) const {
   Values all;

@@ -142,7 +142,7 @@ class Worker {
 
   // What is computed from what, where the job's dataflow is recorded; else all of it is empty, and takes no time.
 
-  bool is_recorded() const;
+  bool is_recorded() const { return is_recorded_; }
   bool has_momentum() const;
   /// Its copy of the model. A step's gradient is that at the model with which its forward begins.
   Replica& replica() { return replica_; }
@@ -209,6 +209,7 @@ class Worker {
   Pass backward_;
   Seconds updated_;                   ///< undisturbed, of this step's update
   std::vector<int> updated_in_step_;  ///< by layer, the step in which it was updated by itself last
+  bool is_recorded_;
   Replica replica_;
   Values computed_on_;  ///< the model with which this step's forward began
   Values gradient_;     ///< of this step, once it has been asked for

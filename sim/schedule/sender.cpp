@@ -6,11 +6,8 @@ namespace syncopate {
 
 Sender::Sender(const Compression& compression, std::size_t messages) : compression_(compression), residuals_(messages) {}
 
-Values Sender::operator()(Worker& worker, std::size_t message, const std::function<Sum()>& all) {
-  if (!worker.is_recorded()) return {};
-  const bool in_parts = worker.replica().model().size() > 1;
-  if (!in_parts && message + 1 < residuals_.size()) return {};
-  const Sum its = in_parts ? all().part(message) : all();
+Values Sender::take(Worker& worker, std::size_t message, const Sum& all) {
+  const Sum its = is_in_parts(worker) ? all.part(message) : all;
   if (compression_.is_none()) return worker.value(its);
   return worker.compress(compression_.way(worker.step()), its, residuals_[message]);
 }

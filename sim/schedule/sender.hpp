@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <cstddef>
 #include <vector>
 
 #include "schedule/compression.hpp"
@@ -15,10 +15,19 @@ class Sender {
  public:
   Sender(const Compression& compression, std::size_t messages);
 
-  /// What message number `message` of a step carries of `all`, which is asked for when it carries anything.
-  Values operator()(Worker& worker, std::size_t message, const std::function<Sum()>& all);
+  /// What message number `message` of a step carries of `all()`, a Sum, which is asked for when it carries anything.
+  template <class All>
+  Values operator()(Worker& worker, std::size_t message, const All& all) {
+    return carries(worker, message) ? take(worker, message, all()) : Values();
+  }
 
  private:
+  static bool is_in_parts(Worker& worker) { return worker.replica().model().size() > 1; }
+  bool carries(Worker& worker, std::size_t message) const {
+    return worker.is_recorded() && (message + 1 == residuals_.size() || is_in_parts(worker));
+  }
+  Values take(Worker& worker, std::size_t message, const Sum& all);
+
   Compression compression_;
   std::vector<Values> residuals_;
 };
