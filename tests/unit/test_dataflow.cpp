@@ -50,7 +50,7 @@ TEST_CASE("what divides by a hyper-parameter says so") {
   flow.value(hyper::lr_loc * hyper::beta * (g / (hyper::lr * 4)));
   const std::vector<Json> lines = lines_of(flow);
   CHECK(lines[2]["of"] == Json::parse(R"([[0.25,1,"1/lr","beta","lr_loc"]])"));
-  CHECK(lines[0]["hyper"] == Json::parse(R"({"lr":null,"beta":[0.5],"lr_loc":[4.0,"lr"]})"));
+  CHECK(lines[0]["hyper"] == Json::parse(R"({"lr":null,"beta":[0.5],"lr_loc":[1.0,"lr"]})"));
 }
 
 TEST_CASE("nothing left is zero, which is one value for each part") {
