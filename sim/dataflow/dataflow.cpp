@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "base/errors.hpp"
 #include "base/version.hpp"
 
 namespace syncopate {
@@ -219,7 +220,7 @@ Json Dataflow::hyper() const {
   // SSD-SGD takes 4 lr beside servers with momentum, whose steps add up to ten times that.
   const double local = optimizer_ == Optimizer::sgd ? 1.0 : 4.0;
   const std::map<std::string_view, Json> defaults = {
-      {"lr", nullptr},           {"mu", {0.9}},     {"beta1", {0.9}}, {"beta2", {0.999}},      {"epsilon", {1e-8}},
+      {"lr", nullptr},           {"mu", {0.9}},     {"beta1", {0.9}}, {"beta2", {0.999}},        {"epsilon", {1e-8}},
       {"weight_decay", {0.01}},  {"alpha", {0.5}},  {"beta", {0.5}},  {"lr_loc", {local, "lr"}}, {"gamma_p", {1.0 / workers_, "lr"}},
       {"rho", {0.9 / workers_}}, {"lambda", {0.04}}};
   Json json = {{"lr", nullptr}};
@@ -228,6 +229,11 @@ Json Dataflow::hyper() const {
 }
 
 std::string Dataflow::take(Json about) {
+  if (gradients_ == 0) {
+    throw SimulationError(
+        "there is no record of its dataflow: the schedule's program does not say what its steps do to models (Worker::replica, "
+        "Worker::gradient)");
+  }
   Json header = {{"format", "dataflow/1"}, {"program", version()}};
   header.update(about);
   header["optimizer"] = to_string(optimizer_);

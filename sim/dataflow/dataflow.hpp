@@ -52,7 +52,7 @@ class Dataflow {
   /// That is zero from the begin: one value for each part.
   Values zero(std::size_t first_part, std::size_t count);
 
-  /// The file's content. `about`: what the header says of the study; only once.
+  /// The file's content. `about`: what the header says of the study; only once. Throws SimulationError where there is no gradient.
   std::string take(Json about);
 
  private:
