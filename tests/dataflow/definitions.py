@@ -38,8 +38,8 @@ class Training:
         for worker, model in enumerate(models):
             self.after[worker, number + 1] = model
 
-    def senders(self, cuts=None):
-        return [Sender(self.schedule, self.problem, cuts or self.cuts) for _ in range(self.workers)]
+    def senders(self):
+        return [Sender(self.schedule, self.problem, self.cuts) for _ in range(self.workers)]
 
 
 def mean(vectors):
@@ -112,27 +112,27 @@ class Sender:
 
     def __init__(self, schedule, problem, cuts):
         self.given, self.problem, self.cuts = compression(schedule), problem, cuts
-        self.way, self.residual, self.numbers = WAYS[self.given["name"]], np.zeros(problem.size), [0] * len(cuts)
+        self.way, self.residual = WAYS[self.given["name"]], np.zeros(problem.size)
 
-    def send(self, vector):
+    def send(self, vector, number):
+        """In step `number`."""
         message = vector.copy()
         for part, cut in enumerate(self.cuts):
-            message[cut] = self.send_part(part, vector[cut])
+            message[cut] = self.send_part(part, vector[cut], number)
         return message
 
-    def send_part(self, part, vector):
+    def send_part(self, part, vector, number):
         if self.way is None:
             return vector
-        cut, number = self.cuts[part], self.numbers[part]
+        cut = self.cuts[part]
         whole = vector + self.residual[cut]
         message = self.way(whole, self.given, part, number, self.problem)
         self.residual[cut] = whole - message
-        self.numbers[part] += 1
         return message
 
 
-def sent(senders, vectors):
-    return [sender.send(vector) for sender, vector in zip(senders, vectors)]
+def sent(senders, vectors, number):
+    return [sender.send(vector, number) for sender, vector in zip(senders, vectors)]
 
 
 # Schedules
@@ -153,7 +153,7 @@ def synchronous(training):
         found = training.gradients([x] * training.workers, number)
         added = [before + g for before, g in zip(added, found)]
         if number % cycle == cycle - 1:
-            x = optimiser.step(x, mean(sent(senders, [total / cycle for total in added])))
+            x = optimiser.step(x, mean(sent(senders, [total / cycle for total in added], number)))
             added = [0.0] * training.workers
         training.end([x] * training.workers, number)
 
@@ -174,7 +174,7 @@ def ssd_sgd(training):
                 if arrived is not None:
                     pulled_before[worker] = arrived
                 models[worker] = models[worker] - h["lr_loc"] * (h["alpha"] * g + h["beta"] * d)
-        server = optimiser.step(server, mean(sent(senders, found)))
+        server = optimiser.step(server, mean(sent(senders, found, number)))
         arrived = server if number >= warmup and (number - warmup) % delay == delay - 1 else None
         if number < warmup:
             models, pulled_before = [server] * training.workers, [server] * training.workers
@@ -189,7 +189,7 @@ def dts(training):
         found = training.gradients(models, number)
         added = [before + g for before, g in zip(added, found)]
         if number % period == period - 1:
-            launched[number] = sent(senders, added)
+            launched[number] = sent(senders, added, number)
             added = [0.0] * training.workers
         for worker, g in enumerate(found):
             if number - delay in launched:
@@ -206,7 +206,7 @@ def sasgd(training):
         found = training.gradients(models, number)
         added = [before + g for before, g in zip(added, found)]
         if number % interval == interval - 1:
-            left = left - training.hyper["gamma_p"] * sum(sent(senders, added))
+            left = left - training.hyper["gamma_p"] * sum(sent(senders, added, number))
             models, added = [left] * training.workers, [0.0] * training.workers
         else:
             models = [optimiser.step(x, g) for optimiser, x, g in zip(optimisers, models, found)]
@@ -219,7 +219,7 @@ def local_sgd(training):
     for number in range(training.steps):
         models = [optimiser.step(x, g) for optimiser, x, g in zip(optimisers, models, training.gradients(models, number))]
         if number % interval == interval - 1:
-            left = left + mean(sent(senders, [x - left for x in models]))
+            left = left + mean(sent(senders, [x - left for x in models], number))
             models = [left] * training.workers
         training.end(models, number)
 
@@ -273,10 +273,10 @@ def one_client(training):
         x, added = optimiser.step(x, g), added + g
         if number % interval == interval - 1:
             if elastic:
-                d = training.hyper["rho"] * (x - centre)
+                d = sender.send(training.hyper["rho"] * (x - centre), number)
                 x, centre = x - d, centre + d
             else:
-                x = centre = centre - training.hyper["lr"] * sender.send(added)
+                x = centre = centre - training.hyper["lr"] * sender.send(added, number)
                 added = 0.0
         training.end([x], number)
 
@@ -285,7 +285,7 @@ def compensated(training):
     """dc-asgd's server, which one client meets: there is no delay."""
     x, [sender] = training.problem.initial, training.senders()
     for number in range(training.steps):
-        x = x - training.hyper["lr"] * sender.send(training.gradient(x, 0, number))
+        x = x - training.hyper["lr"] * sender.send(training.gradient(x, 0, number), number)
         training.end([x], number)
 
 

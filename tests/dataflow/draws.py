@@ -87,7 +87,7 @@ def parameters(rng, name, nodes, plain):
         result["accumulate"] = rng.randint(1, 4)
     if name in ("downpour", "eamsgd", "sasgd", "local-sgd"):
         result["interval"] = rng.randint(1, 4)
-    if name not in ("lasgd", "sgp", "d-psgd", "ad-psgd", "eamsgd") and rng.random() < 0.4:
+    if name not in ("lasgd", "sgp", "d-psgd", "ad-psgd") and rng.random() < 0.4:
         result["compression"] = compression(rng)
     if name in ("lasgd", "sgp", "d-psgd", "ad-psgd"):
         result["within_node"] = rng.choice(["overlapped", "blocking"])

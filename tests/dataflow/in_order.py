@@ -42,7 +42,7 @@ def asynchronous(training, point):
         if not taken[client]:
             found[client] = training.gradient(models[client].copy(), client, step)
         cut = cuts[group]
-        g = senders[client].send_part(group, found[client][cut]) / n
+        g = senders[client].send_part(group, found[client][cut], step) / n
         if training.schedule["name"] == "asgd":
             server[cut] = optimisers[group].step(server[cut], g)
         else:
@@ -81,12 +81,12 @@ def learners(training, point):
         learner = every[client]
         learner.go_on(step + 1)
         if asks:
-            moved[client] = h["rho"] * (learner.x - centre)
+            moved[client] = senders[client].send(h["rho"] * (learner.x - centre), step)
             learner.x = learner.x - moved[client]
         elif training.schedule["name"] == "eamsgd":
             centre = centre + moved[client]
         else:
-            learner.x = centre = centre - h["lr"] * senders[client].send(learner.added)
+            learner.x = centre = centre - h["lr"] * senders[client].send(learner.added, step)
             learner.added = 0.0
     for learner in every:
         if learner.done % interval == 0:

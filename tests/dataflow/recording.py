@@ -56,7 +56,7 @@ class Recorded(Case):
         self.assertGreater(len(replay.taken), 0, what)
         self.assertGreater(len(replay.evaluated), 0, what)
         for (worker, number), model in replay.taken.items():
-            self.assert_same(model, training.taken[worker, number], tolerance, f"{what}: the model of worker {worker}'s gradient {number}")
+            self.assert_same(model, training.taken[worker, number], tolerance, f"{what} the model of worker {worker}'s gradient {number}")
         done, evaluations = collections.Counter(), iter(replay.evaluated)
         for line in record.lines:
             if line["o"] == "G":
@@ -64,8 +64,9 @@ class Recorded(Case):
             if line["o"] == "E":
                 worker = line["w"]
                 right = training.after[worker, done[worker]] if done[worker] else self.problem.initial
-                self.assert_same(next(evaluations)[1], right, tolerance, f"{what}: worker {worker}'s model after {done[worker]} steps")
+                self.assert_same(next(evaluations)[1], right, tolerance, f"{what} worker {worker}'s model after {done[worker]} steps")
 
     def assert_same(self, found, right, tolerance, what):
         error = relative_error(found, right)
-        self.assertLessEqual(error, tolerance, f"{what} is {error:.3g} off")
+        if not error <= tolerance:
+            self.fail(f"{what} is {error:.3g} off")

@@ -13,7 +13,7 @@ LINES = {"G": ({"o", "v", "x", "w", "k", "t"}, set()), "L": ({"o", "v", "of"}, {
          "C": ({"o", "v", "f", "of"}, {"part"}), "E": ({"o", "x", "w", "t", "n"}, set())}
 STEPS = {"momentum": (3, 2, {"lr", "mu"}), "nesterov": (3, 2, {"lr", "mu"}), "adam": (5, 4, {"lr", "beta1", "beta2", "epsilon"}),
          "adamw": (5, 4, {"lr", "beta1", "beta2", "epsilon", "weight_decay"}), "delay-compensated": (3, 1, {"lr", "lambda"})}
-COMPRESSIONS = {"fp16": set(), "sign": set(), "terngrad": {"n"}, "qsgd": {"bits", "bucket", "n"}, "top-k": {"k"}, "random-k": {"k", "n"}}
+COMPRESSIONS = {"fp16": set(), "sign": set(), "terngrad": set(), "qsgd": {"bits", "bucket"}, "top-k": {"k"}, "random-k": {"k", "n"}}
 
 
 def faults(record):

@@ -112,7 +112,7 @@ class Equalities(Recorded):
         """What adds up is taken at one model."""
         [replay] = self.replays([{"name": "wfbp", "accumulate": 4}])
         for (worker, number), model in replay.taken.items():
-            self.assert_same(model, replay.taken[0, number - number % 4], 0.0, (worker, number))
+            self.assert_same(model, replay.taken[worker, number - number % 4], 0.0, (worker, number))
 
     def test_the_same_record_twice(self):
         content = scenario(trace=trace(), schedule={"name": "wfbp"}, workers=UNEQUAL, iterations={"warmup": 1, "measured": 15})
