@@ -116,7 +116,9 @@ def scenario(rng, name, most_nodes=9):
     drawn = cluster(rng, nodes, gpus, min(regions, nodes))
     plain = regions == 1 and "latency_jitter" not in drawn["link"]
     schedule = parameters(rng, name, nodes, plain)
-    fidelities = ["auto", "alpha-beta", "per-message"] + ["flow"] * (schedule.get("service", "shared") == "shared")
+    fidelities = ["auto", "alpha-beta", "per-message"]
+    if schedule.get("service", "shared") == "shared" and schedule.get("participants", 1) == 1:
+        fidelities.append("flow")
     return {"format": "scenario/1", "name": "random", "trace": trace(rng), "cluster": drawn, "fidelity": rng.choice(fidelities),
             "granularity": rng.choice(["tensor", "layer"]), "schedule": schedule, "workers": workers(rng, nodes * gpus), "seed": rng.randrange(2**40),
             "iterations": {"warmup": rng.randint(0, 3), "measured": rng.randint(1, 6)}}
