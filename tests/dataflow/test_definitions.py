@@ -129,6 +129,24 @@ class Headers(Recorded):
                 self.assertEqual(header["hyper"], {"lr": None} | applied | own, (name, optimizer))
                 self.assertEqual(header["optimizer"], optimizer)
 
+    def test_times(self):
+        """A gradient is there when its backward ends; what is evaluated, when a step does."""
+        one = trace(2, update_s=0.25, layers=[{"name": f"l{i}", "type": "unknown", "forward_s": 0.5, "backward_s": 1.0} for i in range(2)])
+        content = scenario(trace=one, cluster=cluster(nodes=2, link={"bandwidth": "1GBps", "latency": 0}), schedule={"name": "sync-easgd"}, fidelity="alpha-beta",
+                           workers={"slow": [{"ranks": "1", "factor": 2}]}, iterations={"warmup": 0, "measured": 3})
+        [record] = self.run_recorded(content).values()
+        size, ends = sum(gradient["bytes"] for gradient in one["gradients"]) / 1e9, [[], []]
+        for number, [fast, slow] in enumerate(zip(*([line["t"] for line in record.lines if line["o"] == "G" and line["w"] == worker] for worker in (0, 1)))):
+            begins = [times[-1] if times else 0.0 for times in ends]
+            self.assertAlmostEqual(fast, begins[0] + 3.0, places=9, msg=number)
+            self.assertAlmostEqual(slow, begins[1] + 6.0, places=9, msg=number)
+            for worker, times in enumerate(ends):
+                times.append(slow + size + 0.25 * (1 + worker))
+        for line in record.lines:
+            if line["o"] == "E" and line["n"]:
+                self.assertTrue(any(abs(line["t"] - end) < 1e-9 for end in ends[line["w"]]), line)
+        self.assertAlmostEqual(record.header["end_s"], max(line["t"] for line in record.lines if "t" in line))
+
     def test_a_compression_keeps_its_parameters(self):
         ways = [{"name": "top-k", "ratio": 0.2}, {"name": "qsgd", "bits": 3, "bucket": 64}, {"name": "random-k", "ratio": 0.3}]
         content = scenario(trace=trace(), schedule={"name": "wfbp"}, sweep={"/schedule/compression": ways}, iterations={"warmup": 0, "measured": 4})

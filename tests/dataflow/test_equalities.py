@@ -5,6 +5,7 @@ import unittest
 import numpy as np
 import toy
 from recording import Recorded, trace
+from replayer import Replay
 from support import cluster, scenario
 from test_definitions import FUSION, UNEQUAL
 
@@ -57,12 +58,8 @@ class Equalities(Recorded):
         contents = [scenario(trace=trace(), schedule={"name": name} | parameters, iterations={"warmup": 1, "measured": 15})
                     for name, parameters in (("s-sgd", {}), ("sasgd", {"interval": 1}))]
         told = {name: value for name, value in toy.HYPER.items() if name != "gamma_p"}
-        first, second = (self.replay_with(self.run_recorded(content)[0], told) for content in contents)
+        first, second = (Replay(self.run_recorded(content)[0], self.problem, **told) for content in contents)
         self.assert_alike(first, second)
-
-    def replay_with(self, record, told):
-        from replayer import Replay
-        return Replay(record, self.problem, **told)
 
     def test_without_delay_momentum_is_that_of_synchronous_descent(self):
         for optimizer in ("momentum", "nesterov", "adam", "adamw"):
@@ -120,6 +117,7 @@ class Equalities(Recorded):
         self.run_recorded(content, out="twice")
         files = [(self.folder / out / "dataflow-0.jsonl.gz").read_bytes() for out in ("once", "twice")]
         self.assertEqual(*files)
+        self.assertEqual(files[0][4:8], bytes(4), "gzip's time of the file")
         first, second = (self.replay(self.records(out)[0]) for out in ("once", "twice"))
         for key, model in first.taken.items():
             self.assertTrue(np.array_equal(model, second.taken[key]))

@@ -112,6 +112,12 @@ class Options(Recorded):
         for name in self.files():
             self.assertEqual((self.folder / "out" / name).read_bytes(), (self.folder / "whole" / name).read_bytes(), name)
 
+    def test_what_fails_has_none(self):
+        long = {"warmup": 0, "measured": 200_000}
+        done = self.run_scenario(self.study(workers={"jitter": {"distribution": "lognormal", "cv": 0.3}}, iterations=long), "--dataflow", "--max-time", "0.05")
+        self.assertEqual(done.returncode, 4)
+        self.assertEqual([path.name for path in (self.folder / "out").iterdir() if "dataflow" in path.name or path.name.endswith(".tmp")], [])
+
     def test_replicates_have_the_record_of_the_first(self):
         jitter = {"jitter": {"distribution": "lognormal", "cv": 0.3}}
         single = self.run_recorded(self.study(workers=jitter), out="single")
