@@ -235,7 +235,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
         done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
       continue;
     }
-    const Seconds time = estimate_most(point.scenario, its).time;
+    const Seconds time = point.scenario.measures_until() ? estimate_most(point.scenario, its).time : cost.time;
     for (int r = 0; r < replicates_of(point.scenario); ++r) {
       tasks.push_back({i, r});
       times.push_back(time);
@@ -252,7 +252,10 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     if (watch.may_begin && !watch.may_begin(point)) return std::string();
     PointOptions its = options(point);
     if (r > 0) its.timeline.reset();
-    return simulate_point(replicate(*points[static_cast<std::size_t>(point)], r), its).pack();
+    const Point& whole = *points[static_cast<std::size_t>(point)];
+    PointResult result = simulate_point(replicate(whole, r), its);
+    if (watch.keep && replicates_of(whole.scenario) == 1) watch.keep(point, result);
+    return result.pack();
   };
   const auto gather = [&](int index, const Outcome& outcome) {
     time_left.finish(static_cast<std::size_t>(index));
