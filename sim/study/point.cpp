@@ -10,6 +10,7 @@
 
 #include "base/errors.hpp"
 #include "base/gzip.hpp"
+#include "base/memory.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "engine/actors.hpp"
@@ -116,6 +117,7 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
 PointResult simulate_until(const Point& point, const PointOptions& options) {
   constexpr double least_growth = 2.0;
   constexpr double most_growth = 10.0;
+  constexpr double while_it_grows = 2.0;  // what is recorded moves to a larger place
   const double wanted = *point.scenario.until;
   const int most = point.scenario.most_until();
   const int cycle = point.scenario.schedule.pace.cycle;
@@ -132,6 +134,12 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
     const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
     measured = std::clamp(static_cast<int>(std::min<double>(most, next)), fewest, most);
     measured = (measured + cycle - 1) / cycle * cycle;
+    const Bytes memory = while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts}).memory;
+    if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
+      why_not = fmt::format("{} take about {} of memory, of which {} are left", measured, format_bytes(memory), format_bytes(left));
+      measured = result.measured;
+      break;
+    }
     try {
       result = simulate_once(longer, {.shortcuts = options.shortcuts});
     } catch (const SimulationError& error) {
