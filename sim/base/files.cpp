@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/errors.hpp"
+#include "base/text.hpp"
 
 namespace syncopate {
 
@@ -159,7 +160,9 @@ class NoPipeSignal {
 
 void write_to_stdout(std::string_view text) {
   std::fflush(stdout);
-  if (!write_all(STDOUT_FILENO, text)) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+  const std::string shown = isatty(STDOUT_FILENO) == 1 ? printable(text, true) : "";
+  if (!write_all(STDOUT_FILENO, shown.empty() ? text : shown))
+    throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
 }
 
 /// What `path` stands for: see descriptor_at.
@@ -290,7 +293,7 @@ void remove_unfinished(const fs::path& folder, std::chrono::seconds unchanged) {
 
 void make_writable_folder(const fs::path& folder) {
   std::error_code error;
-  fs::create_directories(folder, error);
+  fs::create_directories(follow_links(folder), error);
   std::error_code ignored;
   if (error || !fs::is_directory(folder, ignored)) {
     const std::string reason = error ? error.message() : "it is a file";
