@@ -72,6 +72,21 @@ class Installation(unittest.TestCase):
             self.assertIn("simctl", (share / path).read_text(), path)
         self.assertIn("quickstart\t", self.run_installed("simctl", "complete", "simctl", "run", "")[0])
 
+    def test_every_other_program_has_a_manual_page_with_all_its_options(self):
+        for program in ("capture", "nodeprobe", "syncopate-report", "syncopate-advice", "syncopate-papers"):
+            with self.subTest(program):
+                path = self.prefix / f"share/man/man1/{program}.1"
+                page = path.read_text().replace("\\-", "-")
+                said, _ = self.run_installed(program, "--help")
+                for option in re.findall(r"^  (?:-\w, ?)?(-+[\w-]+)", said, re.M):
+                    self.assertRegex(page, rf"\.TP\n\\fB.*{option}\b")
+                for heading in ("NAME", "SYNOPSIS", "OPTIONS", "SEE ALSO"):
+                    self.assertIn(f"\n.SH {heading}\n", page)
+                self.assertNotIn(str(self.folder), page)
+                if shutil.which("groff"):
+                    done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", path], capture_output=True, text=True, check=True)
+                    self.assertEqual(done.stderr, "")
+
     def test_the_schema_that_a_new_scenario_names_is_there(self):
         self.run_installed("simctl", "new", "mine.json", "--force")
         named = json.loads((self.elsewhere / "mine.json").read_text())["$schema"]
@@ -136,7 +151,7 @@ class BareDebian(unittest.TestCase):
                 syncopate-report out -o out/report.html
                 grep -x 'for a page: syncopate-report out -o out/report.html' said.txt
                 ldd /usr/bin/capture | grep 'not found' || capture --version    # CUDA is no package of Debian's
-                test -e /usr/share/man/man1/simctl-run.1 -a -e /usr/share/bash-completion/completions/simctl
+                test -e /usr/share/man/man1/simctl-run.1 -a -e /usr/share/man/man1/syncopate-report.1 -a -e /usr/share/bash-completion/completions/simctl
                 apt-get purge -y -qq syncopate > /dev/null
                 test ! -e /usr/share/syncopate -a ! -e /usr/lib/syncopate
             """
