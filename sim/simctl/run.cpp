@@ -181,9 +181,9 @@ class StudyRun {
   void explain_points() {
     std::vector<Point> points;
     for (const Row& row : results_.rows) {
+      if (!explained_points_[place(row.point)] || !shared_->is_in_shard(row.point)) continue;
       const bool is_there = has_file(explanation_name(row.point)) && (!simulated_[place(row.point)] || shared_->are_claimed());
-      if (explained_points_[place(row.point)] && shared_->is_in_shard(row.point) && !is_there && shared_->may_explain(row.point))
-        points.push_back(as_one_run(study_.points[place(row.point)]));
+      if (!is_there && shared_->may_explain(row.point)) points.push_back(as_one_run(study_.points[place(row.point)]));
     }
     ProgressBar progress(points.size(), "explanations", !options_.quiet && !points.empty());
     const auto ignore = [](std::size_t /*done*/, std::size_t /*all*/) {};
@@ -317,6 +317,7 @@ class StudyRun {
       progress.show(its.left, describe(its.longest, wanted));
     };
     const auto may_begin = [&](int index) { return shared_->may_begin(point_of(index)); };
+    const auto keep_it = [&](int index, PointResult& result) { keep_at_once(point_of(index), result); };
     const auto stalled = [&](const RunningTask& task) {
       complain(
           "simctl: {}: point {} has not got on for a while: process {} has stopped or waits for the system; --max-time TIME ends what "
@@ -324,7 +325,17 @@ class StudyRun {
           study_.file, point_of(task.index), task.process);
     };
     simulate_points(points, options_.jobs, [&](int index) { return point_options(point_of(index)); }, done, InterruptionWatch::interrupted,
-                    {show, limits_, shared_->are_claimed() ? may_begin : std::function<bool(int)>(), stalled});
+                    {show, limits_, shared_->are_claimed() ? may_begin : std::function<bool(int)>(), keep_it, stalled});
+  }
+
+  /// In the process that has simulated it: files are written side by side.
+  void keep_at_once(int point, PointResult& result) const {
+    if (!shared_->folder() || !result.timeline.empty() || !result.dataflow.empty()) return;  // these files are written first
+    try {
+      result = *shared_->keep(point, {.result = result}).result;
+      result.is_kept = true;
+    } catch (const OutputError&) {  // keep() finds out, too
+    }
   }
 
   void keep(int point, const Outcome& outcome) {
@@ -333,7 +344,8 @@ class StudyRun {
     simulated_[place(point)] = true;
     if (ended.result && !ended.result->timeline.empty()) write_into_folder(timeline_name(point), ended.result->timeline);
     if (ended.result && !ended.result->dataflow.empty()) write_into_folder(dataflow_name(point), ended.result->dataflow);
-    try_to_write([&] { ended = shared_->keep(point, ended); });
+    if (!ended.result || !ended.result->is_kept) try_to_write([&] { ended = shared_->keep(point, ended); });
+    shared_->note_end(point);
     if (!outcome.ok && ended.result) {
       if (timeline_points_[place(point)] && !has_file(timeline_name(point)))
         missing_.push_back(fmt::format("no timeline: point {}: {}", point, outcome.error));

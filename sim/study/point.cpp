@@ -10,6 +10,7 @@
 
 #include "base/errors.hpp"
 #include "base/gzip.hpp"
+#include "base/memory.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "engine/actors.hpp"
@@ -126,6 +127,7 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
 PointResult simulate_until(const Point& point, const PointOptions& options) {
   constexpr double least_growth = 2.0;
   constexpr double most_growth = 10.0;
+  constexpr double while_it_grows = 2.0;  // what is recorded moves to a larger place
   const double wanted = *point.scenario.until;
   const int most = point.scenario.most_until();
   const int cycle = point.scenario.schedule.pace.cycle;
@@ -142,6 +144,12 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
     const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
     measured = std::clamp(static_cast<int>(std::min<double>(most, next)), fewest, most);
     measured = (measured + cycle - 1) / cycle * cycle;
+    const Bytes memory = while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts}).memory;
+    if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
+      why_not = fmt::format("{} take about {} of memory, of which {} are left", measured, format_bytes(memory), format_bytes(left));
+      measured = result.measured;
+      break;
+    }
     try {
       result = simulate_once(longer, {.shortcuts = options.shortcuts});
     } catch (const SimulationError& error) {
@@ -245,7 +253,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
         done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
       continue;
     }
-    const Seconds time = estimate_most(point.scenario, its).time;
+    const Seconds time = point.scenario.measures_until() ? estimate_most(point.scenario, its).time : cost.time;
     for (int r = 0; r < replicates_of(point.scenario); ++r) {
       tasks.push_back({i, r});
       times.push_back(time);
@@ -262,7 +270,10 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     if (watch.may_begin && !watch.may_begin(point)) return std::string();
     PointOptions its = options(point);
     if (r > 0) its.timeline.reset(), its.dataflow.reset();
-    return simulate_point(replicate(*points[static_cast<std::size_t>(point)], r), its).pack();
+    const Point& whole = *points[static_cast<std::size_t>(point)];
+    PointResult result = simulate_point(replicate(whole, r), its);
+    if (watch.keep && replicates_of(whole.scenario) == 1) watch.keep(point, result);
+    return result.pack();
   };
   const auto gather = [&](int index, const Outcome& outcome) {
     time_left.finish(static_cast<std::size_t>(index));

@@ -26,6 +26,7 @@ struct PointResult {
   Json details = Json::object();  ///< what only some points have: see RESULTS.md
   std::string timeline{};         ///< a file's content, when wanted: see timeline_json
   std::string dataflow{};         ///< likewise: see Dataflow
+  bool is_kept = false;           ///< in the run's folder already
 
   /// Throws SimulationError where a figure is no finite number, which it names.
   void require_finite() const;
@@ -34,8 +35,9 @@ struct PointResult {
   std::string pack() const;
   static PointResult unpack(const std::string& bytes);
 
-  /// All but these files, for a file of its own, and back to the same bits. Throws Json::exception or InputError for what no result is written as.
-  Json to_json() const;
+  /// All that was simulated but these files, as JSON in a file, and back to the same bits. Throws Json::exception or InputError for what
+  /// no result is written as.
+  std::string to_text() const;
   static PointResult from_json(const Json& json);
 };
 

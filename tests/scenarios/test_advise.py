@@ -142,7 +142,7 @@ class Choice(Advised):
         # A shell's echo may take a backslash for the beginning of something else.
         content["clusters"] = [{"cluster": cluster(name="back\\slash"), "nodes": [8]}]
         text = self.advise(content)
-        command = text[text.rindex("simulate it: ") + len("simulate it: "):].replace("simctl run -", f"{SIMCTL} run - -o - --quiet")
+        command = text[text.rindex("simulate it: ") + len("simulate it: "):].replace("simctl run -", "simctl run - -o - --quiet")
         piped = subprocess.run(["sh", "-euc", command], capture_output=True, text=True, cwd=self.folder, check=True)
         self.assertEqual(next(csv.DictReader(io.StringIO(piped.stdout)))["cluster"], "back\\slash")
 
