@@ -1,0 +1,49 @@
+"""Hyper-parameters: what a record names, what it is where nobody says otherwise, and what it is in a replay."""
+
+from errors import InputError
+from optimisers import OPTIMISERS
+
+# Of what optimisers ask for, where a record's header does not say: sim/dataflow/README.md.
+DEFAULTS = {"lr": None, "mu": (0.9,), "beta1": (0.9,), "beta2": (0.999,), "epsilon": (1e-8,), "weight_decay": (0.01,), "lambda": (0.04,)}
+
+
+def divided(factor):
+    """("lr", True) of "1/lr", ("lr", False) of "lr"."""
+    return factor.removeprefix("1/"), factor.startswith("1/")
+
+
+def known(record):
+    """{name: (number, factors...), or None where it must be given}, of all that a record's lines ask for."""
+    asked = {name for function in record.functions if function in OPTIMISERS for name in OPTIMISERS[function].hyper}
+    return {name: DEFAULTS[name] for name in sorted(asked)} | record.header["hyper"]
+
+
+class Hyper:
+    """The values of a record's hyper-parameters in a replay that is told some: hyper["lr"]."""
+
+    def __init__(self, record, told):
+        self.record, self.known, self.told, self.products = record, known(record), told, {(): 1.0}
+
+    def __getitem__(self, name):
+        if name in self.told:
+            return self.told[name]
+        default = self.known[name]
+        if default is None:
+            raise InputError(f'{self.record.path}: line 1: the hyper-parameter "{name}" has no default; give it, as in --set {name}=0.1')
+        return default[0] * self.product(tuple(default[1:]))
+
+    def product(self, factors):
+        """Of ("lr", "1/mu"): lr / mu."""
+        if factors not in self.products:
+            value = 1.0
+            for factor in factors:
+                name, is_divisor = divided(factor)
+                if is_divisor and self[name] == 0:
+                    raise InputError(f'{self.record.path}: the record divides by "{name}", which is 0; give another value, as in --set {name}=0.1')
+                value = value / self[name] if is_divisor else value * self[name]
+            self.products[factors] = value
+        return self.products[factors]
+
+    def values(self):
+        """{name: value} of all."""
+        return {name: self[name] for name in self.known}

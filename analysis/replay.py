@@ -1,0 +1,118 @@
+"""Runs a record of dataflow with real arithmetic: vectors of float64, and a task's gradients.
+
+The result is a function of the record, the task, the seed and the hyper-parameters alone. Gradients whose models are known are computed
+together, in an order that the record alone decides.
+"""
+
+import heapq
+
+import numpy
+
+from compressors import COMPRESSORS, Origin
+from dataflow import made
+from dataflow_lines import Compression, Evaluation, Gradient, Linear, Step
+from hyper import Hyper
+from optimisers import OPTIMISERS
+
+MOST_BYTES = 64 << 20       # of gradients that are computed together
+MOST_TOGETHER = 256
+
+
+class Diverged(Exception):
+    """A number of the model is not finite any more."""
+
+
+class Plan:
+    """What of a record needs no hyper-parameters: which gradients are computed together, for a model of so many numbers."""
+
+    def __init__(self, record, size):
+        self.record, self.size = record, size
+        self.slices = slices(size, [part["bytes"] for part in record.header["parts"]])
+        self.batches = batches(record, min(MOST_TOGETHER, max(1, MOST_BYTES // (8 * max(1, size)))))
+
+
+def slices(size, parts):
+    """Where each part lies in the vector: the first at its end, each in proportion of its bytes."""
+    ends = [size - round(size * sum(parts[:place]) / sum(parts)) for place in range(len(parts) + 1)]
+    return [slice(start, end) for end, start in zip(ends, ends[1:])]
+
+
+def batches(record, most):
+    """{place of a gradient: places of those to compute there, itself among them}: all whose models are made by then and that are not yet computed."""
+    operations = record.operations
+    made_at = {value: place for place, one in enumerate(operations) for value in made(one)}
+    following = [[] for _ in range(len(operations) + 1)]      # gradients whose models are whole after so many operations
+    for place, one in enumerate(operations):
+        if isinstance(one, Gradient):
+            following[1 + max(made_at.get(value, -1) for value in one.x)].append(place)
+    found, ready, done = {}, list(following[0]), set()
+    for place, one in enumerate(operations):
+        if isinstance(one, Gradient) and place not in done:
+            found[place] = [heapq.heappop(ready) for _ in range(min(most, len(ready)))]
+            done.update(found[place])
+        for later in following[place + 1]:
+            heapq.heappush(ready, later)
+    return found
+
+
+def replay(plan, task, seed, settings, places, evaluate):
+    """Calls evaluate(place, model) at these places of E in the record, in their order. Raises Diverged and InputError."""
+    with numpy.errstate(all="ignore"):      # what overflows is found where it is evaluated
+        Replay(plan, task, seed, settings).run(set(places), evaluate)
+
+
+class Replay:
+    def __init__(self, plan, task, seed, settings):
+        self.plan, self.record, self.task, self.seed = plan, plan.record, task, seed
+        self.hyper = Hyper(plan.record, settings)
+        header, initial = self.record.header, task.initial(seed)
+        self.values = {value: initial[part] for value, part in zip(header["initial"], plan.slices)}
+        for value, part in zip(header["zeros"], header["zero_parts"]):
+            self.values[value] = numpy.zeros(plan.slices[part].stop - plan.slices[part].start)
+
+    def run(self, places, evaluate):
+        functions = {Linear: self.combine, Step: self.step, Compression: self.compress}
+        for place, one in enumerate(self.record.operations):
+            kind = type(one)
+            if kind is Gradient:
+                if place in self.plan.batches:
+                    self.differentiate([self.record.operations[other] for other in self.plan.batches[place]])
+            elif kind is Evaluation:
+                if place in places:
+                    evaluate(place, self.finite(self.model(one.x)))
+            else:
+                functions[kind](one)
+            for value in self.record.ends[place]:
+                del self.values[value]
+
+    def model(self, x):
+        """All parts as one vector."""
+        return self.values[x[0]] if len(x) == 1 else numpy.concatenate([self.values[value] for value in reversed(x)])
+
+    def finite(self, model):
+        if not numpy.isfinite(model).all():
+            raise Diverged
+        return model
+
+    def differentiate(self, gradients):
+        models = {x: self.model(x) for x in {one.x: None for one in gradients}}
+        found = self.task.gradients([models[one.x] for one in gradients], self.seed, [one.w for one in gradients], [one.k for one in gradients])
+        for one, gradient in zip(gradients, found):
+            for value, part in zip(one.v, self.plan.slices):
+                self.values[value] = gradient[part]
+
+    def combine(self, one):
+        total = None
+        for coefficient, value, factors in one.of:
+            coefficient *= self.hyper.product(factors)
+            term = self.values[value] if coefficient == 1 else coefficient * self.values[value]
+            total = term if total is None else total + term
+        self.values[one.v] = total
+
+    def step(self, one):
+        self.values.update(zip(one.v, OPTIMISERS[one.f].step(self.hyper, *(self.values[value] for value in one.of))))
+
+    def compress(self, one):
+        a = self.values[one.of[0]] + self.values[one.of[1]]
+        message = COMPRESSORS[one.f].message(a, one.keys, Origin(self.seed, one.v[0], one.part))
+        self.values.update(zip(one.v, (message, a - message)))
