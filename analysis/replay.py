@@ -55,14 +55,37 @@ def batches(record, most):
     return found
 
 
-def replay(plan, task, seed, settings, places, evaluate):
-    """Calls evaluate(place, model) at these places of E in the record, in their order. Raises Diverged and InputError."""
+def replay(plan, task, seed, settings, moments, evaluate):
+    """Calls evaluate(number, model) for each of the moments, lists of places of E, as soon as they are passed; the model is the mean of
+    theirs. Raises Diverged and InputError."""
     with numpy.errstate(all="ignore"):      # what overflows is found where it is evaluated
-        Replay(plan, task, seed, settings).run(set(places), evaluate)
+        Replay(plan, task, seed, settings, Moments(moments)).run(evaluate)
+
+
+class Moments:
+    """Which models to keep for which evaluations."""
+
+    def __init__(self, moments):
+        self.moments, self.kept = moments, {}
+        self.ending, self.until = {}, {}        # place: the moments that are passed there; up to which place its model is kept
+        for number, places in enumerate(moments):
+            self.ending.setdefault(max(places), []).append(number)
+            for place in places:
+                self.until[place] = max(self.until.get(place, 0), max(places))
+
+    def pass_by(self, place, values):
+        """At an E; yields (number, models, each a tuple of values) of what is passed now."""
+        if place in self.until:
+            self.kept[place] = values
+        for number in self.ending.get(place, ()):
+            yield number, [self.kept[one] for one in self.moments[number]]
+        if place in self.ending:
+            self.kept = {one: values for one, values in self.kept.items() if self.until[one] > place}
 
 
 class Replay:
-    def __init__(self, plan, task, seed, settings):
+    def __init__(self, plan, task, seed, settings, moments):
+        self.moments = moments
         self.plan, self.record, self.task, self.seed = plan, plan.record, task, seed
         self.hyper = Hyper(plan.record, settings)
         header, initial = self.record.header, task.initial(seed)
@@ -70,7 +93,7 @@ class Replay:
         for value, part in zip(header["zeros"], header["zero_parts"]):
             self.values[value] = numpy.zeros(plan.slices[part].stop - plan.slices[part].start)
 
-    def run(self, places, evaluate):
+    def run(self, evaluate):
         functions = {Linear: self.combine, Step: self.step, Compression: self.compress}
         for place, one in enumerate(self.record.operations):
             kind = type(one)
@@ -78,16 +101,12 @@ class Replay:
                 if place in self.plan.batches:
                     self.differentiate([self.record.operations[other] for other in self.plan.batches[place]])
             elif kind is Evaluation:
-                if place in places:
-                    evaluate(place, self.finite(self.model(one.x)))
+                for number, models in self.moments.pass_by(place, tuple(self.values[value] for value in one.x)):
+                    evaluate(number, self.finite(mean(models)))
             else:
                 functions[kind](one)
             for value in self.record.ends[place]:
                 del self.values[value]
-
-    def model(self, x):
-        """All parts as one vector."""
-        return self.values[x[0]] if len(x) == 1 else numpy.concatenate([self.values[value] for value in reversed(x)])
 
     def finite(self, model):
         if not numpy.isfinite(model).all():
@@ -95,7 +114,7 @@ class Replay:
         return model
 
     def differentiate(self, gradients):
-        models = {x: self.model(x) for x in {one.x: None for one in gradients}}
+        models = {x: joined([self.values[value] for value in x]) for x in {one.x: None for one in gradients}}
         found = self.task.gradients([models[one.x] for one in gradients], self.seed, [one.w for one in gradients], [one.k for one in gradients])
         for one, gradient in zip(gradients, found):
             for value, part in zip(one.v, self.plan.slices):
@@ -116,3 +135,16 @@ class Replay:
         a = self.values[one.of[0]] + self.values[one.of[1]]
         message = COMPRESSORS[one.f].message(a, one.keys, Origin(self.seed, one.v[0], one.part))
         self.values.update(zip(one.v, (message, a - message)))
+
+
+def joined(parts):
+    """All parts as one vector; the first is its end."""
+    return parts[0] if len(parts) == 1 else numpy.concatenate(parts[::-1])
+
+
+def mean(models):
+    """Of models in parts; a single one as it is."""
+    distinct = list({tuple(map(id, model)): model for model in models}.values())
+    if len(distinct) == 1:
+        return joined(distinct[0])
+    return sum(map(joined, models)) / len(models)

@@ -1,0 +1,69 @@
+"""Naming records: the schedule with what tells it apart, and the setting, which is everything else that differs."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from dataflow_lines import Compression
+from labels import differing_keys, is_choice, name_value, short, varying
+
+# What trains as synchronous SGD does, step by step; the first of them that a setting has is its baseline.
+SYNCHRONOUS = ("s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion", "horovod", "ps-sgd")
+
+
+@dataclass(frozen=True)
+class Name:
+    setting: str
+    series: str         # the schedule, and its parameters where records of it differ in them
+    schedule: str
+    parameters: dict
+    is_synchronous: bool
+
+
+def names(records):
+    """A Name for each record, no two of them with the same setting and series."""
+    headers = [record.header for record in records]
+    parameters = list(map(parameters_of, headers))
+    settings = settings_of(headers)
+    series = [" ".join([header["schedule"], *(f"{key}={short(own[key])}" for key in own if key in differing(header, headers, parameters))])
+              for header, own in zip(headers, parameters)]
+    if len({header["optimizer"] for header in headers}) > 1:
+        series = [f"{text}, {header['optimizer']}" for text, header in zip(series, headers)]
+    count = Counter(zip(settings, series))
+    series = [f"{text} ({record.path})" if count[setting, text] > 1 else text for setting, text, record in zip(settings, series, records)]
+    return [Name(setting, text, record.header["schedule"], own, is_synchronous(record, own))
+            for setting, text, record, own in zip(settings, series, records, parameters)]
+
+
+def parameters_of(header):
+    """Of the schedule, those that were swept."""
+    found = {}
+    for pointer, value in header["labels"].items():
+        if pointer == "/schedule" and isinstance(value, dict):
+            found.update(value)
+        elif pointer.startswith("/schedule/"):
+            found[pointer.removeprefix("/schedule/")] = value
+    found.pop("name", None)
+    return found
+
+
+def differing(header, headers, parameters):
+    return differing_keys([own for other, own in zip(headers, parameters) if other["schedule"] == header["schedule"]])
+
+
+def settings_of(headers):
+    """The study and what was swept besides schedules, without what all share; the study alone where nothing differs."""
+    pointers = sorted({pointer for header in headers for pointer in header["labels"] if not is_choice(pointer) or pointer.startswith("/all_reduce")})
+    parts = [[header["study"]] + [name_value(pointer, header["labels"][pointer], pointers) for pointer in pointers if pointer in header["labels"]]
+             for header in headers]
+    return varying(parts, [", ".join(one) for one in parts]) if len({tuple(one) for one in parts}) > 1 else [header["study"] for header in headers]
+
+
+def is_synchronous(record, parameters):
+    return record.header["schedule"] in SYNCHRONOUS and parameters.get("accumulate", 1) == 1 and \
+        not any(isinstance(one, Compression) for one in record.operations)
+
+
+def baseline(members):
+    """Of the names of a setting the place of the baseline, or None."""
+    found = [place for place, name in enumerate(members) if name.is_synchronous]
+    return min(found, key=lambda place: SYNCHRONOUS.index(members[place].schedule), default=None)

@@ -1,0 +1,98 @@
+"""What training says: the mean of seeds and their band, the target, and how long each schedule takes to reach it."""
+
+import math
+from dataclasses import dataclass
+from statistics import median
+
+from training_names import baseline
+
+REACHED = 0.5       # the part of its gradients after which the baseline's loss is the target
+AROUND = 2          # places on either side of one whose median is what a curve is read as
+ROUNDING = 1e-9     # of a target: sums in another order are the same curve
+
+
+@dataclass(frozen=True)
+class Target:
+    value: float
+    is_accuracy: bool = False
+
+    def __str__(self):
+        return f"{100 * self.value:g}%" if self.is_accuracy else f"{self.value:.4g}"
+
+
+@dataclass
+class Summary:
+    """Of a record. Lists are by moment, the initial model first; None where a seed has diverged or the target is not reached."""
+
+    seconds: list
+    gradients: list
+    losses: dict            # mean, low, high
+    accuracies: dict
+    final_loss: float
+    final_accuracy: float
+    diverged: int           # seeds
+    time_to_target: float = None
+    gradients_to_target: float = None
+    samples_factor: float = None
+
+
+def summarise(trained):
+    curves = trained.curves
+
+    def final(values):
+        finals = [curve.final(values(curve)) for curve in curves]
+        return sum(finals) / len(finals) if all(map(math.isfinite, finals)) else None
+
+    return Summary([0.0] + [one.seconds for one in trained.moments], [0] + [one.gradients for one in trained.moments],
+                   band([[start[0]] + curve.losses for start, curve in zip(trained.start, curves)]),
+                   band([[start[1]] + curve.accuracies for start, curve in zip(trained.start, curves)]),
+                   final(lambda curve: curve.losses), final(lambda curve: curve.accuracies), sum(curve.has_diverged for curve in curves))
+
+
+def band(curves):
+    """{"mean", "low", "high"} of the seeds, by moment; None where one of them has diverged."""
+    rows = [row if all(map(math.isfinite, row)) else None for row in zip(*curves)]
+    return {name: [row and how(row) for row in rows] for name, how in (("mean", lambda row: sum(row) / len(row)), ("low", min), ("high", max))}
+
+
+def steady(values):
+    """The running median of five places, fewer at the ends, so that one lucky place reaches nothing; what only falls stays as it is."""
+    found = []
+    for place, value in enumerate(values):
+        around = min(AROUND, place, len(values) - 1 - place)
+        window = values[place - around:place + around + 1]
+        found.append(None if value is None or None in window else median(window))
+    return found
+
+
+def crossing(one, target):
+    """(seconds, gradients) at which the steady mean of the seeds first reaches the target, between two places on a straight line; None where it does not."""
+    values = steady((one.accuracies if target.is_accuracy else one.losses)["mean"])
+    missing = [None if value is None else (target.value - value if target.is_accuracy else value - target.value) - ROUNDING * target.value for value in values]
+    for place, short in enumerate(missing):
+        if short is not None and short <= 0:
+            before = missing[place - 1] if place else None
+            part = 1 if before is None else before / (before - short)
+            return tuple(axis[max(0, place - 1)] + part * (axis[place] - axis[max(0, place - 1)]) for axis in (one.seconds, one.gradients))
+    return None
+
+
+def default_target(members):
+    """Of a setting's [(Name, Summary)]: the baseline's loss after half of its gradients; without a baseline the least loss that all reach."""
+    place = baseline([name for name, _ in members])
+    if place is not None and members[place][1].final_loss is not None:
+        one = members[place][1]
+        half = next(at for at, count in enumerate(one.gradients) if count >= REACHED * one.gradients[-1])
+        return Target(steady(one.losses["mean"])[half])
+    return Target(max(min(value for value in steady(one.losses["mean"]) if value is not None) for _, one in members))
+
+
+def reach(members, target):
+    """Fills in when each of a setting's [(Name, Summary)] reaches the target, and how many times the baseline's gradients that takes."""
+    for _, one in members:
+        one.time_to_target, one.gradients_to_target = crossing(one, target) or (None, None)
+    place = baseline([name for name, _ in members])
+    needed = members[place][1].gradients_to_target if place is not None else None
+    for _, one in members:
+        if needed and one.gradients_to_target is not None:
+            one.samples_factor = one.gradients_to_target / needed
