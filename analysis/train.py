@@ -142,10 +142,11 @@ def files(paths):
 
 def check_settings(records, settings):
     """That every hyper-parameter that is given is one, and every one that must be given is."""
-    names = sorted({name for record in records for name in known(record)})
+    names = sorted({name for record in records for name in known(record)} - {"lr"})
     for name in settings:
         if name not in names:
-            raise InputError(f'--set: expected one of {", ".join(one for one in names if one != "lr")}, which the records name, got "{name}"')
+            rule = f"one of {', '.join(names)}, which the records name" if names else "nothing, for the records name lr alone"
+            raise InputError(f'--set: expected {rule}, got "{name}"')
     for record in records:
         Hyper(record, {"lr": 1.0} | settings).values()
 

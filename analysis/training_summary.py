@@ -66,7 +66,10 @@ def steady(values):
 
 
 def crossing(one, target):
-    """(seconds, gradients) at which the steady mean of the seeds first reaches the target, between two places on a straight line; None where it does not."""
+    """(seconds, gradients) at which the steady mean of the seeds first reaches the target, between two moments on a straight line; None where it does not, or
+    where a seed diverges."""
+    if one.diverged:
+        return None
     values = steady((one.accuracies if target.is_accuracy else one.losses)["mean"])
     missing = [None if value is None else (target.value - value if target.is_accuracy else value - target.value) - ROUNDING * target.value for value in values]
     for place, short in enumerate(missing):
@@ -80,11 +83,12 @@ def crossing(one, target):
 def default_target(members):
     """Of a setting's [(Name, Summary)]: the baseline's loss after half of its gradients; without a baseline the least loss that all reach."""
     place = baseline([name for name, _ in members])
-    if place is not None and members[place][1].final_loss is not None:
+    if place is not None and not members[place][1].diverged:
         one = members[place][1]
         half = next(at for at, count in enumerate(one.gradients) if count >= REACHED * one.gradients[-1])
         return Target(steady(one.losses["mean"])[half])
-    return Target(max(min(value for value in steady(one.losses["mean"]) if value is not None) for _, one in members))
+    lasting = [one for _, one in members if not one.diverged] or [one for _, one in members]
+    return Target(max(min(value for value in steady(one.losses["mean"]) if value is not None) for one in lasting))
 
 
 def reach(members, target):

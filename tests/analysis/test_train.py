@@ -1,0 +1,217 @@
+"""Does train.py find each schedule's best rate, say when it reaches the target, and fail in one line?"""
+
+import contextlib
+import csv
+import html
+import io
+import json
+import re
+import unittest
+
+from support import Folder, Page  # first: it says where the modules are
+
+import records
+import train
+from training_summary import Summary, Target, crossing, steady
+
+TASK = ("--task", "synthetic:6-8-4", "--batch", "4")
+
+
+def labelled(writer, point, labels, study="small"):
+    writer.header.update(labels=labels, study=study, point=point)
+    return writer
+
+
+class Training(Folder):
+    def train(self, *words, code=0):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                found = train.main([str(word) for word in words])
+            except SystemExit as stop:
+                found = stop.code
+        self.assertEqual(found, code, err.getvalue())
+        if code:
+            self.assertEqual(err.getvalue().count("\n"), 1, err.getvalue())
+            return err.getvalue().rstrip("\n").replace(f"{self.tmp}/", "")
+        self.assertEqual(err.getvalue(), "")
+        return out.getvalue()
+
+    def write(self, folder="runs", steps=40):
+        """Two clusters, on each of which the same is simulated, four times as slow on the second."""
+        writers = [labelled(make, place, {"/schedule": {"name": make.header["schedule"], **parameters}, "/cluster": f"clusters/{cluster}.json"})
+                   for place, (make, parameters, cluster) in enumerate(
+                       (make, parameters, cluster) for cluster, seconds in (("near", 1.0), ("far", 4.0)) for make, parameters in (
+                           (records.s_sgd(4, steps, seconds=seconds), {}), (records.asgd(4, steps), {"servers": 1}),
+                           (records.dts(4, steps, 1), {"delay": 1}), (records.dts(4, steps, 6), {"delay": 6})))]
+        for writer in writers:
+            writer.write(self.tmp / folder / f"dataflow-{writer.header['point']}.jsonl.gz")
+        return self.tmp / folder
+
+    def result(self):
+        return json.loads((self.tmp / "out" / "training.json").read_text(encoding="utf-8"))
+
+    def test_everything_that_it_writes(self):
+        said = self.train(self.write(), *TASK, "-o", self.tmp / "out", "--seeds", "2", "--evaluations", "20")
+        self.assertEqual(said, f"{self.tmp}/out/index.html\n")
+        self.assertEqual(sorted(path.name for path in (self.tmp / "out").iterdir()), ["index.html", "samples_factor.json", "training.csv", "training.json"])
+        found = self.result()
+        self.assertEqual((found["format"], found["task"], found["batch"], found["seeds"], found["evaluated"]), ("training/1", "synthetic:6-8-4", 4, 2, "mean"))
+        self.assertEqual(list(found["targets"]), ["cluster=near", "cluster=far"])
+        self.assertEqual([one["schedule"] for one in found["records"][:4]], ["s-sgd", "asgd", "dts delay=1", "dts delay=6"])
+        for one in found["records"]:
+            rates = [row["lr"] for row in one["sweep"]]
+            finals = [row["final_loss"] for row in one["sweep"]]
+            self.assertEqual(one["lr"], min((final, rate) for final, rate in zip(finals, rates) if final is not None)[1])
+            self.assertTrue(rates[0] < one["lr"] < rates[-1], one["schedule"])
+            self.assertTrue(all(abs(b / a - 2) < 1e-9 for a, b in zip(rates, rates[1:])))
+            curve = one["curve"]
+            self.assertEqual((curve["seconds"][0], curve["gradients"][0], len(curve["seconds"])), (0, 0, 21))
+            for low, mean, high in zip(*(curve["loss"][key] for key in ("low", "mean", "high"))):
+                self.assertTrue(low <= mean <= high)
+            last = [sum(seed["loss"][-2:]) / 2 for seed in one["by_seed"]]
+            self.assertAlmostEqual(one["final_loss"], sum(last) / 2)
+        near, far = found["records"][0], found["records"][4]
+        self.assertEqual(near["curve"]["loss"], far["curve"]["loss"])
+        self.assertAlmostEqual(far["time_to_target_s"], 4 * near["time_to_target_s"])
+        self.assertEqual((near["samples_factor"], near["is_synchronous"]), (1, True))
+        self.assert_table_is_data(found)
+        factors = json.loads((self.tmp / "out" / "samples_factor.json").read_text(encoding="utf-8"))
+        self.assertNotIn("s-sgd", factors)
+        for key, value in factors.items():
+            self.assertEqual(value, max(one["samples_factor"] for one in found["records"] if one["schedule"] == key))
+        self.assert_page(found)
+
+    def assert_table_is_data(self, found):
+        with open(self.tmp / "out" / "training.csv", encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        self.assertEqual(len(rows), 8 * 21)
+        row, curve = rows[21 + 5], found["records"][1]["curve"]
+        self.assertEqual((row["schedule"], row["setting"], int(row["moment"])), ("asgd", "cluster=near", 5))
+        self.assertEqual((float(row["loss_mean"]), int(row["gradients"]), int(row["samples"])),
+                         (curve["loss"]["mean"][5], curve["gradients"][5], 4 * curve["gradients"][5]))
+
+    def assert_page(self, found):
+        text = (self.tmp / "out" / "index.html").read_text(encoding="utf-8")
+        page = Page(text)
+        self.assertEqual((page.problems, page.open), ([], []))
+        self.assertTrue("On a small task, in cluster=near," in re.sub(r"\s+", " ", text))
+        self.assertIsNone(re.search(r'(src|href)="?http', text[:text.index("<script")]))
+        self.assertEqual(len(page.tables["reached-1"]), 5)
+        self.assertEqual(page.data["columns"][4]["values"], [one["lr"] for one in found["records"]])
+        self.assertIn('"asgd": ', html.unescape(text[text.index("<pre>"):text.index("</pre>")]))
+        self.assertEqual(text.count("<noscript>"), 1)
+        self.assertIsNone(re.search(r"[0-9][eE][+-][0-9]", re.sub(r"<svg.*?</svg>", "", text[text.index("<main>"):text.index("<script")], flags=re.S)))
+
+    def test_the_same_bytes_however_many_processes(self):
+        runs = self.write(steps=20)
+        for jobs in ("1", "2"):
+            self.train(runs, *TASK, "-o", self.tmp / jobs, "--jobs", jobs, "--lr", "0.1,0.2")
+        for name in ("training.json", "training.csv", "index.html"):
+            self.assertEqual((self.tmp / "1" / name).read_bytes(), (self.tmp / "2" / name).read_bytes(), name)
+
+    def test_a_rate_alone_is_not_swept_and_ends_are_named(self):
+        path = records.s_sgd(2, 20).write(self.tmp / "dataflow-0.jsonl.gz")
+        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.3", "--seeds", "1")
+        self.assertEqual((self.result()["records"][0]["lr"], self.result()["records"][0]["sweep"]), (0.3, [{"lr": 0.3, "final_loss": None}]))
+        self.assertEqual(len(self.result()["notes"]), 1)
+        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.001,0.002", "--seeds", "1")
+        self.assertIn("s-sgd: the best learning rate, 0.002, is at the end of those tried; try further ones with --lr", self.result()["notes"])
+
+    def test_rates_that_diverge_are_no_error(self):
+        path = records.s_sgd(2, 30).write(self.tmp / "dataflow-0.jsonl.gz")
+        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "1e200", "--seeds", "2")
+        one = self.result()["records"][0]
+        self.assertEqual((one["diverged_seeds"], one["final_loss"], one["time_to_target_s"]), (2, None, None))
+        self.assertIn("s-sgd: diverged on 2 of 2 seeds, at the learning rate 1e+200", self.result()["notes"])
+        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.2,1e200", "--seeds", "1")
+        self.assertEqual(self.result()["records"][0]["lr"], 0.2)
+
+    def test_targets_that_are_given(self):
+        path = records.s_sgd(4, 60).write(self.tmp / "dataflow-0.jsonl.gz")
+        for text, key, value in (("1.2", "loss", 1.2), ("40%", "accuracy", 0.4)):
+            self.train(path, *TASK, "-o", self.tmp / "out", "--target", text, "--lr", "0.4", "--seeds", "1")
+            one = self.result()["records"][0]
+            self.assertEqual(self.result()["targets"], {"test": {key: value}})
+            before = [gradients < one["gradients_to_target"] for gradients in one["curve"]["gradients"]].index(False) - 1
+            pair = steady(one["curve"][key]["mean"])[before:before + 2]
+            self.assertTrue(min(pair) <= value <= max(pair))
+        self.train(path, *TASK, "-o", self.tmp / "out", "--target", "0.0001", "--lr", "0.4", "--seeds", "1")
+        self.assertIn("s-sgd: the target 0.0001 is not reached", self.result()["notes"])
+
+    def test_without_a_synchronous_schedule_the_target_is_what_all_reach(self):
+        paths = [labelled(records.dts(4, 30, delay), delay, {"/schedule/delay": delay}).write(self.tmp / f"dataflow-{delay}.jsonl.gz") for delay in (1, 5)]
+        self.train(*paths, *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1")
+        least = [min(steady(one["curve"]["loss"]["mean"])) for one in self.result()["records"]]
+        self.assertAlmostEqual(self.result()["targets"]["small"]["loss"], max(least))
+        self.assertTrue(all(one["time_to_target_s"] and one["samples_factor"] is None for one in self.result()["records"]))
+        self.assertEqual((self.tmp / "out" / "samples_factor.json").read_text(encoding="utf-8"), "{}\n")
+
+    def test_figures_in_place_of_the_page(self):
+        self.train(self.write(steps=20), *TASK, "-o", self.tmp / "out", "--format", "png", "--lr", "0.2", "--seeds", "1")
+        self.assertEqual(sorted(path.name for path in (self.tmp / "out").glob("*.png")), ["training-cluster-far.png", "training-cluster-near.png"])
+
+    def test_one_worker_s_models(self):
+        path = records.local_sgd(4, 20).write(self.tmp / "dataflow-0.jsonl.gz")
+        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", "--of", "worker")
+        self.assertEqual(self.result()["evaluated"], "worker")
+
+    def test_usage(self):
+        path = records.s_sgd(2, 4).write(self.tmp / "dataflow-0.jsonl.gz")
+        for words, said in ((["--lr", "0"], 'argument --lr: expected different numbers > 0, such as 0.1,0.2, got "0"'), (["--lr", "0.1,0.1"], 'got "0.1,0.1"'),
+                            (["--set", "mu"], 'argument --set: expected NAME=VALUE with a number, such as mu=0.9, got "mu"'), (["--set", "mu=nan"], 'got "mu=nan"'),
+                            (["--set", "lr=0.1"], "argument --set: the learning rate is given by --lr, as in --lr 0.1"), (["--seeds", "0"], 'a whole number from 1 to 999999, got "0"'),
+                            (["--target", "110%"], 'argument --target: expected a loss > 0 such as 0.3, or an accuracy up to 100% such as 90%, got "110%"'),
+                            (["--task", "mnist"], '--task: expected one of digits, synthetic, cnn, lm, got "mnist"'), (["--format", "gif"], "invalid choice"), (["--colour"], "unrecognized")):
+            with self.subTest(said):
+                error = self.train(path, *TASK, "-o", self.tmp / "out", *words, code=2)
+                self.assertTrue(error.startswith("train.py: ") and said in error and error.endswith("; see train.py --help"), error)
+        self.assertFalse((self.tmp / "out").exists())
+        self.assertIn("-o", self.train(path, *TASK, code=2))
+        self.assertIn("-o", self.train("--help"))
+
+    def test_bad_input(self):
+        path = records.s_sgd(2, 4).write(self.tmp / "dataflow-0.jsonl.gz")
+        (self.tmp / "empty").mkdir()
+        silent = records.Writer("s-sgd", 1)
+        silent.linear(*records.sgd(0, silent.gradient(0, 0, 0)))
+        silent.write(self.tmp / "silent.jsonl")
+        records.s_sgd(1, 4, hyper={"tau": None}).write(self.tmp / "tau.jsonl")
+        for words, said in (([self.tmp / "none"], "none: missing; write it again: simctl run SCENARIO -o DIR --dataflow --force"),
+                            ([self.tmp / "empty"], "empty: expected records, dataflow-<point>.jsonl.gz, in the folder, got none; write them: simctl run SCENARIO -o empty --dataflow --force"),
+                            ([path, path], "dataflow-0.jsonl.gz: given twice; name each record once"),
+                            ([path, "--set", "mu=0.9"], '--set: expected nothing, for the records name lr alone, got "mu"'),
+                            ([self.tmp / "tau.jsonl", "--set", "mu=0.9"], '--set: expected one of tau, which the records name, got "mu"'),
+                            ([self.tmp / "tau.jsonl"], 'tau.jsonl: line 1: the hyper-parameter "tau" has no default; give it, as in --set tau=0.1'),
+                            ([self.tmp / "silent.jsonl"], "silent.jsonl: expected lines of E, places to evaluate, got none; train it for longer, with more iterations in the scenario")):
+            with self.subTest(said):
+                self.assertEqual(self.train(*words, *TASK, "-o", self.tmp / "out", code=3), f"train.py: {said}")
+
+    def test_folders_that_cannot_be_written(self):
+        path = records.s_sgd(2, 4).write(self.tmp / "dataflow-0.jsonl.gz")
+        (self.tmp / "file").write_text("", encoding="utf-8")
+        self.assertEqual(self.train(path, *TASK, "-o", self.tmp / "file", code=5), "train.py: file: cannot be made: File exists; choose another place with -o")
+        self.assertEqual(self.train(path, *TASK, "-o", self.tmp / "file" / "in", code=5), "train.py: file/in: cannot be made: Not a directory; choose another place with -o")
+        self.assertEqual(self.train(path, *TASK, "-o", "/proc/none", code=5), "train.py: /proc/none: cannot be made: No such file or directory; choose another place with -o")
+
+
+class Reaching(unittest.TestCase):
+    def summary(self, losses):
+        return Summary([10.0 * place for place in range(len(losses))], [4 * place for place in range(len(losses))], {"mean": losses}, {"mean": [1 - (one or 0) for one in losses]}, 0, 0, 0)
+
+    def test_one_lucky_place_reaches_nothing(self):
+        self.assertEqual(steady([9, 8, 1, 7, 6, 5]), [9, 8, 7, 6, 6, 5])
+        self.assertEqual(steady([9, 8, 7, 6, 5, 4]), [9, 8, 7, 6, 5, 4])
+        self.assertEqual(steady([3, None, 2]), [3, None, 2])
+
+    def test_the_crossing_lies_on_a_straight_line(self):
+        one = self.summary([1.0, 0.8, 0.4, 0.2, 0.1])
+        for target, expected in ((Target(0.6), (15, 6)), (Target(2.0), (0, 0)), (Target(0.4), (20, 8)), (Target(0.5, True), (17.5, 7))):
+            for found, wanted in zip(crossing(one, target), expected):
+                self.assertAlmostEqual(found, wanted, places=5)
+        self.assertIsNone(crossing(one, Target(0.05)))
+        self.assertIsNone(crossing(self.summary([1.0, None, None]), Target(0.5)))
+
+
+if __name__ == "__main__":
+    unittest.main()
