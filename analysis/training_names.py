@@ -51,11 +51,13 @@ def differing(header, headers, parameters):
 
 
 def settings_of(headers):
-    """The study and what was swept besides schedules, without what all share; the study alone where nothing differs."""
+    """The study where that tells settings apart; else with what was swept besides schedules, without what all share."""
+    studies = [header["study"] for header in headers]
     pointers = sorted({pointer for header in headers for pointer in header["labels"] if not is_choice(pointer) or pointer.startswith("/all_reduce")})
-    parts = [[header["study"]] + [name_value(pointer, header["labels"][pointer], pointers) for pointer in pointers if pointer in header["labels"]]
-             for header in headers]
-    return varying(parts, [", ".join(one) for one in parts]) if len({tuple(one) for one in parts}) > 1 else [header["study"] for header in headers]
+    parts = [(header["study"], *(name_value(pointer, header["labels"][pointer], pointers) for pointer in pointers if pointer in header["labels"])) for header in headers]
+    if len(set(parts)) == len(set(studies)):
+        return studies
+    return varying(parts, [", ".join(one) for one in parts])
 
 
 def is_synchronous(record, parameters):

@@ -27,7 +27,7 @@ class Row:
 
 TASKS = {
     "digits": Row("digits", (("sklearn", "python3-sklearn"),), 8, "1,797 images of handwritten digits, a perceptron 64-64-10"),
-    "synthetic": Row("synthetic", (), 8, "what a random perceptron teaches another; synthetic:32-64-10 says how large"),
+    "synthetic": Row("synthetic", (), 8, "labels that a random perceptron gives, learnt by another; synthetic:32-64-10 says how large they are"),
     "cnn": Row("cnn", (("torch", "python3-torch"),), 8, "drawn gratings, a small residual network"),
     "lm": Row("lm", (("torch", "python3-torch"),), 8, "text of a fixed grammar, a transformer of two layers"),
 }

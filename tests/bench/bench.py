@@ -219,6 +219,14 @@ def main():
         wall, memory = measure(5, simctl, "advise", ROOT / "scenarios" / "advice" / "cheapest.json")
         rows.append(("advise: the example's 686 candidates, whole process", f"{wall:.2f} s", f"{memory:.0f} MB"))
 
+        # Training as records say: 64,000 gradients, and a step, or many, of the models.
+        for name in ("s_sgd", "asgd", "local_sgd"):
+            path = pathlib.Path(folder) / "dataflow-0.jsonl.gz"
+            subprocess.run([sys.executable, "-c", f"import pathlib, sys, records; records.{name}(64, 1000).write(pathlib.Path(sys.argv[1]))", path],
+                           cwd=ROOT / "tests" / "analysis", check=True)
+            wall, memory = measure(1, ROOT / "analysis" / "train.py", path, "--task", "digits", "--lr", "0.2", "--seeds", "1", "-o", pathlib.Path(folder) / "trained")
+            rows.append((f"train digits as a record of {name.replace('_', '-')} says: 64 workers x 1,000 steps, whole process", f"{wall:.1f} s", f"{memory:.0f} MB"))
+
         size = resnet50.stat().st_size
         path = write(folder, "one.json", scenario(resnet50, 4))
         wall, memory = measure(15, simctl, "check", path)

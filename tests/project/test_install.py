@@ -61,7 +61,7 @@ class Installation(unittest.TestCase):
             self.assertEqual({path.name for path in (self.prefix / "share/syncopate" / folder).glob("*.json")} & names, names)
 
     def test_the_page_programs_have_their_names(self):
-        for program in ("syncopate-report", "syncopate-advice", "syncopate-papers"):
+        for program in ("syncopate-report", "syncopate-advice", "syncopate-papers", "syncopate-train"):
             self.assertIn(f"usage: {program} ", self.run_installed(program, "--help")[0])
             self.assertIn(program, self.run_installed(program, code=2)[1])
         self.assertIn(f"default: {self.prefix}/bin/simctl", re.sub(r"\s+", " ", self.run_installed("syncopate-papers", "--help")[0]))
@@ -73,7 +73,7 @@ class Installation(unittest.TestCase):
         self.assertIn("quickstart\t", self.run_installed("simctl", "complete", "simctl", "run", "")[0])
 
     def test_every_other_program_has_a_manual_page_with_all_its_options(self):
-        for program in ("capture", "nodeprobe", "syncopate-report", "syncopate-advice", "syncopate-papers"):
+        for program in ("capture", "nodeprobe", "syncopate-report", "syncopate-advice", "syncopate-papers", "syncopate-train"):
             with self.subTest(program):
                 path = self.prefix / f"share/man/man1/{program}.1"
                 page = path.read_text().replace("\\-", "-")
