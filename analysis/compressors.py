@@ -86,8 +86,8 @@ def largest(values, count):
 COMPRESSORS = {
     "fp16": Compressor((), fp16),
     "sign": Compressor((), sign),
-    "terngrad": Compressor(("n",), terngrad),
-    "qsgd": Compressor(("bits", "bucket", "n"), qsgd),
+    "terngrad": Compressor((), terngrad),
+    "qsgd": Compressor(("bits", "bucket"), qsgd),
     "top-k": Compressor(("k",), top_k),
     "random-k": Compressor(("k", "n"), random_k),
 }

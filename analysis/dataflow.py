@@ -146,7 +146,7 @@ def summary(record):
     labels = ", ".join(f"{pointer} = {shown(value)}" for pointer, value in header["labels"].items())
     functions = f" ({', '.join(sorted(record.functions))})" if record.functions else ""
     return [
-        f"{header['study']}, point {header['point']}" + (f": {labels}" if labels else ""),
+        f"point       {header['point']}" + (f": {labels}" if labels else ""),
         f"schedule    {header['schedule']}, optimizer {header['optimizer']}",
         f"workers     {header['workers']}, {header['samples']:g} samples a gradient",
         f"model       {total:g} bytes in {len(header['parts'])} part{'s' * (len(header['parts']) > 1)}",

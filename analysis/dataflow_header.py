@@ -31,7 +31,6 @@ def are_values(value):
 KEYS = {
     "format": (f'"{FORMAT}"', lambda value: value == FORMAT),
     "program": ("a text", is_text),
-    "study": ("a text", is_text),
     "point": ("a whole number >= 0", is_count),
     "labels": ("an object", lambda value: isinstance(value, dict)),
     "schedule": ("a text", is_text),

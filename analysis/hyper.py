@@ -19,18 +19,17 @@ def known(record):
 
 
 class Hyper:
-    """The values of a record's hyper-parameters in a replay that is told some: hyper["lr"]."""
+    """The values of a record's hyper-parameters in a replay that is told some, {name: (number, factors...)}: hyper["lr"]."""
 
     def __init__(self, record, told):
-        self.record, self.known, self.told, self.products = record, known(record), told, {(): 1.0}
+        self.record, self.known, self.products = record, known(record), {(): 1.0}
+        self.known |= {name: value for name, value in told.items() if name in self.known}
 
     def __getitem__(self, name):
-        if name in self.told:
-            return self.told[name]
-        default = self.known[name]
-        if default is None:
+        found = self.known[name]
+        if found is None:
             raise InputError(f'{self.record.path}: line 1: the hyper-parameter "{name}" has no default; give it, as in --set {name}=0.1')
-        return default[0] * self.product(tuple(default[1:]))
+        return found[0] * self.product(tuple(found[1:]))
 
     def product(self, factors):
         """Of ("lr", "1/mu"): lr / mu."""

@@ -10,7 +10,7 @@ import numpy
 
 from compressors import COMPRESSORS, Origin
 from dataflow import made
-from dataflow_lines import Compression, Evaluation, Gradient, Linear, Step
+from dataflow_lines import Compression, Gradient, Linear, Step
 from hyper import Hyper
 from optimisers import OPTIMISERS
 
@@ -56,8 +56,8 @@ def batches(record, most):
 
 
 def replay(plan, task, seed, settings, moments, evaluate):
-    """Calls evaluate(number, model) for each of the moments, lists of places of E, as soon as they are passed; the model is the mean of
-    theirs. Raises Diverged and InputError."""
+    """Calls evaluate(number, model) for each of the moments, lists of places of E and G, as soon as they are passed; the model is the mean
+    of the x of these. Raises Diverged and InputError."""
     with numpy.errstate(all="ignore"):      # what overflows is found where it is evaluated
         Replay(plan, task, seed, settings, Moments(moments)).run(evaluate)
 
@@ -73,10 +73,11 @@ class Moments:
             for place in places:
                 self.until[place] = max(self.until.get(place, 0), max(places))
 
-    def pass_by(self, place, values):
-        """At an E; yields (number, models, each a tuple of values) of what is passed now."""
-        if place in self.until:
-            self.kept[place] = values
+    def pass_by(self, place, x, values):
+        """At an E or a G; yields (number, models, each a list of its parts) of what is passed now."""
+        if place not in self.until:
+            return
+        self.kept[place] = [values[value] for value in x]
         for number in self.ending.get(place, ()):
             yield number, [self.kept[one] for one in self.moments[number]]
         if place in self.ending:
@@ -96,22 +97,15 @@ class Replay:
     def run(self, evaluate):
         functions = {Linear: self.combine, Step: self.step, Compression: self.compress}
         for place, one in enumerate(self.record.operations):
-            kind = type(one)
-            if kind is Gradient:
-                if place in self.plan.batches:
-                    self.differentiate([self.record.operations[other] for other in self.plan.batches[place]])
-            elif kind is Evaluation:
-                for number, models in self.moments.pass_by(place, tuple(self.values[value] for value in one.x)):
-                    evaluate(number, self.finite(mean(models)))
+            if type(one) in functions:
+                functions[type(one)](one)
             else:
-                functions[kind](one)
+                for number, models in self.moments.pass_by(place, one.x, self.values):
+                    evaluate(number, finite(mean(models)))
+            if place in self.plan.batches:
+                self.differentiate([self.record.operations[other] for other in self.plan.batches[place]])
             for value in self.record.ends[place]:
                 del self.values[value]
-
-    def finite(self, model):
-        if not numpy.isfinite(model).all():
-            raise Diverged
-        return model
 
     def differentiate(self, gradients):
         models = {x: joined([self.values[value] for value in x]) for x in {one.x: None for one in gradients}}
@@ -135,6 +129,12 @@ class Replay:
         a = self.values[one.of[0]] + self.values[one.of[1]]
         message = COMPRESSORS[one.f].message(a, one.keys, Origin(self.seed, one.v[0], one.part))
         self.values.update(zip(one.v, (message, a - message)))
+
+
+def finite(model):
+    if not numpy.isfinite(model).all():
+        raise Diverged
+    return model
 
 
 def joined(parts):

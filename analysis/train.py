@@ -49,13 +49,13 @@ def arguments(argv):
     parser.add_argument("--task", required=True, metavar="T", help="; ".join(f"{name}: {row.what}" for name, row in tasks.TASKS.items()))
     parser.add_argument("-o", dest="output", required=True, metavar="DIR", type=Path, help="the folder to write")
     parser.add_argument("--lr", metavar="R,...", type=rates, help="learning rates to try (default: factors of 2, on until the best is not at an end)")
-    parser.add_argument("--set", metavar="NAME=VALUE", type=setting, action="append", default=[], help="a hyper-parameter that the records name")
+    parser.add_argument("--set", metavar="NAME=VALUE", type=setting, action="append", default=[], help="a hyper-parameter that the records name: a number, or NUMBER*lr")
     parser.add_argument("--seeds", metavar="N", type=count, default=3, help="how many, at the best rate (default: %(default)s)")
     parser.add_argument("--batch", metavar="B", type=count, help="samples of a gradient (default: 8)")
     parser.add_argument("--target", metavar="X", type=target, help="a loss such as 0.3, or an accuracy such as 90%% "
-                                                                   "(default: what the synchronous schedule reaches after half of its gradients)")
+                                                                   "(default: what the synchronous schedule reaches after a quarter of its gradients)")
     parser.add_argument("--evaluations", metavar="N", type=count, default=60, help="of a record (default: %(default)s)")
-    parser.add_argument("--of", choices=["mean", "worker"], default="mean", help="evaluate the mean of all workers' models (default), or one worker's")
+    parser.add_argument("--of", choices=["mean", "worker"], default="mean", help="evaluate the mean of the models that all workers compute on (default), or one worker's")
     parser.add_argument("--format", choices=["html", "png", "svg", "pdf"], default="html", help="html: a page (default); others: still figures")
     parser.add_argument("--jobs", metavar="N", type=count, default=len(os.sched_getaffinity(0)), help="replays at a time (default: processors)")
     options = parser.parse_args(argv)
@@ -85,12 +85,14 @@ def rates(text):
 
 
 def setting(text):
-    name, equals, value = text.partition("=")
-    if not equals or not math.isfinite(number(value)):
-        raise argparse.ArgumentTypeError(f'expected NAME=VALUE with a number, such as mu=0.9, got "{text}"')
+    """("gamma_p", (0.5, "lr")) of gamma_p=0.5*lr."""
+    name, _, value = text.partition("=")
+    first, *factors = value.split("*")
+    if not math.isfinite(number(first)) or factors not in ([], ["lr"]):
+        raise argparse.ArgumentTypeError(f'expected NAME=NUMBER or NAME=NUMBER*lr, such as mu=0.9 or gamma_p=0.5*lr, got "{text}"')
     if name == "lr":
-        raise argparse.ArgumentTypeError(f"the learning rate is given by --lr, as in --lr {value}")
-    return name, number(value)
+        raise argparse.ArgumentTypeError(f"the learning rate is given by --lr, as in --lr {first}")
+    return name, (number(first), *factors)
 
 
 def count(text):
@@ -148,7 +150,7 @@ def check_settings(records, settings):
             rule = f"one of {', '.join(names)}, which the records name" if names else "nothing, for the records name lr alone"
             raise InputError(f'--set: expected {rule}, got "{name}"')
     for record in records:
-        Hyper(record, {"lr": 1.0} | settings).values()
+        Hyper(record, {"lr": (1.0,)} | settings).values()
 
 
 def make_folder(path):

@@ -2,17 +2,20 @@
 
 import math
 import multiprocessing
+from bisect import bisect
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 
 import tasks
-from dataflow_lines import Evaluation
+from dataflow_lines import Evaluation, Gradient
 from errors import InputError
 from replay import Diverged, Plan, replay
 
 AROUND = 2          # rates that a sweep begins with, by factors of 2, on either side of the task's own
 MOST_RATES = 14     # of a record; a sweep whose best lies at its end goes on so far
+AS_GOOD = 0.1       # a final loss that is larger by no more than this part is practically the same
+TRAINED = 0.9       # the part of the initial loss below which a rate has trained at all
 LAST = 0.1          # the part of the moments whose mean is a final loss
 
 
@@ -52,12 +55,22 @@ class Trained:
 
     @property
     def best(self):
-        """The rate with the least final loss; of equal ones, as where all have diverged, the smallest."""
-        return min(self.sweep, key=lambda rate: (self.sweep[rate], rate))
+        """The smallest rate whose final loss is practically the least: what is larger may be stable on this seed alone. Where no rate has trained, the least loss."""
+        worth = {rate: loss for rate, loss in self.sweep.items() if loss < TRAINED * self.start[0][0]} or self.sweep
+        least = min(worth.values())
+        return min(rate for rate, loss in worth.items() if loss <= (1 + AS_GOOD) * least or len(worth) == 1)
 
     @property
     def best_is_at_an_end(self):
         return len(self.sweep) > 1 and self.best in (min(self.sweep), max(self.sweep))
+
+    def further(self):
+        """The rates to try next, beyond an end: at the lower one where no rate has trained, too."""
+        lowest, highest = min(self.sweep), max(self.sweep)
+        has_trained = min(self.sweep.values()) < TRAINED * self.start[0][0]
+        if len(self.sweep) >= MOST_RATES or has_trained and not self.best_is_at_an_end:
+            return []
+        return [highest * 2] if has_trained and self.best == highest else [lowest / 2]
 
 
 def last(count):
@@ -66,7 +79,7 @@ def last(count):
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a model is evaluated: the last E of each worker until then, in the order of gradients and of time."""
+    """A time at which models are evaluated, and whose: the places of lines whose x they are."""
 
     seconds: float
     gradients: int
@@ -74,17 +87,23 @@ class Moment:
 
 
 def moments(record, most, of_all):
-    """About so many of the record, evenly spaced in gradients; the last one is its end. `of_all` workers, or of the one that comes by."""
-    found = sorted((one.n, one.t, place, one.w) for place, one in enumerate(record.operations) if isinstance(one, Evaluation))
-    if not found:
-        raise InputError(f"{record.path}: expected lines of E, places to evaluate, got none; train it for longer, with more iterations in the scenario")
-    chosen, newest, step = [], {}, 1
-    for following, (n, t, place, worker) in enumerate(found, 1):
-        newest[worker] = place
-        if n >= step / most * found[-1][0] and (following == len(found) or found[following][:2] != (n, t)):
-            chosen.append(Moment(t, n, tuple(newest[one] for one in sorted(newest)) if of_all else (place,)))
-            step = max(step + 1, int(most * n / max(1, found[-1][0])) + 1)
-    return chosen
+    """About so many of the record, evenly spaced in gradients, each at an E. `of_all` workers: with the model that each other one computes on then, which is
+    the x of its next G; where the record ends, some have none, so that the last moment is the last one at which all have."""
+    evaluations = sorted((one.n, one.t, place, one.w) for place, one in enumerate(record.operations) if isinstance(one, Evaluation) and one.n > 0)
+    if not evaluations:
+        raise InputError(f"{record.path}: expected lines of E, places to evaluate, after a gradient, got none; train it for longer, with more iterations in the scenario")
+    following = {}
+    for place, one in enumerate(record.operations):
+        if isinstance(one, Gradient) and of_all:
+            following.setdefault(one.w, []).append(place)
+    open_ = [one for one in evaluations if all(places[-1] > one[2] for worker, places in following.items() if worker != one[3])] or evaluations
+    chosen = {}     # by how many shares of the gradients have passed
+    for n, t, place, worker in open_:
+        share = most * n // open_[-1][0]
+        if share > 0 and share not in chosen:
+            others = [places[bisect(places, place)] for other, places in following.items() if other != worker and places[-1] > place]
+            chosen[share] = Moment(t, n, (place, *others))
+    return list(chosen.values())
 
 
 class Trainer:
@@ -119,7 +138,7 @@ class Trainer:
             jobs = [Job(place, rate, 0, False) for place, some in enumerate(wanted) for rate in some]
             for job, curve in zip(jobs, self.run(pool, jobs)):
                 found[job.record].sweep[job.rate] = curve.final()
-            wanted = [[] if rates else further(one) for one in found]
+            wanted = [[] if rates else one.further() for one in found]
 
     def run(self, pool, jobs):
         self.progress.expect(len(jobs))
@@ -143,7 +162,7 @@ class Trainer:
                 found[number] = pair
 
         try:
-            replay(plan, self.task, job.seed, {"lr": job.rate} | self.settings, [one.places for one in chosen], evaluate)
+            replay(plan, self.task, job.seed, {"lr": (job.rate,)} | self.settings, [one.places for one in chosen], evaluate)
         except Diverged:
             pass
         return Curve(*map(list, zip(*found)))
@@ -158,10 +177,3 @@ def run_job(job):
 
 def around(middle):
     return [middle * 2.0 ** power for power in range(-AROUND, AROUND + 1)]
-
-
-def further(one):
-    """The rates to try next: beyond the end at which the best one lies."""
-    if not one.best_is_at_an_end or len(one.sweep) >= MOST_RATES:
-        return []
-    return [one.best / 2] if one.best == min(one.sweep) else [one.best * 2]

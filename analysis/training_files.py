@@ -44,7 +44,7 @@ class Study:
 
 def as_json(study):
     found = {
-        "format": FORMAT, "task": study.task, "loss": study.trainer.task.loss, "batch": study.batch, "evaluated": "mean" if study.trainer.of_all else "worker", "seeds": study.seeds, "set": study.trainer.settings,
+        "format": FORMAT, "task": study.task, "loss": study.trainer.task.loss, "batch": study.batch, "evaluated": "mean" if study.trainer.of_all else "worker", "seeds": study.seeds, "set": {name: list(value) for name, value in study.trainer.settings.items()},
         "targets": {setting: {"accuracy" if target.is_accuracy else "loss": target.value} for setting, target in study.targets.items()},
         "notes": study.notes, "records": [record(study, place) for place in range(len(study.names))]}
     return (json.dumps(found, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode()
@@ -54,12 +54,12 @@ def record(study, place):
     source, name, trained, one = study.trainer.records[place], study.names[place], study.trained[place], study.summaries[place]
     header = source.header
     return {
-        "file": source.path.name, "study": header["study"], "point": header["point"], "labels": header["labels"],
+        "file": source.path.name, "point": header["point"], "labels": header["labels"],
         "setting": name.setting, "schedule": name.series, "optimizer": header["optimizer"], "workers": header["workers"], "samples": header["samples"],
         "end_s": header["end_s"], "gradients": source.gradients, "is_synchronous": name.is_synchronous,
         "sweep": [{"lr": rate, "final_loss": finite(trained.sweep[rate])} for rate in sorted(trained.sweep)],
         "lr": trained.best, "lr_is_at_an_end": trained.best_is_at_an_end,
-        "hyper": Hyper(source, {"lr": trained.best} | study.trainer.settings).values(),
+        "hyper": Hyper(source, {"lr": (trained.best,)} | study.trainer.settings).values(),
         "diverged_seeds": one.diverged, "final_loss": one.final_loss, "final_accuracy": one.final_accuracy,
         "time_to_target_s": one.time_to_target, "gradients_to_target": one.gradients_to_target, "samples_factor": one.samples_factor,
         "curve": {"seconds": one.seconds, "gradients": one.gradients, "loss": one.losses, "accuracy": one.accuracies},

@@ -13,7 +13,7 @@ SYNCHRONOUS = ("s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fus
 @dataclass(frozen=True)
 class Name:
     setting: str
-    series: str         # the schedule, and its parameters where records of it differ in them
+    series: str         # the schedule, and its parameters where records of the setting differ in them
     schedule: str
     parameters: dict
     is_synchronous: bool
@@ -23,9 +23,11 @@ def names(records):
     """A Name for each record, no two of them with the same setting and series."""
     headers = [record.header for record in records]
     parameters = list(map(parameters_of, headers))
-    settings = settings_of(headers)
-    series = [" ".join([header["schedule"], *(f"{key}={short(own[key])}" for key in own if key in differing(header, headers, parameters))])
-              for header, own in zip(headers, parameters)]
+    settings = settings_of(records)
+    series = []
+    for setting, header, own in zip(settings, headers, parameters):
+        others = [other for place, other in enumerate(parameters) if settings[place] == setting and headers[place]["schedule"] == header["schedule"]]
+        series.append(" ".join([header["schedule"], *(f"{key}={short(own[key])}" for key in own if key in differing_keys(others))]))
     if len({header["optimizer"] for header in headers}) > 1:
         series = [f"{text}, {header['optimizer']}" for text, header in zip(series, headers)]
     count = Counter(zip(settings, series))
@@ -46,18 +48,21 @@ def parameters_of(header):
     return found
 
 
-def differing(header, headers, parameters):
-    return differing_keys([own for other, own in zip(headers, parameters) if other["schedule"] == header["schedule"]])
-
-
-def settings_of(headers):
-    """The study where that tells settings apart; else with what was swept besides schedules, without what all share."""
-    studies = [header["study"] for header in headers]
+def settings_of(records):
+    """The folder where that tells settings apart; else with what was swept besides schedules, without what all share."""
+    headers, folders = [record.header for record in records], folders_of(records)
     pointers = sorted({pointer for header in headers for pointer in header["labels"] if not is_choice(pointer) or pointer.startswith("/all_reduce")})
-    parts = [(header["study"], *(name_value(pointer, header["labels"][pointer], pointers) for pointer in pointers if pointer in header["labels"])) for header in headers]
-    if len(set(parts)) == len(set(studies)):
-        return studies
+    parts = [(folder, *(name_value(pointer, header["labels"][pointer], pointers) for pointer in pointers if pointer in header["labels"]))
+             for folder, header in zip(folders, headers)]
+    if len(set(parts)) == len(set(folders)):
+        return folders
     return varying(parts, [", ".join(one) for one in parts])
+
+
+def folders_of(records):
+    """Their names, or paths where two end alike."""
+    paths = [record.path.resolve().parent for record in records]
+    return [path.name if len({other for other in paths if other.name == path.name}) == 1 else str(path) for path in paths]
 
 
 def is_synchronous(record, parameters):

@@ -11,9 +11,10 @@ def notes(study):
             found.append(f"{what}: diverged on {one.diverged} of {study.seeds} seeds, at the learning rate {plain(trained.best)}")
         elif trained.best_is_at_an_end:
             found.append(f"{what}: the best learning rate, {plain(trained.best)}, is at the end of those tried; try further ones with --lr")
-        if one.time_to_target is None:
-            found.append(f"{what}: the target {study.targets[name.setting]} is not reached")
     for setting in study.settings:
+        short = [study.names[place].series for place in study.members(setting) if study.summaries[place].time_to_target is None]
+        if short:
+            found.append(f"{setting}: the target {study.targets[setting]} is not reached by {', '.join(short)}")
         if not any(study.names[place].is_synchronous for place in study.members(setting)):
             found.append(f"{setting}: no schedule trains as synchronous SGD does, so that there are no samples factors"
                          + ("; the target is the least loss that all reach" if study.is_default else ""))

@@ -6,7 +6,7 @@ from statistics import median
 
 from training_names import baseline
 
-REACHED = 0.5       # the part of its gradients after which the baseline's loss is the target
+REACHED = 0.25      # the part of its gradients after which the baseline's loss is the target
 AROUND = 2          # places on either side of one whose median is what a curve is read as
 ROUNDING = 1e-9     # of a target: sums in another order are the same curve
 
@@ -81,12 +81,12 @@ def crossing(one, target):
 
 
 def default_target(members):
-    """Of a setting's [(Name, Summary)]: the baseline's loss after half of its gradients; without a baseline the least loss that all reach."""
+    """Of a setting's [(Name, Summary)]: the baseline's loss after a quarter of its gradients; without a baseline the least loss that all reach."""
     place = baseline([name for name, _ in members])
     if place is not None and not members[place][1].diverged:
         one = members[place][1]
-        half = next(at for at, count in enumerate(one.gradients) if count >= REACHED * one.gradients[-1])
-        return Target(steady(one.losses["mean"])[half])
+        quarter = next(at for at, count in enumerate(one.gradients) if count >= REACHED * one.gradients[-1])
+        return Target(steady(one.losses["mean"])[quarter])
     lasting = [one for _, one in members if not one.diverged] or [one for _, one in members]
     return Target(max(min(value for value in steady(one.losses["mean"]) if value is not None) for one in lasting))
 

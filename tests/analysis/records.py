@@ -7,11 +7,11 @@ import json
 class Writer:
     """A record that grows: each method adds a line and returns the value that it makes."""
 
-    def __init__(self, schedule, workers, parts=1, optimizer="sgd", hyper=None, study="test", point=0, labels=None):
+    def __init__(self, schedule, workers, parts=1, optimizer="sgd", hyper=None, point=0, labels=None):
         self.next, self.lines, self.computed, self.parts = 0, [], 0, parts
         self.clock = [0.0] * workers
         self.header = {
-            "format": "dataflow/1", "program": "0.0", "study": study, "point": point, "labels": labels or {}, "schedule": schedule, "optimizer": optimizer,
+            "format": "dataflow/1", "program": "0.0", "point": point, "labels": labels or {}, "schedule": schedule, "optimizer": optimizer,
             "workers": workers, "samples": 8, "parts": [{"name": f"part {part}", "bytes": 4 * (part + 1)} for part in range(parts)],
             "initial": [], "zeros": [], "zero_parts": [], "hyper": {"lr": None} | (hyper or {}), "operations": 0, "end_s": 0.0}
         self.header["initial"] = [self.new() for _ in range(parts)]

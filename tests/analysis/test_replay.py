@@ -32,7 +32,7 @@ class Replays(Folder):
         record = dataflow.read(writer.write(self.tmp / "record.jsonl"))
         places = [place for place, line in enumerate(writer.lines) if line["o"] == "E"]
         found = {}
-        replay(Plan(record, task.size), task, seed, {"lr": lr, **settings}, [(place,) for place in places], found.__setitem__)
+        replay(Plan(record, task.size), task, seed, {"lr": (lr,), **settings}, [(place,) for place in places], found.__setitem__)
         return numpy.array([found[number] for number in range(len(places))])
 
     def assert_equal(self, one, other, within=1e-12):
@@ -98,7 +98,7 @@ class Replays(Folder):
         self.assert_equal(found[0], TASK.initial(0) - 0.3 * message)
 
     def test_the_same_record_gives_the_same_bits(self):
-        for writer in (records.asgd(4, 10), records.compressed("terngrad", n=lambda k: k), records.compressed("qsgd", bits=3, bucket=16, n=lambda k: k)):
+        for writer in (records.asgd(4, 10), records.compressed("terngrad"), records.compressed("qsgd", bits=3, bucket=16)):
             one, other = self.models(writer), self.models(writer)
             self.assertEqual(one.tobytes(), other.tobytes())
             self.assertNotEqual(one.tobytes(), self.models(writer, seed=1).tobytes())
@@ -129,7 +129,7 @@ class Replays(Folder):
         hyper = {"mu": [0.5], "eta": [4, "lr"], "zeta": [1, "mu", "1/eta"]}
         for terms, factor in (([(2,)], 2), ([(2, "lr")], 0.6), ([(2, "eta", "1/mu")], 4.8), ([(3, "zeta")], 3 * 0.5 / 1.2), ([(1,), (-0.5, "mu")], 0.75)):
             self.assert_equal(self.models(writer(*terms, **hyper))[0], factor * g)
-        self.assert_equal(self.models(writer((1, "eta"), **hyper), mu=0.1, eta=7)[0], 7 * g)
+        self.assert_equal(self.models(writer((1, "eta"), **hyper), mu=(0.1,), eta=(7, "lr"))[0], 2.1 * g)
         for hyper, said in (({"mu": None}, 'line 1: the hyper-parameter "mu" has no default; give it, as in --set mu=0.1'),
                             ({"mu": [0]}, 'the record divides by "mu", which is 0; give another value, as in --set mu=0.1')):
             with self.assertRaisesRegex(InputError, said):
@@ -140,28 +140,37 @@ class Replays(Folder):
         self.assertEqual([(one.start, one.stop) for one in slices(100, [4, 4, 4])], [(67, 100), (33, 67), (0, 33)])
         self.assertEqual([(one.start, one.stop) for one in slices(2, [1, 1, 1, 1])], [(2, 2), (1, 2), (0, 1), (0, 0)])
 
-    def test_moments_are_the_newest_models_of_all_workers(self):
+    def test_moments_are_the_models_that_all_workers_compute_on(self):
         record = dataflow.read(records.asgd(3, 8).write(self.tmp / "record.jsonl"))
         found = moments(record, 6, True)
-        self.assertEqual([one.gradients for one in found], [4, 8, 12, 16, 20, 24])
+        self.assertEqual(found[-1].gradients, max(one.gradients for one in found))
         for one in found:
-            newest = {}
-            for place, line in enumerate(record.operations):
-                if isinstance(line, dataflow.Evaluation) and line.n <= one.gradients:
-                    newest[line.w] = place
-            self.assertEqual(set(one.places), set(newest.values()))
+            at, *others = one.places
+            line = record.operations[at]
+            self.assertEqual((one.seconds, one.gradients), (line.t, line.n))
+            self.assertEqual({line.w, *(record.operations[place].w for place in others)}, {0, 1, 2})
+            for place in others:
+                between = record.operations[at:place]
+                self.assertFalse(any(isinstance(other, dataflow.Gradient) and other.w == record.operations[place].w for other in between))
         models, plan = {}, Plan(record, TASK.size)
-        replay(plan, TASK, 0, {"lr": 0.3}, [one.places for one in found], models.__setitem__)
+        replay(plan, TASK, 0, {"lr": (0.3,)}, [one.places for one in found], models.__setitem__)
         alone = {}
-        replay(plan, TASK, 0, {"lr": 0.3}, [(place,) for place in found[3].places], alone.__setitem__)
-        self.assert_equal(models[3], numpy.mean(list(alone.values()), axis=0))
+        replay(plan, TASK, 0, {"lr": (0.3,)}, [(place,) for place in found[2].places], alone.__setitem__)
+        self.assert_equal(models[2], numpy.mean(list(alone.values()), axis=0))
 
     def test_moments_of_a_synchronous_schedule_are_its_one_model(self):
         record = dataflow.read(records.s_sgd(4, 10).write(self.tmp / "record.jsonl"))
-        for most, count in ((5, 5), (10, 10), (60, 10)):
+        for most, count in ((3, 3), (9, 9), (60, 9)):
             found = moments(record, most, True)
-            self.assertEqual((len(found), found[-1].gradients), (count, 40))
+            self.assertEqual((len(found), found[-1].gradients), (count, 36))
             self.assertTrue(all(len({record.operations[place].x for place in one.places}) == 1 and len(one.places) == 4 for one in found))
+
+    def test_moments_of_one_worker_end_with_the_record(self):
+        record = dataflow.read(records.s_sgd(4, 10).write(self.tmp / "record.jsonl"))
+        self.assertEqual([one.gradients for one in moments(record, 5, False)], [8, 16, 24, 32, 40])
+        self.assertTrue(all(len(one.places) == 1 for one in moments(record, 5, False)))
+        alone = dataflow.read(records.s_sgd(1, 10).write(self.tmp / "record.jsonl"))
+        self.assertEqual([one.gradients for one in moments(alone, 5, True)], [2, 4, 6, 8, 10])
 
 
 class Optimisers(unittest.TestCase):
@@ -240,21 +249,21 @@ class Compressors(unittest.TestCase):
             self.assertNotEqual(list(one), list(self.message("random-k", k=0.1, **changed)))
 
     def test_terngrad_is_unbiased_and_has_three_levels(self):
-        found = [self.message("terngrad", value=value, n=0) for value in range(2000)]
+        found = [self.message("terngrad", value=value) for value in range(2000)]
         most = abs(self.a).max()
         self.assertEqual(set(numpy.unique(found)), {-most, 0, most})
         self.assertLess(abs(numpy.mean(found, axis=0) - self.a).max(), 5 * most / 2 / 2000 ** 0.5)
 
     def test_qsgd_is_unbiased_and_on_its_levels(self):
-        found = numpy.array([self.message("qsgd", value=value, n=0, bits=4, bucket=64) for value in range(2000)])
+        found = numpy.array([self.message("qsgd", value=value, bits=4, bucket=64) for value in range(2000)])
         norm = numpy.concatenate([[numpy.linalg.norm(self.a[start:start + 64])] * min(64, 1000 - start) for start in range(0, 1000, 64)])
         levels = found / norm * 7
         self.assertLess(abs(levels - levels.round()).max(), 1e-12)
         self.assertLess((abs(found.mean(axis=0) - self.a) / norm).max(), 5 / 7 / 2 / 2000 ** 0.5)
-        self.assertLess(abs(abs(self.message("qsgd", n=0, bits=32, bucket=64)) - abs(self.a)).max(), 1e-8)
+        self.assertLess(abs(abs(self.message("qsgd", bits=32, bucket=64)) - abs(self.a)).max(), 1e-8)
 
     def test_one_bit_of_qsgd_has_one_level(self):
-        found = self.message("qsgd", n=0, bits=1, bucket=1000)
+        found = self.message("qsgd", bits=1, bucket=1000)
         self.assertLessEqual(set(numpy.unique(abs(found).round(9))), {0, numpy.linalg.norm(self.a).round(9)})
 
     def test_nothing_and_zeros(self):
