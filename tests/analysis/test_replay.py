@@ -15,7 +15,7 @@ from compressors import COMPRESSORS, Origin, share
 from errors import InputError
 from optimisers import OPTIMISERS
 from replay import Plan, replay, slices
-from training import moments
+from moments import moments
 
 try:
     import torch
