@@ -5,6 +5,8 @@ from units import plain
 
 def notes(study):
     found = ["This is a small task, not the network whose training was simulated: schedules may be compared, numbers of papers may not be expected."]
+    if study.trainer.settings:
+        found.append(f"Set: {', '.join(f'{name} = {plain(value[0])}' + ' lr' * (len(value) > 1) for name, value in study.trainer.settings.items())}")
     for name, trained, one in zip(study.names, study.trained, study.summaries):
         what = f"{name.series} in {name.setting}" if len(study.settings) > 1 else name.series
         if one.diverged:

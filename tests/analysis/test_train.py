@@ -121,6 +121,12 @@ class Training(Folder):
         self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.01,0.1", "--seeds", "1")
         self.assertIn("s-sgd: the best learning rate, 0.1, is at the end of those tried; try further ones with --lr", self.result()["notes"])
 
+    def test_what_is_set_is_said(self):
+        path = records.sasgd(2, 12).write(self.tmp / "dataflow-0.jsonl.gz")
+        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", "--set", "gamma_p=0.5*lr")
+        self.assertIn("Set: gamma_p = 0.5 lr", self.result()["notes"])
+        self.assertEqual((self.result()["set"], self.result()["records"][0]["hyper"]), ({"gamma_p": [0.5, "lr"]}, {"lr": 0.2, "gamma_p": 0.1}))
+
     def test_rates_that_diverge_are_no_error(self):
         path = records.s_sgd(2, 30).write(self.tmp / "dataflow-0.jsonl.gz")
         self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "1e200", "--seeds", "2")
