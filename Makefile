@@ -72,8 +72,8 @@ accuracy: PACKAGES += $(ACCURACY_PACKAGES)
 accuracy: build
 	for setting in unequal ethernet continents; do \
 		build/simctl run scenarios/accuracy/$$setting.json -o results/accuracy/$$setting --dataflow --force || exit; done
-	@echo "The page is in $$($(PYTHON) analysis/train.py results/accuracy/unequal results/accuracy/ethernet results/accuracy/continents --task digits \
-		--set alpha=1 --set 'lr_loc=1*lr' -o results/accuracy/digits): open it in a browser."
+	@page=$$($(PYTHON) analysis/train.py results/accuracy/unequal results/accuracy/ethernet results/accuracy/continents --task digits \
+		--set alpha=1 --set 'lr_loc=1*lr' -o results/accuracy/digits) && echo "The page is in $$page: open it in a browser."
 
 # The README's pictures.
 picture: demo
