@@ -24,6 +24,7 @@ import picture  # noqa: E402
 import style  # noqa: E402
 import timeline  # noqa: E402
 import tracks  # noqa: E402
+import weighed  # noqa: E402
 from answer import winners  # noqa: E402
 from errors import InputError, OutputError, printable  # noqa: E402
 from output import is_stdout, write  # noqa: E402
@@ -50,11 +51,15 @@ def arguments(argv):
     parser.add_argument("--picture", metavar="FILE.png", help="also write speedup, efficiency and one iteration as "
                                                               "one wide png, for a web page 900 pixels wide")
     parser.add_argument("--cluster", metavar="NAME", help="only the rows of this cluster")
+    parser.add_argument("--samples-factor", metavar="FILE", dest="factors",
+                        help="samples_factor.json of train.py: the page compares iterations by what each schedule needs in samples, too")
     options = parser.parse_args(argv)
     if not options.output and not options.picture:
         parser.error("nothing to write: give -o PATH, --picture FILE.png or both")
     if options.output == "":
         parser.error('-o: expected a path, got ""')
+    if options.factors and options.format != "html":
+        parser.error("--samples-factor: figures do not show it; leave --format out")
     if options.output == "-" and options.format != "html":
         parser.error("-o -: figures are several files; name a folder, or --format html")
     if options.picture and not options.picture.endswith(".png"):
@@ -106,7 +111,8 @@ def make(options):
         explained = [one for one in explained if (one.row["run"], one.row["point"]) in points]
         data = page_data.data(runs, frame, embedded, kinds, explained)
         busy = links_table.section(links.read_all(runs, frame), frame)
-        text = page.page(runs, frame, styles, winners(runs, frame), data, remarks, busy, not options.cluster)
+        by_samples = weighed.section(runs, frame, weighed.read_factors(options.factors)) if options.factors else None
+        text = page.page(runs, frame, styles, winners(runs, frame), data, remarks, busy, by_samples, not options.cluster)
         files.append((Path(options.output), text.encode()))
     elif options.output:
         drawn = {"iteration-time": figures.iteration_time, "speedup": figures.speedup, "efficiency": figures.efficiency}
