@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/errors.hpp"
+#include "base/text.hpp"
 
 namespace syncopate {
 
@@ -159,7 +160,9 @@ class NoPipeSignal {
 
 void write_to_stdout(std::string_view text) {
   std::fflush(stdout);
-  if (!write_all(STDOUT_FILENO, text)) throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+  const std::string shown = isatty(STDOUT_FILENO) == 1 ? printable(text, true) : "";
+  if (!write_all(STDOUT_FILENO, shown.empty() ? text : shown))
+    throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
 }
 
 /// What `path` stands for: see descriptor_at.
@@ -219,6 +222,17 @@ class TemporaryFile {
   bool is_there_;
 };
 
+/// False, with errno set, when it fails. `there`: a file whose permissions stay.
+bool replace(const fs::path& path, const std::optional<Status>& there, std::string_view text, Durability durability) {
+  const fs::path folder = folder_of_file(path);
+  std::optional<TemporaryFile> file(std::in_place, folder);
+  if (!file->is_open() && (errno == ENOENT || errno == ENOTDIR)) {
+    make_writable_folder(folder);
+    file.emplace(folder);
+  }
+  return file->is_open() && (!there || file->take_permissions(*there)) && file->write(text, durability) && file->become(path);
+}
+
 }  // namespace
 
 void require_readable_file(const fs::path& path) {
@@ -261,15 +275,11 @@ void write_file(const fs::path& path, std::string_view text, Durability durabili
   if (there && is_stdout(*there)) return write_to_stdout(text);
   if (there && S_ISDIR(there->st_mode)) fail_to_write(path, EISDIR);
   if (there && !S_ISREG(there->st_mode)) return write_through(path, *there, text);
-  const fs::path folder = folder_of_file(target);
-  std::optional<TemporaryFile> file(std::in_place, folder);
-  if (!file->is_open() && (errno == ENOENT || errno == ENOTDIR)) {
-    make_writable_folder(folder);
-    file.emplace(folder);
-  }
-  const bool is_written =
-      file->is_open() && (!there || file->take_permissions(*there)) && file->write(text, durability) && file->become(target);
-  if (!is_written) fail_to_write(path, errno);
+  if (!replace(target, there, text, durability)) fail_to_write(path, errno);
+}
+
+void replace_file(const fs::path& path, std::string_view text, Durability durability) {
+  if (!replace(path, std::nullopt, text, durability)) fail_to_write(path, errno);
 }
 
 void remove_unfinished(const fs::path& folder, std::chrono::seconds unchanged) {
@@ -283,7 +293,7 @@ void remove_unfinished(const fs::path& folder, std::chrono::seconds unchanged) {
 
 void make_writable_folder(const fs::path& folder) {
   std::error_code error;
-  fs::create_directories(folder, error);
+  fs::create_directories(follow_links(folder), error);
   std::error_code ignored;
   if (error || !fs::is_directory(folder, ignored)) {
     const std::string reason = error ? error.message() : "it is a file";

@@ -33,6 +33,9 @@ enum class Durability { synced, cached };
 /// to. Throws OutputError, and leaves nothing behind.
 void write_file(const std::filesystem::path& path, std::string_view text, Durability durability = Durability::synced);
 
+/// write_file where only this program writes: whatever is at `path` is replaced, a link, too.
+void replace_file(const std::filesystem::path& path, std::string_view text, Durability durability);
+
 /// Removes what write_file has left in `folder` where its process was killed, if that has not changed for so long.
 void remove_unfinished(const std::filesystem::path& folder, std::chrono::seconds unchanged);
 

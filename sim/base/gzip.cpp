@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/errors.hpp"
 #include "base/files.hpp"
@@ -24,28 +25,40 @@ gzFile open_readable(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::string gzip(std::string_view text) {
+GzipText::GzipText(int level) : stream_(std::make_unique<z_stream>()) {
   constexpr int as_gzip = 16;  // added to the window's bits
-  z_stream stream = {};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + as_gzip, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+  if (deflateInit2(stream_.get(), level, Z_DEFLATED, MAX_WBITS + as_gzip, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
     throw std::bad_alloc();
-  std::string compressed;
-  std::string piece(1 << 17, '\0');
+}
+
+GzipText::~GzipText() { deflateEnd(stream_.get()); }
+
+void GzipText::compress(std::string_view text, bool is_last) {
   constexpr std::size_t most_at_once = std::size_t{1} << 30U;  // zlib counts by 32 bits
+  std::string piece(1 << 17, '\0');
   do {
     const std::string_view part = text.substr(0, most_at_once);
     text.remove_prefix(part.size());
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(part.data()));  // NOLINT: zlib only reads it
-    stream.avail_in = static_cast<uInt>(part.size());
+    stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(part.data()));  // NOLINT: zlib only reads it
+    stream_->avail_in = static_cast<uInt>(part.size());
     do {
-      stream.next_out = reinterpret_cast<Bytef*>(piece.data());  // NOLINT: bytes are bytes
-      stream.avail_out = static_cast<uInt>(piece.size());
-      deflate(&stream, text.empty() ? Z_FINISH : Z_NO_FLUSH);
-      compressed.append(piece, 0, piece.size() - stream.avail_out);
-    } while (stream.avail_out == 0);
+      stream_->next_out = reinterpret_cast<Bytef*>(piece.data());  // NOLINT: bytes are bytes
+      stream_->avail_out = static_cast<uInt>(piece.size());
+      deflate(stream_.get(), is_last && text.empty() ? Z_FINISH : Z_NO_FLUSH);
+      compressed_.append(piece, 0, piece.size() - stream_->avail_out);
+    } while (stream_->avail_out == 0);
   } while (!text.empty());
-  deflateEnd(&stream);
-  return compressed;
+}
+
+std::string GzipText::take() {
+  compress({}, true);
+  return std::move(compressed_);
+}
+
+std::string gzip(std::string_view text) {
+  GzipText its(Z_DEFAULT_COMPRESSION);
+  its.append(text);
+  return its.take();
 }
 
 GzipBuffer::GzipBuffer(const std::filesystem::path& path) : path_(path.string()), file_(open_readable(path)) {

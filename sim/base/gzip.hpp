@@ -2,13 +2,35 @@
 
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <streambuf>
 #include <string>
 #include <string_view>
 
 struct gzFile_s;
+struct z_stream_s;
 
 namespace syncopate {
+
+/// The content of a gzip file, compressed as it comes.
+class GzipText {
+ public:
+  /// `level`: 1 (fast) to 9 (small), as zlib has it.
+  explicit GzipText(int level);
+  ~GzipText();
+  GzipText(const GzipText&) = delete;
+  GzipText& operator=(const GzipText&) = delete;
+
+  void append(std::string_view text) { compress(text, false); }
+  /// All of it; only once.
+  std::string take();
+
+ private:
+  void compress(std::string_view text, bool is_last);
+
+  std::unique_ptr<z_stream_s> stream_;
+  std::string compressed_;
+};
 
 /// The text as the content of a gzip file.
 std::string gzip(std::string_view text);

@@ -29,10 +29,12 @@ bool is_file(const fs::path& path) {
   return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
 }
 
-fs::path folder_of_program() {
+fs::path this_program() {
   std::error_code ignored;
-  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  return fs::read_symlink("/proc/self/exe", ignored);
 }
+
+fs::path folder_of_program() { return this_program().parent_path(); }
 
 /// Where the project's files are when the program stands in PREFIX/bin.
 fs::path installed_folder() { return folder_of_program().parent_path() / "share/syncopate"; }
@@ -70,13 +72,19 @@ bool is_on_the_path(const fs::path& folder) {
   return false;
 }
 
+std::string command_of(const fs::path& program) {
+  return (is_on_the_path(program.parent_path()) ? program.filename() : shown(program)).string();
+}
+
 }  // namespace
 
 std::optional<fs::path> find_file(const fs::path& wanted) { return find_first(wanted, is_file); }
 
+std::string own_command() { return command_of(this_program()); }
+
 std::optional<std::string> command_of_page(const std::string& page) {
   const fs::path installed = folder_of_program() / ("syncopate-" + page);
-  if (is_file(installed)) return (is_on_the_path(installed.parent_path()) ? installed.filename() : shown(installed)).string();
+  if (is_file(installed)) return command_of(installed);
   const auto program = find_file("analysis/" + page + ".py");
   return program ? std::optional(shown(*program).string()) : std::nullopt;
 }
@@ -85,10 +93,15 @@ namespace {
 
 struct KindRow {
   const char* name;
+  const char* names;  ///< several of them
   const char* folder;
 };
-constexpr std::array kinds_of_files = {KindRow{"scenario", "scenarios"}, KindRow{"trace", "traces"}, KindRow{"model", "models"},
-                                       KindRow{"device", "models/devices"}, KindRow{"cluster", "scenarios/clusters"}};
+constexpr std::array kinds_of_files = {KindRow{"scenario", "scenarios", "scenarios"},
+                                       KindRow{"trace", "traces", "traces"},
+                                       KindRow{"model", "models", "models"},
+                                       KindRow{"device", "devices", "models/devices"},
+                                       KindRow{"cluster", "clusters", "scenarios/clusters"},
+                                       KindRow{"advice", "advice", "scenarios/advice"}};
 
 const KindRow& row_of(FileKind kind) { return kinds_of_files.at(static_cast<std::size_t>(kind)); }
 
@@ -112,7 +125,7 @@ std::string alternatives(const std::string& text, const std::vector<FileKind>& k
   std::vector<std::string> names;
   std::vector<std::string> lists;
   for (const FileKind kind : kinds) {
-    lists.push_back(fmt::format("\"simctl list {}s\"", row_of(kind).name));
+    lists.push_back(fmt::format("\"simctl list {}\"", row_of(kind).names));
     for (const fs::path& file : find_all(kind)) names.push_back(file.stem().string());
   }
   std::vector<std::string> alike;

@@ -14,11 +14,14 @@ std::optional<std::filesystem::path> find_file(const std::filesystem::path& want
 /// The command that draws a page ("report" or "advice"): the installed one, else the program in analysis/, if there is any.
 std::optional<std::string> command_of_page(const std::string& page);
 
+/// The command that starts this program: its name where a shell finds it by that, else the way to it.
+std::string own_command();
+
 /// The path as a message names it: from the current folder, where that is no longer.
 std::filesystem::path shown(const std::filesystem::path& path);
 
 /// What the project has files of that may be named without their folder and ending.
-enum class FileKind { scenario, trace, model, device, cluster };
+enum class FileKind { scenario, trace, model, device, cluster, advice };
 
 /// "trace", "cluster", ...
 std::string_view name_of(FileKind kind);

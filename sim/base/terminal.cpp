@@ -36,7 +36,7 @@ std::optional<std::size_t> terminal_width(int descriptor) {
   return columns > 0 ? columns : usual;
 }
 
-void print_data(std::string_view text) { print_bytes(stdout, text); }
+void print_data(std::string_view text) { print_bytes(stdout, isatty(STDOUT_FILENO) == 1 ? printable(text, true) : text); }
 
 void print_text(std::FILE* stream, std::string_view text) { print_bytes(stream, printable(text, true)); }
 

@@ -4,6 +4,7 @@
 
 #include "base/units.hpp"
 #include "collective/payload.hpp"
+#include "dataflow/replica.hpp"
 
 namespace syncopate {
 
@@ -12,6 +13,13 @@ enum class Service {
   shared,  ///< in equal shares
   queued,  ///< what is pushed in a queue, byte by byte; what is pulled in equal shares
   fifo,    ///< message after message
+};
+
+/// What servers do to the model with what is pushed, for a record of the dataflow.
+struct ServerRule {
+  bool sums_rounds = false;  ///< with the mean of what all clients have pushed in a round; else with each push, in order
+  /// `seen`: what this client was answered with last, of the same parts; empty with `sums_rounds`.
+  void (*handle)(Replica& servers, const Values& pushed, const Values& seen, int clients) = nullptr;
 };
 
 /// Parameter servers and their clients' nodes.
@@ -34,6 +42,7 @@ struct ServerSetup {
   Seconds gather_latency;  ///< ... and message
   SecondsPerByte spread;   ///< within a client's node, after a pull
   Seconds spread_latency;
+  ServerRule rule{};
 };
 
 /// What a server answers a push with.
@@ -49,6 +58,7 @@ struct PushOptions {
   SharedPayload as_pulled{};  ///< likewise
   bool spread = true;         ///< what has been pulled, among the GPUs of the client's node
   bool keep_end = false;      ///< when it ended is kept until it is waited for
+  Values value{};             ///< what it carries, for a record of the dataflow
 };
 
 /// Names one push, with the pull that answers it, or one pull: its position among those of its client.

@@ -103,7 +103,8 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
       peers_(
           job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); },
           [this, &network](const PeerLinks::Message& message) { return mean_latency_of(message, network); }, network, flows_of(job, flows),
-          [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); }, recorder_, clock) {
+          [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); },
+          [this](int rank, const PeerLinks::Model& brought) { return answer_with(rank, brought); }, recorder_, clock) {
   if (job.records_causes && !job.shown_workers.empty() && !job.sends_more && !has_partial_stream(job)) recorder_.keep_ties(most_ties);
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const auto count = static_cast<std::size_t>(job.simulated());
@@ -133,8 +134,15 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
   ended_.resize(count);
   if (job.servers) {
     server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, job.servers->as_flows ? flows : nullptr,
-                    latency_of(job, network), recorder_, clock);
+                    latency_of(job, network), job.dataflow.get(), recorder_, clock);
   }
+}
+
+Values JobRun::answer_with(int worker, const PeerLinks::Model& brought) {
+  Replica& its = workers_[static_cast<std::size_t>(worker)]->replica();
+  Values before = its.model();
+  its.become(0.5 * before + 0.5 * brought.value);
+  return before;
 }
 
 CollectiveTime JobRun::time_of(const PeerLinks::Message& message, Network& network) const {
@@ -213,6 +221,7 @@ bool JobRun::begin_step(Worker& worker, const Moment& now) {
   ++worker.step_;
   ++worker.steps_since_post_;
   recorder_.begin_step(rank, now.time);
+  if (job_.dataflow && rank == 0) job_.dataflow->evaluate(rank, worker.replica().model(), now.time);
   if (!counts_rounds()) update_window(worker, worker.step_, now);
   if (close_ && !recorder_.has_left_window(rank)) {
     recorder_.leave_window(rank);

@@ -13,6 +13,7 @@
 #include "engine/latency.hpp"
 #include "engine/parameter_server.hpp"
 #include "engine/peer_links.hpp"
+#include "engine/posted_values.hpp"
 #include "engine/simulate.hpp"
 #include "engine/stream.hpp"
 #include "engine/worker.hpp"
@@ -33,6 +34,7 @@ class JobRun {
   /// Throws SimulationError when the job has none.
   ParameterServer& server();
   PeerLinks& peers() { return peers_; }
+  PostedValues& posted_values() { return posted_values_; }
   int simulated() const { return static_cast<int>(workers_.size()); }
 
   /// Body of a worker's actor.
@@ -70,6 +72,8 @@ class JobRun {
   /// Of the collective's time, from equal starts and by itself, that in which bytes move: what is no latency, and as long at least as the
   /// busiest channel is busy.
   double share_of_bytes(const Communicator& communicator, const Post& post) const;
+  /// A worker is asked for its model, and takes in what the question brings.
+  Values answer_with(int worker, const PeerLinks::Model& brought);
   /// With the latency that this very message has.
   CollectiveTime time_of(const PeerLinks::Message& message, Network& network) const;
   Seconds mean_latency_of(const PeerLinks::Message& message, Network& network) const;
@@ -83,6 +87,7 @@ class JobRun {
   PeerLinks peers_;
   std::optional<ParameterServer> server_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  PostedValues posted_values_{job_.dataflow.get()};
   mutable std::map<std::tuple<Communicator, Operation, Bytes>, double> shares_of_bytes_;
   int reached_ = 0;  ///< iterations that the first worker has done
   int warm_workers_ = 0;

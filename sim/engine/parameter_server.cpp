@@ -21,8 +21,13 @@ Why in_node(int client) { return {.kind = PathClass::transfer, .worker = client,
 }  // namespace
 
 ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, MessageLatency latency,
-                                 Recorder& recorder, Clock& clock)
-    : setup_(setup), equals_(equals), recorder_(recorder), clock_(clock), clients_(static_cast<std::size_t>(clients)) {
+                                 Dataflow* flow, Recorder& recorder, Clock& clock)
+    : setup_(setup),
+      equals_(equals),
+      recorder_(recorder),
+      clock_(clock),
+      clients_(static_cast<std::size_t>(clients)),
+      values_(flow, setup.rule, clients) {
   const auto arrival = [this](ServerLinks::Way way, int client, const Moment& now) { arrived(way, client, now); };
   if (flows != nullptr) {
     links_ = std::make_unique<FlowServerLinks>(network, *flows, latency, arrival, clock);
@@ -209,6 +214,7 @@ void ParameterServer::push_arrived(int client, const Moment& now) {
 void ParameterServer::handled(int client, std::size_t index, const Moment& now) {
   const Request& pushed = request(client, index);
   if (setup_.asynchronous) note_staleness(client, pushed);
+  values_.handle(client, pushed.round, pushed.options.value);
   switch (pushed.answer) {
     case Answer::none: return end(client, index, now);
     case Answer::own: return answer(client, index, now);
@@ -233,6 +239,7 @@ void ParameterServer::note_staleness(int client, const Request& pushed) {
 }
 
 void ParameterServer::answer(int client, std::size_t index, const Moment& now) {
+  values_.answer(client, index, request(client, index).options.value, request(client, index).only_pull);
   if (!setup_.duplex && !request(client, index).only_pull) return move_pull(client, now);  // its push still holds the channel
   request(client, index).posted = now;
   down(client).queue.push_back(index);

@@ -13,6 +13,7 @@
 #include "engine/flows.hpp"
 #include "engine/latency.hpp"
 #include "engine/server_links.hpp"
+#include "engine/server_values.hpp"
 #include "timeline/recorder.hpp"
 
 namespace syncopate {
@@ -31,7 +32,8 @@ namespace syncopate {
 class ParameterServer {
  public:
   /// A simulated client stands for `equals` clients that do the same at the same time. `flows`: where the setup wants them, else null.
-  ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, MessageLatency latency,
+  /// `flow`: the record of what is computed, or null.
+  ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, MessageLatency latency, Dataflow* flow,
                   Recorder& recorder, Clock& clock);
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
@@ -45,6 +47,8 @@ class ParameterServer {
   /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled; returns when that was, or 0
   /// if it was before and has not been kept.
   Moment wait(int client, Exchange exchange);
+  /// The model that has been pulled, once; nothing where nothing is recorded.
+  Values take_pulled(int client, Exchange exchange) { return values_.take(client, exchange.index); }
 
   /// Whether a transfer of the client is under way at `time`, the clock's.
   bool is_busy(int client, Seconds time) const;
@@ -153,6 +157,7 @@ class ParameterServer {
     Moment time;
   };
   std::vector<Arrival> arrivals_;  ///< of this instant
+  ServerValues values_;
   Moment server_free_;
   std::unique_ptr<ServerLinks> links_;
 };

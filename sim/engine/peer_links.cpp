@@ -11,12 +11,13 @@
 namespace syncopate {
 
 PeerLinks::PeerLinks(int workers, Time time, Latency mean_latency, Network& network, Flows* flows, std::function<int(int)> step,
-                     Recorder& recorder, Clock& clock)
+                     Answer answer, Recorder& recorder, Clock& clock)
     : time_(std::move(time)),
       mean_latency_(std::move(mean_latency)),
       network_(network),
       flows_(flows),
       step_(std::move(step)),
+      answer_(std::move(answer)),
       recorder_(recorder),
       clock_(clock),
       free_(static_cast<std::size_t>(workers)),
@@ -107,7 +108,8 @@ void PeerLinks::answer() {
            .payload = question.payload,
            .posted = question.posted,
            .step = step_(question.to) - 1,
-           .kind = Kind::answer},
+           .kind = Kind::answer,
+           .model = {.value = answer_(question.to, question.model)}},
           question.arrival);
   }
 }

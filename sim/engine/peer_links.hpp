@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "collective/closed_form.hpp"
 #include "collective/payload.hpp"
+#include "dataflow/values.hpp"
 #include "engine/clock.hpp"
 #include "engine/flows.hpp"
 #include "timeline/recorder.hpp"
@@ -21,6 +22,11 @@ namespace syncopate {
 class PeerLinks {
  public:
   enum class Kind { plain, question, answer };
+  /// What a message carries, for a record of the dataflow.
+  struct Model {
+    Values value{};
+    double weight = 1.0;  ///< of that in a push-sum
+  };
   struct Message {
     int from = 0;
     int to = 0;
@@ -29,17 +35,20 @@ class PeerLinks {
     Moment posted;  ///< by a worker: an answer with its question
     int step = 0;   ///< its sender's last one whose gradient is in what it sends
     Kind kind = Kind::plain;
+    Model model{};
     Seconds start{};  ///< when the sender's link takes it
     Moment arrival{};
   };
   /// Of a message that has the network for itself.
   using Time = std::function<CollectiveTime(const Message&)>;
   using Latency = std::function<Seconds(const Message&)>;
+  /// A worker takes in the model that a question brings, and answers with its own as it was before.
+  using Answer = std::function<Values(int worker, const Model& brought)>;
 
   /// `flows`: moves the transfers; null where nothing else shares their links, so that an arrival is known when a message is sent.
   /// A worker stands for all ranks if there is only one. `step`: in which a worker is.
   PeerLinks(int workers, Time time, Latency mean_latency, Network& network, Flows* flows, std::function<int(int worker)> step,
-            Recorder& recorder, Clock& clock);
+            Answer answer, Recorder& recorder, Clock& clock);
   PeerLinks(const PeerLinks&) = delete;
   PeerLinks& operator=(const PeerLinks&) = delete;
 
@@ -76,6 +85,7 @@ class PeerLinks {
   Network& network_;
   Flows* flows_;
   std::function<int(int)> step_;
+  Answer answer_;
   Recorder& recorder_;
   Clock& clock_;
   std::vector<Moment> free_;                 ///< by sender

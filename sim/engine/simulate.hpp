@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -8,6 +9,7 @@
 
 #include "cluster/network.hpp"
 #include "cluster/planned.hpp"
+#include "dataflow/dataflow.hpp"
 #include "engine/speed.hpp"
 #include "engine/worker.hpp"
 #include "timeline/timeline.hpp"
@@ -54,16 +56,17 @@ struct Job {
   std::optional<ServerSetup> servers;                              ///< parameter servers, if there are any
   bool sends_more = false;                                         ///< than what its streams carry: to peers or servers
 
-  int warmup = 0;                  ///< iterations before a worker has left its warm-up
-  int measured = 1;                ///< >= 1, iterations that the first worker has to do in the measured window
-  int steps_per_round = 0;         ///< > 0: iterations are rounds, of at most so many steps; else steps
-  bool lockstep = false;           ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
-                                   ///< for something that all of them do
-  bool run_ahead = true;           ///< workers may run ahead of the clock within a step
-  bool shortcuts = true;           ///< what is known from before is not simulated again
-  bool records_causes = false;     ///< for the timeline's critical path
-  bool keeps_messages = false;     ///< in the timeline: those between two workers, or with servers
-  std::vector<int> shown_workers;  ///< simulated ones, for which per-layer spans are kept
+  int warmup = 0;                        ///< iterations before a worker has left its warm-up
+  int measured = 1;                      ///< >= 1, iterations that the first worker has to do in the measured window
+  int steps_per_round = 0;               ///< > 0: iterations are rounds, of at most so many steps; else steps
+  bool lockstep = false;                 ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
+                                         ///< for something that all of them do
+  bool run_ahead = true;                 ///< workers may run ahead of the clock within a step
+  bool shortcuts = true;                 ///< what is known from before is not simulated again
+  bool records_causes = false;           ///< for the timeline's critical path
+  bool keeps_messages = false;           ///< in the timeline: those between two workers, or with servers
+  std::vector<int> shown_workers;        ///< simulated ones, for which per-layer spans are kept
+  std::shared_ptr<Dataflow> dataflow{};  ///< a record of what is computed from what; needs every worker, and none that runs ahead
   std::function<void(int iteration)> on_iteration{};  ///< called when the first worker begins it
 
   /// Workers: one stands for all of the job's ranks, or each for itself.

@@ -30,7 +30,9 @@ Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
       pauses_(job.job().speed.pauses_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
       slowness_(largest(rank, job.job().gpus_per_rank, [&](int gpu) { return job.job().speed.slowness(gpu); })),
       forward_(job.passes().forward, Phase::forward),
-      backward_(job.passes().backward, Phase::backward) {
+      backward_(job.passes().backward, Phase::backward),
+      is_recorded_(job.job().dataflow != nullptr),
+      replica_(job.job().dataflow.get()) {
   if (job.job().records_causes) now_ = Moment::origin();
 }
 
@@ -42,6 +44,7 @@ bool Worker::next_step() {
   factor_ = largest(rank_, job_.job().gpus_per_rank, [this](int gpu) { return job_.job().speed.compute_factor(gpu, step_); });
   forward_.end();
   backward_.end();
+  gradient_ = Values();
   updated_ = Seconds(0);
   return true;
 }
@@ -103,12 +106,20 @@ void Worker::run_layer(Pass& pass, std::size_t layer) {
   record(pass.phase());
 }
 
+void Worker::begin_forward() {
+  if (is_recorded() && !forward_.has_begun()) computed_on_ = replica_.model();
+}
+
 void Worker::forward() {
+  begin_forward();
   run_until(forward_, forward_.total());
   record(Phase::forward);
 }
 
-void Worker::forward(std::size_t layer) { run_layer(forward_, layer); }
+void Worker::forward(std::size_t layer) {
+  begin_forward();
+  run_layer(forward_, layer);
+}
 
 void Worker::backward_until(Seconds ready) { run_until(backward_, ready); }
 
@@ -174,6 +185,7 @@ Handle Worker::post(const SharedPayload& payload, int round, const Options& opti
   count_post(1, contribution(options.operation, payload->bytes, stream.communicator().size()));
   const Handle handle = {options.stream, stream.post(rank_, {options.operation, round, payload, options.priority}, now_)};
   tie(handle, {.before = now(), .after = now(), .posts = true});
+  if (!options.value.empty()) job_.posted_values().post(stream.index(), handle.ticket, rank_, options.value);
   return handle;
 }
 
@@ -267,12 +279,18 @@ void Worker::wait(std::span<const Exchange> exchanges) {
   for (std::size_t i = exchanges.size(); i-- > 0;) wait(exchanges[i]);
 }
 
-void Worker::send(const SharedPayload& payload, int to, int round) {
+void Worker::send(const SharedPayload& payload, int to, int round, const Values& model, double weight) {
   count_post(1, payload->bytes);
-  job_.peers().send({.from = rank_, .to = to, .round = round, .payload = payload, .posted = now_, .step = step_ - 1});
+  job_.peers().send({.from = rank_,
+                     .to = to,
+                     .round = round,
+                     .payload = payload,
+                     .posted = now_,
+                     .step = step_ - 1,
+                     .model = {.value = model, .weight = weight}});
 }
 
-void Worker::exchange(const SharedPayload& payload, int with, int round) {
+void Worker::exchange(const SharedPayload& payload, int with, int round, const Values& model) {
   count_post(2, payload->bytes);
   job_.peers().send({.from = rank_,
                      .to = with,
@@ -280,7 +298,8 @@ void Worker::exchange(const SharedPayload& payload, int with, int round) {
                      .payload = payload,
                      .posted = now_,
                      .step = step_ - 1,
-                     .kind = PeerLinks::Kind::question});
+                     .kind = PeerLinks::Kind::question,
+                     .model = {.value = model}});
 }
 
 double Worker::draw() const {
@@ -288,7 +307,7 @@ double Worker::draw() const {
   return uniform_pair(job_.job().speed.seed, static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(step_), what)[0];
 }
 
-int Worker::receive(int round) {
+Received Worker::receive(int round) {
   meet_clock();
   const PeerLinks::Message message = job_.peers().receive(rank_, round);
   if (message.posted.time > now()) {
@@ -299,7 +318,42 @@ int Worker::receive(int round) {
     advance_to(message.arrival);
     record(Phase::communicating);
   }
-  return message.step;
+  return {.step = message.step, .model = message.model.value, .weight = message.model.weight};
+}
+
+bool Worker::has_momentum() const {
+  if (!is_recorded()) return false;
+  const Optimizer optimizer = job_.job().dataflow->optimizer();
+  return optimizer == Optimizer::momentum || optimizer == Optimizer::nesterov;
+}
+
+Values Worker::gradient() {
+  if (is_recorded() && gradient_.empty()) gradient_ = job_.job().dataflow->gradient(rank_, step_, computed_on_, now());
+  return gradient_;
+}
+
+Values Worker::value(const Sum& sum) const { return is_recorded() ? job_.job().dataflow->value(sum) : Values(); }
+
+Values Worker::compress(std::string_view way, const Sum& sent, Values& residual) const {
+  return is_recorded() ? job_.job().dataflow->compress(way, value(sent), residual) : Values();
+}
+
+Values Worker::mean_of(Handle handle) const { return job_.posted_values().mean(stream(handle.stream).index(), handle.ticket); }
+
+Values Worker::mean_of(std::span<const Handle> handles) const {
+  Values all;
+  if (!is_recorded()) return all;
+  for (const Handle handle : handles) all.append(mean_of(handle));
+  return all;
+}
+
+Values Worker::pulled_by(Exchange exchange) const { return is_recorded() ? job_.server().take_pulled(rank_, exchange) : Values(); }
+
+Values Worker::pulled_by(std::span<const Exchange> exchanges) const {
+  Values all;
+  if (!is_recorded()) return all;
+  for (const Exchange exchange : exchanges) all.append(pulled_by(exchange));
+  return all;
 }
 
 void Worker::record(Phase phase) {

@@ -2,8 +2,10 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "dataflow/replica.hpp"
 #include "engine/admission.hpp"
 #include "engine/exchange.hpp"
 #include "engine/moment.hpp"
@@ -16,6 +18,13 @@ namespace syncopate {
 
 class JobRun;
 class Stream;
+
+/// What another worker has sent.
+struct Received {
+  int step = 0;         ///< of the last gradient in the model
+  Values model{};       ///< empty where nothing is recorded
+  double weight = 1.0;  ///< that it came with
+};
 
 /// Names a posted collective.
 struct Handle {
@@ -83,6 +92,7 @@ class Worker {
     Operation operation = Operation::all_reduce;
     double priority = 0.0;  ///< lower first, where the stream's rules are by priority
     int stream = 0;         ///< row of the job's streams: that of the own group there
+    Values value{};         ///< what it carries, for a record of the dataflow
   };
 
   /// Hands a collective to a stream; does not block. `payload`: the whole vector, over all members of the stream's communicator.
@@ -123,14 +133,37 @@ class Worker {
   // Messages from worker to worker
 
   /// Hands a message to the own link, of which the receiver knows the round; does not block.
-  void send(const SharedPayload& payload, int to, int round);
-  /// The same, and as soon as it has arrived the other one's link sends as much back, whatever that worker does.
-  void exchange(const SharedPayload& payload, int with, int round);
-  /// Blocks until the message of that round, or the answer, has arrived. Returns the step of the last gradient in a model that was sent.
-  int receive(int round);
+  void send(const SharedPayload& payload, int to, int round, const Values& model = Values(), double weight = 1.0);
+  /// The same, and as soon as it has arrived the other one's link sends as much back, whatever that worker does. That one's model then
+  /// becomes the mean of what it was, which is sent back, and of `model`.
+  void exchange(const SharedPayload& payload, int with, int round, const Values& model = Values());
+  /// Blocks until the message of that round, or the answer, has arrived.
+  Received receive(int round);
+
+  // What is computed from what, where the job's dataflow is recorded; else all of it is empty, and takes no time.
+
+  bool is_recorded() const { return is_recorded_; }
+  bool has_momentum() const;
+  /// Its copy of the model. A step's gradient is that at the model with which its forward begins.
+  Replica& replica() { return replica_; }
+  /// This step's, from now on.
+  Values gradient();
+  Values value(const Sum& sum) const;
+  /// With error feedback: see Dataflow::compress.
+  Values compress(std::string_view way, const Sum& sent, Values& residual) const;
+  /// The mean of what ranks have posted for a collective that has ended; each rank gets it once.
+  Values mean_of(Handle handle) const;
+  /// Of all of them, part after part.
+  Values mean_of(std::span<const Handle> handles) const;
+  /// The servers' model, as it came with a pull that has been waited for; once.
+  Values pulled_by(Exchange exchange) const;
+  Values pulled_by(std::span<const Exchange> exchanges) const;
 
  private:
   friend class JobRun;
+
+  /// A forward pass is about to begin, or goes on.
+  void begin_forward();
 
   /// Throws SimulationError when there is none.
   Stream& stream(int row) const;
@@ -176,6 +209,10 @@ class Worker {
   Pass backward_;
   Seconds updated_;                   ///< undisturbed, of this step's update
   std::vector<int> updated_in_step_;  ///< by layer, the step in which it was updated by itself last
+  bool is_recorded_;
+  Replica replica_;
+  Values computed_on_;  ///< the model with which this step's forward began
+  Values gradient_;     ///< of this step, once it has been asked for
 };
 
 /// What runs on every worker of a job: a schedule, as sequential text.

@@ -36,15 +36,22 @@ struct AdPsgd {
             ranks = input.ranks](Worker& worker) {
       const bool is_active = ranks > 1 && worker.rank() % 2 == 0;
       const std::vector<int> passive = is_active ? self.passive(worker.rank(), ranks) : std::vector<int>();
+      Replica& x = worker.replica();
       while (worker.next_step()) {
+        const Values sent = x.model();
         if (is_active) {
           const auto drawn = static_cast<std::size_t>(worker.draw() * static_cast<double>(passive.size()));
-          worker.exchange(model, passive[drawn], worker.step());
+          worker.exchange(model, passive[drawn], worker.step(), sent);
         }
         worker.forward();
         backward(worker);
-        if (is_active) worker.apply(std::min(worker.step(), worker.receive(worker.step())));
+        if (is_active) {
+          const Received answer = worker.receive(worker.step());
+          worker.apply(std::min(worker.step(), answer.step));
+          x.become(mean({sent, answer.model}));
+        }
         worker.update();
+        x.step(worker.gradient());
       }
     };
   }

@@ -27,7 +27,7 @@ constexpr std::array table = {
     // -1, 0 or 1 for each value, and a scale for each message: W. Wen et al., "TernGrad", NIPS'17.
     Compression{.name = "terngrad", .operation = all_gather, .value_bits = 2.0, .bytes_of_message = 4.0},
     // Some bits for each value, and a scale for each bucket of them: D. Alistarh et al., "QSGD", NIPS'17.
-    Compression{.name = "qsgd", .operation = all_gather, .value_bits = qsgd_bits(4.0, 512.0)},
+    Compression{.name = "qsgd", .operation = all_gather, .value_bits = qsgd_bits(4.0, 512.0), .bits = 4, .bucket = 512},
     // The largest values with their indices: Y. Lin et al., "Deep gradient compression", ICLR'18.
     Compression{.name = "top-k", .operation = all_gather, .share = 0.01, .index_bytes = 4.0},
     // The same, reduced on its way to as many values again: S. Shi et al., "A distributed synchronous SGD algorithm with global top-k
@@ -65,10 +65,9 @@ void Compression::read(const Field& field, bool over_servers) {
   if (name == "qsgd") {
     constexpr std::int64_t most_bits = 16;
     constexpr std::int64_t largest_bucket = 1'000'000'000;
-    const auto bits = fields.find("bits");
-    const auto bucket = fields.find("bucket");
-    value_bits = qsgd_bits(bits ? static_cast<double>(bits->integer(1, most_bits)) : 4.0,
-                           bucket ? static_cast<double>(bucket->integer(1, largest_bucket)) : 512.0);
+    if (const auto field_of_bits = fields.find("bits")) bits = static_cast<int>(field_of_bits->integer(1, most_bits));
+    if (const auto field_of_bucket = fields.find("bucket")) bucket = static_cast<int>(field_of_bucket->integer(1, largest_bucket));
+    value_bits = qsgd_bits(bits, bucket);
   }
   if (const auto time = fields.find("encode_s_per_B")) encode = time->seconds_per_byte();
   if (const auto time = fields.find("decode_s_per_B")) decode = time->seconds_per_byte();
@@ -76,6 +75,20 @@ void Compression::read(const Field& field, bool over_servers) {
     if (const auto pull = fields.find("pull")) pulls = choose_name(*pull, {"whole", "compressed"}) == "compressed";
   }
   fields.finish();
+}
+
+std::string Compression::way(int step) const {
+  if (is_none()) return "";
+  if (name == "qsgd") return fmt::format(R"("f":"qsgd","bits":{},"bucket":{})", bits, bucket);
+  if (name == "sparse" || name == "top-k") return fmt::format(R"("f":"top-k","k":{})", share);
+  if (name == "random-k") return fmt::format(R"("f":"random-k","k":{},"n":{})", share, step);
+  return fmt::format(R"("f":"{}")", name);
+}
+
+std::string Compression::unrecorded() const {
+  if (name == "gtop-k") return "gtop-k selects anew on every hop of its all-reduce";
+  if (pulls) return R"(no paper says what "pull": "compressed" does to models)";
+  return "";
 }
 
 Bytes Compression::sent(Bytes bytes, Bytes value) const {
@@ -122,9 +135,9 @@ CompressedPost::CompressedPost(const Compression& compression, const SharedPaylo
       encode(compression.encode_time(whole->bytes)),
       decode(compression.decode_time(whole->bytes, input.ranks)) {}
 
-Handle CompressedPost::operator()(Worker& worker, int round) const {
+Handle CompressedPost::operator()(Worker& worker, int round, const Values& value) const {
   worker.spend(encode);
-  return worker.post(payload, round, {.operation = operation});
+  return worker.post(payload, round, {.operation = operation, .value = value});
 }
 
 }  // namespace syncopate

@@ -17,6 +17,8 @@ struct Compression {
   Operation operation = Operation::all_reduce;
   double share = 1.0;             ///< of the values that are sent
   double value_bits = 0.0;        ///< of one that is sent; 0: as it is, and never more than that
+  int bits = 0;                   ///< of qsgd: of one by itself ...
+  int bucket = 0;                 ///< ... and values that share a scale
   double index_bytes = 0.0;       ///< that say which value it is, for each sent
   double bytes_of_message = 0.0;  ///< besides, such as a scale
   SecondsPerByte encode{};        ///< time of a worker for each byte before compression, error feedback included
@@ -29,6 +31,11 @@ struct Compression {
   /// As the parameter `compression`: a name, or an object with parameters; over parameter servers also whether that is for pulls.
   void declare(Parameters& parameters, bool over_servers = false);
   void read(const Field& field, bool over_servers = false);
+
+  /// What is sent in a step, as a record of the dataflow has it (Dataflow::compress); empty where there is no compression.
+  std::string way(int step) const;
+  /// Why such a record cannot say it of gradients; empty where it can.
+  std::string unrecorded() const;
 
   /// What stands for such bytes in a message. `value`: bytes of one value.
   Bytes sent(Bytes bytes, Bytes value) const;
@@ -57,8 +64,8 @@ std::span<const Compression> compressions();
 struct CompressedPost {
   CompressedPost(const Compression& compression, const SharedPayload& whole, const ScheduleInput& input);
 
-  /// Encodes and posts it.
-  Handle operator()(Worker& worker, int round) const;
+  /// Encodes and posts it; `value`: what it carries (Sender).
+  Handle operator()(Worker& worker, int round, const Values& value) const;
 
   SharedPayload payload;
   Operation operation;

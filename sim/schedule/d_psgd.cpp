@@ -28,12 +28,16 @@ struct DPsgd {
       const int messages = ranks > 1 ? period(ranks) : 0;
       while (worker.next_step()) {
         const int first = worker.step() * messages;
-        for (int i = 0; i < messages; ++i) worker.send(model, peer(worker.rank(), i, ranks), first + i);
+        Replica& x = worker.replica();
+        std::vector<Values> models = {x.model()};
+        for (int i = 0; i < messages; ++i) worker.send(model, peer(worker.rank(), i, ranks), first + i, x.model());
         worker.forward();
         backward(worker);
-        for (int i = 0; i < messages; ++i) worker.receive(first + i);
+        for (int i = 0; i < messages; ++i) models.push_back(worker.receive(first + i).model);
         if (messages > 0) worker.apply(worker.step());
         worker.update();
+        x.become(mean(models));
+        x.step(worker.gradient());
       }
     };
   }

@@ -7,10 +7,19 @@ namespace {
 /// Downpour SGD; SASGD, Sec. II-A: after every `interval` local steps a learner pushes what its gradients add up to and pulls the
 /// parameters.
 struct Downpour : Learner {
+  Traffic traffic() const {
+    const auto handle = [](Replica& x, const Values& learned, const Values& /*seen*/, int /*clients*/) {
+      x.become(x.model() - hyper::lr * learned);
+    };
+    return servers.traffic(true, {.handle = handle});
+  }
+
   Program program(const ScheduleInput& input) const {
-    return Learner::program(input, [](Worker& worker, const ServerPost& model) {
-      worker.wait(model.push(worker, worker.step(), Answer::own));
+    return Learner::program(input, [](Worker& worker, const ServerPost& model, Sender& send, const Sum& learned) {
+      const Exchange exchange = model.push(worker, worker.step(), Answer::own, {.value = send(worker, 0, [&] { return learned; })});
+      worker.wait(exchange);
       worker.spend(model.decode());
+      worker.replica().become(worker.pulled_by(exchange));
     });
   }
 };

@@ -6,6 +6,7 @@
 #include "schedule/compression.hpp"
 #include "schedule/posts.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/sender.hpp"
 
 namespace syncopate {
 
@@ -70,12 +71,19 @@ struct Dts {
         .cycle = std::lcm(period, std::max(delay, 1)), .waits_for_all = true, .waits_later = delay > 0, .is_lossy = !sending().is_none()};
   }
 
+  std::string unrecorded() const { return sending().unrecorded(); }
+  std::vector<ModelPart> parts(const ScheduleInput& input) const {
+    const bool in_parts = by_gradient && !sending().is_none();
+    return parts_of((in_parts ? group_wfbp : group_sync_easgd)(input.profile, CostCurve()), input.profile);
+  }
+
   double posts(const StepProfile& profile) const { return (by_gradient ? static_cast<double>(profile.gradients.size()) : 1.0) / period; }
 
   Program program(const ScheduleInput& input) const {
     struct Launched {
       int step;
       std::vector<Handle> handles;
+      Values own{};  ///< what this rank has sent
     };
     struct Sent {
       Seconds post_at;
@@ -91,23 +99,30 @@ struct Dts {
     }
     return [p = *this, sent, decode](Worker& worker) {
       std::deque<Launched> in_flight;
+      Sender send(p.sending(), sent.size());
+      Sum since_launch;
+      const auto gradients = [&] { return since_launch + worker.gradient(); };
       while (worker.next_step()) {
         worker.forward();
         const bool launches = worker.step() % p.period == p.period - 1;
         if (launches && p.by_gradient) {
           worker.spend(p.overhead);
           in_flight.push_back({worker.step(), {}});
-          for (const Sent& one : sent) {
-            worker.backward_until(one.post_at);
-            in_flight.back().handles.push_back(one.post(worker, worker.step()));
+          for (std::size_t i = 0; i < sent.size(); ++i) {
+            worker.backward_until(sent[i].post_at);
+            const Values value = send(worker, i, gradients);
+            in_flight.back().handles.push_back(sent[i].post(worker, worker.step(), value));
+            in_flight.back().own.append(value);
           }
         }
         worker.backward();
+        Sum gradient = worker.gradient();
         const bool launches_now = launches && !p.by_gradient;
         const auto launch = [&] {
-          in_flight.push_back({worker.step(), {}});
+          in_flight.push_back({worker.step(), {}, send(worker, 0, gradients)});
           const CompressedPost& whole = sent.front().post;
-          in_flight.back().handles.push_back(worker.post(whole.payload, worker.step(), {.operation = whole.operation}));
+          in_flight.back().handles.push_back(
+              worker.post(whole.payload, worker.step(), {.operation = whole.operation, .value = in_flight.back().own}));
         };
         if (launches_now) worker.spend(p.overhead + sent.front().post.encode);
         if (launches_now && p.delay == 0) launch();
@@ -115,10 +130,13 @@ struct Dts {
           worker.wait(in_flight.front().handles);
           worker.spend(decode);
           worker.apply(in_flight.front().step);
+          gradient += worker.mean_of(in_flight.front().handles) - in_flight.front().own;
           in_flight.pop_front();
         }
         if (launches_now && p.delay > 0) launch();
+        since_launch = launches ? Sum() : gradients();
         worker.update();
+        worker.replica().step(gradient);
       }
     };
   }

@@ -6,11 +6,23 @@ namespace {
 
 /// Elastic averaging: the learner pulls the centre, moves towards it, and pushes the difference, which moves the centre.
 struct Eamsgd : Learner {
+  Traffic traffic() const {
+    const auto handle = [](Replica& centre, const Values& difference, const Values& /*seen*/, int /*clients*/) {
+      centre.become(centre.model() + difference);
+    };
+    return servers.traffic(true, {.handle = handle});
+  }
+
   Program program(const ScheduleInput& input) const {
-    return Learner::program(input, [](Worker& worker, const ServerPost& model) {
-      worker.wait(model.pull(worker, worker.step()));
+    return Learner::program(input, [](Worker& worker, const ServerPost& model, Sender& send, const Sum& /*learned*/) {
+      const Exchange pull = model.pull(worker, worker.step());
+      worker.wait(pull);
       worker.spend(model.decode());
-      worker.wait(model.push(worker, worker.step(), Answer::none));
+      Replica& x = worker.replica();
+      const Sum distance = x.model() - worker.pulled_by(pull);
+      const Values difference = send(worker, 0, [&] { return hyper::rho * distance; });
+      x.become(x.model() - difference);
+      worker.wait(model.push(worker, worker.step(), Answer::none, {.value = difference}));
     });
   }
 };

@@ -24,6 +24,7 @@ struct Lasgd {
     compression.declare(parameters);
   }
 
+  std::string unrecorded() const { return compression.is_none() ? "" : "no paper says what compressing lasgd's models does to them"; }
   Traffic traffic() const {
     Traffic traffic = all_reduces({.participants = participants}, compression.operation);
     traffic.ranks = ranks;
@@ -37,10 +38,13 @@ struct Lasgd {
       int round = 0;
       int posted = 0;
       Handle all_reduce;
+      Replica& x = worker.replica();
+      Values sent;
       while (worker.next_step()) {
         worker.forward();
         backward(worker);
         worker.update();
+        x.step(worker.gradient());
         if (alone) {
           worker.begin_round();
           continue;
@@ -52,11 +56,13 @@ struct Lasgd {
           worker.wait(all_reduce);
           worker.spend(send.decode);
           worker.mix(posted, !has_ended);
+          x.become(worker.mean_of(all_reduce) + (x.model() - sent));
         }
         worker.spend(send.encode);
         worker.begin_round();
-        all_reduce = worker.post(send.payload, round++, {.operation = send.operation});
+        all_reduce = worker.post(send.payload, round++, {.operation = send.operation, .value = x.model()});
         posted = worker.step();
+        sent = x.model();
       }
     };
   }

@@ -6,7 +6,7 @@ namespace syncopate {
 ScheduleRow ps_sgd() {
   return declare_schedule("ps-sgd", "parameter servers: push each gradient, pull the sum of all workers' pushes",
                           "M. Li et al., \"Scaling distributed machine learning with the parameter server\", OSDI'14",
-                          PushPull{.answer = Answer::all});
+                          PushPull{.answer = Answer::all, .rule = synchronous_rule});
 }
 
 }  // namespace syncopate

@@ -1,6 +1,7 @@
 #include "schedule/compression.hpp"
 #include "schedule/posts.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/sender.hpp"
 
 namespace syncopate {
 
@@ -9,6 +10,7 @@ namespace {
 /// After every `interval` local steps the learners all-reduce what their gradients have added up to, and wait for it. Local SGD averages
 /// models instead, in the same time.
 struct Sasgd {
+  bool averages_models = false;
   int interval = 1;
   Compression compression{};
 
@@ -16,19 +18,36 @@ struct Sasgd {
     parameters.required("interval", interval, step_range, "local steps between all-reduces");
     compression.declare(parameters);
   }
+  std::string unrecorded() const { return compression.unrecorded(); }
   Traffic traffic() const { return all_reduces({}, compression.operation); }
   Pace pace() const { return {.cycle = interval, .waits_for_all = true, .is_lossy = !compression.is_none()}; }
   double posts(const StepProfile& /*profile*/) const { return 1.0 / interval; }
 
   Program program(const ScheduleInput& input) const {
-    return [send = CompressedPost(compression, whole_model(input.profile), input), interval = interval](Worker& worker) {
+    return [p = *this, post = CompressedPost(compression, whole_model(input.profile), input), ranks = input.ranks](Worker& worker) {
+      Sender send(p.compression, 1);
+      Replica& x = worker.replica();
+      Values before = x.model();  // what the last exchange has left, on all ranks
+      Sum base;                   // that, where what is sent is how far models have moved
+      if (!p.compression.is_none()) base = before;
+      Sum learned;
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        if (worker.step() % interval == interval - 1) {
-          worker.wait(send(worker, worker.step()));
-          worker.spend(send.decode);
+        const bool exchanges = worker.step() % p.interval == p.interval - 1;
+        if (p.averages_models || !exchanges) x.step(worker.gradient());
+        if (!p.averages_models) learned += worker.gradient();
+        if (exchanges) {
+          if (p.averages_models) learned = x.model() - base;
+          const Handle all_reduce = post(worker, worker.step(), send(worker, 0, [&] { return learned; }));
+          worker.wait(all_reduce);
+          worker.spend(post.decode);
           worker.apply(worker.step());
+          const Values mean = worker.mean_of(all_reduce);
+          x.become(p.averages_models ? base + mean : before - hyper::gamma_p * (ranks * mean));
+          before = x.model();
+          if (!p.compression.is_none()) base = before;
+          learned = Sum();
         }
         worker.update();
       }
@@ -46,7 +65,7 @@ ScheduleRow sasgd() {
 
 ScheduleRow local_sgd() {
   return declare_schedule<Sasgd>("local-sgd", "the same, averaging models",
-                                 "S. Stich, \"Local SGD converges fast and communicates little\", ICLR'19");
+                                 "S. Stich, \"Local SGD converges fast and communicates little\", ICLR'19", Sasgd{.averages_models = true});
 }
 
 }  // namespace syncopate

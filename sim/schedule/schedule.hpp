@@ -10,6 +10,7 @@
 #include "cluster/cluster.hpp"
 #include "collective/closed_form.hpp"
 #include "collective/communicator.hpp"
+#include "dataflow/dataflow.hpp"
 #include "engine/exchange.hpp"
 #include "engine/worker.hpp"
 #include "schedule/parameters.hpp"
@@ -116,6 +117,9 @@ struct Schedule {
   /// How many collectives, messages or exchanges with servers a worker posts in a step on average, about; empty: one.
   std::function<double(const StepProfile&)> posts{};
   std::function<Program(const ScheduleInput&)> program{};
+  /// Of a record of its dataflow; empty: the whole model is one.
+  std::function<std::vector<ModelPart>(const ScheduleInput&)> parts{};
+  std::string unrecorded{};  ///< why its dataflow cannot be recorded; empty where it can
 
   /// No rank gets far ahead of the slowest: those that wait for a share of the ranks do, though equal ones move in lock-step.
   bool waits_for_slowest() const { return pace.waits_for_all && !traffic.has_partial_collectives(); }
@@ -143,6 +147,8 @@ struct ScheduleRow {
 ///     bool groups_by_cost() const;                           if its program depends on input.collective
 ///     std::string note() const;                              if a report must say something of the parameters
 ///     double posts(const StepProfile&) const;                if a worker does not post once in a step
+///     std::vector<ModelPart> parts(const ScheduleInput&) const;  if its model may move in parts; one where it does not
+///     std::string unrecorded() const;                        if a record of the dataflow cannot say all that it does
 template <class Declared>
 ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, std::string_view paper, const Declared& defaults = {}) {
   ParameterList parameters;
@@ -158,6 +164,10 @@ ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, st
     if constexpr (requires(const StepProfile& profile) { declared.posts(profile); }) {
       schedule.posts = [declared](const StepProfile& profile) { return declared.posts(profile); };
     }
+    if constexpr (requires(const ScheduleInput& input) { declared.parts(input); }) {
+      schedule.parts = [declared](const ScheduleInput& input) { return declared.parts(input); };
+    }
+    if constexpr (requires { declared.unrecorded(); }) schedule.unrecorded = declared.unrecorded();
     schedule.program = [declared](const ScheduleInput& input) { return declared.program(input); };
     return schedule;
   };

@@ -57,7 +57,7 @@ void ServerParameters::check(Object& fields, const Cluster& cluster) const {
   }
 }
 
-Traffic ServerParameters::traffic(bool asynchronous) const {
+Traffic ServerParameters::traffic(bool asynchronous, const ServerRule& rule) const {
   ServerSetup setup;
   setup.servers = servers;
   setup.colocated = colocated;
@@ -69,6 +69,7 @@ Traffic ServerParameters::traffic(bool asynchronous) const {
   if (compression.pulls) setup.encode = compression.encode;
   setup.asynchronous = asynchronous;
   setup.pipelined = pipelined;
+  setup.rule = rule;
   return {.ranks = RankKind::node, .servers = setup, .servers_region = region};
 }
 
@@ -120,14 +121,24 @@ void Learner::declare(Parameters& parameters) {
   parameters.required("interval", interval, step_range, "local steps between exchanges with the servers");
 }
 
-Program Learner::program(const ScheduleInput& input, std::function<void(Worker&, const ServerPost&)> exchange) const {
-  return [model = ServerPost(servers, whole_model(input.profile), input.value), interval = interval,
+std::vector<ModelPart> ServerGrouping::parts(const ServerParameters& servers, const ScheduleInput& input, bool by_group) const {
+  return parts_of((by_group ? group : group_sync_easgd)(input.profile, servers.cost(input)), input.profile);
+}
+
+Program Learner::program(const ScheduleInput& input, ExchangeModel exchange) const {
+  return [model = ServerPost(servers, whole_model(input.profile), input.value), interval = interval, compression = servers.compression,
           exchange = std::move(exchange)](Worker& worker) {
+    Sender send(compression, 1);
+    Sum learned;
     while (worker.next_step()) {
       worker.forward();
       worker.backward();
       worker.update();
-      if (worker.step() % interval == interval - 1) exchange(worker, model);
+      worker.replica().step(worker.gradient());
+      learned += worker.gradient();
+      if (worker.step() % interval != interval - 1) continue;
+      exchange(worker, model, send, learned);
+      learned = Sum();
     }
   };
 }

@@ -11,8 +11,13 @@
 #include "schedule/compression.hpp"
 #include "schedule/grouping.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/sender.hpp"
 
 namespace syncopate {
+
+/// Servers that make a step along the mean of what all clients have pushed in a round.
+constexpr ServerRule synchronous_rule = {
+    .sums_rounds = true, .handle = [](Replica& x, const Values& mean, const Values& /*seen*/, int /*clients*/) { x.step(mean); }};
 
 /// The parameters that all schedules over parameter servers have in common.
 struct ServerParameters {
@@ -29,8 +34,8 @@ struct ServerParameters {
   void declare(Parameters& parameters);
   /// Throws InputError where they do not suit each other.
   void check(Object& fields, const Cluster& cluster) const;
-  /// Nodes are the ranks, and there is no all-reduce. `asynchronous`: clients do not wait for each other.
-  Traffic traffic(bool asynchronous) const;
+  /// Nodes are the ranks, and there is no all-reduce. `asynchronous`: clients do not wait for each other; `rule`: what servers do.
+  Traffic traffic(bool asynchronous, const ServerRule& rule) const;
   /// What a push and its pull cost by the bytes of the message: what merging schedules reckon with (MG-WFBP, Sec. 4.3).
   CostLine cost(const ScheduleInput& input) const;
 };
@@ -41,7 +46,7 @@ class ServerPost {
   ServerPost(const ServerParameters& servers, const SharedPayload& whole, Bytes value);
 
   /// Encodes and pushes it.
-  Exchange push(Worker& worker, int round, Answer answer, PushOptions options = PushOptions()) const;
+  Exchange push(Worker& worker, int round, Answer answer, PushOptions options) const;
   Exchange pull(Worker& worker, int round) const { return worker.pull(whole_, round, as_pulled_); }
 
   const SharedPayload& whole() const { return whole_; }
@@ -69,6 +74,8 @@ struct ServerGrouping {
 
   void declare(Parameters& parameters);
   double posts(const StepProfile& profile) const { return static_cast<double>(group(profile, CostCurve()).size()); }
+  /// The groups, or all of them as one.
+  std::vector<ModelPart> parts(const ServerParameters& servers, const ScheduleInput& input, bool by_group) const;
 };
 
 /// A learner that makes `interval` local steps between exchanges with the servers, and does not wait for others.
@@ -78,23 +85,27 @@ struct Learner {
 
   void declare(Parameters& parameters);
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
-  Traffic traffic() const { return servers.traffic(true); }
+  std::string unrecorded() const { return servers.compression.unrecorded(); }
   Pace pace() const { return {.cycle = interval, .is_lossy = !servers.compression.is_none()}; }
   double posts(const StepProfile& /*profile*/) const { return 1.0 / interval; }
-  /// Local steps, and `exchange` of the whole model after every `interval` of them.
-  Program program(const ScheduleInput& input, std::function<void(Worker&, const ServerPost&)> exchange) const;
+  /// Exchanges the whole model with the servers: `learned` is the sum of the gradients since it did so before.
+  using ExchangeModel = std::function<void(Worker& worker, const ServerPost& model, Sender& send, const Sum& learned)>;
+  /// Local steps, and `exchange` after every `interval` of them.
+  Program program(const ScheduleInput& input, ExchangeModel exchange) const;
 };
 
 /// A rank that pushes every group of gradients when its time has come, pulls what the servers answer with, and ends a step when all
 /// pulls are in. Servers update, not workers. MG-WFBP, Sec. 4.3, merges gradients for a server as it does for an all-reduce.
 struct PushPull {
   Answer answer = Answer::all;
+  ServerRule rule{};
   ServerParameters servers{};
   ServerGrouping grouping{};
 
   void declare(Parameters& parameters);
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
-  Traffic traffic() const { return servers.traffic(answer == Answer::own); }
+  Traffic traffic() const { return servers.traffic(answer == Answer::own, rule); }
+  std::string unrecorded() const { return servers.compression.unrecorded(); }
   Pace pace() const {
     return {.waits_for_all = answer == Answer::all,
             .is_sgd = answer == Answer::all && servers.compression.is_none(),
@@ -102,6 +113,9 @@ struct PushPull {
             .update = [](const StepProfile&) { return Seconds(0); }};
   }
   double posts(const StepProfile& profile) const { return grouping.posts(profile); }
+  std::vector<ModelPart> parts(const ScheduleInput& input) const {
+    return grouping.parts(servers, input, answer == Answer::own || !servers.compression.is_none());
+  }
   Program program(const ScheduleInput& input) const;
 };
 

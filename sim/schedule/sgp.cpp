@@ -20,18 +20,50 @@ struct Sgp {
   static Traffic traffic() { return {.ranks = RankKind::node, .peers = PeerTraffic{peer, period}}; }
   static Pace pace() { return {.waits_for_all = true}; }
 
+  /// The rank's numerator and weight; its model is the one over the other.
+  class PushSum {
+   public:
+    explicit PushSum(Worker& worker) : worker_(worker), biased_(worker.replica()) {}
+
+    const Values& value() const { return biased_.model(); }
+    double weight() const { return weight_; }
+    void halve() {
+      biased_.become(0.5 * biased_.model());
+      weight_ *= 0.5;
+    }
+    void step(const Values& gradient) { biased_.step(gradient); }
+    void add(const Received& received) {
+      biased_.become(biased_.model() + received.model);
+      weight_ += received.weight;
+    }
+    /// The worker's model follows.
+    void show() { worker_.replica().become(1.0 / weight_ * biased_.model()); }
+
+   private:
+    Worker& worker_;
+    Replica biased_;
+    double weight_ = 1.0;
+  };
+
   Program program(const ScheduleInput& input) const {
     return [model = whole_model(input.profile), backward = WithinNode::Backward(within_node, input.profile),
             ranks = input.ranks](Worker& worker) {
+      PushSum sum(worker);
       while (worker.next_step()) {
-        if (ranks > 1) worker.send(model, peer(worker.rank(), worker.step(), ranks), worker.step());
+        if (ranks > 1) {
+          const int to = peer(worker.rank(), worker.step(), ranks);
+          sum.halve();
+          worker.send(model, to, worker.step(), sum.value(), sum.weight());
+        }
         worker.forward();
         backward(worker);
         worker.update();
+        sum.step(worker.gradient());
         if (ranks > 1 && worker.step() > 0) {
-          worker.receive(worker.step() - 1);
+          sum.add(worker.receive(worker.step() - 1));
           worker.apply(worker.step() - 1);
         }
+        sum.show();
       }
     };
   }

@@ -41,7 +41,9 @@ struct SsdSgd {
   }
 
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
-  Traffic traffic() const { return servers.traffic(false); }
+  Traffic traffic() const { return servers.traffic(false, synchronous_rule); }
+  std::string unrecorded() const { return servers.compression.unrecorded(); }
+  std::vector<ModelPart> parts(const ScheduleInput& input) const { return grouping.parts(servers, input, !servers.compression.is_none()); }
   double posts(const StepProfile& profile) const { return grouping.posts(profile); }
   Pace pace() const {
     return {.cycle = delay,
@@ -81,13 +83,43 @@ struct SsdSgd {
     return carried;
   }
 
+  /// The local update: global gradients, by what pulls have moved the model, besides local ones (Eq. 8, Algorithm 2).
+  class Glu {
+   public:
+    Glu(Worker& worker, int delay) : worker_(worker), delay_(delay), before_(worker.replica().model()) {}
+
+    /// The model of the warm-up.
+    void start(const Values& pulled) {
+      if (pulled.empty()) return;
+      worker_.replica().become(pulled);
+      before_ = pulled;
+    }
+
+    void update(const Values& pulled) {
+      if (!worker_.is_recorded()) return;
+      Replica& x = worker_.replica();
+      if (!pulled.empty()) x.become(pulled);
+      Sum global = (before_ - x.model()) / (hyper::lr * delay_);
+      if (worker_.has_momentum()) global = global - hyper::mu * global;
+      if (!pulled.empty()) before_ = pulled;
+      x.become(x.model() - hyper::lr_loc * (hyper::alpha * worker_.gradient() + hyper::beta * global));
+    }
+
+   private:
+    Worker& worker_;
+    int delay_;
+    Values before_;  ///< the model that was pulled before
+  };
+
   Program program(const ScheduleInput& input) const {
     const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
     Seconds decode;
     for (const GroupPush& group : groups) decode += group.message.decode();
     const LocalUpdates updates = this->updates(input.profile, input.update);
     return [groups, decode, updates, events = events_of_backward(groups, updates), carried = layers_of(groups, updates, input.profile),
-            delay = delay, warmup_iterations = warmup_iterations](Worker& worker) {
+            delay = delay, warmup_iterations = warmup_iterations, compression = servers.compression](Worker& worker) {
+      Sender send(compression, groups.size());
+      Glu glu(worker, delay);
       std::vector<Exchange> pushed;
       std::vector<Exchange> pulls;  ///< of the iteration before
       LocalUpdates::Step local(updates);
@@ -100,7 +132,8 @@ struct SsdSgd {
         for (const Event& event : events) {
           worker.backward_until(event.at);
           if (event.pushes) {
-            const PushOptions options = {.spread = warming_up, .keep_end = pull && !warming_up};
+            const Values gradient = send(worker, event.index, [&] { return worker.gradient(); });
+            const PushOptions options = {.spread = warming_up, .keep_end = pull && !warming_up, .value = gradient};
             pushed.push_back(groups[event.index].message.push(worker, worker.step(), pull ? Answer::all : Answer::none, options));
           } else {
             local.hold(event.index, worker.now());
@@ -112,6 +145,7 @@ struct SsdSgd {
           worker.wait(pushed);
           worker.spend(decode);
           worker.apply(worker.step());
+          glu.start(worker.pulled_by(pushed));
           continue;
         }
         for (std::size_t group = pulls.size(); group-- > 0;) {
@@ -124,6 +158,7 @@ struct SsdSgd {
           worker.apply(worker.step() - 1);
         }
         local.end(worker);
+        glu.update(worker.pulled_by(pulls));
         pulls.clear();
         if (pull) pulls.swap(pushed);
       }

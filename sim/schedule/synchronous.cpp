@@ -2,6 +2,7 @@
 
 #include "schedule/compression.hpp"
 #include "schedule/posts.hpp"
+#include "schedule/sender.hpp"
 
 namespace syncopate {
 
@@ -43,22 +44,29 @@ Program send_groups(const Grouping& grouping, const ScheduleInput& input, const 
   return [groups, finish, sending, update = input.update](Worker& worker) {
     const Compression& compression = sending.compression;
     std::vector<Handle> posted;
+    Sender send(compression, groups.size());
+    Sum accumulated;
+    const auto gradient = [&] { return (accumulated + worker.gradient()) / sending.accumulated; };
     while (worker.next_step()) {
       worker.forward();
       if (worker.step() % sending.accumulated != sending.accumulated - 1) {
         worker.backward();
+        accumulated += worker.gradient();
         continue;
       }
       posted.clear();
-      for (const Sent& next : groups) {
-        worker.backward_until(next.post.post_at);
-        worker.spend(next.prepare);
-        posted.push_back(worker.post(next.post.payload, worker.step(), {.operation = compression.operation}));
+      for (std::size_t i = 0; i < groups.size(); ++i) {
+        worker.backward_until(groups[i].post.post_at);
+        worker.spend(groups[i].prepare);
+        posted.push_back(
+            worker.post(groups[i].post.payload, worker.step(), {.operation = compression.operation, .value = send(worker, i, gradient)}));
       }
       worker.backward();
       worker.wait(posted);
       worker.spend(finish);
       worker.apply(worker.step());
+      worker.replica().step(worker.mean_of(posted));
+      accumulated = Sum();
       worker.update_for(update);
     }
   };
@@ -77,6 +85,12 @@ ScheduleRow synchronous(const GroupingRow& grouping) {
       const std::size_t groups = by_cost ? profile.gradients.size() : group(profile, CostCurve()).size();
       return static_cast<double>(groups) / accumulated;
     };
+    schedule.unrecorded = sending.compression.unrecorded();
+    if (!sending.compression.is_none()) {
+      schedule.parts = [group, sending](const ScheduleInput& input) {
+        return parts_of(group(input.profile, sending.compression.cost(input)), input.profile);
+      };
+    }
     schedule.program = [group, sending](const ScheduleInput& input) {
       return send_groups(group(input.profile, sending.compression.cost(input)), input, sending);
     };

@@ -224,11 +224,11 @@ class Report {
   void print_command() const {
     if (!adviser_.choice()) return;
     if (!options_.folder.empty()) {
-      display("\nsimulate it: {}\n", command_line({"simctl", "run", options_.folder + "/choice.json"}));
+      display("\nsimulate it: {}\n", command_line({own_command(), "run", options_.folder + "/choice.json"}));
       return;
     }
     const Json scenario = adviser_.scenario(at(*adviser_.choice()), std::filesystem::current_path());
-    display("\nsimulate it: printf %s {} | simctl run -\n", command_line({scenario.dump()}));
+    display("\nsimulate it: printf %s {} | {}\n", command_line({scenario.dump()}), command_line({own_command(), "run", "-"}));
   }
 
   Json json() const {
@@ -320,14 +320,14 @@ class Report {
 void add_advise_command(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("advise", "Choose a schedule, its parameters, a cluster and its size, by time or cost");
-  command->add_option("ADVICE", options->advice, "advice/1 file, see scenarios/advice/README.md; - is stdin")->required();
+  command->add_option("ADVICE", options->advice, "advice/1 file, or a name that \"simctl list advice\" shows; - is stdin")->required();
   command->add_option("-o,--output", options->folder, "folder for advice.json, all candidates, and choice.json, a scenario of the choice");
   command->add_option("--format", options->format, "text, or json (advice-result/1)")->check(CLI::IsMember({"text", "json"}));
   command->add_option("-j,--jobs", options->jobs, "simulations at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   add_limit_options(*command, options->limits, "a simulation");
-  command->footer("Example: simctl advise scenarios/advice/cheapest.json");
+  command->footer("Example: simctl advise cheapest");
   command->callback([options, &code] {
-    Advice advice = read_advice(options->advice);
+    Advice advice = read_advice(options->advice == "-" ? "-" : named_file(options->advice, {FileKind::advice}));
     if (!options->folder.empty()) make_writable_folder(options->folder);
     const InterruptionWatch watch;
     Adviser adviser(std::move(advice), {.jobs = options->jobs,

@@ -68,7 +68,7 @@ const std::vector<NamedFiles>& named_files() {
       {"SCENARIO", {FileKind::scenario}}, {"TRACE", {FileKind::trace}},     {"FIRST", {FileKind::trace}},
       {"SECOND", {FileKind::trace}},      {"--trace", {FileKind::trace}},   {"MODEL", {FileKind::model}},
       {"--model", {FileKind::model}},     {"--device", {FileKind::device}}, {"--profile", {FileKind::device}},
-      {"--cluster", {FileKind::cluster}},
+      {"--cluster", {FileKind::cluster}}, {"ADVICE", {FileKind::advice}},
   };
   return table;
 }

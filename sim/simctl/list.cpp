@@ -153,6 +153,16 @@ void print_devices() {
   });
 }
 
+void print_advice() {
+  FileTable({"advice", "objective", "trace"}).print(FileKind::advice, [](const Document& document) {
+    Object fields{Field(document)};
+    fields.format("advice/1", true);
+    const auto objective = fields.find("objective");
+    const auto trace = fields.at("trace");
+    return Cells{objective ? objective->text() : "time", trace.is_text() ? fs::path(trace.text()).stem().string() : ""};
+  });
+}
+
 void print_traces() {
   FileTable({"trace", "model", "batch", "device", "provenance", "gradients", "bytes"}).print(FileKind::trace, [](const Document& document) {
     const Trace trace = read_trace(document);
@@ -169,10 +179,10 @@ void print_traces() {
 void add_list_command(CLI::App& app) {
   const auto what = std::make_shared<std::string>();
   const auto markdown = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("list", "List what a scenario can name");
-  command->add_option("WHAT", *what, "schedules, collectives, topologies, scenarios, clusters, models, devices or traces")
+  CLI::App* command = app.add_subcommand("list", "List what a scenario or a command can name");
+  command->add_option("WHAT", *what, "schedules, collectives, topologies, scenarios, advice, clusters, models, devices or traces")
       ->required()
-      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "scenarios", "clusters", "models", "devices", "traces"}));
+      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "scenarios", "advice", "clusters", "models", "devices", "traces"}));
   command->add_flag("--markdown", *markdown, "schedules' parameters and papers as the tables of a page");
   command->footer("Example: simctl list schedules");
   command->callback([what, markdown] {
@@ -180,6 +190,7 @@ void add_list_command(CLI::App& app) {
     if (*what == "collectives") print_collectives();
     if (*what == "topologies") print_topologies();
     if (*what == "scenarios") print_scenarios();
+    if (*what == "advice") print_advice();
     if (*what == "clusters") print_clusters();
     if (*what == "models") print_models();
     if (*what == "devices") print_devices();

@@ -40,7 +40,7 @@ std::optional<EndedPoint> find_in(const std::vector<std::string>& folders, const
     std::optional<EndedPoint> ended = study.find(point, folder);
     if (!ended) continue;
     const bool is_first = !found || (!found->result && (ended->result || ended->error < found->error));
-    if (!is_first && ended->result && found->result->to_json() != ended->result->to_json()) {
+    if (!is_first && ended->result && found->result->to_text() != ended->result->to_text()) {
       throw SimulationError(
           fmt::format("point {}: {} and {} have different results, which the same program gives of the same inputs only where "
                       "a machine errs, or where one of them has a timeline, which may round the last digits otherwise: points/{}.json; "
@@ -92,6 +92,7 @@ ExitCode merge(const Options& options) {
   for (const Point& point : found.study.points) {
     const EndedPoint& its = ended[static_cast<std::size_t>(point.index)];
     out.keep(point.index, its);
+    out.sync_now_and_then(point.index);
     if (its.result) {
       results.rows.push_back(make_row(point, *its.result));
     } else {

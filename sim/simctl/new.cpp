@@ -130,7 +130,7 @@ class NewScenario {
     if (schedules_.size() > 1) sweep["/schedule"] = schedules_;
     Json start = {{"format", "scenario/1"}};
     const auto schema = find_file(folder_of(FileKind::scenario) / "schemas/scenario.schema.json");
-    if (is_file_ && schema) start["$schema"] = from_there(*schema);
+    if (is_file_ && schema) start["$schema"] = way_to(*schema);
     const Json explained = {
         {"x-help", "Keys that begin with x- are ignored; those here explain what follows them. All of it: scenarios/README.md"},
         {"x-help-name", "for people and reports"},
@@ -195,6 +195,15 @@ class NewScenario {
     return fs::absolute(file).lexically_normal().lexically_proximate(folder.lexically_normal()).string();
   }
 
+  /// For an editor: from there where both are in one tree, so that it may be moved, else from the root, whatever links lead there.
+  std::string way_to(const fs::path& schema) const {
+    const fs::path file = fs::canonical(schema);
+    const fs::path tree = file.parent_path().parent_path().parent_path();
+    const fs::path folder = fs::weakly_canonical(fs::current_path() / folder_);
+    const bool is_inside = *folder.lexically_relative(tree).begin() != "..";
+    return (is_inside ? file.lexically_relative(folder) : file).string();
+  }
+
   /// Throws InputError unless the schedule runs on so many nodes, each of them; none: those of the cluster.
   void check(const Json& schedule, const std::vector<int>& nodes) {
     Document scenario({{"format", "scenario/1"}, {"name", name_}, {"trace", trace_}, {"schedule", schedule}}, name_ + ".json");
@@ -245,7 +254,7 @@ void make_scenario(Options options) {
   }
   write_output(options.file, scenario.text());
   display("{}: {} points; change what you like, then: {}\n", options.file, scenario.points(),
-          command_line({"simctl", "run", options.file}));
+          command_line({own_command(), "run", options.file}));
 }
 
 }  // namespace

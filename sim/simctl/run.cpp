@@ -38,6 +38,9 @@ struct Options {
   std::vector<std::string> settings;
   bool timeline = false;
   TimelineOptions timelines;
+  bool dataflow = false;
+  std::string recorded_points;
+  std::string optimizer = "sgd";
   bool explain = false;
   std::string explained_points;
   bool no_symmetry = false;
@@ -46,6 +49,10 @@ struct Options {
   std::string format;  ///< of results on stdout; empty: tables for people
 };
 
+Optimizer read_optimizer(const std::string& name) {
+  return static_cast<Optimizer>(std::find(optimizer_names.begin(), optimizer_names.end(), name) - optimizer_names.begin());
+}
+
 /// Runs a study's points and keeps what finishes.
 class StudyRun {
  public:
@@ -53,13 +60,18 @@ class StudyRun {
       : options_(options),
         study_(study),
         timeline_points_(chosen("--timeline", options.timeline, options.timelines.points)),
+        recorded_points_(chosen("--dataflow", options.dataflow, options.recorded_points)),
         explained_points_(chosen("--explain", options.explain, options.explained_points)),
         view_(options.timelines.view()),
         limits_(read_limits(options.limits)),
         simulated_(study.points.size()) {
     for (const Point* point : points_with_timeline()) check_view(view_, *point);
-    const auto lacks_timeline = [this](int point) { return timeline_points_[place(point)] && !has_file(timeline_name(point)); };
-    shared_.emplace(study, options.sharing, options.folder, !options.no_symmetry, lacks_timeline);
+    check_records();
+    const auto lacks_file = [this](int point) {
+      return (timeline_points_[place(point)] && !has_file(timeline_name(point))) ||
+             (recorded_points_[place(point)] && !has_file(dataflow_name(point)));
+    };
+    shared_.emplace(study, options.sharing, options.folder, !options.no_symmetry, lacks_file);
   }
 
   void run() {
@@ -149,17 +161,29 @@ class StudyRun {
     return points;
   }
 
+  void check_records() const {
+    for (const Point& point : study_.points) {
+      const Schedule& schedule = point.scenario.schedule;
+      if (!recorded_points_[place(point.index)] || schedule.unrecorded.empty()) continue;
+      throw UsageError(fmt::format("--dataflow: point {}: {} cannot be recorded: {}; leave the point out (--dataflow \"0-3,7\")",
+                                   point.index, schedule.name, schedule.unrecorded));
+    }
+  }
+
   PointOptions point_options(int index) const {
-    return {.shortcuts = !options_.no_symmetry, .timeline = timeline_points_[place(index)] ? std::optional(view_) : std::nullopt};
+    PointOptions its = {.shortcuts = !options_.no_symmetry};
+    if (timeline_points_[place(index)]) its.timeline = view_;
+    if (recorded_points_[place(index)]) its.dataflow = read_optimizer(options_.optimizer);
+    return its;
   }
 
   /// Of those that have finished; what an explanation cannot be made of fails as a point does.
   void explain_points() {
     std::vector<Point> points;
     for (const Row& row : results_.rows) {
+      if (!explained_points_[place(row.point)] || !shared_->is_in_shard(row.point)) continue;
       const bool is_there = has_file(explanation_name(row.point)) && (!simulated_[place(row.point)] || shared_->are_claimed());
-      if (explained_points_[place(row.point)] && shared_->is_in_shard(row.point) && !is_there && shared_->may_explain(row.point))
-        points.push_back(as_one_run(study_.points[place(row.point)]));
+      if (!is_there && shared_->may_explain(row.point)) points.push_back(as_one_run(study_.points[place(row.point)]));
     }
     ProgressBar progress(points.size(), "explanations", !options_.quiet && !points.empty());
     const auto ignore = [](std::size_t /*done*/, std::size_t /*all*/) {};
@@ -245,6 +269,7 @@ class StudyRun {
   }
 
   std::string timeline_name(int point) const { return fmt::format("timeline-{}.{}", point, options_.timelines.format); }
+  static std::string dataflow_name(int point) { return fmt::format("dataflow-{}.jsonl.gz", point); }
   static std::string explanation_name(int point) { return fmt::format("explanation-{}.json", point); }
 
   static std::size_t place(int point) { return static_cast<std::size_t>(point); }
@@ -292,6 +317,7 @@ class StudyRun {
       progress.show(its.left, describe(its.longest, wanted));
     };
     const auto may_begin = [&](int index) { return shared_->may_begin(point_of(index)); };
+    const auto keep_it = [&](int index, PointResult& result) { keep_at_once(point_of(index), result); };
     const auto stalled = [&](const RunningTask& task) {
       complain(
           "simctl: {}: point {} has not got on for a while: process {} has stopped or waits for the system; --max-time TIME ends what "
@@ -299,7 +325,17 @@ class StudyRun {
           study_.file, point_of(task.index), task.process);
     };
     simulate_points(points, options_.jobs, [&](int index) { return point_options(point_of(index)); }, done, InterruptionWatch::interrupted,
-                    {show, limits_, shared_->are_claimed() ? may_begin : std::function<bool(int)>(), stalled});
+                    {show, limits_, shared_->are_claimed() ? may_begin : std::function<bool(int)>(), keep_it, stalled});
+  }
+
+  /// In the process that has simulated it: files are written side by side.
+  void keep_at_once(int point, PointResult& result) const {
+    if (!shared_->folder() || !result.timeline.empty() || !result.dataflow.empty()) return;  // these files are written first
+    try {
+      result = *shared_->keep(point, {.result = result}).result;
+      result.is_kept = true;
+    } catch (const OutputError&) {  // keep() finds out, too
+    }
   }
 
   void keep(int point, const Outcome& outcome) {
@@ -307,9 +343,15 @@ class StudyRun {
     if (outcome.ok) ended.result = PointResult::unpack(outcome.result);
     simulated_[place(point)] = true;
     if (ended.result && !ended.result->timeline.empty()) write_into_folder(timeline_name(point), ended.result->timeline);
-    try_to_write([&] { ended = shared_->keep(point, ended); });
-    if (!outcome.ok && ended.result && timeline_points_[place(point)] && !has_file(timeline_name(point)))
-      missing_.push_back(fmt::format("no timeline: point {}: {}", point, outcome.error));
+    if (ended.result && !ended.result->dataflow.empty()) write_into_folder(dataflow_name(point), ended.result->dataflow);
+    if (!ended.result || !ended.result->is_kept) try_to_write([&] { ended = shared_->keep(point, ended); });
+    shared_->note_end(point);
+    if (!outcome.ok && ended.result) {
+      if (timeline_points_[place(point)] && !has_file(timeline_name(point)))
+        missing_.push_back(fmt::format("no timeline: point {}: {}", point, outcome.error));
+      if (recorded_points_[place(point)] && !has_file(dataflow_name(point)))
+        missing_.push_back(fmt::format("no dataflow: point {}: {}", point, outcome.error));
+    }
     take(point, ended);
   }
 
@@ -317,6 +359,7 @@ class StudyRun {
   const Study& study_;
   std::optional<InterruptionWatch> watch_;
   std::vector<bool> timeline_points_;
+  std::vector<bool> recorded_points_;
   std::vector<bool> explained_points_;
   TimelineView view_;
   Limits limits_;
@@ -336,8 +379,9 @@ ExitCode run(Options options) {
     options.folder.clear();
     if (options.format.empty()) options.format = "csv";
   }
-  if ((options.timeline || options.explain) && options.folder.empty()) {
-    throw UsageError(fmt::format("{} writes files; say where with -o DIR", options.timeline ? "--timeline" : "--explain"));
+  if ((options.timeline || options.dataflow || options.explain) && options.folder.empty()) {
+    const char* const option = options.timeline ? "--timeline" : options.dataflow ? "--dataflow" : "--explain";
+    throw UsageError(fmt::format("{} writes files; say where with -o DIR", option));
   }
   std::vector<Setting> settings;
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
@@ -372,6 +416,14 @@ void add_run_command(CLI::App& app, ExitCode& code) {
       command->add_option("--explain", options->explained_points,
                           "write DIR/explanation-<point>.json, what simctl explain says: of all points, or of these (\"0-3,7\")");
   explain->expected(0, 1);
+  CLI::Option* dataflow =
+      command->add_option("--dataflow", options->recorded_points,
+                          "write DIR/dataflow-<point>.jsonl.gz, which gradient entered which model: of all points, or of "
+                          "these (\"0-3,7\")");
+  dataflow->expected(0, 1);
+  command->add_option("--optimizer", options->optimizer, "what applies gradients in it (default: sgd)")
+      ->check(CLI::IsMember(std::vector<std::string>(optimizer_names.begin(), optimizer_names.end())))
+      ->needs(dataflow);
   command->add_flag("--no-symmetry", options->no_symmetry,
                     "simulate every worker and every step in full; the results are the same up to rounding");
   add_limit_options(*command, options->limits, "a point");
@@ -380,8 +432,9 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   command->add_flag("--quiet", options->quiet, "print nothing but errors");
   add_sharing_options(*command, options->sharing);
   command->footer("Example: simctl run scalability -o results --set /cluster/nodes=64");
-  command->callback([options, timeline, explain, &code] {
+  command->callback([options, timeline, dataflow, explain, &code] {
     options->timeline = timeline->count() > 0;
+    options->dataflow = dataflow->count() > 0;
     options->explain = explain->count() > 0;
     code = run(*options);
   });

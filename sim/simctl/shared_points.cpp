@@ -41,7 +41,7 @@ std::vector<int> SharedPoints::free() const {
 }
 
 SharedPoints::Ended SharedPoints::ended_elsewhere() {
-  if (!folder_) return {};
+  if (!folder_ || !folder_->has_points()) return {};
   return take(true, [this](int point) { return find_whole(point); });
 }
 
@@ -89,6 +89,7 @@ std::optional<EndedPoint> SharedPoints::reuse(int point) {
     std::optional<EndedPoint> ended = folder_->find(point, other);
     if (!ended || !ended->result) continue;
     folder_->keep(point, *ended);
+    folder_->sync_now_and_then(point);
     return ended;
   }
   return std::nullopt;
@@ -106,14 +107,18 @@ void SharedPoints::refresh(int point) {
   if (claims_) claims_->refresh(folder_->key(point));
 }
 
-EndedPoint SharedPoints::keep(int point, const EndedPoint& ended) {
-  has_ended_[static_cast<std::size_t>(point)] = true;
+EndedPoint SharedPoints::keep(int point, const EndedPoint& ended) const {
   if (!folder_) return ended;
   std::optional<EndedPoint> earlier = folder_->find(point);
   const bool stays = earlier && (earlier->result || !ended.result);
   if (!stays) folder_->keep(point, ended);
   if (claims_) claims_->release(folder_->key(point));
   return stays ? *earlier : ended;
+}
+
+void SharedPoints::note_end(int point) {
+  has_ended_[static_cast<std::size_t>(point)] = true;
+  if (folder_) folder_->sync_now_and_then(point);
 }
 
 bool SharedPoints::may_explain(int point) const { return !claims_ || claims_->take(explaining(point)); }

@@ -49,8 +49,10 @@ class SharedPoints {
   /// A sign of life.
   void refresh(int point);
   /// The run has ended a point, by itself. Returns what has become of it: where there was a result already, or another run had one first,
-  /// that one. Throws OutputError when it cannot be kept.
-  EndedPoint keep(int point, const EndedPoint& ended);
+  /// that one. Called in any process of the run. Throws OutputError when it cannot be kept.
+  EndedPoint keep(int point, const EndedPoint& ended) const;
+  /// The run has ended a point, by itself, and has kept it if it can.
+  void note_end(int point);
   /// Whether this run explains a point from now on, and no other one; it says when it has done so.
   bool may_explain(int point) const;
   void end_explaining(int point) const;

@@ -9,6 +9,7 @@
 
 #include "base/interruption.hpp"
 #include "base/processes.hpp"
+#include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
@@ -206,7 +207,7 @@ class Solver {
             format_table(table));
     const auto found = std::find_if(searches_.begin(), searches_.end(), [](const Search& search) { return search.has_threshold(); });
     if (found == searches_.end()) return;
-    std::vector<std::string> command = {"simctl", "run", options_.scenario};
+    std::vector<std::string> command = {own_command(), "run", options_.scenario};
     for (const std::string& setting : options_.settings) command.insert(command.end(), {"--set", setting});
     command.insert(command.end(), {"--set", fmt::format("{}={}", options_.pointer, range_.value(found->threshold.threshold()).dump())});
     display("\nall of it, there: {}\n", command_line(command));

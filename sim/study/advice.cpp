@@ -180,8 +180,24 @@ void check_mentions(const Advice& advice, const std::optional<Field>& tune, cons
   }
 }
 
+/// A file's factors in the place of its name.
+Document mount_factors(Document document, const std::filesystem::path& folder) {
+  const JsonPointer place("/samples_factor");
+  if (!document.root().is_object() || !document.root().contains(place) || !document.root()[place].is_string()) return document;
+  document.mount(place, Document::read(folder / document.root()[place].get<std::string>()));
+  return document;
+}
+
+/// Of what may be chosen: a file has those of all that it was made from.
+void drop_unlisted_factors(Advice& advice) {
+  std::erase_if(advice.samples_factor, [&](const auto& factor) {
+    return std::none_of(advice.schedules.begin(), advice.schedules.end(),
+                        [&](const auto& entry) { return entry.schedule["name"] == factor.first; });
+  });
+}
+
 std::map<std::string, double> read_factors(const Field& field, double samples) {
-  if (!field.is_object()) field.fail("an object that maps schedules to numbers, such as {\"asgd\": 1.3}");
+  if (!field.is_object()) field.fail("an object that maps schedules to numbers, such as {\"asgd\": 1.3}, or the name of a file with one");
   std::map<std::string, double> factors;
   for (const auto& [name, factor] : field.json().items()) {
     check_schedule_name(member(field, name), name);
@@ -227,7 +243,8 @@ void check_prices(const Advice& advice, const Field& clusters) {
 }  // namespace
 
 Advice read_advice(const std::filesystem::path& file) {
-  const Document document = file == "-" ? Document(parse_json(read_stdin(), "stdin"), "stdin") : Document::read(file);
+  const Document as_written = file == "-" ? Document(parse_json(read_stdin(), "stdin"), "stdin") : Document::read(file);
+  const Document document = mount_factors(as_written, file.parent_path());
   Object fields{Field(document)};
   fields.format("advice/1", true);
   Json scenario = {{"format", "scenario/1"}, {"name", file == "-" ? "advice" : file.stem().string()}};
@@ -250,6 +267,7 @@ Advice read_advice(const std::filesystem::path& file) {
   const auto schedules = fields.find("schedules");
   if (schedules && schedules->is_list()) {
     for (const Field& entry : schedules->list()) advice.schedules.push_back(read_entry(entry, advice.samples));
+    if (factors && as_written.root()["samples_factor"].is_string()) drop_unlisted_factors(advice);
     check_mentions(advice, tune, factors);
   } else if (!schedules || schedules->json() == "all") {
     add_all_schedules(advice);

@@ -267,14 +267,14 @@ Bytes timeline_of(const Scenario& scenario, const TimelineView& view, bool short
 
 Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
   const StepProfile profile = profile_of(scenario);
-  const Work work = work_of(scenario, profile, options.shortcuts);
+  const Work work = work_of(scenario, profile, options.may_be_one());
   Cost cost = {work.steps, time_of(scenario, profile, work), memory_of(scenario, work)};
   if (!options.timeline) return cost;
   constexpr double in_memory = 4.5;  // times the file
   constexpr SecondsPerByte of_file(3.5e-8);
   TimelineView view = *options.timeline;
   view.compressed = false;
-  const Bytes file = timeline_of(scenario, view, options.shortcuts);
+  const Bytes file = timeline_of(scenario, view, options.may_be_one());
   cost.memory += in_memory * file;
   cost.time += of_file * file;
   return cost;

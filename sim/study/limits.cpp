@@ -32,7 +32,7 @@ std::string advice_on_memory(const Scenario& scenario) {
 
 }  // namespace
 
-Bytes Limits::most_memory() const { return memory.value_or(available_memory()); }
+Bytes Limits::most_memory() const { return memory ? *memory : available_memory(); }
 
 std::string describe_excess(const Scenario& scenario, const Cost& cost, const Limits& limits) {
   const int replicates = replicates_of(scenario);

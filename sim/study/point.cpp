@@ -10,6 +10,7 @@
 
 #include "base/errors.hpp"
 #include "base/gzip.hpp"
+#include "base/memory.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "engine/actors.hpp"
@@ -77,6 +78,15 @@ std::string describe_overload(const Json& details) {
   return most > 1.0 ? fmt::format("; the busiest link would have to carry {} times what it can", rounded(most, 3)) : "";
 }
 
+/// What the header of a record of the dataflow says of a point.
+Json about(const Point& point) {
+  const Scenario& scenario = point.scenario;
+  Json labels = Json::object();
+  for (const auto& [pointer, value] : point.sweep) labels[pointer] = value;
+  const int gpus = scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;
+  return {{"point", point.index}, {"labels", labels}, {"schedule", scenario.schedule.name}, {"samples", scenario.trace->batch * gpus}};
+}
+
 PointResult simulate_once(const Point& point, const PointOptions& options) {
   Setup setup(point.scenario, options);
   const FidelityChoice choice = choose_fidelity(setup);
@@ -109,6 +119,7 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
     result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup), uses);
     if (options.timeline->compressed) result.timeline = gzip(result.timeline);
   }
+  if (job.dataflow) result.dataflow = job.dataflow->take(about(point));
   return result;
 }
 
@@ -116,6 +127,7 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
 PointResult simulate_until(const Point& point, const PointOptions& options) {
   constexpr double least_growth = 2.0;
   constexpr double most_growth = 10.0;
+  constexpr double while_it_grows = 2.0;  // what is recorded moves to a larger place
   const double wanted = *point.scenario.until;
   const int most = point.scenario.most_until();
   const int cycle = point.scenario.schedule.pace.cycle;
@@ -132,6 +144,12 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
     const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
     measured = std::clamp(static_cast<int>(std::min<double>(most, next)), fewest, most);
     measured = (measured + cycle - 1) / cycle * cycle;
+    const Bytes memory = while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts}).memory;
+    if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
+      why_not = fmt::format("{} take about {} of memory, of which {} are left", measured, format_bytes(memory), format_bytes(left));
+      measured = result.measured;
+      break;
+    }
     try {
       result = simulate_once(longer, {.shortcuts = options.shortcuts});
     } catch (const SimulationError& error) {
@@ -145,7 +163,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
     result.details["until_missed_because"] = why_not;
   }
   if (!note.is_null()) result.details["fidelity_note"] = note;
-  if (!options.explain && !options.timeline) return result;
+  if (!options.explain && !options.timeline && !options.dataflow) return result;
   PointResult shown = simulate_once(longer, options);
   shown.details.update(result.details);
   return shown;
@@ -163,7 +181,7 @@ namespace {
 bool has_actors(const Point& point, const PointOptions& options) {
   const Scenario& scenario = point.scenario;
   const bool are_equal = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && scenario.fidelity != Fidelity::flow;
-  return scenario.cluster.workers() > 1 && (!options.shortcuts || !are_equal);
+  return scenario.cluster.workers() > 1 && (!options.may_be_one() || !are_equal);
 }
 
 /// The replicates of a point as they end.
@@ -235,7 +253,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
         done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
       continue;
     }
-    const Seconds time = estimate_most(point.scenario, its).time;
+    const Seconds time = point.scenario.measures_until() ? estimate_most(point.scenario, its).time : cost.time;
     for (int r = 0; r < replicates_of(point.scenario); ++r) {
       tasks.push_back({i, r});
       times.push_back(time);
@@ -251,8 +269,11 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     const auto [point, r] = tasks[static_cast<std::size_t>(index)];
     if (watch.may_begin && !watch.may_begin(point)) return std::string();
     PointOptions its = options(point);
-    if (r > 0) its.timeline.reset();
-    return simulate_point(replicate(*points[static_cast<std::size_t>(point)], r), its).pack();
+    if (r > 0) its.timeline.reset(), its.dataflow.reset();
+    const Point& whole = *points[static_cast<std::size_t>(point)];
+    PointResult result = simulate_point(replicate(whole, r), its);
+    if (watch.keep && replicates_of(whole.scenario) == 1) watch.keep(point, result);
+    return result.pack();
   };
   const auto gather = [&](int index, const Outcome& outcome) {
     time_left.finish(static_cast<std::size_t>(index));

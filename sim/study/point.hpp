@@ -29,6 +29,8 @@ struct PointsWatch {
   Limits limits{};                                    ///< a simulation that goes beyond is not begun, or ended, and has failed
   /// Asked in a process of its own when a point's turn has come; where false, it is not simulated, and `done` does not hear of it.
   std::function<bool(int index)> may_begin{};
+  /// Called in that process with the result of a point without replicates; `done` hears of what it leaves there.
+  std::function<void(int index, PointResult&)> keep{};
   std::function<void(const RunningTask&)> stalled{};  ///< a simulation, whose point's `index` it has, does nothing: see Watch
 };
 

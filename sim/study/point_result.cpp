@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 #include <type_traits>
 
@@ -24,6 +25,8 @@ struct Head {
   std::optional<double> half_width;
   std::size_t replicates = 0;
   std::size_t details_size = 0;
+  std::size_t timeline_size = 0;
+  bool is_kept = false;
 };
 static_assert(std::is_trivially_copyable_v<Head>);
 
@@ -52,7 +55,11 @@ static_assert(sizeof(Metrics) == figures.size() * sizeof(double));
 
 constexpr std::array fidelities = {Fidelity::alpha_beta, Fidelity::per_message, Fidelity::flow};
 
-Json bytes_json(const std::optional<Bytes>& bytes) { return bytes ? Json(bytes->value) : Json(); }
+std::string text_of(double number) { return fmt::format("{:#}", number); }  // with a point: "-0" would lose its sign
+
+std::string text_of(const std::optional<double>& number) { return number ? text_of(*number) : "null"; }
+
+std::string text_of(const std::optional<Bytes>& bytes) { return bytes ? text_of(bytes->value) : "null"; }
 
 std::optional<Bytes> read_bytes(const Json& json) { return json.is_null() ? std::nullopt : std::optional(Bytes(json.get<double>())); }
 
@@ -81,40 +88,51 @@ void PointResult::require_finite() const {
 
 std::string PointResult::pack() const {
   const std::string text = details.dump();
-  const Head head = {metrics,  network_bytes, busiest_link_bytes, fidelity,   workers_simulated,
-                     measured, half_width,    replicates.size(),  text.size()};
+  const Head head = {metrics,  network_bytes, busiest_link_bytes, fidelity,    workers_simulated,
+                     measured, half_width,    replicates.size(),  text.size(), timeline.size(), is_kept};
   const std::size_t replicates_size = replicates.size() * sizeof(double);
   std::string bytes(sizeof head + replicates_size, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
   if (!replicates.empty()) std::memcpy(bytes.data() + sizeof head, replicates.data(), replicates_size);
-  return bytes + text + timeline;
+  return bytes + text + timeline + dataflow;
 }
 
 PointResult PointResult::unpack(const std::string& bytes) {
   Head head;
   if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
   const std::size_t details_begin = sizeof head + head.replicates * sizeof(double);
-  if (bytes.size() < details_begin + head.details_size) throw SimulationError("its process sent an incomplete result");
+  const std::size_t timeline_begin = details_begin + head.details_size;
+  const std::size_t dataflow_begin = timeline_begin + head.timeline_size;
+  if (bytes.size() < dataflow_begin) throw SimulationError("its process sent an incomplete result");
   std::vector<double> replicates(head.replicates);
   if (!replicates.empty()) std::memcpy(replicates.data(), bytes.data() + sizeof head, head.replicates * sizeof(double));
   const Json details = Json::parse(bytes.substr(details_begin, head.details_size));
-  return {head.metrics,  head.network_bytes, head.busiest_link_bytes, head.fidelity, head.workers_simulated,
-          head.measured, replicates,         head.half_width,         details,       bytes.substr(details_begin + head.details_size)};
+  return {head.metrics,
+          head.network_bytes,
+          head.busiest_link_bytes,
+          head.fidelity,
+          head.workers_simulated,
+          head.measured,
+          replicates,
+          head.half_width,
+          details,
+          bytes.substr(timeline_begin, head.timeline_size),
+          bytes.substr(dataflow_begin),
+          head.is_kept};
 }
 
-Json PointResult::to_json() const {
-  Json json = Json::object();
+std::string PointResult::to_text() const {
+  std::string text = "{";
+  const auto out = std::back_inserter(text);
   Metrics its = metrics;
-  for (const Figure& figure : figures) json[figure.name] = figure.of(its);
-  json["network_bytes_per_iteration"] = bytes_json(network_bytes);
-  json["busiest_link_bytes_per_iteration"] = bytes_json(busiest_link_bytes);
-  json["fidelity"] = to_string(fidelity);
-  json["workers_simulated"] = workers_simulated;
-  json["measured_iterations"] = measured;
-  json["replicates"] = replicates;
-  json["half_width"] = half_width ? Json(*half_width) : Json();
-  json["details"] = details;
-  return json;
+  for (const Figure& figure : figures) fmt::format_to(out, "\"{}\":{},", figure.name, text_of(figure.of(its)));
+  fmt::format_to(out, "\"network_bytes_per_iteration\":{},\"busiest_link_bytes_per_iteration\":{},", text_of(network_bytes),
+                 text_of(busiest_link_bytes));
+  fmt::format_to(out, "\"fidelity\":\"{}\",\"workers_simulated\":{},\"measured_iterations\":{},", to_string(fidelity), workers_simulated,
+                 measured);
+  fmt::format_to(out, "\"replicates\":[{:#}],\"half_width\":{},\"details\":{}}}", fmt::join(replicates, ","), text_of(half_width),
+                 details.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return text;
 }
 
 PointResult PointResult::from_json(const Json& json) {

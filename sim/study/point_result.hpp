@@ -24,7 +24,9 @@ struct PointResult {
   /// Half of the 95% interval of the mean iteration, over it; empty where nothing is drawn, or too little was measured to tell.
   std::optional<double> half_width{};
   Json details = Json::object();  ///< what only some points have: see RESULTS.md
-  std::string timeline;           ///< a file's content, when wanted: see timeline_json
+  std::string timeline{};         ///< a file's content, when wanted: see timeline_json
+  std::string dataflow{};         ///< likewise: see Dataflow
+  bool is_kept = false;           ///< in the run's folder already
 
   /// Throws SimulationError where a figure is no finite number, which it names.
   void require_finite() const;
@@ -33,8 +35,9 @@ struct PointResult {
   std::string pack() const;
   static PointResult unpack(const std::string& bytes);
 
-  /// All but the timeline, for a file, and back to the same bits. Throws Json::exception or InputError for what no result is written as.
-  Json to_json() const;
+  /// All that was simulated but these files, as JSON in a file, and back to the same bits. Throws Json::exception or InputError for what
+  /// no result is written as.
+  std::string to_text() const;
   static PointResult from_json(const Json& json);
 };
 

@@ -186,6 +186,11 @@ void RunFolder::remove_older() const {
 
 fs::path RunFolder::file(int point) const { return points() / (key(point) + ".json"); }
 
+bool RunFolder::has_points() const {
+  std::error_code ignored;
+  return !fs::is_empty(points(), ignored);
+}
+
 std::optional<EndedPoint> RunFolder::find(int point, const fs::path& other) const {
   const fs::path path = other / "points" / file(point).filename();
   std::error_code ignored;
@@ -200,14 +205,13 @@ std::optional<EndedPoint> RunFolder::find(int point, const fs::path& other) cons
   }
 }
 
-void RunFolder::keep(int point, const EndedPoint& ended) {
-  Json json = {{"format", point_format}};
-  if (ended.result) {
-    json["result"] = ended.result->to_json();
-  } else {
-    json["error"] = ended.error;
-  }
-  write_file(file(point), json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n', Durability::cached);
+void RunFolder::keep(int point, const EndedPoint& ended) const {
+  const std::string error = Json(ended.error).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string what = ended.result ? "\"result\":" + ended.result->to_text() : "\"error\":" + error;
+  replace_file(file(point), fmt::format("{{\"format\":\"{}\",{}}}\n", point_format, what), Durability::cached);
+}
+
+void RunFolder::sync_now_and_then(int point) {
   constexpr std::chrono::seconds often_enough(1);
   if (std::chrono::steady_clock::now() - last_sync_ < often_enough) return;
   sync(file(point));
@@ -259,7 +263,8 @@ void RunFolder::write(const Results& results, bool finished, bool shared) const 
 
 bool is_about_a_point(const std::string& file_name) {
   const bool is_timeline = file_name.starts_with("timeline-") && (file_name.ends_with(".json") || file_name.ends_with(".json.gz"));
-  return is_timeline || (file_name.starts_with("explanation-") && file_name.ends_with(".json"));
+  const bool is_dataflow = file_name.starts_with("dataflow-") && file_name.ends_with(".jsonl.gz");
+  return is_timeline || is_dataflow || (file_name.starts_with("explanation-") && file_name.ends_with(".json"));
 }
 
 FoundStudy read_study_of(const fs::path& folder) {

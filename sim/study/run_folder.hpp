@@ -44,12 +44,16 @@ class RunFolder {
   /// The name of a point's file, without its ending.
   const std::string& key(int point) const { return keys_[static_cast<std::size_t>(point)]; }
 
+  /// False where it is not worth looking for any of them.
+  bool has_points() const;
   /// Nullopt also for a file that is not whole.
   std::optional<EndedPoint> find(int point) const { return find(point, folder_); }
   /// In another run's folder, of whatever study.
   std::optional<EndedPoint> find(int point, const std::filesystem::path& other) const;
-  /// Throws OutputError.
-  void keep(int point, const EndedPoint& ended);
+  /// In any process. Throws OutputError.
+  void keep(int point, const EndedPoint& ended) const;
+  /// A point has been kept, which is safe from a power cut within a second if this is called of all.
+  void sync_now_and_then(int point);
   void remove(int point) const;
 
   /// Throws UsageError unless `other` holds the same study, of the same program.
@@ -74,7 +78,7 @@ class RunFolder {
   std::chrono::steady_clock::time_point last_sync_{};
 };
 
-/// Whether that is the name of a timeline or an explanation in a run's folder.
+/// Whether that is the name of a timeline, a dataflow or an explanation in a run's folder.
 bool is_about_a_point(const std::string& file_name);
 
 /// The study of a run's folder, with digests, and whether it was simulated with shortcuts.

@@ -205,13 +205,23 @@ Job Setup::job(Fidelity fidelity) {
   job.warmup = schedule.pace.steps_before_warmup + scenario_.warmup;
   job.measured = scenario_.measured;
   job.steps_per_round = schedule.pace.steps_per_round;
-  job.lockstep = options_.shortcuts && moves_in_lockstep(fidelity);
-  job.run_ahead = job.shortcuts = options_.shortcuts;
+  job.lockstep = options_.may_be_one() && moves_in_lockstep(fidelity);
+  job.run_ahead = options_.may_be_one();
+  job.shortcuts = options_.shortcuts;
+  if (options_.dataflow) job.dataflow = std::make_shared<Dataflow>(parts(is_alone, input), *options_.dataflow, ranks_);
   if (options_.timeline) job.shown_workers = options_.timeline->workers(job.simulated(), scenario_.cluster.workers() / job.simulated());
   const bool is_shown_in_full = options_.timeline && job.simulated() <= TimelineView::most_in_full;
   job.records_causes = options_.explain || is_shown_in_full;
   job.keeps_messages = is_shown_in_full && job.sends_more;
   return job;
+}
+
+std::vector<ModelPart> Setup::parts(bool is_alone, const ScheduleInput& input) const {
+  if (scenario_.schedule.parts && !is_alone) {
+    std::vector<ModelPart> parts = scenario_.schedule.parts(input);
+    if (parts.size() > 1) return parts;
+  }
+  return {{"model", profile_.bytes()}};
 }
 
 CostCurve Setup::collective_cost(Fidelity fidelity) {

@@ -19,6 +19,11 @@ struct PointOptions {
   bool shortcuts = true;                   ///< off: every worker is simulated and meets the clock after every bit of compute
   std::optional<TimelineView> timeline{};  ///< that is wanted
   bool explain = false;                    ///< the critical path is wanted
+  /// The record of the dataflow is wanted, with such an optimiser: every worker is simulated.
+  std::optional<Optimizer> dataflow{};
+
+  /// Equal workers may be simulated as one.
+  bool may_be_one() const { return shortcuts && !dataflow; }
 };
 
 /// The undisturbed step of its trace, with the update of its schedule.
@@ -68,6 +73,8 @@ class Setup {
   Job job(Fidelity fidelity);
 
  private:
+  /// What moves by itself in a record of the dataflow.
+  std::vector<ModelPart> parts(bool is_alone, const ScheduleInput& input) const;
   NetworkModel model(Fidelity fidelity);
   CollectiveTime message_time(Fidelity fidelity, int from, int to, Bytes bytes);
   /// The collective of all ranks by its bytes, for schedules that merge gradients by what that costs in this fidelity: as it is in

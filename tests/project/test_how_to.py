@@ -1,5 +1,6 @@
 """Does the README's example of a new schedule build and simulate, as it is written there?"""
 import csv
+import gzip
 import json
 import os
 import pathlib
@@ -51,6 +52,7 @@ class HowTo(unittest.TestCase):
             link = link_command()
             output = link.index("-o")
             program = scratch / "simctl"
+            (scratch / "libsyncopate-actors.so").symlink_to(BUILD / "libsyncopate-actors.so")
             subprocess.run([*link[:output], *objects, "-o", program, *link[output + 2:]], cwd=BUILD, check=True)
             listed = subprocess.run([program, "list", "schedules"], capture_output=True, text=True, check=True).stdout
             self.assertRegex(listed, r"post-local-sgd +all-reduces in every step, later in every few +interval, synchronous_steps \(0\)")
@@ -64,12 +66,26 @@ class HowTo(unittest.TestCase):
                     "cluster": {"format": "cluster/1", "nodes": 4, "link": {"bandwidth": 1000, "latency": 0.25}},
                     "schedule": {"name": "post-local-sgd", "interval": 4, "synchronous_steps": 2}}
         (scratch / "scenario.json").write_text(json.dumps(scenario))
-        subprocess.run([program, "run", scratch / "scenario.json", "-o", scratch / "out", "--quiet"], check=True)
+        subprocess.run([program, "run", scratch / "scenario.json", "-o", scratch / "out", "--quiet", "--dataflow"], check=True)
         with open(scratch / "out/results.csv", newline="") as file:
             (result,) = csv.DictReader(file)
         all_reduce = 6 * 0.25 + 2 * 3 / 4 * 8
         self.assertAlmostEqual(float(result["iteration_s"]), 3.5 + all_reduce / 4, places=12)
         self.assertAlmostEqual(float(result["communications_per_iteration"]), 0.25, places=12)
+        self.check_models(scratch / "out/dataflow-0.jsonl.gz")
+
+    def check_models(self, path):
+        """All models are one when a step begins that an all-reduce has ended before: steps 0, 1, 2 and every fourth one from there on."""
+        with gzip.open(path, "rt") as file:
+            lines = [json.loads(line) for line in file][1:]
+        models = {}
+        for line in lines:
+            if line["o"] == "G":
+                models.setdefault(line["k"], set()).add(line["x"])
+        whole = {k: its for k, its in models.items() if sum(line["o"] == "G" and line["k"] == k for line in lines) == 4}
+        self.assertGreater(len(whole), 6)
+        for k, its in whole.items():
+            self.assertEqual(len(its), 1 if k <= 2 or k % 4 == 2 else 4, k)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,9 @@ class Installation(unittest.TestCase):
     def test_the_hint_names_a_program_that_is_not_on_the_path(self):
         done = subprocess.run([self.prefix / "bin/simctl", "run", "quickstart", "-o", "out"], cwd=self.elsewhere, capture_output=True, text=True, check=True)
         self.assertIn("for a page: ../moved/bin/syncopate-report out", done.stdout)
+        done = subprocess.run([self.prefix / "bin/simctl", "new", "yours.json"], cwd=self.elsewhere, capture_output=True, text=True, check=True)
+        self.assertIn("then: ../moved/bin/simctl run yours.json", done.stdout)
+        self.assertIn("then: simctl run theirs.json", self.run_installed("simctl", "new", "theirs.json")[0])
 
     def test_it_is_not_taken_for_the_source_tree(self):
         # The tree's own files come first where somebody works in it.
@@ -52,7 +55,7 @@ class Installation(unittest.TestCase):
         self.assertIn("exactly: ../moved/share/syncopate/sim/schedule/README.md", self.run_installed("simctl", "list", "schedules")[0])
 
     def test_every_file_that_has_a_name_is_there(self):
-        for folder in ("models", "models/devices", "traces", "scenarios", "scenarios/clusters"):
+        for folder in ("models", "models/devices", "traces", "scenarios", "scenarios/clusters", "scenarios/advice"):
             names = {path.name for path in (ROOT / folder).glob("*.json")}
             self.assertTrue(names)
             self.assertEqual({path.name for path in (self.prefix / "share/syncopate" / folder).glob("*.json")} & names, names)
@@ -69,11 +72,26 @@ class Installation(unittest.TestCase):
             self.assertIn("simctl", (share / path).read_text(), path)
         self.assertIn("quickstart\t", self.run_installed("simctl", "complete", "simctl", "run", "")[0])
 
+    def test_every_other_program_has_a_manual_page_with_all_its_options(self):
+        for program in ("capture", "nodeprobe", "syncopate-report", "syncopate-advice", "syncopate-papers"):
+            with self.subTest(program):
+                path = self.prefix / f"share/man/man1/{program}.1"
+                page = path.read_text().replace("\\-", "-")
+                said, _ = self.run_installed(program, "--help")
+                for option in re.findall(r"^  (?:-\w, ?)?(-+[\w-]+)", said, re.M):
+                    self.assertRegex(page, rf"\.TP\n\\fB.*{option}\b")
+                for heading in ("NAME", "SYNOPSIS", "OPTIONS", "SEE ALSO"):
+                    self.assertIn(f"\n.SH {heading}\n", page)
+                self.assertNotIn(str(self.folder), page)
+                if shutil.which("groff"):
+                    done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", path], capture_output=True, text=True, check=True)
+                    self.assertEqual(done.stderr, "")
+
     def test_the_schema_that_a_new_scenario_names_is_there(self):
         self.run_installed("simctl", "new", "mine.json", "--force")
         named = json.loads((self.elsewhere / "mine.json").read_text())["$schema"]
-        self.assertEqual(named, "../moved/share/syncopate/scenarios/schemas/scenario.schema.json")
-        self.assertTrue((self.elsewhere / named).exists())
+        self.assertEqual(named, str(self.prefix.resolve() / "share/syncopate/scenarios/schemas/scenario.schema.json"))
+        self.assertTrue(pathlib.Path(named).exists())
 
     def test_the_capturer_is_there(self):
         version, _ = self.run_installed("capture", "--version")
@@ -133,7 +151,7 @@ class BareDebian(unittest.TestCase):
                 syncopate-report out -o out/report.html
                 grep -x 'for a page: syncopate-report out -o out/report.html' said.txt
                 ldd /usr/bin/capture | grep 'not found' || capture --version    # CUDA is no package of Debian's
-                test -e /usr/share/man/man1/simctl-run.1 -a -e /usr/share/bash-completion/completions/simctl
+                test -e /usr/share/man/man1/simctl-run.1 -a -e /usr/share/man/man1/syncopate-report.1 -a -e /usr/share/bash-completion/completions/simctl
                 apt-get purge -y -qq syncopate > /dev/null
                 test ! -e /usr/share/syncopate -a ! -e /usr/lib/syncopate
             """

@@ -78,6 +78,11 @@ class Case(unittest.TestCase):
     def simctl(self, *arguments, binary=SIMCTL, cwd=None, **options):
         return subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True, cwd=cwd or self.folder, timeout=60, **options)
 
+    def own_command(self):
+        """By which a hint names simctl, that no PATH has, in this folder: the shorter way to it."""
+        program = pathlib.Path(SIMCTL).resolve()
+        return min(os.path.relpath(program, self.folder.resolve()), str(program), key=len)
+
     def run_scenario(self, content, *arguments, out="out", **options):
         """Runs a scenario into `out`, whatever is there; returns the finished process."""
         self.write("scenario.json", content)

@@ -142,7 +142,7 @@ class Choice(Advised):
         # A shell's echo may take a backslash for the beginning of something else.
         content["clusters"] = [{"cluster": cluster(name="back\\slash"), "nodes": [8]}]
         text = self.advise(content)
-        command = text[text.rindex("simulate it: ") + len("simulate it: "):].replace("simctl run -", f"{SIMCTL} run - -o - --quiet")
+        command = text[text.rindex("simulate it: ") + len("simulate it: "):].replace("simctl run -", "simctl run - -o - --quiet")
         piped = subprocess.run(["sh", "-euc", command], capture_output=True, text=True, cwd=self.folder, check=True)
         self.assertEqual(next(csv.DictReader(io.StringIO(piped.stdout)))["cluster"], "back\\slash")
 
@@ -277,6 +277,11 @@ class Staleness(Advised):
         self.assertEqual(chosen["schedule"]["name"], "local-sgd")
         self.assertAlmostEqual(chosen["hours"], 1.25 * 1000000 / chosen["throughput_samples_per_s"] / 3600, delta=EXACT)
         self.assertEqual(self.chosen(advice(schedules=self.schedules, clusters=self.slow, samples_factor={"local-sgd": 1e5}))["schedule"]["name"], "wfbp")
+
+    def test_factors_are_taken_from_a_file(self):
+        self.write("factors.json", {"local-sgd": 1.25, "asgd": 7})      # asgd is not among the schedules
+        result = self.result(advice(schedules=self.schedules, clusters=self.slow, samples_factor="factors.json"))
+        self.assertEqual(result, self.result(advice(schedules=self.schedules, clusters=self.slow, samples_factor={"local-sgd": 1.25})))
 
     def test_a_factor_is_for_what_needs_it(self):
         schedules = ["wfbp", {"name": "wfbp", "accumulate": 4}, {"name": "wfbp", "accumulate": 8, "samples_factor": 1.25}]
@@ -527,6 +532,8 @@ class BadInput(Advised):
             (advice(samples_factor={"assgd": 2}), 'did you mean "asgd"'),
             (advice(samples_factor={"asgd": 0}), "/samples_factor/asgd"),
             (advice(samples_factor=2), "/samples_factor"),
+            (advice(samples_factor="missing.json"), "missing.json: no such file"),
+            (advice(samples_factor="misspelt.json"), "misspelt.json: /assgd"),
             (advice(limits={"stale": 2}), "stale"),
             (advice(limits={"deadline_h": 0}), "/limits/deadline_h"),
             (advice(risk={"seeds": 0}), "/risk/seeds"),

@@ -22,6 +22,8 @@ class Lasting(LastingCase):
         self.assertGreaterEqual(kept, 300)
         self.assertLess(kept, 2000)
         self.assertFalse((self.folder / "out/results.csv").exists())
+        for path in (self.folder / "out/points").glob("*.json"):
+            self.assertIn("result", json.loads(path.read_text()), "a file is whole or not there")
         self.assertEqual(self.run_into("out", "--resume").returncode, 0)
         self.assert_same("out")
 

@@ -1,4 +1,4 @@
-"""Are traces, clusters, models, devices and scenarios found by their names?"""
+"""Are traces, clusters, models, devices, scenarios and pieces of advice found by their names?"""
 import json
 import shutil
 import subprocess
@@ -39,7 +39,7 @@ class Names(Case):
         for words, text in ((["show", "resnet50"], "GMACs"), (["show", "v100"], "V100"), (["show", "10gbe"], "cluster 10gbe"),
                             (["show", "cpu-vgg11-b8"], "trace "), (["show", "mine"], "SYNTHETIC"), (["check", "quickstart"], "valid, 6 points"),
                             (["run", "quickstart", "--set", "/schedule/name=\"wfbp\""], "quickstart: 1 point"),
-                            (["explain", "quickstart", "--point", "0"], "critical path"),
+                            (["explain", "quickstart", "--point", "0"], "critical path"), (["advise", "cheapest", "--format", "json"], "advice-result/1"),
                             (["solve", "quickstart", "--for", "/cluster/nodes", "--from", "2", "--to", "4", "--until", "efficiency > 0"], "everywhere"),
                             (["trace", "compare", "mine", "mine"], "3 of 3 and 3 layers"),
                             (["trace", "synth", "resnet20", "--device", "v100", "--batch", "8", "-o", "new.json"], "SYNTHETIC"),
@@ -67,13 +67,13 @@ class Names(Case):
         self.assertGreater(len(self.simctl("list", "traces", cwd=self.folder / "sub").stdout.splitlines()), 3)
 
     def test_what_is_listed_has_that_name(self):
-        for what in ("scenarios", "clusters", "models", "devices", "traces"):
+        for what in ("scenarios", "advice", "clusters", "models", "devices", "traces"):
             lines = subprocess.run([SIMCTL, "list", what], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()[2:]
             self.assertRegex(lines.pop(), r"^files: [\w/]+/NAME.json$")
-            self.assertGreater(len(lines), 3)
+            self.assertGreater(len(lines), 0 if what == "advice" else 3)
             for line in lines:
                 name = line.split()[0]
-                if what != "scenarios":
+                if what not in ("scenarios", "advice"):
                     self.assertEqual(self.simctl("show", name).returncode, 0, name)
 
     def test_a_name_that_nobody_has_is_an_error_with_what_there_is(self):

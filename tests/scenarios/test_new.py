@@ -13,7 +13,7 @@ class New(Case):
         return done.stdout
 
     def test_it_is_valid_and_runs(self):
-        self.assertRegex(self.new("mine.json"), r"^mine.json: 20 points; change what you like, then: simctl run mine.json\n$")
+        self.assertEqual(self.new("mine.json"), f"mine.json: 20 points; change what you like, then: {self.own_command()} run mine.json\n")
         self.assertTrue(self.simctl("check", "mine.json").stdout.startswith("mine.json: valid, 20 points\n"))
         self.assertEqual(self.simctl("run", "mine.json", "--quiet", "--set", "/cluster/nodes=4").returncode, 0)
 

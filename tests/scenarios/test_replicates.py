@@ -2,10 +2,11 @@
 import json
 import math
 import re
+import resource
 import statistics
 import unittest
 
-from support import MISBEHAVING, Case, scenario
+from support import MISBEHAVING, Case, cluster, scenario
 
 STUDENT = {1: 12.70620474, 2: 4.30265273, 4: 2.77644511, 9: 2.26215716}  # t(0.975), from a table
 JITTER = {"jitter": {"distribution": "lognormal", "cv": 0.2}}
@@ -150,6 +151,15 @@ class Until(Replicates):
         self.assertRegex(point["until_missed_because"], r"^more fail: rank 1 ended its program in step 100, ")
         self.assertIn("note: point 0 (ends-late): 40 iterations tell the mean to ", done.stdout)
         self.assertIn(f" only, and {point['until_missed_because']}\n", done.stdout)
+
+    def test_a_result_is_kept_where_more_would_not_fit_in_memory(self):
+        self.write("scenario.json", scenario(cluster=cluster(nodes=64), workers=JITTER, iterations={"warmup": 1, "measured": 40, "until": 1e-5}))
+        most = 400 << 20
+        done = self.simctl("run", "scenario.json", "-o", "out", "--force", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        (point,) = json.loads((self.folder / "out/results.json").read_text())["points"]
+        self.assertGreater(point["until_missed"], 1e-5)
+        self.assertRegex(point["until_missed_because"], r"^\d+ take about [\d.]+ [MG]B of memory, of which [\d.]+ [MG]B are left$")
 
     def test_that_replicates_missed_it_is_told(self):
         self.write("scenario.json", scenario(schedule={"name": "ends-late"}, workers=JITTER, iterations={"warmup": 1, "measured": 40, "until": 1e-5}))

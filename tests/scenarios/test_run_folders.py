@@ -32,6 +32,14 @@ class RunFolders(LastingCase):
         self.assertEqual({name: text for name, text in self.files().items() if name in before}, before)
         self.assertEqual(self.points("out"), 4)
 
+    def test_a_link_to_a_folder_that_is_missing_makes_it(self):
+        self.write("scenario.json", seeds(2))
+        (self.folder / "link").symlink_to("deep/out")
+        for _ in range(2):
+            self.assertEqual(self.run_into("link").returncode, 0)
+        self.assertTrue((self.folder / "link").is_symlink())
+        self.assertEqual((len(self.rows("deep/out")), self.points("deep/out")), (2, 2))
+
     def test_a_result_stays_until_another_one_is_there(self):
         self.write("scenario.json", seeds(2, iterations=LONG))
         self.run_into("out")

@@ -8,7 +8,7 @@ import unittest
 
 from support import ROOT, SIMCTL, Case, schedules
 
-FILES = {"scenarios": "scenarios", "clusters": "scenarios/clusters", "models": "models", "devices": "models/devices", "traces": "traces"}
+FILES = {"scenarios": "scenarios", "clusters": "scenarios/clusters", "advice": "scenarios/advice", "models": "models", "devices": "models/devices", "traces": "traces"}
 
 
 def run(*words, **more):

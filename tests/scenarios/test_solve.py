@@ -55,7 +55,7 @@ class Solve(Case):
             times = [self.figure(content, "iteration_s", f"/cluster/nodes={int(most) + more}", f'/schedule/name="{name}"') for more in (0, 1)]
             self.assertLess(times[0], 0.15)
             self.assertGreaterEqual(times[1], 0.15)
-        self.assertIn("all of it, there: simctl run scenario.json --set /cluster/nodes=", done.stdout)
+        self.assertIn(f"all of it, there: {self.own_command()} run scenario.json --set /cluster/nodes=", done.stdout)
 
     def test_everywhere_and_nowhere(self):
         for condition, answer in (("iteration_s > 0", "everywhere"), ("efficiency > 1.5", "nowhere")):

@@ -47,6 +47,22 @@ TEST_SUITE("Is a file written whole or not at all, and read only so far?") {
     CHECK(read_file(folder.path / longest) == "text");
   }
 
+  TEST_CASE("a file is replaced whatever it is, and what a link leads to stays") {
+    const Folder folder;
+    write_file(folder.path / "other", "other");
+    fs::create_symlink("other", folder.path / "file");
+    for (const char* const text : {"text", "", "another"}) {
+      replace_file(folder.path / "file", text, Durability::cached);
+      CHECK(read_file(folder.path / "file") == text);
+    }
+    CHECK_FALSE(fs::is_symlink(folder.path / "file"));
+    CHECK(read_file(folder.path / "other") == "other");
+    replace_file(folder.path / "missing" / "file", "text", Durability::cached);
+    CHECK(read_file(folder.path / "missing" / "file") == "text");
+    CHECK_THROWS_AS(replace_file(folder.path / "missing", "text", Durability::cached), OutputError);
+    CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 3);
+  }
+
   TEST_CASE("what cannot be written leaves nothing") {
     const Folder folder;
     fs::create_directories(folder.path / "taken");

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/document.hpp"
+#include "base/gzip.hpp"
+#include "base/units.hpp"
+#include "dataflow/values.hpp"
+
+namespace syncopate {
+
+/// What applies gradients.
+enum class Optimizer { sgd, momentum, nesterov, adam, adamw };
+constexpr std::array<std::string_view, 5> optimizer_names = {"sgd", "momentum", "nesterov", "adam", "adamw"};
+constexpr std::string_view to_string(Optimizer optimizer) { return optimizer_names[static_cast<std::size_t>(optimizer)]; }
+
+/// A piece of the model that moves by itself.
+struct ModelPart {
+  std::string name;
+  Bytes bytes;
+};
+
+/// The record of one job: which gradient, computed on which model, entered which model, when. The format dataflow/1 is README.md's; it is
+/// written as it comes, compressed.
+class Dataflow {
+ public:
+  /// `parts`: in the order in which their gradients are ready.
+  Dataflow(std::vector<ModelPart> parts, Optimizer optimizer, int workers);
+
+  Optimizer optimizer() const { return optimizer_; }
+  std::size_t parts() const { return parts_.size(); }
+  int workers() const { return workers_; }
+  const Values& initial() const { return initial_; }
+
+  /// Of the loss at a model, over a worker's batch.
+  Values gradient(int worker, int batch, const Values& model, Seconds time);
+  /// The value of an expression: one that is known already, where it is the same combination of the same values as one of late.
+  Values value(const Sum& sum);
+  /// A function with state: all of its arguments have the same parts. Of late known ones as well.
+  std::vector<Values> apply(std::string_view function, const std::vector<Values>& arguments, std::size_t results);
+  /// Error feedback: compresses `sent` and the residual, which becomes what is left. `way`: the function and what it needs, as members of
+  /// a JSON object. An empty residual is zero.
+  Values compress(std::string_view way, const Values& sent, Values& residual);
+  /// A place where the model may be evaluated.
+  void evaluate(int worker, const Values& model, Seconds time);
+  /// That is zero from the begin: one value for each part.
+  Values zero(std::size_t first_part, std::size_t count);
+
+  /// The file's content. `about`: what the header says of the study; only once. Throws SimulationError where there is no gradient.
+  std::string take(Json about);
+
+ private:
+  /// Makes a value by an operation, but for its `v`, unless it is known. `key`: all that decides it.
+  std::vector<ValueId> known_or_new(std::string_view operation, std::string_view key, std::size_t part, std::size_t results);
+  struct Share;
+  /// A part of a sum, every value once.
+  static std::vector<Share> collect(const Sum& sum, std::size_t part);
+  ValueId combination(const std::vector<Share>& shares, std::size_t part);
+  void name_hyper(std::string_view name);
+  void write(std::string_view line);
+  void write_value(std::string_view operation, const std::vector<ValueId>& made, std::string_view rest, std::size_t part, bool is_list);
+  Json hyper() const;
+
+  std::vector<ModelPart> parts_;
+  Optimizer optimizer_;
+  int workers_;
+  Values initial_;
+  ValueId next_ = 0;
+  std::map<std::size_t, ValueId> zeros_;  ///< by part
+  std::vector<std::string_view> hyper_;   ///< that are named
+  std::int64_t operations_ = 0;
+  std::int64_t gradients_ = 0;
+  Seconds end_;
+  std::string text_;     ///< of a line that is being made
+  std::string waiting_;  ///< lines that are not compressed yet
+  GzipText file_;
+  std::unordered_map<std::string, std::vector<ValueId>> known_;  ///< of late, by operation and operands
+  std::deque<const std::string*> known_in_order_;
+};
+
+}  // namespace syncopate

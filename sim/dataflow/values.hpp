@@ -1,0 +1,122 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace syncopate {
+
+/// Names a value of a record: a vector as long as the model, or as a part of it.
+using ValueId = std::int64_t;
+
+/// What a replay may choose.
+enum class Hyper { lr, mu, alpha, beta, lr_loc, gamma_p, rho, lambda };
+constexpr std::size_t hyper_count = 8;
+constexpr std::array<std::string_view, hyper_count> hyper_names = {"lr", "mu", "alpha", "beta", "lr_loc", "gamma_p", "rho", "lambda"};
+
+/// A number times powers of hyper-parameters.
+class Coefficient {
+ public:
+  using Powers = std::array<std::int8_t, hyper_count>;
+
+  constexpr Coefficient(double number) : number_(number) {}  // NOLINT(google-explicit-constructor): 2 * lr
+  constexpr Coefficient(Hyper hyper) : number_(1.0) {
+    powers_[static_cast<std::size_t>(hyper)] = 1;
+  }  // NOLINT(google-explicit-constructor)
+
+  constexpr double number() const { return number_; }
+  const Powers& powers() const { return powers_; }
+  /// To its number.
+  void add(double number) { number_ += number; }
+
+  bool operator==(const Coefficient&) const = default;
+
+  friend constexpr Coefficient operator*(Coefficient a, const Coefficient& b) {
+    a.number_ *= b.number_;
+    for (std::size_t i = 0; i < hyper_count; ++i) a.powers_[i] = static_cast<std::int8_t>(a.powers_[i] + b.powers_[i]);
+    return a;
+  }
+  friend constexpr Coefficient operator/(Coefficient a, const Coefficient& b) {
+    a.number_ /= b.number_;
+    for (std::size_t i = 0; i < hyper_count; ++i) a.powers_[i] = static_cast<std::int8_t>(a.powers_[i] - b.powers_[i]);
+    return a;
+  }
+
+ private:
+  double number_;
+  Powers powers_{};
+};
+
+/// Names, as papers have them.
+namespace hyper {
+inline constexpr Coefficient lr = Hyper::lr;            ///< eta
+inline constexpr Coefficient mu = Hyper::mu;            ///< momentum
+inline constexpr Coefficient alpha = Hyper::alpha;      ///< SSD-SGD, Eq. 8
+inline constexpr Coefficient beta = Hyper::beta;        ///< SSD-SGD, Eq. 8
+inline constexpr Coefficient lr_loc = Hyper::lr_loc;    ///< SSD-SGD, Eq. 8
+inline constexpr Coefficient gamma_p = Hyper::gamma_p;  ///< SASGD, Algorithm 1
+inline constexpr Coefficient rho = Hyper::rho;          ///< elastic averaging
+}  // namespace hyper
+
+/// Values of consecutive parts of a model: the model, a gradient, a message. Empty where nothing is recorded.
+class Values {
+ public:
+  Values() = default;
+  Values(std::size_t first_part, std::vector<ValueId> values) : first_(first_part), values_(std::move(values)) {}
+
+  bool empty() const { return values_.empty(); }
+  std::size_t first() const { return first_; }
+  std::size_t size() const { return values_.size(); }
+  /// `part` counts from the model's first.
+  ValueId operator[](std::size_t part) const { return values_[part - first_]; }
+  const std::vector<ValueId>& values() const { return values_; }
+
+  Values parts(std::size_t first, std::size_t count) const;
+  Values part(std::size_t part) const { return empty() ? Values() : parts(part, 1); }
+  /// Takes those of `other` in place of its own.
+  void replace(const Values& other);
+  /// Adds the parts that follow.
+  void append(const Values& other);
+
+ private:
+  std::size_t first_ = 0;
+  std::vector<ValueId> values_;
+};
+
+/// A linear combination of values of the same parts, as an expression; nothing where nothing is recorded.
+class Sum {
+ public:
+  struct Term {
+    Coefficient factor;
+    Values values;
+  };
+
+  Sum() = default;
+  Sum(const Values& values) : Sum(Coefficient(1.0), values) {}  // NOLINT(google-explicit-constructor): a sum of one
+  Sum(const Coefficient& factor, const Values& values) {
+    if (!values.empty()) terms_.push_back({factor, values});
+  }
+
+  const std::vector<Term>& terms() const { return terms_; }
+  bool empty() const { return terms_.empty(); }
+  Sum part(std::size_t part) const;
+
+  Sum& operator+=(const Sum& other);
+  Sum& operator*=(const Coefficient& factor);
+
+ private:
+  std::vector<Term> terms_;
+};
+
+inline Sum operator+(Sum a, const Sum& b) { return a += b; }
+inline Sum operator*(const Coefficient& factor, Sum sum) { return sum *= factor; }
+inline Sum operator/(Sum sum, const Coefficient& factor) { return sum *= 1.0 / factor; }
+inline Sum operator-(Sum a, const Sum& b) { return a += -1.0 * b; }
+
+/// Of all of them.
+Sum mean(const std::vector<Values>& all);
+
+}  // namespace syncopate

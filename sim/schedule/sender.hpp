@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "schedule/compression.hpp"
+#include "schedule/grouping.hpp"
+#include "schedule/schedule.hpp"
+
+namespace syncopate {
+
+/// What a rank's messages carry of its gradients, for a record of the dataflow: all of them with the last message of a step; or, where the
+/// model is recorded in parts, each message its own part, compressed with error feedback where the schedule compresses.
+class Sender {
+ public:
+  Sender(const Compression& compression, std::size_t messages);
+
+  /// What message number `message` of a step carries of `all()`, a Sum, which is asked for when it carries anything.
+  template <class All>
+  Values operator()(Worker& worker, std::size_t message, const All& all) {
+    return carries(worker, message) ? take(worker, message, all()) : Values();
+  }
+
+ private:
+  static bool is_in_parts(Worker& worker) { return worker.replica().model().size() > 1; }
+  bool carries(Worker& worker, std::size_t message) const {
+    return worker.is_recorded() && (message + 1 == residuals_.size() || is_in_parts(worker));
+  }
+  Values take(Worker& worker, std::size_t message, const Sum& all);
+
+  Compression compression_;
+  std::vector<Values> residuals_;
+};
+
+/// Parts that are the groups.
+std::vector<ModelPart> parts_of(const Grouping& grouping, const StepProfile& profile);
+
+}  // namespace syncopate
