@@ -8,7 +8,6 @@ import pairs
 import server_schedules
 from definitions import mean
 
-MORE = 4  # steps that the oracle goes on after the end of the run
 
 
 def logged(kind):
@@ -157,7 +156,7 @@ def define(problem, point, workers, optimizer, hyper, cuts):
     """`point`: its trace and its cluster stand in it."""
     longer = copy.deepcopy(point)
     longer["iterations"] = {"warmup": 2, "measured": 10} | longer.get("iterations", {})
-    longer["iterations"]["measured"] += MORE
+    longer["iterations"]["measured"] = 2 * longer["iterations"]["measured"] + 8  # as those that wait long end their steps late
     training = definitions.Training(problem, point["schedule"], workers, None, optimizer, hyper, cuts)
     RULES[point["schedule"]["name"]](training, longer)
     return training

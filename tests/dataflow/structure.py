@@ -6,7 +6,7 @@ import numpy as np
 
 from replayer import by_part, hyper_parameters, product
 
-KEYS = ["format", "program", "study", "point", "labels", "schedule", "optimizer", "workers", "samples", "parts", "initial", "zeros", "zero_parts",
+KEYS = ["format", "program", "point", "labels", "schedule", "optimizer", "workers", "samples", "parts", "initial", "zeros", "zero_parts",
         "hyper", "operations", "end_s"]
 HYPER = {"lr", "mu", "beta1", "beta2", "epsilon", "weight_decay", "alpha", "beta", "lr_loc", "gamma_p", "rho", "lambda"}
 LINES = {"G": ({"o", "v", "x", "w", "k", "t"}, set()), "L": ({"o", "v", "of"}, {"part"}), "S": ({"o", "v", "f", "of"}, {"part"}),
@@ -109,6 +109,14 @@ def order_faults(record):
             if line["t"] < times[line["w"]]:
                 yield f"line {index}: worker {line['w']} is at {line['t']}, was at {times[line['w']]}"
             times[line["w"]] = line["t"]
+    first = [line for line in record.lines if line.get("w") == 0]
+    kinds, whole = "".join(line["o"] for line in first), "EG" * batches[0]
+    if kinds not in (whole, whole + "E"):  # the run may be over before its last step is
+        yield f"worker 0's lines are {kinds}, not an evaluation before each gradient and at the end"
+    if any(after["o"] == "G" and after["x"] != before["x"] for before, after in zip(first, first[1:])):
+        yield "worker 0 takes a gradient elsewhere than where it is evaluated"
+    if any(line["o"] == "E" and line["w"] for line in record.lines):
+        yield "others than worker 0 are evaluated"
     if set(batches) != set(range(record.header["workers"])):
         yield f"workers {sorted(set(range(record.header['workers'])) - set(batches))} have no gradient"
 

@@ -30,6 +30,7 @@ class InOrder(Recorded):
         drawn = comparing.disturbances(rng, nodes * gpus, slowdown=False)[1:]
         clusters = [comparing.cluster(rng, nodes, gpus, link={"bandwidth": f"{rng.uniform(0.3, 10):.3f}Gbps", "latency": rng.uniform(1e-5, 2e-3)})]
         schedules = [{"name": name} | parameters(rng) for _ in range(2)]
+        schedules = schedules[:1 + (schedules[0] != schedules[1])]
         sweep = {"/cluster": clusters, "/schedule": schedules, "/workers": rng.sample(drawn, 3)}
         content = comparing.scenario(rng, sweep=sweep, trace="trace0.json", iterations={"warmup": rng.randint(0, 2), "measured": rng.randint(4, 9)})
         one = draws.trace(rng)

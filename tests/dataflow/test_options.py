@@ -107,6 +107,14 @@ class Options(Recorded):
             self.assertEqual(self.simctl("run", "scenario.json", "-o", "out", "--shard", f"{shard}/2", "--dataflow").returncode, 0)
         self.assert_like_the_whole_run()
 
+    def test_a_merge_takes_records_along(self):
+        self.write("scenario.json", self.study())
+        self.run_recorded(self.study(), out="whole")
+        for shard in range(2):
+            self.assertEqual(self.simctl("run", "scenario.json", "-o", f"shard-{shard}", "--shard", f"{shard}/2", "--dataflow").returncode, 0)
+        self.assertEqual(self.simctl("merge", "shard-0", "shard-1", "-o", "out").returncode, 0)
+        self.assert_like_the_whole_run()
+
     def assert_like_the_whole_run(self):
         self.assertEqual(self.files(), self.named(0, 1, 2, 3))
         for name in self.files():

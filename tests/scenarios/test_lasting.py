@@ -2,13 +2,15 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
+import subprocess
 import time
 import unittest
 
 from lasting import LastingCase, seeds
-from support import SIMCTL, cluster
+from support import ROOT, SIMCTL, cluster
 
 
 class Lasting(LastingCase):
@@ -103,6 +105,22 @@ class Lasting(LastingCase):
             self.skipTest("there is no GNU parallel")
         self.assert_shared_by(20, "bash", "-euc", f"seq 0 3 | parallel {SIMCTL} run scenario.json --quiet -o shard-{{}} --shard {{}}/4 && "
                               f"{SIMCTL} merge shard-* -o out --quiet")
+
+    def test_snakemake_runs_the_recipe(self):
+        if not shutil.which("snakemake"):
+            self.skipTest("there is no snakemake")
+        recipe = re.search(r"^rule shard:\n(?:.*\n)*?(?=```)", (ROOT / "scenarios/STUDIES.md").read_text(), re.M)[0]
+        for all_of_them, few in (("range(20)", "range(3)"), ("/20", "/3"), ("0 19", "0 2"), ("study.json", "scenario.json")):
+            self.assertIn(all_of_them, recipe)
+            recipe = recipe.replace(all_of_them, few)
+        self.write("Snakefile", recipe)
+        self.write("scenario.json", seeds(20))
+        self.run_into("single")
+        path = f"{os.path.dirname(SIMCTL)}:{os.environ['PATH']}"
+        done = subprocess.run(["snakemake", "--cores", "2", "all/results.csv"], cwd=self.folder, env=os.environ | {"PATH": path, "HOME": str(self.folder)},
+                              capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same("all")
 
     def test_points_of_another_study_are_taken_where_they_are_the_same(self):
         self.write("scenario.json", seeds(4))
