@@ -80,17 +80,21 @@ def halves(a, given, part, number, problem):
     return np.array([float(np.float16(value)) for value in a])
 
 
+def count(given, a):
+    """0.07 of 100 are 7, though their product is a little more."""
+    return math.ceil(given.get("ratio", 0.01) * len(a) - 1e-9)
+
+
 def largest(a, given, part, number, problem):
-    left = math.ceil(given.get("ratio", 0.01) * len(a))
     message = np.zeros(len(a))
-    for index in sorted(range(len(a)), key=lambda index: (-abs(a[index]), index))[:left]:
+    for index in sorted(range(len(a)), key=lambda index: (-abs(a[index]), index))[:count(given, a)]:
         message[index] = a[index]
     return message
 
 
 def chosen(a, given, part, number, problem):
     message = np.zeros(len(a))
-    for index in problem.drawn(part, number, math.ceil(given.get("ratio", 0.01) * len(a)), len(a)):
+    for index in problem.drawn(part, number, count(given, a), len(a)):
         message[index] = a[index]
     return message
 

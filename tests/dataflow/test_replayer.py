@@ -99,6 +99,7 @@ class Known(Recorded):
         for name, message in right.items():
             self.assertEqual(list(COMPRESSIONS[name](a, line, self.problem)), message, name)
         self.assertEqual(list(COMPRESSIONS["top-k"](np.ones(4), line, self.problem)), [1, 1, 0, 0])
+        self.assertEqual(np.count_nonzero(COMPRESSIONS["top-k"](np.ones(100), {"k": 0.07}, self.problem)), 7)
         found = COMPRESSIONS["random-k"](a + 1, line, self.problem)
         self.assertEqual(np.count_nonzero(found == a + 1), 2)
         lines = [{"o": "C", "f": "top-k", "v": [2, 3], "of": [0, 1], "k": 0.1}, {"o": "C", "f": "top-k", "v": [4, 5], "of": [0, 3], "k": 0.1}]
