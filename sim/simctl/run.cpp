@@ -14,6 +14,7 @@
 #include "base/progress.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
+#include "dataflow/record_file.hpp"
 #include "engine/simulate.hpp"
 #include "output/results.hpp"
 #include "simctl/commands.hpp"
@@ -68,8 +69,7 @@ class StudyRun {
     for (const Point* point : points_with_timeline()) check_view(view_, *point);
     check_records();
     const auto lacks_file = [this](int point) {
-      return (timeline_points_[place(point)] && !has_file(timeline_name(point))) ||
-             (recorded_points_[place(point)] && !has_file(dataflow_name(point)));
+      return (timeline_points_[place(point)] && !has_file(timeline_name(point))) || (recorded_points_[place(point)] && !has_record(point));
     };
     shared_.emplace(study, options.sharing, options.folder, !options.no_symmetry, lacks_file);
   }
@@ -274,6 +274,10 @@ class StudyRun {
 
   static std::size_t place(int point) { return static_cast<std::size_t>(point); }
 
+  bool has_record(int point) const {
+    return is_record_with(std::filesystem::path(options_.folder) / dataflow_name(point), read_optimizer(options_.optimizer));
+  }
+
   bool has_file(const std::string& name) const {
     std::error_code ignored;
     return std::filesystem::exists(std::filesystem::path(options_.folder) / name, ignored);
@@ -349,7 +353,7 @@ class StudyRun {
     if (!outcome.ok && ended.result) {
       if (timeline_points_[place(point)] && !has_file(timeline_name(point)))
         missing_.push_back(fmt::format("no timeline: point {}: {}", point, outcome.error));
-      if (recorded_points_[place(point)] && !has_file(dataflow_name(point)))
+      if (recorded_points_[place(point)] && !has_record(point))
         missing_.push_back(fmt::format("no dataflow: point {}: {}", point, outcome.error));
     }
     take(point, ended);

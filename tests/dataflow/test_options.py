@@ -94,6 +94,14 @@ class Options(Recorded):
         self.assertEqual(self.simctl("run", "scenario.json", "-o", "out", "--resume", "--dataflow").returncode, 0)
         self.assert_like_the_whole_run()
 
+    def test_records_of_another_optimiser_are_written_again(self):
+        self.write("scenario.json", self.study())
+        for optimizer in ("adam", "sgd", "sgd"):
+            force = ["--force"] if optimizer == "adam" else ["--resume"]
+            done = self.simctl("run", "scenario.json", "-o", "out", *force, "--dataflow", "--optimizer", optimizer)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual({record.header["optimizer"] for record in self.records().values()}, {optimizer})
+
     def test_results_without_records_get_them(self):
         self.run_recorded(self.study(), out="whole")
         self.assertEqual(self.run_scenario(self.study()).returncode, 0)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/errors.hpp"
 #include "base/files.hpp"
 #include "base/gzip.hpp"
 #include "dataflow/replica.hpp"
@@ -58,6 +59,7 @@ TEST_CASE("nothing left is zero, which is one value for each part") {
   const Values x = flow.initial();
   const Values none = flow.value(x - x);
   CHECK(flow.value(x.part(1) - x.part(1)).values() == none.part(1).values());
+  flow.gradient(0, 0, x, Seconds(1));
   const Json header = lines_of(flow)[0];
   CHECK(header["zeros"] == none.values());
   CHECK(header["zero_parts"] == Json({0, 1}));
@@ -104,6 +106,12 @@ TEST_CASE("compression leaves a residual for the next message") {
   CHECK(lines[2]["of"][1] == lines[0]["zeros"][0]);
   CHECK(lines[3]["of"][1] == left.values().front());
   CHECK(lines[3]["f"] == "top-k");
+}
+
+TEST_CASE("a record without gradients is none") {
+  Dataflow flow = whole_model();
+  flow.evaluate(0, flow.initial(), Seconds(0));
+  CHECK_THROWS_AS(flow.take(Json::object()), SimulationError);
 }
 
 TEST_CASE("where nothing is recorded nothing is there") {
