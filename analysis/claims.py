@@ -35,6 +35,12 @@ class Judged:
     values: tuple
     comparison: Comparison
 
+    @property
+    def texts(self):
+        """What both sides are called, with their studies where these differ."""
+        sides = self.claim.left, self.claim.right
+        return [f"{side.study}: {side}" if sides[0].study != sides[1].study else str(side) for side in sides]
+
 
 def arguments(argv):
     parser = Parser(prog=NAME, description="Judge what five papers claim of accuracy on a small task.",

@@ -44,7 +44,8 @@ class Verdicts(unittest.TestCase):
                 ([1.3, 1.05, 1.2], DENIES, AGREES, DENIES, DENIES),         # more
                 ([1.08, 0.95, 1.1], UNCLEAR, UNCLEAR, AGREES, AGREES),      # alike
                 ([0.93, 0.95, 0.99], UNCLEAR, UNCLEAR, AGREES, AGREES),     # less, but by little: alike
-                ([0.5, 0.6, 1.01], UNCLEAR, UNCLEAR, UNCLEAR, UNCLEAR),     # not on every seed
+                ([0.5, 0.6, 1.01], UNCLEAR, UNCLEAR, AGREES, UNCLEAR),      # not less on every seed, but on none more by much
+                ([0.5, 0.6, 1.2], UNCLEAR, UNCLEAR, UNCLEAR, UNCLEAR),      # more by much on one
                 ([1.02, 1.15, 1.05], UNCLEAR, UNCLEAR, UNCLEAR, UNCLEAR),   # on every seed, but by little, and more than little on one
                 ([math.inf, 1.5, 2.0], DENIES, AGREES, DENIES, DENIES)):    # diverges on one
             found = tuple(self.verdict(left, [1.0, 1.0, 1.0], relation) for relation in ("less", "more", "no more", "as good as"))
