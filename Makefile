@@ -25,7 +25,7 @@ LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test deb lint bench validate papers accuracy picture build capture gpu gpu-bundle packages debug fuzz sanitize soak coverage clean
+.PHONY: demo test deb lint bench validate papers accuracy claims picture build capture gpu gpu-bundle packages debug fuzz sanitize soak coverage clean
 
 # simctl alone, not the tests and the capturer.
 demo: packages
@@ -76,6 +76,23 @@ accuracy: packages
 		build/simctl run scenarios/accuracy/$$setting.json -o results/accuracy/$$setting --dataflow --force || exit; done
 	@page=$$($(PYTHON) analysis/train.py results/accuracy/unequal results/accuracy/ethernet results/accuracy/continents --task digits \
 		-o results/accuracy/digits) && echo "The page is in $$page: open it in a browser."
+
+# What five papers claim of accuracy, on a small task: a study for each paper, and further ones where rates, batches or local updates are others. Two minutes on two cores.
+CLAIMS := results/claims
+TRAIN := $(PYTHON) analysis/train.py --task digits --seeds 5 --target 0.2
+claims: PACKAGES += $(ACCURACY_PACKAGES)
+claims: build
+	for study in mg-wfbp ssd-sgd dts lasgd sasgd; do \
+		build/simctl run scenarios/accuracy/claims/$$study.json -o $(CLAIMS)/records/$$study --dataflow --force || exit; done
+	build/simctl run scenarios/accuracy/claims/downpour.json -o $(CLAIMS)/records/downpour --dataflow 0,4,8 --force
+	for study in mg-wfbp ssd-sgd dts sasgd; do \
+		$(TRAIN) $(CLAIMS)/records/$$study -o $(CLAIMS)/$$study || exit; done
+	$(TRAIN) $(CLAIMS)/records/ssd-sgd/dataflow-4.jsonl.gz --set alpha=1 --set beta=0 --set 'lr_loc=1*lr' -o $(CLAIMS)/ssd-sgd-local
+	$(TRAIN) $(CLAIMS)/records/lasgd/dataflow-[04].jsonl.gz --lr 0.8 -o $(CLAIMS)/lasgd-gpus
+	$(TRAIN) $(CLAIMS)/records/lasgd/dataflow-[123].jsonl.gz --lr 0.8 --batch 32 -o $(CLAIMS)/lasgd-nodes
+	$(TRAIN) $(CLAIMS)/records/downpour --lr 0.4 -o $(CLAIMS)/downpour
+	$(TRAIN) $(CLAIMS)/records/downpour --lr 0.02 -o $(CLAIMS)/downpour-slow
+	@page=$$($(PYTHON) analysis/claims.py $(CLAIMS) -o $(CLAIMS)) && echo "The page is in $$page: open it in a browser."
 
 # The README's pictures.
 picture: demo
