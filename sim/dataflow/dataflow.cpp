@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/errors.hpp"
@@ -52,15 +54,18 @@ struct Dataflow::Share {
 std::vector<Dataflow::Share> Dataflow::collect(const Sum& sum, std::size_t part) {
   std::vector<Share> shares;
   shares.reserve(sum.terms().size());
-  std::map<std::pair<ValueId, Coefficient::Powers>, std::size_t> places;
-  for (const Sum::Term& term : sum.terms()) {
-    const ValueId value = term.values[part];
-    const auto [place, is_new] = places.try_emplace({value, term.factor.powers()}, shares.size());
-    if (is_new) {
-      shares.push_back({term.factor, value});
-    } else {
-      shares[place->second].factor.add(term.factor.number());
+  for (const Sum::Term& term : sum.terms()) shares.push_back({term.factor, term.values[part]});
+  std::vector<std::size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto name = [&](std::size_t i) { return std::tie(shares[i].value, shares[i].factor.powers()); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return name(a) < name(b); });
+  for (std::size_t i = 1, first = 0; i < order.size(); ++i) {
+    if (name(order[i]) != name(order[first])) {
+      first = i;
+      continue;
     }
+    shares[order[first]].factor.add(shares[order[i]].factor.number());
+    shares[order[i]].factor = 0.0;
   }
   std::erase_if(shares, [](const Share& share) { return share.factor.number() == 0.0; });
   return shares;
@@ -90,36 +95,37 @@ Values Dataflow::gradient(int worker, int batch, const Values& model, Seconds ti
   return {0, std::move(made)};
 }
 
-Values Dataflow::value(const Sum& sum) {
+Values Dataflow::value(const Sum& sum, Makers makers) {
   if (sum.empty()) return {};
   const Values& like = sum.terms().front().values;
   std::vector<ValueId> values;
   values.reserve(like.size());
-  for (std::size_t part = like.first(); part < like.first() + like.size(); ++part) values.push_back(combination(collect(sum, part), part));
+  for (std::size_t part = like.first(); part < like.first() + like.size(); ++part)
+    values.push_back(combination(collect(sum, part), part, makers));
   return {like.first(), std::move(values)};
 }
 
-ValueId Dataflow::combination(const std::vector<Share>& shares, std::size_t part) {
+ValueId Dataflow::combination(const std::vector<Share>& shares, std::size_t part, Makers makers) {
   if (shares.empty()) return zero(part, 1)[part];
   if (shares.size() == 1 && shares.front().factor == Coefficient(1.0)) return shares.front().value;
-  std::string of = R"("of":[)";
+  rest_ = R"("of":[)";
   for (const Share& share : shares) {
-    of += of.back() == '[' ? "[" : ",[";
-    append_number(of, share.factor.number());
-    fmt::format_to(std::back_inserter(of), FMT_COMPILE(",{}"), share.value);
+    rest_ += rest_.back() == '[' ? "[" : ",[";
+    append_number(rest_, share.factor.number());
+    fmt::format_to(std::back_inserter(rest_), FMT_COMPILE(",{}"), share.value);
     for (std::size_t i = 0; i < hyper_count; ++i) {
-      const int power = share.factor.powers()[i];
+      const int power = static_cast<int>(share.factor.powers()[i]);  // NOLINT(bugprone-signed-char-misuse): a number
       if (power != 0) name_hyper(hyper_names[i]);
       for (int j = 0; j < std::abs(power); ++j)
-        fmt::format_to(std::back_inserter(of), FMT_COMPILE(R"(,"{}{}")"), power < 0 ? "1/" : "", hyper_names[i]);
+        fmt::format_to(std::back_inserter(rest_), FMT_COMPILE(R"(,"{}{}")"), power < 0 ? "1/" : "", hyper_names[i]);
     }
-    of += ']';
+    rest_ += ']';
   }
-  of += ']';
-  return known_or_new("L", of, part, 1).front();
+  rest_ += ']';
+  return make("L", rest_, part, 1, makers).front();
 }
 
-std::vector<Values> Dataflow::apply(std::string_view function, const std::vector<Values>& arguments, std::size_t results) {
+std::vector<Values> Dataflow::apply(std::string_view function, const std::vector<Values>& arguments, std::size_t results, Makers makers) {
   for (const std::string_view name : hyper_of(function)) name_hyper(name);
   const std::size_t first = arguments.front().first();
   std::vector<std::vector<ValueId>> made(results);
@@ -127,9 +133,9 @@ std::vector<Values> Dataflow::apply(std::string_view function, const std::vector
     std::vector<ValueId> of;
     of.reserve(arguments.size());
     for (const Values& argument : arguments) of.push_back(argument[part]);
-    std::string key = fmt::format(R"("f":"{}","of":)", function);
-    append_values(key, of, true);
-    const std::vector<ValueId> values = known_or_new("S", key, part, results);
+    std::string rest = fmt::format(R"("f":"{}","of":)", function);
+    append_values(rest, of, true);
+    const std::vector<ValueId> values = make("S", rest, part, results, makers);
     for (std::size_t i = 0; i < results; ++i) made[i].push_back(values[i]);
   }
   std::vector<Values> all;
@@ -143,11 +149,9 @@ Values Dataflow::compress(std::string_view way, const Values& sent, Values& resi
   std::vector<ValueId> messages;
   std::vector<ValueId> left;
   for (std::size_t part = sent.first(); part < sent.first() + sent.size(); ++part) {
-    const ValueId message = next_++;
-    const ValueId rest = next_++;
-    write_value("C", {message, rest}, fmt::format(R"({},"of":[{},{}])", way, sent[part], residual[part]), part, true);
-    messages.push_back(message);
-    left.push_back(rest);
+    const std::vector<ValueId> made = make_new("C", fmt::format(R"({},"of":[{},{}])", way, sent[part], residual[part]), part, 2);
+    messages.push_back(made.front());
+    left.push_back(made.back());
   }
   residual = Values(sent.first(), std::move(left));
   return {sent.first(), std::move(messages)};
@@ -173,33 +177,43 @@ Values Dataflow::zero(std::size_t first_part, std::size_t count) {
   return {first_part, std::move(values)};
 }
 
-std::vector<ValueId> Dataflow::known_or_new(std::string_view operation, std::string_view key, std::size_t part, std::size_t results) {
-  const auto [place, is_new] = known_.try_emplace(std::string(key));
+std::vector<ValueId> Dataflow::make(std::string_view operation, std::string_view rest, std::size_t part, std::size_t results,
+                                    Makers makers) {
+  if (makers == Makers::one) return make_new(operation, rest, part, results);
+  const auto [place, is_new] = known_.try_emplace(std::string(rest));
   if (!is_new) return place->second;
-  place->second.resize(results);
-  for (ValueId& value : place->second) value = next_++;
-  const std::vector<ValueId> made = place->second;
-  write_value(operation, made, key, part, results > 1 || operation != "L");
-  // Ranks that do the same do it within a few steps of each other.
-  const std::size_t most = 64 + 4 * static_cast<std::size_t>(workers_) * parts_.size();
+  place->second = make_new(operation, rest, part, results);
   known_in_order_.push_back(&place->first);
-  if (known_in_order_.size() > most) {
-    known_.erase(known_.find(*known_in_order_.front()));
-    known_in_order_.pop_front();
-  }
+  known_bytes_ += rest.size();
+  const std::vector<ValueId> made = place->second;
+  forget_old();
   return made;
 }
 
-void Dataflow::write_value(std::string_view operation, const std::vector<ValueId>& made, std::string_view rest, std::size_t part,
-                           bool is_list) {
+void Dataflow::forget_old() {
+  // Ranks that do the same do it within a few steps of each other.
+  const std::size_t most = 64 + 4 * static_cast<std::size_t>(workers_) * parts_.size();
+  constexpr std::size_t most_bytes = 32 << 20;
+  while (known_in_order_.size() > most || known_bytes_ > most_bytes) {
+    const auto oldest = known_.find(*known_in_order_.front());
+    known_bytes_ -= oldest->first.size();
+    known_.erase(oldest);
+    known_in_order_.pop_front();
+  }
+}
+
+std::vector<ValueId> Dataflow::make_new(std::string_view operation, std::string_view rest, std::size_t part, std::size_t results) {
+  std::vector<ValueId> made(results);
+  for (ValueId& value : made) value = next_++;
   text_.clear();
   fmt::format_to(std::back_inserter(text_), FMT_COMPILE(R"({{"o":"{}","v":)"), operation);
-  append_values(text_, made, is_list);
+  append_values(text_, made, operation != "L");
   text_ += ',';
   text_ += rest;
   if (parts_.size() > 1) fmt::format_to(std::back_inserter(text_), FMT_COMPILE(R"(,"part":{})"), part);
   text_ += '}';
   write(text_);
+  return made;
 }
 
 void Dataflow::write(std::string_view line) {
@@ -228,7 +242,7 @@ Json Dataflow::hyper() const {
   return json;
 }
 
-std::string Dataflow::take(Json about) {
+std::string Dataflow::take(const Json& about) {
   if (gradients_ == 0) {
     throw SimulationError(
         "there is no record of its dataflow: the schedule's program does not say what its steps do to models (Worker::replica, "

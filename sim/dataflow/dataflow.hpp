@@ -40,10 +40,12 @@ class Dataflow {
 
   /// Of the loss at a model, over a worker's batch.
   Values gradient(int worker, int batch, const Values& model, Seconds time);
-  /// The value of an expression: one that is known already, where it is the same combination of the same values as one of late.
-  Values value(const Sum& sum);
-  /// A function with state: all of its arguments have the same parts. Of late known ones as well.
-  std::vector<Values> apply(std::string_view function, const std::vector<Values>& arguments, std::size_t results);
+  /// Whether others make the same of the same values at about the same time, which then is one value.
+  enum class Makers { one, many };
+  /// The value of an expression.
+  Values value(const Sum& sum, Makers makers = Makers::one);
+  /// A function with state: all of its arguments have the same parts.
+  std::vector<Values> apply(std::string_view function, const std::vector<Values>& arguments, std::size_t results, Makers makers);
   /// Error feedback: compresses `sent` and the residual, which becomes what is left. `way`: the function and what it needs, as members of
   /// a JSON object. An empty residual is zero.
   Values compress(std::string_view way, const Values& sent, Values& residual);
@@ -53,18 +55,19 @@ class Dataflow {
   Values zero(std::size_t first_part, std::size_t count);
 
   /// The file's content. `about`: what the header says of the study; only once. Throws SimulationError where there is no gradient.
-  std::string take(Json about);
+  std::string take(const Json& about);
 
  private:
-  /// Makes a value by an operation, but for its `v`, unless it is known. `key`: all that decides it.
-  std::vector<ValueId> known_or_new(std::string_view operation, std::string_view key, std::size_t part, std::size_t results);
+  /// What an operation makes. `rest`: of its line, all that decides it.
+  std::vector<ValueId> make(std::string_view operation, std::string_view rest, std::size_t part, std::size_t results, Makers makers);
+  std::vector<ValueId> make_new(std::string_view operation, std::string_view rest, std::size_t part, std::size_t results);
+  void forget_old();
   struct Share;
   /// A part of a sum, every value once.
   static std::vector<Share> collect(const Sum& sum, std::size_t part);
-  ValueId combination(const std::vector<Share>& shares, std::size_t part);
+  ValueId combination(const std::vector<Share>& shares, std::size_t part, Makers makers);
   void name_hyper(std::string_view name);
   void write(std::string_view line);
-  void write_value(std::string_view operation, const std::vector<ValueId>& made, std::string_view rest, std::size_t part, bool is_list);
   Json hyper() const;
 
   std::vector<ModelPart> parts_;
@@ -78,10 +81,12 @@ class Dataflow {
   std::int64_t gradients_ = 0;
   Seconds end_;
   std::string text_;     ///< of a line that is being made
+  std::string rest_;     ///< of a combination's
   std::string waiting_;  ///< lines that are not compressed yet
   GzipText file_;
-  std::unordered_map<std::string, std::vector<ValueId>> known_;  ///< of late, by operation and operands
+  std::unordered_map<std::string, std::vector<ValueId>> known_;  ///< what many make, of late, by the rest of the line
   std::deque<const std::string*> known_in_order_;
+  std::size_t known_bytes_ = 0;
 };
 
 }  // namespace syncopate

@@ -18,7 +18,7 @@ bool is_record_with(const std::filesystem::path& path, Optimizer optimizer) {
     std::string header;
     std::getline(stream, header);
     const Json json = Json::parse(header, nullptr, false);
-    return json.is_object() && json.value("optimizer", "") == to_string(optimizer);
+    return json.is_object() && json.contains("optimizer") && json["optimizer"] == to_string(optimizer);
   } catch (const InputError&) {  // no gzip file
     return false;
   }

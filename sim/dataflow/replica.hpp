@@ -11,8 +11,8 @@ namespace syncopate {
 class Replica {
  public:
   Replica() = default;
-  /// Of the initial model; `flow` may be null.
-  explicit Replica(Dataflow* flow);
+  /// Of the initial model; `flow` may be null. `makers`: whether there are other replicas to which the same happens.
+  Replica(Dataflow* flow, Dataflow::Makers makers);
 
   const Values& model() const { return model_; }
   /// Those parts of the model that `model` has are now that.
@@ -24,6 +24,7 @@ class Replica {
 
  private:
   Dataflow* flow_ = nullptr;
+  Dataflow::Makers makers_ = Dataflow::Makers::one;
   Values model_;
   std::vector<Values> state_;  ///< of the optimiser
 };

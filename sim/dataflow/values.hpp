@@ -13,9 +13,9 @@ namespace syncopate {
 using ValueId = std::int64_t;
 
 /// What a replay may choose.
-enum class Hyper { lr, mu, alpha, beta, lr_loc, gamma_p, rho, lambda };
-constexpr std::size_t hyper_count = 8;
-constexpr std::array<std::string_view, hyper_count> hyper_names = {"lr", "mu", "alpha", "beta", "lr_loc", "gamma_p", "rho", "lambda"};
+enum class Hyper { lr, mu, alpha, beta, lr_loc, gamma_p, rho };
+constexpr std::size_t hyper_count = 7;
+constexpr std::array<std::string_view, hyper_count> hyper_names = {"lr", "mu", "alpha", "beta", "lr_loc", "gamma_p", "rho"};
 
 /// A number times powers of hyper-parameters.
 class Coefficient {

@@ -3,7 +3,11 @@
 namespace syncopate {
 
 ServerValues::ServerValues(Dataflow* flow, const ServerRule& rule, int clients)
-    : flow_(flow), rule_(rule), clients_(clients), replica_(flow), seen_(static_cast<std::size_t>(clients), replica_.model()) {}
+    : flow_(flow),
+      rule_(rule),
+      clients_(clients),
+      replica_(flow, Dataflow::Makers::one),
+      seen_(static_cast<std::size_t>(clients), replica_.model()) {}
 
 void ServerValues::handle(int client, int round, const Values& pushed) {
   if (flow_ == nullptr || pushed.empty()) return;

@@ -32,7 +32,7 @@ Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
       forward_(job.passes().forward, Phase::forward),
       backward_(job.passes().backward, Phase::backward),
       is_recorded_(job.job().dataflow != nullptr),
-      replica_(job.job().dataflow.get()) {
+      replica_(job.job().dataflow.get(), Dataflow::Makers::many) {
   if (job.job().records_causes) now_ = Moment::origin();
 }
 

@@ -101,7 +101,12 @@ struct Dts {
       std::deque<Launched> in_flight;
       Sender send(p.sending(), sent.size());
       Sum since_launch;
-      const auto gradients = [&] { return since_launch + worker.gradient(); };
+      bool has_added = false;  // this step's
+      const auto gradients = [&]() -> const Sum& {
+        if (!has_added) since_launch += worker.gradient();
+        has_added = true;
+        return since_launch;
+      };
       while (worker.next_step()) {
         worker.forward();
         const bool launches = worker.step() % p.period == p.period - 1;
@@ -134,7 +139,9 @@ struct Dts {
           in_flight.pop_front();
         }
         if (launches_now && p.delay > 0) launch();
-        since_launch = launches ? Sum() : gradients();
+        gradients();
+        if (launches) since_launch = Sum();
+        has_added = false;
         worker.update();
         worker.replica().step(gradient);
       }

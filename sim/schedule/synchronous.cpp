@@ -45,13 +45,19 @@ Program send_groups(const Grouping& grouping, const ScheduleInput& input, const 
     const Compression& compression = sending.compression;
     std::vector<Handle> posted;
     Sender send(compression, groups.size());
-    Sum accumulated;
-    const auto gradient = [&] { return (accumulated + worker.gradient()) / sending.accumulated; };
+    Sum mean;       // of the steps that accumulate
+    int added = 0;  // of these
+    const auto gradient = [&]() -> const Sum& {
+      if (added < sending.accumulated) mean += worker.gradient() / sending.accumulated;
+      added = sending.accumulated;
+      return mean;
+    };
     while (worker.next_step()) {
       worker.forward();
       if (worker.step() % sending.accumulated != sending.accumulated - 1) {
         worker.backward();
-        accumulated += worker.gradient();
+        mean += worker.gradient() / sending.accumulated;
+        ++added;
         continue;
       }
       posted.clear();
@@ -66,7 +72,8 @@ Program send_groups(const Grouping& grouping, const ScheduleInput& input, const 
       worker.spend(finish);
       worker.apply(worker.step());
       worker.replica().step(worker.mean_of(posted));
-      accumulated = Sum();
+      mean = Sum();
+      added = 0;
       worker.update_for(update);
     }
   };

@@ -184,7 +184,13 @@ void check_mentions(const Advice& advice, const std::optional<Field>& tune, cons
 Document mount_factors(Document document, const std::filesystem::path& folder) {
   const JsonPointer place("/samples_factor");
   if (!document.root().is_object() || !document.root().contains(place) || !document.root()[place].is_string()) return document;
-  document.mount(place, Document::read(folder / document.root()[place].get<std::string>()));
+  const Field named = member(Field(document), "samples_factor");
+  try {
+    const Document factors = Document::read(folder / named.text());
+    document.mount(place, factors);
+  } catch (const InputError& error) {
+    named.fail_because(error.what());
+  }
   return document;
 }
 

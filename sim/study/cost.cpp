@@ -263,12 +263,27 @@ Bytes timeline_of(const Scenario& scenario, const TimelineView& view, bool short
   return view.compressed ? compressed * bytes : bytes;
 }
 
+/// Lines of a record of the dataflow: of each part in each step a gradient, what is sent of it, and the model that follows.
+double record_of(const Scenario& scenario, const Work& work) {
+  const Schedule& schedule = scenario.schedule;
+  const bool in_parts = schedule.parts && (schedule.pace.is_lossy || (schedule.traffic.servers && schedule.traffic.servers->asynchronous));
+  constexpr double lines = 3.0;
+  return lines * (in_parts ? std::max(work.posts, work.steps) : work.steps);
+}
+
 }  // namespace
 
 Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
   const StepProfile profile = profile_of(scenario);
   const Work work = work_of(scenario, profile, options.may_be_one());
   Cost cost = {work.steps, time_of(scenario, profile, work), memory_of(scenario, work)};
+  if (options.dataflow) {
+    constexpr Bytes of_line(50);  // compressed, on its way to the process that writes it, too
+    constexpr Seconds to_write(1.5e-6);
+    const double lines = record_of(scenario, work);
+    cost.memory += lines * of_line;
+    cost.time += lines * to_write;
+  }
   if (!options.timeline) return cost;
   constexpr double in_memory = 4.5;  // times the file
   constexpr SecondsPerByte of_file(3.5e-8);

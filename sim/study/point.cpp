@@ -144,7 +144,8 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
     const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
     measured = std::clamp(static_cast<int>(std::min<double>(most, next)), fewest, most);
     measured = (measured + cycle - 1) / cycle * cycle;
-    const Bytes memory = while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts}).memory;
+    const Bytes memory =
+        while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts, .dataflow = options.dataflow}).memory;
     if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
       why_not = fmt::format("{} take about {} of memory, of which {} are left", measured, format_bytes(memory), format_bytes(left));
       measured = result.measured;
@@ -269,7 +270,10 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     const auto [point, r] = tasks[static_cast<std::size_t>(index)];
     if (watch.may_begin && !watch.may_begin(point)) return std::string();
     PointOptions its = options(point);
-    if (r > 0) its.timeline.reset(), its.dataflow.reset();
+    if (r > 0) {
+      its.timeline.reset();
+      its.dataflow.reset();
+    }
     const Point& whole = *points[static_cast<std::size_t>(point)];
     PointResult result = simulate_point(replicate(whole, r), its);
     if (watch.keep && replicates_of(whole.scenario) == 1) watch.keep(point, result);

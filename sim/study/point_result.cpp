@@ -88,8 +88,8 @@ void PointResult::require_finite() const {
 
 std::string PointResult::pack() const {
   const std::string text = details.dump();
-  const Head head = {metrics,  network_bytes, busiest_link_bytes, fidelity,    workers_simulated,
-                     measured, half_width,    replicates.size(),  text.size(), timeline.size(), is_kept};
+  const Head head = {metrics,           network_bytes, busiest_link_bytes, fidelity, workers_simulated, measured, half_width,
+                     replicates.size(), text.size(),   timeline.size(),    is_kept};
   const std::size_t replicates_size = replicates.size() * sizeof(double);
   std::string bytes(sizeof head + replicates_size, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);

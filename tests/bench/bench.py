@@ -219,6 +219,14 @@ def main():
         wall, memory = measure(5, simctl, "advise", ROOT / "scenarios" / "advice" / "cheapest.json")
         rows.append(("advise: the example's 686 candidates, whole process", f"{wall:.2f} s", f"{memory:.0f} MB"))
 
+        # What a record costs beside the same run without it.
+        path = write(folder, "recorded.json", scenario(resnet50, 64, fidelity="per-message", iterations={"warmup": 0, "measured": 1000},
+                                                       workers={"jitter": {"distribution": "lognormal", "cv": 0.1}}))
+        for name, schedule in (("wfbp", {"name": "wfbp"}), ("sync-easgd", {"name": "sync-easgd"}), ("lasgd", {"name": "lasgd", "tau_max": 4}),
+                               ("asgd, one group", {"name": "asgd", "grouping": "sync-easgd"})):
+            words = [simctl, "run", path, "--set", f"/schedule={json.dumps(schedule)}", "--quiet", "-o", pathlib.Path(folder) / "recorded", "--force"]
+            (plain, _), (wall, memory) = measure(3, *words, "--no-symmetry"), measure(3, *words, "--dataflow")
+            rows.append((f"{name}, 64 jittered workers x 1,000 steps, with a record of its dataflow, whole process", f"{wall:.2f} s (without: {plain:.2f} s)", f"{memory:.0f} MB"))
         # Training as records say: 64,000 gradients, and a step, or many, of the models.
         for name in ("s_sgd", "asgd", "local_sgd"):
             path = pathlib.Path(folder) / "dataflow-0.jsonl.gz"

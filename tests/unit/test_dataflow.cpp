@@ -68,21 +68,23 @@ TEST_CASE("nothing left is zero, which is one value for each part") {
 
 TEST_CASE("the same combination and the same step are one value, of late") {
   Dataflow flow = whole_model(Optimizer::momentum);
-  Replica a(&flow);
-  Replica b(&flow);
+  Replica a(&flow, Dataflow::Makers::many);
+  Replica b(&flow, Dataflow::Makers::many);
   const Values g = flow.gradient(0, 0, a.model(), Seconds(1));
   a.step(0.5 * g);
   b.step(0.5 * g);
   CHECK(a.model().values() == b.model().values());
-  const Values first = flow.value(2.0 * g);
-  for (int i = 0; i < 100; ++i) flow.value((3.0 + i) * g);
-  CHECK(flow.value(102.0 * g).values() != first.values());
-  CHECK(flow.value(2.0 * g).values() != first.values());  // forgotten: memory stays bounded
+  const auto many = [&](double factor) { return flow.value(factor * g, Dataflow::Makers::many).values(); };
+  const auto first = many(2.0);
+  CHECK(many(2.0) == first);
+  CHECK(flow.value(2.0 * g).values() != first);  // of one maker
+  for (int i = 0; i < 100; ++i) many(3.0 + i);
+  CHECK(many(2.0) != first);  // forgotten: memory stays bounded
 }
 
 TEST_CASE("parts move by themselves") {
   Dataflow flow({{"end", Bytes(4)}, {"begin", Bytes(4)}}, Optimizer::adam, 2);
-  Replica x(&flow);
+  Replica x(&flow, Dataflow::Makers::one);
   const Values g = flow.gradient(1, 7, x.model(), Seconds(2));
   x.step(g.part(1));
   CHECK(x.model()[0] == 0);
