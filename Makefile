@@ -143,16 +143,16 @@ sanitize: packages
 soak: build
 	$(PYTHON) tests/soak/soak.py build --scenarios $(or $(SCENARIOS),100000) -o results/soak
 
-# Which lines of sim/ the tests run, but for those that time is measured in.
+# Which lines of sim/ the tests run, but for those that time is measured in; also where a test fails.
 coverage: PACKAGES += $(TEST_PACKAGES) gcovr
 coverage: packages
 	cmake --preset coverage > /dev/null
 	cmake --build --preset coverage
 	find build-coverage -name '*.gcda' -delete
-	ctest --preset coverage -j $$(nproc)
 	mkdir -p results/coverage
-	gcovr --root . --filter sim/ --exclude-unreachable-branches --html-details results/coverage/index.html --print-summary build-coverage
-	@echo "The lines are in results/coverage/index.html: open it in a browser."
+	ctest --preset coverage -j $$(nproc); tests=$$?; \
+	gcovr --root . --filter sim/ --exclude-unreachable-branches --html-details results/coverage/index.html --print-summary build-coverage/sim build-coverage/tests && \
+	echo "The lines are in results/coverage/index.html: open it in a browser." && exit $$tests
 
 packages:
 	@missing=$$(for p in $(PACKAGES); do dpkg-query -W -f '$${Status}' $$p 2> /dev/null | grep -q '^install ok installed$$' || echo $$p; done); \
