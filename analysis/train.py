@@ -51,7 +51,7 @@ def arguments(argv):
     parser.add_argument("--lr", metavar="R,...", type=rates, help="learning rates to try (default: factors of 2, on until the best is not at an end)")
     parser.add_argument("--set", metavar="NAME=VALUE", type=setting, action="append", default=[], help="a hyper-parameter that the records name: a number, or NUMBER*lr")
     parser.add_argument("--seeds", metavar="N", type=count, default=3, help="how many, at the best rate (default: %(default)s)")
-    parser.add_argument("--batch", metavar="B", type=count, help="samples of a gradient (default: 8)")
+    parser.add_argument("--batch", metavar="B", type=count, help="samples of a gradient (default: 8), of the records whose simulated ones have fewest; in proportion of others")
     parser.add_argument("--target", metavar="X", type=target, help="a loss such as 0.3, or an accuracy such as 90%% "
                                                                    "(default: what the synchronous schedule reaches after a quarter of its gradients)")
     parser.add_argument("--evaluations", metavar="N", type=count, default=60, help="of a record (default: %(default)s)")
@@ -168,7 +168,7 @@ def train(records, options):
     with Progress(NAME) as progress:
         trainer = Trainer(records, options.task, options.batch, options.set, options.evaluations, options.of == "mean", options.jobs, progress)
         trained = trainer.train(options.lr, options.seeds)
-    called, summaries = names(records), list(map(summarise, trained))
+    called, summaries = names(records), list(map(summarise, trained, trainer.batches))
     study = Study(options.task, tasks.TASKS[options.task.partition(":")[0]].what, trainer, options.seeds, called, trained, summaries, {}, not options.target, [])
     for setting in study.settings:
         members = [(called[place], summaries[place]) for place in study.members(setting)]

@@ -13,6 +13,7 @@ COLUMNS = (
     ("best_lr", "", "the learning rate with the least final loss, in the mean of the seeds", lambda study, place: study.trained[place].best, False),
     ("time_to_target_s", "s", "simulated seconds until the mean of the seeds reaches the target", lambda study, place: study.summaries[place].time_to_target, False),
     ("gradients_to_target", "", "gradients of all workers until then", lambda study, place: study.summaries[place].gradients_to_target, False),
+    ("samples_to_target", "", "these, times the samples of a gradient", lambda study, place: study.summaries[place].samples_to_target, False),
     ("samples_factor", "", "these by those of the setting's synchronous schedule", lambda study, place: study.summaries[place].samples_factor, False),
     ("final_loss", "", "mean over the last tenth of the moments, and over the seeds", lambda study, place: study.summaries[place].final_loss, False),
     ("final_accuracy", "share", "the same of the accuracy", lambda study, place: study.summaries[place].final_accuracy, False),
@@ -29,9 +30,8 @@ def data(study):
         "settings": [{"name": setting, "target": study.targets[setting].value, "target_is_accuracy": study.targets[setting].is_accuracy,
                       "records": study.members(setting)} for setting in study.settings],
         "loss": study.trainer.task.loss,
-        "batch": study.batch,
         "series": [{"name": name.series, **page_look.look(looks[name.series])} for name in study.names],
-        "curves": [{"seconds": rounded(one.seconds), "gradients": one.gradients, "loss": bands(one.losses), "accuracy": bands(one.accuracies)}
+        "curves": [{"seconds": rounded(one.seconds), "gradients": one.gradients, "samples": one.samples, "loss": bands(one.losses), "accuracy": bands(one.accuracies)}
                    for one in study.summaries],
     }
 

@@ -32,7 +32,7 @@ def figure(study, setting):
         looks, places = styles(study), study.members(setting)
         handles = [Line2D([], [], color=one.color, linestyle=one.dash, linewidth=1.4, label=series) for series, one in looks.items()
                    if series in {study.names[place].series for place in places}]
-        title = f"{setting}: the small task {study.task}, {study.batch} samples a gradient, mean of {study.seeds} seed{'s' * (study.seeds > 1)}"
+        title = f"{setting}: the small task {study.task}, {study.batches}, mean of {study.seeds} seed{'s' * (study.seeds > 1)}"
         title += " and their band" * (study.seeds > 1)
         lines = wrap(title, 7.5, WIDTH - 0.2)
         top = 0.1 + 0.15 * len(lines) + 0.12

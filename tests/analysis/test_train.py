@@ -106,6 +106,36 @@ class Training(Folder):
         self.assertEqual(text.count("<noscript>"), 1)
         self.assertIsNone(re.search(r"[0-9][eE][+-][0-9]", re.sub(r"<svg.*?</svg>", "", text[text.index("<main>"):text.index("<script")], flags=re.S)))
 
+    def test_a_worker_of_several_gpus_counts_their_samples(self):
+        """Two nodes of four GPUs, beside eight GPUs: a step of either has 64 samples, and makes as good a model."""
+        nodes, alone = records.ps_sgd(2, 60), records.s_sgd(8, 60)
+        nodes.header.update(samples=32, point=1)
+        for writer in (alone, nodes):
+            writer.write(self.tmp / "runs" / f"dataflow-{writer.header['point']}.jsonl.gz")
+        self.train(self.tmp / "runs", "--task", "synthetic:6-8-4", "-o", self.tmp / "out", "--lr", "0.4", "--seeds", "4")
+        one, other = self.result()["records"]
+        self.assertEqual((self.result()["batch"], one["batch"], other["batch"], one["samples_factor"]), (8, 8, 32, 1))
+        self.assertTrue(0.8 < other["samples_factor"] < 1.25, other["samples_factor"])
+        for found in (one, other):
+            self.assertEqual(found["curve"]["samples"], [found["batch"] * count for count in found["curve"]["gradients"]])
+            self.assertEqual(found["samples_to_target"], found["batch"] * found["gradients_to_target"])
+        self.assertEqual((one["curve"]["samples"][-1], other["curve"]["samples"][-1]), (59 * 64, 59 * 64))
+        with open(self.tmp / "out" / "training.csv", encoding="utf-8", newline="") as stream:
+            self.assertEqual([int(row["samples"]) for row in csv.DictReader(stream)], one["curve"]["samples"] + other["curve"]["samples"])
+        text = (self.tmp / "out" / "index.html").read_text(encoding="utf-8")
+        self.assertIn("8 or 32 samples a gradient, in proportion of simulated ones;", text)
+
+    def test_batches_that_are_no_whole_numbers_are_refused(self):
+        for samples in (8, 12):
+            writer = records.s_sgd(2, 12)
+            writer.header["samples"] = samples
+            writer.write(self.tmp / f"dataflow-{samples}.jsonl.gz")
+        words = (self.tmp / "dataflow-8.jsonl.gz", self.tmp / "dataflow-12.jsonl.gz", "--task", "synthetic:6-8-4", "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", "--batch")
+        self.assertEqual(self.train(*words, "3", code=3), 'train.py: dataflow-12.jsonl.gz: line 1: "samples": a gradient of it would have 4.5 samples, where those of the '
+                                                          "records with fewest have 3; give a --batch that is a multiple of 2")
+        self.train(*words, "4")
+        self.assertEqual([one["batch"] for one in self.result()["records"]], [4, 6])
+
     def test_the_same_bytes_however_many_processes(self):
         runs = self.write(steps=20)
         for jobs in ("1", "2"):
