@@ -129,7 +129,7 @@ def number_or_none(value):
 
 def fits(record, wanted):
     labels = flat(record)
-    return record["schedule"].split(" ")[0].rstrip(",") == wanted.schedule and all(labels.get(name) == value for name, value in wanted.parameters)
+    return record["schedule"].split(" ")[0] == wanted.schedule and all(labels.get(name) == value for name, value in wanted.parameters)
 
 
 def flat(record):

@@ -6,7 +6,7 @@ from training_figures import styles
 
 # Columns of the table of all records: name, unit, meaning, of a place in the study; texts have True at the end.
 COLUMNS = (
-    ("setting", "", "the folder of the records, and what else differs between them", lambda study, place: study.names[place].setting, True),
+    ("setting", "", "the folder of the records, and what else differs between them: swept values, the optimiser", lambda study, place: study.names[place].setting, True),
     ("schedule", "", "the schedule, with its parameters where they differ", lambda study, place: study.names[place].series, True),
     ("optimizer", "", "what applies gradients", lambda study, place: study.trainer.records[place].header["optimizer"], True),
     ("workers", "", "how many compute gradients", lambda study, place: study.trainer.records[place].header["workers"], False),

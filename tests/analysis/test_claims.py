@@ -139,7 +139,7 @@ class Claims(Folder):
 
     def test_points_are_found_by_what_was_swept(self):
         self.study(record({"/schedule/name": "downpour", "/cluster/nodes": 2}, [0.1], "downpour"), record({"/schedule/name": "downpour", "/cluster/nodes": 8}, [0.2], "downpour"),
-                   record(named("dts", delay=4, compression=0.01, colocated=True), [0.3], "dts delay=4, momentum"), name="some")
+                   record(named("dts", delay=4, compression=0.01, colocated=True), [0.3], "dts delay=4"), name="some")
         studies = Studies(self.tmp)
         self.assertAlmostEqual(studies.point(Point("some", "downpour", (("nodes", "8"),))).seeds[0][0][-1], 0.2)
         self.assertAlmostEqual(studies.point(Point("some", "dts", (("compression", "0.01"), ("colocated", "true")))).seeds[0][0][-1], 0.3)

@@ -106,6 +106,28 @@ class Training(Folder):
         self.assertEqual(text.count("<noscript>"), 1)
         self.assertIsNone(re.search(r"[0-9][eE][+-][0-9]", re.sub(r"<svg.*?</svg>", "", text[text.index("<main>"):text.index("<script")], flags=re.S)))
 
+    def test_optimisers_are_not_compared(self):
+        made = [(records.s_sgd(4, 40), {}), (records.dts(4, 40, 1), {}), (records.s_sgd(4, 40), {"optimizer": "adam"}), (records.dts(4, 40, 1, optimizer="momentum"), {})]
+        for point, (writer, header) in enumerate(made):
+            writer.header.update(header, point=point)
+            writer.write(self.tmp / "runs" / f"dataflow-{point}.jsonl.gz")
+        self.train(self.tmp / "runs", *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1")
+        found = self.result()["records"]
+        self.assertEqual([one["setting"] for one in found], ["sgd", "sgd", "adam", "momentum"])
+        self.assertEqual([one["schedule"] for one in found], ["s-sgd", "dts", "s-sgd", "dts"])
+        self.assertEqual([one["samples_factor"] is None for one in found], [False, False, False, True])
+        self.assertIn("momentum: no schedule trains as synchronous SGD does, so that there are no samples factors; the target is the least loss that all reach", self.result()["notes"])
+
+    def test_of_several_optimisers_the_largest_factor_is_taken(self):
+        sgd, momentum = ([records.s_sgd(4, 60), records.dts(4, 60, delay)] for delay in (1, 4))
+        for point, writer in enumerate(sgd + momentum):
+            writer.header.update(point=point, optimizer="sgd" if point < 2 else "momentum")
+            writer.write(self.tmp / "runs" / f"dataflow-{point}.jsonl.gz")
+        self.train(self.tmp / "runs", *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1")
+        found = [one["samples_factor"] for one in self.result()["records"] if one["schedule"] == "dts"]
+        self.assertEqual((len(found), len(set(found))), (2, 2))
+        self.assertEqual(json.loads((self.tmp / "out" / "samples_factor.json").read_text(encoding="utf-8")), {"dts": max(found)})
+
     def test_a_worker_of_several_gpus_counts_their_samples(self):
         """Two nodes of four GPUs, beside eight GPUs: a step of either has 64 samples, and makes as good a model."""
         nodes, alone = records.ps_sgd(2, 60), records.s_sgd(8, 60)
