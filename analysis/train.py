@@ -35,6 +35,8 @@ from training_progress import Progress  # noqa: E402
 from training_summary import Target, default_target, reach, summarise  # noqa: E402
 
 COMMAND = command_of(__file__)
+MANY = 200_000      # operations of a record, which it takes hundreds of megabytes to hold
+GROUPED = ("ps-sgd", "asgd", "dc-asgd", "ssd-sgd")    # schedules that have "grouping"
 NAME = Path(COMMAND).name
 EXAMPLE = f"""example:
   simctl run scenarios/accuracy/ethernet.json -o out --dataflow
@@ -113,7 +115,7 @@ def main(argv=None):
     warnings.filterwarnings("ignore", message="Glyph")      # a name in a script that the figures' font lacks
     try:
         tasks.check(options.task)
-        records = [dataflow.read(path) for path in files(options.records)]
+        records = list(map(read, files(options.records)))
         check_settings(records, options.set)
         make_folder(options.output)
         study = train(records, options)
@@ -140,6 +142,16 @@ def files(paths):
             raise InputError(f"{path}: given twice; name each record once")
         seen.add(path.resolve())
     return found
+
+
+def read(path):
+    """A record; says so on stderr where it could be much shorter."""
+    record = dataflow.read(path)
+    count, parts = len(record.operations), len(record.header["parts"])
+    how = '"grouping": "sync-easgd"' if record.header["schedule"] in GROUPED else 'the schedule "sync-easgd"'
+    if count > MANY and parts > 1:
+        print(printable(f'{NAME}: {path}: {count} operations, all of which are kept in memory; one group moves the same model in 1/{parts} of the lines: {how}'), file=sys.stderr)
+    return record
 
 
 def check_settings(records, settings):
