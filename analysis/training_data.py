@@ -10,7 +10,7 @@ COLUMNS = (
     ("schedule", "", "the schedule, with its parameters where they differ", lambda study, place: study.names[place].series, True),
     ("optimizer", "", "what applies gradients", lambda study, place: study.trainer.records[place].header["optimizer"], True),
     ("workers", "", "how many compute gradients", lambda study, place: study.trainer.records[place].header["workers"], False),
-    ("best_lr", "", "the learning rate with the least final loss, in the mean of the seeds", lambda study, place: study.trained[place].best, False),
+    ("best_lr", "", "the smallest learning rate whose final loss, in the mean of the seeds, is at most a tenth above the least", lambda study, place: study.trained[place].best, False),
     ("time_to_target_s", "s", "simulated seconds until the mean of the seeds reaches the target", lambda study, place: study.summaries[place].time_to_target, False),
     ("gradients_to_target", "", "gradients of all workers until then", lambda study, place: study.summaries[place].gradients_to_target, False),
     ("samples_to_target", "", "these, times the samples of a gradient", lambda study, place: study.summaries[place].samples_to_target, False),
