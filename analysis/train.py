@@ -22,6 +22,7 @@ import style  # noqa: E402
 import tasks  # noqa: E402
 import training_figures  # noqa: E402
 import training_page  # noqa: E402
+from dataflow_lines import Evaluation, Gradient  # noqa: E402
 from errors import InputError, OutputError, printable  # noqa: E402
 from hyper import Hyper, known  # noqa: E402
 from output import write  # noqa: E402
@@ -150,7 +151,9 @@ def read(path):
     count, parts = len(record.operations), len(record.header["parts"])
     how = '"grouping": "sync-easgd"' if record.header["schedule"] in GROUPED else 'the schedule "sync-easgd"'
     if count > MANY and parts > 1:
-        print(printable(f'{NAME}: {path}: {count} operations, all of which are kept in memory; one group moves the same model in 1/{parts} of the lines: {how}'), file=sys.stderr)
+        others = sum(isinstance(one, (Gradient, Evaluation)) for one in record.operations)      # which are of the whole model
+        few = others + (count - others) // parts
+        print(printable(f"{NAME}: {path}: {count} operations, all of which are kept in memory; one group in place of {parts} parts moves the same model in about {few}: {how}"), file=sys.stderr)
     return record
 
 

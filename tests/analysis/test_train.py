@@ -113,7 +113,7 @@ class Training(Folder):
         path = records.asgd(2, 6, parts=3).write(self.tmp / "dataflow-0.jsonl.gz")
         count = len(train.dataflow.read(path).operations)
         for many, said in ((count, ""), (count - 1, f'train.py: {path}: {count} operations, all of which are kept in memory; '
-                                                    'one group moves the same model in 1/3 of the lines: "grouping": "sync-easgd"\n')):
+                                                    'one group in place of 3 parts moves the same model in about 36: "grouping": "sync-easgd"\n')):
             with unittest.mock.patch.object(train, "MANY", many), contextlib.redirect_stderr(io.StringIO()) as err:
                 train.read(path)
             self.assertEqual(err.getvalue(), said)
