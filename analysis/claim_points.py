@@ -107,7 +107,7 @@ def check(about, path):
             if len(lengths) != 1 or len(one.seconds) < 2 or len(one.seeds) != about["seeds"]:
                 raise InputError(f'{path}: {where}: expected curves of as many moments, of {about["seeds"]} seeds, got others; {AGAIN}')
             if not all(a <= b for axis in (one.seconds, one.samples) for a, b in zip(axis, axis[1:])):
-                raise InputError(f"{path}: {where}/curve: expected seconds and gradients that do not fall; {AGAIN}")
+                raise InputError(f"{path}: {where}/curve: expected seconds and samples that do not fall; {AGAIN}")
             flat(record)
         if not isinstance(about["task"], str):
             raise TypeError("task")
@@ -116,10 +116,10 @@ def check(about, path):
 
 
 def trained(record, about):
-    curve, batch = record["curve"], about["batch"]
+    curve = record["curve"]
     (kind, value), = about["targets"][record["setting"]].items()
     seeds = [([number_or_none(one) for one in seed["loss"]], [number_or_none(one) for one in seed["accuracy"]]) for seed in record["by_seed"]]
-    return Trained(record["schedule"], list(map(float, curve["seconds"])), [float(count * batch) for count in curve["gradients"]], seeds,
+    return Trained(record["schedule"], list(map(float, curve["seconds"])), list(map(float, curve["samples"])), seeds,
                    Target(float(value), kind == "accuracy"), float(record["lr"]), bool(record["lr_is_at_an_end"]), number_or_none(record["final_accuracy"]))
 
 
@@ -129,7 +129,7 @@ def number_or_none(value):
 
 def fits(record, wanted):
     labels = flat(record)
-    return record["schedule"].split(" ")[0].rstrip(",") == wanted.schedule and all(labels.get(name) == value for name, value in wanted.parameters)
+    return record["schedule"].split(" ")[0] == wanted.schedule and all(labels.get(name) == value for name, value in wanted.parameters)
 
 
 def flat(record):

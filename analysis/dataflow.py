@@ -66,6 +66,7 @@ def read(path):
         lines.finish(len(operations))
     except Fault as fault:
         raise InputError(f"{path}: line {len(operations) + 1}: {fault}; {AGAIN}") from None
+    del lines       # which knows every value, and a record may have millions
     return Record(Path(path), header, operations, last_uses(header, operations), functions)
 
 

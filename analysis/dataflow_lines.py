@@ -55,6 +55,7 @@ class Lines:
     def __init__(self, header):
         self.header, self.parts = header, len(header["parts"])
         self.part_of, self.made_on = {}, {}     # of every value
+        self.factors = {}                       # one tuple for all terms with the same: a record has up to millions
         self.gradients = self.most_n = 0
         self.times = {}                         # of each worker's last line
         self.line = 1
@@ -97,7 +98,8 @@ class Lines:
         for factor in term[2:]:
             if not isinstance(factor, str) or divided(factor)[0] not in self.header["hyper"]:
                 raise Fault(f'"of": expected a hyper-parameter that the header names ({", ".join(self.header["hyper"]) or "none"}), got {shown(factor)}')
-        return term[0], term[1], tuple(term[2:])
+        factors = tuple(term[2:])
+        return term[0], term[1], self.factors.setdefault(factors, factors)
 
     def step(self, found):
         part = self.part(found, ("o", "v", "f", "of"))

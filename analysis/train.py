@@ -22,6 +22,7 @@ import style  # noqa: E402
 import tasks  # noqa: E402
 import training_figures  # noqa: E402
 import training_page  # noqa: E402
+from dataflow_lines import Evaluation, Gradient  # noqa: E402
 from errors import InputError, OutputError, printable  # noqa: E402
 from hyper import Hyper, known  # noqa: E402
 from output import write  # noqa: E402
@@ -35,6 +36,8 @@ from training_progress import Progress  # noqa: E402
 from training_summary import Target, default_target, reach, summarise  # noqa: E402
 
 COMMAND = command_of(__file__)
+MANY = 200_000      # operations of a record, which it takes hundreds of megabytes to hold
+GROUPED = ("ps-sgd", "asgd", "dc-asgd", "ssd-sgd")    # schedules that have "grouping"
 NAME = Path(COMMAND).name
 EXAMPLE = f"""example:
   simctl run scenarios/accuracy/ethernet.json -o out --dataflow
@@ -51,7 +54,7 @@ def arguments(argv):
     parser.add_argument("--lr", metavar="R,...", type=rates, help="learning rates to try (default: factors of 2, on until the best is not at an end)")
     parser.add_argument("--set", metavar="NAME=VALUE", type=setting, action="append", default=[], help="a hyper-parameter that the records name: a number, or NUMBER*lr")
     parser.add_argument("--seeds", metavar="N", type=count, default=3, help="how many, at the best rate (default: %(default)s)")
-    parser.add_argument("--batch", metavar="B", type=count, help="samples of a gradient (default: 8)")
+    parser.add_argument("--batch", metavar="B", type=count, help="samples of a gradient (default: 8), of the records whose simulated ones have fewest; in proportion of others")
     parser.add_argument("--target", metavar="X", type=target, help="a loss such as 0.3, or an accuracy such as 90%% "
                                                                    "(default: what the synchronous schedule reaches after a quarter of its gradients)")
     parser.add_argument("--evaluations", metavar="N", type=count, default=60, help="of a record (default: %(default)s)")
@@ -113,7 +116,7 @@ def main(argv=None):
     warnings.filterwarnings("ignore", message="Glyph")      # a name in a script that the figures' font lacks
     try:
         tasks.check(options.task)
-        records = [dataflow.read(path) for path in files(options.records)]
+        records = list(map(read, files(options.records)))
         check_settings(records, options.set)
         make_folder(options.output)
         study = train(records, options)
@@ -142,6 +145,18 @@ def files(paths):
     return found
 
 
+def read(path):
+    """A record; says so on stderr where it could be much shorter."""
+    record = dataflow.read(path)
+    count, parts = len(record.operations), len(record.header["parts"])
+    how = '"grouping": "sync-easgd"' if record.header["schedule"] in GROUPED else 'the schedule "sync-easgd"'
+    if count > MANY and parts > 1:
+        others = sum(isinstance(one, (Gradient, Evaluation)) for one in record.operations)      # which are of the whole model
+        few = others + (count - others) // parts
+        print(printable(f"{NAME}: {path}: {count} operations, all of which are kept in memory; one group in place of {parts} parts moves the same model in about {few}: {how}"), file=sys.stderr)
+    return record
+
+
 def check_settings(records, settings):
     """That every hyper-parameter that is given is one, and every one that must be given is."""
     names = sorted({name for record in records for name in known(record)} - {"lr"})
@@ -168,7 +183,7 @@ def train(records, options):
     with Progress(NAME) as progress:
         trainer = Trainer(records, options.task, options.batch, options.set, options.evaluations, options.of == "mean", options.jobs, progress)
         trained = trainer.train(options.lr, options.seeds)
-    called, summaries = names(records), list(map(summarise, trained))
+    called, summaries = names(records), list(map(summarise, trained, trainer.batches))
     study = Study(options.task, tasks.TASKS[options.task.partition(":")[0]].what, trainer, options.seeds, called, trained, summaries, {}, not options.target, [])
     for setting in study.settings:
         members = [(called[place], summaries[place]) for place in study.members(setting)]

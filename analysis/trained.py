@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 MOST_RATES = 14     # of a record; a sweep whose best lies at its end goes on so far
-AS_GOOD = 0.1       # on one seed, a final loss that is larger by no more than this part may be the best of several
+AS_GOOD = 0.1       # a final loss that is larger by no more than this part is practically as good
 TRAINED = 0.9       # the part of the initial loss below which a rate has trained at all
 LAST = 0.1          # the part of the moments whose mean is a final loss
 
@@ -54,14 +54,17 @@ class Trained:
         return [lowest / 2] * (lowest in self.in_question()) + [highest * 2] * (highest in self.in_question())
 
     def in_question(self):
-        """The rates that are practically as good as the leading one: on one seed, one at the edge of stability may lead."""
+        """The leading rate, those that are practically as good, and the next smaller one: on one seed, one at the edge of stability may lead, and by far."""
         leading = self.leading()
-        return sorted({leading} | {rate for rate in self.training() if self.sweep[rate] <= (1 + AS_GOOD) * self.sweep[leading]})
+        as_good = {rate for rate in self.training() if self.sweep[rate] <= (1 + AS_GOOD) * self.sweep[leading]}
+        smaller = sorted(rate for rate in self.training() if rate < leading)
+        return sorted({leading} | as_good | set(smaller[-1:]))
 
     @property
     def best(self):
-        """Of the rates in question the one with the least final loss in the mean of all seeds, of equal ones the smallest."""
-        return min(self.finals, key=lambda rate: (sum(curve.final() for curve in self.finals[rate]), rate))
+        """Of the rates in question the smallest that is practically as good, in the mean of all seeds, as the best of them."""
+        losses = {rate: sum(curve.final() for curve in curves) for rate, curves in self.finals.items()}
+        return min(rate for rate, loss in losses.items() if loss <= (1 + AS_GOOD) * min(losses.values()))
 
     @property
     def best_is_at_an_end(self):

@@ -5,6 +5,7 @@ import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from fractions import Fraction
 
 import tasks
 from errors import InputError
@@ -29,6 +30,8 @@ class Trainer:
     def __init__(self, records, task, batch, settings, evaluations, of_all, workers, progress):
         self.records, self.settings, self.of_all, self.workers, self.progress = records, settings, of_all, workers, progress
         self.task = tasks.make(task, batch)
+        self.batches = batches(records, self.task.batch)
+        self.tasks = {batch: tasks.make(task, batch) for batch in set(self.batches)}
         self.plans = [Plan(record, self.task.size) for record in records]
         self.moments = [moments(record, evaluations, of_all) for record in records]
 
@@ -67,19 +70,19 @@ class Trainer:
             raise InputError(f"a replay was killed, perhaps for want of memory; use fewer records at a time, a smaller --batch, or --jobs {max(1, self.workers // 2)}") from None
 
     def curve(self, job):
-        chosen, plan = self.moments[job.record], self.plans[job.record]
+        chosen, plan, task = self.moments[job.record], self.plans[job.record], self.tasks[self.batches[job.record]]
         first = 0 if job.whole else len(chosen) - last(len(chosen))
         found = [(math.nan, math.nan)] * len(chosen)
 
         def evaluate(number, model):
             if number >= first:
-                pair = self.task.evaluate(model)
+                pair = task.evaluate(model)
                 if not math.isfinite(pair[0]):
                     raise Diverged
                 found[number] = pair
 
         try:
-            replay(plan, self.task, job.seed, {"lr": (job.rate,)} | self.settings, [one.places for one in chosen], evaluate)
+            replay(plan, task, job.seed, {"lr": (job.rate,)} | self.settings, [one.places for one in chosen], evaluate)
         except Diverged:
             pass
         return Curve(*map(list, zip(*found)))
@@ -90,6 +93,18 @@ TRAINER = None
 
 def run_job(job):
     return TRAINER.curve(job)
+
+
+def batches(records, batch):
+    """How many samples a gradient of each record has: `batch` where a simulated one has fewest, and in proportion where it has more."""
+    samples = [Fraction(record.header["samples"]) for record in records]
+    shares = [one / min(samples) for one in samples]
+    multiple = math.lcm(*(share.denominator for share in shares))
+    for record, share in zip(records, shares):
+        if (batch * share).denominator > 1:
+            raise InputError(f"{record.path}: line 1: \"samples\": a gradient of it would have {float(batch * share):g} samples, where those of the records with fewest have {batch}; "
+                             + (f"give a --batch that is a multiple of {multiple}" if multiple < 1e6 else "train it by itself"))
+    return [int(batch * share) for share in shares]
 
 
 def around(middle):

@@ -6,13 +6,14 @@ from training_figures import styles
 
 # Columns of the table of all records: name, unit, meaning, of a place in the study; texts have True at the end.
 COLUMNS = (
-    ("setting", "", "the folder of the records, and what else differs between them", lambda study, place: study.names[place].setting, True),
+    ("setting", "", "the folder of the records, and what else differs between them: swept values, the optimiser", lambda study, place: study.names[place].setting, True),
     ("schedule", "", "the schedule, with its parameters where they differ", lambda study, place: study.names[place].series, True),
     ("optimizer", "", "what applies gradients", lambda study, place: study.trainer.records[place].header["optimizer"], True),
     ("workers", "", "how many compute gradients", lambda study, place: study.trainer.records[place].header["workers"], False),
-    ("best_lr", "", "the learning rate with the least final loss, in the mean of the seeds", lambda study, place: study.trained[place].best, False),
+    ("best_lr", "", "the smallest learning rate whose final loss, in the mean of the seeds, is at most a tenth above the least", lambda study, place: study.trained[place].best, False),
     ("time_to_target_s", "s", "simulated seconds until the mean of the seeds reaches the target", lambda study, place: study.summaries[place].time_to_target, False),
     ("gradients_to_target", "", "gradients of all workers until then", lambda study, place: study.summaries[place].gradients_to_target, False),
+    ("samples_to_target", "", "these, times the samples of a gradient", lambda study, place: study.summaries[place].samples_to_target, False),
     ("samples_factor", "", "these by those of the setting's synchronous schedule", lambda study, place: study.summaries[place].samples_factor, False),
     ("final_loss", "", "mean over the last tenth of the moments, and over the seeds", lambda study, place: study.summaries[place].final_loss, False),
     ("final_accuracy", "share", "the same of the accuracy", lambda study, place: study.summaries[place].final_accuracy, False),
@@ -29,9 +30,8 @@ def data(study):
         "settings": [{"name": setting, "target": study.targets[setting].value, "target_is_accuracy": study.targets[setting].is_accuracy,
                       "records": study.members(setting)} for setting in study.settings],
         "loss": study.trainer.task.loss,
-        "batch": study.batch,
         "series": [{"name": name.series, **page_look.look(looks[name.series])} for name in study.names],
-        "curves": [{"seconds": rounded(one.seconds), "gradients": one.gradients, "loss": bands(one.losses), "accuracy": bands(one.accuracies)}
+        "curves": [{"seconds": rounded(one.seconds), "gradients": one.gradients, "samples": one.samples, "loss": bands(one.losses), "accuracy": bands(one.accuracies)}
                    for one in study.summaries],
     }
 

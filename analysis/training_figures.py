@@ -12,6 +12,7 @@ from units import plain
 
 WIDTH, HEIGHT = 7.16, 2.3   # inches: two columns of a paper; of a panel
 BAND = 0.15                 # opacity
+MOST = 1e30                 # of a loss that diverges and is not infinite yet: logarithmic axes end somewhere
 AXES = (("seconds", "simulated hours", 1 / 3600), ("gradients", "gradients of all workers", 1))
 
 
@@ -32,7 +33,7 @@ def figure(study, setting):
         looks, places = styles(study), study.members(setting)
         handles = [Line2D([], [], color=one.color, linestyle=one.dash, linewidth=1.4, label=series) for series, one in looks.items()
                    if series in {study.names[place].series for place in places}]
-        title = f"{setting}: the small task {study.task}, {study.batch} samples a gradient, mean of {study.seeds} seed{'s' * (study.seeds > 1)}"
+        title = f"{setting}: the small task {study.task}, {study.batches}, mean of {study.seeds} seed{'s' * (study.seeds > 1)}"
         title += " and their band" * (study.seeds > 1)
         lines = wrap(title, 7.5, WIDTH - 0.2)
         top = 0.1 + 0.15 * len(lines) + 0.12
@@ -77,5 +78,5 @@ def ratio(axes):
 
 
 def shown(value, is_error):
-    """An accuracy as an error that has a place on a logarithmic axis."""
-    return max(1 - value, 1e-4) if is_error else value
+    """An accuracy as an error; both so that they have a place on a logarithmic axis."""
+    return max(1 - value, 1e-4) if is_error else min(max(value, 1 / MOST), MOST)

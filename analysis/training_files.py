@@ -31,7 +31,14 @@ class Study:
 
     @property
     def batch(self):
+        """Of the records whose gradients have fewest samples."""
         return self.trainer.task.batch
+
+    @property
+    def batches(self):
+        """Of all, in words."""
+        *others, most = map(str, sorted(set(self.trainer.batches)))
+        return f"{', '.join(others)} or {most} samples a gradient, in proportion of simulated ones" if others else f"{most} sample{'s' * (most != '1')} a gradient"
 
     @property
     def settings(self):
@@ -55,14 +62,14 @@ def record(study, place):
     header = source.header
     return {
         "file": source.path.name, "point": header["point"], "labels": header["labels"],
-        "setting": name.setting, "schedule": name.series, "optimizer": header["optimizer"], "workers": header["workers"], "samples": header["samples"],
+        "setting": name.setting, "schedule": name.series, "optimizer": header["optimizer"], "workers": header["workers"], "samples": header["samples"], "batch": one.batch,
         "end_s": header["end_s"], "gradients": source.gradients, "is_synchronous": name.is_synchronous,
         "sweep": [{"lr": rate, "final_loss": finite(trained.sweep[rate])} for rate in sorted(trained.sweep)],
         "lr": trained.best, "lr_is_at_an_end": trained.best_is_at_an_end,
         "hyper": Hyper(source, {"lr": (trained.best,)} | study.trainer.settings).values(),
         "diverged_seeds": one.diverged, "final_loss": one.final_loss, "final_accuracy": one.final_accuracy,
-        "time_to_target_s": one.time_to_target, "gradients_to_target": one.gradients_to_target, "samples_factor": one.samples_factor,
-        "curve": {"seconds": one.seconds, "gradients": one.gradients, "loss": one.losses, "accuracy": one.accuracies},
+        "time_to_target_s": one.time_to_target, "gradients_to_target": one.gradients_to_target, "samples_to_target": one.samples_to_target, "samples_factor": one.samples_factor,
+        "curve": {"seconds": one.seconds, "gradients": one.gradients, "samples": one.samples, "loss": one.losses, "accuracy": one.accuracies},
         "by_seed": [{"seed": seed, "loss": list(map(finite, [start[0], *curve.losses])), "accuracy": list(map(finite, [start[1], *curve.accuracies]))}
                     for seed, (start, curve) in enumerate(zip(trained.start, trained.curves))],
     }
@@ -78,10 +85,10 @@ def as_csv(study):
     table = csv.writer(stream, lineterminator="\n")
     table.writerow(COLUMNS)
     for source, name, trained, one in zip(study.trainer.records, study.names, study.trained, study.summaries):
-        for moment, (seconds, gradients) in enumerate(zip(one.seconds, one.gradients)):
+        for moment, (seconds, gradients, samples) in enumerate(zip(one.seconds, one.gradients, one.samples)):
             bands = [curve[key][moment] for curve in (one.losses, one.accuracies) for key in ("mean", "low", "high")]
             table.writerow([shielded(name.setting), shielded(name.series), source.header["optimizer"], source.header["workers"], trained.best, moment,
-                            seconds, gradients, gradients * study.batch, *bands])
+                            seconds, gradients, samples, *bands])
     return stream.getvalue().encode()
 
 

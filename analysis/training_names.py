@@ -28,8 +28,6 @@ def names(records):
     for setting, header, own in zip(settings, headers, parameters):
         others = [other for place, other in enumerate(parameters) if settings[place] == setting and headers[place]["schedule"] == header["schedule"]]
         series.append(" ".join([header["schedule"], *(f"{key}={short(own[key])}" for key in own if key in differing_keys(others))]))
-    if len({header["optimizer"] for header in headers}) > 1:
-        series = [f"{text}, {header['optimizer']}" for text, header in zip(series, headers)]
     count = Counter(zip(settings, series))
     series = [f"{text} ({record.path})" if count[setting, text] > 1 else text for setting, text, record in zip(settings, series, records)]
     return [Name(setting, text, record.header["schedule"], own, is_synchronous(record, own))
@@ -49,10 +47,10 @@ def parameters_of(header):
 
 
 def settings_of(records):
-    """The folder where that tells settings apart; else with what was swept besides schedules, without what all share."""
+    """The folder where that tells settings apart; else with what was swept besides schedules and with the optimiser, without what all share."""
     headers, folders = [record.header for record in records], folders_of(records)
     pointers = sorted({pointer for header in headers for pointer in header["labels"] if not is_choice(pointer) or pointer.startswith("/all_reduce")})
-    parts = [(folder, *(name_value(pointer, header["labels"][pointer], pointers) for pointer in pointers if pointer in header["labels"]))
+    parts = [(folder, *(name_value(pointer, header["labels"][pointer], pointers) for pointer in pointers if pointer in header["labels"]), header["optimizer"])
              for folder, header in zip(folders, headers)]
     if len(set(parts)) == len(set(folders)):
         return folders

@@ -31,12 +31,19 @@ class Summary:
     final_loss: float
     final_accuracy: float
     diverged: int           # seeds
+    batch: int = 1          # samples of a gradient
     time_to_target: float = None
     gradients_to_target: float = None
+    samples_to_target: float = None
     samples_factor: float = None
 
+    @property
+    def samples(self):
+        """By moment, as the gradients."""
+        return [count * self.batch for count in self.gradients]
 
-def summarise(trained):
+
+def summarise(trained, batch):
     curves = trained.curves
 
     def final(values):
@@ -46,7 +53,7 @@ def summarise(trained):
     return Summary([0.0] + [one.seconds for one in trained.moments], [0] + [one.gradients for one in trained.moments],
                    band([[start[0]] + curve.losses for start, curve in zip(trained.start, curves)]),
                    band([[start[1]] + curve.accuracies for start, curve in zip(trained.start, curves)]),
-                   final(lambda curve: curve.losses), final(lambda curve: curve.accuracies), sum(curve.has_diverged for curve in curves))
+                   final(lambda curve: curve.losses), final(lambda curve: curve.accuracies), sum(curve.has_diverged for curve in curves), batch)
 
 
 def band(curves):
@@ -92,11 +99,12 @@ def default_target(members):
 
 
 def reach(members, target):
-    """Fills in when each of a setting's [(Name, Summary)] reaches the target, and how many times the baseline's gradients that takes."""
+    """Fills in when each of a setting's [(Name, Summary)] reaches the target, and how many times the baseline's samples that takes."""
     for _, one in members:
         one.time_to_target, one.gradients_to_target = crossing(one, target) or (None, None)
+        one.samples_to_target = None if one.gradients_to_target is None else one.gradients_to_target * one.batch
     place = baseline([name for name, _ in members])
-    needed = members[place][1].gradients_to_target if place is not None else None
+    needed = members[place][1].samples_to_target if place is not None else None
     for _, one in members:
-        if needed and one.gradients_to_target is not None:
-            one.samples_factor = one.gradients_to_target / needed
+        if needed and one.samples_to_target is not None:
+            one.samples_factor = one.samples_to_target / needed

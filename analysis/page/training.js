@@ -7,7 +7,7 @@ const TRAINING_MEASURES = [
 const TRAINING_AXES = [
   {along: "seconds", name: "simulated time", factor: seconds => seconds >= 7200 ? {unit: "h", factor: 1 / 3600} : seconds >= 120 ? {unit: "min", factor: 1 / 60} : {unit: "s", factor: 1}},
   {along: "gradients", name: "gradients of all workers", factor: () => ({unit: "", factor: 1})},
-  {along: "gradients", name: "samples", factor: () => ({unit: "", factor: data.batch})},
+  {along: "samples", name: "samples", factor: () => ({unit: "", factor: 1})},
 ];
 
 const training = {setting: 0, measure: 0, axis: 0, logX: false, logY: true};

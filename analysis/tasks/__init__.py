@@ -1,7 +1,7 @@
 """Small tasks that a record is replayed on, by name.
 
 A task has `size`, how many numbers its model is; `rates`, {optimiser: the learning rate in the middle of those that are tried};
-`loss` and `batch`, texts that say what they are; and, of a seed and of models that are vectors of float64,
+`loss`, a text that says what it is; `batch`, the samples of a gradient; and, of a seed and of models that are vectors of float64,
 
   initial(seed)                             the model that training begins with
   gradients(models, seed, workers, numbers) the mean gradient of each model over its worker's batch of that number: one row each
@@ -40,6 +40,8 @@ def check(text):
         raise ValueError(f'expected one of {", ".join(TASKS)}, got "{text}"')
     if size and not all(part.isdecimal() and 0 < int(part) <= 4096 for part in size.split("-")) or size and size.count("-") < 1:
         raise ValueError(f'expected synthetic:INPUTS-HIDDEN-CLASSES, whole numbers from 1 to 4096, got "{text}"')
+    if size and int(size.split("-")[-1]) == 1:
+        raise ValueError(f'expected at least 2 classes, for of one there is nothing to learn, got "{text}"')
     for module, package in TASKS[name].packages:
         if importlib.util.find_spec(module) is None:
             raise InputError(f'the task "{name}" needs Python\'s {module}; install it with: apt install {package}')

@@ -15,8 +15,8 @@ torch.set_num_threads(1)    # replays run beside each other, and give the same b
 class NetworkTask:
     """`shapes`: {name: shape}; a name that ends in "scale" begins with ones, "shift" with zeros, others with random numbers.
 
-    What derives from it has samples(seed, worker, numbers), the inputs and labels of a batch, `test`, the same for tests, and
-    logits(tensors, inputs), which has a row for each label.
+    What derives from it has `train`, all inputs and labels to draw batches from, `test`, the same for tests, and logits(tensors, inputs), which has a row for
+    each label.
     """
 
     def __init__(self, shapes, batch):

@@ -26,7 +26,8 @@ def record(labels, finals, schedule=None, seconds=1.0, step=10):
     fall = [[2 + (final - 2) * part / 10 for part in range(10)] + [final] * 11 if final is not None else [2.0] + [None] * 20 for final in finals]
     rising = [[None if one is None else max(0.0, 1 - one / 2) for one in losses] for losses in fall]
     return {"labels": labels, "setting": "all", "schedule": schedule or labels["/schedule"]["name"], "lr": 0.1, "lr_is_at_an_end": False,
-            "final_accuracy": None if None in finals else 0.9, "curve": {"seconds": [place * seconds for place in range(21)], "gradients": [place * step for place in range(21)]},
+            "final_accuracy": None if None in finals else 0.9, "curve": {"seconds": [place * seconds for place in range(21)], "gradients": [place * step for place in range(21)],
+                                                  "samples": [8 * place * step for place in range(21)]},
             "by_seed": [{"seed": seed, "loss": losses, "accuracy": accuracies} for seed, (losses, accuracies) in enumerate(zip(fall, rising))]}
 
 
@@ -138,7 +139,7 @@ class Claims(Folder):
 
     def test_points_are_found_by_what_was_swept(self):
         self.study(record({"/schedule/name": "downpour", "/cluster/nodes": 2}, [0.1], "downpour"), record({"/schedule/name": "downpour", "/cluster/nodes": 8}, [0.2], "downpour"),
-                   record(named("dts", delay=4, compression=0.01, colocated=True), [0.3], "dts delay=4, momentum"), name="some")
+                   record(named("dts", delay=4, compression=0.01, colocated=True), [0.3], "dts delay=4"), name="some")
         studies = Studies(self.tmp)
         self.assertAlmostEqual(studies.point(Point("some", "downpour", (("nodes", "8"),))).seeds[0][0][-1], 0.2)
         self.assertAlmostEqual(studies.point(Point("some", "dts", (("compression", "0.01"), ("colocated", "true")))).seeds[0][0][-1], 0.3)
@@ -160,7 +161,7 @@ class Claims(Folder):
         self.assertIn("dts/training.json: records/0: expected curves of as many moments, of 2 seeds", self.claim(3))
         good[1]["curve"]["seconds"][3] = 100
         self.study(*good)
-        self.assertIn("dts/training.json: records/1/curve: expected seconds and gradients that do not fall", self.claim(3))
+        self.assertIn("dts/training.json: records/1/curve: expected seconds and samples that do not fall", self.claim(3))
 
     def test_studies_that_do_not_belong_together(self):
         self.study(record(named("dts", delay=4), [0.1]))

@@ -67,7 +67,7 @@ class Tasks(unittest.TestCase):
             tasks.check(text)
             self.assertGreater(tasks.make(text).size, 0)
         for text, said in (("mnist", 'expected one of digits, synthetic, cnn, lm, got "mnist"'), ("digits:3-4", "expected one of"),
-                           ("synthetic:4", "expected synthetic:INPUTS-HIDDEN-CLASSES"), ("synthetic:4-0", "whole numbers from 1 to 4096"), ("synthetic:4-x", "expected synthetic")):
+                           ("synthetic:4", "expected synthetic:INPUTS-HIDDEN-CLASSES"), ("synthetic:5-1", 'expected at least 2 classes, for of one there is nothing to learn, got "synthetic:5-1"'), ("synthetic:4-0", "whole numbers from 1 to 4096"), ("synthetic:4-x", "expected synthetic")):
             with self.assertRaisesRegex(ValueError, said):
                 tasks.check(text)
 
