@@ -100,13 +100,7 @@ struct Dts {
     return [p = *this, sent, decode](Worker& worker) {
       std::deque<Launched> in_flight;
       Sender send(p.sending(), sent.size());
-      Sum since_launch;
-      bool has_added = false;  // this step's
-      const auto gradients = [&]() -> const Sum& {
-        if (!has_added) since_launch += worker.gradient();
-        has_added = true;
-        return since_launch;
-      };
+      GradientSum since_launch(worker);
       while (worker.next_step()) {
         worker.forward();
         const bool launches = worker.step() % p.period == p.period - 1;
@@ -115,7 +109,7 @@ struct Dts {
           in_flight.push_back({worker.step(), {}});
           for (std::size_t i = 0; i < sent.size(); ++i) {
             worker.backward_until(sent[i].post_at);
-            const Values value = send(worker, i, gradients);
+            const Values value = send(worker, i, since_launch);
             in_flight.back().handles.push_back(sent[i].post(worker, worker.step(), value));
             in_flight.back().own.append(value);
           }
@@ -124,7 +118,7 @@ struct Dts {
         Sum gradient = worker.gradient();
         const bool launches_now = launches && !p.by_gradient;
         const auto launch = [&] {
-          in_flight.push_back({worker.step(), {}, send(worker, 0, gradients)});
+          in_flight.push_back({worker.step(), {}, send(worker, 0, since_launch)});
           const CompressedPost& whole = sent.front().post;
           in_flight.back().handles.push_back(
               worker.post(whole.payload, worker.step(), {.operation = whole.operation, .value = in_flight.back().own}));
@@ -139,9 +133,8 @@ struct Dts {
           in_flight.pop_front();
         }
         if (launches_now && p.delay > 0) launch();
-        gradients();
-        if (launches) since_launch = Sum();
-        has_added = false;
+        since_launch();
+        if (launches) since_launch.clear();
         worker.update();
         worker.replica().step(gradient);
       }

@@ -17,7 +17,7 @@ class Sender {
 
   /// What message number `message` of a step carries of `all()`, a Sum, which is asked for when it carries anything.
   template <class All>
-  Values operator()(Worker& worker, std::size_t message, const All& all) {
+  Values operator()(Worker& worker, std::size_t message, All&& all) {
     return carries(worker, message) ? take(worker, message, all()) : Values();
   }
 
@@ -30,6 +30,26 @@ class Sender {
 
   Compression compression_;
   std::vector<Values> residuals_;
+};
+
+/// A worker's gradients since the sum was cleared, each times a factor, for a record of the dataflow.
+class GradientSum {
+ public:
+  explicit GradientSum(Worker& worker, const Coefficient& factor = 1.0) : worker_(worker), factor_(factor) {}
+
+  /// With this step's, which is added when it is asked for first.
+  const Sum& operator()() {
+    if (worker_.is_recorded() && added_ < worker_.step()) sum_ += factor_ * worker_.gradient();
+    added_ = worker_.step();
+    return sum_;
+  }
+  void clear() { sum_ = Sum(); }
+
+ private:
+  Worker& worker_;
+  Coefficient factor_;
+  Sum sum_;
+  int added_ = -1;  ///< the last step whose gradient is in it, or was
 };
 
 /// Parts that are the groups.

@@ -129,16 +129,16 @@ Program Learner::program(const ScheduleInput& input, ExchangeModel exchange) con
   return [model = ServerPost(servers, whole_model(input.profile), input.value), interval = interval, compression = servers.compression,
           exchange = std::move(exchange)](Worker& worker) {
     Sender send(compression, 1);
-    Sum learned;
+    GradientSum learned(worker);
     while (worker.next_step()) {
       worker.forward();
       worker.backward();
       worker.update();
       worker.replica().step(worker.gradient());
-      learned += worker.gradient();
+      learned();
       if (worker.step() % interval != interval - 1) continue;
-      exchange(worker, model, send, learned);
-      learned = Sum();
+      exchange(worker, model, send, learned());
+      learned.clear();
     }
   };
 }

@@ -45,19 +45,12 @@ Program send_groups(const Grouping& grouping, const ScheduleInput& input, const 
     const Compression& compression = sending.compression;
     std::vector<Handle> posted;
     Sender send(compression, groups.size());
-    Sum mean;       // of the steps that accumulate
-    int added = 0;  // of these
-    const auto gradient = [&]() -> const Sum& {
-      if (added < sending.accumulated) mean += worker.gradient() / sending.accumulated;
-      added = sending.accumulated;
-      return mean;
-    };
+    GradientSum mean(worker, 1.0 / sending.accumulated);
     while (worker.next_step()) {
       worker.forward();
       if (worker.step() % sending.accumulated != sending.accumulated - 1) {
         worker.backward();
-        mean += worker.gradient() / sending.accumulated;
-        ++added;
+        mean();
         continue;
       }
       posted.clear();
@@ -65,15 +58,14 @@ Program send_groups(const Grouping& grouping, const ScheduleInput& input, const 
         worker.backward_until(groups[i].post.post_at);
         worker.spend(groups[i].prepare);
         posted.push_back(
-            worker.post(groups[i].post.payload, worker.step(), {.operation = compression.operation, .value = send(worker, i, gradient)}));
+            worker.post(groups[i].post.payload, worker.step(), {.operation = compression.operation, .value = send(worker, i, mean)}));
       }
       worker.backward();
       worker.wait(posted);
       worker.spend(finish);
       worker.apply(worker.step());
       worker.replica().step(worker.mean_of(posted));
-      mean = Sum();
-      added = 0;
+      mean.clear();
       worker.update_for(update);
     }
   };
