@@ -3,14 +3,13 @@
 A row is one claim: a quote of the paper and where it stands, and two trained points with the relation that the paper expects between them.
 """
 
-import csv
-import io
 import re
 from dataclasses import dataclass
 
 from claim_verdicts import QUANTITIES, RELATIONS
 from errors import InputError
-from results import read_text, shown
+from named_rows import named_rows
+from results import shown
 
 COLUMNS = ["id", "paper", "place", "quote", "says", "quantity", "left", "relation", "right", "note"]
 POINT = re.compile(r"([\w-]+): ([\w-]+)((?: \w+=\S+)*)")
@@ -46,16 +45,8 @@ class Claim:
 
 def read_claims(path):
     """A list of Claim, in the order of the file. Raises InputError."""
-    rows = csv.DictReader(io.StringIO(read_text(path, "copy it from the repository again"), newline=""))
-    if rows.fieldnames != COLUMNS:
-        raise InputError(f"{path}: header: expected {','.join(COLUMNS)}, got {','.join(rows.fieldnames or [])}")
     found = {}
-    for row in rows:
-        place = f"{path}: line {rows.line_num}"
-        if None in row or None in row.values():
-            raise InputError(f"{place}: expected {len(COLUMNS)} cells")
-        if row["id"] in found:
-            raise InputError(f'{place}: id "{row["id"]}" appears twice, expected once')
+    for place, row in named_rows(path, COLUMNS):
         for column, known in (("quantity", QUANTITIES), ("relation", RELATIONS)):
             if row[column] not in known:
                 raise InputError(f'{place}: {column}: expected {", ".join(known)}, got {shown(row[column])}')

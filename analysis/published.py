@@ -3,13 +3,12 @@
 The table is scenarios/papers/published.csv. Its `value` is a number or several, with spaces between them.
 """
 
-import csv
-import io
 import math
 from dataclasses import dataclass
 
 from errors import InputError
-from results import read_text, shown
+from named_rows import named_rows
+from results import shown
 
 COLUMNS = ["id", "paper", "place", "quantity", "value", "unit", "configuration", "inputs_given", "kind", "note"]
 GIVEN = ("yes", "partly", "no")
@@ -39,16 +38,8 @@ class Published:
 
 def read_published(path):
     """{id: Published}, in the order of the file. Raises InputError."""
-    rows = csv.DictReader(io.StringIO(read_text(path, "copy it from the repository again"), newline=""))
-    if rows.fieldnames != COLUMNS:
-        raise InputError(f"{path}: header: expected {','.join(COLUMNS)}, got {','.join(rows.fieldnames or [])}")
     found = {}
-    for row in rows:
-        place = f'{path}: line {rows.line_num}'
-        if None in row or None in row.values():
-            raise InputError(f"{place}: expected {len(COLUMNS)} cells")
-        if row["id"] in found:
-            raise InputError(f'{place}: id "{row["id"]}" appears twice, expected once')
+    for place, row in named_rows(path, COLUMNS):
         if row["inputs_given"] not in GIVEN:
             raise InputError(f'{place}: inputs_given: expected {", ".join(GIVEN)}, got {shown(row["inputs_given"])}')
         if row["kind"] not in KINDS:
