@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -35,7 +36,7 @@ GzipText::~GzipText() { deflateEnd(stream_.get()); }
 
 void GzipText::compress(std::string_view text, bool is_last) {
   constexpr std::size_t most_at_once = std::size_t{1} << 30U;  // zlib counts by 32 bits
-  std::string piece(1 << 17, '\0');
+  std::array<char, 1 << 14> piece{};
   do {
     const std::string_view part = text.substr(0, most_at_once);
     text.remove_prefix(part.size());
@@ -45,7 +46,7 @@ void GzipText::compress(std::string_view text, bool is_last) {
       stream_->next_out = reinterpret_cast<Bytef*>(piece.data());  // NOLINT: bytes are bytes
       stream_->avail_out = static_cast<uInt>(piece.size());
       deflate(stream_.get(), is_last && text.empty() ? Z_FINISH : Z_NO_FLUSH);
-      compressed_.append(piece, 0, piece.size() - stream_->avail_out);
+      compressed_.append(piece.data(), piece.size() - stream_->avail_out);
     } while (stream_->avail_out == 0);
   } while (!text.empty());
 }

@@ -18,7 +18,7 @@ namespace syncopate {
 namespace {
 
 /// A value, or those of all parts as a list.
-void append_values(std::string& text, const std::vector<ValueId>& values, bool is_list) {
+void append_values(std::string& text, const ValueIds& values, bool is_list) {
   if (!is_list) {
     fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}"), values.front());
     return;
@@ -51,14 +51,16 @@ struct Dataflow::Share {
   ValueId value;
 };
 
-std::vector<Dataflow::Share> Dataflow::collect(const Sum& sum, std::size_t part) {
-  std::vector<Share> shares;
-  shares.reserve(sum.terms().size());
+Dataflow::Shares Dataflow::collect(const Sum& sum, std::size_t part) {
+  Shares shares;
   for (const Sum::Term& term : sum.terms()) shares.push_back({term.factor, term.values[part]});
-  std::vector<std::size_t> order(shares.size());
+  boost::container::small_vector<std::size_t, 4> order(shares.size());
   std::iota(order.begin(), order.end(), 0);
   const auto name = [&](std::size_t i) { return std::tie(shares[i].value, shares[i].factor.powers()); };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return name(a) < name(b); });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return shares[a].value != shares[b].value ? shares[a].value < shares[b].value
+                                              : std::tie(shares[a].factor.powers(), a) < std::tie(shares[b].factor.powers(), b);
+  });
   for (std::size_t i = 1, first = 0; i < order.size(); ++i) {
     if (name(order[i]) != name(order[first])) {
       first = i;
@@ -67,29 +69,30 @@ std::vector<Dataflow::Share> Dataflow::collect(const Sum& sum, std::size_t part)
     shares[order[first]].factor.add(shares[order[i]].factor.number());
     shares[order[i]].factor = 0.0;
   }
-  std::erase_if(shares, [](const Share& share) { return share.factor.number() == 0.0; });
+  shares.erase(std::remove_if(shares.begin(), shares.end(), [](const Share& share) { return share.factor.number() == 0.0; }), shares.end());
   return shares;
 }
 
 Dataflow::Dataflow(std::vector<ModelPart> parts, Optimizer optimizer, int workers)
     : parts_(std::move(parts)), optimizer_(optimizer), workers_(workers), file_(fast) {
-  std::vector<ValueId> values(parts_.size());
+  initial_ = Values(0, new_values(parts_.size()));
+}
+
+ValueIds Dataflow::new_values(std::size_t count) {
+  ValueIds values(count, boost::container::default_init);
   for (ValueId& value : values) value = next_++;
-  initial_ = Values(0, std::move(values));
+  return values;
 }
 
 Values Dataflow::gradient(int worker, int batch, const Values& model, Seconds time) {
-  std::vector<ValueId> made(parts_.size());
-  for (ValueId& value : made) value = next_++;
+  ValueIds made = new_values(parts_.size());
   const bool is_list = parts_.size() > 1;
-  text_ = R"({"o":"G","v":)";
-  append_values(text_, made, is_list);
-  text_ += R"(,"x":)";
-  append_values(text_, model.values(), is_list);
-  fmt::format_to(std::back_inserter(text_), FMT_COMPILE(R"(,"w":{},"k":{},"t":)"), worker, batch);
-  append_number(text_, time.value);
-  text_ += '}';
-  write(text_);
+  waiting_ += R"({"o":"G","v":)";
+  append_values(waiting_, made, is_list);
+  waiting_ += R"(,"x":)";
+  append_values(waiting_, model.values(), is_list);
+  fmt::format_to(std::back_inserter(waiting_), FMT_COMPILE(R"(,"w":{},"k":{},"t":{}}})"), worker, batch, time.value);
+  end_line();
   ++gradients_;
   end_ = std::max(end_, time);
   return {0, std::move(made)};
@@ -98,14 +101,14 @@ Values Dataflow::gradient(int worker, int batch, const Values& model, Seconds ti
 Values Dataflow::value(const Sum& sum, Makers makers) {
   if (sum.empty()) return {};
   const Values& like = sum.terms().front().values;
-  std::vector<ValueId> values;
+  ValueIds values;
   values.reserve(like.size());
   for (std::size_t part = like.first(); part < like.first() + like.size(); ++part)
     values.push_back(combination(collect(sum, part), part, makers));
   return {like.first(), std::move(values)};
 }
 
-ValueId Dataflow::combination(const std::vector<Share>& shares, std::size_t part, Makers makers) {
+ValueId Dataflow::combination(const Shares& shares, std::size_t part, Makers makers) {
   if (shares.empty()) return zero(part, 1)[part];
   if (shares.size() == 1 && shares.front().factor == Coefficient(1.0)) return shares.front().value;
   rest_ = R"("of":[)";
@@ -122,34 +125,36 @@ ValueId Dataflow::combination(const std::vector<Share>& shares, std::size_t part
     rest_ += ']';
   }
   rest_ += ']';
-  return make("L", rest_, part, 1, makers).front();
+  return make("L", part, 1, makers).front();
 }
 
 std::vector<Values> Dataflow::apply(std::string_view function, const std::vector<Values>& arguments, std::size_t results, Makers makers) {
   for (const std::string_view name : hyper_of(function)) name_hyper(name);
   const std::size_t first = arguments.front().first();
-  std::vector<std::vector<ValueId>> made(results);
+  boost::container::small_vector<ValueIds, 4> made(results);
   for (std::size_t part = first; part < first + arguments.front().size(); ++part) {
-    std::vector<ValueId> of;
-    of.reserve(arguments.size());
+    ValueIds of;
     for (const Values& argument : arguments) of.push_back(argument[part]);
-    std::string rest = fmt::format(R"("f":"{}","of":)", function);
-    append_values(rest, of, true);
-    const std::vector<ValueId> values = make("S", rest, part, results, makers);
+    rest_.clear();
+    fmt::format_to(std::back_inserter(rest_), FMT_COMPILE(R"("f":"{}","of":)"), function);
+    append_values(rest_, of, true);
+    const ValueIds values = make("S", part, results, makers);
     for (std::size_t i = 0; i < results; ++i) made[i].push_back(values[i]);
   }
   std::vector<Values> all;
   all.reserve(results);
-  for (std::vector<ValueId>& values : made) all.emplace_back(first, std::move(values));
+  for (ValueIds& values : made) all.emplace_back(first, std::move(values));
   return all;
 }
 
 Values Dataflow::compress(std::string_view way, const Values& sent, Values& residual) {
   if (residual.empty()) residual = zero(sent.first(), sent.size());
-  std::vector<ValueId> messages;
-  std::vector<ValueId> left;
+  ValueIds messages;
+  ValueIds left;
   for (std::size_t part = sent.first(); part < sent.first() + sent.size(); ++part) {
-    const std::vector<ValueId> made = make_new("C", fmt::format(R"({},"of":[{},{}])", way, sent[part], residual[part]), part, 2);
+    rest_.clear();
+    fmt::format_to(std::back_inserter(rest_), FMT_COMPILE(R"({},"of":[{},{}])"), way, sent[part], residual[part]);
+    const ValueIds made = make_new("C", part, 2);
     messages.push_back(made.front());
     left.push_back(made.back());
   }
@@ -158,17 +163,15 @@ Values Dataflow::compress(std::string_view way, const Values& sent, Values& resi
 }
 
 void Dataflow::evaluate(int worker, const Values& model, Seconds time) {
-  text_ = R"({"o":"E","x":)";
-  append_values(text_, model.values(), parts_.size() > 1);
-  fmt::format_to(std::back_inserter(text_), FMT_COMPILE(R"(,"w":{},"t":)"), worker);
-  append_number(text_, time.value);
-  fmt::format_to(std::back_inserter(text_), FMT_COMPILE(R"(,"n":{}}})"), gradients_);
-  write(text_);
+  waiting_ += R"({"o":"E","x":)";
+  append_values(waiting_, model.values(), parts_.size() > 1);
+  fmt::format_to(std::back_inserter(waiting_), FMT_COMPILE(R"(,"w":{},"t":{},"n":{}}})"), worker, time.value, gradients_);
+  end_line();
   end_ = std::max(end_, time);
 }
 
 Values Dataflow::zero(std::size_t first_part, std::size_t count) {
-  std::vector<ValueId> values(count);
+  ValueIds values(count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto [zero, is_new] = zeros_.try_emplace(first_part + i, next_);
     if (is_new) ++next_;
@@ -177,15 +180,13 @@ Values Dataflow::zero(std::size_t first_part, std::size_t count) {
   return {first_part, std::move(values)};
 }
 
-std::vector<ValueId> Dataflow::make(std::string_view operation, std::string_view rest, std::size_t part, std::size_t results,
-                                    Makers makers) {
-  if (makers == Makers::one) return make_new(operation, rest, part, results);
-  const auto [place, is_new] = known_.try_emplace(std::string(rest));
-  if (!is_new) return place->second;
-  place->second = make_new(operation, rest, part, results);
-  known_in_order_.push_back(&place->first);
-  known_bytes_ += rest.size();
-  const std::vector<ValueId> made = place->second;
+ValueIds Dataflow::make(std::string_view operation, std::size_t part, std::size_t results, Makers makers) {
+  if (makers == Makers::one) return make_new(operation, part, results);
+  const auto known = known_.find(std::string_view(rest_));
+  if (known != known_.end()) return known->second;
+  ValueIds made = make_new(operation, part, results);
+  known_in_order_.push_back(&known_.emplace(rest_, made).first->first);
+  known_bytes_ += rest_.size();
   forget_old();
   return made;
 }
@@ -202,23 +203,20 @@ void Dataflow::forget_old() {
   }
 }
 
-std::vector<ValueId> Dataflow::make_new(std::string_view operation, std::string_view rest, std::size_t part, std::size_t results) {
-  std::vector<ValueId> made(results);
-  for (ValueId& value : made) value = next_++;
-  text_.clear();
-  fmt::format_to(std::back_inserter(text_), FMT_COMPILE(R"({{"o":"{}","v":)"), operation);
-  append_values(text_, made, operation != "L");
-  text_ += ',';
-  text_ += rest;
-  if (parts_.size() > 1) fmt::format_to(std::back_inserter(text_), FMT_COMPILE(R"(,"part":{})"), part);
-  text_ += '}';
-  write(text_);
+ValueIds Dataflow::make_new(std::string_view operation, std::size_t part, std::size_t results) {
+  ValueIds made = new_values(results);
+  fmt::format_to(std::back_inserter(waiting_), FMT_COMPILE(R"({{"o":"{}","v":)"), operation);
+  append_values(waiting_, made, operation != "L");
+  waiting_ += ',';
+  waiting_ += rest_;
+  if (parts_.size() > 1) fmt::format_to(std::back_inserter(waiting_), FMT_COMPILE(R"(,"part":{})"), part);
+  waiting_ += '}';
+  end_line();
   return made;
 }
 
-void Dataflow::write(std::string_view line) {
+void Dataflow::end_line() {
   constexpr std::size_t enough = 1 << 16;
-  waiting_ += line;
   waiting_ += '\n';
   ++operations_;
   if (waiting_.size() < enough) return;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -35,7 +36,6 @@ class Dataflow {
 
   Optimizer optimizer() const { return optimizer_; }
   std::size_t parts() const { return parts_.size(); }
-  int workers() const { return workers_; }
   const Values& initial() const { return initial_; }
 
   /// Of the loss at a model, over a worker's batch.
@@ -58,16 +58,18 @@ class Dataflow {
   std::string take(const Json& about);
 
  private:
-  /// What an operation makes. `rest`: of its line, all that decides it.
-  std::vector<ValueId> make(std::string_view operation, std::string_view rest, std::size_t part, std::size_t results, Makers makers);
-  std::vector<ValueId> make_new(std::string_view operation, std::string_view rest, std::size_t part, std::size_t results);
+  /// What the operation makes of which rest_ says all that decides it.
+  ValueIds make(std::string_view operation, std::size_t part, std::size_t results, Makers makers);
+  ValueIds make_new(std::string_view operation, std::size_t part, std::size_t results);
+  ValueIds new_values(std::size_t count);
   void forget_old();
   struct Share;
+  using Shares = boost::container::small_vector<Share, 4>;
   /// A part of a sum, every value once.
-  static std::vector<Share> collect(const Sum& sum, std::size_t part);
-  ValueId combination(const std::vector<Share>& shares, std::size_t part, Makers makers);
+  static Shares collect(const Sum& sum, std::size_t part);
+  ValueId combination(const Shares& shares, std::size_t part, Makers makers);
   void name_hyper(std::string_view name);
-  void write(std::string_view line);
+  void end_line();
   Json hyper() const;
 
   std::vector<ModelPart> parts_;
@@ -80,11 +82,14 @@ class Dataflow {
   std::int64_t operations_ = 0;
   std::int64_t gradients_ = 0;
   Seconds end_;
-  std::string text_;     ///< of a line that is being made
-  std::string rest_;     ///< of a combination's
+  std::string rest_;     ///< of a line that is being made
   std::string waiting_;  ///< lines that are not compressed yet
   GzipText file_;
-  std::unordered_map<std::string, std::vector<ValueId>> known_;  ///< what many make, of late, by the rest of the line
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  /// What many make, of late, by the rest of the line.
+  std::unordered_map<std::string, ValueIds, Hash, std::equal_to<>> known_;
   std::deque<const std::string*> known_in_order_;
   std::size_t known_bytes_ = 0;
 };

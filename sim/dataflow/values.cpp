@@ -6,7 +6,7 @@ namespace syncopate {
 
 Values Values::parts(std::size_t first, std::size_t count) const {
   const auto begin = values_.begin() + static_cast<std::ptrdiff_t>(first - first_);
-  return {first, std::vector<ValueId>(begin, begin + static_cast<std::ptrdiff_t>(count))};
+  return {first, ValueIds(begin, begin + static_cast<std::ptrdiff_t>(count))};
 }
 
 void Values::replace(const Values& other) {
@@ -38,7 +38,7 @@ Sum& Sum::operator*=(const Coefficient& factor) {
 Sum mean(const std::vector<Values>& all) {
   Sum sum;
   const double share = 1.0 / static_cast<double>(all.size());
-  for (const Values& values : all) sum += share * values;
+  for (const Values& values : all) sum.add(share, values);
   return sum;
 }
 

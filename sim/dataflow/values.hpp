@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -11,6 +12,9 @@ namespace syncopate {
 
 /// Names a value of a record: a vector as long as the model, or as a part of it.
 using ValueId = std::int64_t;
+
+/// Most often there is one, of a model in one part.
+using ValueIds = boost::container::small_vector<ValueId, 1>;
 
 /// What a replay may choose.
 enum class Hyper { lr, mu, alpha, beta, lr_loc, gamma_p, rho };
@@ -65,14 +69,14 @@ inline constexpr Coefficient rho = Hyper::rho;          ///< elastic averaging
 class Values {
  public:
   Values() = default;
-  Values(std::size_t first_part, std::vector<ValueId> values) : first_(first_part), values_(std::move(values)) {}
+  Values(std::size_t first_part, ValueIds values) : first_(first_part), values_(std::move(values)) {}
 
   bool empty() const { return values_.empty(); }
   std::size_t first() const { return first_; }
   std::size_t size() const { return values_.size(); }
   /// `part` counts from the model's first.
   ValueId operator[](std::size_t part) const { return values_[part - first_]; }
-  const std::vector<ValueId>& values() const { return values_; }
+  const ValueIds& values() const { return values_; }
 
   Values parts(std::size_t first, std::size_t count) const;
   Values part(std::size_t part) const { return empty() ? Values() : parts(part, 1); }
@@ -83,7 +87,7 @@ class Values {
 
  private:
   std::size_t first_ = 0;
-  std::vector<ValueId> values_;
+  ValueIds values_;
 };
 
 /// A linear combination of values of the same parts, as an expression; nothing where nothing is recorded.
@@ -96,11 +100,15 @@ class Sum {
 
   Sum() = default;
   Sum(const Values& values) : Sum(Coefficient(1.0), values) {}  // NOLINT(google-explicit-constructor): a sum of one
-  Sum(const Coefficient& factor, const Values& values) {
+  Sum(const Coefficient& factor, const Values& values) { add(factor, values); }
+
+  void add(const Coefficient& factor, const Values& values) {
     if (!values.empty()) terms_.push_back({factor, values});
   }
 
-  const std::vector<Term>& terms() const { return terms_; }
+  using Terms = boost::container::small_vector<Term, 4>;
+
+  const Terms& terms() const { return terms_; }
   bool empty() const { return terms_.empty(); }
   Sum part(std::size_t part) const;
 
@@ -108,7 +116,7 @@ class Sum {
   Sum& operator*=(const Coefficient& factor);
 
  private:
-  std::vector<Term> terms_;
+  Terms terms_;
 };
 
 inline Sum operator+(Sum a, const Sum& b) { return a += b; }

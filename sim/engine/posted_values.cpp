@@ -1,21 +1,25 @@
 #include "engine/posted_values.hpp"
 
+#include <algorithm>
+
 namespace syncopate {
 
-void PostedValues::post(int stream, Ticket ticket, int rank, const Values& value) { collectives_[{stream, ticket}].by_rank[rank] = value; }
+void PostedValues::post(int stream, Ticket ticket, int rank, const Values& value) {
+  collectives_[{stream, ticket}].posted.emplace_back(rank, value);
+}
 
 Values PostedValues::mean(int stream, Ticket ticket) {
   const auto found = collectives_.find({stream, ticket});
   if (found == collectives_.end()) return {};
   Collective& its = found->second;
   if (its.taken == 0) {
-    std::vector<Values> posted;
-    posted.reserve(its.by_rank.size());
-    for (const auto& [rank, value] : its.by_rank) posted.push_back(value);
-    its.mean = flow_->value(syncopate::mean(posted));
+    std::sort(its.posted.begin(), its.posted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    Sum sum;
+    for (const auto& [rank, value] : its.posted) sum.add(1.0 / static_cast<double>(its.posted.size()), value);
+    its.mean = flow_->value(sum);
   }
   Values mean = its.mean;
-  if (++its.taken == its.by_rank.size()) collectives_.erase(found);
+  if (++its.taken == its.posted.size()) collectives_.erase(found);
   return mean;
 }
 

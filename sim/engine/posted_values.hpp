@@ -22,7 +22,7 @@ class PostedValues {
 
  private:
   struct Collective {
-    std::map<int, Values> by_rank;
+    std::vector<std::pair<int, Values>> posted;  ///< by whom
     Values mean;
     std::size_t taken = 0;
   };

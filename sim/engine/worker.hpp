@@ -148,6 +148,8 @@ class Worker {
   Replica& replica() { return replica_; }
   /// This step's, from now on.
   Values gradient();
+  /// The model that it is the gradient at.
+  const Values& computed_on() const { return computed_on_; }
   Values value(const Sum& sum) const;
   /// With error feedback: see Dataflow::compress.
   Values compress(std::string_view way, const Sum& sent, Values& residual) const;

@@ -10,12 +10,15 @@ namespace syncopate {
 namespace {
 
 /// After a warm-up of ps-sgd every iteration pushes, and each k-th one also pulls; its pulls overlap the next iteration, whose local
-/// updates wait for them. What the local update is (GLU, SGD, DC-ASGD) shows in its time only. Eq. 4: of the local updates the first
-/// layer's is exposed; Algorithm 1: updated weights, not pulled ones, are broadcast to the node's devices, in every iteration.
+/// updates wait for them. What the local update is (GLU, SGD, DC-ASGD; Fig. 5) shows in its time and in a record of the dataflow. Eq. 4: of
+/// the local updates the first layer's is exposed; Algorithm 1: updated weights, not pulled ones, are broadcast to the node's devices, in
+/// every iteration.
 struct SsdSgd {
   ServerParameters servers;
   int delay = 1;
   int warmup_iterations = 0;
+  enum class Local { glu, sgd, dc_asgd };
+  Local rule = Local::glu;
   std::optional<Seconds> local_update;
   ServerGrouping grouping;
 
@@ -24,6 +27,8 @@ struct SsdSgd {
     servers.declare(parameters);
     parameters.required("delay", delay, step_range, "k: every k-th iteration pulls");
     parameters.optional("warmup_iterations", warmup_iterations, warmups, "first iterations of ps-sgd, which are never measured");
+    parameters.optional("local_update", rule, {{"glu", Local::glu}, {"sgd", Local::sgd}, {"dc-asgd", Local::dc_asgd}},
+                        "what a record of the dataflow has as the local update; its time is local_update_s");
     parameters.optional("local_update_s", local_update, "the trace's, by layers",
                         "time of the local update of the layer that is ready last");
     grouping.declare(parameters);
@@ -83,10 +88,10 @@ struct SsdSgd {
     return carried;
   }
 
-  /// The local update: global gradients, by what pulls have moved the model, besides local ones (Eq. 8, Algorithm 2).
-  class Glu {
+  /// The local update's arithmetic. GLU: global gradients, by what pulls have moved the model, besides local ones (Eq. 8, Algorithm 2).
+  class Update {
    public:
-    Glu(Worker& worker, int delay) : worker_(worker), delay_(delay), before_(worker.replica().model()) {}
+    Update(Worker& worker, Local rule, int delay) : worker_(worker), rule_(rule), delay_(delay), before_(worker.replica().model()) {}
 
     /// The model of the warm-up.
     void start(const Values& pulled) {
@@ -95,18 +100,29 @@ struct SsdSgd {
       before_ = pulled;
     }
 
-    void update(const Values& pulled) {
+    void operator()(const Values& pulled) {
       if (!worker_.is_recorded()) return;
       Replica& x = worker_.replica();
       if (!pulled.empty()) x.become(pulled);
-      Sum global = (before_ - x.model()) / (hyper::lr * delay_);
-      if (worker_.has_momentum()) global = global - hyper::mu * global;
-      if (!pulled.empty()) before_ = pulled;
-      x.become(x.model() - hyper::lr_loc * (hyper::alpha * worker_.gradient() + hyper::beta * global));
+      const Values at = x.model();
+      switch (rule_) {
+        case Local::glu: {
+          Sum global = (before_ - at) / (hyper::lr * delay_);
+          if (worker_.has_momentum()) global = global - hyper::mu * global;
+          if (!pulled.empty()) before_ = pulled;
+          return x.become(at - hyper::lr_loc * (hyper::alpha * worker_.gradient() + hyper::beta * global));
+        }
+        case Local::sgd: return x.become(at - hyper::lr_loc * worker_.gradient());
+        case Local::dc_asgd: {
+          x.compensated_step(worker_.gradient(), worker_.computed_on());
+          return x.become(at + hyper::lr_loc / hyper::lr * (x.model() - at));
+        }
+      }
     }
 
    private:
     Worker& worker_;
+    Local rule_;
     int delay_;
     Values before_;  ///< the model that was pulled before
   };
@@ -117,9 +133,9 @@ struct SsdSgd {
     for (const GroupPush& group : groups) decode += group.message.decode();
     const LocalUpdates updates = this->updates(input.profile, input.update);
     return [groups, decode, updates, events = events_of_backward(groups, updates), carried = layers_of(groups, updates, input.profile),
-            delay = delay, warmup_iterations = warmup_iterations, compression = servers.compression](Worker& worker) {
+            rule = rule, delay = delay, warmup_iterations = warmup_iterations, compression = servers.compression](Worker& worker) {
       Sender send(compression, groups.size());
-      Glu glu(worker, delay);
+      Update update(worker, rule, delay);
       std::vector<Exchange> pushed;
       std::vector<Exchange> pulls;  ///< of the iteration before
       LocalUpdates::Step local(updates);
@@ -145,7 +161,7 @@ struct SsdSgd {
           worker.wait(pushed);
           worker.spend(decode);
           worker.apply(worker.step());
-          glu.start(worker.pulled_by(pushed));
+          update.start(worker.pulled_by(pushed));
           continue;
         }
         for (std::size_t group = pulls.size(); group-- > 0;) {
@@ -158,7 +174,7 @@ struct SsdSgd {
           worker.apply(worker.step() - 1);
         }
         local.end(worker);
-        glu.update(worker.pulled_by(pulls));
+        update(worker.pulled_by(pulls));
         pulls.clear();
         if (pull) pulls.swap(pushed);
       }

@@ -169,7 +169,7 @@ def ssd_sgd(training):
     server, optimiser, senders = training.problem.initial, training.optimiser(), training.senders()
     models, pulled_before, arrived = training.begin(), training.begin(), None
     for number in range(training.steps):
-        found = training.gradients(models, number)
+        found, computed_on = training.gradients(models, number), list(models)
         if number >= warmup:
             for worker, g in enumerate(found):
                 if arrived is not None:
@@ -177,7 +177,9 @@ def ssd_sgd(training):
                 d = (pulled_before[worker] - models[worker]) * (1 - m) / (h["lr"] * delay)
                 if arrived is not None:
                     pulled_before[worker] = arrived
-                models[worker] = models[worker] - h["lr_loc"] * (h["alpha"] * g + h["beta"] * d)
+                along = {"glu": h["alpha"] * g + h["beta"] * d, "sgd": g,
+                         "dc-asgd": g + h["lambda"] * g * g * (models[worker] - computed_on[worker])}[schedule.get("local_update", "glu")]
+                models[worker] = models[worker] - h["lr_loc"] * along
         server = optimiser.step(server, mean(sent(senders, found, number)))
         arrived = server if number >= warmup and (number - warmup) % delay == delay - 1 else None
         if number < warmup:

@@ -96,7 +96,7 @@ def parameters(rng, name, nodes, plain):
     if name == "horovod":
         result |= {"threshold": "2MB", "cycle_s": rng.uniform(5e-4, 5e-3)}
     if name == "ssd-sgd":
-        result |= {"delay": rng.randint(1, 4), "warmup_iterations": rng.randint(0, 3)}
+        result |= {"delay": rng.randint(1, 4), "warmup_iterations": rng.randint(0, 3), "local_update": rng.choice(["glu", "sgd", "dc-asgd"])}
     if name == "dts":
         result |= {"delay": rng.randint(0, 4), "period": rng.randint(1, 4), "launch": rng.choice(["step", "gradient"]),
                    "in_flight": rng.choice(["pipelined", "serial"])}

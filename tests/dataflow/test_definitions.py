@@ -18,7 +18,8 @@ ALL_REDUCE = [{"name": "s-sgd"}, {"name": "wfbp"}, {"name": "sync-easgd"}, {"nam
               {"name": "horovod", "cycle_s": 0.003}, {"name": "wfbp", "accumulate": 3}, {**FUSION, "accumulate": 2}]
 PS = [{"name": "ps-sgd"}, {"name": "ps-sgd", "grouping": FUSION, "servers": 1, "duplex": False}]
 SSD = [{"name": "ssd-sgd", "delay": 1}, {"name": "ssd-sgd", "delay": 2, "grouping": "sync-easgd"}, {"name": "ssd-sgd", "delay": 4, "warmup_iterations": 3},
-       {"name": "ssd-sgd", "delay": 3, "grouping": FUSION, "warmup_iterations": 1}]
+       {"name": "ssd-sgd", "delay": 3, "grouping": FUSION, "warmup_iterations": 1}, {"name": "ssd-sgd", "delay": 2, "local_update": "sgd"},
+       {"name": "ssd-sgd", "delay": 3, "local_update": "dc-asgd", "warmup_iterations": 1}]
 DTS = [{"name": "dts", "delay": delay, "period": period} for delay, period in [(0, 1), (0, 3), (1, 1), (4, 2), (3, 3), (1, 4)]]
 DTS += [{"name": "dts", "delay": 2, "period": 2, "launch": "gradient"}, {"name": "dts", "delay": 3, "in_flight": "serial", "overhead_s": 0.001}]
 LOCAL = [{"name": "sasgd", "interval": 1}, {"name": "sasgd", "interval": 3}, {"name": "local-sgd", "interval": 1}, {"name": "local-sgd", "interval": 4},

@@ -1,5 +1,6 @@
 """Schedules that must train one and the same model, whatever it is, and what they must conserve."""
 
+import itertools
 import unittest
 
 import numpy as np
@@ -77,13 +78,14 @@ class Equalities(Recorded):
             self.assert_same(model, models[number], 1e-12, number)
 
     def test_local_steps_between_pulls(self):
-        """alpha = 1, beta = 0 and lr_loc = lr: local descent from what was pulled last."""
-        [replay] = self.replays([{"name": "ssd-sgd", "delay": 3}], told={"alpha": 1.0, "beta": 0.0, "lr_loc": LR})
-        for worker in range(5):
-            for number in range(10):
-                if number == 0 or number % 3:
-                    x = replay.taken[worker, number]
-                    self.assert_same(replay.taken[worker, number + 1], x - LR * self.problem.gradient(x, worker, number), 1e-12, (worker, number))
+        """alpha = 1, beta = 0 and lr_loc = lr, or another local update: local descent from what was pulled last."""
+        schedule = {"name": "ssd-sgd", "delay": 3}
+        replays = [*self.replays([schedule], told={"alpha": 1.0, "beta": 0.0, "lr_loc": LR}),
+                   *self.replays([schedule | {"local_update": "sgd"}, schedule | {"local_update": "dc-asgd"}], told={"lr_loc": LR})]
+        for replay, worker, number in itertools.product(replays, range(5), range(10)):
+            if number == 0 or number % 3:
+                x = replay.taken[worker, number]
+                self.assert_same(replay.taken[worker, number + 1], x - LR * self.problem.gradient(x, worker, number), 1e-12, (worker, number))
 
     def test_rounds_of_one_step_are_local_sgd_one_round_late(self):
         """x <- bar(x of the round before) - eta g."""
