@@ -126,13 +126,21 @@ void require_capturable(const Network& network, const ModelLayer& layer) {
   }
 }
 
+/// What no device computes of an op that it has, or nothing.
+std::string_view missing_of(const ModelLayer& layer) {
+  if (layer.op->name != "attention") return {};
+  if (layer.attributes.causal) return "causal attention";
+  return layer.inputs.size() == 1 ? "attention of one input" : std::string_view();
+}
+
 }  // namespace
 
 void require_ops(const Network& network, std::string_view device, bool (*has)(std::string_view op)) {
   for (const ModelLayer& layer : network.model.layers) {
-    if (!has(layer.op->name)) {
+    const std::string_view missing = has(layer.op->name) ? missing_of(layer) : layer.op->name;
+    if (!missing.empty()) {
       throw InputError(fmt::format("{}: layer {}: the {} device has no {}; import a PyTorch profile of this model instead",
-                                   network.model.file, layer.name, device, layer.op->name));
+                                   network.model.file, layer.name, device, missing));
     }
   }
 }

@@ -120,6 +120,8 @@ class Network(nn.Module):
                 run = make([each.shape[1:] for each in inputs], **layer.attributes)
                 if layer.op == "embedding":
                     run.wraps = run.num_embeddings < self.takes_ids
+                if layer.op == "tied_linear":
+                    run.find_table(self)
                 if layer.op == "relu":  # in place where nobody else wants what it overwrites, as capture and most users have it
                     run.inplace = readers[layer.inputs[0]] == 1 and ops.get(layer.inputs[0]) in NEVER_LOOK_BACK
                 if isinstance(run, nn.Module):
@@ -193,14 +195,53 @@ class Positional(nn.Module):
         return tokens + self.weight
 
 
-def attention(heads, query, key, value):
-    """A token's numbers are those of its heads, one after the other."""
-    query, key, value = (each.unflatten(-1, (heads, -1)).transpose(1, 2) for each in (query, key, value))
+class RMSNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, values):
+        return values * torch.rsqrt(values.pow(2).mean(-1, keepdim=True) + EPSILON) * self.weight
+
+
+class TiedLinear(nn.Module):
+    """Multiplies with the table of an embedding, which keeps it as its parameter."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self.shape = shape
+        self.tables = []  # in a list, so that its parameters do not count as this module's
+
+    def find_table(self, network):
+        self.tables = [each for each in network.modules() if isinstance(each, nn.Embedding) and each.weight.shape == self.shape][:1]
+        if not self.tables:
+            raise ValueError(f"no embedding before it has {self.shape[0]} entries of width {self.shape[1]}")
+
+    def forward(self, tokens):
+        return F.linear(tokens, self.tables[0].weight)
+
+
+def attention(heads, causal, *inputs):
+    """A token's numbers are those of its heads, one after the other; one input has query, key and value side by side."""
+    inputs = inputs[0].chunk(3, -1) if len(inputs) == 1 else inputs
+    query, key, value = (each.unflatten(-1, (heads, -1)).transpose(1, 2) for each in inputs)
     if hasattr(F, "scaled_dot_product_attention"):  # since PyTorch 2.0
-        output = F.scaled_dot_product_attention(query, key, value)
+        output = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
     else:
-        output = torch.softmax(query @ key.transpose(2, 3) / math.sqrt(query.shape[-1]), dim=-1) @ value
+        scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
+        if causal:
+            scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1), -math.inf)
+        output = torch.softmax(scores, dim=-1) @ value
     return output.transpose(1, 2).flatten(2)
+
+
+def rotary(heads, tokens):
+    """Turns pairs of a head's numbers, one from each half of it, by the token's place times a rate of the pair's own."""
+    first, second = tokens.unflatten(-1, (heads, -1)).chunk(2, -1)
+    pairs = torch.arange(first.shape[-1], dtype=torch.float64, device=tokens.device)
+    angles = torch.arange(tokens.shape[1], device=tokens.device)[:, None, None] * 10000 ** (-pairs / first.shape[-1])
+    cosine, sine = angles.cos().to(tokens.dtype), angles.sin().to(tokens.dtype)
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), -1).flatten(2)
 
 
 def pad_shortcut(image, channels, stride):
@@ -229,9 +270,12 @@ OPS = {
         TokenConv1d(shapes[0][-1], out_channels, kernel, stride, pad, bias=bias),
     "linear": lambda shapes, out_features, bias=True: nn.Linear(shapes[0][-1], out_features, bias),
     "embedding": lambda _, entries, width: WrappingEmbedding(entries, width),
-    "attention": lambda _, heads: functools.partial(attention, heads),
+    "tied_linear": lambda shapes, out_features: TiedLinear((out_features, shapes[0][-1])),
+    "attention": lambda _, heads, causal=False: functools.partial(attention, heads, causal),
+    "rotary": lambda _, heads: functools.partial(rotary, heads),
     "batch_norm": lambda shapes: nn.BatchNorm2d(shapes[0][0], EPSILON),
     "layer_norm": lambda shapes: nn.LayerNorm(shapes[0][-1], EPSILON),
+    "rms_norm": lambda shapes: RMSNorm(shapes[0][-1]),
     "group_norm": lambda shapes, groups: nn.GroupNorm(groups, shapes[0][0], EPSILON),
     "lrn": lambda _: nn.LocalResponseNorm(5, alpha=1e-4, beta=0.75, k=1),
     "relu": lambda _: nn.ReLU(), "tanh": lambda _: nn.Tanh(), "gelu": lambda _: nn.GELU(), "silu": lambda _: nn.SiLU(),

@@ -155,6 +155,15 @@ OpResult linear(Object& fields, std::span<const Shape> inputs) {
   return result;
 }
 
+OpResult tied_linear(Object& fields, std::span<const Shape> inputs) {
+  OpResult result;
+  const std::int64_t features = fields.at("out_features").integer(1, largest);
+  const Shape& input = input_of(fields, inputs, 2, sequence);
+  result.output = {input[0], features};
+  result.macs = unchecked_elements(result.output) * static_cast<double>(input[1]);
+  return result;
+}
+
 OpResult embedding(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
   const std::int64_t entries = fields.at("entries").integer(1, largest);
@@ -178,14 +187,20 @@ OpResult batch_norm(Object& fields, std::span<const Shape> inputs) {
   return result;
 }
 
-OpResult layer_norm(Object& fields, std::span<const Shape> inputs) {
+OpResult rms_norm(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
   result.output = only_input(fields, inputs);
   if (result.output.size() > 2) {
     fields.field().fail_because(
         fmt::format("the input's shape must be [n] or {}, got {}; put a to_tokens before it", sequence, format_inputs(inputs)));
   }
-  result.tensors = {{"weight", {result.output.back()}}, {"bias", {result.output.back()}}};
+  result.tensors = {{"weight", {result.output.back()}}};
+  return result;
+}
+
+OpResult layer_norm(Object& fields, std::span<const Shape> inputs) {
+  OpResult result = rms_norm(fields, inputs);
+  result.tensors.push_back({"bias", {result.output.back()}});
   return result;
 }
 
@@ -264,20 +279,41 @@ OpResult concat(Object& fields, std::span<const Shape> inputs) {
   return result;
 }
 
+/// The heads, which must divide the width evenly.
+std::int64_t read_heads(const Field& heads, std::int64_t width) {
+  const std::int64_t count = heads.integer(1, largest);
+  if (width % count != 0) heads.fail(fmt::format("a divisor of the width {}", width));
+  return count;
+}
+
 OpResult attention(Object& fields, std::span<const Shape> inputs) {
   const Field heads = fields.at("heads");
   OpResult result;
-  result.attributes.heads = heads.integer(1, largest);
-  const bool equal = inputs.size() == 3 && inputs[0] == inputs[1] && inputs[1] == inputs[2];
-  if (!equal || inputs[0].size() != 2) {
-    fields.field().fail_because(
-        fmt::format("attention takes query, key and value of one shape {}, got {}", sequence, format_inputs(inputs)));
+  result.attributes.causal = boolean_or(fields, "causal", false);
+  const bool fused = inputs.size() == 1 && inputs[0].size() == 2 && inputs[0][1] % 3 == 0;
+  const bool equal = inputs.size() == 3 && inputs[0] == inputs[1] && inputs[1] == inputs[2] && inputs[0].size() == 2;
+  if (!fused && !equal) {
+    fields.field().fail_because(fmt::format("attention takes query, key and value of one shape {}, or the three side by side, got {}",
+                                            sequence, format_inputs(inputs)));
   }
-  const Shape& input = inputs.front();
-  if (input[1] % result.attributes.heads != 0) heads.fail(fmt::format("a divisor of the width {}", input[1]));
-  result.output = input;
-  // Scores, then the weighted sum of values: each multiplies every token with every other.
-  result.macs = 2.0 * static_cast<double>(input[0]) * static_cast<double>(input[0]) * static_cast<double>(input[1]);
+  result.output = inputs.front();
+  if (fused) result.output[1] /= 3;
+  result.attributes.heads = read_heads(heads, result.output[1]);
+  // Scores, then the weighted sum of values: each multiplies every token with every other, or with itself and those before it.
+  const auto tokens = static_cast<double>(result.output[0]);
+  const double pairs = result.attributes.causal ? tokens * (tokens + 1) / 2 : tokens * tokens;
+  result.macs = 2.0 * pairs * static_cast<double>(result.output[1]);
+  return result;
+}
+
+OpResult rotary(Object& fields, std::span<const Shape> inputs) {
+  const Field heads = fields.at("heads");
+  OpResult result;
+  result.output = input_of(fields, inputs, 2, sequence);
+  result.attributes.heads = read_heads(heads, result.output[1]);
+  if (result.output[1] / result.attributes.heads % 2 != 0) {
+    heads.fail(fmt::format("a divisor of the width {} that leaves each head an even one", result.output[1]));
+  }
   return result;
 }
 
@@ -342,10 +378,13 @@ constexpr std::array table = {
     Op{"conv_transpose2d", "transposed convolution, which enlarges an image", "out_channels, kernel, stride (1), pad (0), bias (true)",
        CostClass::convolution, conv_transpose2d},
     Op{"linear", "fully connected, of each token", "out_features, bias (true)", CostClass::linear, linear},
+    Op{"tied_linear", "linear without bias, of each token, with the weight of an embedding before it", "out_features", CostClass::linear,
+       tied_linear},
     Op{"embedding", "a vector per token", "entries, width", CostClass::embedding, embedding},
-    Op{"attention", "softmax(Q K^T) V of three inputs, without projections", "heads", CostClass::attention, attention},
+    Op{"attention", "softmax(Q K^T) V of three inputs, without projections", "heads, causal (false)", CostClass::attention, attention},
     Op{"batch_norm", "over the batch, per channel", "", CostClass::normalization, batch_norm},
     Op{"layer_norm", "over a token's width", "", CostClass::normalization, layer_norm},
+    Op{"rms_norm", "layer_norm without mean and bias", "", CostClass::normalization, rms_norm},
     Op{"lrn", "local response normalization", "", CostClass::normalization, lrn},
     Op{"group_norm", "over groups of an image's channels", "groups", CostClass::normalization, group_norm},
     Op{"relu", "max(x, 0)", "", CostClass::elementwise, same_shape},
@@ -361,6 +400,7 @@ constexpr std::array table = {
     Op{"upsample", "every pixel several times", "scale", CostClass::elementwise, upsample},
     Op{"to_tokens", "an image's pixels as tokens", "", CostClass::free, to_tokens},
     Op{"positional", "adds a trained vector to each token", "", CostClass::elementwise, positional},
+    Op{"rotary", "rotates pairs of a head's numbers by the token's place", "heads", CostClass::elementwise, rotary},
     Op{"first_token", "the first token's vector", "", CostClass::free, drop_tokens},
     Op{"flatten", "to one dimension", "", CostClass::free, flatten},
     Op{"add", "sum of inputs of one shape", "", CostClass::join, add},

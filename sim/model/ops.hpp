@@ -27,7 +27,8 @@ struct Attributes {
   std::int64_t groups = 1;
   std::int64_t heads = 1;
   bool bias = false;
-  bool ceil = false;  ///< a pooling window may begin inside the input and end beyond it
+  bool causal = false;  ///< a token attends to itself and those before it
+  bool ceil = false;    ///< a pooling window may begin inside the input and end beyond it
 };
 
 /// Layers that cost time in the same way: a device profile has one line of coefficients for each. convolution_3x3 are those

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/choice.hpp"
@@ -70,6 +71,7 @@ class LayerReader {
     }
     OpResult result = layer.op->apply(fields, shapes);
     fields.finish();
+    if (layer.op->name == "tied_linear") require_table(field, {result.output.back(), shapes.front().back()});
     layer.attributes = result.attributes;
     layer.output = std::move(result.output);
     layer.activations += checked_elements(layer.output, field);
@@ -80,6 +82,14 @@ class LayerReader {
       tensor.name = fmt::format("{}.{}", name, tensor.name);
     }
     return layer;
+  }
+
+  /// The weight that a layer shares must be that of an embedding before it.
+  void require_table(const Field& field, const Shape& shape) const {
+    const bool found = std::any_of(model_->layers.begin(), model_->layers.end(), [&shape](const ModelLayer& layer) {
+      return layer.op->name == "embedding" && layer.tensors.front().shape == shape;
+    });
+    if (!found) field.fail_because(fmt::format("no embedding before it has {} entries of width {}", shape[0], shape[1]));
   }
 
   Model* model_;

@@ -114,12 +114,20 @@ def add(inputs, entry):
 
 
 def attention(inputs, entry):
+    """Of three inputs, or of one in which they lie side by side; with `causal` no token reads a later one."""
     (tokens, width), = {tuple(shape) for shape in inputs}
-    return [tokens, width], [], 2 * tokens**2 * width
+    width = width // 3 if len(inputs) == 1 else width
+    pairs = sum(range(1, tokens + 1)) if entry.get("causal") else tokens**2
+    return [tokens, width], [], 2 * pairs * width
 
 
-def norm(axis):
-    return lambda inputs, entry: (inputs[0], [("weight", [inputs[0][axis]]), ("bias", [inputs[0][axis]])], 0)
+def tied_linear(inputs, entry):
+    (tokens, features), = inputs
+    return [tokens, entry["out_features"]], [], tokens * features * entry["out_features"]
+
+
+def norm(axis, *names):
+    return lambda inputs, entry: (inputs[0], [(name, [inputs[0][axis]]) for name in names], 0)
 
 
 def free(shape):
@@ -130,7 +138,8 @@ same = free(lambda shape, entry: shape)
 
 OPS = {
     "conv2d": conv2d, "conv1d": conv1d, "linear": linear, "embedding": embedding, "attention": attention,
-    "batch_norm": norm(0), "layer_norm": norm(-1), "max_pool": pool, "avg_pool": pool, "concat": concat, "add": add,
+    "tied_linear": tied_linear, "batch_norm": norm(0, "weight", "bias"), "layer_norm": norm(-1, "weight", "bias"), "rms_norm": norm(-1, "weight"),
+    "max_pool": pool, "avg_pool": pool, "concat": concat, "add": add, "multiply": add, "rotary": same,
     "lrn": same, "relu": same, "tanh": same, "gelu": same, "silu": same, "sigmoid": same, "dropout": same,
     "adaptive_avg_pool": free(lambda shape, entry: shape[:1] + pair(entry["output"])),
     "flatten": free(lambda shape, entry: [math.prod(shape)]),

@@ -7,9 +7,9 @@ from support import Case
 CONV = {"name": "conv", "op": "conv2d", "out_channels": 4, "kernel": 3}
 FLAT = {"name": "flat", "op": "flatten"}
 FC = {"name": "fc", "op": "linear", "out_features": 2}
-OPS = ("conv2d, conv1d, conv_transpose2d, linear, embedding, attention, batch_norm, layer_norm, lrn, group_norm, relu, tanh, gelu, silu, sigmoid, "
-       "dropout, max_pool, avg_pool, adaptive_avg_pool, max_over_time, upsample, to_tokens, positional, first_token, flatten, add, multiply, "
-       "concat, pad_shortcut")
+OPS = ("conv2d, conv1d, conv_transpose2d, linear, tied_linear, embedding, attention, batch_norm, layer_norm, rms_norm, lrn, group_norm, relu, tanh, "
+       "gelu, silu, sigmoid, dropout, max_pool, avg_pool, adaptive_avg_pool, max_over_time, upsample, to_tokens, positional, rotary, first_token, "
+       "flatten, add, multiply, concat, pad_shortcut")
 
 
 def model(*layers, **changes):
@@ -78,8 +78,22 @@ class BadModel(Case):
             (model({"name": "sum", "op": "add"}), '/layers/0: this op takes two inputs or more, got 1 (layer "sum")'),
             (model(CONV, {"name": "r", "op": "relu", "inputs": ["conv", "$input"]}), '/layers/1: this op takes one input, got 2 (layer "r")'),
             (model(CONV, {"name": "r", "op": "relu", "inputs": []}), "/layers/1/inputs: expected a list that is not empty, got []"),
-            (model({"name": "a", "op": "attention", "heads": 2}, input=[4, 6]),
-             '/layers/0: attention takes query, key and value of one shape [tokens, width], got [4, 6] (layer "a")'),
+            (model({"name": "a", "op": "attention", "heads": 4}, input=[4, 6]),
+             '/layers/0/heads: expected a divisor of the width 2, got 4 (layer "a")'),
+            (model({"name": "a", "op": "attention", "heads": 2, "causal": 1}, input=[4, 6]),
+             '/layers/0/causal: expected true or false, got 1 (layer "a")'),
+            (model({"name": "a", "op": "attention", "heads": 2}, input=[4, 8]),
+             '/layers/0: attention takes query, key and value of one shape [tokens, width], or the three side by side, got [4, 8] (layer "a")'),
+            (model({"name": "a", "op": "attention", "heads": 2, "inputs": ["$input"] * 2}, input=[4, 6]),
+             '/layers/0: attention takes query, key and value of one shape [tokens, width], or the three side by side, got [4, 6] and [4, 6] (layer "a")'),
+            (model({"name": "r", "op": "rotary", "heads": 2}, input=[4, 6]),
+             '/layers/0/heads: expected a divisor of the width 6 that leaves each head an even one, got 2 (layer "r")'),
+            (model({"name": "e", "op": "embedding", "entries": 5, "width": 4}, {"name": "t", "op": "tied_linear", "out_features": 6}, input=[3]),
+             '/layers/1: no embedding before it has 6 entries of width 4 (layer "t")'),
+            (model({"name": "t", "op": "tied_linear", "out_features": 6}),
+             '/layers/0: the input\'s shape must be [tokens, width], got [3, 8, 8] (layer "t")'),
+            (model({"name": "n", "op": "rms_norm"}),
+             '/layers/0: the input\'s shape must be [n] or [tokens, width], got [3, 8, 8]; put a to_tokens before it (layer "n")'),
             (model({"name": "a", "op": "attention", "heads": 4, "inputs": ["$input"] * 3}, input=[4, 6]),
              '/layers/0/heads: expected a divisor of the width 6, got 4 (layer "a")'),
             (model({"name": "s", "op": "pad_shortcut", "out_channels": 2}), '/layers/0/out_channels: expected at least the input\'s 3 channels, got 2 (layer "s")'),

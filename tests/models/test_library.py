@@ -22,6 +22,8 @@ BUS_BANDWIDTHS = [  # cluster, nodes, all-reduce, bytes, GB/s: as scenarios/READ
 SAMPLES_PER_S = [  # device, model, batch, input, measured
     ("a100", "resnet50", 640, None, 1066), ("a100", "bert_base", 172, "384", 239), ("a100", "resnet50", 256, None, 938),
     ("h100", "resnet50", 640, None, 1895), ("h100", "bert_base", 172, "384", 432.5),
+    ("h100-bf16", "llama_7b", 2, None, 1.831), ("h100-bf16", "gpt2_small", 64, None, 460.4),
+    ("h100-bf16", "bert_base", 320, "384", 854.5), ("h100-bf16", "resnet50", 1280, None, 2791),
 ]
 
 

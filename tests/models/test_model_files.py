@@ -27,7 +27,9 @@ TOTALS = {
     "bert_base": (199, 109_482_240),
     "googlenet_aux": (187, 13_004_888),
     "googlenet_bvlc": (128, 13_378_280),
+    "gpt2_small": (148, 124_439_808),
     "inception_v4": (449, 42_679_816),
+    "llama_7b": (291, 6_738_415_616),
     "sasgd_cifar10": (10, 506_378),
     "sasgd_nlcf": (8, 1_733_511),
 }
@@ -43,6 +45,17 @@ PUBLISHED_SHAPES = [  # Szegedy et al. 2014, table 1; Szegedy et al. 2016, figur
     ("resnet20", "blocks.2.relu2", [16, 32, 32]),
     ("resnet20", "blocks.8.relu2", [64, 8, 8]),
 ]
+# Of the first layer: Hugging Face's GPT2Block, whose Conv1D weights are [in, out], and LlamaDecoderLayer, which declares its norms last
+HUGGING_FACE = {
+    "gpt2_small": ("transformer.h.0.", [
+        ("ln_1.weight", [768]), ("ln_1.bias", [768]), ("attn.c_attn.weight", [2304, 768]), ("attn.c_attn.bias", [2304]),
+        ("attn.c_proj.weight", [768, 768]), ("attn.c_proj.bias", [768]), ("ln_2.weight", [768]), ("ln_2.bias", [768]),
+        ("mlp.c_fc.weight", [3072, 768]), ("mlp.c_fc.bias", [3072]), ("mlp.c_proj.weight", [768, 3072]), ("mlp.c_proj.bias", [768])]),
+    "llama_7b": ("model.layers.0.", [
+        ("input_layernorm.weight", [4096]), ("self_attn.q_proj.weight", [4096, 4096]), ("self_attn.k_proj.weight", [4096, 4096]),
+        ("self_attn.v_proj.weight", [4096, 4096]), ("self_attn.o_proj.weight", [4096, 4096]), ("post_attention_layernorm.weight", [4096]),
+        ("mlp.gate_proj.weight", [11008, 4096]), ("mlp.up_proj.weight", [11008, 4096]), ("mlp.down_proj.weight", [4096, 11008])]),
+}
 TORCHVISION = {name: {} for name in ("alexnet", "densenet161", "densenet201", "resnet50", "resnet152")}
 TORCHVISION |= {"vgg11": {"init_weights": False}, "googlenet": {"aux_logits": False, "init_weights": False}}
 TORCHVISION |= {"googlenet_aux": {"aux_logits": True, "init_weights": False}}
@@ -97,6 +110,11 @@ class Tensors(unittest.TestCase):
             found = tensors(name)
             self.assertEqual((len(found), sum(math.prod(shape) for _, shape in found)), expected, name)
 
+    def test_layers_of_transformers(self):
+        for name, (prefix, expected) in HUGGING_FACE.items():
+            found = [(path.removeprefix(prefix), shape) for path, shape in tensors(name) if path.startswith(prefix)]
+            self.assertEqual(found, expected, name)
+
     @unittest.skipUnless(K80.exists(), "needs the K80's trace")
     def test_googlenet_bvlc_has_the_gradients_of_the_k80(self):
         measured = [gradient["bytes"] for gradient in json.loads(K80.read_text())["gradients"]]
@@ -109,6 +127,12 @@ class Sizes(unittest.TestCase):
     def test_multiply_accumulates(self):
         for name, expected in PUBLISHED_MACS.items():
             self.assertAlmostEqual(macs(name) / expected, 1, delta=0.02, msg=f"{name}: {macs(name)}")
+
+    def test_transformers_multiply_each_weight_of_a_product_once_per_token(self):
+        for name, shared in (("gpt2_small", 50257 * 768), ("llama_7b", 0)):
+            products = sum(layer["macs"] for layer in layers(name) if layer["op"].endswith("linear"))
+            weights = sum(math.prod(shape) for layer in layers(name) if layer["op"] == "linear" for _, shape in layer["tensors"] if len(shape) == 2)
+            self.assertEqual(products, layers(name)[-1]["shape"][0] * (weights + shared), name)
 
     def test_shapes(self):
         for model, name, expected in PUBLISHED_SHAPES:

@@ -111,6 +111,19 @@ class Synthesis(Case):
         results = json.loads((self.folder / "out/results.json").read_text())
         self.assertEqual(results["traces"][0]["provenance"]["note"], trace["provenance"]["note"])
 
+    def test_transformers_on_an_h100_take_six_operations_for_each_weight_and_token(self):
+        """At 40% of 989 TFLOPS; gradients have two bytes a number, and that of a shared weight comes with the embedding."""
+        for name, tokens, last in (("gpt2_small-b8", 8 * 1024, "transformer.wte"), ("llama_7b-b1", 4096, "model.embed_tokens")):
+            trace = json.loads((ROOT / f"traces/synthetic-h100-{name}.json").read_text())
+            products = {layer["name"] for layer in trace["layers"] if layer["type"].endswith("linear")}
+            weights = sum(math.prod(gradient["shape"]) for gradient in trace["gradients"] if len(gradient["shape"]) == 2 and gradient["layer"] in products)
+            weights += 50257 * 768 if name.startswith("gpt2") else 0
+            seconds = sum(layer["forward_s"] + layer["backward_s"] for layer in trace["layers"] if layer["name"] in products)
+            self.assertAlmostEqual(seconds / (6 * weights * tokens / (0.4 * 989e12)), 1, delta=1e-6, msg=name)
+            self.assertEqual((trace["model"]["dtype"], trace["gradients"][-1]["layer"]), ("bf16", last))
+            for gradient in trace["gradients"]:
+                self.assertEqual(gradient["bytes"], 2 * math.prod(gradient["shape"]))
+
     def test_v100_images_per_second_and_the_error_that_the_profile_states(self):
         trace, _ = self.synth(ROOT / "models/resnet50.json", ROOT / "models/devices/v100.json", 32)
         seconds = sum(layer["forward_s"] + layer["backward_s"] for layer in trace["layers"]) + trace["update_s"]

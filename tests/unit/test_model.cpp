@@ -53,6 +53,7 @@ TEST_SUITE("Is everything that follows from a model's description computed right
         {"[10]", R"({"name": "l", "op": "embedding", "entries": 100, "width": 8})", {10, 8}, 800, 0},
         {"[3, 8, 8]", R"({"name": "l", "op": "batch_norm"})", {3, 8, 8}, 6, 0},
         {"[10, 12]", R"({"name": "l", "op": "layer_norm"})", {10, 12}, 24, 0},
+        {"[10, 12]", R"({"name": "l", "op": "rms_norm"})", {10, 12}, 12, 0},
         {"[3, 8, 8]", R"({"name": "l", "op": "lrn"})", {3, 8, 8}, 0, 0},
         {"[3, 8, 8]", R"({"name": "l", "op": "dropout"})", {3, 8, 8}, 0, 0},
         {"[3, 8, 8]", R"({"name": "l", "op": "max_pool", "kernel": 3, "stride": 2, "pad": 1})", {3, 4, 4}, 0, 0},
@@ -76,6 +77,13 @@ TEST_SUITE("Is everything that follows from a model's description computed right
         {"[10, 6]", R"({"name": "l", "op": "first_token"})", {6}, 0, 0},
         {"[3, 8, 8]", R"({"name": "l", "op": "pad_shortcut", "out_channels": 6, "stride": 2})", {6, 4, 4}, 0, 0},
         {"[10, 6]", R"({"name": "l", "op": "attention", "heads": 2, "inputs": ["$input", "$input", "$input"]})", {10, 6}, 0, 2 * 100 * 6},
+        {"[10, 6]",
+         R"({"name": "l", "op": "attention", "heads": 2, "causal": true, "inputs": ["$input", "$input", "$input"]})",
+         {10, 6},
+         0,
+         2 * 55 * 6},
+        {"[10, 18]", R"({"name": "l", "op": "attention", "heads": 2})", {10, 6}, 0, 2 * 100 * 6},
+        {"[10, 8]", R"({"name": "l", "op": "rotary", "heads": 2})", {10, 8}, 0, 0},
         {"[10, 6]", R"({"name": "l", "op": "add", "inputs": ["$input", "$input"]})", {10, 6}, 0, 0},
         {"[10, 6]", R"({"name": "l", "op": "concat", "inputs": ["$input", "$input"]})", {10, 12}, 0, 0},
         {"[3, 8, 8]", R"({"name": "l", "op": "concat", "inputs": ["$input", "$input"]})", {6, 8, 8}, 0, 0},
@@ -87,6 +95,15 @@ TEST_SUITE("Is everything that follows from a model's description computed right
       CHECK(model.layers.front().parameters() == row.parameters);
       CHECK(model.layers.front().macs == row.macs);
     }
+  }
+
+  TEST_CASE("a tied layer multiplies with an embedding's weight and has none of its own") {
+    const Model model = read(R"({"format": "model/1", "name": "tied", "input": [10], "layers": [
+      {"name": "words", "op": "embedding", "entries": 50, "width": 6}, {"name": "head", "op": "tied_linear", "out_features": 50}]})");
+    CHECK(model.layers.back().output == Shape{10, 50});
+    CHECK(model.layers.back().macs == 10 * 6 * 50);
+    CHECK(model.parameters() == 50 * 6);
+    CHECK(model.layers.back().cost_class() == CostClass::linear);
   }
 
   TEST_CASE("only square convolutions of 3, stride 1 and one group are the ones that Winograd's algorithm computes") {
