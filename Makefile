@@ -77,7 +77,7 @@ accuracy: packages
 	@page=$$($(PYTHON) analysis/train.py results/accuracy/unequal results/accuracy/ethernet results/accuracy/continents --task digits \
 		-o results/accuracy/digits) && echo "The page is in $$page: open it in a browser."
 
-# What five papers claim of accuracy, on a small task: a study for each paper, and further ones where rates, batches or local updates are others. Two minutes on two cores.
+# What five papers claim of accuracy, on a small task: a study for each paper, and further ones where rates or batches are others. Two minutes on two cores.
 CLAIMS := results/claims
 TRAIN := $(PYTHON) analysis/train.py --task digits --seeds 5 --target 0.2
 claims: PACKAGES += $(ACCURACY_PACKAGES)
@@ -87,7 +87,6 @@ claims: build
 	build/simctl run scenarios/accuracy/claims/downpour.json -o $(CLAIMS)/records/downpour --dataflow 0,4,8 --force
 	for study in mg-wfbp ssd-sgd dts sasgd; do \
 		$(TRAIN) $(CLAIMS)/records/$$study -o $(CLAIMS)/$$study || exit; done
-	$(TRAIN) $(CLAIMS)/records/ssd-sgd/dataflow-4.jsonl.gz --set alpha=1 --set beta=0 --set 'lr_loc=1*lr' -o $(CLAIMS)/ssd-sgd-local
 	$(TRAIN) $(CLAIMS)/records/lasgd/dataflow-[04].jsonl.gz --lr 0.8 -o $(CLAIMS)/lasgd-gpus
 	$(TRAIN) $(CLAIMS)/records/lasgd/dataflow-[123].jsonl.gz --lr 0.8 --batch 32 -o $(CLAIMS)/lasgd-nodes
 	$(TRAIN) $(CLAIMS)/records/downpour --lr 0.4 -o $(CLAIMS)/downpour

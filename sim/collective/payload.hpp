@@ -20,6 +20,12 @@ constexpr Bytes contribution(Operation operation, Bytes bytes, int members) {
   return operation == Operation::all_gather ? bytes / members : bytes;
 }
 
+/// What one of `members` sends round a ring for that: of an all-reduce both halves. A broadcast passes everything on once.
+constexpr Bytes sent_in_ring(Operation operation, Bytes bytes, int members) {
+  const Bytes half = (members - 1.0) / members * bytes;
+  return operation == Operation::all_reduce ? 2.0 * half : half;
+}
+
 /// One gradient or a part of it: a payload is a list of slices, so that tensors can be merged or partitioned.
 struct Slice {
   int tensor = 0;  ///< index into the step profile's gradients
@@ -36,5 +42,12 @@ struct Payload {
 };
 
 using SharedPayload = std::shared_ptr<const Payload>;
+
+/// Of what it stands for, before compression.
+inline Bytes uncompressed(const Payload& payload) {
+  Bytes bytes;
+  for (const Slice& slice : payload.slices) bytes += slice.bytes;
+  return bytes;
+}
 
 }  // namespace syncopate

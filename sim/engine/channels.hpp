@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
+#include <map>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -31,9 +35,6 @@ class Channels {
 
  private:
   struct Waiting {
-    Ticket ticket = 0;
-    std::size_t from = 0;
-    std::size_t to = 0;
     Moment ready{};
     Seconds duration{};
     Why why{};
@@ -42,21 +43,32 @@ class Channels {
   /// One end of a port: what goes out of it, or what comes in.
   struct End {
     bool is_taken = false;
-    Moment free{};                       ///< since
-    std::vector<std::size_t> waiting{};  ///< of the messages that wait for it, the indices
+    Moment free{};                    ///< since
+    std::vector<std::size_t> ways{};  ///< that begin, or end, here
+  };
+  /// From a port to another one: of what waits for it, the oldest goes first.
+  struct Way {
+    std::size_t from = 0;
+    std::size_t to = 0;
+    std::set<std::pair<Ticket, std::size_t>> waiting{};  ///< messages, by their indices
+    bool is_candidate = false;
   };
 
-  /// Looks at these messages when everything of this instant has happened.
-  void look_at(std::span<const std::size_t> messages, Seconds now);
+  std::size_t way(std::size_t from, std::size_t to);
+  bool is_free(const Way& way) const { return !senders_[way.from].is_taken && !receivers_[way.to].is_taken; }
+  /// Looks at these ways when everything of this instant has happened.
+  void look_at(std::span<const std::size_t> ways, Seconds now);
   void decide();
-  void start(std::size_t message);
+  void start(Way& way);
 
   Clock& clock_;
   std::vector<End> senders_;
   std::vector<End> receivers_;
   std::vector<Waiting> messages_;
-  std::vector<std::size_t> unused_;      ///< of these
-  std::vector<std::size_t> candidates_;  ///< of these: what has become ready, or waits for what has become free
+  std::vector<std::size_t> unused_;  ///< of these
+  std::deque<Way> ways_;
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> way_between_;
+  std::vector<std::size_t> candidates_;  ///< ways: what has become ready, or waits for what has become free
   bool is_deciding_ = false;             ///< decide() will be called
 };
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "base/units.hpp"
 #include "collective/payload.hpp"
 #include "dataflow/replica.hpp"
+#include "engine/admission.hpp"
 
 namespace syncopate {
 
@@ -28,6 +30,8 @@ struct ServerSetup {
   bool colocated = false;  ///< server s is on the node of client s (on regions: where the network says) and shares its link
   bool duplex = true;      ///< pushes and pulls of a client move at the same time; false: one tensor at a time, push, work and pull
   bool overlaps = false;   ///< latencies of a client's messages pass at the same time, only their bytes follow each other; with duplex only
+  /// A client's messages go by their priorities, with such a credit in each direction; they overlap then.
+  std::optional<Credit> by_priority{};
   Service service = Service::shared;  ///< others on a star of plain links only, and not colocated
   bool asynchronous = false;          ///< clients do not wait for each other: note the staleness of every push
   SecondsPerByte work;                ///< a server's time for each byte of its share of a push, as it was sent
@@ -57,6 +61,7 @@ struct PushOptions {
   SharedPayload as_pushed{};  ///< null: the message itself
   SharedPayload as_pulled{};  ///< likewise
   bool spread = true;         ///< what has been pulled, among the GPUs of the client's node
+  double priority = 0.0;      ///< lower first, where the setup is by priority
   bool keep_end = false;      ///< when it ended is kept until it is waited for
   Values value{};             ///< what it carries, for a record of the dataflow
 };

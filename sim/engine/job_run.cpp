@@ -83,6 +83,11 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
   return std::make_unique<RecurrenceTransport>(posters, communicator, planned, std::move(factor), job.shortcuts);
 }
 
+/// Not everything begins where a program posts it.
+bool has_following_stream(const Job& job) {
+  return std::any_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.follows; });
+}
+
 bool has_partial_stream(const Job& job) {
   return std::any_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.rules.is_partial(); });
 }
@@ -105,7 +110,8 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
           [this, &network](const PeerLinks::Message& message) { return mean_latency_of(message, network); }, network, flows_of(job, flows),
           [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); },
           [this](int rank, const PeerLinks::Model& brought) { return answer_with(rank, brought); }, recorder_, clock) {
-  if (job.records_causes && !job.shown_workers.empty() && !job.sends_more && !has_partial_stream(job)) recorder_.keep_ties(most_ties);
+  if (job.records_causes && !job.shown_workers.empty() && !job.sends_more && !has_partial_stream(job) && !has_following_stream(job))
+    recorder_.keep_ties(most_ties);
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const auto count = static_cast<std::size_t>(job.simulated());
   std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
@@ -221,7 +227,7 @@ bool JobRun::begin_step(Worker& worker, const Moment& now) {
   ++worker.step_;
   ++worker.steps_since_post_;
   recorder_.begin_step(rank, now.time);
-  if (job_.dataflow && rank == 0) job_.dataflow->evaluate(rank, worker.replica().model(), now.time);
+  if (!job_.updates_in_forward || worker.step_ == 0) evaluate(worker);
   if (!counts_rounds()) update_window(worker, worker.step_, now);
   if (close_ && !recorder_.has_left_window(rank)) {
     recorder_.leave_window(rank);
@@ -230,6 +236,10 @@ bool JobRun::begin_step(Worker& worker, const Moment& now) {
   if (finished()) return false;
   check_progress(worker);
   return true;
+}
+
+void JobRun::evaluate(Worker& worker) const {
+  if (job_.dataflow && worker.rank_ == 0) job_.dataflow->evaluate(worker.rank_, worker.replica().model(), worker.now());
 }
 
 void JobRun::begin_round(const Worker& worker, const Moment& now) { update_window(worker, worker.round_, now); }

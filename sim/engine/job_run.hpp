@@ -42,6 +42,8 @@ class JobRun {
 
   /// A worker begins a step at `now`; false when the whole run is over.
   bool begin_step(Worker& worker, const Moment& now);
+  /// A place where a worker's model may be evaluated, for a record of the dataflow.
+  void evaluate(Worker& worker) const;
   /// A worker begins a round at `now`.
   void begin_round(const Worker& worker, const Moment& now);
 

@@ -58,6 +58,10 @@ Exchange ParameterServer::push(int client, const SharedPayload& payload, int rou
   }
   const std::size_t index = add(client, {.payload = payload, .round = round, .answer = answer, .options = options, .posted = ready});
   if (answer == Answer::all) join_aggregate(client, index);
+  if (setup_.by_priority) {
+    clock_.at(ready.time, [this, client, index, ready] { let_wait(client, ServerLinks::Way::push, index, ready); });
+    return {index};
+  }
   client_at(client).up.queue.push_back(index);
   next_push(client);
   return {index};
@@ -162,6 +166,32 @@ void ParameterServer::send_off(int client, Channel& channel, ServerLinks::Way wa
   }
 }
 
+void ParameterServer::let_wait(int client, ServerLinks::Way way, std::size_t index, const Moment& now) {
+  Channel& channel = way == ServerLinks::Way::push ? client_at(client).up : down(client);
+  channel.waiting.emplace(request(client, index).options.priority, index);
+  clock_.after(now.time, [this, client, way, now] { choose(client, way, now); });
+}
+
+void ParameterServer::choose(int client, ServerLinks::Way way, const Moment& now) {
+  const bool pushes = way == ServerLinks::Way::push;
+  Channel& channel = pushes ? client_at(client).up : down(client);
+  while (!channel.waiting.empty()) {
+    const std::size_t index = channel.waiting.begin()->second;
+    Request& chosen = request(client, index);
+    if (!setup_.by_priority->allows(chosen.payload->bytes, channel.bytes)) return;
+    chosen.posted = now;
+    channel.bytes += chosen.payload->bytes;
+    channel.queue.push_back(index);
+    channel.waiting.erase(channel.waiting.begin());
+    if (pushes) {
+      next_push(client);
+    } else {
+      send_off(client, channel, way);
+      next_pull(client, now);
+    }
+  }
+}
+
 void ParameterServer::next_push(int client) {
   Channel& up = client_at(client).up;
   if (setup_.overlaps) send_off(client, up, ServerLinks::Way::push);
@@ -206,7 +236,7 @@ void ParameterServer::push_arrived(int client, const Moment& now) {
   const std::size_t index = up.queue.front();
   const Request& pushed = request(client, index);
   end_transfer(client, up, now);
-  if (setup_.duplex || pushed.answer == Answer::none) release(up, now);
+  if (setup_.duplex || pushed.answer == Answer::none) release(client, up, ServerLinks::Way::push, now);
   reach_server(client, index, now);
   if (!up.occupied) next_push(client);
 }
@@ -241,6 +271,7 @@ void ParameterServer::note_staleness(int client, const Request& pushed) {
 void ParameterServer::answer(int client, std::size_t index, const Moment& now) {
   values_.answer(client, index, request(client, index).options.value, request(client, index).only_pull);
   if (!setup_.duplex && !request(client, index).only_pull) return move_pull(client, now);  // its push still holds the channel
+  if (setup_.by_priority) return let_wait(client, ServerLinks::Way::pull, index, now);
   request(client, index).posted = now;
   down(client).queue.push_back(index);
   if (setup_.overlaps) send_off(client, down(client), ServerLinks::Way::pull);
@@ -265,7 +296,7 @@ void ParameterServer::pull_arrived(int client, const Moment& now) {
   Channel& channel = down(client);
   const std::size_t index = channel.queue.front();
   end_transfer(client, channel, now);
-  release(channel, now);
+  release(client, channel, ServerLinks::Way::pull, now);
   spread_in_node(client, index, now);
   if (setup_.duplex) {
     next_pull(client, now);
@@ -285,7 +316,11 @@ void ParameterServer::spread_in_node(int client, std::size_t index, const Moment
   clock_.at(spread_by.time, [this, client, index, done = spread_by] { end(client, index, done); });
 }
 
-void ParameterServer::release(Channel& channel, const Moment& now) const {
+void ParameterServer::release(int client, Channel& channel, ServerLinks::Way way, const Moment& now) {
+  if (setup_.by_priority) {
+    channel.bytes = channel.queue.size() > 1 ? channel.bytes - request(client, channel.queue.front()).payload->bytes : Bytes(0);
+    clock_.after(now.time, [this, client, way, now] { choose(client, way, now); });
+  }
   channel.queue.pop_front();
   if (setup_.overlaps) --channel.left;
   channel.occupied = false;

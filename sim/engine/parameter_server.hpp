@@ -3,8 +3,10 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/queue.hpp"
@@ -74,8 +76,10 @@ class ParameterServer {
   };
   /// A transfer at a time, first come first served.
   struct Channel {
-    Queue<std::size_t> queue;  ///< indices of requests
-    std::size_t left = 0;      ///< how many of these have left, where messages overlap
+    Queue<std::size_t> queue;                          ///< indices of requests
+    std::size_t left = 0;                              ///< how many of these have left, where messages overlap
+    std::set<std::pair<double, std::size_t>> waiting;  ///< by priority: what has yet to join them ...
+    Bytes bytes;                                       ///< ... and how much has
     bool occupied = false;
     Moment free;                                         ///< when it became free
     Moment since;                                        ///< start of the transfer under way
@@ -121,6 +125,10 @@ class ParameterServer {
   /// What servers do for a push, of a client or of all that it stands for.
   Seconds work_on(const Request& pushed);
   void serve_pull(int client, std::size_t index, const Moment& arrival);
+  /// By priority: a message may move from now on.
+  void let_wait(int client, ServerLinks::Way way, std::size_t index, const Moment& now);
+  /// Those of least priority that the credit allows go, once everything of this instant has happened.
+  void choose(int client, ServerLinks::Way way, const Moment& now);
   void next_push(int client);
   /// Where messages overlap, all that are in the channel's queue.
   void send_off(int client, Channel& channel, ServerLinks::Way way);
@@ -134,7 +142,7 @@ class ParameterServer {
   void spread_in_node(int client, std::size_t index, const Moment& now);
   Seconds gather_time(Bytes bytes) const { return setup_.gather_latency + setup_.gather * bytes; }
   Seconds spread_time(const Request& pulled) const;
-  void release(Channel& channel, const Moment& now) const;
+  void release(int client, Channel& channel, ServerLinks::Way way, const Moment& now);
   void end(int client, std::size_t index, const Moment& now);
   static void forget_ended(Client& client);
   void arrived(ServerLinks::Way way, int client, const Moment& now);

@@ -36,6 +36,7 @@ struct StreamSetup {
   std::vector<Communicator> groups;  ///< no two of which have a rank in common
   StreamRules rules{};
   std::vector<Operation> operations{};  ///< that programs may post; empty: any
+  bool follows = false;                 ///< what is posted to it follows collectives of other streams (Worker::Options::after)
 };
 
 /// One training job on the cluster.
@@ -58,6 +59,7 @@ struct Job {
 
   int warmup = 0;                        ///< iterations before a worker has left its warm-up
   int measured = 1;                      ///< >= 1, iterations that the first worker has to do in the measured window
+  bool updates_in_forward = false;       ///< of the step after, so that a step ends with a model that is not complete
   int steps_per_round = 0;               ///< > 0: iterations are rounds, of at most so many steps; else steps
   bool lockstep = false;                 ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
                                          ///< for something that all of them do

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -33,7 +34,7 @@ Stream::Stream(int index, Communicator communicator, bool one_for_all, const Str
       foresees_(transport_->foresees()),
       goes_on_at_once_(transport_->goes_on_at_once() && !rules.by_priority && !rules.is_partial()),
       needed_(std::max(1, static_cast<int>(std::ceil(rules.participants * (one_for_all ? 1 : communicator_.size()) * (1.0 - rounding))))),
-      admission_(transport_->lanes(), rules.channels, rules.by_priority),
+      admission_(transport_->lanes(), rules),
       next_(one_for_all ? 1 : static_cast<std::size_t>(communicator_.size())),
       last_ends_(lanes_),
       starts_(lanes_) {
@@ -49,9 +50,11 @@ Movement Stream::movement(Ticket ticket) const {
   return {ticket, post.operation, post.payload};
 }
 
+Ticket Stream::next_ticket(int rank) const { return rules_.is_partial() ? gathering_ : next_[poster(rank)]; }
+
 Ticket Stream::post(int rank, const Post& post, Moment at) {
   const std::size_t poster = this->poster(rank);
-  const Ticket ticket = rules_.is_partial() ? gathering_ : next_[poster];
+  const Ticket ticket = next_ticket(rank);
   if (ticket < next_[poster]) {
     throw SimulationError(fmt::format("rank {} posts again to stream {} before its post has started to move", rank, index_));
   }
@@ -125,12 +128,14 @@ void Stream::foresee(Ticket ticket) {
     }
   }
   clock_.at(end, [this, ticket] { finish(ticket); });
+  for (std::size_t lane = 0; lane < lanes_; ++lane) tell_followers(ticket, lane);
 }
 
 void Stream::posted(std::size_t lane, const Moment& now) {
   // Calls at the same instant come in any order: this one need not be about the post that it was made for.
   const Ticket ticket = admission_.next_to_post(static_cast<int>(lane));
-  const bool by_all = admission_.post(static_cast<int>(lane), entry(ticket).post.priority);
+  const Post& post = entry(ticket).post;
+  const bool by_all = admission_.post(static_cast<int>(lane), post.priority, uncompressed(*post.payload));
   if (!rules_.by_priority) return admit_at(lane, now);
   // What is posted at this very instant counts, too.
   clock_.after(now.time, [this, lane, by_all, now] { by_all ? admit_all(now) : admit(lane, now); });
@@ -169,9 +174,10 @@ bool Stream::recall(Ticket ticket, const Moment& now) {
   its.start = now.time;
   its.lanes_started = lanes_;
   for (std::size_t lane = 0; lane < lanes_; ++lane) its.ends.set(lane, *end);
+  for (std::size_t lane = 0; lane < lanes_; ++lane) tell_followers(ticket, lane);
   clock_.at(end->time, [this, ticket, end = *end] {
     finish(ticket);
-    for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.end(lane);
+    for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.end(lane, ticket);
     if (rules_.by_priority) {
       clock_.after(end.time, [this, end] { admit_all(end); });
     } else {
@@ -190,18 +196,20 @@ void Stream::start(Ticket ticket, std::size_t lane, const Moment& now) {
   if (const auto end = transport_->start(movement(ticket), static_cast<int>(lane), now)) {
     its.ends.set(lane, *end);
     clock_.at(end->time, [this, ticket, lane, end = *end] { lane_ended(ticket, lane, end); });
+    tell_followers(ticket, lane);
   }
 }
 
 void Stream::lane_ended(Ticket ticket, std::size_t lane, const Moment& now) {
   Entry& its = entry(ticket);
   its.ends.set(lane, now);
+  tell_followers(ticket, lane);
   if (++its.lanes_ended == lanes_) {
     finish(ticket);
   } else {
     wake(its, lane);
   }
-  admission_.end(static_cast<int>(lane));
+  admission_.end(static_cast<int>(lane), ticket);
   if (goes_on_at_once_) {
     admit(lane, now);
   } else {
@@ -222,6 +230,24 @@ void Stream::wake(Entry& entry, std::size_t lane) {
   if (waiter == entry.waiters.end()) return;
   waiter->completion->complete(entry.ends[lane]);
   entry.waiters.erase(waiter);
+}
+
+void Stream::when_known(int rank, Ticket ticket, Follow follow) {
+  const std::size_t poster = poster_of(rank, ticket);
+  const Moment end = has_entry(ticket) ? Moment(entry(ticket).ends[lane(poster)]) : Moment();
+  if (end.time < never) return follow(end);
+  entry(ticket).followers.push_back({poster, std::move(follow)});
+}
+
+void Stream::tell_followers(Ticket ticket, std::size_t lane) {
+  std::vector<Follower>& followers = entry(ticket).followers;
+  if (followers.empty()) return;
+  const Moment end = entry(ticket).ends[lane];
+  const auto told =
+      std::stable_partition(followers.begin(), followers.end(), [&](const Follower& one) { return this->lane(one.poster) != lane; });
+  const std::vector<Follower> its(std::make_move_iterator(told), std::make_move_iterator(followers.end()));
+  followers.erase(told, followers.end());
+  for (const Follower& one : its) one.follow(end);
 }
 
 std::size_t Stream::poster_of(int rank, Ticket ticket) const {

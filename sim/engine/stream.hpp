@@ -49,6 +49,13 @@ class Stream {
   /// same position.
   Ticket post(int rank, const Post& post, Moment at);
 
+  /// The ticket that the rank's next post() will return.
+  Ticket next_ticket(int rank) const;
+
+  using Follow = std::function<void(const Moment& end)>;
+  /// Calls `follow` as soon as it is known when the collective ends for the rank, which may be later. Throws as wait() does.
+  void when_known(int rank, Ticket ticket, Follow follow);
+
   /// Whether the collective has ended for the rank at `time`, the clock's; one that ends exactly then has. Throws as wait() does.
   bool has_ended(int rank, Ticket ticket, Seconds time) const;
 
@@ -76,6 +83,10 @@ class Stream {
     std::size_t poster;
     Completion* completion;
   };
+  struct Follower {
+    std::size_t poster;
+    Follow follow;
+  };
   struct Entry {
     Post post;
     int first_rank = 0;
@@ -87,6 +98,7 @@ class Stream {
     std::size_t lanes_started = 0;
     std::size_t lanes_ended = 0;  ///< at the clock
     std::vector<Waiter> waiters{};
+    std::vector<Follower> followers{};
   };
 
   std::size_t poster(int rank) const {
@@ -130,6 +142,8 @@ class Stream {
   /// It has ended for all: whoever waits goes on.
   void finish(Ticket ticket);
   static void wake(Entry& entry, std::size_t lane);
+  /// When it ends at the lane is known: whoever follows is told.
+  void tell_followers(Ticket ticket, std::size_t lane);
   CollectiveSpan span_of(Ticket ticket, Seconds end) const;
 
   int index_;

@@ -175,19 +175,38 @@ Stream& Worker::stream(int row) const {
   return *streams_[index];
 }
 
-void Worker::count_post(int posts, Bytes bytes) {
-  job_.recorder().post(rank_, posts, bytes);
+void Worker::count_post(int posts, Bytes bytes, Bytes sent) {
+  job_.recorder().post(rank_, posts, bytes, sent);
   steps_since_post_ = 0;
 }
 
 Handle Worker::post(const SharedPayload& payload, int round, const Options& options) {
   Stream& stream = this->stream(options.stream);
-  count_post(1, contribution(options.operation, payload->bytes, stream.communicator().size()));
-  const Handle handle = {options.stream, stream.post(rank_, {options.operation, round, payload, options.priority}, now_)};
-  tie(handle, {.before = now(), .after = now(), .posts = true});
+  const int members = stream.communicator().size();
+  count_post(1, contribution(options.operation, payload->bytes, members), sent_in_ring(options.operation, payload->bytes, members));
+  const Post post = {options.operation, round, payload, options.priority};
+  if (options.after) return post_after(*options.after, stream, post, options.stream);
+  // Before the others may learn that the last one has posted.
+  const Handle handle = {options.stream, stream.next_ticket(rank_)};
   if (!options.value.empty()) job_.posted_values().post(stream.index(), handle.ticket, rank_, options.value);
+  stream.post(rank_, post, now_);
+  tie(handle, {.before = now(), .after = now(), .posts = true});
   return handle;
 }
+
+Handle Worker::post_after(Handle before, Stream& stream, const Post& post, int row) {
+  following_.resize(streams_.size());
+  const Handle handle = {row, following_[static_cast<std::size_t>(row)]++};
+  Stream& first = this->stream(before.stream);
+  first.when_known(rank_, before.ticket, [this, &first, &stream, before, handle, post](const Moment& end) {
+    const Values mean = job_.posted_values().mean(first.index(), before.ticket);
+    if (!mean.empty()) job_.posted_values().post(stream.index(), handle.ticket, rank_, mean);
+    stream.post(rank_, post, end);
+  });
+  return handle;
+}
+
+void Worker::hold(Bytes bytes) { job_.recorder().hold(rank_, bytes); }
 
 bool Worker::has_ended(Handle handle) {
   meet_clock();
@@ -258,14 +277,14 @@ Exchange Worker::push(const SharedPayload& payload, int round, Answer answer, co
   PushOptions its = options;
   if (its.as_pushed == nullptr) its.as_pushed = payload;
   if (its.as_pulled == nullptr) its.as_pulled = payload;
-  count_post(1, its.as_pushed->bytes);
-  if (answer != Answer::none) count_post(1, its.as_pulled->bytes);
+  count_post(1, its.as_pushed->bytes, its.as_pushed->bytes);
+  if (answer != Answer::none) count_post(1, its.as_pulled->bytes, Bytes(0));
   return job_.server().push(rank_, payload, round, answer, its, now_);
 }
 
 Exchange Worker::pull(const SharedPayload& payload, int round, const SharedPayload& as_pulled) {
   const SharedPayload& moved = as_pulled == nullptr ? payload : as_pulled;
-  count_post(1, moved->bytes);
+  count_post(1, moved->bytes, Bytes(0));
   return job_.server().pull(rank_, payload, round, moved, now_);
 }
 
@@ -280,7 +299,7 @@ void Worker::wait(std::span<const Exchange> exchanges) {
 }
 
 void Worker::send(const SharedPayload& payload, int to, int round, const Values& model, double weight) {
-  count_post(1, payload->bytes);
+  count_post(1, payload->bytes, payload->bytes);
   job_.peers().send({.from = rank_,
                      .to = to,
                      .round = round,
@@ -291,7 +310,7 @@ void Worker::send(const SharedPayload& payload, int to, int round, const Values&
 }
 
 void Worker::exchange(const SharedPayload& payload, int with, int round, const Values& model) {
-  count_post(2, payload->bytes);
+  count_post(2, payload->bytes, 2.0 * payload->bytes);  // the other one's, too
   job_.peers().send({.from = rank_,
                      .to = with,
                      .round = round,
@@ -325,6 +344,11 @@ bool Worker::has_momentum() const {
   if (!is_recorded()) return false;
   const Optimizer optimizer = job_.job().dataflow->optimizer();
   return optimizer == Optimizer::momentum || optimizer == Optimizer::nesterov;
+}
+
+void Worker::compute_on_model() {
+  computed_on_ = replica_.model();
+  job_.evaluate(*this);
 }
 
 Values Worker::gradient() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ namespace syncopate {
 
 class JobRun;
 class Stream;
+struct Post;
 
 /// What another worker has sent.
 struct Received {
@@ -93,6 +95,9 @@ class Worker {
     double priority = 0.0;  ///< lower first, where the stream's rules are by priority
     int stream = 0;         ///< row of the job's streams: that of the own group there
     Values value{};         ///< what it carries, for a record of the dataflow
+    /// It counts as posted when that collective has ended for the rank, and carries its mean. A stream to which anything is posted so takes
+    /// nothing else, and its `StreamTraffic` says that it follows.
+    std::optional<Handle> after{};
   };
 
   /// Hands a collective to a stream; does not block. `payload`: the whole vector, over all members of the stream's communicator.
@@ -104,6 +109,9 @@ class Worker {
   void wait(Handle handle);
   /// Blocks until all of them have ended.
   void wait(std::span<const Handle> handles);
+
+  /// Parameters that the worker holds beside its own share, from now on: so many bytes more; or fewer, below 0.
+  void hold(Bytes bytes);
 
   // Within a node whose GPUs are one rank: beside the worker, which goes on. Nothing to do for a single GPU.
 
@@ -144,8 +152,10 @@ class Worker {
 
   bool is_recorded() const { return is_recorded_; }
   bool has_momentum() const;
-  /// Its copy of the model. A step's gradient is that at the model with which its forward begins.
+  /// Its copy of the model. A step's gradient is that at the model with which its forward begins ...
   Replica& replica() { return replica_; }
+  /// ... or, where layers are updated one by one during forward (Pace::updates_in_forward), as it is now.
+  void compute_on_model();
   /// This step's, from now on.
   Values gradient();
   /// The model that it is the gradient at.
@@ -169,7 +179,8 @@ class Worker {
 
   /// Throws SimulationError when there is none.
   Stream& stream(int row) const;
-  void count_post(int posts, Bytes bytes);
+  void count_post(int posts, Bytes bytes, Bytes sent);
+  Handle post_after(Handle before, Stream& stream, const Post& post, int row);
   /// Everything since the last call until `now_` was `phase`.
   void record(Phase phase);
   /// Layers of the pass that have ended.
@@ -211,6 +222,7 @@ class Worker {
   Pass backward_;
   Seconds updated_;                   ///< undisturbed, of this step's update
   std::vector<int> updated_in_step_;  ///< by layer, the step in which it was updated by itself last
+  std::vector<Ticket> following_;     ///< by row of streams, posts that follow other collectives
   bool is_recorded_;
   Replica replica_;
   Values computed_on_;  ///< the model with which this step's forward began

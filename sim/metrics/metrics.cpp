@@ -17,6 +17,7 @@ struct StepSums {
   double steps = 0.0;
   double posts = 0.0;
   double bytes = 0.0;
+  double sent = 0.0;
   double updates = 0.0;
   double staleness = 0.0;
   double staleness_max = 0.0;
@@ -32,6 +33,7 @@ StepSums sum_steps(const JobTimeline& timeline) {
       sums.steps += weight;
       sums.posts += weight * step.posts;
       sums.bytes += weight * step.bytes.value;
+      sums.sent += weight * step.sent.value;
       sums.updates += weight * step.updates;
       sums.staleness += weight * step.staleness;
       sums.staleness_max = std::max(sums.staleness_max, step.staleness_max);
@@ -138,6 +140,8 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   metrics.efficiency = timeline.compute / metrics.iteration;
   metrics.communications_per_iteration = sums.posts / sums.steps;
   metrics.bytes_per_worker_per_iteration = Bytes(sums.bytes / sums.steps);
+  metrics.sent_bytes_per_worker = Bytes(sums.sent / sums.steps);
+  metrics.held_bytes_at_most = timeline.held_at_most;
   metrics.staleness_mean = sums.updates > 0.0 ? sums.staleness / sums.updates : 0.0;
   metrics.staleness_max = sums.staleness_max;
   return metrics;

@@ -23,6 +23,8 @@ struct Metrics {
   double efficiency = 0.0;        ///< speedup / workers
   double communications_per_iteration = 0.0;
   Bytes bytes_per_worker_per_iteration;
+  Bytes sent_bytes_per_worker;  ///< per gradient step, what a rank of a ring sends
+  Bytes held_bytes_at_most;     ///< of others' parameters, in the whole run
   double staleness_mean = 0.0;
   double staleness_max = 0.0;
 };

@@ -65,6 +65,7 @@ std::string note_equal_clients(const Scenario& scenario) {
 
 void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   found.insert(scenario.schedule.note);
+  if (scenario.schedule.note_on) found.insert(scenario.schedule.note_on(step_profile(*scenario.trace, scenario.granularity)));
   constexpr Rate slowest_plausible(1e5);
   constexpr Seconds longest_plausible(5.0);
   const Cluster& cluster = scenario.cluster;

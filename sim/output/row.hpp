@@ -36,6 +36,7 @@ struct Row {
   std::optional<Seconds> total{};             ///< and how many epochs there are
   std::optional<double> cost{};               ///< of that, where nodes have a price
   std::optional<Rate> bus_bandwidth{};        ///< of what sends nothing but all-reduces
+  Bytes states{};                             ///< that a rank keeps: parameters, gradients, the optimiser's
   int measured_iterations = 0;
   int workers_simulated = 0;
   Json details = Json::object();  ///< what only some points have; in results.json only

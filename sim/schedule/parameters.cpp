@@ -12,9 +12,11 @@ namespace {
 
 using Kind = ParameterInfo::Kind;
 
-std::string whole_mebibytes(Bytes bytes) {
-  constexpr double mebibyte = 1 << 20;
-  return std::fmod(bytes.value, mebibyte) == 0.0 ? fmt::format("{}MiB", bytes.value / mebibyte) : fmt::format("{}", bytes.value);
+std::string whole_units(Bytes bytes) {
+  for (const auto& [unit, name] : {std::pair(1048576.0, "MiB"), std::pair(1e6, "MB"), std::pair(1e3, "kB")}) {
+    if (std::fmod(bytes.value, unit) == 0.0) return fmt::format("{}{}", bytes.value / unit, name);
+  }
+  return fmt::format("{}", bytes.value);
 }
 
 }  // namespace
@@ -93,7 +95,7 @@ void Parameters::optional(const char* name, std::optional<Seconds>& member, cons
 }
 
 void Parameters::optional(const char* name, Bytes& member, const char* meaning) {
-  declare({.name = name, .meaning = meaning, .kind = Kind::bytes, .default_value = whole_mebibytes(member)},
+  declare({.name = name, .meaning = meaning, .kind = Kind::bytes, .default_value = whole_units(member)},
           [&member](const Field& field) { member = field.bytes(); });
 }
 

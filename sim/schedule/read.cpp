@@ -52,7 +52,8 @@ struct OtherName {
 };
 constexpr std::array other_names = {
     OtherName{"ddp", R"(PyTorch's DDP all-reduces buckets of gradients: that is {"name": "fusion", "bucket": "25MiB"})"},
-    OtherName{"fsdp", "PyTorch's FSDP shards parameters, which no schedule here does; see: simctl list schedules"},
+    OtherName{"hsdp", R"(hybrid sharding is {"name": "fsdp", "shard_group": "node"})"},
+    OtherName{"cross-barrier", R"(BytePS's cross-barrier is {"name": "bytescheduler", "rule": "fits"})"},
 };
 
 void advise_other_name(const Field& name) {

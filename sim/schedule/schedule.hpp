@@ -46,6 +46,7 @@ struct StreamTraffic {
   std::vector<Operation> operations = {Operation::all_reduce};
   StreamRules rules{};
   std::function<Groups(const RankPlaces&)> groups = everybody;
+  bool follows = false;  ///< each of them begins when one of another stream has ended (Worker::Options::after)
 };
 
 /// Messages from rank to rank.
@@ -74,12 +75,13 @@ Traffic all_reduces(const StreamRules& rules = {}, Operation operation = Operati
 
 /// How a schedule goes on from iteration to iteration, and what its ranks wait for.
 struct Pace {
-  int cycle = 1;                ///< iterations after which its pattern repeats; warm-up and measured ones are whole cycles
-  int steps_before_warmup = 0;  ///< that are never measured
-  int steps_per_round = 0;      ///< > 0: iterations are rounds, of at most so many steps
-  int steps_per_update = 1;     ///< only the last of so many steps updates
-  bool waits_for_all = false;   ///< every wait is for something that all ranks do, so that equal ranks move in lock-step
-  bool waits_later = false;     ///< for collectives of earlier steps, so that these may queue up
+  int cycle = 1;                    ///< iterations after which its pattern repeats; warm-up and measured ones are whole cycles
+  int steps_before_warmup = 0;      ///< that are never measured
+  int steps_per_round = 0;          ///< > 0: iterations are rounds, of at most so many steps
+  int steps_per_update = 1;         ///< only the last of so many steps updates
+  bool waits_for_all = false;       ///< every wait is for something that all ranks do, so that equal ranks move in lock-step
+  bool updates_in_forward = false;  ///< what a step has computed enters the model during the next one's forward
+  bool waits_later = false;         ///< for collectives of earlier steps, so that these may queue up
   /// Every step applies the mean of that step's gradients of all ranks, as they are: what one worker with all their samples would do.
   bool is_sgd = false;
   bool is_lossy = false;  ///< what is sent is compressed
@@ -107,19 +109,37 @@ struct ScheduleInput {
   SecondsPerByte copy;  ///< into a merged buffer, or out of it
 };
 
+/// What a rank keeps of a training's state from step to step, as shares of what all of it takes.
+struct KeptState {
+  double parameters = 1.0;
+  double gradients = 1.0;
+  double optimizer = 1.0;
+  double parameter_bytes = 1.0;                 ///< of parameters, by those of the trace's gradients
+  double reduce_bytes = 1.0;                    ///< of gradients, likewise
+  double optimizer_bytes_per_parameter = 12.0;  ///< Adam's two moments and a copy of the parameters, in float32
+
+  /// Of a model whose gradients have so many bytes in the trace, and each `value` of them.
+  Bytes bytes(Bytes model, Bytes value) const {
+    return (parameters * parameter_bytes + gradients * reduce_bytes) * model +
+           optimizer * optimizer_bytes_per_parameter / value.value * model;
+  }
+};
+
 /// A schedule whose parameters have been read and validated.
 struct Schedule {
   std::string name{};
   Traffic traffic{};
   Pace pace{};
-  bool groups_by_cost = false;  ///< its program depends on input.collective
-  std::string note{};           ///< what a report must say of the parameters
+  bool groups_by_cost = false;                               ///< its program depends on input.collective
+  std::string note{};                                        ///< what a report must say of the parameters ...
+  std::function<std::string(const StepProfile&)> note_on{};  ///< ... and of how they suit a step; empty: nothing
   /// How many collectives, messages or exchanges with servers a worker posts in a step on average, about; empty: one.
   std::function<double(const StepProfile&)> posts{};
   std::function<Program(const ScheduleInput&)> program{};
   /// Of a record of its dataflow; empty: the whole model is one.
   std::function<std::vector<ModelPart>(const ScheduleInput&)> parts{};
-  std::string unrecorded{};  ///< why its dataflow cannot be recorded; empty where it can
+  std::optional<KeptState> keeps{};  ///< empty: everything
+  std::string unrecorded{};          ///< why its dataflow cannot be recorded; empty where it can
 
   /// No rank gets far ahead of the slowest: those that wait for a share of the ranks do, though equal ones move in lock-step.
   bool waits_for_slowest() const { return pace.waits_for_all && !traffic.has_partial_collectives(); }
@@ -143,9 +163,12 @@ struct ScheduleRow {
 ///     Traffic traffic() const;                               who sends what to whom
 ///     Pace pace() const;                                     how it goes on
 ///     Program program(const ScheduleInput&) const;           what every rank does
+///     void place(const Cluster&);                            if what it is depends on the cluster; called before all that follows
 ///     void check(Object&, const Cluster&) const;             if its parameters must suit each other, or the cluster; throws InputError
 ///     bool groups_by_cost() const;                           if its program depends on input.collective
 ///     std::string note() const;                              if a report must say something of the parameters
+///     std::string note_on(const StepProfile&) const;         if it must of how they suit a step
+///     KeptState keeps() const;                               if a rank does not keep all of the training's state
 ///     double posts(const StepProfile&) const;                if a worker does not post once in a step
 ///     std::vector<ModelPart> parts(const ScheduleInput&) const;  if its model may move in parts; one where it does not
 ///     std::string unrecorded() const;                        if a record of the dataflow cannot say all that it does
@@ -157,10 +180,15 @@ ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, st
     Declared declared = defaults;
     ParameterReader reader(fields);
     declared.declare(reader);
+    if constexpr (requires { declared.place(cluster); }) declared.place(cluster);
     if constexpr (requires { declared.check(fields, cluster); }) declared.check(fields, cluster);
     Schedule schedule = {.traffic = declared.traffic(), .pace = declared.pace()};
     if constexpr (requires { declared.groups_by_cost(); }) schedule.groups_by_cost = declared.groups_by_cost();
     if constexpr (requires { declared.note(); }) schedule.note = declared.note();
+    if constexpr (requires(const StepProfile& profile) { declared.note_on(profile); }) {
+      schedule.note_on = [declared](const StepProfile& profile) { return declared.note_on(profile); };
+    }
+    if constexpr (requires { declared.keeps(); }) schedule.keeps = declared.keeps();
     if constexpr (requires(const StepProfile& profile) { declared.posts(profile); }) {
       schedule.posts = [declared](const StepProfile& profile) { return declared.posts(profile); };
     }

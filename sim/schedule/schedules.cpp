@@ -18,6 +18,11 @@ ScheduleRow lasgd();
 ScheduleRow sgp();
 ScheduleRow d_psgd();
 ScheduleRow ad_psgd();
+ScheduleRow bytescheduler();
+ScheduleRow p3();
+ScheduleRow dear();
+ScheduleRow fsdp();
+ScheduleRow zero();
 
 const std::vector<ScheduleRow>& schedules() {
   static const std::vector<ScheduleRow> table = [] {
@@ -37,6 +42,11 @@ const std::vector<ScheduleRow>& schedules() {
                                 sgp(),
                                 d_psgd(),
                                 ad_psgd(),
+                                bytescheduler(),
+                                p3(),
+                                dear(),
+                                fsdp(),
+                                zero(),
                             });
     return rows;
   }();

@@ -9,7 +9,7 @@
 
 namespace syncopate {
 
-void ServerParameters::declare(Parameters& parameters) {
+void ServerParameters::declare_places(Parameters& parameters) {
   static constexpr Integers numbers = {1, 1'000'000};
   parameters.declare({.name = "servers",
                       .meaning = R"(parameter servers, each with as much of every tensor; at most as many as nodes. On regions also )"
@@ -30,6 +30,10 @@ void ServerParameters::declare(Parameters& parameters) {
                      });
   parameters.optional("colocated", colocated, "server s is on node s and shares its link; else servers have nodes of their own");
   parameters.optional("server_s_per_B", work, "a server's time for each byte of its share of a push");
+}
+
+void ServerParameters::declare(Parameters& parameters) {
+  declare_places(parameters);
   parameters.optional("duplex", duplex, "a client's pushes and pulls move at the same time");
   parameters.optional("in_flight", overlaps, {{"serial", false}, {"pipelined", true}},
                       "a client's message waits for the one before it, or only its bytes do");

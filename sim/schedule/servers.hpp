@@ -32,6 +32,8 @@ struct ServerParameters {
   Compression compression{};
 
   void declare(Parameters& parameters);
+  /// Of these, how many servers there are, where, and what they do for a byte.
+  void declare_places(Parameters& parameters);
   /// Throws InputError where they do not suit each other.
   void check(Object& fields, const Cluster& cluster) const;
   /// Nodes are the ranks, and there is no all-reduce. `asynchronous`: clients do not wait for each other; `rule`: what servers do.

@@ -121,13 +121,6 @@ double seconds_by_message(Setup& setup) {
                                                                                                   : 0.0;
 }
 
-/// Alpha-beta fidelity could do it.
-bool knows_a_line(const Scenario& scenario) {
-  const bool has_messages =
-      scenario.all_reduce.chunk > Bytes(0) || scenario.all_reduce.by_region || scenario.cluster.protocol != Protocol();
-  return !has_messages && !scenario.cluster.regions;
-}
-
 void require_feasible_by_message(Setup& setup, double messages, double seconds) {
   if (seconds <= most_seconds) return;
   throw SimulationError(
@@ -186,6 +179,12 @@ FidelityChoice choose(Setup& setup) {
 }
 
 }  // namespace
+
+bool knows_a_line(const Scenario& scenario) {
+  const bool has_messages =
+      scenario.all_reduce.chunk > Bytes(0) || scenario.all_reduce.by_region || scenario.cluster.protocol != Protocol();
+  return !has_messages && !scenario.cluster.regions;
+}
 
 std::string faster_fidelity(const Scenario& scenario) {
   if (!scenario.schedule.traffic.has_collectives() || scenario.fidelity == Fidelity::alpha_beta) return "";

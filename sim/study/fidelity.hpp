@@ -17,6 +17,9 @@ struct FidelityChoice {
 /// too long. Throws SimulationError when it asks for flows that take more than an hour.
 FidelityChoice choose_fidelity(Setup& setup);
 
+/// Alpha-beta fidelity could do it.
+bool knows_a_line(const Scenario& scenario);
+
 /// What a scenario could ask for to be simulated faster, as its file would say it; empty where there is nothing.
 std::string faster_fidelity(const Scenario& scenario);
 

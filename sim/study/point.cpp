@@ -320,6 +320,16 @@ std::optional<Rate> bus_bandwidth(const Scenario& scenario, const Metrics& metri
   return Rate(metrics.bytes_per_worker_per_iteration.value / metrics.communication.value * 2.0 * (ranks - 1) / ranks);
 }
 
+/// Of a rank that is one GPU, or of each GPU of one that is a node.
+KeptState kept_state(const Scenario& scenario) {
+  const Schedule& schedule = scenario.schedule;
+  if (schedule.keeps) return *schedule.keeps;
+  StepProfile profile = step_profile(*scenario.trace, scenario.granularity);
+  profile.update = Seconds(1);
+  const bool updates = !schedule.pace.update || schedule.pace.update(profile) > Seconds(0);
+  return {.optimizer = updates ? 1.0 : 0.0};
+}
+
 }  // namespace
 
 Row make_row(const Point& point, const PointResult& result) {
@@ -344,6 +354,7 @@ Row make_row(const Point& point, const PointResult& result) {
   constexpr Seconds hour(3600.0);
   if (row.total && scenario.cluster.price) row.cost = *scenario.cluster.price * scenario.paid_nodes() * (*row.total / hour);
   row.bus_bandwidth = bus_bandwidth(scenario, row.metrics);
+  row.states = kept_state(scenario).bytes(profile_of(scenario).bytes(), value_size(*scenario.trace));
   row.measured_iterations = result.measured;
   row.draws = scenario.draws();
   for (const double seconds : result.replicates) row.replicates.emplace_back(seconds);

@@ -48,6 +48,8 @@ constexpr std::array figures = {
     Figure{"efficiency", [](Metrics& its) -> double& { return its.efficiency; }},
     Figure{"communications_per_iteration", [](Metrics& its) -> double& { return its.communications_per_iteration; }},
     Figure{"bytes_per_worker_per_iteration", [](Metrics& its) -> double& { return its.bytes_per_worker_per_iteration.value; }},
+    Figure{"sent_bytes_per_worker", [](Metrics& its) -> double& { return its.sent_bytes_per_worker.value; }},
+    Figure{"memory_gathered_peak_bytes", [](Metrics& its) -> double& { return its.held_bytes_at_most.value; }},
     Figure{"staleness_mean", [](Metrics& its) -> double& { return its.staleness_mean; }},
     Figure{"staleness_max", [](Metrics& its) -> double& { return its.staleness_max; }},
 };

@@ -54,6 +54,7 @@ PointResult mean_of(std::span<const PointResult> replicates) {
   metrics.efficiency = speed * first.efficiency;
   metrics.communications_per_iteration = mean_metric(&Metrics::communications_per_iteration);
   metrics.bytes_per_worker_per_iteration = mean_metric(&Metrics::bytes_per_worker_per_iteration);
+  metrics.sent_bytes_per_worker = mean_metric(&Metrics::sent_bytes_per_worker);
   metrics.staleness_mean = mean_metric(&Metrics::staleness_mean);
   const auto mean_if_known = [&](std::optional<Bytes> PointResult::*figure) -> std::optional<Bytes> {
     const auto is_known = [&](const PointResult& one) { return (one.*figure).has_value(); };
@@ -64,6 +65,7 @@ PointResult mean_of(std::span<const PointResult> replicates) {
   result.busiest_link_bytes = mean_if_known(&PointResult::busiest_link_bytes);
   for (const PointResult& one : replicates) {
     metrics.staleness_max = std::max(metrics.staleness_max, one.metrics.staleness_max);
+    metrics.held_bytes_at_most = std::max(metrics.held_bytes_at_most, one.metrics.held_bytes_at_most);
     result.measured = std::max(result.measured, one.measured);
     result.replicates.push_back(one.metrics.iteration.value);
   }

@@ -14,8 +14,6 @@ namespace syncopate {
 
 namespace {
 
-Bytes value_size(const Trace& trace) { return Bytes(trace.dtype == "fp16" || trace.dtype == "bf16" ? 2 : 4); }
-
 using Costs = std::map<Communicator, CollectiveCosts>;
 
 /// A cluster on which something takes no time, besides what took none on the one before it.
@@ -67,6 +65,8 @@ bool all_together(const Scenario& scenario) {
 
 }  // namespace
 
+Bytes value_size(const Trace& trace) { return Bytes(trace.dtype == "fp16" || trace.dtype == "bf16" ? 2 : 4); }
+
 StepProfile profile_of(const Scenario& scenario) {
   StepProfile profile = step_profile(*scenario.trace, scenario.granularity);
   const Pace& pace = scenario.schedule.pace;
@@ -88,7 +88,7 @@ Setup::Setup(const Scenario& scenario, PointOptions options)
   if (scenario.cluster.workers() == 1) return;  // nobody to communicate with
   const RankPlaces places = {ranks_, ranks_per_node_, regions_of_nodes(scenario.cluster, region_order_)};
   for (const StreamTraffic& traffic : scenario.schedule.traffic.streams) {
-    StreamSetup stream = {traffic.groups(places), traffic.rules, traffic.operations};
+    StreamSetup stream = {traffic.groups(places), traffic.rules, traffic.operations, traffic.follows};
     if (scenario.channels) stream.rules.channels = *scenario.channels;
     for (const Communicator& group : stream.groups) {
       for (const Operation operation : traffic.operations) collectives_.push_back({operation, group});
@@ -204,6 +204,7 @@ Job Setup::job(Fidelity fidelity) {
   job.program = is_alone ? single_worker(schedule.pace, schedule.pace.steps_per_update * profile_.update) : schedule.program(input);
   job.warmup = schedule.pace.steps_before_warmup + scenario_.warmup;
   job.measured = scenario_.measured;
+  job.updates_in_forward = schedule.pace.updates_in_forward;
   job.steps_per_round = schedule.pace.steps_per_round;
   job.lockstep = options_.may_be_one() && moves_in_lockstep(fidelity);
   job.run_ahead = options_.may_be_one();

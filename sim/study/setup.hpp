@@ -28,6 +28,8 @@ struct PointOptions {
 
 /// The undisturbed step of its trace, with the update of its schedule.
 StepProfile profile_of(const Scenario& scenario);
+/// Of one value of a gradient.
+Bytes value_size(const Trace& trace);
 
 /// What goes to and from parameter servers is flows in every fidelity.
 bool serves_by_flows(const Scenario& scenario);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "study/fidelity.hpp"
 #include "study/what_if.hpp"
 
 namespace syncopate {
@@ -14,6 +15,13 @@ namespace {
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// Of unequal workers, every message of collectives that overlap is an event, where there is no need for flows.
+bool moves_by_message(const Scenario& scenario) {
+  const std::vector<StreamTraffic>& streams = scenario.schedule.traffic.streams;
+  const auto overlaps = [](const StreamTraffic& stream) { return stream.rules.channels > 1; };
+  return !scenario.fidelity && scenario.cluster.is_star() && std::any_of(streams.begin(), streams.end(), overlaps);
 }
 
 }  // namespace
@@ -34,6 +42,7 @@ std::vector<Point> Worlds::points_of(const Candidate& candidate) const {
     for (int seed = 0; seed < seeds_; ++seed) {
       Scenario& scenario = points.emplace_back(point).scenario;
       scenario.speed.seed = advice_->seed + static_cast<std::uint64_t>(seed);
+      if (moves_by_message(scenario) && knows_a_line(scenario)) scenario.fidelity = Fidelity::alpha_beta;
       scale_network_bandwidth(scenario.cluster, bandwidth);
     }
   }

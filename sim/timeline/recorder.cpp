@@ -20,7 +20,7 @@ void append(std::vector<Interval>& intervals, Interval next) {
 }  // namespace
 
 Recorder::Recorder(int workers, const std::vector<int>& shown, Seconds compute, bool keeps_messages)
-    : keeps_messages_(keeps_messages), shown_(index(workers)), past_window_(index(workers)), busy_(index(workers)) {
+    : keeps_messages_(keeps_messages), held_(index(workers)), shown_(index(workers)), past_window_(index(workers)), busy_(index(workers)) {
   for (const int worker : shown) shown_[index(worker)] = true;
   timeline_.compute = compute;
   timeline_.steps.resize(index(workers));

@@ -49,11 +49,17 @@ class Recorder {
     timeline_.ties[index(worker)].push_back(tie);
     if (++ties_ > most_ties_) timeline_.ties = {};
   }
-  /// A worker has handed over `posts` collectives or messages of so many bytes each.
-  void post(int worker, int posts, Bytes bytes) {
+  /// A worker has handed over `posts` collectives or messages of so many bytes each, for which it sends so much.
+  void post(int worker, int posts, Bytes bytes, Bytes sent) {
     Step& its = step(worker);
     its.posts += posts;
     its.bytes += posts * bytes;
+    its.sent += sent;
+  }
+  /// A worker holds so many bytes of others' parameters more.
+  void hold(int worker, Bytes bytes) {
+    held_[index(worker)] += bytes;
+    timeline_.held_at_most = std::max(timeline_.held_at_most, held_[index(worker)]);
   }
   /// What others computed has entered a worker's parameters, so many steps stale.
   void update(int worker, double staleness) {
@@ -88,6 +94,7 @@ class Recorder {
   std::size_t most_ties_ = 0;
   bool keeps_messages_;
   std::vector<MessageSpan> sent_;  ///< what ends after the window has opened, as far as that is known
+  std::vector<Bytes> held_;        ///< by worker
   std::vector<bool> shown_;
   std::vector<bool> past_window_;
   std::vector<std::array<std::vector<Interval>, TransferSpan::kinds>> busy_;  ///< by worker and kind of transfer

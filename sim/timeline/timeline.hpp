@@ -131,6 +131,7 @@ struct Step {
   Seconds end{};
   int posts = 0;           ///< collectives, pushes, pulls and messages posted in it
   Bytes bytes{};           ///< payload of those posts
+  Bytes sent{};            ///< what a rank of a ring sends for them (sent_in_ring)
   int updates = 0;         ///< updates in it that were formed from gradients of others
   double staleness = 0.0;  ///< sum over those updates, in steps
   double staleness_max = 0.0;
@@ -169,6 +170,7 @@ struct JobTimeline {
   std::vector<MessageSpan> messages;
   std::vector<ServerTraffic> server_traffic;          ///< per simulated worker; empty without servers
   std::map<std::pair<int, int>, Bytes> peer_traffic;  ///< between workers in the measured window, but for collectives
+  Bytes held_at_most;                                 ///< of others' parameters, by the worker that held most
   std::vector<PathPiece> critical_path;  ///< what decided when the window closed, from its opening on; empty where causes are not recorded
 };
 

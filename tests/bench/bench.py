@@ -109,6 +109,25 @@ def schedule_rows(simctl, folder, trace):
     return rows
 
 
+def sharded_rows(simctl, folder):
+    """fsdp of 64 units on 2048 GPUs, and what people run today."""
+    layers = [{"name": f"layer{i}", "forward_s": 3e-3, "backward_s": 6e-3} for i in range(64)]
+    units = write(folder, "units.json", {"format": "trace/1", "provenance": {"kind": "synthetic"}, "model": {"name": "units", "batch": 1}, "layers": layers,
+                                         "gradients": [{"name": f"layer{i}.weight", "layer": f"layer{i}", "bytes": 50_000_000} for i in reversed(range(64))]})
+    cells = []
+    for name, workers, lengths in (("equal", {}, (1, 101)), ("5% jitter", {"jitter": {"distribution": "lognormal", "cv": 0.05}}, (1, 6))):
+        runs = []
+        for measured in lengths:
+            content = scenario(str(units), 2048, schedule={"name": "fsdp", "units": "layer"}, workers=workers, fidelity="per-message",
+                               iterations={"warmup": 0, "measured": measured})
+            runs.append(measure(3, simctl, "run", write(folder, f"fsdp-{measured}.json", content), "--quiet"))
+        each = (runs[1][0] - runs[0][0]) / (lengths[1] - lengths[0])
+        cells.append(f"{name} {each * 1e3:.2g} ms" if each < 0.1 else f"{name} {each:.2f} s")
+    wall, memory = measure(1, simctl, "run", ROOT / "scenarios" / "today.json", "--quiet")
+    return [("fsdp of 64 units on 2048 GPUs, per-message, per iteration", ", ".join(cells), f"{runs[1][1]:.0f} MB"),
+            ("scenarios/today.json, 378 points, of which 54 in flow, whole process", f"{wall:.0f} s", f"{memory:.0f} MB")]
+
+
 def fidelity_rows(simctl, folder, trace):
     """Messages and flows, as they grow with the number of ranks."""
     rows = []
@@ -206,6 +225,7 @@ def main():
         rows.append(("the same 2048 workers, 10 iterations, --no-symmetry (every shortcut off)", f"{wall:.2f} s", f"{memory:.0f} MB"))
 
         rows += schedule_rows(simctl, folder, resnet50)
+        rows += sharded_rows(simctl, folder)
         rows += fidelity_rows(simctl, folder, resnet50)
         rows += size_rows(simctl, folder, resnet50)
         path = write(folder, "cheap.json", scenario(resnet50, 4, iterations={"warmup": 0, "measured": 1}, sweep={"/seed": list(range(10000))}))

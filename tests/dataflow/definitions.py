@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-OVER_SERVERS = ("ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour", "eamsgd")
+OVER_SERVERS = ("ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour", "eamsgd", "p3")
 ALL_REDUCES = ("s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion", "horovod")
+BEYOND = ("bytescheduler", "p3", "dear", "fsdp", "zero")
 
 
 class Training:
@@ -295,9 +296,9 @@ def compensated(training):
         training.end([x], number)
 
 
-ANY_SIZE = {**dict.fromkeys(ALL_REDUCES, synchronous), "ps-sgd": synchronous, "ssd-sgd": ssd_sgd, "dts": dts, "sasgd": sasgd,
+ANY_SIZE = {**dict.fromkeys((*ALL_REDUCES, *BEYOND), synchronous), "ps-sgd": synchronous, "ssd-sgd": ssd_sgd, "dts": dts, "sasgd": sasgd,
             "local-sgd": local_sgd, "sgp": sgp, "d-psgd": d_psgd}
-ONE = {**dict.fromkeys(ALL_REDUCES, synchronous), "ps-sgd": synchronous, "asgd": synchronous, "dc-asgd": compensated, "ssd-sgd": ssd_sgd,
+ONE = {**dict.fromkeys((*ALL_REDUCES, *BEYOND), synchronous), "ps-sgd": synchronous, "asgd": synchronous, "dc-asgd": compensated, "ssd-sgd": ssd_sgd,
        "downpour": one_client, "eamsgd": one_client}
 
 
@@ -312,7 +313,7 @@ def define(problem, schedule, workers, steps, optimizer, hyper, cuts):
         rule = ANY_SIZE.get(name)
     if rule is None:
         return None
-    if workers == 1 and name not in OVER_SERVERS:
+    if workers == 1 and name not in OVER_SERVERS and schedule.get("over") != "servers":
         schedule = {**schedule, "compression": "none"}
     training = Training(problem, schedule, workers, steps, optimizer, hyper, cuts)
     rule(training)

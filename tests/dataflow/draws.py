@@ -4,7 +4,8 @@ import itertools
 
 ALL_REDUCES = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion", "horovod"]
 OVER_SERVERS = ["ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour", "eamsgd"]
-NAMES = [*ALL_REDUCES, *OVER_SERVERS, "dts", "sasgd", "local-sgd", "lasgd", "sgp", "d-psgd", "ad-psgd"]
+SHARDED = ["fsdp", "zero"]
+NAMES = [*ALL_REDUCES, *OVER_SERVERS, "dts", "sasgd", "local-sgd", "lasgd", "sgp", "d-psgd", "ad-psgd", "bytescheduler", "p3", "dear", *SHARDED]
 OPTIMIZERS = ["sgd", "momentum", "nesterov", "adam", "adamw"]
 GROUPINGS = ["wfbp", "s-sgd", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", {"name": "fusion", "first_bucket": "300kB", "bucket": "1MB"}]
 
@@ -83,12 +84,28 @@ def parameters(rng, name, nodes, plain):
         result |= servers(rng, nodes, plain)
     if name in ("ps-sgd", "asgd", "dc-asgd", "ssd-sgd"):
         result["grouping"] = rng.choice(GROUPINGS)
-    if name in ALL_REDUCES and rng.random() < 0.4:
+    if name in (*ALL_REDUCES, *SHARDED) and rng.random() < 0.4:
         result["accumulate"] = rng.randint(1, 4)
     if name in ("downpour", "eamsgd", "sasgd", "local-sgd"):
         result["interval"] = rng.randint(1, 4)
-    if name not in ("lasgd", "sgp", "d-psgd", "ad-psgd") and rng.random() < 0.4:
-        result["compression"] = compression(rng)
+    if name not in ("lasgd", "sgp", "d-psgd", "ad-psgd", *SHARDED) and rng.random() < 0.4:
+        result["compression"] = rng.choice(["fp16", {"name": "random-k", "ratio": 0.3}]) if name == "dear" else compression(rng)
+    if name == "bytescheduler":
+        result |= {"partition": rng.choice(["200kB", "1MB"]), "credit": rng.choice(["1MB", "3MB"]), "rule": rng.choice(["positive", "fits"]),
+                   "priority": rng.choice(["layer", "fifo"]), "forward": rng.choice(["layer", "barrier"])}
+        if rng.random() < 0.4:
+            result |= {"over": "servers", "servers": rng.randint(1, nodes)}
+    if name == "p3":
+        result |= {"partition": rng.choice(["160kB", "1MB"]), "servers": rng.randint(1, nodes)}
+    if name == "dear":
+        result["bucket"] = rng.choice(["500kB", "2MB", "25MB"])
+    if name in SHARDED:
+        result |= {"units": rng.choice(["layer", 2, "1MB", "100MB"]), "streams": rng.randint(1, 2), "shard_group": rng.choice(["all", "node", 1])}
+        result["stage"] = rng.randint(2 if name == "fsdp" else 1, 3)
+        if name == "fsdp" or result["stage"] == 3:
+            result |= {"prefetch": rng.choice(["pre", "post", "none"]), "reshard_last": rng.random() < 0.5, "limit_all_gathers": rng.randint(1, 3)}
+        else:
+            result["gather"] = rng.choice(["after-update", "next-forward"])
     if name in ("lasgd", "sgp", "d-psgd", "ad-psgd"):
         result["within_node"] = rng.choice(["overlapped", "blocking"])
     if name == "fusion":

@@ -25,12 +25,19 @@ DTS += [{"name": "dts", "delay": 2, "period": 2, "launch": "gradient"}, {"name":
 LOCAL = [{"name": "sasgd", "interval": 1}, {"name": "sasgd", "interval": 3}, {"name": "local-sgd", "interval": 1}, {"name": "local-sgd", "interval": 4},
          {"name": "lasgd", "tau_max": 1}, {"name": "lasgd", "tau_max": 1, "worker": "gpu"}]
 NEIGHBOURS = [{"name": "sgp"}, {"name": "sgp", "within_node": "blocking"}, {"name": "d-psgd"}]
-SCHEDULES = [*ALL_REDUCE, *PS, *SSD, *DTS, *LOCAL, *NEIGHBOURS]
+BEYOND = [{"name": "bytescheduler", "partition": "500kB", "credit": "1MB"}, {"name": "bytescheduler", "forward": "barrier", "partition": "1MB", "priority": "fifo"},
+          {"name": "bytescheduler", "over": "servers", "servers": 1, "partition": "700kB"}, {"name": "p3"}, {"name": "dear", "bucket": "1MB"}, {"name": "dear"},
+          {"name": "fsdp", "units": "layer"}, {"name": "fsdp", "accumulate": 3, "streams": 2, "prefetch": "none"}, {"name": "fsdp", "stage": 2, "units": 2},
+          {"name": "fsdp", "shard_group": "node"}, {"name": "fsdp", "shard_group": 1, "units": 1}, {"name": "zero", "stage": 1, "units": "layer"},
+          {"name": "zero", "stage": 2, "gather": "next-forward", "accumulate": 2}, {"name": "zero", "reshard_last": True}]
+SCHEDULES = [*ALL_REDUCE, *BEYOND, *PS, *SSD, *DTS, *LOCAL, *NEIGHBOURS]
 
 COMPRESSED = [{**schedule, "compression": way} for schedule in (
     {"name": "wfbp"}, {"name": "sync-easgd"}, {**FUSION, "accumulate": 2}, {"name": "mg-wfbp"}, {"name": "ps-sgd"}, {"name": "ps-sgd", "grouping": FUSION},
     {"name": "ssd-sgd", "delay": 2, "warmup_iterations": 1, "grouping": FUSION}, {"name": "dts", "delay": 3, "period": 2},
+    {"name": "bytescheduler", "partition": "800kB"}, {"name": "p3", "partition": "900kB"},
     {"name": "dts", "delay": 1, "period": 1, "launch": "gradient"}, {"name": "sasgd", "interval": 2}, {"name": "local-sgd", "interval": 2}) for way in WAYS]
+COMPRESSED += [{"name": "dear", "bucket": "1MB", "compression": way} for way in ("fp16", {"name": "random-k", "ratio": 0.3})]
 COMPRESSED += [{"name": "dts", "delay": 2, "period": 2, "compression": 0.2}, {"name": "ps-sgd", "compression": "none"}]
 
 

@@ -35,8 +35,10 @@ class BadScenario(Case):
             (scenario(schedule={}), '/schedule: the required key "name" is missing'),
             (scenario(schedule={"name": "ddp"}), '/schedule/name: "ddp" is not the name of a schedule here; PyTorch\'s DDP all-reduces buckets of gradients: '
                                                  'that is {"name": "fusion", "bucket": "25MiB"}'),
-            (scenario(schedule={"name": "fsdp"}), '/schedule/name: "fsdp" is not the name of a schedule here; PyTorch\'s FSDP shards parameters, which no schedule '
-                                                  'here does; see: simctl list schedules'),
+            (scenario(schedule={"name": "hsdp"}), '/schedule/name: "hsdp" is not the name of a schedule here; hybrid sharding is '
+                                                  '{"name": "fsdp", "shard_group": "node"}'),
+            (scenario(schedule={"name": "cross-barrier"}), '/schedule/name: "cross-barrier" is not the name of a schedule here; BytePS\'s cross-barrier is '
+                                                           '{"name": "bytescheduler", "rule": "fits"}'),
             (scenario(schedule={"name": "wbfp"}), f'/schedule/name: expected one of {SCHEDULES}, got "wbfp"; did you mean "wfbp"?'),
             (scenario(schedule={"name": "wfbp", "delay": 3}), '/schedule/delay: unknown key "delay"; known here: name, accumulate, compression'),
             (scenario(schedule={"name": "dts", "delay": 9999, "period": 10000}),
@@ -239,7 +241,33 @@ class BadSchedule(Case):
             ({"name": "asgd", "servers": {"count": 0, "region": "a"}}, '/schedule/servers/count: expected an integer >= 1, got 0'),
             ({"name": "asgd", "servers": {"count": 2, "region": "a", "zone": 1}}, '/schedule/servers/zone: unknown key "zone"; known here: count, region'),
             ({"name": "asgd", "servers": {"count": 2, "region": "a"}}, '/schedule/servers: the cluster has no regions; give the number of servers only, such as "servers": 4'),
-            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, ad-psgd, got "ssgd"; did you mean "s-sgd"?'),
+            ({"name": "bytescheduler", "credit": 0}, '/schedule/credit: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
+            ({"name": "bytescheduler", "partition": "big"}, '/schedule/partition: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got "big"'),
+            ({"name": "bytescheduler", "rule": "fits", "credit": "1MB"}, '/schedule/credit: no part of "partition" bytes fits into the "credit"; give it more credit, make '
+                                                                         'parts smaller, or use "rule": "positive"'),
+            ({"name": "bytescheduler", "rule": "fits", "partition": "20MB"}, '/schedule/partition: no part of "partition" bytes fits into the "credit"; give it more credit, '
+                                                                             'make parts smaller, or use "rule": "positive"'),
+            ({"name": "bytescheduler", "servers": 2}, '/schedule/servers: there are no servers; leave it out, or use "over": "servers"'),
+            ({"name": "bytescheduler", "colocated": True}, '/schedule/colocated: there are no servers; leave it out, or use "over": "servers"'),
+            ({"name": "bytescheduler", "compression": {"name": "fp16", "pull": "compressed"}}, '/schedule/compression: nothing is pulled without servers; leave "pull" out, '
+                                                                                               'or use "over": "servers"'),
+            ({"name": "p3", "servers": 99}, '/schedule/servers: 99 servers for 4 nodes: a client\'s own link already limits it with 4; use at most as many as nodes'),
+            ({"name": "p3", "in_flight": "pipelined"}, '/schedule/in_flight: unknown key "in_flight"; known here: name, partition, servers, colocated, server_s_per_B, compression'),
+            ({"name": "dear", "compression": "top-k"}, '/schedule/compression: dear reduce-scatters gradients, and what this way sends cannot be added up and cut on its way; '
+                                                       'use "fp16" or "random-k"'),
+            ({"name": "fsdp", "stage": 1}, '/schedule/stage: expected an integer >= 2, got 1'),
+            ({"name": "fsdp", "units": "layers"}, '/schedule/units: expected "layer", a number of layers, or bytes such as "100MB", got "layers"'),
+            ({"name": "fsdp", "units": 0}, '/schedule/units: expected an integer >= 1, got 0'),
+            ({"name": "fsdp", "shard_group": 3}, '/schedule/shard_group: groups of 3 do not divide 4 workers; use a number that does'),
+            ({"name": "fsdp", "shard_group": "rack"}, '/schedule/shard_group: expected one of all, node, got "rack"'),
+            ({"name": "fsdp", "compression": "fp16"}, '/schedule/compression: sharded gradients are added up and cut on their way, in which compressed ones cannot be; use '
+                                                      '"reduce_bytes", such as 0.5 for half of the trace\'s bytes'),
+            ({"name": "fsdp", "parameter_bytes": 0}, '/schedule/parameter_bytes: expected a number > 0, got 0'),
+            ({"name": "fsdp", "limit_all_gathers": 0}, '/schedule/limit_all_gathers: expected an integer >= 1, got 0'),
+            ({"name": "zero", "stage": 4}, '/schedule/stage: expected an integer <= 3, got 4'),
+            ({"name": "zero", "gather": "next-forward"}, '/schedule/gather: stage 3 gathers units when they are needed; leave it out, or use "stage": 2'),
+            ({"name": "zero", "stage": 2, "prefetch": "pre"}, '/schedule/prefetch: parameters stay whole in stages 1 and 2; leave it out, or use "stage": 3'),
+            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, ad-psgd, bytescheduler, p3, dear, fsdp, zero, got "ssgd"; did you mean "s-sgd"?'),
         ]
         for schedule, message in table:
             with self.subTest(message):

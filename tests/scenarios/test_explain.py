@@ -238,20 +238,26 @@ def drawn_schedule(rng, name):
     if name in ("ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour", "eamsgd"):
         content |= {"servers": rng.choice([1, 2]), "colocated": rng.random() < 0.3, "server_s_per_B": rng.choice([0.0, 1e-9, 4e-9])}
         content |= rng.choice([{}, {}, {"in_flight": "pipelined"}, {"duplex": False}, {"service": "queued"}, {"service": "fifo"}])
-    if name in ("s-sgd", "wfbp", "mg-wfbp") and rng.random() < 0.3:
+    if name in ("s-sgd", "wfbp", "mg-wfbp", "fsdp", "zero") and rng.random() < 0.3:
         content["accumulate"] = 2
-    if compression and name not in ("dts", "sgp", "d-psgd", "ad-psgd"):
+    if name == "dear" and compression:
+        compression = "fp16"
+    if compression and name not in ("dts", "sgp", "d-psgd", "ad-psgd", "fsdp", "zero"):
         content["compression"] = compression
     content |= {"fusion": {"first_bucket": 300000, "bucket": 1000000}, "horovod": {"cycle_s": 0.0023, "threshold": 3000000},
                 "ssd-sgd": {"delay": 2} | rng.choice([{}, {"local_update_s": 0.002}]), "downpour": {"interval": 2}, "eamsgd": {"interval": 2},
                 "dts": {"delay": rng.choice([0, 1, 2]), "launch": rng.choice(["step", "gradient"]), "overhead_s": rng.choice([0.0, 0.001])},
                 "sasgd": {"interval": 2}, "local-sgd": {"interval": 2},
-                "lasgd": {"tau_max": rng.choice([1, 3]), "worker": rng.choice(["node", "gpu"])}}.get(name, {})
+                "lasgd": {"tau_max": rng.choice([1, 3]), "worker": rng.choice(["node", "gpu"])},
+                "bytescheduler": {"partition": 400000, "credit": rng.choice([1, 1000000])} | rng.choice([{}, {"forward": "barrier"}, {"over": "servers"}]),
+                "p3": {"partition": 300000}, "dear": {"bucket": 1000000},
+                "fsdp": {"units": "layer", "shard_group": rng.choice(["all", "node"]), "prefetch": rng.choice(["pre", "none"]), "streams": rng.choice([1, 2])},
+                "zero": {"units": 2} | rng.choice([{"stage": 1}, {"stage": 2, "gather": "next-forward"}, {}])}.get(name, {})
     return content
 
 
 SCHEDULES = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion", "horovod", "ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour",
-             "eamsgd", "dts", "sasgd", "local-sgd", "lasgd", "sgp", "d-psgd", "ad-psgd"]
+             "eamsgd", "dts", "sasgd", "local-sgd", "lasgd", "sgp", "d-psgd", "ad-psgd", "bytescheduler", "p3", "dear", "fsdp", "zero"]
 
 
 def drawn(rng, name):

@@ -11,7 +11,7 @@ from support import MISBEHAVING, Case, cluster, scenario
 STUDENT = {1: 12.70620474, 2: 4.30265273, 4: 2.77644511, 9: 2.26215716}  # t(0.975), from a table
 JITTER = {"jitter": {"distribution": "lognormal", "cv": 0.2}}
 MEANS = ("iteration_p50_s iteration_p95_s wait_s exposed_communication_s communication_s communications_per_iteration "
-         "bytes_per_worker_per_iteration staleness_mean").split()
+         "bytes_per_worker_per_iteration sent_bytes_per_worker staleness_mean").split()
 
 
 class Replicates(Case):

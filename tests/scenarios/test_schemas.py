@@ -32,6 +32,7 @@ BEYOND_A_SCHEMA = [
     "the regions have", "no multiple of", "at most as many groups as", "rank: expected an integer <= [13],", "at most half of the kernel",
     # what goes together
     "is not one of the regions", "needs servers on nodes of their own", "seeds are those of", "regions of several nodes need a \"link\"", "costs are asked for", "a fit of all-reduces (is needed|stands above already)",
+    "no part of .* fits", "there are no servers", "nothing is pulled without servers", "dear reduce-scatters", "groups of ", "stage 3 gathers", "parameters stay whole",
     # what advice's schedules say besides their names, and what is said of them
     "^/schedules/", "is not among the \"schedules\"",
 ]
@@ -101,10 +102,24 @@ def scenarios_of_schedules():
         own = {row["parameter"]: values_of(row) for row in declared if name in row["schedule"].split(", ")}
         every = {"name": name} | {parameter: values[0] for parameter, values in own.items()}
         every |= {key: 2 for key in ("delay", "period", "interval", "tau_max", "accumulate", "servers") if key in every}
-        yield scenario(schedule=every)
+        yield scenario(schedule=together(every))
         for parameter, values in own.items():
             for value in values[1:]:
-                yield scenario(schedule=every | {parameter: value})
+                yield scenario(schedule=together(every | {parameter: value}))
+
+
+def together(schedule):
+    """Without what does not go with the rest."""
+    without = []
+    if schedule["name"] == "bytescheduler" and schedule["over"] == "all-reduce":
+        without = ["servers", "colocated", "server_s_per_B"]
+    if schedule["name"] == "zero":
+        keeps = schedule["gather"] == "next-forward"
+        schedule = schedule | {"stage": 2 if keeps else 3}
+        without = ["reshard_after_forward", "prefetch", "reshard_last", "limit_all_gathers"] if keeps else ["gather"]
+    if schedule["name"] == "dear" and schedule["compression"] not in ("fp16", {"name": "random-k", "ratio": 0.1}):
+        without = ["compression"]
+    return {key: value for key, value in schedule.items() if key not in without}
 
 
 JITTER = {"jitter": {"distribution": "uniform", "cv": 0.2}, "slow": [{"ranks": "0-1", "factor": 2}], "events": [{"kind": "pause", "rank": 1, "at_s": 1, "for_s": 5}], "overlap_slowdown": 0.05}

@@ -54,7 +54,9 @@ Json value(const ParameterInfo& parameter, int nodes) {
     case Kind::number: return number(parameter.low + 0.01, std::min(parameter.high, 8.0));
     case Kind::boolean: return chance(0.5);
     case Kind::seconds: return number(0.0, 1e-3);
-    case Kind::bytes: return whole(1, 10'000'000);
+    case Kind::bytes:
+      if (parameter.name == "units") return chance(0.5) ? Json(whole(1, 3)) : Json(fmt::format("{}kB", whole(1, 5000)));
+      return whole(parameter.name == "partition" ? 200'000 : 1, 10'000'000);
     case Kind::seconds_per_byte: return number(0.0, 1e-9);
     case Kind::choice: return any(parameter.choices);
     case Kind::compression: return compression();
@@ -63,11 +65,29 @@ Json value(const ParameterInfo& parameter, int nodes) {
   return nullptr;
 }
 
+void leave_out_what_does_not_suit(Json& schedule) {
+  const auto leave_out = [&](std::initializer_list<const char*> keys) {
+    for (const char* const key : keys) schedule.erase(key);
+  };
+  const std::string name = schedule["name"];
+  if (name == "bytescheduler" && schedule.value("over", "all-reduce") == "all-reduce")
+    leave_out({"servers", "colocated", "server_s_per_B"});
+  if (name == "bytescheduler" && schedule.value("rule", "positive") == "fits") leave_out({"credit", "partition"});
+  if (name == "dear" && schedule.contains("compression")) schedule["compression"] = chance(0.5) ? "fp16" : "random-k";
+  if (name != "zero") return;
+  if (schedule.value("stage", 3) < 3) {
+    leave_out({"reshard_after_forward", "prefetch", "reshard_last", "limit_all_gathers"});
+  } else {
+    leave_out({"gather"});
+  }
+}
+
 Json schedule(const ScheduleRow& row, int nodes) {
   Json json = {{"name", row.name}};
   for (const ParameterInfo& parameter : row.parameters) {
     if (parameter.default_value.empty() || chance(0.5)) json[parameter.name] = value(parameter, nodes);
   }
+  leave_out_what_does_not_suit(json);
   if (json.contains("servers") && json.contains("compression") && json["compression"].is_object()) {
     json["compression"]["pull"] = chance(0.5) ? "whole" : "compressed";
   }

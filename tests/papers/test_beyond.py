@@ -1,0 +1,67 @@
+"""Are the gains that the page names those of the scenarios?"""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SIMCTL = os.environ.get("SIMCTL", str(ROOT / "build/simctl"))
+
+
+def times(name):
+    """{(what is swept besides the schedule): {schedule: seconds}}."""
+    done = subprocess.run([SIMCTL, "run", ROOT / f"scenarios/beyond/{name}.json", "--format", "json"], capture_output=True, text=True, check=True)
+    found = {}
+    for point in json.loads(done.stdout)["points"]:
+        schedule = point["sweep"].pop("/schedule")
+        place = tuple(Path(value).stem if pointer == "/trace" else json.dumps(value) for pointer, value in sorted(point["sweep"].items(), reverse=True))
+        found.setdefault(place, {})[schedule["name"] + (" over servers" if schedule.get("over") == "servers" else "")] = point["iteration_s"]
+    return found
+
+
+class Beyond(unittest.TestCase):
+    def setUp(self):
+        page = (ROOT / "scenarios/papers/README.md").read_text(encoding="utf-8")
+        self.rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.split("## Beyond the five papers")[1].split("\n\n## ")[0].splitlines() if line.startswith("|")][2:]
+
+    def percents(self, row, column=3):
+        return [float(number) for number in re.findall(r"([\d.]+)(?= to |%)", self.rows[row][column]) if "%" in self.rows[row][column]]
+
+    def test_priorities(self):
+        gains = {}
+        for place, seconds in times("priority").items():
+            for name, base in (("p3", "ps-sgd"), ("bytescheduler over servers", "ps-sgd"), ("bytescheduler", "wfbp")):
+                gains.setdefault((name, place[0].split("-")[2]), {})[place[1].strip('"')] = 100 * (seconds[base] / seconds[name] - 1)
+
+        def largest(name, model):
+            place = max(gains[name, model], key=gains[name, model].get)
+            return round(gains[name, model][place], 1), place
+
+        self.assertEqual(largest("p3", "resnet50"), (self.percents(0)[0], "15Gbps"))
+        self.assertIn("ResNet-50, 15 Gb/s", self.rows[0][4])
+        of_vgg = [round(-gain, 1) for gain in gains["p3", "vgg11"].values()]
+        self.assertEqual([min(of_vgg), max(of_vgg)], self.percents(1))
+        for row, name, where in ((2, "bytescheduler over servers", "10Gbps"), (3, "bytescheduler", "20Gbps")):
+            self.assertEqual(largest(name, "resnet50"), (self.percents(row)[0], where))
+            self.assertGreater(largest(name, "resnet50")[0], largest(name, "vgg11")[0])
+
+    def test_halves(self):
+        over_all, without = {}, {}
+        for (trace, link), seconds in times("dear").items():
+            speed = json.loads(link)["bandwidth"]
+            dear = seconds.pop("dear")
+            over_all.setdefault(speed, {})[trace] = 100 * (min(seconds.values()) / dear - 1)
+            seconds.pop("bytescheduler")
+            without.setdefault(speed, {})[trace] = 100 * (min(seconds.values()) / dear - 1)
+        vgg = "synthetic-v100-vgg11-b64"
+        for gains, speed, said in ((over_all, "10Gbps", self.percents(4)[0]), (without, "10Gbps", self.percents(4, 4)[0]), (without, "100Gbps", self.percents(5)[0])):
+            self.assertEqual(max(gains[speed], key=gains[speed].get), vgg)
+            self.assertAlmostEqual(gains[speed][vgg], said, delta=0.06)
+        self.assertLess(max(over_all["100Gbps"].values()), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
