@@ -122,7 +122,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
       auto transport = make_transport(job, row, group, posters, flows_of(job, flows), alone && only_stream && !job.sends_more,
                                       static_cast<int>(streams_.size()), network, clock);
       streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, row.operations,
-                                                  job.per_collective, std::move(transport), clock));
+                                                  std::move(transport), clock));
       for (int member = 0; member < group.size(); ++member) {
         if (const auto rank = static_cast<std::size_t>(group.rank(member)); rank < count) own[rank].push_back(streams_.back().get());
       }

@@ -20,14 +20,12 @@ constexpr Seconds never(std::numeric_limits<double>::infinity());
 }  // namespace
 
 Stream::Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
-               Seconds host_time, std::unique_ptr<Transport> transport, Clock& clock)
+               std::unique_ptr<Transport> transport, Clock& clock)
     : index_(index),
       communicator_(std::move(communicator)),
       one_for_all_(one_for_all),
       rules_(rules),
       operations_(std::move(operations)),
-      host_time_(host_time),
-      hosts_(one_for_all ? 1 : static_cast<std::size_t>(communicator_.size())),
       transport_(std::move(transport)),
       clock_(clock),
       lanes_(static_cast<std::size_t>(transport_->lanes())),
@@ -65,10 +63,6 @@ Ticket Stream::post(int rank, const Post& post, Moment at) {
                     rank, post.payload->label, index_));
   }
   next_[poster] = ticket + 1;
-  if (host_time_ > Seconds(0)) {
-    at = after(latest(at, hosts_[poster]), host_time_, {.kind = PathClass::host, .worker = rank, .payload = &post.payload});
-    hosts_.set(poster, at);
-  }
   if (ticket == end_of_entries()) {
     check_operation(rank, post);
     entries_.push_back({post, rank});

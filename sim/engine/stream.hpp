@@ -32,10 +32,9 @@ struct Post {
 class Stream {
  public:
   /// `one_for_all`: one simulated rank stands for all of the communicator. A transport that foresees needs the rules' defaults.
-  /// `operations`: all that may be posted; if empty, anything. `host_time`: what a rank's host does for each of its posts, one after the
-  /// other, until which it counts as not posted; none where not all ranks take part.
+  /// `operations`: all that may be posted; if empty, anything.
   Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
-         Seconds host_time, std::unique_ptr<Transport> transport, Clock& clock);
+         std::unique_ptr<Transport> transport, Clock& clock);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -151,8 +150,6 @@ class Stream {
   bool one_for_all_;
   StreamRules rules_;
   std::vector<Operation> operations_;
-  Seconds host_time_;
-  Moments hosts_;  ///< per poster: until when its host is at work
   std::unique_ptr<Transport> transport_;
   Clock& clock_;
   std::size_t lanes_;

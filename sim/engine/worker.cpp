@@ -189,20 +189,28 @@ Handle Worker::post(const SharedPayload& payload, int round, const Options& opti
   // Before the others may learn that the last one has posted.
   const Handle handle = {options.stream, stream.next_ticket(rank_)};
   if (!options.value.empty()) job_.posted_values().post(stream.index(), handle.ticket, rank_, options.value);
-  stream.post(rank_, post, now_);
+  stream.post(rank_, post, handled_by_host(payload));
   tie(handle, {.before = now(), .after = now(), .posts = true});
   return handle;
+}
+
+Moment Worker::handled_by_host(const SharedPayload& payload) {
+  const Seconds time = job_.job().per_collective;
+  if (time == Seconds(0)) return now_;
+  host_ = after(latest(now_, host_), time, {.kind = PathClass::host, .worker = rank_, .payload = &payload});
+  return host_;
 }
 
 Handle Worker::post_after(Handle before, Stream& stream, const Post& post, int row) {
   following_.resize(streams_.size());
   const Handle handle = {row, following_[static_cast<std::size_t>(row)]++};
   Stream& first = this->stream(before.stream);
-  first.when_known(rank_, before.ticket, [this, &first, &stream, before, handle, post](const Moment& end) {
-    const Values mean = job_.posted_values().mean(first.index(), before.ticket);
-    if (!mean.empty()) job_.posted_values().post(stream.index(), handle.ticket, rank_, mean);
-    stream.post(rank_, post, end);
-  });
+  first.when_known(rank_, before.ticket,
+                   [this, &first, &stream, before, handle, post, handled = handled_by_host(post.payload)](const Moment& end) {
+                     const Values mean = job_.posted_values().mean(first.index(), before.ticket);
+                     if (!mean.empty()) job_.posted_values().post(stream.index(), handle.ticket, rank_, mean);
+                     stream.post(rank_, post, latest(end, handled));
+                   });
   return handle;
 }
 

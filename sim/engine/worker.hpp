@@ -180,6 +180,8 @@ class Worker {
   /// Throws SimulationError when there is none.
   Stream& stream(int row) const;
   void count_post(int posts, Bytes bytes, Bytes sent);
+  /// When the host has handled a post of now: it is at work on one after the other.
+  Moment handled_by_host(const SharedPayload& payload);
   Handle post_after(Handle before, Stream& stream, const Post& post, int row);
   /// Everything since the last call until `now_` was `phase`.
   void record(Phase phase);
@@ -222,6 +224,7 @@ class Worker {
   Pass backward_;
   Seconds updated_;                   ///< undisturbed, of this step's update
   std::vector<int> updated_in_step_;  ///< by layer, the step in which it was updated by itself last
+  Moment host_;                       ///< until when it is at work
   std::vector<Ticket> following_;     ///< by row of streams, posts that follow other collectives
   bool is_recorded_;
   Replica replica_;

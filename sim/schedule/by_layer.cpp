@@ -79,16 +79,18 @@ Program PartsOverServers::program(const ScheduleInput& input) const {
   std::vector<Sent> parts;
   for (const GradientPart& part : partition(input.profile, size)) parts.push_back({part, ServerPost(servers, part.payload, input.value)});
   const auto messages = by_layer(input.profile, parts.size(), [&](std::size_t i) { return std::vector<std::size_t>{parts[i].part.layer}; });
-  return [parts, messages, gated = gated, by_priority = by_priority, compression = servers.compression](Worker& worker) {
+  Seconds decode;
+  for (const Sent& part : parts) decode += part.message.decode();
+  return [parts, messages, decode, gated = gated, by_priority = by_priority, compression = servers.compression](Worker& worker) {
     std::vector<Exchange> pushed;
     Sender send(compression, parts.size());
     const auto arrive = [&](std::size_t layer) {
-      Seconds decode;
+      Seconds decode_layer;
       for (const std::size_t i : messages[layer]) {
         worker.wait(pushed[i]);
-        decode += parts[i].message.decode();
+        decode_layer += parts[i].message.decode();
       }
-      worker.spend(decode);
+      worker.spend(decode_layer);
     };
     const auto take_in = [&] {
       worker.apply(worker.step());
@@ -111,7 +113,8 @@ Program PartsOverServers::program(const ScheduleInput& input) const {
       }
       worker.backward();
       if (gated) continue;
-      for (std::size_t layer = 0; layer < messages.size(); ++layer) arrive(layer);
+      worker.wait(pushed);
+      worker.spend(decode);
       take_in();
     }
   };

@@ -73,16 +73,18 @@ struct ByteScheduler {
       parts.push_back({part.ready, part.layer, sent.by_priority ? part.priority : 0.0, CompressedPost(compression(), part.payload, input)});
     }
     const auto messages = by_layer(input.profile, parts.size(), [&](std::size_t i) { return std::vector<std::size_t>{parts[i].layer}; });
-    return [parts, messages, gated = sent.gated, compression = compression()](Worker& worker) {
+    Seconds decode;
+    for (const Sent& part : parts) decode += part.post.decode;
+    return [parts, messages, decode, gated = sent.gated, compression = compression()](Worker& worker) {
       std::vector<Handle> posted;
       Sender send(compression, parts.size());
       const auto arrive = [&](std::size_t layer) {
-        Seconds decode;
+        Seconds decode_layer;
         for (std::size_t i = messages[layer].size(); i-- > 0;) {
           worker.wait(posted[messages[layer][i]]);
-          decode += parts[messages[layer][i]].post.decode;
+          decode_layer += parts[messages[layer][i]].post.decode;
         }
-        worker.spend(decode);
+        worker.spend(decode_layer);
       };
       const auto take_in = [&] {
         worker.apply(worker.step());
@@ -109,7 +111,8 @@ struct ByteScheduler {
         }
         worker.backward();
         if (gated) continue;
-        for (std::size_t layer = 0; layer < messages.size(); ++layer) arrive(layer);
+        worker.wait(posted);
+        worker.spend(decode);
         take_in();
         worker.update();
       }

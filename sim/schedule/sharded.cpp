@@ -92,7 +92,7 @@ void Sharding::place(const Cluster& cluster) {
 void Sharding::check(Object& fields, const Cluster& cluster) const {
   if (const auto compression = fields.find("compression")) {
     compression->fail_because(
-        R"(sharded gradients are added up and cut on their way, in which compressed ones cannot be; use "reduce_bytes", such as 0.5 for half of the trace's bytes)");
+        R"(what is sharded is sent as it is, in "parameter_bytes" and "reduce_bytes" times the trace's: 0.5 for half of them)");
   }
   const int workers = cluster.workers();
   const int gpus = cluster.gpus_per_node;

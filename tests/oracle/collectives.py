@@ -32,6 +32,13 @@ def sizes(cluster):
     return cluster["nodes"], cluster.get("gpus_per_node", 1)
 
 
+def nodes_of(cluster, members=None):
+    """The places of the nodes of some ranks, all by default, and how many each of them has."""
+    nodes, gpus = sizes(cluster)
+    places = sorted({rank // gpus for rank in members}) if members else range(nodes)
+    return places, len(members or range(nodes * gpus)) // len(places)
+
+
 def host(cluster, key):
     """Seconds of a processor."""
     return cluster.get("host", {}).get(key, 0.0)
@@ -196,14 +203,14 @@ def hops(cluster, order, members=None):
             for here, there in zip(place, place[1:] + place[:1])]
 
 
-def gpu_hops(cluster, order=None):
+def gpu_hops(cluster, order=None, members=None):
     """From each GPU to the next, the nodes one after another."""
-    nodes, gpus = sizes(cluster)
+    places, each = nodes_of(cluster, members)
     inside = [link(cluster["intra_node"])]
-    if nodes == 1:
-        return inside * gpus
-    between_nodes = hops(cluster, order) if "regions" in cluster else [node_link(cluster)] * nodes
-    return [hop for far in between_nodes for hop in (*inside * (gpus - 1), far)]
+    if len(places) == 1:
+        return inside * each
+    between_nodes = hops(cluster, order, places) if "regions" in cluster else [node_link(cluster)] * len(places)
+    return [hop for far in between_nodes for hop in (*inside * (each - 1), far)]
 
 
 def best_order(cluster, size):
@@ -226,12 +233,12 @@ def model_bytes(point):
     return sum(gradient["bytes"] for gradient in point["trace"]["gradients"])
 
 
-def gpu_ring(point):
+def gpu_ring(point, members=None):
     """The links of the flat ring."""
     cluster = point["cluster"]
     if "regions" not in cluster:
-        return gpu_hops(cluster)
-    return gpu_hops(cluster, named_order(point) or best_order(cluster, model_bytes(point)))
+        return gpu_hops(cluster, members=members)
+    return gpu_hops(cluster, named_order(point) or best_order(cluster, model_bytes(point)), members)
 
 
 def reduced_around(links, gamma):
@@ -275,9 +282,8 @@ def over_gpus(point):
     return with_busiest(lambda size: inner(size) + outer(size), lambda size: inner(size) - inner(0) + busiest(outer, size))
 
 
-def spread(operation, cluster):
+def spread(operation, cluster, gpus):
     """What an operation does inside nodes."""
-    _, gpus = sizes(cluster)
     (alpha, beta), gamma, share = link(cluster["intra_node"]), cluster.get("reduce_s_per_B", 0.0), (gpus - 1) / gpus
     scatter = lambda size: (gpus - 1) * alpha + share * (beta + gamma) * size
     gather = lambda size: (gpus - 1) * alpha + share * beta * size
@@ -286,22 +292,29 @@ def spread(operation, cluster):
 
 
 def over_ranks(point, operation, members=None):
-    """An operation on `size` bytes over all GPUs, or over some where every node has one."""
+    """An operation on `size` bytes over all GPUs, or over some of which every node has none or as many."""
     cluster, gamma = point["cluster"], point["cluster"].get("reduce_s_per_B", 0.0)
-    nodes, gpus = sizes(cluster)
-    count = len(members) if members else nodes
+    places, each = nodes_of(cluster, members)
+    if "fit" in cluster and len(places) == 1 < cluster["nodes"]:
+        cluster = {key: value for key, value in cluster.items() if key != "fit"}  # that was measured among nodes
     if "fit" in cluster:
-        return carried(cluster, between(point), count * gpus, operation)
+        return carried(cluster, between(point), len(places) * each, operation)
     if is_flat(point):
-        around = gpu_ring(point)
-        return lambda size: round_regions(operation, around, size, gamma)
-    levels = spread(operation, cluster) if gpus > 1 else []
-    if "regions" in cluster:
-        links = hops(cluster, named_order(point) or best_order(cluster, model_bytes(point)), members)
-        levels.append(lambda size: round_regions(operation, links, size, gamma) if count > 1 else 0.0)
-    else:
-        levels.append(closed_form(between(point), count, *node_link(cluster), gamma, operation))
-    return lambda size: sum(level(size) for level in levels)
+        return round_busiest(operation, gpu_ring(point, members), gamma)
+    levels, outer = spread(operation, cluster, each) if each > 1 else [], lambda size: 0.0
+    if "regions" not in cluster:
+        outer = closed_form(between(point), len(places), *node_link(cluster), gamma, operation)
+    elif len(places) > 1:
+        outer = round_busiest(operation, hops(cluster, named_order(point) or best_order(cluster, model_bytes(point)), places), gamma)
+    inner = lambda size: sum(level(size) for level in levels)
+    return with_busiest(lambda size: inner(size) + outer(size), lambda size: inner(size) - inner(0) + busiest(outer, size))
+
+
+def round_busiest(operation, links, gamma):
+    """Over these links; a broadcast goes down the chain of all but the last one."""
+    share = {"all-reduce": 2 * (len(links) - 1) / len(links), "broadcast": 0.0}.get(operation, (len(links) - 1) / len(links))
+    return with_busiest(functools.cache(lambda size: round_regions(operation, links, size, gamma)),
+                        lambda size: share * size * max(beta for _, beta in links))
 
 
 def all_gather(point):

@@ -2,11 +2,13 @@
 
 import math
 
+import by_layers
 import delayed
 import local
 import oracle
 import pairs
 import server_schedules
+import sharded
 import synchronous
 import window
 from support import Case
@@ -17,6 +19,8 @@ FAMILIES = {
     "lasgd": local.lasgd,
     **dict.fromkeys(("sgp", "d-psgd", "ad-psgd"), pairs.run),
     **dict.fromkeys(("ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour", "eamsgd"), server_schedules.run),
+    **dict.fromkeys(("bytescheduler", "p3", "dear"), by_layers.run),
+    **dict.fromkeys(("fsdp", "zero"), sharded.run),
 }
 SPLIT = ("wait_s", "exposed_communication_s")  # differences of times: their error is that of an iteration
 

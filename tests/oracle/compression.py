@@ -17,12 +17,17 @@ def named(schedule):
     return {"name": name, "ratio": given, "index_bytes": schedule.get("index_bytes", 4)} if given < 1 else {"name": "none"}
 
 
+def value_bytes(point):
+    """A value of the trace."""
+    return 2 if point["trace"]["model"]["dtype"] in ("fp16", "bf16") else 4
+
+
 class Compression:
     """Of a point's collectives, over n ranks."""
 
     def __init__(self, point, n):
         self.point, self.given = point, named(point["schedule"])
-        self.value = 2 if point["trace"]["model"]["dtype"] in ("fp16", "bf16") else 4
+        self.value = value_bytes(point)
         self.gathers = self.given["name"] in GATHERED
         self.received = n - 1 if self.gathers else 1  # messages
         self.make = Network.all_gather if self.gathers else Network.all_reduce

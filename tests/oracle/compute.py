@@ -47,10 +47,10 @@ def jitter(point, gpu, step):
     return factors[int(u1 * len(factors))] * len(factors) / sum(factors)
 
 
-def latency_factor(point, index):
-    """Of the index-th collective of the job."""
+def latency_factor(point, index, stream=0):
+    """Of the index-th collective of one of the job's streams."""
     cv = point["cluster"].get("latency_cv", 0)
-    return lognormal(cv, *uniforms(point.get("seed", 1), WORD, index, 1)) if cv else 1.0
+    return lognormal(cv, *uniforms(point.get("seed", 1), WORD, index, 1 + stream)) if cv else 1.0
 
 
 def slow_factor(point, gpu):
@@ -144,6 +144,16 @@ def chunks(point, positions=()):
         layer = next(layer for layer, end in enumerate(ends) if position <= end * (1 + TIE))
         marks[layer].append((position - begins[layer], index))
     return result + [(end - begin, mark) for begin, end, mark in zip(begins, ends, marks)]
+
+
+def layers_of_gradients(point):
+    """The place of each gradient's layer."""
+    names, layers = [gradient["layer"] for gradient in point["trace"]["gradients"]], point["trace"]["layers"]
+    if point.get("granularity", "tensor") == "layer":
+        last = {name: index for index, name in enumerate(names)}
+        names = sorted(last, key=last.get)
+    position = {layer["name"]: index for index, layer in enumerate(layers)}
+    return [position[name] for name in names]
 
 
 class Slowdown:

@@ -253,7 +253,8 @@ class Operation:
             self.left[sender] += 1
             self.left[receiver] += 1
             self.coming[receiver // self.node] += 1
-        self.started, self.carried, self.age = set(), collections.Counter(), 0  # bytes, by link; the less, the earlier it was posted
+        self.started, self.carried = set(), collections.Counter()  # bytes, by link
+        self.age, self.row = 0, 0  # the less, the earlier it was posted; with the others of a row it takes turns
         self.unannounced = collections.defaultdict(lambda: collections.defaultdict(collections.deque))  # messages, by receiver and segment
         for index, message in enumerate(self.messages if rendezvous else []):
             if message.segment is not None:
@@ -312,7 +313,7 @@ class Operation:
             adding = self.gamma * size if reduces else 0.0
             for link in path.links:
                 self.carried[link] += size
-            channels = [(way, self.members[rank], inside) for way, (rank, inside) in zip(("out", "in"), ends)]
+            channels = [(self.row, way, self.members[rank], inside) for way, (rank, inside) in zip(("out", "in"), ends)]
             self.engine.transfer(size, path, lambda: self.transferred(index, sender, receiver, path, adding), self.age, channels)
 
     def transferred(self, index, sender, receiver, path, adding):

@@ -9,63 +9,39 @@ import collectives
 import synchronous
 import window
 from compression import Compression
-from compute import Slowdown, chunks, ranks
+from compute import Slowdown, chunks, latency_factor, ranks
 from delayed import Launches, as_dts
 from network import Network, alone
 from oracle import SCHEDULES, overlap, profile
+from streams import Line, Stream
 
 
 class Job:
-    """Workers are generators that yield a date to go on at, the number of a collective to go on with the own end of, or None to learn
-    how much of a slowdown those bring about that move. Numbers are in the order of posting. `members`: the ranks whose collectives these
-    are."""
+    """Workers are generators that yield a date to go on at, a collective to go on with the own end of, or None to learn how much of a
+    slowdown those bring about that move. A collective is (stream, number), or a number of the first stream."""
 
-    def __init__(self, point, shared, make, members=None, channels=None):
-        self.network, self.workers, self.make, self.channels = Network(point), ranks(point, 1), make, channels or point.get("channels", 1)
-        self.engine, count = self.network.engine(shared, turns=not shared and self.channels > 1), len(self.workers)
-        self.members = members or range(count)
-        self.slowdown, self.sizes, self.posts = Slowdown(point), {}, collections.Counter()  # posts: ranks, of a collective
-        self.underway = [set() for _ in range(count)]  # what each has entered and not ended
-        self.share = shares(point, shared, make) if self.slowdown.by_traffic else lambda size: 1.0
-        self.collectives, self.spans, self.queues, self.flying = {}, {}, [collections.deque() for _ in range(count)], [0] * count
-        self.entered, self.left = collections.Counter(), collections.Counter()  # ranks, of a collective
-        self.ends, self.waiting, self.blocked = [{} for _ in range(count)], [None] * count, [[] for _ in range(count)]
+    def __init__(self, point, shared, turns=False):
+        self.network, self.workers, self.slowdown = Network(point), ranks(point, 1), Slowdown(point)
+        self.engine, count = self.network.engine(shared, turns=not shared and turns), len(self.workers)
+        self.streams, self.waiting, self.blocked, self.exposed = [], [None] * count, [[] for _ in range(count)], [[] for _ in range(count)]
         self.starts = self.begins = [[0.0] for _ in range(count)]  # of steps; of what `iterations` counts
         self.host, self.until = collectives.host(point["cluster"], "per_collective_s"), [0.0] * count  # until: hosts are busy
 
+    def add(self, stream):
+        self.streams.append(stream)
+        return stream
+
     def post(self, rank, *collective):
-        """It counts when the host has spent its time on it, after that on others."""
+        self.streams[0].post(rank, *collective)
+
+    def host_of(self, rank, action, *arguments):
+        """It spends its time on one post after the other, which counts then."""
         self.until[rank] = max(self.engine.now, self.until[rank]) + self.host
-        self.engine.at(self.until[rank], self.count, rank, *collective)
+        self.engine.at(self.until[rank], action, *arguments)
 
-    def count(self, rank, number, size):
-        self.posts[number] += 1
-        self.queues[rank].append((number, size))
-        self.follow(rank)
-
-    def follow(self, rank):
-        """A rank's stream is FIFO."""
-        while self.flying[rank] < self.channels and self.queues[rank]:
-            self.flying[rank] += 1
-            self.enter(rank, *self.queues[rank].popleft())
-
-    def enter(self, rank, number, size):
-        if number not in self.collectives:
-            self.collectives[number] = self.make(self.network, self.engine, size, lambda one: self.ended(one, number))
-            self.collectives[number].age = number
-            self.spans[number], self.sizes[number] = [0.0, 0.0], size
-        self.spans[number][0] = self.engine.now
-        self.entered[number] += 1
-        self.underway[rank].add(number)
-        self.collectives[number].enter(rank)
-
-    def ended(self, rank, number):
-        self.ends[rank][number] = self.spans[number][1] = self.engine.now
-        self.flying[rank] -= 1
-        self.underway[rank].remove(number)
-        self.left[number] += 1
-        self.follow(rank)
-        if self.waiting[rank] == number:
+    def wake(self, rank, stream, number):
+        """It has ended there."""
+        if self.waiting[rank] == (stream, number):
             self.waiting[rank] = None
             self.blocked[rank][-1][1] = self.engine.now
             self.resume(rank)
@@ -79,18 +55,17 @@ class Job:
             if isinstance(request, float):
                 self.engine.at(request, self.resume, rank)
                 return
-            if request not in self.ends[rank]:
-                self.waiting[rank] = request
+            stream, number = request if isinstance(request, tuple) else (self.streams[0], request)
+            if number not in stream.ends[rank]:
+                self.waiting[rank] = stream, number
                 self.blocked[rank].append([self.engine.now, math.inf])
                 return
 
     def answer(self, rank):
-        """A collective keeps a rank's channel busy from when this one has entered and all have posted until this one ends."""
-        moving = [number for number in self.underway[rank] if self.posts[number] == len(self.members)]
-        self.resume(rank, min(1.0, sum(self.share(self.sizes[number]) for number in moving)))
+        self.resume(rank, min(1.0, sum(stream.load(rank) for stream in self.streams)))
 
     def compute(self, rank, number, start, layers, posts=(), encoding=()):
-        """Layers of a step, and what is posted in them, (number, size) by mark. Returns the end."""
+        """Layers of a step, and what is posted in them, by mark. Returns the end."""
         worker, now, load = self.workers[rank], start, 0.0
         for layer in layers:
             if self.slowdown.factor:
@@ -99,11 +74,17 @@ class Job:
             _, reached, now = worker.chunks(number, now, [layer], [load], self.slowdown.factor, encoding)
             for index, date in reached.items() if posts else []:
                 self.engine.at(date, self.post, rank, *posts[index])
+                if encoding:
+                    self.exposed[rank].append((date - encoding[index], date))
         return now
 
+    def stand_still(self, rank, seconds):
+        if seconds:
+            self.exposed[rank].append((self.engine.now, self.engine.now + seconds))
+            yield self.engine.now + seconds
+
     def moving(self):
-        return [(begin, end if self.left[number] == len(self.members) else math.inf) for number, (begin, end) in self.spans.items()
-                if self.entered[number] == len(self.members)]
+        return [span for stream in self.streams for span in stream.moving()]
 
     def run(self, program, warmup, measured):
         self.programs = [program(self, rank, worker) for rank, worker in enumerate(self.workers)]
@@ -118,6 +99,35 @@ class Job:
         raise AssertionError(f"all wait: {self.waiting}")
 
 
+def single(point, shared, make, members=None, channels=None, kind=Stream):
+    """A job of one stream."""
+    channels = channels or point.get("channels", 1)
+    job = Job(point, shared, channels > 1)
+    stream = job.add(kind(job, make, members, channels=channels))
+    if job.slowdown.by_traffic:
+        stream.share = shares(point, shared, make)
+    return job
+
+
+def joined(job, point, make, mean_parts, members=None, channels=1, kind=Stream):
+    """A stream of a job, with draws of its own; in alpha-beta fidelity collectives take their `mean_parts`, (latency, transfer)."""
+    place, fidelity, members = len(job.streams), point.get("fidelity", "alpha-beta"), list(members or range(len(job.workers)))
+
+    def parts(what, index):
+        latency, transfer = mean_parts(what)
+        return latency * latency_factor(point, index, place), transfer
+
+    if fidelity == "alpha-beta":
+        make, share = Line(parts).make(members), lambda what: job.slowdown.share(*mean_parts(what))
+    elif job.slowdown.by_traffic:
+        share = shares(point, fidelity == "flow", make, members)
+    else:
+        share = lambda what: 1.0
+    stream = job.add(kind(job, make, members, channels=channels))
+    stream.share = share
+    return stream
+
+
 def without_bytes(make):
     """The same messages, empty."""
     def made(*arguments):
@@ -128,13 +138,14 @@ def without_bytes(make):
     return made
 
 
-def shares(point, shared, make):
-    """By the bytes of a collective: the share of its time in which these move, if it has all links to itself."""
+def shares(point, shared, make, members=None):
+    """By the bytes of a collective, or what else `make` knows it by: the share of its time in which these move, if it has all links to
+    itself."""
     usual = point | {"fidelity": "alpha-beta"}  # latencies are their means
 
     @functools.cache
     def share(size):
-        latency, whole = (max(alone(usual, size, shared, make=some)) for some in (without_bytes(make), make))
+        latency, whole = (max(alone(usual, size, shared, make=some, members=members)) for some in (without_bytes(make), make))
         network = Network(usual)
         transfer = max(whole - latency, make(network, network.engine(shared), size, None).busiest())
         return Slowdown(point).share(whole - transfer, transfer)
@@ -165,7 +176,7 @@ def run_synchronous(point, shared):
             job.starts[rank].append(date)
             yield date
 
-    job, counts = Job(point, shared, way.make), window.iterations(point, cycle)
+    job, counts = single(point, shared, way.make), window.iterations(point, cycle)
     job.run(program, *counts)
     posted = total, sum(size for _, size in messages)
     return report(job, counts, forward + backward + update / cycle, lambda number: posted if synchronous.sends(number, cycle) else (0, 0))
@@ -205,7 +216,7 @@ def run_delayed(point, shared):
             yield date
 
     counts = window.iterations(point, math.lcm(period, max(delay, 1)))
-    job = Job(point, shared, way.make, channels=point.get("channels", in_flight))
+    job = single(point, shared, way.make, channels=point.get("channels", in_flight))
     job.run(program, *counts)
     return report(job, counts, forward + backward + update,
                   lambda number: (count, sum(sent.payloads)) if number % period == period - 1 else (0, 0))
@@ -215,7 +226,7 @@ def run_rounds(point, shared):
     """lasgd whose ranks are GPUs."""
     way, size, tau = Compression(point, collectives.workers(point)), collectives.model_bytes(point), point["schedule"]["tau_max"]
     forward, backward, update, _ = profile(point["trace"], "tensor")
-    layers, job, counts = chunks(point), Job(point, shared, way.make), window.iterations(point)
+    layers, job, counts = chunks(point), single(point, shared, way.make), window.iterations(point)
     job.begins, posts = ([[] for _ in job.workers] for _ in range(2))  # posts: (how many, bytes), by step
 
     def program(job, rank, worker):
@@ -224,7 +235,7 @@ def run_rounds(point, shared):
             computed = yield from job.compute(rank, number, job.engine.now, layers)
             yield worker.advance(computed, worker.slow * update)
             since += 1
-            begins = joined is None or since == tau or joined in job.ends[rank]
+            begins = joined is None or since == tau or joined in job.streams[0].ends[rank]
             if begins:
                 if joined is not None:
                     yield joined
@@ -241,15 +252,16 @@ def run_rounds(point, shared):
     return as_run(job, counts, forward + backward + update, steps)
 
 
-def report(job, counts, compute, posted):
-    steps = [[window.Step(*edges, *(posted(number) if rank in job.members else (0, 0)))
+def report(job, counts, compute, posted, members=None):
+    """`posted`: (how many, bytes, ...) of a step."""
+    steps = [[window.Step(*edges, *(posted(number) if members is None or rank in members else (0, 0)))
               for number, edges in enumerate(zip(dates, dates[1:]))] for rank, dates in enumerate(job.starts)]
     return as_run(job, counts, compute, steps)
 
 
 def as_run(job, counts, compute, steps):
-    nothing, moving = [[] for _ in job.workers], job.moving()
-    return job, window.Run(*counts, compute, 1, steps, job.begins, job.blocked, moving, nothing, [moving for _ in job.workers])
+    moving = job.moving()
+    return job, window.Run(*counts, compute, 1, steps, job.begins, job.blocked, moving, job.exposed, [moving for _ in job.workers])
 
 
 def simulate(point, shared):
@@ -271,7 +283,8 @@ def links(point, shared):
     job, run = simulate(point, shared)
     edges = opening, close = window.window(run.begins, run.warmup, run.measured)
     total = collections.Counter()
-    for number, (begin, end) in job.spans.items():
+    for stream, number in ((stream, number) for stream in job.streams for number in stream.spans):
+        begin, end = stream.spans[number]
         share = overlap((begin, end), edges) / (end - begin) if end > begin else 0.0
-        total.update({link: share * size for link, size in job.collectives[number].carried.items()})
+        total.update({link: share * size for link, size in stream.collectives[number].carried.items()})
     return {link: (bandwidth, total[link], total[link] / bandwidth / (close - opening)) for link, bandwidth in job.network.capacity.items()}

@@ -85,24 +85,26 @@ class Network:
         return JitteredPath(path, description["latency_jitter"], self.draws)
 
     def operation(self, engine, size, ended, name="all-reduce", members=None):
-        """Over all ranks, or over some where every node has one."""
+        """Over all ranks, or over some of which every node has none or as many."""
         algorithm, gamma = self.point.get("all_reduce", "ring"), self.point["cluster"].get("reduce_s_per_B", 0.0)
         chunk = quantity(algorithm["chunk"]) if isinstance(algorithm, dict) and "chunk" in algorithm else math.inf
-        pipelined = self.gpus > 1 or name in ("all-reduce", "broadcast")  # levels, or a tree
-        count = max(1, math.ceil(size / chunk)) if pipelined else 1
+        places, each = collectives.nodes_of(self.point["cluster"], members)
         between = collectives.between(self.point)
+        pipelined = each > 1 or between == "binary-tree" and name in ("all-reduce", "broadcast")  # levels, or a tree
+        whole = size / (len(places) * each) if name == "all-gather" else size  # or what each comes with
+        count = max(1, math.ceil(whole / chunk)) if pipelined else 1
         if between == "by-region":
-            between, count = (self.by_region(size, chunk), 1) if name == "all-reduce" else ("ring", count)
-        levels = plans.two_level, between, len(members or self.place), self.gpus, count, name
+            between, count = (self.by_region(size, chunk, places), 1) if name == "all-reduce" else ("ring", 1)
+        levels = plans.two_level, between, len(places), each, count, name
         if collectives.is_flat(self.point):
-            levels = plans.flat, name, self.nodes, self.gpus
+            levels = plans.flat, name, len(places), each
         protocol = self.point["cluster"].get("protocol", {})
         plan = compiled(protocol.get("segments", 1), *levels)
         return Operation(engine, plan, size, gamma, self.route, ended, members, protocol.get("rendezvous", False))
 
-    def by_region(self, size, chunk):
+    def by_region(self, size, chunk, places):
         """Nodes of each region in the order of the nodes, and in how many pieces a vector goes to and from their first ones."""
-        sizes = tuple(len(list(nodes)) for _, nodes in itertools.groupby(self.place, lambda node: self.region[node]))
+        sizes = tuple(len(list(nodes)) for _, nodes in itertools.groupby(places, lambda place: self.region[self.place[place]]))
         return sizes, max(sizes) if chunk == math.inf else max(1, math.ceil(size / chunk))
 
     def all_reduce(self, engine, size, ended):
@@ -112,7 +114,7 @@ class Network:
         return self.operation(engine, size * self.nodes * self.gpus, ended, "all-gather")
 
 
-def alone(point, size, shared=False, starts=None, make=Network.all_reduce):
+def alone(point, size, shared=False, starts=None, make=Network.all_reduce, members=None):
     """When each rank ends an all-reduce, of ranks that start at 0 or at `starts`."""
     network = Network(point)
     engine, ends = network.engine(shared), {}
@@ -121,8 +123,8 @@ def alone(point, size, shared=False, starts=None, make=Network.all_reduce):
         ends[rank] = engine.now
 
     collective = make(network, engine, size, ended)
-    for rank in range(network.nodes * network.gpus):
+    for rank in members or range(network.nodes * network.gpus):
         engine.at(starts[rank] if starts else 0.0, collective.enter, rank)
     while engine.step():
         pass
-    return [ends[rank] for rank in range(network.nodes * network.gpus)]
+    return [ends[rank] for rank in members or range(network.nodes * network.gpus)]

@@ -3,7 +3,7 @@
 import collections
 
 import collectives
-from compute import chunks
+from compute import chunks, layers_of_gradients
 from local_updates import Updates
 from oracle import profile
 from server import Job
@@ -39,7 +39,7 @@ class SsdSgd(Synchronous):
     def __init__(self, point):
         super().__init__(point)
         self.before, self.delay = self.schedule.get("warmup_iterations", 0), self.schedule["delay"]
-        named, gradients = self.named(), profile(point["trace"], point.get("granularity", "tensor"))[3]
+        named, gradients = layers_of_gradients(point), profile(point["trace"], point.get("granularity", "tensor"))[3]
         self.last, sizes = named[-1], collections.Counter()
         for layer, (_, size) in zip(named, gradients):
             sizes[layer] += size
@@ -62,15 +62,6 @@ class SsdSgd(Synchronous):
         """A gradient is ready before it is encoded; backward ends with what it encodes."""
         offset, index = mark
         return offset, index < len(self.messages) or index == self.last_mark, index
-
-    def named(self):
-        """The layer of each gradient."""
-        names, layers = [gradient["layer"] for gradient in self.point["trace"]["gradients"]], self.point["trace"]["layers"]
-        if self.point.get("granularity", "tensor") == "layer":
-            last = {name: index for index, name in enumerate(names)}
-            names = sorted(last, key=last.get)
-        position = {layer["name"]: index for index, layer in enumerate(layers)}
-        return [position[name] for name in names]
 
     def seconds(self):
         return self.forward + self.backward + self.local_update

@@ -6,35 +6,14 @@ import itertools
 import collectives
 import window
 from compute import Slowdown, chunks
-from moving import Job, report
+from moving import report, single
 from network import Network
 from oracle import profile
+from streams import ByPriority, Line, Stream
 
 
-class Line:
-    """Collectives by their closed form: the latencies of those in flight pass at the same time, their transfers follow each other."""
-
-    def __init__(self, point, cost):
-        self.point, self.cost, self.free, self.begun = point, cost, 0.0, itertools.count()
-
-    def make(self, members, _, engine, size, ended):
-        return OnLine(self, members, engine, size, ended)
-
-
-class OnLine:
-    def __init__(self, line, members, engine, size, ended):
-        self.line, self.left, self.engine, self.size, self.ended, self.members = line, len(members), engine, size, ended, members
-
-    def enter(self, _):
-        self.left -= 1
-        if not self.left:
-            latency, transfer = collectives.parts(self.line.point, self.line.cost, self.size, next(self.line.begun))
-            self.line.free = max(self.engine.now + latency, self.line.free) + transfer
-            self.engine.at(self.line.free, self.end)
-
-    def end(self):
-        for member in self.members:
-            self.ended(member)
+def on_line(point, cost, members):
+    return Line(lambda size, index: collectives.parts(point, cost, size, index)).make(members)
 
 
 # One collective
@@ -46,7 +25,7 @@ def run_collective(point, fidelity, shared):
     some, name = members if len(members) < count else None, point["schedule"].get("operation", "all-reduce")
     make = functools.partial(Network.operation, name=name, members=some)
     if fidelity == "alpha-beta":
-        make = functools.partial(Line(point, collectives.over_ranks(point, name, some)).make, members)
+        make = on_line(point, collectives.over_ranks(point, name, some), members)
     forward, backward, _, _ = profile(point["trace"], point.get("granularity", "tensor"))
     layers, size = chunks(point), collectives.model_bytes(point)
 
@@ -58,55 +37,13 @@ def run_collective(point, fidelity, shared):
                 yield number
             job.starts[rank].append(job.engine.now)
 
-    job, counts = Job(point, shared, make, members), window.iterations(point)
+    job, counts = single(point, shared, make, members), window.iterations(point)
     job.run(program, *counts)
     payload = size / len(members) if name == "all-gather" else size  # what a rank comes with
-    return report(job, counts, forward + backward, lambda number: (1, payload))
+    return report(job, counts, forward + backward, lambda number: (1, payload), members)
 
 
 # Layer by layer
-
-
-class ByPriority(Job):
-    """What starts next is decided for all ranks at once, when a channel of the first rank frees and nothing else happens at the instant.
-    Every rank starts it when it has posted it and has a channel free itself."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.undecided, self.decided = {}, []  # {number: (priority, size)} in the order of posting; (number, size)
-        self.posted, self.started = [set() for _ in self.workers], [0] * len(self.workers)  # by rank: numbers, and how many
-
-    def count(self, rank, number, size, priority=0.0):
-        if not any(number in posted for posted in self.posted):
-            self.undecided[number] = priority, size
-        self.posts[number] += 1
-        self.posted[rank].add(number)
-        self.follow(rank)
-
-    def follow(self, rank):
-        self.engine.last.append((self.decide,))
-
-    def decide(self):
-        for rank in self.members:
-            self.start(rank)
-        free = any(self.flying[rank] < self.channels and self.started[rank] == len(self.decided) for rank in self.members)
-        if free and (ready := self.ready()):
-            number = min(ready, key=lambda number: self.undecided[number][0])
-            self.decided.append((number, self.undecided.pop(number)[1]))
-            self.decide()
-
-    def start(self, rank):
-        for number, size in self.decided[self.started[rank]:]:
-            if self.flying[rank] == self.channels or number not in self.posted[rank]:
-                return
-            self.started[rank] += 1
-            self.flying[rank] += 1
-            self.enter(rank, number, size)
-
-    def ready(self):
-        """Among equals the first is, whoever has posted it; else what all have posted."""
-        alike = len({priority for priority, _ in self.undecided.values()}) == 1
-        return [number for number in self.undecided if alike or all(number in posted for posted in self.posted)]
 
 
 def run_gated(point, fidelity, shared):
@@ -143,10 +80,10 @@ def run_gated(point, fidelity, shared):
 
     cost = collectives.over_gpus(point)
     if fidelity == "alpha-beta":
-        make = functools.partial(Line(point, cost).make, range(collectives.workers(point)))
-    job, counts = (ByPriority if by_priority else Job)(point, shared, make), window.iterations(point)
+        make = on_line(point, cost, range(collectives.workers(point)))
+    job, counts = single(point, shared, make, kind=ByPriority if by_priority else Stream), window.iterations(point)
     if fidelity == "alpha-beta":
-        job.share = lambda size: slowdown.share(*collectives.mean_parts(cost, size))
+        job.streams[0].share = lambda size: slowdown.share(*collectives.mean_parts(cost, size))
     job.run(program, *counts)
     posted = (each, sum(sizes)) if len(job.workers) > 1 else (0, 0)
     return report(job, counts, forward + backward, lambda number: posted)

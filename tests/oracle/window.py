@@ -1,6 +1,7 @@
 """The measured window, and the columns of results.csv that follow from what happened in it."""
 
 import dataclasses
+import itertools
 
 from compute import TIE, union
 from oracle import overlap, percentile
@@ -13,6 +14,7 @@ class Step:
     posted: int = 0
     payload: float = 0.0
     staleness: list = dataclasses.field(default_factory=list)  # of each update that others' gradients are in
+    sent: float | None = None  # bytes that leave a rank, where that is known
 
 
 @dataclasses.dataclass
@@ -28,6 +30,7 @@ class Run:
     moving: list  # intervals in which a blocked rank is exposed to communication, else it waits
     exposed: list  # intervals that are exposed communication whatever moves
     communication: list  # intervals in which the rank's own channel is busy
+    memory: dict = dataclasses.field(default_factory=dict)  # columns
 
 
 def whole(count, cycle):
@@ -76,24 +79,34 @@ def common(first, second):
     return result
 
 
+def measured(run, edges):
+    """(step, the share of it that lies in the window), rank by rank."""
+    for step in itertools.chain.from_iterable(run.steps):
+        share = overlap((step.start, step.end), edges) / (step.end - step.start)
+        if share > TIE:
+            yield step, share
+
+
+def sent(run, edges):
+    """Bytes that leave a rank for each gradient."""
+    steps = [(step, share) for step, share in measured(run, edges) if step.sent is not None]
+    return {"sent_bytes_per_worker": sum(share * step.sent for step, share in steps) / sum(share for _, share in steps)} if steps else {}
+
+
 def columns(run):
     edges = opening, close = window(run.begins, run.warmup, run.measured)
     early = TIE * close
     gradients = posted = payload = updates = stale = 0.0
     durations, worst = [], 0.0
-    for steps in run.steps:
-        for step in steps:
-            share = overlap((step.start, step.end), edges) / (step.end - step.start)
-            if share <= TIE:
-                continue
-            gradients += share
-            posted += share * step.posted
-            payload += share * step.payload
-            updates += share * len(step.staleness)
-            stale += share * sum(step.staleness)
-            worst = max([worst, *step.staleness])
-            if opening - early <= step.start < close - early:
-                durations += [step.end - step.start] * run.workers_each
+    for step, share in measured(run, edges):
+        gradients += share
+        posted += share * step.posted
+        payload += share * step.payload
+        updates += share * len(step.staleness)
+        stale += share * sum(step.staleness)
+        worst = max([worst, *step.staleness])
+        if opening - early <= step.start < close - early:
+            durations += [step.end - step.start] * run.workers_each
     moving = union(run.moving)
     exposed = sum(seconds_inside(common(union(blocked), moving), edges) + seconds_inside(union(own), edges)
                   for blocked, own in zip(run.blocked, run.exposed)) / gradients
@@ -105,4 +118,5 @@ def columns(run):
         "communication_s": communication, "efficiency": run.compute / iteration,
         "communications_per_iteration": posted / gradients, "bytes_per_worker_per_iteration": payload / gradients,
         "staleness_mean": stale / updates if updates else 0.0, "staleness_max": worst, "measured_iterations": run.measured,
+        **sent(run, edges), **run.memory,
     }

@@ -260,8 +260,8 @@ class BadSchedule(Case):
             ({"name": "fsdp", "units": 0}, '/schedule/units: expected an integer >= 1, got 0'),
             ({"name": "fsdp", "shard_group": 3}, '/schedule/shard_group: groups of 3 do not divide 4 workers; use a number that does'),
             ({"name": "fsdp", "shard_group": "rack"}, '/schedule/shard_group: expected one of all, node, got "rack"'),
-            ({"name": "fsdp", "compression": "fp16"}, '/schedule/compression: sharded gradients are added up and cut on their way, in which compressed ones cannot be; use '
-                                                      '"reduce_bytes", such as 0.5 for half of the trace\'s bytes'),
+            ({"name": "fsdp", "compression": "fp16"}, '/schedule/compression: what is sharded is sent as it is, in "parameter_bytes" and "reduce_bytes" times the '
+                                                      'trace\'s: 0.5 for half of them'),
             ({"name": "fsdp", "parameter_bytes": 0}, '/schedule/parameter_bytes: expected a number > 0, got 0'),
             ({"name": "fsdp", "limit_all_gathers": 0}, '/schedule/limit_all_gathers: expected an integer >= 1, got 0'),
             ({"name": "zero", "stage": 4}, '/schedule/stage: expected an integer <= 3, got 4'),
