@@ -42,7 +42,7 @@ COLUMNS = {
     "efficiency": Column("number", "", "speedup / workers"),
     "communications_per_iteration": Column("number", "", "collectives, pushes, pulls and messages posted per gradient step"),
     "bytes_per_worker_per_iteration": Column("number", "bytes", "payload of those; of an all-gather, what the worker comes with"),
-    "sent_bytes_per_worker": Column("number", "bytes", "what a rank of a ring sends for them, per gradient step"),
+    "sent_bytes_per_worker": Column("number", "bytes", "what a rank of a ring sends for them, per gradient step, whatever the algorithm"),
     "network_bytes_per_iteration": Column("optional", "bytes", "from node to node, of all messages together, per gradient step; empty in "
                                                                "alpha-beta fidelity"),
     "busiest_link_bytes_per_iteration": Column("optional", "bytes", "the most that crosses one direction of a link between nodes; empty in "

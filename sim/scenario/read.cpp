@@ -112,6 +112,10 @@ int read_channels(const Field& field, const Schedule& schedule) {
   if (channels > 1 && schedule.traffic.has_partial_collectives()) {
     field.fail_because("an all-reduce in which not all ranks take part has one channel; leave \"participants\" or \"channels\" out");
   }
+  const std::vector<StreamTraffic>& streams = schedule.traffic.streams;
+  if (channels > 1 && std::any_of(streams.begin(), streams.end(), [](const StreamTraffic& stream) { return stream.follows; })) {
+    field.fail_because("what replicas all-reduce follows a group's reduce-scatters in their order, one at a time; leave \"channels\" out");
+  }
   if (schedule.traffic.has_collectives() && field.document().root()["schedule"].contains("in_flight")) {
     field.fail_because("\"in_flight\" says how many collectives there are in flight, too; leave one of them out");
   }

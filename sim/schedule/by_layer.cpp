@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/errors.hpp"
 #include "base/unit_columns.hpp"
 #include "schedule/sender.hpp"
 
@@ -24,6 +25,12 @@ double count_parts(const StepProfile& profile, Bytes size) {
 }
 
 std::vector<GradientPart> partition(const StepProfile& profile, Bytes size) {
+  constexpr double most = 1e6;
+  if (const double count = count_parts(profile, size); count > most) {
+    throw SimulationError(
+        fmt::format("a partition of {} cuts the gradients into {:.3g} parts, and at most {:g} can be simulated; make it larger",
+                    format_bytes(size), count, most));
+  }
   constexpr double most_parts = 4294967296.0;  // of a tensor, so that a priority is an integer
   std::vector<GradientPart> parts;
   for (std::size_t i = 0; i < profile.gradients.size(); ++i) {
@@ -68,6 +75,7 @@ Pace PartsOverServers::pace() const {
 
           .is_sgd = servers.compression.is_none(),
           .is_lossy = !servers.compression.is_none(),
+          .servers_update = true,
           .update = [](const StepProfile&) { return Seconds(0); }};
 }
 
@@ -95,12 +103,12 @@ Program PartsOverServers::program(const ScheduleInput& input) const {
     const auto take_in = [&] {
       worker.apply(worker.step());
       worker.replica().become(worker.pulled_by(pushed));
-      worker.compute_on_model();
     };
     while (worker.next_step()) {
       if (gated && !pushed.empty()) {
         forward_by_layer(worker, messages, arrive);
         take_in();
+        worker.compute_on_model();
       } else {
         worker.forward();
       }

@@ -84,7 +84,8 @@ struct Pace {
   bool waits_later = false;         ///< for collectives of earlier steps, so that these may queue up
   /// Every step applies the mean of that step's gradients of all ranks, as they are: what one worker with all their samples would do.
   bool is_sgd = false;
-  bool is_lossy = false;  ///< what is sent is compressed
+  bool is_lossy = false;        ///< what is sent is compressed
+  bool servers_update = false;  ///< which keep the optimiser's state then
   /// Of an undisturbed worker by itself, at the end of a step; empty: the trace's.
   std::function<Seconds(const StepProfile&)> update{};
 };
@@ -138,7 +139,7 @@ struct Schedule {
   std::function<Program(const ScheduleInput&)> program{};
   /// Of a record of its dataflow; empty: the whole model is one.
   std::function<std::vector<ModelPart>(const ScheduleInput&)> parts{};
-  std::optional<KeptState> keeps{};  ///< empty: everything
+  std::optional<KeptState> keeps{};  ///< empty: everything; where servers update, but the optimiser's
   std::string unrecorded{};          ///< why its dataflow cannot be recorded; empty where it can
 
   /// No rank gets far ahead of the slowest: those that wait for a share of the ranks do, though equal ones move in lock-step.

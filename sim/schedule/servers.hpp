@@ -112,6 +112,7 @@ struct PushPull {
     return {.waits_for_all = answer == Answer::all,
             .is_sgd = answer == Answer::all && servers.compression.is_none(),
             .is_lossy = !servers.compression.is_none(),
+            .servers_update = true,
             .update = [](const StepProfile&) { return Seconds(0); }};
   }
   double posts(const StepProfile& profile) const { return grouping.posts(profile); }

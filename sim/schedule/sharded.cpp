@@ -33,22 +33,26 @@ Groups across(const RankPlaces& places, int size) {
 }  // namespace
 
 void Sharding::declare_units(Parameters& parameters) {
-  parameters.declare({.name = "units",
-                      .meaning = R"(layers whose parameters move together: up to so many bytes; or "layer", each; or a number of them)",
-                      .kind = ParameterInfo::Kind::bytes,
-                      .default_value = "100MB"},
-                     [this](const Field& field) {
-                       constexpr std::int64_t most_layers = 1'000'000;
-                       if (field.is_text() && field.text() == "layer") {
-                         layers_of_unit = 1;
-                       } else if (field.is_text()) {
-                         const bool is_size = field.text().find_first_of("0123456789") == 0;
-                         if (!is_size) field.fail(R"("layer", a number of layers, or bytes such as "100MB")");
-                         bytes_of_unit = field.bytes();
-                       } else {
-                         layers_of_unit = static_cast<int>(field.integer(1, most_layers));
-                       }
-                     });
+  parameters.declare(
+      {.name = "units",
+       .meaning = R"(layers whose parameters move together: up to so many bytes, with their unit; or "layer", each; or a number of them)",
+       .kind = ParameterInfo::Kind::bytes,
+       .default_value = "100MB"},
+      [this](const Field& field) {
+        constexpr std::int64_t most_layers = 1'000'000;
+        if (field.is_text() && field.text() == "layer") {
+          layers_of_unit = 1;
+        } else if (field.is_text()) {
+          const std::string text = field.text();
+          const bool is_size = text.find_first_of("123456789") == 0 && text.find_first_not_of("0123456789") != std::string::npos;
+          if (!is_size) field.fail(R"("layer", a number of layers without quotes, or bytes with their unit, such as "100MB")");
+          bytes_of_unit = field.bytes();
+        } else {
+          if (field.json().is_number() && field.json().get<double>() > static_cast<double>(most_layers))
+            field.fail_because(R"(a number is one of layers; write bytes with their unit, such as "100MB")");
+          layers_of_unit = static_cast<int>(field.integer(1, most_layers));
+        }
+      });
 }
 
 void Sharding::declare_gathering(Parameters& parameters) {
@@ -62,21 +66,20 @@ void Sharding::declare_gathering(Parameters& parameters) {
 
 void Sharding::declare_rest(Parameters& parameters) {
   parameters.optional("streams", streams, {1, 2}, "all-gathers and reduce-scatters share a channel, or have one each");
-  parameters.declare(
-      {.name = "shard_group",
-       .meaning = "ranks that share parameters: all, those of a node, or a number of them; groups are replicas of each other",
-       .kind = ParameterInfo::Kind::choice,
-       .choices = {"all", "node"},
-       .default_value = "all"},
-      [this](const Field& field) {
-        constexpr std::int64_t most_ranks = 1'000'000;
-        if (field.is_text()) {
-          shard_group = choose_name(field, {"all", "node"});
-        } else {
-          shard_group.clear();
-          asked_group = static_cast<int>(field.integer(1, most_ranks));
-        }
-      });
+  parameters.declare({.name = "shard_group",
+                      .meaning = "ranks that share parameters: all, those of a node, or a number; groups are replicas of each other",
+                      .kind = ParameterInfo::Kind::choice,
+                      .choices = {"all", "node"},
+                      .default_value = "all"},
+                     [this](const Field& field) {
+                       constexpr std::int64_t most_ranks = 1'000'000;
+                       if (field.is_text()) {
+                         shard_group = choose_name(field, {"all", "node"});
+                       } else {
+                         shard_group.clear();
+                         asked_group = static_cast<int>(field.integer(1, most_ranks));
+                       }
+                     });
   parameters.optional("parameter_bytes", parameter_bytes, {0.0, 1024.0, true},
                       "bytes of what is gathered, by those of the trace's gradients");
   parameters.optional("reduce_bytes", reduce_bytes, {0.0, 1024.0, true}, "bytes of what is reduced, likewise");
@@ -97,7 +100,8 @@ void Sharding::check(Object& fields, const Cluster& cluster) const {
   const int workers = cluster.workers();
   const int gpus = cluster.gpus_per_node;
   if (workers % sharders != 0) {
-    fields.at("shard_group").fail_because(fmt::format("groups of {} do not divide {} workers; use a number that does", sharders, workers));
+    fields.at("shard_group")
+        .fail_because(fmt::format("groups of {} do not divide {} workers; use a number that does, or \"all\"", sharders, workers));
   }
   if (sharders % gpus != 0 && gpus % sharders != 0) {
     fields.at("shard_group")
@@ -191,6 +195,8 @@ std::vector<Unit> Sharding::units(const StepProfile& profile) const {
 }
 
 std::string Sharding::note_on(const StepProfile& profile) const {
+  if (sharders == 1 && replicas > 1)
+    return "groups of one rank share nothing: every rank keeps all parameters, and gradients are all-reduced";
   if (layers_of_unit > 0) return "";
   const std::vector<Unit> all = units(profile);
   const auto largest = std::max_element(
@@ -275,7 +281,7 @@ Program Sharding::program_that_gathers(const ScheduleInput& input) const {
     Sender send({}, units.size());
     GradientSum mean(worker, 1.0 / sharding.accumulated);
     const std::size_t count = units.size();
-    const auto ahead = sharding.frees(0, 2) ? std::min(static_cast<std::size_t>(sharding.limit_all_gathers), count) : count;
+    const auto ahead = sharding.frees_units() ? std::min(static_cast<std::size_t>(sharding.limit_all_gathers), count) : count;
     const auto gather = [&](std::size_t unit) {
       if (sharding.sharders > 1) worker.hold(units[unit].parameters->bytes);
       rank.gather(unit);

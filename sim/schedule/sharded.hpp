@@ -54,10 +54,10 @@ struct Sharding {
   Traffic traffic() const;
   Pace pace() const;
   std::vector<Unit> units(const StepProfile& profile) const;
-  /// The last unit of those that a step gathers stays until backward, or all do.
-  bool frees(std::size_t unit, std::size_t units) const {
-    return stage == 3 && reshard_after_forward && (unit + 1 < units || reshard_last);
-  }
+  /// When their forward has ended; else units stay gathered until backward ...
+  bool frees_units() const { return stage == 3 && reshard_after_forward; }
+  /// ... as the last one may by itself.
+  bool frees(std::size_t unit, std::size_t units) const { return frees_units() && (unit + 1 < units || reshard_last); }
   std::string note_on(const StepProfile& profile) const;
   double posts(const StepProfile& profile) const;
   /// With such shares of parameters and gradients.

@@ -55,6 +55,7 @@ struct SsdSgd {
             .steps_before_warmup = warmup_iterations,
             .waits_for_all = true,
             .is_lossy = !servers.compression.is_none(),
+            .servers_update = true,
             .update = [*this](const StepProfile& profile) { return updates(profile, profile.update).layers().back().update; }};
   }
 

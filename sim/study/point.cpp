@@ -324,10 +324,7 @@ std::optional<Rate> bus_bandwidth(const Scenario& scenario, const Metrics& metri
 KeptState kept_state(const Scenario& scenario) {
   const Schedule& schedule = scenario.schedule;
   if (schedule.keeps) return *schedule.keeps;
-  StepProfile profile = step_profile(*scenario.trace, scenario.granularity);
-  profile.update = Seconds(1);
-  const bool updates = !schedule.pace.update || schedule.pace.update(profile) > Seconds(0);
-  return {.optimizer = updates ? 1.0 : 0.0};
+  return {.optimizer = schedule.pace.servers_update ? 0.0 : 1.0};
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 from compression import value_bytes
 from collectives import model_bytes
 
-SERVERS_UPDATE = ("ps-sgd", "asgd", "dc-asgd", "p3")
+SERVERS_UPDATE = ("ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "p3")
 
 
 def states(point, ranks=1):

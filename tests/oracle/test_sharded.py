@@ -274,7 +274,7 @@ class Sharded(ByLayers):
     def test_channels(self):
         for seed, nodes in enumerate([2, 4] * DRAWS, 500):
             rng = random.Random(seed)
-            self.draw(rng, [slow_links(rng, nodes)], shared(rng, schedules(rng), ["all", 2]),
+            self.draw(rng, [slow_links(rng, nodes)], shared(rng, schedules(rng), ["all"]),
                       sweep={"/channels": [1, 2, 3], "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
     def hosted(self, seed, change):

@@ -63,6 +63,8 @@ class BadScenario(Case):
             (scenario(channels=0), "/channels: expected an integer >= 1, got 0"),
             (scenario(channels=1.5), "/channels: expected an integer >= 1, got 1.5"),
             (scenario(channels=1025), "/channels: expected an integer <= 1024, got 1025"),
+            (scenario(channels=2, schedule={"name": "fsdp", "shard_group": 2}),
+             '/channels: what replicas all-reduce follows a group\'s reduce-scatters in their order, one at a time; leave "channels" out'),
             (scenario(channels=2, schedule={"name": "lasgd", "tau_max": 2, "participants": 0.5}),
              '/channels: an all-reduce in which not all ranks take part has one channel; leave "participants" or "channels" out'),
             (scenario(channels=2, schedule={"name": "dts", "delay": 1, "in_flight": "serial"}),
@@ -256,9 +258,11 @@ class BadSchedule(Case):
             ({"name": "dear", "compression": "top-k"}, '/schedule/compression: dear reduce-scatters gradients, and what this way sends cannot be added up and cut on its way; '
                                                        'use "fp16" or "random-k"'),
             ({"name": "fsdp", "stage": 1}, '/schedule/stage: expected an integer >= 2, got 1'),
-            ({"name": "fsdp", "units": "layers"}, '/schedule/units: expected "layer", a number of layers, or bytes such as "100MB", got "layers"'),
+            ({"name": "fsdp", "units": "layers"}, '/schedule/units: expected "layer", a number of layers without quotes, or bytes with their unit, such as "100MB", got "layers"'),
+            ({"name": "fsdp", "units": "2"}, '/schedule/units: expected "layer", a number of layers without quotes, or bytes with their unit, such as "100MB", got "2"'),
+            ({"name": "fsdp", "units": 25000000}, '/schedule/units: a number is one of layers; write bytes with their unit, such as "100MB"'),
             ({"name": "fsdp", "units": 0}, '/schedule/units: expected an integer >= 1, got 0'),
-            ({"name": "fsdp", "shard_group": 3}, '/schedule/shard_group: groups of 3 do not divide 4 workers; use a number that does'),
+            ({"name": "fsdp", "shard_group": 3}, '/schedule/shard_group: groups of 3 do not divide 4 workers; use a number that does, or "all"'),
             ({"name": "fsdp", "shard_group": "rack"}, '/schedule/shard_group: expected one of all, node, got "rack"'),
             ({"name": "fsdp", "compression": "fp16"}, '/schedule/compression: what is sharded is sent as it is, in "parameter_bytes" and "reduce_bytes" times the '
                                                       'trace\'s: 0.5 for half of them'),
