@@ -50,7 +50,7 @@ Movement Stream::movement(Ticket ticket) const {
 
 Ticket Stream::next_ticket(int rank) const { return rules_.is_partial() ? gathering_ : next_[poster(rank)]; }
 
-Ticket Stream::post(int rank, const Post& post, Moment at) {
+Ticket Stream::post(int rank, const Post& post, const Moment& at) {
   const std::size_t poster = this->poster(rank);
   const Ticket ticket = next_ticket(rank);
   if (ticket < next_[poster]) {

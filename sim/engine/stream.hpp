@@ -46,7 +46,7 @@ class Stream {
 
   /// A rank posts its next collective at time `at` >= the clock. Throws SimulationError when it disagrees with what others posted at the
   /// same position.
-  Ticket post(int rank, const Post& post, Moment at);
+  Ticket post(int rank, const Post& post, const Moment& at);
 
   /// The ticket that the rank's next post() will return.
   Ticket next_ticket(int rank) const;

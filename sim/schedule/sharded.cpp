@@ -49,7 +49,7 @@ void Sharding::declare_units(Parameters& parameters) {
           bytes_of_unit = field.bytes();
         } else {
           if (field.json().is_number() && field.json().get<double>() > static_cast<double>(most_layers))
-            field.fail_because(R"(a number is one of layers; write bytes with their unit, such as "100MB")");
+            field.fail(R"(at most 1000000 layers, which a number counts, or bytes with their unit, such as "100MB")");
           layers_of_unit = static_cast<int>(field.integer(1, most_layers));
         }
       });

@@ -260,7 +260,7 @@ class BadSchedule(Case):
             ({"name": "fsdp", "stage": 1}, '/schedule/stage: expected an integer >= 2, got 1'),
             ({"name": "fsdp", "units": "layers"}, '/schedule/units: expected "layer", a number of layers without quotes, or bytes with their unit, such as "100MB", got "layers"'),
             ({"name": "fsdp", "units": "2"}, '/schedule/units: expected "layer", a number of layers without quotes, or bytes with their unit, such as "100MB", got "2"'),
-            ({"name": "fsdp", "units": 25000000}, '/schedule/units: a number is one of layers; write bytes with their unit, such as "100MB"'),
+            ({"name": "fsdp", "units": 25000000}, '/schedule/units: expected at most 1000000 layers, which a number counts, or bytes with their unit, such as "100MB", got 25000000'),
             ({"name": "fsdp", "units": 0}, '/schedule/units: expected an integer >= 1, got 0'),
             ({"name": "fsdp", "shard_group": 3}, '/schedule/shard_group: groups of 3 do not divide 4 workers; use a number that does, or "all"'),
             ({"name": "fsdp", "shard_group": "rack"}, '/schedule/shard_group: expected one of all, node, got "rack"'),
