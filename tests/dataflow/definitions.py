@@ -73,7 +73,7 @@ class Optimiser:
 
 
 def signs(a, given, part, number, problem):
-    size = sum(abs(value) for value in a) / len(a)
+    size = sum(abs(value) for value in a) / max(1, len(a))
     return np.array([-size if value < 0 else size for value in a])
 
 

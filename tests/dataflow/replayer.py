@@ -139,7 +139,7 @@ def share(line, vector):
 # What needs chance (terngrad, qsgd) is no pure function of the record's batches: tests put one of these in its place.
 COMPRESSIONS = {
     "fp16": lambda a, line, problem: a.astype(np.float16).astype(float),
-    "sign": lambda a, line, problem: np.mean(np.abs(a)) * np.where(a >= 0, 1.0, -1.0),
+    "sign": lambda a, line, problem: np.abs(a).sum() / max(1, len(a)) * np.where(a >= 0, 1.0, -1.0),
     "top-k": lambda a, line, problem: keep(a, np.argsort(-np.abs(a), kind="stable")[:share(line, a)]),
     "random-k": lambda a, line, problem: keep(a, problem.drawn(line.get("part", 0), line["n"], share(line, a), len(a))),
 }
