@@ -21,7 +21,7 @@ from test_regions import uneven, world
 from test_server import long_updates
 
 FIDELITIES = ["alpha-beta", *MOVING]
-DRAWS = 5 if os.environ.get("SYNCOPATE_SLOW") else 1
+DRAWS = 2 if os.environ.get("SYNCOPATE_SLOW") else 1
 MB = 1000000
 ENDLESS = "1000GB"
 
