@@ -56,7 +56,7 @@ Json value(const ParameterInfo& parameter, int nodes) {
     case Kind::seconds: return number(0.0, 1e-3);
     case Kind::bytes:
       if (parameter.name == "units") return chance(0.5) ? Json(whole(1, 3)) : Json(fmt::format("{}kB", whole(1, 5000)));
-      return whole(parameter.name == "partition" ? 200'000 : 1, 10'000'000);
+      return whole(1, 10'000'000);
     case Kind::seconds_per_byte: return number(0.0, 1e-9);
     case Kind::choice: return any(parameter.choices);
     case Kind::compression: return compression();
@@ -72,7 +72,8 @@ void leave_out_what_does_not_suit(Json& schedule) {
   const std::string name = schedule["name"];
   if (name == "bytescheduler" && schedule.value("over", "all-reduce") == "all-reduce")
     leave_out({"servers", "colocated", "server_s_per_B"});
-  if (name == "bytescheduler" && schedule.value("rule", "positive") == "fits") leave_out({"credit", "partition"});
+  if (name == "bytescheduler" && schedule.value("rule", "positive") == "fits") leave_out({"credit"});
+  if (name == "bytescheduler" || name == "p3") schedule["partition"] = whole(1'000'000, 10'000'000);
   if (name == "dear" && schedule.contains("compression")) schedule["compression"] = chance(0.5) ? "fp16" : "random-k";
   if (name != "zero") return;
   if (schedule.value("stage", 3) < 3) {
