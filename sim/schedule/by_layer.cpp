@@ -8,7 +8,6 @@
 
 #include "base/errors.hpp"
 #include "base/unit_columns.hpp"
-#include "schedule/sender.hpp"
 
 namespace syncopate {
 
@@ -72,60 +71,39 @@ Traffic PartsOverServers::traffic() const {
 Pace PartsOverServers::pace() const {
   return {.waits_for_all = true,
           .updates_in_forward = gated,
-
           .is_sgd = servers.compression.is_none(),
           .is_lossy = !servers.compression.is_none(),
           .servers_update = true,
           .update = [](const StepProfile&) { return Seconds(0); }};
 }
 
+namespace {
+
+struct OverServers {
+  using Posted = Exchange;
+
+  Exchange post(Worker& worker, std::size_t i, const Values& value) const {
+    return messages[i].push(worker, worker.step(), Answer::all, {.priority = priorities[i], .value = value});
+  }
+  Seconds decode(std::size_t i) const { return messages[i].decode(); }
+  static void take_in(Worker& worker, const std::vector<Exchange>& pushed) { worker.replica().become(worker.pulled_by(pushed)); }
+  static void update(Worker& /*worker*/, std::size_t /*layer*/) {}  // servers do
+  static void update(Worker& /*worker*/) {}
+
+  std::vector<ServerPost> messages{};
+  std::vector<double> priorities{};
+};
+
+}  // namespace
+
 Program PartsOverServers::program(const ScheduleInput& input) const {
-  struct Sent {
-    GradientPart part;
-    ServerPost message;
-  };
-  std::vector<Sent> parts;
-  for (const GradientPart& part : partition(input.profile, size)) parts.push_back({part, ServerPost(servers, part.payload, input.value)});
-  const auto messages = by_layer(input.profile, parts.size(), [&](std::size_t i) { return std::vector<std::size_t>{parts[i].part.layer}; });
-  Seconds decode;
-  for (const Sent& part : parts) decode += part.message.decode();
-  return [parts, messages, decode, gated = gated, by_priority = by_priority, compression = servers.compression](Worker& worker) {
-    std::vector<Exchange> pushed;
-    Sender send(compression, parts.size());
-    const auto arrive = [&](std::size_t layer) {
-      Seconds decode_layer;
-      for (const std::size_t i : messages[layer]) {
-        worker.wait(pushed[i]);
-        decode_layer += parts[i].message.decode();
-      }
-      worker.spend(decode_layer);
-    };
-    const auto take_in = [&] {
-      worker.apply(worker.step());
-      worker.replica().become(worker.pulled_by(pushed));
-    };
-    while (worker.next_step()) {
-      if (gated && !pushed.empty()) {
-        forward_by_layer(worker, messages, arrive);
-        take_in();
-        worker.compute_on_model();
-      } else {
-        worker.forward();
-      }
-      pushed.clear();
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        worker.backward_until(parts[i].part.ready);
-        const PushOptions options = {.priority = by_priority ? parts[i].part.priority : 0.0,
-                                     .value = send(worker, i, [&] { return worker.gradient(); })};
-        pushed.push_back(parts[i].message.push(worker, worker.step(), Answer::all, options));
-      }
-      worker.backward();
-      if (gated) continue;
-      worker.wait(pushed);
-      worker.spend(decode);
-      take_in();
-    }
-  };
+  const std::vector<GradientPart> parts = partition(input.profile, size);
+  OverServers way;
+  for (const GradientPart& part : parts) {
+    way.messages.emplace_back(servers, part.payload, input.value);
+    way.priorities.push_back(priority(part));
+  }
+  return program_by_layer(parts, input.profile, gated, servers.compression, way);
 }
 
 }  // namespace syncopate

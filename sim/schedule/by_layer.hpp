@@ -6,7 +6,9 @@
 
 #include "collective/payload.hpp"
 #include "engine/worker.hpp"
+#include "schedule/compression.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/sender.hpp"
 #include "schedule/servers.hpp"
 #include "trace/step_profile.hpp"
 
@@ -44,6 +46,53 @@ void forward_by_layer(Worker& worker, const std::vector<std::vector<std::size_t>
   }
 }
 
+/// A rank that posts parts of gradients as these are ready, and waits for them layer by layer in the next forward if `gated`, else at the
+/// step's end. `way` moves them: `post(worker, i, value)` the i-th; `decode(i)`, what a worker does when it has come; `take_in(worker,
+/// posted)`, when all have; `update(worker, layer)` of a layer, and `update(worker)` of all.
+template <class Way>
+Program program_by_layer(const std::vector<GradientPart>& parts, const StepProfile& profile, bool gated, const Compression& compression,
+                         const Way& way) {
+  const auto messages = by_layer(profile, parts.size(), [&](std::size_t i) { return std::vector<std::size_t>{parts[i].layer}; });
+  Seconds decode;
+  for (std::size_t i = 0; i < parts.size(); ++i) decode += way.decode(i);
+  return [parts, messages, decode, gated, compression, way](Worker& worker) {
+    std::vector<typename Way::Posted> posted;
+    Sender send(compression, parts.size());
+    const auto arrive = [&](std::size_t layer) {
+      Seconds of_layer;
+      for (std::size_t number = messages[layer].size(); number-- > 0;) {
+        const std::size_t i = messages[layer][number];
+        worker.wait(posted[i]);
+        of_layer += way.decode(i);
+      }
+      worker.spend(of_layer);
+      way.update(worker, layer);
+    };
+    while (worker.next_step()) {
+      if (gated && !posted.empty()) {
+        forward_by_layer(worker, messages, arrive);
+        worker.apply(worker.step());
+        way.take_in(worker, posted);
+        worker.compute_on_model();
+      } else {
+        worker.forward();
+      }
+      posted.clear();
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        worker.backward_until(parts[i].ready);
+        posted.push_back(way.post(worker, i, send(worker, i, [&] { return worker.gradient(); })));
+      }
+      worker.backward();
+      if (gated) continue;
+      worker.wait(posted);
+      worker.spend(decode);
+      worker.apply(worker.step());
+      way.take_in(worker, posted);
+      way.update(worker);
+    }
+  };
+}
+
 /// Parts of gradients over parameter servers, of which those of layers near the input go first.
 struct PartsOverServers {
   ServerParameters servers{};
@@ -54,6 +103,7 @@ struct PartsOverServers {
 
   Traffic traffic() const;
   Pace pace() const;
+  double priority(const GradientPart& part) const { return by_priority ? part.priority : 0.0; }
   Program program(const ScheduleInput& input) const;
 };
 

@@ -1,10 +1,24 @@
 #include "schedule/by_layer.hpp"
-#include "schedule/compression.hpp"
-#include "schedule/sender.hpp"
 
 namespace syncopate {
 
 namespace {
+
+struct OverAllReduces {
+  using Posted = Handle;
+
+  Handle post(Worker& worker, std::size_t i, const Values& value) const {
+    worker.spend(messages[i].encode);
+    return worker.post(messages[i].payload, worker.step(), {.operation = messages[i].operation, .priority = priorities[i], .value = value});
+  }
+  Seconds decode(std::size_t i) const { return messages[i].decode; }
+  static void take_in(Worker& worker, const std::vector<Handle>& posted) { worker.replica().step(worker.mean_of(posted)); }
+  static void update(Worker& worker, std::size_t layer) { worker.update(layer); }
+  static void update(Worker& worker) { worker.update(); }
+
+  std::vector<CompressedPost> messages{};
+  std::vector<double> priorities{};
+};
 
 /// Parts of tensors, those of the layer nearest to the input first, as many at a time as a credit allows; the next forward waits for them
 /// layer by layer.
@@ -49,11 +63,8 @@ struct ByteScheduler {
   }
   Pace pace() const {
     if (over_servers) return sent.pace();
-    return {.waits_for_all = true,
-            .updates_in_forward = sent.gated,
-
-            .is_sgd = compression().is_none(),
-            .is_lossy = !compression().is_none()};
+    return {
+        .waits_for_all = true, .updates_in_forward = sent.gated, .is_sgd = compression().is_none(), .is_lossy = !compression().is_none()};
   }
   double posts(const StepProfile& profile) const { return count_parts(profile, sent.size); }
   std::string note_on(const StepProfile& profile) const { return note_whole_tensors(profile, sent.size); }
@@ -62,61 +73,13 @@ struct ByteScheduler {
   Program program(const ScheduleInput& input) const { return over_servers ? sent.program(input) : over_all_reduces(input); }
 
   Program over_all_reduces(const ScheduleInput& input) const {
-    struct Sent {
-      Seconds ready;
-      std::size_t layer;
-      double priority;
-      CompressedPost post;
-    };
-    std::vector<Sent> parts;
-    for (const GradientPart& part : partition(input.profile, sent.size)) {
-      parts.push_back({part.ready, part.layer, sent.by_priority ? part.priority : 0.0, CompressedPost(compression(), part.payload, input)});
+    const std::vector<GradientPart> parts = partition(input.profile, sent.size);
+    OverAllReduces way;
+    for (const GradientPart& part : parts) {
+      way.messages.emplace_back(compression(), part.payload, input);
+      way.priorities.push_back(sent.priority(part));
     }
-    const auto messages = by_layer(input.profile, parts.size(), [&](std::size_t i) { return std::vector<std::size_t>{parts[i].layer}; });
-    Seconds decode;
-    for (const Sent& part : parts) decode += part.post.decode;
-    return [parts, messages, decode, gated = sent.gated, compression = compression()](Worker& worker) {
-      std::vector<Handle> posted;
-      Sender send(compression, parts.size());
-      const auto arrive = [&](std::size_t layer) {
-        Seconds decode_layer;
-        for (std::size_t i = messages[layer].size(); i-- > 0;) {
-          worker.wait(posted[messages[layer][i]]);
-          decode_layer += parts[messages[layer][i]].post.decode;
-        }
-        worker.spend(decode_layer);
-      };
-      const auto take_in = [&] {
-        worker.apply(worker.step());
-        worker.replica().step(worker.mean_of(posted));
-      };
-      while (worker.next_step()) {
-        if (gated && !posted.empty()) {
-          forward_by_layer(worker, messages, [&](std::size_t layer) {
-            arrive(layer);
-            worker.update(layer);
-          });
-          take_in();
-          worker.compute_on_model();
-        } else {
-          worker.forward();
-        }
-        posted.clear();
-        for (std::size_t i = 0; i < parts.size(); ++i) {
-          worker.backward_until(parts[i].ready);
-          worker.spend(parts[i].post.encode);
-          const Values value = send(worker, i, [&] { return worker.gradient(); });
-          posted.push_back(worker.post(parts[i].post.payload, worker.step(),
-                                       {.operation = parts[i].post.operation, .priority = parts[i].priority, .value = value}));
-        }
-        worker.backward();
-        if (gated) continue;
-        worker.wait(posted);
-        worker.spend(decode);
-        take_in();
-        worker.update();
-      }
-    };
+    return program_by_layer(parts, input.profile, sent.gated, compression(), way);
   }
 };
 

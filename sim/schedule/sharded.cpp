@@ -92,7 +92,7 @@ void Sharding::place(const Cluster& cluster) {
   replicas = std::max(1, cluster.workers() / sharders);
 }
 
-void Sharding::check(Object& fields, const Cluster& cluster) const {
+void Sharding::check_groups(Object& fields, const Cluster& cluster) const {
   if (const auto compression = fields.find("compression")) {
     compression->fail_because(
         R"(what is sharded is sent as it is, in "parameter_bytes" and "reduce_bytes" times the trace's: 0.5 for half of them)");
@@ -220,9 +220,6 @@ class Sharding::Rank {
  public:
   Rank(const Sharding& sharding, const std::vector<Unit>& units, Worker& worker)
       : sharding_(sharding), units_(units), worker_(worker), gathers_(units.size()) {}
-
-  std::size_t units() const { return units_.size(); }
-  const Unit& unit(std::size_t number) const { return units_[number]; }
 
   /// Issues AG(u).
   void gather(std::size_t unit) {

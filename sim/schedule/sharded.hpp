@@ -49,7 +49,7 @@ struct Sharding {
   void declare_gathering(Parameters& parameters);
   void declare_rest(Parameters& parameters);
   void place(const Cluster& cluster);
-  void check(Object& fields, const Cluster& cluster) const;
+  void check_groups(Object& fields, const Cluster& cluster) const;
 
   Traffic traffic() const;
   Pace pace() const;

@@ -5,24 +5,21 @@ namespace syncopate {
 namespace {
 
 /// DeepSpeed's stages: 1 shares out the optimiser's state, 2 gradients, too, and 3 also parameters.
-struct Zero {
-  Sharding sharding;
+struct Zero : Sharding {
   bool gated = false;
 
   void declare(Parameters& parameters) {
-    parameters.optional("stage", sharding.stage, {1, 3},
-                        "what is shared out: 1 the optimiser's state, 2 also gradients, 3 also parameters");
-    sharding.declare_units(parameters);
+    parameters.optional("stage", stage, {1, 3}, "what is shared out: 1 the optimiser's state, 2 also gradients, 3 also parameters");
+    declare_units(parameters);
     parameters.optional("gather", gated, {{"after-update", false}, {"next-forward", true}},
                         "stages 1 and 2: updated parameters in the same step, or while the next forward waits for them unit by unit");
-    sharding.declare_gathering(parameters);
-    sharding.declare_rest(parameters);
+    declare_gathering(parameters);
+    declare_rest(parameters);
   }
 
-  bool gathers_units() const { return sharding.stage == 3; }
-  void place(const Cluster& cluster) { sharding.place(cluster); }
+  bool gathers_units() const { return stage == 3; }
   void check(Object& fields, const Cluster& cluster) const {
-    sharding.check(fields, cluster);
+    check_groups(fields, cluster);
     const auto refuse = [&](const char* name, const char* why) {
       if (const auto field = fields.find(name)) field->fail_because(why);
     };
@@ -30,16 +27,12 @@ struct Zero {
     for (const char* const of_stage_3 : {"reshard_after_forward", "prefetch", "reshard_last", "limit_all_gathers"})
       refuse(of_stage_3, R"(parameters stay whole in stages 1 and 2; leave it out, or use "stage": 3)");
   }
-  Traffic traffic() const { return sharding.traffic(); }
-  Pace pace() const { return sharding.pace(); }
-  std::string note_on(const StepProfile& profile) const { return sharding.note_on(profile); }
-  double posts(const StepProfile& profile) const { return sharding.posts(profile); }
   KeptState keeps() const {
-    const double share = 1.0 / sharding.sharders;
-    return sharding.kept(gathers_units() ? share : 1.0, sharding.stage >= 2 ? share : 1.0);
+    const double share = 1.0 / sharders;
+    return kept(gathers_units() ? share : 1.0, stage >= 2 ? share : 1.0);
   }
   Program program(const ScheduleInput& input) const {
-    return gathers_units() ? sharding.program_that_gathers(input) : sharding.program_that_keeps(input, gated);
+    return gathers_units() ? program_that_gathers(input) : program_that_keeps(input, gated);
   }
 };
 
