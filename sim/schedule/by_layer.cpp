@@ -69,7 +69,8 @@ Traffic PartsOverServers::traffic() const {
 }
 
 Pace PartsOverServers::pace() const {
-  return {.waits_for_all = true,
+  return {.steps_before_warmup = gated ? 1 : 0,
+          .waits_for_all = true,
           .updates_in_forward = gated,
           .is_sgd = servers.compression.is_none(),
           .is_lossy = !servers.compression.is_none(),

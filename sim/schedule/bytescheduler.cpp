@@ -63,8 +63,11 @@ struct ByteScheduler {
   }
   Pace pace() const {
     if (over_servers) return sent.pace();
-    return {
-        .waits_for_all = true, .updates_in_forward = sent.gated, .is_sgd = compression().is_none(), .is_lossy = !compression().is_none()};
+    return {.steps_before_warmup = sent.gated ? 1 : 0,
+            .waits_for_all = true,
+            .updates_in_forward = sent.gated,
+            .is_sgd = compression().is_none(),
+            .is_lossy = !compression().is_none()};
   }
   double posts(const StepProfile& profile) const { return count_parts(profile, sent.size); }
   std::string note_on(const StepProfile& profile) const { return note_whole_tensors(profile, sent.size); }

@@ -22,6 +22,12 @@ DEFAULTS = {
 }
 
 
+def measured(point, by_layer):
+    """(warm-up, measured); the first step, whose layers wait for nothing, is none of them."""
+    warmup, steps = window.iterations(point)
+    return warmup + by_layer, steps
+
+
 def with_defaults(point):
     schedule = {"rule": "positive", "priority": "layer", "forward": "layer", **DEFAULTS[point["schedule"]["name"]], **point["schedule"]}
     return point | {"schedule": schedule}
@@ -109,7 +115,7 @@ def run_parts(point):
             job.starts[rank].append(job.engine.now)
 
     cost, channels = way.over_gpus() if n > 1 else None, point.get("channels", math.inf)
-    job, counts = Job(point, point.get("fidelity") == "flow", channels > 1), window.iterations(point)
+    job, counts = Job(point, point.get("fidelity") == "flow", channels > 1), measured(point, by_layer)
     joined(job, point, way.make, lambda size: collectives.mean_parts(cost, size), channels=channels,
            kind=functools.partial(ByPriority, **order(schedule)))
     job.run(program, *counts)
@@ -178,7 +184,7 @@ class OverServers(Synchronous):
         return *self.posted(True), [0]
 
     def report(self):
-        run = self.run()
+        run = self.run(before=int(self.by_layer))
         for step in itertools.chain.from_iterable(run.steps):
             step.sent = sum(self.way.sent(part.size) for part in self.parts)
         run.memory = memory.states(self.point)
@@ -242,7 +248,7 @@ def run_dear(point):
             job.starts[rank].append(job.engine.now)
 
     channels = point.get("channels", 1)
-    job, counts = Job(point, point.get("fidelity") == "flow", channels > 1), window.iterations(point)
+    job, counts = Job(point, point.get("fidelity") == "flow", channels > 1), measured(point, True)
     joined(job, point, operation(), closed_forms(point), channels=channels)
     job.run(program, *counts)
     posted = 2 * total, sum(payloads) * (1 + 1 / n), [0] * (n > 1), 2 * (n - 1) / n * sum(payloads)

@@ -227,7 +227,8 @@ Json draw_scenario(const ScheduleRow& row) {
   } else if (is_flow && chance(0.5)) {
     scenario["cluster"].update(topology());
   }
-  if (chance(0.2) && !is_partial && !scenario["schedule"].contains("in_flight")) scenario["channels"] = whole(1, 4);
+  const bool replicates = scenario["schedule"].contains("shard_group");
+  if (chance(0.2) && !is_partial && !replicates && !scenario["schedule"].contains("in_flight")) scenario["channels"] = whole(1, 4);
   if (chance(0.15)) {
     scenario["all_reduce"] = {{"name", "ring"}, {"across", "gpus"}};
   } else if (messages && chance(0.2)) {
