@@ -5,8 +5,12 @@
 namespace syncopate {
 
 void PostedValues::post(int stream, Ticket ticket, int rank, const Values& value) {
-  collectives_[{stream, ticket}].posted.emplace_back(rank, value);
+  Collective& its = collectives_[{stream, ticket}];
+  its.posted.emplace_back(rank, value);
+  ++its.takers;
 }
+
+void PostedValues::expect(int stream, Ticket ticket) { ++collectives_[{stream, ticket}].takers; }
 
 Values PostedValues::mean(int stream, Ticket ticket) {
   const auto found = collectives_.find({stream, ticket});
@@ -19,7 +23,7 @@ Values PostedValues::mean(int stream, Ticket ticket) {
     its.mean = flow_->value(sum);
   }
   Values mean = its.mean;
-  if (++its.taken == its.posted.size()) collectives_.erase(found);
+  if (++its.taken == its.takers) collectives_.erase(found);
   return mean;
 }
 

@@ -38,6 +38,8 @@ Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
 
 int Worker::ranks() const { return job_.job().ranks; }
 
+int Worker::member(int row) const { return stream(row).communicator().member(rank_); }
+
 bool Worker::next_step() {
   meet_clock();
   if (!job_.begin_step(*this, now_)) return false;
@@ -185,32 +187,37 @@ Handle Worker::post(const SharedPayload& payload, int round, const Options& opti
   const int members = stream.communicator().size();
   count_post(1, contribution(options.operation, payload->bytes, members), sent_in_ring(options.operation, payload->bytes, members));
   const Post post = {options.operation, round, payload, options.priority};
-  if (options.after) return post_after(*options.after, stream, post, options.stream);
+  if (options.after) return post_after(*options.after, stream, post, options);
   // Before the others may learn that the last one has posted.
   const Handle handle = {options.stream, stream.next_ticket(rank_)};
   if (!options.value.empty()) job_.posted_values().post(stream.index(), handle.ticket, rank_, options.value);
-  stream.post(rank_, post, handled_by_host(payload));
-  tie(handle, {.before = now(), .after = now(), .posts = true});
+  if (is_recorded_ && options.operation == Operation::broadcast) job_.posted_values().expect(stream.index(), handle.ticket);
+  stream.post(rank_, post, handled_by_host(payload, options.delay));
+  tie(handle, {.before = now(), .after = now(), .delay = options.delay, .posts = true});
   return handle;
 }
 
-Moment Worker::handled_by_host(const SharedPayload& payload) {
+Moment Worker::handled_by_host(const SharedPayload& payload, Seconds delay) {
   const Seconds time = job_.job().per_collective;
-  if (time == Seconds(0)) return now_;
-  host_ = after(latest(now_, host_), time, {.kind = PathClass::host, .worker = rank_, .payload = &payload});
-  return host_;
+  const auto handled = [&](const Moment& start, Seconds length) {
+    return length == Seconds(0) ? start : after(start, length, {.kind = PathClass::host, .worker = rank_, .payload = &payload});
+  };
+  if (time == Seconds(0)) return handled(now_, delay);
+  host_ = handled(latest(now_, host_), time);
+  return handled(host_, delay);
 }
 
-Handle Worker::post_after(Handle before, Stream& stream, const Post& post, int row) {
+Handle Worker::post_after(Handle before, Stream& stream, const Post& post, const Options& options) {
   following_.resize(streams_.size());
-  const Handle handle = {row, following_[static_cast<std::size_t>(row)]++};
+  const Handle handle = {options.stream, following_[static_cast<std::size_t>(options.stream)]++};
   Stream& first = this->stream(before.stream);
-  first.when_known(rank_, before.ticket,
-                   [this, &first, &stream, before, handle, post, handled = handled_by_host(post.payload)](const Moment& end) {
-                     const Values mean = job_.posted_values().mean(first.index(), before.ticket);
-                     if (!mean.empty()) job_.posted_values().post(stream.index(), handle.ticket, rank_, mean);
-                     stream.post(rank_, post, latest(end, handled));
-                   });
+  first.when_known(
+      rank_, before.ticket,
+      [this, &first, &stream, before, handle, post, handled = handled_by_host(post.payload, options.delay)](const Moment& end) {
+        const Values mean = job_.posted_values().mean(first.index(), before.ticket);
+        if (!mean.empty()) job_.posted_values().post(stream.index(), handle.ticket, rank_, mean);
+        stream.post(rank_, post, latest(end, handled));
+      });
   return handle;
 }
 

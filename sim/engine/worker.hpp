@@ -49,6 +49,7 @@ class Worker {
 
   int rank() const { return rank_; }
   int ranks() const;                  ///< of the whole job
+  int member(int row) const;          ///< its number in its own group in that row of the job's streams
   int step() const { return step_; }  ///< of the current gradient step, from 0
   Seconds now() const { return now_.time; }
 
@@ -98,6 +99,7 @@ class Worker {
     /// It counts as posted when that collective has ended for the rank, and carries its mean. A stream to which anything is posted so takes
     /// nothing else, and its `StreamTraffic` says that it follows.
     std::optional<Handle> after{};
+    Seconds delay{};  ///< it counts as posted so much later, beside the worker; not where only a share of the ranks has to post
   };
 
   /// Hands a collective to a stream; does not block. `payload`: the whole vector, over all members of the stream's communicator.
@@ -180,9 +182,9 @@ class Worker {
   /// Throws SimulationError when there is none.
   Stream& stream(int row) const;
   void count_post(int posts, Bytes bytes, Bytes sent);
-  /// When the host has handled a post of now: it is at work on one after the other.
-  Moment handled_by_host(const SharedPayload& payload);
-  Handle post_after(Handle before, Stream& stream, const Post& post, int row);
+  /// When the host has handled a post of now: it is at work on one after the other. `delay`: it waits that long besides.
+  Moment handled_by_host(const SharedPayload& payload, Seconds delay);
+  Handle post_after(Handle before, Stream& stream, const Post& post, const Options& options);
   /// Everything since the last call until `now_` was `phase`.
   void record(Phase phase);
   /// Layers of the pass that have ended.

@@ -116,13 +116,13 @@ std::vector<Vertex> add_worker(const std::vector<Tie>& ties, Seconds last_end, c
       const Seconds ended = tie.ended > Seconds(0) ? tie.ended : std::min(span->end, tie.before);
       if (ended >= span->start) latest.follows(vertex, start, ended - span->start);
     } else if (per_collective == Seconds(0)) {
-      latest.follows(start, vertex, Seconds(0));
+      latest.follows(start, vertex, tie.delay);
     } else {
       const Vertex host = latest.add();
       latest.follows(host, vertex, per_collective);
       if (const auto busy = hosts.find(tie.stream); busy != hosts.end()) latest.follows(host, busy->second, per_collective);
       hosts[tie.stream] = host;
-      latest.follows(start, host, Seconds(0));
+      latest.follows(start, host, tie.delay);
     }
   }
   const Vertex end = latest.add();

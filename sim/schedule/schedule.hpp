@@ -103,7 +103,7 @@ struct PushPullCost {
 struct ScheduleInput {
   const StepProfile& profile;  ///< the undisturbed step, its update that of the schedule's pace
   Seconds update;              ///< the trace's
-  CostCurve collective;        ///< of the first operation of its first stream, over all ranks, by bytes of the whole vector
+  CostCurve collective;        ///< of the first operation of its first stream, over its largest group, by bytes of the whole vector
   PushPullCost push_pull;      ///< schedules over servers only
   int ranks = 1;
   Bytes value;          ///< size of one gradient value

@@ -23,6 +23,7 @@ ScheduleRow p3();
 ScheduleRow dear();
 ScheduleRow fsdp();
 ScheduleRow zero();
+ScheduleRow diloco();
 
 const std::vector<ScheduleRow>& schedules() {
   static const std::vector<ScheduleRow> table = [] {
@@ -47,6 +48,7 @@ const std::vector<ScheduleRow>& schedules() {
                                 dear(),
                                 fsdp(),
                                 zero(),
+                                diloco(),
                             });
     return rows;
   }();

@@ -228,19 +228,21 @@ std::vector<ModelPart> Setup::parts(bool is_alone, const ScheduleInput& input) c
 CostCurve Setup::collective_cost(Fidelity fidelity) {
   const Operation operation = collectives_.front().operation;
   const Bytes bytes = profile_.bytes();
-  const Communicator everybody(ranks_);
+  const Groups& groups = streams_.front().groups;
+  const Communicator largest =
+      *std::max_element(groups.begin(), groups.end(), [](const Communicator& a, const Communicator& b) { return a.size() < b.size(); });
   if (fidelity == Fidelity::alpha_beta) {
-    return CollectiveCosts(scenario_.cluster, scenario_.all_reduce, everybody, ranks_per_node_, region_order_).curve(operation, bytes);
+    return CollectiveCosts(scenario_.cluster, scenario_.all_reduce, largest, ranks_per_node_, region_order_).curve(operation, bytes);
   }
-  const CollectiveTime of_no_bytes = planned_.time(operation, everybody, Bytes(0));
-  Seconds all = planned_(operation, everybody, bytes).times().from_equal_starts(bytes);
+  const CollectiveTime of_no_bytes = planned_.time(operation, largest, Bytes(0));
+  Seconds all = planned_(operation, largest, bytes).times().from_equal_starts(bytes);
   if (fidelity == Fidelity::flow) {
     Job once;
     once.profile = {.layers = {}, .gradients = profile_.gradients, .forward = Seconds(0), .backward = Seconds(0), .update = Seconds(0)};
     once.ranks = ranks_;
     once.gpus_per_rank = gpus_per_rank_;
     once.model = PerFlow{&planned_};
-    once.streams = {{.groups = {everybody}, .operations = {operation}}};
+    once.streams = {{.groups = {largest}, .operations = {operation}}};
     once.run_ahead = once.shortcuts = options_.shortcuts;
     once.draws_latencies = false;
     once.program = [payload = whole_model(profile_), operation](Worker& worker) {

@@ -62,6 +62,7 @@ struct Tie {
   Seconds before;           ///< the worker came there ...
   Seconds after;            ///< ... and went on: of a post, then too
   Seconds ended{};          ///< the collective, for the worker; 0: before, and nobody knows when; of a post, nothing
+  Seconds delay{};          ///< of a post: it counts as posted so much later
   std::int32_t stream = 0;  ///< the collective is of that stream ...
   std::int32_t number = 0;  ///< ... and has that number there
   bool posts = false;

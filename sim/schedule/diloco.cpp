@@ -1,0 +1,390 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/choice.hpp"
+#include "base/errors.hpp"
+#include "dataflow/dataflow.hpp"
+#include "schedule/grouping.hpp"
+#include "schedule/posts.hpp"
+#include "schedule/schedule.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// The first ranks of each island.
+Communicator leaders(const Groups& islands) {
+  std::vector<int> ranks;
+  for (const Communicator& island : islands) ranks.push_back(island.rank(0));
+  return Communicator(std::move(ranks));
+}
+
+/// The outer optimiser, and its state: one for each fragment.
+struct Outer {
+  Optimizer optimizer = Optimizer::nesterov;
+  double lr = 0.7;
+  double momentum = 0.9;
+
+  void read(const Field& field) {
+    const auto choose = [this](const Field& name) {
+      const std::string chosen = choose_name(name, {"nesterov", "momentum", "sgd"});
+      optimizer = chosen == "sgd" ? Optimizer::sgd : chosen == "momentum" ? Optimizer::momentum : Optimizer::nesterov;
+    };
+    if (!field.is_object()) return choose(field);
+    constexpr double most = 1000.0;
+    Object fields(field);
+    if (const auto name = fields.find("optimizer")) choose(*name);
+    if (const auto rate = fields.find("lr")) lr = rate->number(0.0, most);
+    if (const auto share = fields.find("momentum")) momentum = share->number(0.0, 1.0);
+    fields.finish();
+  }
+
+  /// How far the model goes back; `velocity`: what has been before, and is from now on.
+  Sum operator()(Worker& worker, const Values& mean, Values& velocity) const {
+    if (optimizer == Optimizer::sgd) return lr * Sum(mean);
+    velocity = worker.value(momentum * Sum(velocity) + mean);
+    if (optimizer == Optimizer::momentum) return lr * Sum(velocity);
+    return lr * (Sum(mean) + momentum * Sum(velocity));
+  }
+};
+
+struct Message {
+  Seconds ready;  ///< its last gradient is, since backward began, on an undisturbed worker
+  SharedPayload payload;
+  Seconds quantize;
+};
+
+/// What is averaged together, in the order of posting.
+using Fragment = std::vector<Message>;
+
+/// Inner steps on models of their own, and an outer step of every fragment of the model once a round. A. Douillard et al., "DiLoCo", 2023,
+/// Algorithm 1; "Streaming DiLoCo with overlapping communication", 2025, Sec. 2; eager: S. Kale et al., "Eager updates for overlapped
+/// communication and computation in DiLoCo", 2025.
+struct Diloco {
+  enum class Island { gpu, node, region };
+  static constexpr int inner_row = 0;  // of streams, where there are islands
+  static constexpr int outer_row = 1;
+  static constexpr int down_row = 2;
+
+  int interval = 100;
+  int fragments = 1;
+  bool is_strided = true;
+  int overlap = 0;
+  double mix = 0.0;
+  int bits = 16;
+  SecondsPerByte quantize{};
+  Island who = Island::gpu;
+  GroupingFunction inner = group_wfbp;
+  Outer outer{};
+  Seconds matchmaking{};
+  bool by_layer = false;
+  bool has_islands = false;  ///< of several GPUs, on the cluster
+
+  void declare(Parameters& parameters) {
+    parameters.optional("interval", interval, step_range, "H: inner steps of a round");
+    parameters.optional("fragments", fragments, step_range, "P: parts of the model that are averaged by themselves, each once a round");
+    parameters.optional("pattern", is_strided, {{"strided", true}, {"sequential", false}},
+                        "a fragment has every P-th layer, or layers that follow each other");
+    parameters.optional("overlap", overlap, {0, 10'000}, "inner steps from a fragment's snapshot to its outer step");
+    parameters.optional("mix", mix, {0.0, 1.0}, "share of its own fragment that a worker keeps at an outer step");
+    parameters.optional("bits", bits, {1, 32}, "of a parameter on its way");
+    parameters.optional("quantize_s_per_B", quantize, "time for each byte of a fragment before it is posted");
+    parameters.optional("worker", who, {{"gpu", Island::gpu}, {"node", Island::node}, {"region", Island::region}},
+                        "whose GPUs share a model at every step");
+    parameters.declare({.name = "inner",
+                        .meaning = "how a worker's GPUs group the gradients that they all-reduce in every step",
+                        .kind = ParameterInfo::Kind::grouping,
+                        .default_value = "wfbp"},
+                       [this](const Field& field) { inner = read_grouping(field); });
+    parameters.declare({.name = "outer",
+                        .meaning = "what steps along the mean of what workers have learned",
+                        .kind = ParameterInfo::Kind::choice,
+                        .choices = {"nesterov", "momentum", "sgd"},
+                        .default_value = "nesterov"},
+                       [this](const Field& field) { outer.read(field); });
+    parameters.optional("matchmaking_s", matchmaking, "until what is posted counts as posted");
+    parameters.optional("posts", by_layer, {{"fragment", false}, {"layer", true}},
+                        "a fragment together at its snapshot, or each of its layers in the backward before");
+  }
+
+  void place(const Cluster& cluster) {
+    const int islands = who == Island::gpu         ? cluster.workers()
+                        : who == Island::node      ? cluster.nodes
+                        : cluster.regions.has_value() ? static_cast<int>(cluster.regions->list.size())
+                                                      : 1;
+    has_islands = islands < cluster.workers();
+  }
+
+  void check(Object& fields, const Cluster& cluster) const {
+    if (fragments > interval) {
+      fields.at("fragments")
+          .fail_because(
+              fmt::format("{} fragments in rounds of {} inner steps, and each needs a step of its own; use at most {}, or a longer "
+                          "\"interval\"",
+                          fragments, interval, interval));
+    }
+    if (overlap > interval / fragments) {
+      fields.at("overlap").fail_because(
+          fmt::format("a fragment's turn comes every {} inner steps, and is over {} steps after its snapshot; use at most {}, or "
+                      "fewer \"fragments\"",
+                      interval / fragments, overlap, interval / fragments));
+    }
+    if (who == Island::region && !cluster.regions)
+      fields.at("worker").fail_because(R"(the cluster has no "regions"; use "node" or "gpu")");
+    if (by_layer && has_islands) {
+      fields.at("posts").fail_because(
+          R"(in a worker of several GPUs a layer is not updated before its gradients have been all-reduced; use "fragment", or "worker": "gpu")");
+    }
+  }
+
+  Groups islands(const RankPlaces& places) const { return who == Island::node ? each_node(places) : each_region(places); }
+
+  Traffic traffic() const {
+    if (!has_islands) return all_reduces();
+    const auto all = [p = *this](const RankPlaces& places) { return p.islands(places); };
+    const auto first = [p = *this](const RankPlaces& places) { return Groups{leaders(p.islands(places))}; };
+    return {.streams = {{.groups = all}, {.groups = first}, {.operations = {Operation::broadcast}, .groups = all, .follows = true}}};
+  }
+  Pace pace() const {
+    return {.cycle = interval,
+            .steps_before_warmup = snapshot_of(0) == 0 ? interval : 0,
+            .waits_for_all = true,
+            .waits_later = overlap > 0,
+            .is_lossy = bits < 16};
+  }
+  bool groups_by_cost() const { return has_islands; }
+  double posts(const StepProfile& profile) const {
+    const double outer_posts = by_layer ? static_cast<double>(profile.layers.size()) : fragments;
+    return outer_posts / interval + (has_islands ? static_cast<double>(inner(profile, CostCurve()).size()) : 0.0);
+  }
+  std::vector<ModelPart> parts(const ScheduleInput& input) const {
+    std::vector<ModelPart> all;
+    for (int fragment = 0; fragment < fragments; ++fragment) {
+      Bytes bytes;
+      for (const Slice& slice : whole(input, fragment).slices) bytes += slice.bytes;
+      all.push_back({fmt::format("fragment {}", fragment), bytes});
+    }
+    return all;
+  }
+  std::string unrecorded() const {
+    return bits < 16 ? fmt::format("no paper says how a difference of models becomes {} bits of each parameter", bits) : "";
+  }
+
+  /// In inner steps of the round that have ended.
+  int outer_step_of(int fragment) const { return ((fragment + 1) * interval + fragments - 1) / fragments; }
+  int snapshot_of(int fragment) const { return outer_step_of(fragment) - overlap; }
+
+  /// Of each gradient.
+  std::vector<int> fragment_of_gradients(const StepProfile& profile) const;
+  /// A fragment's gradients, in the order of readiness.
+  Payload whole(const ScheduleInput& input, int fragment) const;
+  std::vector<Fragment> cut(const ScheduleInput& input) const;
+  Program program(const ScheduleInput& input) const;
+
+  struct Plan;
+  class Rank;
+};
+
+std::vector<int> Diloco::fragment_of_gradients(const StepProfile& profile) const {
+  std::vector<int> number(profile.layers.size(), -1);  // of layers with gradients
+  for (const StepProfile::GradientReady& gradient : profile.gradients) number[gradient.layer] = 0;
+  int layers = 0;
+  for (int& one : number) one = one < 0 ? -1 : layers++;
+  if (layers < fragments) {
+    throw SimulationError(
+        fmt::format("diloco: {} fragments of a model with {} layers that have gradients; use at most {}", fragments, layers, layers));
+  }
+  std::vector<int> fragment;
+  for (const StepProfile::GradientReady& gradient : profile.gradients) {
+    const int layer = number[gradient.layer];
+    fragment.push_back(is_strided ? layer % fragments : static_cast<int>(static_cast<std::int64_t>(layer) * fragments / layers));
+  }
+  return fragment;
+}
+
+Payload Diloco::whole(const ScheduleInput& input, int fragment) const {
+  const std::vector<int> its = fragment_of_gradients(input.profile);
+  Payload payload;
+  for (std::size_t i = 0; i < its.size(); ++i) {
+    if (its[i] == fragment) payload.slices.push_back({static_cast<int>(i), input.profile.gradients[i].bytes});
+  }
+  return payload;
+}
+
+std::vector<Fragment> Diloco::cut(const ScheduleInput& input) const {
+  constexpr double bits_of_byte = 8.0;
+  const double sent = bits / bits_of_byte / input.value.value;
+  std::vector<Fragment> all;
+  for (int number = 0; number < fragments; ++number) {
+    std::map<std::size_t, Payload> payloads;  // by layer, or all together
+    std::map<std::size_t, Seconds> ready;
+    for (const Slice& slice : whole(input, number).slices) {
+      const StepProfile::GradientReady& gradient = input.profile.gradients[static_cast<std::size_t>(slice.tensor)];
+      const std::size_t key = by_layer ? gradient.layer : 0;
+      Payload& its = payloads[key];
+      its.label = by_layer ? input.profile.layers[gradient.layer].name : fmt::format("fragment {}", number);
+      its.slices.push_back(slice);
+      its.bytes += sent * slice.bytes;
+      ready[key] = gradient.ready;
+    }
+    Fragment fragment;
+    for (auto& [key, payload] : payloads) {
+      const Seconds time = quantize * uncompressed(payload);
+      fragment.push_back({ready[key], std::make_shared<Payload>(std::move(payload)), time});
+    }
+    std::stable_sort(fragment.begin(), fragment.end(), [](const Message& a, const Message& b) { return a.ready < b.ready; });
+    all.push_back(std::move(fragment));
+  }
+  return all;
+}
+
+/// What all ranks know.
+struct Diloco::Plan {
+  Diloco diloco;
+  std::vector<Fragment> fragments;
+  std::vector<GroupPost> inner;
+  // By step of a round: the fragment of which, when it has ended, comes ...
+  std::vector<int> snapshots;    ///< ... the snapshot; -1: none
+  std::vector<int> outer_steps;  ///< ... the outer step
+};
+
+class Diloco::Rank {
+ public:
+  Rank(const Plan& plan, Worker& worker)
+      : plan_(plan),
+        worker_(worker),
+        shared_(worker.replica().model()),
+        velocity_(plan.fragments.size()),
+        leads_(!p().has_islands || worker.member(inner_row) == 0) {}
+
+  void step() {
+    const auto step = static_cast<std::size_t>(worker_.step() % p().interval);
+    const int leaving = plan_.snapshots[step];
+    worker_.forward();
+    if (p().by_layer && leaving >= 0) {
+      post_layers(leaving);
+      worker_.backward();
+    } else {
+      learn();
+    }
+    worker_.update();
+    if (!p().by_layer && leaving >= 0) post_whole(leaving);
+    if (plan_.outer_steps[step] >= 0) step_outer(plan_.outer_steps[step]);
+  }
+
+ private:
+  struct Leaving {
+    int step;
+    std::vector<Handle> handles;
+  };
+
+  const Diloco& p() const { return plan_.diloco; }
+
+  /// Backward and, in an island, the all-reduce of its gradients.
+  void learn() {
+    if (!p().has_islands) {
+      worker_.backward();
+      worker_.replica().step(worker_.gradient());
+      return;
+    }
+    std::vector<Handle> posted;
+    for (const GroupPost& group : plan_.inner) {
+      worker_.backward_until(group.post_at);
+      const bool is_last = posted.size() + 1 == plan_.inner.size();
+      posted.push_back(
+          worker_.post(group.payload, worker_.step(), {.stream = inner_row, .value = is_last ? worker_.gradient() : Values()}));
+    }
+    worker_.backward();
+    worker_.wait(posted);
+    worker_.apply(worker_.step());
+    worker_.replica().step(worker_.mean_of(posted.back()));
+  }
+
+  void post_layers(int fragment) {
+    leaving_.push_back({worker_.step(), {}});
+    const Fragment& layers = messages_of(fragment);
+    for (const Message& layer : layers) {
+      worker_.backward_until(layer.ready);
+      const bool is_last = &layer == &layers.back();
+      if (is_last) worker_.replica().step(worker_.gradient());
+      post(layer, is_last ? learned(fragment) : Values());
+    }
+  }
+
+  void post_whole(int fragment) {
+    leaving_.push_back({worker_.step(), {}});
+    post(messages_of(fragment).front(), learned(fragment));
+  }
+
+  void post(const Message& message, const Values& value) {
+    worker_.spend(message.quantize);
+    Worker::Options options = {.stream = p().has_islands ? outer_row : 0, .value = value, .delay = p().matchmaking};
+    Handle handle;
+    if (leads_) handle = worker_.post(message.payload, worker_.step(), options);
+    if (p().has_islands) {
+      options = {.operation = Operation::broadcast, .stream = down_row};
+      if (leads_) options.after = handle;
+      handle = worker_.post(message.payload, worker_.step(), options);
+    }
+    leaving_.back().handles.push_back(handle);
+  }
+
+  void step_outer(int fragment) {
+    if (leaving_.empty() || leaving_.front().step != worker_.step() - p().overlap) return;  // in the first round
+    const std::vector<Handle> handles = std::move(leaving_.front().handles);
+    leaving_.pop_front();
+    worker_.wait(handles);
+    worker_.apply(worker_.step() - p().overlap);
+    if (!worker_.is_recorded()) return;
+    const auto part = static_cast<std::size_t>(fragment);
+    const Sum back = p().outer(worker_, worker_.mean_of(handles.back()), velocity_[part]);
+    const Values its = worker_.value(shared_.part(part) - back);
+    shared_.replace(its);
+    Replica& x = worker_.replica();
+    x.become((1.0 - p().mix) * its + p().mix * x.model().part(part));
+  }
+
+  const Fragment& messages_of(int fragment) const { return plan_.fragments[static_cast<std::size_t>(fragment)]; }
+  Values learned(int fragment) const {
+    const auto part = static_cast<std::size_t>(fragment);
+    return worker_.value(shared_.part(part) - worker_.replica().model().part(part));
+  }
+
+  const Plan& plan_;
+  Worker& worker_;
+  Values shared_;                 ///< the model after the last outer step of each fragment
+  std::vector<Values> velocity_;  ///< by fragment
+  bool leads_;                    ///< its island
+  std::deque<Leaving> leaving_;   ///< in the order of their snapshots
+};
+
+Program Diloco::program(const ScheduleInput& input) const {
+  const std::vector<int> none(static_cast<std::size_t>(interval), -1);
+  Plan plan = {*this, cut(input), {}, none, none};
+  if (has_islands) plan.inner = group_posts(inner(input.profile, input.collective), input.profile);
+  for (int fragment = 0; fragment < fragments; ++fragment) {
+    const auto last = [this](int ended) { return static_cast<std::size_t>((ended + interval - 1) % interval); };
+    plan.snapshots[last(snapshot_of(fragment))] = fragment;
+    plan.outer_steps[last(outer_step_of(fragment))] = fragment;
+  }
+  return [plan](Worker& worker) {
+    Rank rank(plan, worker);
+    while (worker.next_step()) rank.step();
+  };
+}
+
+}  // namespace
+
+ScheduleRow diloco() {
+  return declare_schedule<Diloco>("diloco",
+                                  "inner steps on models of their own, and once a round an outer step of each fragment of the model",
+                                  "A. Douillard et al., \"DiLoCo: distributed low-communication training of language models\", 2023; "
+                                  "\"Streaming DiLoCo with overlapping communication\", 2025");
+}
+
+}  // namespace syncopate
