@@ -169,7 +169,7 @@ void ParameterServer::send_off(int client, Channel& channel, ServerLinks::Way wa
 void ParameterServer::let_wait(int client, ServerLinks::Way way, std::size_t index, const Moment& now) {
   Channel& channel = way == ServerLinks::Way::push ? client_at(client).up : down(client);
   channel.waiting.emplace(request(client, index).options.priority, index);
-  clock_.after(now.time, [this, client, way, now] { choose(client, way, now); });
+  clock_.after(now.time * (1.0 + rounding), [this, client, way, now] { choose(client, way, now); });
 }
 
 void ParameterServer::choose(int client, ServerLinks::Way way, const Moment& now) {
@@ -319,7 +319,7 @@ void ParameterServer::spread_in_node(int client, std::size_t index, const Moment
 void ParameterServer::release(int client, Channel& channel, ServerLinks::Way way, const Moment& now) {
   if (setup_.by_priority) {
     channel.bytes = channel.queue.size() > 1 ? channel.bytes - request(client, channel.queue.front()).payload->bytes : Bytes(0);
-    clock_.after(now.time, [this, client, way, now] { choose(client, way, now); });
+    clock_.after(now.time * (1.0 + rounding), [this, client, way, now] { choose(client, way, now); });
   }
   channel.queue.pop_front();
   if (setup_.overlaps) --channel.left;

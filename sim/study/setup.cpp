@@ -202,7 +202,7 @@ Job Setup::job(Fidelity fidelity) {
     input.push_pull = serves_by_flows() ? push_pull_cost(*job.servers, ranks_, network_) : push_pull_cost(*job.servers, ranks_);
   }
   job.program = is_alone ? single_worker(schedule.pace, schedule.pace.steps_per_update * profile_.update) : schedule.program(input);
-  job.warmup = schedule.pace.steps_before_warmup + scenario_.warmup;
+  job.warmup = (is_alone ? 0 : schedule.pace.steps_before_warmup) + scenario_.warmup;
   job.measured = scenario_.measured;
   job.updates_in_forward = schedule.pace.updates_in_forward;
   job.steps_per_round = schedule.pace.steps_per_round;

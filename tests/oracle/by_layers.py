@@ -25,7 +25,7 @@ DEFAULTS = {
 def measured(point, by_layer):
     """(warm-up, measured); the first step, whose layers wait for nothing, is none of them."""
     warmup, steps = window.iterations(point)
-    return warmup + by_layer, steps
+    return warmup + (by_layer and collectives.workers(point) > 1), steps
 
 
 def with_defaults(point):

@@ -161,8 +161,10 @@ class Properties(unittest.TestCase):
     def test_gathered_layer_by_layer_is_dear(self):
         for rng, point in self.points(10):
             for fidelity in ("alpha-beta", "per-message", "flow"):
-                schedules = {"name": "dear", "bucket": 1}, {"name": "zero", "stage": rng.choice([1, 2]), "units": "layer", "gather": "next-forward"}
-                self.same([expected(point | {"fidelity": fidelity, "schedule": schedule}) for schedule in schedules])
+                dear = point | {"fidelity": fidelity, "schedule": {"name": "dear", "bucket": 1}}
+                zero = dear | {"schedule": {"name": "zero", "stage": rng.choice([1, 2]), "units": "layer", "gather": "next-forward"},
+                               "iterations": {"warmup": 3, "measured": 4}}  # dear leaves out its first step
+                self.same([expected(dear), expected(zero)])
 
     def test_later_prefetching_is_never_faster(self):
         for rng, point in self.points(40, disturbed=False):
