@@ -19,7 +19,7 @@ from draws import OPTIMIZERS
 from recording import AS_SIGN, Recorded
 from test_server import servers
 
-ROUNDS = 8 if os.environ.get("SYNCOPATE_SLOW") == "1" else 1
+ROUNDS = 4 if os.environ.get("SYNCOPATE_SLOW") == "1" else 1
 NODES = [(2, 1), (3, 1), (4, 1), (6, 1), (2, 2), (3, 2)]
 WAYS = ["fp16", "sign", {"name": "top-k", "ratio": 0.2}, {"name": "random-k", "ratio": 0.3}]
 

@@ -13,7 +13,7 @@ import toy
 from recording import Recorded
 from replayer import by_part
 
-EACH = 20 if os.environ.get("SYNCOPATE_SLOW") == "1" else 3  # scenarios of every schedule
+EACH = 6 if os.environ.get("SYNCOPATE_SLOW") == "1" else 3  # scenarios of every schedule
 ROUNDING = 1e-9
 
 

@@ -40,7 +40,7 @@ class Documents(unittest.TestCase):
                     line = command.replace("make ", "make -n ", 1) if command.startswith("make ") else command
                     # Tests run by themselves; that they can be loaded is enough.
                     line += " -k no_test_is_called_that" if " -m unittest " in line else ""
-                    done = subprocess.run(["bash", "-euc", line], cwd=scratch, capture_output=True, text=True, timeout=120, check=False)
+                    done = subprocess.run(["bash", "-euc", line], cwd=scratch, capture_output=True, text=True, timeout=600, check=False)
                     self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_every_json_example_is_valid(self):
