@@ -225,10 +225,10 @@ def run(point):
             yield worker.advance(job.engine.now, worker.slow * update)
             if ending is not None and not by_layer:
                 yield from post(rank, ending, what_for)
-            stale = []
+            stale = [0] if rank.inner else []  # of the inner update, and of the outer one
             if awaited in rank.underway:
                 yield from rank.wait(awaited)
-                stale = [overlap]
+                stale.append(overlap)
             rows[number][step] = row(rank.posts, stale)
             rank.posts = []
             job.starts[number].append(job.engine.now)
