@@ -296,14 +296,58 @@ def compensated(training):
         training.end([x], number)
 
 
+def islands(schedule, workers, cluster):
+    """Of diloco: who share a model at every step."""
+    gpus = cluster.get("gpus_per_node", 1)
+    sizes = {"gpu": [1] * workers, "node": [gpus] * (workers // gpus), "region": [gpus * region["nodes"] for region in cluster.get("regions", [])]}
+    ends = np.cumsum(sizes[schedule.get("worker", "gpu")])
+    return [range(end - size, end) for end, size in zip(ends, sizes[schedule.get("worker", "gpu")])]
+
+
+def outer_optimizer(schedule):
+    given = schedule.get("outer", {})
+    return {"optimizer": "nesterov", "lr": 0.7, "momentum": 0.9} | ({"optimizer": given} if isinstance(given, str) else given)
+
+
+def diloco(training):
+    """A fragment's differences are those at its snapshot; at the very begin of a round, those before the outer step of that instant."""
+    schedule, groups = training.schedule, training.islands
+    interval, count, overlap, mix = (schedule.get(key, usual) for key, usual in (("interval", 100), ("fragments", 1), ("overlap", 0), ("mix", 0)))
+    models, optimisers, outer = training.begin(), training.optimisers(), outer_optimizer(schedule)
+    cuts = training.cuts if count > 1 else [slice(None)]
+    x0, v, snapshots = training.problem.initial.copy(), np.zeros(training.problem.size), {}  # snapshots: by round and fragment
+    ends = [-(-(fragment + 1) * interval // count) for fragment in range(count)]
+    for number in range(training.steps):
+        found, here = training.gradients(models, number), divmod(number, interval)
+        for group in groups:
+            g = mean([found[worker] for worker in group])
+            for worker in group:
+                models[worker] = optimisers[worker].step(models[worker], g)
+        done = here[1] + 1  # of the round
+        for fragment, (end, cut) in enumerate(zip(ends, cuts)):
+            for later in range(2):  # of this round, or of the next one
+                if end - overlap + later * interval == done and len(groups) > 1:
+                    snapshots[here[0] + later, fragment] = mean([x0[cut] - models[group[0]][cut] for group in groups])
+        for fragment, (end, cut) in enumerate(zip(ends, cuts)):
+            if end == done and (here[0], fragment) in snapshots:
+                m = snapshots.pop((here[0], fragment))
+                v[cut] = outer["momentum"] * v[cut] + m
+                along = {"nesterov": m + outer["momentum"] * v[cut], "momentum": v[cut], "sgd": m}[outer["optimizer"]]
+                x0[cut] = x0[cut] - outer["lr"] * along
+                models = [x.copy() for x in models]
+                for x in models:
+                    x[cut] = (1 - mix) * x0[cut] + mix * x[cut]
+        training.end(models, number)
+
+
 ANY_SIZE = {**dict.fromkeys((*ALL_REDUCES, *BEYOND), synchronous), "ps-sgd": synchronous, "ssd-sgd": ssd_sgd, "dts": dts, "sasgd": sasgd,
-            "local-sgd": local_sgd, "sgp": sgp, "d-psgd": d_psgd}
+            "local-sgd": local_sgd, "diloco": diloco, "sgp": sgp, "d-psgd": d_psgd}
 ONE = {**dict.fromkeys((*ALL_REDUCES, *BEYOND), synchronous), "ps-sgd": synchronous, "asgd": synchronous, "dc-asgd": compensated, "ssd-sgd": ssd_sgd,
        "downpour": one_client, "eamsgd": one_client}
 
 
-def define(problem, schedule, workers, steps, optimizer, hyper, cuts):
-    """None where the arithmetic depends on times."""
+def define(problem, schedule, workers, steps, optimizer, hyper, cuts, cluster=None):
+    """None where the arithmetic depends on times. `cluster`: whose GPUs diloco's workers are, with regions in the order of the ranks."""
     name = schedule["name"]
     if workers == 1:
         rule = ONE.get(name, alone)
@@ -316,5 +360,7 @@ def define(problem, schedule, workers, steps, optimizer, hyper, cuts):
     if workers == 1 and name not in OVER_SERVERS and schedule.get("over") != "servers":
         schedule = {**schedule, "compression": "none"}
     training = Training(problem, schedule, workers, steps, optimizer, hyper, cuts)
+    if rule is diloco:
+        training.islands = islands(schedule, workers, cluster or {})
     rule(training)
     return training

@@ -5,7 +5,7 @@ import itertools
 ALL_REDUCES = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion", "horovod"]
 OVER_SERVERS = ["ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour", "eamsgd"]
 SHARDED = ["fsdp", "zero"]
-NAMES = [*ALL_REDUCES, *OVER_SERVERS, "dts", "sasgd", "local-sgd", "lasgd", "sgp", "d-psgd", "ad-psgd", "bytescheduler", "p3", "dear", *SHARDED]
+NAMES = [*ALL_REDUCES, *OVER_SERVERS, "dts", "sasgd", "local-sgd", "lasgd", "sgp", "d-psgd", "ad-psgd", "bytescheduler", "p3", "dear", *SHARDED, "diloco"]
 OPTIMIZERS = ["sgd", "momentum", "nesterov", "adam", "adamw"]
 GROUPINGS = ["wfbp", "s-sgd", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", {"name": "fusion", "first_bucket": "300kB", "bucket": "1MB"}]
 
@@ -88,7 +88,7 @@ def parameters(rng, name, nodes, plain):
         result["accumulate"] = rng.randint(1, 4)
     if name in ("downpour", "eamsgd", "sasgd", "local-sgd"):
         result["interval"] = rng.randint(1, 4)
-    if name not in ("lasgd", "sgp", "d-psgd", "ad-psgd", *SHARDED) and rng.random() < 0.4:
+    if name not in ("lasgd", "sgp", "d-psgd", "ad-psgd", "diloco", *SHARDED) and rng.random() < 0.4:
         result["compression"] = rng.choice(["fp16", {"name": "random-k", "ratio": 0.3}]) if name == "dear" else compression(rng)
     if name == "bytescheduler":
         result |= {"partition": rng.choice(["200kB", "1MB"]), "credit": rng.choice(["1MB", "3MB"]), "rule": rng.choice(["positive", "fits"]),
@@ -121,9 +121,23 @@ def parameters(rng, name, nodes, plain):
             result["compression"] = rng.uniform(0.05, 0.5)
     if name == "lasgd":
         result |= {"tau_max": rng.randint(1, 4), "worker": rng.choice(["node", "gpu"]), "participants": rng.choice([1, 1, rng.uniform(0.3, 1)])}
+    if name == "diloco":
+        result |= {"interval": rng.randint(1, 5), "fragments": rng.randint(1, 3), "pattern": rng.choice(["strided", "sequential"]), "bits": rng.choice([16, 32]),
+                   "mix": rng.choice([0, 0.5, 1]), "outer": rng.choice(["nesterov", "momentum", "sgd", {"lr": 0.5, "momentum": 0.5}]), "worker": rng.choice(["gpu", "gpu", "node", "region"]),
+                   "inner": rng.choice(GROUPINGS), "posts": rng.choice(["fragment", "layer"])}
     if name == "ad-psgd":
         result["peers"] = rng.choice(["ring", "all"])
     return result
+
+
+def rounds(rng, schedule, layers, in_regions):
+    """diloco's, of such a model on such a cluster."""
+    schedule["fragments"] = min(schedule["fragments"], schedule["interval"], layers)
+    schedule["overlap"] = rng.randint(0, schedule["interval"] // schedule["fragments"])
+    if schedule["worker"] == "region" and not in_regions:
+        schedule["worker"] = "node"
+    if schedule["worker"] != "gpu":
+        schedule["posts"] = "fragment"
 
 
 def scenario(rng, name, most_nodes=9):
@@ -133,9 +147,12 @@ def scenario(rng, name, most_nodes=9):
     drawn = cluster(rng, nodes, gpus, min(regions, nodes))
     plain = regions == 1 and "latency_jitter" not in drawn["link"]
     schedule = parameters(rng, name, nodes, plain)
+    drawn_trace = trace(rng)
+    if name == "diloco":
+        rounds(rng, schedule, len(drawn_trace["layers"]), "regions" in drawn)
     fidelities = ["auto", "alpha-beta", "per-message"]
     if schedule.get("service", "shared") == "shared" and schedule.get("participants", 1) == 1:
         fidelities.append("flow")
-    return {"format": "scenario/1", "name": "random", "trace": trace(rng), "cluster": drawn, "fidelity": rng.choice(fidelities),
+    return {"format": "scenario/1", "name": "random", "trace": drawn_trace, "cluster": drawn, "fidelity": rng.choice(fidelities),
             "granularity": rng.choice(["tensor", "layer"]), "schedule": schedule, "workers": workers(rng, nodes * gpus), "seed": rng.randrange(2**40),
             "iterations": {"warmup": rng.randint(0, 3), "measured": rng.randint(1, 6)}}

@@ -43,12 +43,12 @@ class Recorded(Case):
     def replay(self, record, functions=None, problem=None, **told):
         return Replay(record, problem or self.problem, functions, **(toy.HYPER | told))
 
-    def define(self, record, schedule, problem=None, **told):
+    def define(self, record, schedule, problem=None, cluster=None, **told):
         """The schedule's own arithmetic, for as many steps as any worker of the record makes."""
         problem = problem or self.problem
         steps = 1 + max(line["k"] for line in record.lines if line["o"] == "G")
         return definitions.define(problem, schedule, record.header["workers"], steps, record.header["optimizer"], toy.HYPER | told,
-                                  toy.cuts(record.header["parts"], problem.size))
+                                  toy.cuts(record.header["parts"], problem.size), cluster)
 
     def assert_agrees(self, record, training, tolerance=1e-12, replay=None, what=""):
         """Every model at which a gradient is taken, and every one that is evaluated."""

@@ -22,6 +22,11 @@ SSD = [{"name": "ssd-sgd", "delay": 1}, {"name": "ssd-sgd", "delay": 2, "groupin
        {"name": "ssd-sgd", "delay": 3, "local_update": "dc-asgd", "warmup_iterations": 1}]
 DTS = [{"name": "dts", "delay": delay, "period": period} for delay, period in [(0, 1), (0, 3), (1, 1), (4, 2), (3, 3), (1, 4)]]
 DTS += [{"name": "dts", "delay": 2, "period": 2, "launch": "gradient"}, {"name": "dts", "delay": 3, "in_flight": "serial", "overhead_s": 0.001}]
+DILOCO = [{"name": "diloco", "interval": interval, "fragments": fragments, "overlap": overlap, **changes} for interval, fragments, overlap, changes in (
+    (1, 1, 0, {}), (1, 1, 1, {"mix": 0.3}), (4, 1, 0, {"outer": "sgd"}), (4, 1, 4, {}), (3, 2, 1, {"mix": 0.5, "outer": {"optimizer": "momentum", "lr": 0.4}}), (4, 2, 2, {"posts": "layer"}),
+    (5, 3, 0, {"pattern": "sequential", "outer": {"momentum": 0.3}}), (4, 4, 1, {"bits": 32, "outer": {"lr": 1, "momentum": 0}}))]
+ISLANDS = [{"name": "diloco", "interval": interval, "fragments": fragments, "overlap": overlap, "worker": "node", "inner": inner} for interval, fragments, overlap, inner in (
+    (2, 1, 0, "wfbp"), (3, 1, 3, "sync-easgd"), (3, 2, 1, {"name": "fusion", "first_bucket": "800kB", "bucket": "2MB"}))]
 LOCAL = [{"name": "sasgd", "interval": 1}, {"name": "sasgd", "interval": 3}, {"name": "local-sgd", "interval": 1}, {"name": "local-sgd", "interval": 4},
          {"name": "lasgd", "tau_max": 1}, {"name": "lasgd", "tau_max": 1, "worker": "gpu"}]
 NEIGHBOURS = [{"name": "sgp"}, {"name": "sgp", "within_node": "blocking"}, {"name": "d-psgd"}]
@@ -30,7 +35,7 @@ BEYOND = [{"name": "bytescheduler", "partition": "500kB", "credit": "1MB"}, {"na
           {"name": "fsdp", "units": "layer"}, {"name": "fsdp", "accumulate": 3, "streams": 2, "prefetch": "none"}, {"name": "fsdp", "stage": 2, "units": 2},
           {"name": "fsdp", "shard_group": "node"}, {"name": "fsdp", "shard_group": 1, "units": 1}, {"name": "zero", "stage": 1, "units": "layer"},
           {"name": "zero", "stage": 2, "gather": "next-forward", "accumulate": 2}, {"name": "zero", "reshard_last": True}]
-SCHEDULES = [*ALL_REDUCE, *BEYOND, *PS, *SSD, *DTS, *LOCAL, *NEIGHBOURS]
+SCHEDULES = [*ALL_REDUCE, *BEYOND, *PS, *SSD, *DTS, *LOCAL, *DILOCO, *NEIGHBOURS]
 
 COMPRESSED = [{**schedule, "compression": way} for schedule in (
     {"name": "wfbp"}, {"name": "sync-easgd"}, {**FUSION, "accumulate": 2}, {"name": "mg-wfbp"}, {"name": "ps-sgd"}, {"name": "ps-sgd", "grouping": FUSION},
@@ -53,7 +58,7 @@ class Definitions(Recorded):
         for point, record in records.items():
             schedule = record.header["labels"]["/schedule"]
             try:
-                self.assert_agrees(record, self.define(record, schedule), tolerance)
+                self.assert_agrees(record, self.define(record, schedule, cluster=content["cluster"]), tolerance)
             except (AssertionError, KeyError, ValueError) as error:
                 wrong.append(f"point {point}, {record.header['labels']}: {type(error).__name__} {str(error)[:200]}")
         self.assertFalse(wrong, "\n".join([f"{len(wrong)} of {len(records)} differ, the first:", *wrong[:20]]))
@@ -75,6 +80,12 @@ class Definitions(Recorded):
     def test_nodes_of_several_gpus(self):
         """A worker is a node where GPUs act as one, else a GPU."""
         self.agree(SCHEDULES, nodes=[1, 3], cluster={"gpus_per_node": 2, "intra_node": {"bandwidth": "10GBps", "latency": "5us"}})
+
+    def test_islands(self):
+        """Whose GPUs share a model."""
+        self.agree(ISLANDS, nodes=[1, 3], cluster={"gpus_per_node": 2, "intra_node": {"bandwidth": "10GBps", "latency": "5us"}})
+        regions = {"regions": [{"name": "a", "nodes": 3}, {"name": "b", "nodes": 1}], "wan": [{"between": ["a", "b"], "rtt": "9ms", "bandwidth": "1Gbps"}]}
+        self.agree([schedule | {"worker": "region"} for schedule in ISLANDS], nodes=[4], cluster=regions)
 
     def test_other_fidelities(self):
         for fidelity in ("alpha-beta", "per-message", "flow"):

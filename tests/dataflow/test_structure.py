@@ -37,9 +37,16 @@ class Random(Recorded):
 
     def check_definition(self, content, record):
         """Where it does not depend on times."""
-        training = self.define(record, content["schedule"])
+        training = self.define(record, content["schedule"], cluster=self.in_order(content))
         if training:
             self.assert_agrees(record, training)
+
+    def in_order(self, content):
+        """The cluster with its regions in the order of the ranks."""
+        cluster, [point] = content["cluster"], json.loads((self.folder / "out" / "results.json").read_text())["points"]
+        if "regions" not in cluster:
+            return cluster
+        return cluster | {"regions": sorted(cluster["regions"], key=lambda region: point["region_order"].index(region["name"]))}
 
     def check_results(self, content, record):
         """A record is beside the results, which are those of a run without it: to the last digit where that simulates every worker, too."""

@@ -4,6 +4,7 @@ import math
 
 import by_layers
 import delayed
+import diloco
 import local
 import oracle
 import pairs
@@ -17,6 +18,7 @@ FAMILIES = {
     **dict.fromkeys(oracle.SCHEDULES, synchronous.run),
     **dict.fromkeys(("dts", "sasgd", "local-sgd"), delayed.run),
     "lasgd": local.lasgd,
+    "diloco": diloco.run,
     **dict.fromkeys(("sgp", "d-psgd", "ad-psgd"), pairs.run),
     **dict.fromkeys(("ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour", "eamsgd"), server_schedules.run),
     **dict.fromkeys(("bytescheduler", "p3", "dear"), by_layers.run),

@@ -22,10 +22,25 @@ def times(name):
     return found
 
 
+def least(name):
+    """{schedule as JSON: the least Gb/s for each compute utilisation}."""
+    done = subprocess.run([SIMCTL, "run", ROOT / f"scenarios/beyond/{name}.json", "--format", "json"], capture_output=True, text=True, check=True)
+    found = {}
+    for point in json.loads(done.stdout)["points"]:
+        gigabits = 40 / 3 / 2 / point["sweep"]["/cluster/fit/b_s_per_B"] / 1e9  # 13 1/3 bits of a parameter
+        found.setdefault(json.dumps(point["sweep"]["/schedule"]), []).append((gigabits, point["compute_s"] / point["iteration_s"]))
+    return {schedule: [min(gigabits for gigabits, reached in points if reached >= share) for share in UTILISATIONS] for schedule, points in found.items()}
+
+
+UTILISATIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
 class Beyond(unittest.TestCase):
     def setUp(self):
         page = (ROOT / "scenarios/papers/README.md").read_text(encoding="utf-8")
-        self.rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.split("## Beyond the five papers")[1].split("\n\n## ")[0].splitlines() if line.startswith("|")][2:]
+        blocks = page.split("## Beyond the five papers")[1].split("\n\n## ")[0].split("\n\n")
+        self.tables = [[[cell.strip() for cell in line.split("|")[1:-1]] for line in block.splitlines()[2:]] for block in blocks if block.startswith("|")]
+        self.rows = self.tables[0]
 
     def percents(self, row, column=3):
         return [float(number) for number in re.findall(r"([\d.]+)(?= to |%)", self.rows[row][column]) if "%" in self.rows[row][column]]
@@ -61,6 +76,20 @@ class Beyond(unittest.TestCase):
             self.assertEqual(max(gains[speed], key=gains[speed].get), vgg)
             self.assertAlmostEqual(gains[speed][vgg], said, delta=0.06)
         self.assertLess(max(over_all["100Gbps"].values()), 0)
+
+    def test_fragments(self):
+        """Published beside ours, on the published bandwidths' grid, and what is the same."""
+        rows, differ = self.tables[1], []
+        found = least("streaming-diloco")
+        self.assertEqual(len(rows), len(found))
+        for row, ours in zip(rows, found.values()):
+            for cell, gigabits, share in zip(row[2:], ours, UTILISATIONS):
+                published, said = (float(number) for number in cell.split(" / "))
+                self.assertEqual(float(f"{gigabits:.3g}"), said, f"{row[0]} at {share}")
+                here = min((10 ** (-1 + 4 * k / 49) for k in range(50)), key=lambda one: abs(one / published - 1))
+                if abs(gigabits / here - 1) > 1e-6:
+                    differ.append((row[0], share))
+        self.assertEqual(differ, [("and 4 bits", 0.5)])
 
 
 if __name__ == "__main__":

@@ -271,7 +271,21 @@ class BadSchedule(Case):
             ({"name": "zero", "stage": 4}, '/schedule/stage: expected an integer <= 3, got 4'),
             ({"name": "zero", "gather": "next-forward"}, '/schedule/gather: stage 3 gathers units when they are needed; leave it out, or use "stage": 2'),
             ({"name": "zero", "stage": 2, "prefetch": "pre"}, '/schedule/prefetch: parameters stay whole in stages 1 and 2; leave it out, or use "stage": 3'),
-            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, ad-psgd, bytescheduler, p3, dear, fsdp, zero, got "ssgd"; did you mean "s-sgd"?'),
+            ({"name": "diloco", "interval": 4, "fragments": 5}, '/schedule/fragments: 5 fragments in rounds of 4 inner steps, and each needs a step of its own; use at most 4, or a '
+                                                                'longer "interval"'),
+            ({"name": "diloco", "interval": 7, "fragments": 2, "overlap": 4}, "/schedule/overlap: a fragment's turn comes every 3 inner steps, and is over 4 steps after its snapshot; use "
+                                                                              'at most 3, or fewer "fragments"'),
+            ({"name": "diloco", "worker": "region"}, '/schedule/worker: the cluster has no "regions"; use "node" or "gpu"'),
+            ({"name": "diloco", "worker": "rack"}, '/schedule/worker: expected one of gpu, node, region, got "rack"'),
+            ({"name": "diloco", "bits": 33}, '/schedule/bits: expected an integer <= 32, got 33'),
+            ({"name": "diloco", "mix": 1.5}, '/schedule/mix: expected a number <= 1, got 1.5'),
+            ({"name": "diloco", "inner": "ps-sgd"}, '/schedule/inner: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, got "ps-sgd"; did you mean "s-sgd"?'),
+            ({"name": "diloco", "outer": "adam"}, '/schedule/outer: expected one of nesterov, momentum, sgd, got "adam"'),
+            ({"name": "diloco", "outer": {"optimizer": "sgd", "lr": 1001}}, '/schedule/outer/lr: expected a number <= 1000, got 1001'),
+            ({"name": "diloco", "outer": {"optimizer": "sgd", "momentum": 1.1}}, '/schedule/outer/momentum: expected a number <= 1, got 1.1'),
+            ({"name": "diloco", "compression": "fp16"}, '/schedule/compression: unknown key "compression"; known here: name, interval, fragments, pattern, overlap, mix, bits, quantize_s_per_B, '
+                                                        'worker, inner, outer, matchmaking_s, posts'),
+            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, ad-psgd, bytescheduler, p3, dear, fsdp, zero, diloco, got "ssgd"; did you mean "s-sgd"?'),
         ]
         for schedule, message in table:
             with self.subTest(message):
@@ -332,6 +346,8 @@ class BadSchedule(Case):
              '"host" out'),
             (cluster(), {"schedule": {"name": "asgd", "in_flight": "pipelined", "duplex": False}},
              '/schedule/in_flight: "pipelined" messages do not take turns on one channel; leave "duplex" out, or use "serial"'),
+            (cluster(gpus_per_node=2, intra_node=cluster()["link"]), {"schedule": {"name": "diloco", "worker": "node", "posts": "layer"}},
+             '/schedule/posts: in a worker of several GPUs a layer is not updated before its gradients have been all-reduced; use "fragment", or "worker": "gpu"'),
             (cluster(gpus_per_node=2, intra_node=cluster()["link"]), {"schedule": {"name": "downpour", "interval": 2, "in_flight": "pipelined", "within_node": "serial"}},
              '/schedule/in_flight: "pipelined" messages do not wait for their nodes in turns; leave "within_node" out, or use "serial"'),
             (regions, {"all_reduce": {"name": "by-region", "between": "ring"}}, '/all_reduce/between: unknown key "between"; known here: name, across, chunk'),

@@ -242,7 +242,7 @@ def drawn_schedule(rng, name):
         content["accumulate"] = 2
     if name == "dear" and compression:
         compression = "fp16"
-    if compression and name not in ("dts", "sgp", "d-psgd", "ad-psgd", "fsdp", "zero"):
+    if compression and name not in ("dts", "sgp", "d-psgd", "ad-psgd", "fsdp", "zero", "diloco"):
         content["compression"] = compression
     content |= {"fusion": {"first_bucket": 300000, "bucket": 1000000}, "horovod": {"cycle_s": 0.0023, "threshold": 3000000},
                 "ssd-sgd": {"delay": 2} | rng.choice([{}, {"local_update_s": 0.002}]), "downpour": {"interval": 2}, "eamsgd": {"interval": 2},
@@ -252,12 +252,15 @@ def drawn_schedule(rng, name):
                 "bytescheduler": {"partition": 400000, "credit": rng.choice([1, 1000000])} | rng.choice([{}, {"forward": "barrier"}, {"over": "servers"}]),
                 "p3": {"partition": 300000}, "dear": {"bucket": 1000000},
                 "fsdp": {"units": "layer", "shard_group": rng.choice(["all", "node"]), "prefetch": rng.choice(["pre", "none"]), "streams": rng.choice([1, 2])},
-                "zero": {"units": 2} | rng.choice([{"stage": 1}, {"stage": 2, "gather": "next-forward"}, {}])}.get(name, {})
+                "zero": {"units": 2} | rng.choice([{"stage": 1}, {"stage": 2, "gather": "next-forward"}, {}]),
+                "diloco": {"interval": 2, "overlap": rng.choice([0, 1]), "quantize_s_per_B": rng.choice([0.0, 1e-9])} | rng.choice([
+                    {"posts": "layer"}, {"worker": "node"}, {"fragments": 2}, {"matchmaking_s": 0.002}])}.get(name, {})
     return content
 
 
 SCHEDULES = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion", "horovod", "ps-sgd", "asgd", "dc-asgd", "ssd-sgd", "downpour",
-             "eamsgd", "dts", "sasgd", "local-sgd", "lasgd", "sgp", "d-psgd", "ad-psgd", "bytescheduler", "p3", "dear", "fsdp", "zero"]
+             "eamsgd", "dts", "sasgd", "local-sgd", "lasgd", "sgp", "d-psgd", "ad-psgd", "bytescheduler", "p3", "dear", "fsdp", "zero",
+             "diloco"]
 
 
 def drawn(rng, name):

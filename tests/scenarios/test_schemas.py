@@ -34,6 +34,7 @@ BEYOND_A_SCHEMA = [
     # what goes together
     "is not one of the regions", "needs servers on nodes of their own", "seeds are those of", "regions of several nodes need a \"link\"", "costs are asked for", "a fit of all-reduces (is needed|stands above already)",
     "no part of .* fits", "there are no servers", "nothing is pulled without servers", "dear reduce-scatters", "groups of ", "stage 3 gathers", "parameters stay whole",
+    "fragments in rounds of", "a fragment's turn comes", "the cluster has no \"regions\"", "in a worker of several GPUs",
     # what advice's schedules say besides their names, and what is said of them
     "^/schedules/", "is not among the \"schedules\"",
 ]
@@ -120,6 +121,13 @@ def together(schedule):
         without = ["reshard_after_forward", "prefetch", "reshard_last", "limit_all_gathers"] if keeps else ["gather"]
     if schedule["name"] == "dear" and schedule["compression"] not in ("fp16", {"name": "random-k", "ratio": 0.1}):
         without = ["compression"]
+    if schedule["name"] == "diloco":
+        if schedule["worker"] != "gpu":
+            schedule = schedule | {"posts": "fragment"}
+        if schedule["worker"] == "region":
+            without = ["worker"]
+        fragments = min(schedule["fragments"], schedule["interval"], 3)  # layers
+        schedule = schedule | {"fragments": fragments, "overlap": min(schedule["overlap"], schedule["interval"] // fragments)}
     return {key: value for key, value in schedule.items() if key not in without}
 
 
@@ -128,7 +136,7 @@ FULL_SCENARIO = scenario(granularity="layer", fidelity="per-message", all_reduce
                          seed=7, replicates=2, sweep={"/cluster/nodes": [2, 4]})
 SCENARIOS = [FULL_SCENARIO, scenario(cluster={key: value for key, value in cluster().items() if key != "format"}, trace={key: value for key, value in trace().items() if key != "format"}),
              scenario(workers={"overlap_slowdown": {"factor": 1, "by": "traffic"}}), scenario(sweep={"/schedule": [{"name": "wfbp"}, {"name": "lasgd", "tau_max": 2}]}),
-             scenario(schedule={"name": "lasgd"}, sweep={"/schedule/tau_max": [1, 2]}), scenario(cluster={}, sweep={"/cluster": ["cluster.json"]}),
+             scenario(schedule={"name": "lasgd"}, sweep={"/schedule/tau_max": [1, 2]}), scenario(schedule={"name": "diloco", "outer": {"optimizer": "momentum", "lr": 0.5, "momentum": 0.8}}), scenario(cluster={}, sweep={"/cluster": ["cluster.json"]}),
              *(scenario(all_reduce=value) for value in ({"name": "two-level", "between": "binary-tree", "chunk": "1MB"}, {"name": "ring", "across": "gpus"}, {"name": "double-binary-tree", "chunk": 1000000},
                                                         {"name": "halving-doubling", "across": "nodes"}))]
 ADVICE = {"format": "advice/1", "trace": "trace.json", "clusters": [{"cluster": "cluster.json", "nodes": [2], "price_per_node_hour": 2}], "schedules": ["wfbp", {"name": "asgd", "samples_factor": 1.5}], "target": {"samples": 1000},

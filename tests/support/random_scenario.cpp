@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "scenario/read.hpp"
 #include "schedule/compression.hpp"
@@ -200,6 +202,22 @@ bool is_served_in_order(const Json& scenario) {
   return is_star && !cluster["link"].contains("latency_jitter") && !scenario["schedule"].value("colocated", false);
 }
 
+/// diloco's rounds, of this model on this cluster.
+void draw_rounds(Json& scenario) {
+  Json& schedule = scenario["schedule"];
+  std::set<std::string> layers;
+  for (const Json& gradient : scenario["trace"]["gradients"]) layers.insert(gradient["layer"].get<std::string>());
+  const int interval = whole(1, 20);
+  const int fragments = whole(1, std::min(interval, static_cast<int>(layers.size())));
+  schedule["interval"] = interval;
+  schedule["fragments"] = fragments;
+  schedule["overlap"] = whole(0, interval / fragments);
+  if (schedule.value("worker", "gpu") == "region" && !scenario["cluster"].contains("regions")) schedule["worker"] = "node";
+  if (schedule.value("worker", "gpu") == "gpu") return;
+  schedule.erase("posts");
+  scenario.erase("channels");
+}
+
 }  // namespace
 
 Json draw_scenario(const ScheduleRow& row) {
@@ -234,6 +252,7 @@ Json draw_scenario(const ScheduleRow& row) {
   } else if (messages && chance(0.2)) {
     scenario["cluster"]["protocol"] = {{"rendezvous", chance(0.7)}, {"segments", whole(1, 3)}};
   }
+  if (scenario["schedule"]["name"] == "diloco") draw_rounds(scenario);
   if (!is_flow && is_served_in_order(scenario)) return scenario;
   scenario["schedule"].erase("service");
   return scenario;
