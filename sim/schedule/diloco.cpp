@@ -327,6 +327,7 @@ class Diloco::Rank {
     Handle handle;
     if (leads_) handle = worker_.post(message.payload, worker_.step(), options);
     if (p().has_islands) {
+      if (leads_) leaving_.back().handles.push_back(handle);
       options = {.operation = Operation::broadcast, .stream = down_row};
       if (leads_) options.after = handle;
       handle = worker_.post(message.payload, worker_.step(), options);
@@ -338,7 +339,11 @@ class Diloco::Rank {
     if (leaving_.empty() || leaving_.front().step != worker_.step() - p().overlap) return;  // in the first round
     const std::vector<Handle> handles = std::move(leaving_.front().handles);
     leaving_.pop_front();
-    worker_.wait(handles);
+    if (p().has_islands) {
+      for (const Handle handle : handles) worker_.wait(handle);  // what follows another one is posted when that has ended
+    } else {
+      worker_.wait(handles);
+    }
     worker_.apply(worker_.step() - p().overlap);
     if (!worker_.is_recorded()) return;
     const auto part = static_cast<std::size_t>(fragment);

@@ -242,15 +242,15 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
     once.ranks = ranks_;
     once.gpus_per_rank = gpus_per_rank_;
     once.model = PerFlow{&planned_};
-    once.streams = {{.groups = {largest}, .operations = {operation}}};
+    once.streams = {{.groups = groups, .operations = {operation}}};
     once.run_ahead = once.shortcuts = options_.shortcuts;
     once.draws_latencies = false;
     once.program = [payload = whole_model(profile_), operation](Worker& worker) {
       while (worker.next_step()) worker.wait(worker.post(payload, worker.step(), {.operation = operation}));
     };
     const Timeline timeline = simulate({once}, network_);
-    const CollectiveSpan& span = timeline.front().collectives.front();
-    all = span.end - span.start;
+    all = Seconds(0);
+    for (const CollectiveSpan& span : timeline.front().collectives) all = std::max(all, span.end - span.start);
   }
   return CostLine{of_no_bytes.latency, SecondsPerByte((all - of_no_bytes.latency).value / bytes.value)};
 }
