@@ -252,9 +252,10 @@ def drawn_schedule(rng, name):
                 "bytescheduler": {"partition": 400000, "credit": rng.choice([1, 1000000])} | rng.choice([{}, {"forward": "barrier"}, {"over": "servers"}]),
                 "p3": {"partition": 300000}, "dear": {"bucket": 1000000},
                 "fsdp": {"units": "layer", "shard_group": rng.choice(["all", "node"]), "prefetch": rng.choice(["pre", "none"]), "streams": rng.choice([1, 2])},
-                "zero": {"units": 2} | rng.choice([{"stage": 1}, {"stage": 2, "gather": "next-forward"}, {}]),
-                "diloco": {"interval": 2, "overlap": rng.choice([0, 1]), "quantize_s_per_B": rng.choice([0.0, 1e-9])} | rng.choice([
-                    {"posts": "layer"}, {"worker": "node"}, {"fragments": 2}, {"matchmaking_s": 0.002}])}.get(name, {})
+                "zero": {"units": 2} | rng.choice([{"stage": 1}, {"stage": 2, "gather": "next-forward"}, {}])}.get(name, {})
+    if name == "diloco":
+        content |= {"interval": 2, "overlap": rng.choice([0, 1]), "quantize_s_per_B": rng.choice([0.0, 1e-9])}
+        content |= rng.choice([{"posts": "layer"}, {"worker": "node"}, {"fragments": 2}, {"matchmaking_s": 0.002}])
     return content
 
 
