@@ -38,7 +38,7 @@ Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
 
 int Worker::ranks() const { return job_.job().ranks; }
 
-int Worker::member(int row) const { return stream(row).communicator().member(rank_); }
+const Communicator& Worker::group(int row) const { return stream(row).communicator(); }
 
 bool Worker::next_step() {
   meet_clock();

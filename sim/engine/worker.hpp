@@ -48,9 +48,9 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   int rank() const { return rank_; }
-  int ranks() const;                  ///< of the whole job
-  int member(int row) const;          ///< its number in its own group in that row of the job's streams
-  int step() const { return step_; }  ///< of the current gradient step, from 0
+  int ranks() const;                         ///< of the whole job
+  const Communicator& group(int row) const;  ///< its own in that row of the job's streams
+  int step() const { return step_; }         ///< of the current gradient step, from 0
   Seconds now() const { return now_.time; }
 
   /// Begins the next gradient step. False when the run is over: the program must then return.

@@ -114,7 +114,7 @@ int read_channels(const Field& field, const Schedule& schedule) {
   }
   const std::vector<StreamTraffic>& streams = schedule.traffic.streams;
   if (channels > 1 && std::any_of(streams.begin(), streams.end(), [](const StreamTraffic& stream) { return stream.follows; })) {
-    field.fail_because("what replicas all-reduce follows a group's reduce-scatters in their order, one at a time; leave \"channels\" out");
+    field.fail_because("some of its collectives follow others in their order, one at a time; leave \"channels\" out");
   }
   if (schedule.traffic.has_collectives() && field.document().root()["schedule"].contains("in_flight")) {
     field.fail_because("\"in_flight\" says how many collectives there are in flight, too; leave one of them out");

@@ -83,7 +83,9 @@ struct Diloco {
   Outer outer{};
   Seconds matchmaking{};
   bool by_layer = false;
-  bool has_islands = false;  ///< of several GPUs, on the cluster
+  // On the cluster:
+  bool has_islands = false;  ///< of several GPUs
+  bool is_alone = false;     ///< there is one worker
 
   void declare(Parameters& parameters) {
     parameters.optional("interval", interval, step_range, "H: inner steps of a round");
@@ -113,11 +115,12 @@ struct Diloco {
   }
 
   void place(const Cluster& cluster) {
-    const int islands = who == Island::gpu         ? cluster.workers()
-                        : who == Island::node      ? cluster.nodes
+    const int islands = who == Island::gpu            ? cluster.workers()
+                        : who == Island::node         ? cluster.nodes
                         : cluster.regions.has_value() ? static_cast<int>(cluster.regions->list.size())
                                                       : 1;
     has_islands = islands < cluster.workers();
+    is_alone = islands == 1;
   }
 
   void check(Object& fields, const Cluster& cluster) const {
@@ -134,8 +137,7 @@ struct Diloco {
                       "fewer \"fragments\"",
                       interval / fragments, overlap, interval / fragments));
     }
-    if (who == Island::region && !cluster.regions)
-      fields.at("worker").fail_because(R"(the cluster has no "regions"; use "node" or "gpu")");
+    if (who == Island::region && !cluster.regions) fields.at("worker").fail_because(R"(the cluster has no "regions"; use "node" or "gpu")");
     if (by_layer && has_islands) {
       fields.at("posts").fail_because(
           R"(in a worker of several GPUs a layer is not updated before its gradients have been all-reduced; use "fragment", or "worker": "gpu")");
@@ -148,18 +150,19 @@ struct Diloco {
     if (!has_islands) return all_reduces();
     const auto all = [p = *this](const RankPlaces& places) { return p.islands(places); };
     const auto first = [p = *this](const RankPlaces& places) { return Groups{leaders(p.islands(places))}; };
+    if (is_alone) return {.streams = {{.groups = all}}};
     return {.streams = {{.groups = all}, {.groups = first}, {.operations = {Operation::broadcast}, .groups = all, .follows = true}}};
   }
   Pace pace() const {
     return {.cycle = interval,
-            .steps_before_warmup = snapshot_of(0) == 0 ? interval : 0,
+            .steps_before_warmup = snapshot_of(0) == 0 && !is_alone ? interval : 0,
             .waits_for_all = true,
             .waits_later = overlap > 0,
             .is_lossy = bits < 16};
   }
   bool groups_by_cost() const { return has_islands; }
   double posts(const StepProfile& profile) const {
-    const double outer_posts = by_layer ? static_cast<double>(profile.layers.size()) : fragments;
+    const double outer_posts = is_alone ? 0.0 : by_layer ? static_cast<double>(profile.layers.size()) : fragments;
     return outer_posts / interval + (has_islands ? static_cast<double>(inner(profile, CostCurve()).size()) : 0.0);
   }
   std::vector<ModelPart> parts(const ScheduleInput& input) const {
@@ -221,23 +224,29 @@ std::vector<Fragment> Diloco::cut(const ScheduleInput& input) const {
   const double sent = bits / bits_of_byte / input.value.value;
   std::vector<Fragment> all;
   for (int number = 0; number < fragments; ++number) {
-    std::map<std::size_t, Payload> payloads;  // by layer, or all together
-    std::map<std::size_t, Seconds> ready;
+    struct Draft {
+      Payload payload;
+      int last = 0;  // gradient
+    };
+    std::map<std::size_t, Draft> drafts;  // by layer, or all together
     for (const Slice& slice : whole(input, number).slices) {
       const StepProfile::GradientReady& gradient = input.profile.gradients[static_cast<std::size_t>(slice.tensor)];
       const std::size_t key = by_layer ? gradient.layer : 0;
-      Payload& its = payloads[key];
+      auto& [its, last] = drafts[key];
       its.label = by_layer ? input.profile.layers[gradient.layer].name : fmt::format("fragment {}", number);
       its.slices.push_back(slice);
       its.bytes += sent * slice.bytes;
-      ready[key] = gradient.ready;
+      last = slice.tensor;
     }
+    std::vector<Draft> in_order;
+    for (auto& [key, draft] : drafts) in_order.push_back(std::move(draft));
+    std::sort(in_order.begin(), in_order.end(), [](const Draft& a, const Draft& b) { return a.last < b.last; });
     Fragment fragment;
-    for (auto& [key, payload] : payloads) {
-      const Seconds time = quantize * uncompressed(payload);
-      fragment.push_back({ready[key], std::make_shared<Payload>(std::move(payload)), time});
+    for (Draft& draft : in_order) {
+      const Seconds ready = input.profile.gradients[static_cast<std::size_t>(draft.last)].ready;
+      const Seconds time = quantize * uncompressed(draft.payload);
+      fragment.push_back({ready, std::make_shared<Payload>(std::move(draft.payload)), time});
     }
-    std::stable_sort(fragment.begin(), fragment.end(), [](const Message& a, const Message& b) { return a.ready < b.ready; });
     all.push_back(std::move(fragment));
   }
   return all;
@@ -248,6 +257,7 @@ struct Diloco::Plan {
   Diloco diloco;
   std::vector<Fragment> fragments;
   std::vector<GroupPost> inner;
+  std::vector<Seconds> merge;  ///< of each of these: until it is in a buffer, or out of it
   // By step of a round: the fragment of which, when it has ended, comes ...
   std::vector<int> snapshots;    ///< ... the snapshot; -1: none
   std::vector<int> outer_steps;  ///< ... the outer step
@@ -260,7 +270,8 @@ class Diloco::Rank {
         worker_(worker),
         shared_(worker.replica().model()),
         velocity_(plan.fragments.size()),
-        leads_(!p().has_islands || worker.member(inner_row) == 0) {}
+        is_island_(plan.diloco.has_islands && worker.group(inner_row).size() > 1),
+        leads_(!is_island_ || worker.group(inner_row).member(worker.rank()) == 0) {}
 
   void step() {
     const auto step = static_cast<std::size_t>(worker_.step() % p().interval);
@@ -287,20 +298,24 @@ class Diloco::Rank {
 
   /// Backward and, in an island, the all-reduce of its gradients.
   void learn() {
-    if (!p().has_islands) {
+    if (!is_island_) {
       worker_.backward();
       worker_.replica().step(worker_.gradient());
       return;
     }
     std::vector<Handle> posted;
+    Seconds merged;
     for (const GroupPost& group : plan_.inner) {
       worker_.backward_until(group.post_at);
       const bool is_last = posted.size() + 1 == plan_.inner.size();
+      worker_.spend(plan_.merge[posted.size()]);
+      merged += plan_.merge[posted.size()];
       posted.push_back(
           worker_.post(group.payload, worker_.step(), {.stream = inner_row, .value = is_last ? worker_.gradient() : Values()}));
     }
     worker_.backward();
     worker_.wait(posted);
+    worker_.spend(merged);
     worker_.apply(worker_.step());
     worker_.replica().step(worker_.mean_of(posted.back()));
   }
@@ -326,7 +341,7 @@ class Diloco::Rank {
     Worker::Options options = {.stream = p().has_islands ? outer_row : 0, .value = value, .delay = p().matchmaking};
     Handle handle;
     if (leads_) handle = worker_.post(message.payload, worker_.step(), options);
-    if (p().has_islands) {
+    if (is_island_) {
       if (leads_) leaving_.back().handles.push_back(handle);
       options = {.operation = Operation::broadcast, .stream = down_row};
       if (leads_) options.after = handle;
@@ -339,7 +354,7 @@ class Diloco::Rank {
     if (leaving_.empty() || leaving_.front().step != worker_.step() - p().overlap) return;  // in the first round
     const std::vector<Handle> handles = std::move(leaving_.front().handles);
     leaving_.pop_front();
-    if (p().has_islands) {
+    if (is_island_) {
       for (const Handle handle : handles) worker_.wait(handle);  // what follows another one is posted when that has ended
     } else {
       worker_.wait(handles);
@@ -364,15 +379,19 @@ class Diloco::Rank {
   Worker& worker_;
   Values shared_;                 ///< the model after the last outer step of each fragment
   std::vector<Values> velocity_;  ///< by fragment
-  bool leads_;                    ///< its island
+  bool is_island_;                ///< its worker has other GPUs, too ...
+  bool leads_;                    ///< ... of which this is the first
   std::deque<Leaving> leaving_;   ///< in the order of their snapshots
 };
 
 Program Diloco::program(const ScheduleInput& input) const {
   const std::vector<int> none(static_cast<std::size_t>(interval), -1);
-  Plan plan = {*this, cut(input), {}, none, none};
+  Plan plan = {*this, cut(input), {}, {}, none, none};
   if (has_islands) plan.inner = group_posts(inner(input.profile, input.collective), input.profile);
-  for (int fragment = 0; fragment < fragments; ++fragment) {
+  for (const GroupPost& group : plan.inner) {
+    plan.merge.push_back(group.payload->slices.size() > 1 ? input.copy * group.payload->bytes : Seconds(0));
+  }
+  for (int fragment = 0; fragment < fragments && !is_alone; ++fragment) {
     const auto last = [this](int ended) { return static_cast<std::size_t>((ended + interval - 1) % interval); };
     plan.snapshots[last(snapshot_of(fragment))] = fragment;
     plan.outer_steps[last(outer_step_of(fragment))] = fragment;

@@ -238,7 +238,7 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
   Seconds all = planned_(operation, largest, bytes).times().from_equal_starts(bytes);
   if (fidelity == Fidelity::flow) {
     Job once;
-    once.profile = {.layers = {}, .gradients = profile_.gradients, .forward = Seconds(0), .backward = Seconds(0), .update = Seconds(0)};
+    once.profile = {.layers = {}, .gradients = profile_.gradients, .forward = Seconds(1), .backward = Seconds(0), .update = Seconds(0)};
     once.ranks = ranks_;
     once.gpus_per_rank = gpus_per_rank_;
     once.model = PerFlow{&planned_};
@@ -246,7 +246,10 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
     once.run_ahead = once.shortcuts = options_.shortcuts;
     once.draws_latencies = false;
     once.program = [payload = whole_model(profile_), operation](Worker& worker) {
-      while (worker.next_step()) worker.wait(worker.post(payload, worker.step(), {.operation = operation}));
+      while (worker.next_step()) {
+        worker.forward();  // which takes time, as a step must: a group of one rank's collective takes none
+        worker.wait(worker.post(payload, worker.step(), {.operation = operation}));
+      }
     };
     const Timeline timeline = simulate({once}, network_);
     all = Seconds(0);

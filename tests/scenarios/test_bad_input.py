@@ -64,7 +64,7 @@ class BadScenario(Case):
             (scenario(channels=1.5), "/channels: expected an integer >= 1, got 1.5"),
             (scenario(channels=1025), "/channels: expected an integer <= 1024, got 1025"),
             (scenario(channels=2, schedule={"name": "fsdp", "shard_group": 2}),
-             '/channels: what replicas all-reduce follows a group\'s reduce-scatters in their order, one at a time; leave "channels" out'),
+             '/channels: some of its collectives follow others in their order, one at a time; leave "channels" out'),
             (scenario(channels=2, schedule={"name": "lasgd", "tau_max": 2, "participants": 0.5}),
              '/channels: an all-reduce in which not all ranks take part has one channel; leave "participants" or "channels" out'),
             (scenario(channels=2, schedule={"name": "dts", "delay": 1, "in_flight": "serial"}),
