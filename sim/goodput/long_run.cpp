@@ -34,20 +34,20 @@ using Policy = FailurePolicy::Kind;
 /// One play of a run. What takes time returns false where a failure ends it, which then is due now.
 class Play {
  public:
-  Play(const LongRun& run, double samples, Seconds every, const PaceOf& pace, std::uint64_t seed)
+  Play(const LongRun& run, double samples, Seconds every, const SpeedOf& speed, std::uint64_t seed)
       : run_(run),
         samples_(samples),
         every_(every),
-        pace_of_(pace),
+        speed_of_(speed),
         failures_(run.failures, run.nodes, seed),
         is_up_(static_cast<std::size_t>(run.nodes), true),
         up_(run.nodes),
         spares_(run.policy.spares),
         until_checkpoint_(every),
-        pace_(pace(run.nodes)) {}
+        speed_(speed(run.nodes)) {}
 
   RunTimes operator()() {
-    const Pace full = pace_;
+    const TrainingSpeed full = speed_;
     while (!is_over_) {
       if (!train() || !checkpoint()) recover();
     }
@@ -91,8 +91,8 @@ class Play {
   bool train() {
     for (;;) {
       while (joins_at() <= now_) take_in();
-      set_pace();
-      const Seconds finish(std::max(0.0, left() / pace_.samples_per_s));
+      set_speed();
+      const Seconds finish(std::max(0.0, left() / speed_.samples_per_s));
       is_done_ = finish <= (1.0 + rounding) * until_checkpoint_;
       const Seconds end = now_ + (is_done_ ? finish : until_checkpoint_);
       const Seconds join = joins_at();
@@ -107,7 +107,7 @@ class Play {
     Seconds time;
     const bool undisturbed = pass(end, time);
     fresh_.time += time;
-    fresh_.samples += pace_.samples_per_s * time.value;
+    fresh_.samples += speed_.samples_per_s * time.value;
     since_step_ += time;
     until_checkpoint_ -= time;
     return undisturbed;
@@ -117,8 +117,8 @@ class Play {
   Seconds joins_at() const {
     if (!is(Policy::per_step) || repairs_.empty()) return never;
     const Seconds loaded = std::max(now_, repairs_.front() + run_.restart.load);
-    const double steps = std::ceil((since_step_ + (loaded - now_)) / pace_.iteration);
-    return std::max(now_, now_ + (steps * pace_.iteration - since_step_));
+    const double steps = std::ceil((since_step_ + (loaded - now_)) / speed_.iteration);
+    return std::max(now_, now_ + (steps * speed_.iteration - since_step_));
   }
 
   /// Writes one; where all is trained, the run ends with it.
@@ -198,10 +198,10 @@ class Play {
       pending_ = fresh_ = {};
       return;
     }
-    const Seconds step(std::fmod(since_step_.value, pace_.iteration.value));
+    const Seconds step(std::fmod(since_step_.value, speed_.iteration.value));
     times_.lost += step;
     fresh_.time -= step;
-    fresh_.samples -= pace_.samples_per_s * step.value;
+    fresh_.samples -= speed_.samples_per_s * step.value;
     fresh_.take(pending_);
     since_step_ = Seconds(0);
   }
@@ -258,16 +258,16 @@ class Play {
   }
 
   /// That of the nodes which train now: numbers in between, as nodes come and go, are never asked for.
-  void set_pace() {
-    if (!run_.policy.may_shrink() || up_ == pace_is_of_) return;
-    pace_ = pace_of_(up_);
-    pace_is_of_ = up_;
+  void set_speed() {
+    if (!run_.policy.may_shrink() || up_ == speed_is_of_) return;
+    speed_ = speed_of_(up_);
+    speed_is_of_ = up_;
   }
 
   const LongRun& run_;
   double samples_;
   Seconds every_;
-  const PaceOf& pace_of_;
+  const SpeedOf& speed_of_;
   Failures failures_;
   std::vector<bool> is_up_;  ///< nodes, by their places in the job
   int up_;
@@ -278,8 +278,8 @@ class Play {
   Seconds until_checkpoint_;     ///< training
   Seconds complete_at_ = never;  ///< the checkpoint that is being written
   Seconds since_step_;           ///< training since a step began, and whole ones after that
-  Pace pace_;                    ///< of the nodes that trained last
-  int pace_is_of_ = run_.nodes;
+  TrainingSpeed speed_;          ///< of the nodes that trained last
+  int speed_is_of_ = run_.nodes;
   Work saved_;            ///< in complete checkpoints
   Work pending_;          ///< in the one that is being written
   Work fresh_;            ///< in none
@@ -292,8 +292,8 @@ class Play {
 
 }  // namespace
 
-RunTimes play(const LongRun& run, double samples, Seconds every, const PaceOf& pace, std::uint64_t seed) {
-  return Play(run, samples, every, pace, seed)();
+RunTimes play(const LongRun& run, double samples, Seconds every, const SpeedOf& speed, std::uint64_t seed) {
+  return Play(run, samples, every, speed, seed)();
 }
 
 }  // namespace syncopate

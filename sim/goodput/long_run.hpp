@@ -55,13 +55,13 @@ struct LongRun {
 };
 
 /// How fast so many nodes train.
-struct Pace {
+struct TrainingSpeed {
   Seconds iteration;
   double samples_per_s = 0.0;
 
   double samples_per_iteration() const { return samples_per_s * iteration.value; }
 };
-using PaceOf = std::function<Pace(int nodes)>;
+using SpeedOf = std::function<TrainingSpeed(int nodes)>;
 
 /// Where the time of a run went; but for `total`, no two of them count the same second, and they add up to it.
 struct RunTimes {
@@ -76,8 +76,8 @@ struct RunTimes {
 };
 
 /// Plays the run once: `samples` of them, with a checkpoint `every` so much training (infinite: none; see checkpoint_interval), at the
-/// paces that `pace` says of all numbers of nodes that come about, with the failures that `seed` draws. Throws SimulationError where it
+/// speeds that `speed` says of all numbers of nodes that come about, with the failures that `seed` draws. Throws SimulationError where it
 /// does not get ahead.
-RunTimes play(const LongRun& run, double samples, Seconds every, const PaceOf& pace, std::uint64_t seed);
+RunTimes play(const LongRun& run, double samples, Seconds every, const SpeedOf& speed, std::uint64_t seed);
 
 }  // namespace syncopate

@@ -18,7 +18,7 @@ constexpr Seconds hour(3600.0);
 constexpr Seconds day(86400.0);
 
 /// A step a second, whatever is left; a sample of each node in it.
-Pace steady(int nodes) { return {Seconds(1.0), static_cast<double>(nodes)}; }
+TrainingSpeed steady(int nodes) { return {Seconds(1.0), static_cast<double>(nodes)}; }
 
 LongRun run_of(int nodes, Seconds between_failures, Seconds write, Seconds restart) {
   LongRun run;
@@ -203,10 +203,10 @@ TEST_SUITE("What does a long run with failures take?") {
     run.restart = {.detect = Seconds(20), .restart = Seconds(500), .load = Seconds(100)};
     run.policy = {.kind = FailurePolicy::Kind::per_step, .repair = Seconds(1000), .min_nodes = 9};
     run.failures = {FailureKind{.mean = Seconds(1e6)}};
-    const auto pace = [](int nodes) { return Pace{Seconds(7.0), nodes / 7.0}; };
+    const auto speed = [](int nodes) { return TrainingSpeed{Seconds(7.0), nodes / 7.0}; };
     const double failure = Failures(run.failures, 10, 2).time().value;
     const double samples = 10 / 7.0 * (failure + 5000.0);
-    const RunTimes times = play(run, samples, Seconds(std::numeric_limits<double>::infinity()), pace, 2);
+    const RunTimes times = play(run, samples, Seconds(std::numeric_limits<double>::infinity()), speed, 2);
     REQUIRE(times.failures == 1);
     const double lost = std::fmod(failure, 7.0);
     CHECK(times.lost.value == doctest::Approx(lost));
@@ -261,8 +261,8 @@ TEST_SUITE("What does a long run with failures take?") {
       run.failures.push_back({.mean = 40.0 * hour, .per_node = 0, .groups = {{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14, 15}}});
       run.policy = policy;
       std::set<int> sizes;
-      const auto pace = [&](int nodes) { return sizes.insert(nodes), steady(nodes); };
-      play(run, 10 * day.value * 32, Seconds(600), pace, 1);
+      const auto speed = [&](int nodes) { return sizes.insert(nodes), steady(nodes); };
+      play(run, 10 * day.value * 32, Seconds(600), speed, 1);
       CHECK(*sizes.begin() >= (policy.may_shrink() ? 16 : 32));
       CHECK(*sizes.rbegin() == 32);
     }
