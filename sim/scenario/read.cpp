@@ -251,8 +251,12 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
   its.erase("run");
   its.erase("workers");
   for (int nodes = whole.cluster.nodes - 1; nodes >= whole.run->policy.min_nodes; --nodes) {
-    its.set(JsonPointer("/cluster/nodes"), nodes, fmt::format(" (with which a run of {} nodes may be left)", whole.cluster.nodes));
-    smaller.push_back(read_scenario(its, library));
+    its.set(JsonPointer("/cluster/nodes"), nodes, "");
+    try {
+      smaller.push_back(read_scenario(its, library));
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{} (with {} of {} nodes, which its run may come to)", error.what(), nodes, whole.cluster.nodes));
+    }
     smaller.back().cluster.topology = whole.cluster.topology;
     smaller.back().speed = speed_of(whole.speed, smaller.back().cluster.workers());
   }
