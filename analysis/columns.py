@@ -42,7 +42,9 @@ COLUMNS = {
     "efficiency": Column("number", "", "speedup / workers"),
     "communications_per_iteration": Column("number", "", "collectives, pushes, pulls and messages posted per gradient step"),
     "bytes_per_worker_per_iteration": Column("number", "bytes", "payload of those; of an all-gather, what the worker comes with"),
-    "sent_bytes_per_worker": Column("number", "bytes", "what a rank of a ring sends for them, per gradient step, whatever the algorithm"),
+    "sent_bytes_per_worker": Column("number", "bytes", "what a rank of a ring sends for them, per gradient step, whatever the algorithm: "
+                                                       "2(R-1)/R of an all-reduce's vector over R ranks, (R-1)/R of an all-gather's or a "
+                                                       "reduce-scatter's, pushes and messages as they are; pulls are the servers'"),
     "network_bytes_per_iteration": Column("optional", "bytes", "from node to node, of all messages together, per gradient step; empty in "
                                                                "alpha-beta fidelity"),
     "busiest_link_bytes_per_iteration": Column("optional", "bytes", "the most that crosses one direction of a link between nodes; empty in "
@@ -50,8 +52,10 @@ COLUMNS = {
     "bus_bandwidth_Bps": Column("optional", "bytes/s", "payload / communication_s x 2(R-1)/R over R ranks, as nccl-tests has it, of "
                                                        "schedules that send nothing but all-reduces; waiting for ranks that come late "
                                                        "counts"),
-    "memory_states_bytes": Column("number", "bytes", "a rank's share of parameters, gradients and the optimiser's state"),
-    "memory_gathered_peak_bytes": Column("number", "bytes", "parameters that a rank has gathered at a time, at most"),
+    "memory_states_bytes": Column("number", "bytes", "a rank's share of parameters, gradients and the optimiser's state; activations are not "
+                                                     "counted"),
+    "memory_gathered_peak_bytes": Column("number", "bytes", "parameters that a rank has gathered at a time, at most, in the whole run; 0 where "
+                                                            "nothing is gathered"),
     "staleness_mean": Column("number", "steps", "mean age of others' gradients when an update applies them; 0 in "
                                                 "synchronous schedules"),
     "staleness_max": Column("number", "steps", "the oldest"),
