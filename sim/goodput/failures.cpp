@@ -1,7 +1,8 @@
 #include "goodput/failures.hpp"
 
-#include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <queue>
 
@@ -25,19 +26,21 @@ class Poisson : public FailureProcess {
  public:
   Poisson(const FailureKind& kind, std::size_t number, int nodes, std::uint64_t seed)
       : seed_(seed), kind_(number), components_(static_cast<double>(kind.components(nodes))), mean_(kind.mean / components_) {
-    pass();
+    draw_next();
   }
 
   Seconds time() const override { return time_; }
   std::uint32_t component() const override { return component_; }
-  void pass() override {
+  void pass() override { draw_next(); }
+  void renew(int /*node*/, Seconds /*now*/) override {}
+
+ private:
+  void draw_next() {
     const auto [gap, which] = draw(seed_, kind_, 0, index_++);
     time_ += -std::log(gap) * mean_;
     component_ = static_cast<std::uint32_t>(which * components_);
   }
-  void renew(int /*node*/, Seconds /*now*/) override {}
 
- private:
   std::uint64_t seed_;
   std::size_t kind_;
   double components_;
