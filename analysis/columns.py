@@ -42,7 +42,9 @@ COLUMNS = {
     "efficiency": Column("number", "", "speedup / workers"),
     "communications_per_iteration": Column("number", "", "collectives, pushes, pulls and messages posted per gradient step"),
     "bytes_per_worker_per_iteration": Column("number", "bytes", "payload of those; of an all-gather, what the worker comes with"),
-    "sent_bytes_per_worker": Column("number", "bytes", "what a rank of a ring sends for them, per gradient step, whatever the algorithm"),
+    "sent_bytes_per_worker": Column("number", "bytes", "what a rank of a ring sends for them, per gradient step, whatever the algorithm: "
+                                                       "2(R-1)/R of an all-reduce's vector over R ranks, (R-1)/R of an all-gather's or a "
+                                                       "reduce-scatter's, pushes and messages as they are; pulls are the servers'"),
     "network_bytes_per_iteration": Column("optional", "bytes", "from node to node, of all messages together, per gradient step; empty in "
                                                                "alpha-beta fidelity"),
     "busiest_link_bytes_per_iteration": Column("optional", "bytes", "the most that crosses one direction of a link between nodes; empty in "
@@ -50,15 +52,33 @@ COLUMNS = {
     "bus_bandwidth_Bps": Column("optional", "bytes/s", "payload / communication_s x 2(R-1)/R over R ranks, as nccl-tests has it, of "
                                                        "schedules that send nothing but all-reduces; waiting for ranks that come late "
                                                        "counts"),
-    "memory_states_bytes": Column("number", "bytes", "a rank's share of parameters, gradients and the optimiser's state"),
-    "memory_gathered_peak_bytes": Column("number", "bytes", "parameters that a rank has gathered at a time, at most"),
+    "memory_states_bytes": Column("number", "bytes", "a rank's share of parameters, gradients and the optimiser's state; activations are not "
+                                                     "counted"),
+    "memory_gathered_peak_bytes": Column("number", "bytes", "parameters that a rank has gathered at a time, at most, in the whole run; 0 where "
+                                                            "nothing is gathered"),
     "staleness_mean": Column("number", "steps", "mean age of others' gradients when an update applies them; 0 in "
                                                 "synchronous schedules"),
     "staleness_max": Column("number", "steps", "the oldest"),
     "epoch_s": Column("optional", "s", "samples of the scenario / throughput; empty where it has none"),
-    "total_h": Column("optional", "h", "epochs of the scenario x epoch_s; empty where it has none"),
-    "cost": Column("optional", "", "total_h x nodes (servers with nodes of their own, too) x the cluster's price; empty where one is "
-                                   "missing"),
+    "total_h": Column("optional", "h", "epochs of the scenario x epoch_s, or the mean length of its run; empty where it has neither"),
+    "total_low_h": Column("optional", "h", "lower end of the 95% interval of that mean over the seeds of the run; empty where there is no "
+                                           "run, nothing fails in it, or it has one seed"),
+    "total_high_h": Column("optional", "h", "its upper end"),
+    "cost": Column("optional", "", "total_h x nodes (servers with nodes of their own and spares, too) x the cluster's price; empty where "
+                                   "one is missing"),
+    "goodput": Column("optional", "samples/s", "samples of the run / its length; this and all that follows of runs is a mean over seeds, "
+                                               "and empty where there is no run"),
+    "effective_time_ratio": Column("optional", "", "of the run's length, the share that all nodes would take for its samples, undisturbed; "
+                                                   "with the five shares it adds up to 1"),
+    "effective_time_ratio_low": Column("optional", "", "lower end of the 95% interval of that mean; empty as total_low_h is"),
+    "effective_time_ratio_high": Column("optional", "", "its upper end"),
+    "checkpoint_share": Column("optional", "", "training stands still for a checkpoint"),
+    "lost_share": Column("optional", "", "training that a failure undid"),
+    "detection_share": Column("optional", "", "nobody has noticed a failure yet"),
+    "restart_share": Column("optional", "", "the job restarts, loads a checkpoint, or waits for nodes"),
+    "degraded_share": Column("optional", "", "what fewer nodes took longer than all would have; below 0 where fewer are faster"),
+    "checkpoint_every_s": Column("optional", "s", "training between two checkpoints; empty where none are written"),
+    "failures": Column("optional", "", "that interrupted the run"),
     "measured_iterations": Column("number", "steps", "steps (lasgd: rounds) that the first worker did in the window; "
                                                      "whole cycles of the schedule; with until and replicates, in the longest of them"),
     "replicates": Column("count", "", "simulations with different seeds whose mean the row is; 1 where nothing is drawn"),

@@ -17,6 +17,7 @@ class Dragonfly : public Topology {
 
   std::string_view name() const override { return "dragonfly"; }
   int places() const override { return groups_ * chassis_ * routers_ * nodes_; }
+  std::optional<int> switch_of(int place) const override { return place / nodes_; }
   std::string advice(int nodes) const override {
     const int routers = groups_ * chassis_ * routers_;
     return fmt::format(R"("nodes": {})", (nodes + routers - 1) / routers);

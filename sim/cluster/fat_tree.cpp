@@ -17,6 +17,7 @@ class FatTree : public Topology {
 
   std::string_view name() const override { return "fat-tree"; }
   int places() const override { return 2 * half_ * half_ * half_; }
+  std::optional<int> switch_of(int place) const override { return place / half_; }
   std::string advice(int nodes) const override {
     const int oversubscription = half_ / uplinks_;
     return fmt::format(R"("k": {})", smallest_ports(nodes, oversubscription));

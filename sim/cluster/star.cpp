@@ -10,6 +10,7 @@ class Star : public Topology {
  public:
   std::string_view name() const override { return "star"; }
   int places() const override { return std::numeric_limits<int>::max(); }
+  std::optional<int> switch_of(int /*place*/) const override { return 0; }
   std::string advice(int /*nodes*/) const override { return ""; }
   std::string level(const InnerLink& /*link*/) const override { return ""; }
   std::vector<InnerLink> route(int /*from*/, int /*to*/) const override { return {}; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,9 @@ class Topology {
 
   /// Advice for so many nodes: parameters that have places for them, such as `"k": 8`.
   virtual std::string advice(int nodes) const = 0;
+
+  /// The switch without which a place has no network, by any number of its own; empty where there are none.
+  virtual std::optional<int> switch_of(int /*place*/) const { return std::nullopt; }
 
   /// Links that a node's messages to its nearest neighbour cross; each has an equal share of the cluster's latency.
   virtual int nearest_links() const { return 2; }

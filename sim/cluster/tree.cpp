@@ -20,6 +20,7 @@ class Tree : public Topology {
 
   std::string_view name() const override { return "tree"; }
   int places() const override { return places(arity_, levels_); }
+  std::optional<int> switch_of(int place) const override { return place / arity_; }
   std::string advice(int nodes) const override {
     const int levels = smallest_levels(nodes, arity_);
     const bool is_possible = levels <= most_levels && places(arity_, levels) <= most_places;

@@ -165,11 +165,32 @@ std::vector<std::string> who_wins(const std::vector<Row>& rows, const Study& stu
   return {describe(contests.front()) + (contests.front().choices == study.points.size() ? "." : missing)};
 }
 
+/// Of long runs: how much of their time counts.
+std::vector<std::string> describe_runs(const std::vector<Row>& rows) {
+  std::vector<const Row*> runs;
+  for (const Row& row : rows) {
+    if (row.goodput) runs.push_back(&row);
+  }
+  if (runs.empty()) return {};
+  const auto share = [](const Row& row) { return fmt::format("{}%", rounded(100.0 * row.goodput->effective_time_ratio, 3)); };
+  const auto hours = [](const Row& row) { return rounded(row.goodput->total / Seconds(3600.0), 4); };
+  if (runs.size() == 1) {
+    return {
+        fmt::format("Its run takes {} h; {} of that is training that counts, at full size.", hours(*runs.front()), share(*runs.front()))};
+  }
+  const auto less = [](const Row* a, const Row* b) { return a->goodput->effective_time_ratio < b->goodput->effective_time_ratio; };
+  const auto [worst, best] = std::minmax_element(runs.begin(), runs.end(), less);
+  const auto which = [](const Row& row) { return setting_of(row).empty() ? choice_of(row) : setting_of(row); };
+  return {fmt::format("Of a run's time, from {} ({}; {} h) to {} ({}; {} h) is training that counts, at full size.", share(**worst),
+                      which(**worst), hours(**worst), share(**best), which(**best), hours(**best))};
+}
+
 }  // namespace
 
 std::vector<std::string> answer(const std::vector<Row>& rows, const Study& study) {
   if (rows.empty()) return {};
   std::vector<std::string> sentences = who_wins(rows, study);
+  for (std::string& sentence : describe_runs(rows)) sentences.push_back(std::move(sentence));
   for (std::string& sentence : swept_effects(rows)) sentences.push_back(std::move(sentence));
   return sentences;
 }

@@ -12,6 +12,19 @@ Json known(const std::optional<Quantity>& value, double unit = 1.0) {
   return value ? Json(value->value / unit) : Json();
 }
 
+Json of_run(const Row& row, double Goodput::*figure) { return row.goodput ? Json(row.goodput.value().*figure) : Json(); }
+
+/// An end of its 95% interval.
+Json total_end(const Row& row, double sign) {
+  if (!row.goodput || !row.goodput->total_half) return Json();
+  return std::max(0.0, (row.goodput->total + sign * *row.goodput->total_half).value) / 3600.0;
+}
+
+Json ratio_end(const Row& row, double sign) {
+  if (!row.goodput || !row.goodput->ratio_half) return Json();
+  return std::clamp(row.goodput->effective_time_ratio + sign * *row.goodput->ratio_half, 0.0, 1.0);
+}
+
 constexpr std::array table = {
     Column{"point", [](const Row& row) -> Json { return row.point; }},
     Column{"model", [](const Row& row) -> Json { return row.model; }},
@@ -46,7 +59,20 @@ constexpr std::array table = {
     Column{"staleness_max", [](const Row& row) -> Json { return row.metrics.staleness_max; }},
     Column{"epoch_s", [](const Row& row) { return known(row.epoch); }},
     Column{"total_h", [](const Row& row) { return known(row.total, 3600.0); }},
+    Column{"total_low_h", [](const Row& row) { return total_end(row, -1.0); }},
+    Column{"total_high_h", [](const Row& row) { return total_end(row, 1.0); }},
     Column{"cost", [](const Row& row) { return row.cost ? Json(*row.cost) : Json(); }},
+    Column{"goodput", [](const Row& row) { return of_run(row, &Goodput::samples_per_s); }},
+    Column{"effective_time_ratio", [](const Row& row) { return of_run(row, &Goodput::effective_time_ratio); }},
+    Column{"effective_time_ratio_low", [](const Row& row) { return ratio_end(row, -1.0); }},
+    Column{"effective_time_ratio_high", [](const Row& row) { return ratio_end(row, 1.0); }},
+    Column{"checkpoint_share", [](const Row& row) { return of_run(row, &Goodput::checkpoint_share); }},
+    Column{"lost_share", [](const Row& row) { return of_run(row, &Goodput::lost_share); }},
+    Column{"detection_share", [](const Row& row) { return of_run(row, &Goodput::detection_share); }},
+    Column{"restart_share", [](const Row& row) { return of_run(row, &Goodput::restart_share); }},
+    Column{"degraded_share", [](const Row& row) { return of_run(row, &Goodput::degraded_share); }},
+    Column{"checkpoint_every_s", [](const Row& row) { return row.goodput ? known(row.goodput->checkpoint_every) : Json(); }},
+    Column{"failures", [](const Row& row) { return of_run(row, &Goodput::failures); }},
     Column{"measured_iterations", [](const Row& row) -> Json { return row.measured_iterations; }},
     Column{"replicates", [](const Row& row) -> Json { return std::max<std::size_t>(1, row.replicates.size()); }},
     Column{"workers_simulated", [](const Row& row) -> Json { return row.workers_simulated; }},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/document.hpp"
+#include "goodput/goodput.hpp"
 #include "metrics/metrics.hpp"
 
 namespace syncopate {
@@ -33,7 +34,8 @@ struct Row {
   std::optional<Bytes> network_bytes{};       ///< per gradient step, where messages are simulated
   std::optional<Bytes> busiest_link_bytes{};  ///< likewise
   std::optional<Seconds> epoch{};             ///< where the scenario says how many samples it has
-  std::optional<Seconds> total{};             ///< and how many epochs there are
+  std::optional<Seconds> total{};             ///< and how many epochs there are; of the run, where there is one
+  std::optional<Goodput> goodput{};           ///< of a run with failures and checkpoints, where there is one
   std::optional<double> cost{};               ///< of that, where nodes have a price
   std::optional<Rate> bus_bandwidth{};        ///< of what sends nothing but all-reduces
   Bytes states{};                             ///< that a rank keeps: parameters, gradients, the optimiser's

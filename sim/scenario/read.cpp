@@ -11,6 +11,7 @@
 #include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "base/text.hpp"
+#include "scenario/read_run.hpp"
 
 namespace syncopate {
 
@@ -235,6 +236,33 @@ void read_iterations(const std::optional<Field>& field, const Field& schedule, S
   scenario.measured = static_cast<int>(whole_cycles(measured, cycle));
 }
 
+/// The workers of the first nodes.
+Speed speed_of(const Speed& all, int workers) {
+  Speed speed = all;
+  if (!speed.slow.empty()) speed.slow.resize(static_cast<std::size_t>(workers));
+  std::erase_if(speed.pauses, [&](const Pause& pause) { return pause.worker >= workers; });
+  return speed;
+}
+
+/// The scenario with fewer and fewer nodes, which stay in their places; see Scenario::smaller.
+std::vector<Scenario> read_smaller(const Scenario& whole, const Document& document, Library& library) {
+  std::vector<Scenario> smaller;
+  Document its = document;
+  its.erase("run");
+  its.erase("workers");
+  for (int nodes = whole.cluster.nodes - 1; nodes >= whole.run->policy.min_nodes; --nodes) {
+    its.set(JsonPointer("/cluster/nodes"), nodes, "");
+    try {
+      smaller.push_back(read_scenario(its, library));
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{} (with {} of {} nodes, which its run may come to)", error.what(), nodes, whole.cluster.nodes));
+    }
+    smaller.back().cluster.topology = whole.cluster.topology;
+    smaller.back().speed = speed_of(whole.speed, smaller.back().cluster.workers());
+  }
+  return smaller;
+}
+
 /// An error in a file, with who names it.
 InputError name_with(const Field& field, const InputError& error) {
   const Document& document = field.document();
@@ -314,7 +342,7 @@ bool Scenario::draws() const {
 
 int Scenario::paid_nodes() const {
   const std::optional<ServerSetup>& servers = schedule.traffic.servers;
-  return cluster.nodes + (servers && !servers->colocated && cluster.workers() > 1 ? servers->servers : 0);
+  return cluster.nodes + (servers && !servers->colocated && cluster.workers() > 1 ? servers->servers : 0) + (run ? run->policy.spares : 0);
 }
 
 int Scenario::most_until() const {
@@ -359,7 +387,13 @@ Scenario read_scenario(const Document& document, Library& library) {
   if (const auto seed = fields.find("seed")) scenario.speed.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));
   if (const auto replicates = fields.find("replicates")) scenario.replicates = static_cast<int>(replicates->integer(1, most_replicates));
   fields.find("sweep");
+  if (const auto run = fields.find("run")) {
+    scenario.run = read_run(*run, scenario.cluster, scenario.epochs ? std::optional(*scenario.epochs * *scenario.samples) : std::nullopt);
+  }
   fields.finish();
+  if (scenario.run && scenario.run->policy.may_shrink()) {
+    scenario.smaller = std::make_shared<const std::vector<Scenario>>(read_smaller(scenario, document, library));
+  }
   return scenario;
 }
 

@@ -14,6 +14,7 @@
 #include "collective/algorithms.hpp"
 #include "engine/fidelity.hpp"
 #include "engine/speed.hpp"
+#include "goodput/long_run.hpp"
 #include "schedule/schedule.hpp"
 #include "trace/step_profile.hpp"
 #include "trace/trace.hpp"
@@ -35,14 +36,21 @@ struct Scenario {
   Speed speed;
   std::optional<double> samples;  ///< of an epoch
   std::optional<double> epochs;
-  int warmup = 2;               ///< whole cycles of the schedule
-  int measured = 10;            ///< likewise
-  std::optional<double> until;  ///< measure more until the iteration's mean is known so well: half its 95% interval over it
-  int replicates = 1;           ///< with other seeds
+  int warmup = 2;                ///< whole cycles of the schedule
+  int measured = 10;             ///< likewise
+  std::optional<double> until;   ///< measure more until the iteration's mean is known so well: half its 95% interval over it
+  int replicates = 1;            ///< with other seeds
+  std::optional<LongRun> run{};  ///< of days, with failures
+  /// The same with a node less, two less, ..., as many as a failure of the run may leave; without `run`.
+  std::shared_ptr<const std::vector<Scenario>> smaller{};
 
   /// Another seed gives another result.
   bool draws() const;
-  /// Of the cluster, and of parameter servers that have nodes of their own.
+  /// With so many of its nodes, which a run may come to.
+  const Scenario& of_nodes(int nodes) const {
+    return nodes == cluster.nodes ? *this : (*smaller)[static_cast<std::size_t>(cluster.nodes - 1 - nodes)];
+  }
+  /// Of the cluster, of parameter servers that have nodes of their own, and spares.
   int paid_nodes() const;
   /// It has an `until`, and something to be known better.
   bool measures_until() const { return until && draws(); }

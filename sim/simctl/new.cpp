@@ -172,7 +172,9 @@ class NewScenario {
         {"iterations", {{"warmup", 2}, {"measured", 10}}},
         {"x-help-replicates", "so many simulations with other seeds, for means with their intervals, where something is drawn at random"},
         {"replicates", 1},
-        {"x-help-seed", "of what is drawn at random. \"samples\" of an epoch and \"epochs\" would give hours of training"},
+        {"x-help-seed",
+         "of what is drawn at random. \"samples\" of an epoch and \"epochs\" would give hours of training; \"run\", "
+         "those of days with failures and checkpoints"},
         {"seed", 1},
         {"x-help-sweep", "JSON pointers to lists of values; every combination of these is a point"},
         {"sweep", sweep}};

@@ -38,6 +38,20 @@ std::string interval(const Row& row) {
   return fmt::format("{} to {}{}", format_seconds(row.interval->start), format_seconds(row.interval->end), source);
 }
 
+std::string hours(const Row& row) { return fmt::format("{} h", rounded(*row.total / Seconds(3600.0), 4)); }
+
+std::string effective_time(const Row& row) { return row.goodput ? percent(row.goodput->effective_time_ratio) : "-"; }
+
+bool has_any_run(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.goodput.has_value(); });
+}
+
+/// Where the time of a long run goes: "checkpoints 3.5%, lost work 3.6%, ...".
+std::string other_time(const Goodput& its) {
+  return fmt::format("checkpoints {}, lost work {}, detection {}, restarts {}, fewer nodes {}", percent(its.checkpoint_share),
+                     percent(its.lost_share), percent(its.detection_share), percent(its.restart_share), percent(its.degraded_share));
+}
+
 std::string figures(const Row& row) {
   const Metrics& m = row.metrics;
   const auto line = [](const char* what, const std::string& value) { return fmt::format("  {:<28}{}\n", what, value); };
@@ -53,7 +67,10 @@ std::string figures(const Row& row) {
          (m.staleness_max == 0.0
               ? ""
               : line("staleness", fmt::format("{} steps, at most {}", rounded(m.staleness_mean, 4), rounded(m.staleness_max, 4)))) +
-         (local_steps(row).empty() ? "" : line("local steps per all-reduce", local_steps(row)));
+         (local_steps(row).empty() ? "" : line("local steps per all-reduce", local_steps(row))) +
+         (!row.goodput ? ""
+                       : line("run", fmt::format("{}, {} failures", hours(row), rounded(row.goodput->failures, 3))) +
+                             line("effective time", effective_time(row)) + line("the rest", other_time(*row.goodput)));
 }
 
 bool is_any_stale(const std::vector<Row>& rows) {
@@ -68,6 +85,8 @@ std::string point_by_point(const std::vector<Row>& rows) {
   const bool uncertain = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.draws; });
   table.front().emplace_back("iteration");
   if (uncertain) table.front().emplace_back("+- (95%)");
+  const bool runs = has_any_run(rows);
+  if (runs) table.front().insert(table.front().end(), {"run", "effective"});
   const Cells titles = {"compute", "wait", "exposed", "comms/iter", "speedup", "efficiency"};
   table.front().insert(table.front().end(), titles.begin(), titles.end());
   if (stale) table.front().emplace_back("staleness");
@@ -77,6 +96,7 @@ std::string point_by_point(const std::vector<Row>& rows) {
     for (const auto& [pointer, value] : row.sweep) line.push_back(value_label(value));
     line.push_back(format_seconds(m.iteration));
     if (uncertain) line.push_back(row.interval ? percent(row.half_width()) : row.draws ? "?" : "");
+    if (runs) line.insert(line.end(), {row.goodput ? hours(row) : "-", effective_time(row)});
     const Cells figures = {format_seconds(m.compute),
                            format_seconds(m.wait),
                            format_seconds(m.exposed_communication),
@@ -234,6 +254,7 @@ std::string summarise(const std::vector<Row>& rows, const Study& study) {
       grid.compares() ? fmt::format(" (* fastest{}, within 0.5% of it, or not to be told apart from it)", missing) : "";
   std::string text =
       fmt::format("iteration time{}{}\n{}\nefficiency{}\n{}\n", heading, mark, grid.format(iteration), heading, grid.format(efficiency));
+  if (has_any_run(rows)) text += fmt::format("effective time of the run{}\n{}\n", heading, grid.format(effective_time, false));
   if (is_any_stale(rows)) text += fmt::format("staleness{} (steps)\n{}\n", heading, grid.format(staleness, false));
   return text + fidelity;
 }

@@ -22,6 +22,7 @@
 #include "study/link_use.hpp"
 #include "study/links.hpp"
 #include "study/path_shares.hpp"
+#include "study/play_run.hpp"
 #include "study/replicates.hpp"
 
 namespace syncopate {
@@ -275,7 +276,9 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
       its.dataflow.reset();
     }
     const Point& whole = *points[static_cast<std::size_t>(point)];
-    PointResult result = simulate_point(replicate(whole, r), its);
+    const Point one = replicate(whole, r);
+    PointResult result = simulate_point(one, its);
+    if (whole.scenario.run) result.goodput = play_run(one, result, whole.scenario.speed.seed, its);
     if (watch.keep && replicates_of(whole.scenario) == 1) watch.keep(point, result);
     return result.pack();
   };
@@ -349,6 +352,8 @@ Row make_row(const Point& point, const PointResult& result) {
   if (scenario.samples) row.epoch = Seconds(*scenario.samples / row.metrics.throughput);
   if (row.epoch && scenario.epochs) row.total = *scenario.epochs * *row.epoch;
   constexpr Seconds hour(3600.0);
+  row.goodput = result.goodput;
+  if (scenario.run) row.total = result.goodput ? std::optional(result.goodput->total) : std::nullopt;
   if (row.total && scenario.cluster.price) row.cost = *scenario.cluster.price * scenario.paid_nodes() * (*row.total / hour);
   row.bus_bandwidth = bus_bandwidth(scenario, row.metrics);
   row.states = kept_state(scenario).bytes(profile_of(scenario).bytes(), value_size(*scenario.trace));

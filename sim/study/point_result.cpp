@@ -23,6 +23,7 @@ struct Head {
   int workers_simulated = 0;
   int measured = 0;
   std::optional<double> half_width;
+  std::optional<Goodput> goodput;
   std::size_t replicates = 0;
   std::size_t details_size = 0;
   std::size_t timeline_size = 0;
@@ -55,15 +56,57 @@ constexpr std::array figures = {
 };
 static_assert(sizeof(Metrics) == figures.size() * sizeof(double));
 
+/// Those of Goodput, likewise.
+struct GoodputFigure {
+  std::string_view name;
+  double& (*of)(Goodput& goodput);
+};
+constexpr std::array goodput_figures = {
+    GoodputFigure{"goodput", [](Goodput& its) -> double& { return its.samples_per_s; }},
+    GoodputFigure{"total_s", [](Goodput& its) -> double& { return its.total.value; }},
+    GoodputFigure{"effective_time_ratio", [](Goodput& its) -> double& { return its.effective_time_ratio; }},
+    GoodputFigure{"checkpoint_share", [](Goodput& its) -> double& { return its.checkpoint_share; }},
+    GoodputFigure{"lost_share", [](Goodput& its) -> double& { return its.lost_share; }},
+    GoodputFigure{"detection_share", [](Goodput& its) -> double& { return its.detection_share; }},
+    GoodputFigure{"restart_share", [](Goodput& its) -> double& { return its.restart_share; }},
+    GoodputFigure{"degraded_share", [](Goodput& its) -> double& { return its.degraded_share; }},
+    GoodputFigure{"failures", [](Goodput& its) -> double& { return its.failures; }},
+};
+
 constexpr std::array fidelities = {Fidelity::alpha_beta, Fidelity::per_message, Fidelity::flow};
 
 std::string text_of(double number) { return fmt::format("{:#}", number); }  // with a point: "-0" would lose its sign
 
 std::string text_of(const std::optional<double>& number) { return number ? text_of(*number) : "null"; }
 
+std::string text_of(const std::optional<Seconds>& time) { return time ? text_of(time->value) : "null"; }
+
+std::string text_of(const std::optional<Goodput>& goodput) {
+  if (!goodput) return "null";
+  std::string text;
+  Goodput its = *goodput;
+  for (const GoodputFigure& figure : goodput_figures) text += fmt::format("\"{}\":{},", figure.name, text_of(figure.of(its)));
+  return fmt::format(R"({{{}"checkpoint_every_s":{},"total_half_s":{},"ratio_half":{}}})", text, text_of(its.checkpoint_every),
+                     text_of(its.total_half), text_of(its.ratio_half));
+}
+
 std::string text_of(const std::optional<Bytes>& bytes) { return bytes ? text_of(bytes->value) : "null"; }
 
 std::optional<Bytes> read_bytes(const Json& json) { return json.is_null() ? std::nullopt : std::optional(Bytes(json.get<double>())); }
+
+std::optional<double> read_number(const Json& json) { return json.is_null() ? std::nullopt : std::optional(json.get<double>()); }
+
+std::optional<Seconds> read_seconds(const Json& json) { return json.is_null() ? std::nullopt : std::optional(Seconds(json.get<double>())); }
+
+std::optional<Goodput> read_goodput(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  Goodput goodput;
+  for (const GoodputFigure& figure : goodput_figures) figure.of(goodput) = json.at(figure.name).get<double>();
+  goodput.checkpoint_every = read_seconds(json.at("checkpoint_every_s"));
+  goodput.total_half = read_seconds(json.at("total_half_s"));
+  goodput.ratio_half = read_number(json.at("ratio_half"));
+  return goodput;
+}
 
 Fidelity read_fidelity(const Json& json) {
   for (const Fidelity fidelity : fidelities) {
@@ -90,8 +133,8 @@ void PointResult::require_finite() const {
 
 std::string PointResult::pack() const {
   const std::string text = details.dump();
-  const Head head = {metrics,           network_bytes, busiest_link_bytes, fidelity, workers_simulated, measured, half_width,
-                     replicates.size(), text.size(),   timeline.size(),    is_kept};
+  const Head head = {metrics,    network_bytes, busiest_link_bytes, fidelity,    workers_simulated, measured,
+                     half_width, goodput,       replicates.size(),  text.size(), timeline.size(),   is_kept};
   const std::size_t replicates_size = replicates.size() * sizeof(double);
   std::string bytes(sizeof head + replicates_size, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
@@ -117,6 +160,7 @@ PointResult PointResult::unpack(const std::string& bytes) {
           head.measured,
           replicates,
           head.half_width,
+          head.goodput,
           details,
           bytes.substr(timeline_begin, head.timeline_size),
           bytes.substr(dataflow_begin),
@@ -132,8 +176,8 @@ std::string PointResult::to_text() const {
                  text_of(busiest_link_bytes));
   fmt::format_to(out, "\"fidelity\":\"{}\",\"workers_simulated\":{},\"measured_iterations\":{},", to_string(fidelity), workers_simulated,
                  measured);
-  fmt::format_to(out, "\"replicates\":[{:#}],\"half_width\":{},\"details\":{}}}", fmt::join(replicates, ","), text_of(half_width),
-                 details.dump(-1, ' ', false, Json::error_handler_t::replace));
+  fmt::format_to(out, "\"replicates\":[{:#}],\"half_width\":{},\"goodput\":{},\"details\":{}}}", fmt::join(replicates, ","),
+                 text_of(half_width), text_of(goodput), details.dump(-1, ' ', false, Json::error_handler_t::replace));
   return text;
 }
 
@@ -146,7 +190,8 @@ PointResult PointResult::from_json(const Json& json) {
   result.workers_simulated = json.at("workers_simulated").get<int>();
   result.measured = json.at("measured_iterations").get<int>();
   result.replicates = json.at("replicates").get<std::vector<double>>();
-  if (!json.at("half_width").is_null()) result.half_width = json.at("half_width").get<double>();
+  result.half_width = read_number(json.at("half_width"));
+  result.goodput = read_goodput(json.at("goodput"));
   result.details = json.at("details");
   return result;
 }

@@ -7,6 +7,7 @@
 #include "base/document.hpp"
 #include "base/units.hpp"
 #include "engine/fidelity.hpp"
+#include "goodput/goodput.hpp"
 #include "metrics/metrics.hpp"
 
 namespace syncopate {
@@ -23,10 +24,11 @@ struct PointResult {
   std::vector<double> replicates{};  ///< seconds per iteration of each one of which this is the mean; empty where it is one itself
   /// Half of the 95% interval of the mean iteration, over it; empty where nothing is drawn, or too little was measured to tell.
   std::optional<double> half_width{};
-  Json details = Json::object();  ///< what only some points have: see RESULTS.md
-  std::string timeline{};         ///< a file's content, when wanted: see timeline_json
-  std::string dataflow{};         ///< likewise: see Dataflow
-  bool is_kept = false;           ///< in the run's folder already
+  std::optional<Goodput> goodput{};  ///< of the scenario's run, where it has one
+  Json details = Json::object();     ///< what only some points have: see RESULTS.md
+  std::string timeline{};            ///< a file's content, when wanted: see timeline_json
+  std::string dataflow{};            ///< likewise: see Dataflow
+  bool is_kept = false;              ///< in the run's folder already
 
   /// Throws SimulationError where a figure is no finite number, which it names.
   void require_finite() const;

@@ -70,6 +70,11 @@ PointResult mean_of(std::span<const PointResult> replicates) {
     result.replicates.push_back(one.metrics.iteration.value);
   }
   result.half_width = half_width(result.replicates) / metrics.iteration.value;
+  if (result.goodput) {
+    std::vector<Goodput> runs;
+    for (const PointResult& one : replicates) runs.push_back(*one.goodput);
+    result.goodput = mean_of(runs);
+  }
   keep_until_missed(replicates, result.details);
   return result;
 }

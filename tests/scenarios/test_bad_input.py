@@ -102,7 +102,7 @@ class BadScenario(Case):
             (scenario(sweep={"/a~2": [4]}), '/sweep/~1a~02: "/a~2" is not a JSON pointer: after ~ comes 0 or 1'),
             (scenario(sweep={"/sweep/x": [4]}), "/sweep/~1sweep~1x: this key cannot be swept"),
             (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, $schema, name, trace, cluster, granularity, fidelity, all_reduce, schedule, channels, workers, '
-             "iterations, samples, epochs, seed, replicates, sweep (in point 0: /nowhere=4)"),
+             "iterations, samples, epochs, seed, replicates, sweep, run (in point 0: /nowhere=4)"),
             (scenario(sweep={"/schedule/nmae": ["wfbp"]}), '/schedule/nmae: unknown key "nmae"; did you mean "name"? (in point 0: /schedule/nmae="wfbp")'),
             (scenario(sweep={"/name/x": [1]}), '/name: cannot set /name/x of "test": there is no such place (in point 0: /name/x=1)'),
             (scenario(sweep={"/cluster/nodes": [4, 0]}), "/cluster/nodes: expected an integer >= 1, got 0 (in point 1: /cluster/nodes=0)"),
@@ -118,6 +118,74 @@ class BadScenario(Case):
                 done = self.run_scenario(content)
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
                 self.assertFalse((self.folder / "out").exists(), "nothing is written")
+
+    def test_one_row_per_rule_of_long_runs(self):
+        fails = {"per_1000_node_days": 5}
+        writes = {"write_s": 60}
+
+        def run(**keys):
+            return scenario(run={"steps": 1000, "failures": fails, "checkpoint": writes} | keys)
+
+        table = [
+            (scenario(run=3), "/run: expected an object, got 3"),
+            (scenario(run={}), '/run: when the run is over is missing; add "steps" or "samples", or "epochs" to the scenario'),
+            (run(samples=5), '/run/steps: "samples" says when the run is over, too; leave one of them out'),
+            (run() | {"samples": 10, "epochs": 2}, '/run/steps: "epochs" of the scenario says when the run is over, too; leave one of them out'),
+            (run(steps=0), "/run/steps: expected an integer >= 1, got 0"),
+            (run(stepz=1), '/run/stepz: unknown key "stepz"; did you mean "steps"?'),
+            (run(seeds=0), "/run/seeds: expected an integer >= 1, got 0"),
+            (run(seeds=10001), "/run/seeds: expected an integer <= 10000, got 10001"),
+            (run(failures={}), '/run/failures: how often something fails is missing; add "mtbf_per_gpu_h", "per_1000_node_days" or "kinds"'),
+            (run(failures={"mtbf_per_gpu_h": 0}), "/run/failures/mtbf_per_gpu_h: expected a number > 0, got 0"),
+            (run(failures={"per_1000_node_days": -1}), "/run/failures/per_1000_node_days: expected a number > 0, got -1"),
+            (run(failures=fails | {"mtbf_per_gpu_h": 5}),
+             '/run/failures/per_1000_node_days: "mtbf_per_gpu_h" says how often something fails, too; leave one of them out, or use "kinds"'),
+            (run(failures={"kinds": []}), "/run/failures/kinds: expected a list that is not empty, got []"),
+            (run(failures={"kinds": [{"domain": "rack", "rate": 1}]}), '/run/failures/kinds/0/domain: expected one of gpu, node, switch, region, got "rack"'),
+            (run(failures={"kinds": [{"domain": "node", "rate": 0}]}), "/run/failures/kinds/0/rate: expected a number > 0, got 0"),
+            (run(failures={"kinds": [{"domain": "node", "rate": 1, "weibull_shape": 0}]}), "/run/failures/kinds/0/weibull_shape: expected a number >= 0.1, got 0"),
+            (run(failures={"kinds": [{"domain": "gpu"}]}),
+             '/run/failures/kinds/0: how often one fails is missing; add "rate", failures in a thousand days, or "mtbf_per_gpu_h" to "failures", for one kind'),
+            (run(failures=fails | {"kinds": [{"domain": "gpu"}]}),
+             '/run/failures/kinds/0: how often one fails is missing; add "rate", failures in a thousand days, or "mtbf_per_gpu_h" to "failures", for one kind'),
+            (run(failures={"kinds": [{"domain": "switch"}]}), '/run/failures/kinds/0: how often one fails is missing; add "rate", failures in a thousand days'),
+            (run(failures=fails | {"kinds": [{"domain": "node", "rate": 1}]}),
+             '/run/failures/per_1000_node_days: no kind of the domain "node" leaves its "rate" to it; leave one of them out'),
+            (run(failures={"kinds": [{"domain": "region", "rate": 1}]}),
+             '/run/failures/kinds/0/domain: the cluster has no regions; use "switch", "node" or "gpu"'),
+            (run(failures={"kinds": [{"domain": "switch", "rate": 1}]}) | {"cluster": cluster(topology="torus")},
+             '/run/failures/kinds/0/domain: a torus has no switches; use "node" or "gpu"'),
+            (run(checkpoint={}), '/run/checkpoint: the required key "write_s" is missing'),
+            (run(checkpoint={"write_s": -1}), "/run/checkpoint/write_s: expected a number >= 0, got -1"),
+            (run(checkpoint=writes | {"stall_s": 61}), '/run/checkpoint/stall_s: training waits for a checkpoint no longer than it takes; use at most "write_s", 60'),
+            (run(checkpoint=writes | {"every": 0}), "/run/checkpoint/every: expected a number > 0, got 0"),
+            (run(checkpoint=writes | {"every": "dayly"}), '/run/checkpoint/every: expected one of daly, young, got "dayly"; did you mean "daly"?'),
+            (run(checkpoint=writes | {"every": None}), '/run/checkpoint/every: expected a number of seconds > 0, "daly" or "young", got null'),
+            (run(checkpoint=writes | {"every": 30, "stall_s": 10}), "/run/checkpoint/every: a checkpoint would begin while the one before is still written; use at least 50"),
+            (scenario(run={"steps": 1, "checkpoint": writes}),
+             '/run/checkpoint: how often it is best to write follows from "failures", which are missing; add them, or seconds as "every"'),
+            (run(restart={"detect_s": -1}), "/run/restart/detect_s: expected a number >= 0, got -1"),
+            (run(restart={"restart_s": "1h"}), '/run/restart/restart_s: expected a number >= 0, got "1h"'),
+            (run(restart={"load": 1}), '/run/restart/load: unknown key "load"; did you mean "load_s"?'),
+            (run(policy="pray"), '/run/policy: expected one of restart, hot-spare, shrink, per-step, got "pray"'),
+            (run(policy="hot-spare"), '/run/policy: hot-spare has parameters that are required; use {"name": "hot-spare", "spares": 2}'),
+            (run(policy={"name": "restart", "spares": 2}), '/run/policy/spares: unknown key "spares"; known here: name'),
+            (run(policy={"name": "hot-spare", "spares": 0}), "/run/policy/spares: expected an integer >= 1, got 0"),
+            (run(policy={"name": "hot-spare", "spares": 1, "repair_h": 0}), "/run/policy/repair_h: expected a number > 0, got 0"),
+            (run(policy={"name": "hot-spare", "spares": 1, "min_nodes": 2}), '/run/policy/min_nodes: unknown key "min_nodes"; known here: name, spares, repair_h'),
+            (run(policy={"name": "shrink"}), '/run/policy: the required key "min_nodes" is missing'),
+            (run(policy={"name": "shrink", "min_nodes": 5}), "/run/policy/min_nodes: expected an integer <= 4, got 5"),
+            (run(policy={"name": "per-step", "min_nodes": 2, "spares": 2}), '/run/policy/spares: unknown key "spares"; known here: name, min_nodes, repair_h'),
+            (run(policy={"name": "per-step", "min_nodes": 10}) | {"cluster": cluster(nodes=300)},
+             "/run/policy/min_nodes: each of 291 numbers of nodes may have to be simulated, and 256 may; use at least 45"),
+            (run(policy={"name": "shrink", "min_nodes": 1}) | {"cluster": cluster(nodes=2, regions=[{"name": "a", "nodes": 1}, {"name": "b", "nodes": 1}],
+                                                                               wan=[{"between": ["a", "b"], "rtt": "1ms", "bandwidth": "1Gbps"}])},
+             '/run/policy/name: which region has lost a node would matter, which is not known on regions; use "restart" or "hot-spare"'),
+        ]
+        for content, message in table:
+            with self.subTest(message):
+                done = self.run_scenario(content)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
 
     def test_every_parameter_of_every_schedule_refuses_what_it_does_not_say(self):
         rows = parameters()

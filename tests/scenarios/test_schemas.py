@@ -35,6 +35,9 @@ BEYOND_A_SCHEMA = [
     "is not one of the regions", "needs servers on nodes of their own", "seeds are those of", "regions of several nodes need a \"link\"", "costs are asked for", "a fit of all-reduces (is needed|stands above already)",
     "no part of .* fits", "there are no servers", "nothing is pulled without servers", "dear reduce-scatters", "groups of ", "stage 3 gathers", "parameters stay whole",
     "fragments in rounds of", "a fragment's turn comes", "the cluster has no \"regions\"", "in a worker of several GPUs",
+    # what a run's keys mean together
+    "says when the run is over", "when the run is over is missing", "how often one fails is missing", "no kind of the domain", "training waits for a checkpoint no longer", "would begin while the one before",
+    "follows from \"failures\"", "/run/policy/min_nodes: (expected an integer <= |each of )", "the cluster has (no )?regions", "has no switches", "has parameters that are required", "not known on regions",
     # what advice's schedules say besides their names, and what is said of them
     "^/schedules/", "is not among the \"schedules\"",
 ]
@@ -134,7 +137,11 @@ def together(schedule):
 JITTER = {"jitter": {"distribution": "uniform", "cv": 0.2}, "slow": [{"ranks": "0-1", "factor": 2}], "events": [{"kind": "pause", "rank": 1, "at_s": 1, "for_s": 5}], "overlap_slowdown": 0.05}
 FULL_SCENARIO = scenario(granularity="layer", fidelity="per-message", all_reduce="ring", channels=1, workers=JITTER, iterations={"warmup": 1, "measured": 3, "until": 0.1}, samples=1000, epochs=2.5,
                          seed=7, replicates=2, sweep={"/cluster/nodes": [2, 4]})
-SCENARIOS = [FULL_SCENARIO, scenario(cluster={key: value for key, value in cluster().items() if key != "format"}, trace={key: value for key, value in trace().items() if key != "format"}),
+RUN = {"steps": 1000, "failures": {"mtbf_per_gpu_h": 50, "kinds": [{"domain": "gpu", "weibull_shape": 2}, {"domain": "switch", "rate": 1}]}, "checkpoint": {"every": 600, "write_s": 60, "stall_s": 5},
+       "restart": {"detect_s": 60, "restart_s": 300, "load_s": 1}, "policy": {"name": "hot-spare", "spares": 2, "repair_h": 24}, "seeds": 10}
+RUNS = [scenario(run=RUN), scenario(run={"samples": 1000, "failures": {"per_1000_node_days": 50}, "checkpoint": {"every": "young", "write_s": 60}, "policy": {"name": "shrink", "min_nodes": 2, "repair_h": 1}}),
+        scenario(run={"steps": 1}, sweep={"/run/policy": ["restart", {"name": "per-step", "min_nodes": 4}]})]
+SCENARIOS = [*RUNS, FULL_SCENARIO, scenario(cluster={key: value for key, value in cluster().items() if key != "format"}, trace={key: value for key, value in trace().items() if key != "format"}),
              scenario(workers={"overlap_slowdown": {"factor": 1, "by": "traffic"}}), scenario(sweep={"/schedule": [{"name": "wfbp"}, {"name": "lasgd", "tau_max": 2}]}),
              scenario(schedule={"name": "lasgd"}, sweep={"/schedule/tau_max": [1, 2]}), scenario(schedule={"name": "diloco", "outer": {"optimizer": "momentum", "lr": 0.5, "momentum": 0.8}}), scenario(cluster={}, sweep={"/cluster": ["cluster.json"]}),
              *(scenario(all_reduce=value) for value in ({"name": "two-level", "between": "binary-tree", "chunk": "1MB"}, {"name": "ring", "across": "gpus"}, {"name": "double-binary-tree", "chunk": 1000000},

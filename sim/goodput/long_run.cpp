@@ -1,0 +1,299 @@
+#include "goodput/long_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+
+#include "base/errors.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr Seconds never(std::numeric_limits<double>::infinity());
+constexpr std::int64_t most_failures = 1'000'000;
+constexpr std::int64_t most_checkpoints = 100'000'000;
+
+/// Training that is not undone yet.
+struct Work {
+  double samples = 0.0;
+  Seconds time;
+
+  void take(Work& other) {
+    samples += other.samples;
+    time += other.time;
+    other = {};
+  }
+};
+
+using Policy = FailurePolicy::Kind;
+
+/// One play of a run. What takes time returns false where a failure ends it, which then is due now.
+class Play {
+ public:
+  Play(const LongRun& run, double samples, Seconds every, const SpeedOf& speed, std::uint64_t seed)
+      : run_(run),
+        samples_(samples),
+        every_(every),
+        speed_of_(speed),
+        failures_(run.failures, run.nodes, seed),
+        is_up_(static_cast<std::size_t>(run.nodes), true),
+        up_(run.nodes),
+        spares_(run.policy.spares),
+        until_checkpoint_(every),
+        speed_(speed(run.nodes)) {}
+
+  RunTimes operator()() {
+    const TrainingSpeed full = speed_;
+    while (!is_over_) {
+      if (!train() || !checkpoint()) recover();
+    }
+    times_.total = now_;
+    times_.useful = Seconds(samples_ / full.samples_per_s);
+    times_.degraded = run_.policy.may_shrink() ? saved_.time - times_.useful : Seconds(0);
+    return times_;
+  }
+
+ private:
+  bool is(Policy kind) const { return run_.policy.kind == kind; }
+  double left() const { return samples_ - saved_.samples - pending_.samples - fresh_.samples; }
+
+  /// Lets time pass, which counts as `what`. Failures of what is not there are not noticed.
+  bool pass(Seconds end, Seconds& what) {
+    while (failures_.time() < end) {
+      what += failures_.time() - now_;
+      now_ = failures_.time();
+      const auto hit = failures_.nodes();
+      if (std::any_of(hit.begin(), hit.end(), [&](int node) { return is_up_[static_cast<std::size_t>(node)]; })) return false;
+      pass_failure();
+    }
+    what += end - now_;
+    now_ = end;
+    return true;
+  }
+
+  void pass_failure() {
+    failures_.pass();
+    if (++passed_ > most_failures) give_up(fmt::format("{} failures", most_failures));
+  }
+
+  [[noreturn]] void give_up(const std::string& after) const {
+    throw SimulationError(
+        fmt::format("the run does not get ahead: after {}, {:.3g} hours of it, {:.3g}% of its samples are trained; let less fail, write "
+                    "checkpoints more often, or train less",
+                    after, now_.value / 3600.0, 100.0 * (1.0 - left() / samples_)));
+  }
+
+  /// Until a checkpoint is due or all is trained, which is when is_done_.
+  bool train() {
+    for (;;) {
+      while (joins_at() <= now_) take_in();
+      set_speed();
+      const Seconds finish(std::max(0.0, left() / speed_.samples_per_s));
+      is_done_ = finish <= (1.0 + rounding) * until_checkpoint_;
+      const Seconds end = now_ + (is_done_ ? finish : until_checkpoint_);
+      const Seconds join = joins_at();
+      if (!train_until(std::min(end, join))) return false;
+      if (end <= join) return true;
+      since_step_ = Seconds(0);
+      take_in();
+    }
+  }
+
+  bool train_until(Seconds end) {
+    Seconds time;
+    const bool undisturbed = pass(end, time);
+    fresh_.time += time;
+    fresh_.samples += speed_.samples_per_s * time.value;
+    since_step_ += time;
+    until_checkpoint_ -= time;
+    return undisturbed;
+  }
+
+  /// Per step: when the step ends in which the first of the repaired nodes has loaded the state.
+  Seconds joins_at() const {
+    if (!is(Policy::per_step) || repairs_.empty()) return never;
+    const Seconds loaded = std::max(now_, repairs_.front() + run_.restart.load);
+    const double steps = std::ceil((since_step_ + (loaded - now_)) / speed_.iteration);
+    return std::max(now_, now_ + (steps * speed_.iteration - since_step_));
+  }
+
+  /// Writes one; where all is trained, the run ends with it.
+  bool checkpoint() {
+    if (!run_.checkpoints) return end_run();
+    if (++checkpoints_ > most_checkpoints) give_up(fmt::format("{} checkpoints", most_checkpoints));
+    settle();
+    since_step_ = Seconds(0);
+    pending_.take(fresh_);
+    complete_at_ = now_ + run_.checkpoints->write;
+    const bool joins = is(Policy::shrink) && is_any_repaired() && !is_done_;
+    if (!pass(is_done_ || joins ? complete_at_ : now_ + run_.checkpoints->stall, times_.checkpoint)) return false;
+    settle();
+    if (is_done_) return end_run();
+    begin_anew();
+    if (!joins) return true;
+    take_in_repaired();
+    return pass(now_ + run_.restart.restart + run_.restart.load, times_.restart);
+  }
+
+  bool end_run() {
+    saved_.take(fresh_);
+    is_over_ = true;
+    return true;
+  }
+
+  /// The checkpoint that is being written may be complete by now.
+  void settle() {
+    if (complete_at_ > now_) return;
+    saved_.take(pending_);
+    complete_at_ = never;
+  }
+
+  /// Training goes on with a step's begin, and so much of it until a checkpoint.
+  void begin_anew() {
+    since_step_ = Seconds(0);
+    until_checkpoint_ = every_;
+  }
+
+  /// From a failure, which is due, until training goes on.
+  void recover() {
+    bool restarts = is(Policy::restart) || is(Policy::shrink);
+    const auto again = [&] {
+      strike();
+      restarts = restarts || (is(Policy::per_step) && up_ == 0);
+      if (!pass(now_ + run_.restart.detect, times_.detection) || !gather(restarts)) return true;
+      if (is(Policy::per_step) && !restarts) return false;
+      return !pass(now_ + (restarts ? run_.restart.restart : Seconds(0)) + run_.restart.load, times_.restart);
+    };
+    while (again()) {
+    }
+    begin_anew();
+  }
+
+  /// What fails goes, and what is lost with it.
+  void strike() {
+    ++times_.failures;
+    settle();
+    for (const int node : failures_.nodes()) {
+      if (!is_up_[static_cast<std::size_t>(node)]) continue;
+      is_up_[static_cast<std::size_t>(node)] = false;
+      --up_;
+      empty_.push(node);
+      if (!is(Policy::restart)) repairs_.push(now_ + run_.policy.repair);
+    }
+    pass_failure();
+    lose();
+    complete_at_ = never;
+    if (is(Policy::restart)) {
+      while (!empty_.empty()) fill();
+    }
+  }
+
+  void lose() {
+    if (!is(Policy::per_step) || up_ == 0) {
+      times_.lost += pending_.time + fresh_.time;
+      pending_ = fresh_ = {};
+      return;
+    }
+    const Seconds step(std::fmod(since_step_.value, speed_.iteration.value));
+    times_.lost += step;
+    fresh_.time -= step;
+    fresh_.samples -= speed_.samples_per_s * step.value;
+    fresh_.take(pending_);
+    since_step_ = Seconds(0);
+  }
+
+  /// Waits until there are nodes enough. Sets `restarts` where a spare is missing.
+  bool gather(bool& restarts) {
+    if (is(Policy::hot_spare)) {
+      place_spares();
+      restarts = restarts || !empty_.empty();
+      while (!empty_.empty()) {
+        if (!await_repair(Seconds(0))) return false;
+      }
+    }
+    if (!run_.policy.may_shrink()) return true;
+    const Seconds load = restarts ? Seconds(0) : run_.restart.load;
+    if (is(Policy::shrink)) take_in_repaired();
+    while (up_ < run_.policy.min_nodes) {
+      if (!await_repair(load)) return false;
+    }
+    return true;
+  }
+
+  /// Waits for the next one, and `after` it; takes it in.
+  bool await_repair(Seconds after) {
+    if (!pass(std::max(now_, repairs_.front() + after), times_.restart)) return false;
+    take_in();
+    return true;
+  }
+
+  bool is_any_repaired() const { return !repairs_.empty() && repairs_.front() <= now_; }
+
+  void take_in_repaired() {
+    while (is_any_repaired()) take_in();
+  }
+
+  /// The first node in repair, which takes an empty place.
+  void take_in() {
+    repairs_.pop();
+    fill();
+  }
+
+  /// Whatever has been repaired is a spare.
+  void place_spares() {
+    for (; is_any_repaired(); repairs_.pop()) ++spares_;
+    for (; spares_ > 0 && !empty_.empty(); --spares_) fill();
+  }
+
+  void fill() {
+    const int node = empty_.front();
+    empty_.pop();
+    is_up_[static_cast<std::size_t>(node)] = true;
+    ++up_;
+    failures_.renew(node, now_);
+  }
+
+  /// That of the nodes which train now: numbers in between, as nodes come and go, are never asked for.
+  void set_speed() {
+    if (!run_.policy.may_shrink() || up_ == speed_is_of_) return;
+    speed_ = speed_of_(up_);
+    speed_is_of_ = up_;
+  }
+
+  const LongRun& run_;
+  double samples_;
+  Seconds every_;
+  const SpeedOf& speed_of_;
+  Failures failures_;
+  std::vector<bool> is_up_;  ///< nodes, by their places in the job
+  int up_;
+  int spares_;
+  std::queue<int> empty_;        ///< places, in the order of their failures
+  std::queue<Seconds> repairs_;  ///< when failed nodes are back
+  Seconds now_;
+  Seconds until_checkpoint_;     ///< training
+  Seconds complete_at_ = never;  ///< the checkpoint that is being written
+  Seconds since_step_;           ///< training since a step began, and whole ones after that
+  TrainingSpeed speed_;          ///< of the nodes that trained last
+  int speed_is_of_ = run_.nodes;
+  Work saved_;            ///< in complete checkpoints
+  Work pending_;          ///< in the one that is being written
+  Work fresh_;            ///< in none
+  bool is_done_ = false;  ///< all is trained, if no failure comes
+  bool is_over_ = false;
+  std::int64_t passed_ = 0;  ///< failures, noticed or not
+  std::int64_t checkpoints_ = 0;
+  RunTimes times_;
+};
+
+}  // namespace
+
+RunTimes play(const LongRun& run, double samples, Seconds every, const SpeedOf& speed, std::uint64_t seed) {
+  return Play(run, samples, every, speed, seed)();
+}
+
+}  // namespace syncopate
