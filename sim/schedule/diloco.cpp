@@ -17,10 +17,11 @@ namespace syncopate {
 
 namespace {
 
-/// The first ranks of each island.
+/// The first ranks of each island, in the order of ranks, which on regions is that of the ring.
 Communicator leaders(const Groups& islands) {
   std::vector<int> ranks;
   for (const Communicator& island : islands) ranks.push_back(island.rank(0));
+  std::sort(ranks.begin(), ranks.end());
   return Communicator(std::move(ranks));
 }
 
@@ -343,7 +344,7 @@ class Diloco::Rank {
     if (leads_) handle = worker_.post(message.payload, worker_.step(), options);
     if (is_island_) {
       if (leads_) leaving_.back().handles.push_back(handle);
-      options = {.operation = Operation::broadcast, .stream = down_row};
+      options = {.operation = Operation::broadcast, .stream = down_row, .delay = p().matchmaking};
       if (leads_) options.after = handle;
       handle = worker_.post(message.payload, worker_.step(), options);
     }
