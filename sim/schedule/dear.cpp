@@ -31,7 +31,9 @@ struct Dear {
   }
 
   static Traffic traffic() { return {.streams = {{.operations = {Operation::reduce_scatter, Operation::all_gather}}}}; }
-  Pace pace() const { return {.steps_before_warmup = 1, .waits_for_all = true, .is_sgd = compression.is_none(), .is_lossy = !compression.is_none()}; }
+  Pace pace() const {
+    return {.steps_before_warmup = 1, .waits_for_all = true, .is_sgd = compression.is_none(), .is_lossy = !compression.is_none()};
+  }
   Grouping group(const StepProfile& profile) const { return Fusion{bucket, bucket}(profile, CostCurve()); }
   double posts(const StepProfile& profile) const { return 2.0 * static_cast<double>(group(profile).size()); }
   std::vector<ModelPart> parts(const ScheduleInput& input) const {

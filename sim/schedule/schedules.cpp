@@ -30,25 +30,8 @@ const std::vector<ScheduleRow>& schedules() {
     std::vector<ScheduleRow> rows;
     for (const GroupingRow& grouping : groupings()) rows.push_back(synchronous(grouping));
     rows.insert(rows.end(), {
-                                ps_sgd(),
-                                asgd(),
-                                dc_asgd(),
-                                ssd_sgd(),
-                                downpour(),
-                                eamsgd(),
-                                dts(),
-                                sasgd(),
-                                local_sgd(),
-                                lasgd(),
-                                sgp(),
-                                d_psgd(),
-                                ad_psgd(),
-                                bytescheduler(),
-                                p3(),
-                                dear(),
-                                fsdp(),
-                                zero(),
-                                diloco(),
+                                ps_sgd(), asgd(),   dc_asgd(), ssd_sgd(),       downpour(), eamsgd(), dts(),  sasgd(), local_sgd(), lasgd(),
+                                sgp(),    d_psgd(), ad_psgd(), bytescheduler(), p3(),       dear(),   fsdp(), zero(),  diloco(),
                             });
     return rows;
   }();

@@ -95,7 +95,8 @@ void Sharding::place(const Cluster& cluster) {
 void Sharding::check_groups(Object& fields, const Cluster& cluster) const {
   if (fields.field().json().contains("compression")) {  // which is no key of theirs
     fields.at("compression")
-        .fail_because(R"(what is sharded is sent as it is, in "parameter_bytes" and "reduce_bytes" times the trace's: 0.5 for half of them)");
+        .fail_because(
+            R"(what is sharded is sent as it is, in "parameter_bytes" and "reduce_bytes" times the trace's: 0.5 for half of them)");
   }
   const int workers = cluster.workers();
   const int gpus = cluster.gpus_per_node;
