@@ -128,6 +128,19 @@ def sharded_rows(simctl, folder):
             ("scenarios/today.json, 378 points, of which 45 in flow, whole process", f"{wall:.0f} s", f"{memory:.0f} MB")]
 
 
+def long_rows(simctl, folder):
+    """Rounds of many steps, and runs of many days."""
+    cells = []
+    for name, workers in (("equal", {}), ("5% jitter", {"jitter": {"distribution": "lognormal", "cv": 0.05}})):
+        content = scenario(ROOT / "traces" / "synthetic-v100-resnet50-b64.json", 64, schedule={"name": "diloco", "interval": 500}, workers=workers, fidelity="per-message",
+                           iterations={"warmup": 0, "measured": 5000})
+        wall, memory = measure(3, simctl, "run", write(folder, "diloco.json", content), "--quiet")
+        cells.append(f"{name} {wall:.2f} s")
+    wall, of_days = measure(3, simctl, "run", ROOT / "scenarios" / "llama-54-days.json", "--quiet")
+    return [("diloco, 64 workers, 10 rounds of 500 steps, per-message, whole process", ", ".join(cells), f"{memory:.0f} MB"),
+            ("54 days of 16,384 GPUs, 16 points of 100 seeds, whole process", f"{wall:.1f} s", f"{of_days:.0f} MB")]
+
+
 def fidelity_rows(simctl, folder, trace):
     """Messages and flows, as they grow with the number of ranks."""
     rows = []
@@ -226,6 +239,7 @@ def main():
 
         rows += schedule_rows(simctl, folder, resnet50)
         rows += sharded_rows(simctl, folder)
+        rows += long_rows(simctl, folder)
         rows += fidelity_rows(simctl, folder, resnet50)
         rows += size_rows(simctl, folder, resnet50)
         path = write(folder, "cheap.json", scenario(resnet50, 4, iterations={"warmup": 0, "measured": 1}, sweep={"/seed": list(range(10000))}))
