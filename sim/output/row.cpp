@@ -16,12 +16,12 @@ Json of_run(const Row& row, double Goodput::*figure) { return row.goodput ? Json
 
 /// An end of its 95% interval.
 Json total_end(const Row& row, double sign) {
-  if (!row.goodput || !row.goodput->total_half) return Json();
+  if (!row.goodput || !row.goodput->total_half) return nullptr;
   return std::max(0.0, (row.goodput->total + sign * *row.goodput->total_half).value) / 3600.0;
 }
 
 Json ratio_end(const Row& row, double sign) {
-  if (!row.goodput || !row.goodput->ratio_half) return Json();
+  if (!row.goodput || !row.goodput->ratio_half) return nullptr;
   return std::clamp(row.goodput->effective_time_ratio + sign * *row.goodput->ratio_half, 0.0, 1.0);
 }
 

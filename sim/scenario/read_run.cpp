@@ -63,7 +63,7 @@ CommonRate read_common_rate(Object& fields) {
     of_node->fail_because(R"("mtbf_per_gpu_h" says how often something fails, too; leave one of them out, or use "kinds")");
   }
   constexpr double longest_h = 1e12;
-  if (of_gpu) return {&domains[0], Seconds(of_gpu->positive(longest_h) * hour_s)};
+  if (of_gpu) return {domains.data(), Seconds(of_gpu->positive(longest_h) * hour_s)};
   if (of_node) return {&domains[1], Seconds(thousand_days_s / of_node->positive(most_per_1000_days))};
   return {};
 }
@@ -81,7 +81,7 @@ FailureKind kind_of(Domain domain, const Field& field, const Cluster& cluster) {
 FailureKind read_kind(const Field& field, const Cluster& cluster, const CommonRate& common, bool& takes_common) {
   Object fields(field);
   const Field domain = fields.at("domain");
-  const DomainRow& row = choose<DomainRow>(domain, domains);
+  const auto& row = choose<DomainRow>(domain, domains);
   FailureKind kind = kind_of(row.value, domain, cluster);
   if (const auto rate = fields.find("rate")) {
     kind.mean = Seconds(thousand_days_s / rate->positive(most_per_1000_days));
@@ -195,7 +195,7 @@ int read_min_nodes(const Field& field, const Cluster& cluster) {
 
 FailurePolicy read_policy(const Field& field, const Cluster& cluster) {
   if (!field.is_object()) {
-    const PolicyRow& row = choose<PolicyRow>(field, policies);
+    const auto& row = choose<PolicyRow>(field, policies);
     if (!row.example.empty()) field.fail_because(fmt::format("{} has parameters that are required; use {}", row.name, row.example));
     return {.kind = row.value};
   }

@@ -199,7 +199,7 @@ std::vector<int> Diloco::fragment_of_gradients(const StepProfile& profile) const
   for (const StepProfile::GradientReady& gradient : profile.gradients) number[gradient.layer] = 0;
   int layers = 0;
   for (int& one : number) one = one < 0 ? -1 : layers++;
-  if (layers < fragments) {
+  if (layers == 0 || layers < fragments) {
     throw SimulationError(
         fmt::format("diloco: {} fragments of a model with {} layers that have gradients; use at most {}", fragments, layers, layers));
   }

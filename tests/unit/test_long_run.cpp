@@ -56,7 +56,7 @@ Mean mean_total(const LongRun& run, double days, Seconds every, int seeds) {
   return mean_of(totals);
 }
 
-const std::vector<FailurePolicy> policies(int nodes) {
+std::vector<FailurePolicy> policies(int nodes) {
   using Kind = FailurePolicy::Kind;
   return {{.kind = Kind::restart},
           {.kind = Kind::hot_spare, .spares = 1, .repair = 2.0 * hour},
