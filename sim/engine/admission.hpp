@@ -39,6 +39,10 @@ struct StreamRules {
   Credit credit{};            ///< of each rank
   double participants = 1.0;  ///< the share of the ranks, in (0, 1], that a collective needs to start; the others' posts join the next
 
+  /// Where not all are needed: how long a collective waits for all, from its first post on. A rank that posts when it has started has
+  /// missed it, and takes over what the others have. Unset: it does not wait.
+  std::optional<Seconds> deadline{};
+
   bool is_partial() const { return participants < 1.0; }
 };
 

@@ -115,6 +115,12 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const auto count = static_cast<std::size_t>(job.simulated());
   std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
+  const Latecomers::HandOver hand_over = [this, &network](int from, int to, const SharedPayload& payload, const Moment& start) {
+    const CollectiveTime time = job_.message(from, to, payload->bytes);
+    const int link = start.cause ? network.group_between(from, to) : -1;
+    const auto piece = [&](PathClass kind) { return Why{.kind = kind, .worker = to, .link = link, .payload = &payload}; };
+    return after(after(start, time.latency, piece(PathClass::latency)), time.transfer, piece(PathClass::transfer));
+  };
   std::size_t rows = 0;
   for (const StreamSetup& row : job.streams) {
     for (const Communicator& group : row.groups) {
@@ -122,7 +128,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock
       auto transport = make_transport(job, row, group, posters, flows_of(job, flows), alone && only_stream && !job.sends_more,
                                       static_cast<int>(streams_.size()), network, clock);
       streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, row.operations,
-                                                  std::move(transport), clock));
+                                                  std::move(transport), hand_over, clock));
       for (int member = 0; member < group.size(); ++member) {
         if (const auto rank = static_cast<std::size_t>(group.rank(member)); rank < count) own[rank].push_back(streams_.back().get());
       }

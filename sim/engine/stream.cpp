@@ -20,7 +20,7 @@ constexpr Seconds never(std::numeric_limits<double>::infinity());
 }  // namespace
 
 Stream::Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
-               std::unique_ptr<Transport> transport, Clock& clock)
+               std::unique_ptr<Transport> transport, Latecomers::HandOver hand_over, Clock& clock)
     : index_(index),
       communicator_(std::move(communicator)),
       one_for_all_(one_for_all),
@@ -36,6 +36,10 @@ Stream::Stream(int index, Communicator communicator, bool one_for_all, const Str
       next_(one_for_all ? 1 : static_cast<std::size_t>(communicator_.size())),
       last_ends_(lanes_),
       starts_(lanes_) {
+  if (rules.deadline) {
+    const auto may_start = [this](const Moment& now) { posted(0, now); };
+    latecomers_.emplace(communicator_, *rules.deadline, needed_, std::move(hand_over), may_start, clock);
+  }
   transport_->when_ended([this](Ticket ticket, int lane, const Moment& now) { lane_ended(ticket, static_cast<std::size_t>(lane), now); });
 }
 
@@ -48,11 +52,19 @@ Movement Stream::movement(Ticket ticket) const {
   return {ticket, post.operation, post.payload};
 }
 
-Ticket Stream::next_ticket(int rank) const { return rules_.is_partial() ? gathering_ : next_[poster(rank)]; }
+Ticket Stream::next_ticket(int rank) const {
+  if (latecomers_) return latecomers_->next_ticket(static_cast<int>(poster(rank)));
+  return rules_.is_partial() ? gathering_ : next_[poster(rank)];
+}
 
 Ticket Stream::post(int rank, const Post& post, const Moment& at) {
   const std::size_t poster = this->poster(rank);
   const Ticket ticket = next_ticket(rank);
+  if (latecomers_ && latecomers_->has_missed(static_cast<int>(poster))) {
+    const Moment end = has_entry(ticket) ? Moment(entry(ticket).ends[0]) : Moment();  // it is known from the start
+    next_[poster] = ticket + 1;
+    return latecomers_->take_over(static_cast<int>(poster), post.payload, at, end);
+  }
   if (ticket < next_[poster]) {
     throw SimulationError(fmt::format("rank {} posts again to stream {} before its post has started to move", rank, index_));
   }
@@ -73,7 +85,9 @@ Ticket Stream::post(int rank, const Post& post, const Moment& at) {
   Entry& its = entry(ticket);
   its.ready = its.posts == 0 ? at : latest(its.ready, at);
   ++its.posts;
-  if (foresees_) {
+  if (latecomers_) {
+    latecomers_->post(static_cast<int>(poster), at);
+  } else if (foresees_) {
     if (its.posts == 1) its.posted.assign(lanes_, Seconds(0));
     its.posted.set(lane(poster), at);
     if (its.posts == needed_) foresee(ticket);
@@ -187,6 +201,7 @@ void Stream::start(Ticket ticket, std::size_t lane, const Moment& now) {
   ++its.lanes_started;
   admission_.start(static_cast<int>(lane));
   if (rules_.is_partial()) gathering_ = ticket + 1;
+  if (latecomers_) latecomers_->start();
   if (const auto end = transport_->start(movement(ticket), static_cast<int>(lane), now)) {
     its.ends.set(lane, *end);
     clock_.at(end->time, [this, ticket, lane, end = *end] { lane_ended(ticket, lane, end); });
@@ -228,6 +243,7 @@ void Stream::wake(Entry& entry, std::size_t lane) {
 
 void Stream::when_known(int rank, Ticket ticket, Follow follow) {
   const std::size_t poster = poster_of(rank, ticket);
+  if (const Moment* const its = taken_over(poster, ticket)) return follow(*its);
   const Moment end = has_entry(ticket) ? Moment(entry(ticket).ends[lane(poster)]) : Moment();
   if (end.time < never) return follow(end);
   entry(ticket).followers.push_back({poster, std::move(follow)});
@@ -252,26 +268,33 @@ std::size_t Stream::poster_of(int rank, Ticket ticket) const {
 
 Moment Stream::wait(int rank, Ticket ticket) {
   const std::size_t poster = poster_of(rank, ticket);
+  if (const Moment* const its = taken_over(poster, ticket)) return wait_until(*its);
   if (!has_entry(ticket)) return {};
   Entry& its = entry(ticket);
   Moment end = its.ends[lane(poster)];
   if (its.lanes_ended == lanes_ || end.time <= clock_.now()) return end;
+  if (foresees_ && lanes_ > 1 && end.time < never) return wait_until(end);
   Completion completion(clock_);
-  if (foresees_ && lanes_ > 1 && end.time < never) {
-    clock_.at(end.time, [&completion, end] { completion.complete(end); });
-  } else {
-    its.waiters.push_back({poster, &completion});
-  }
+  its.waiters.push_back({poster, &completion});
+  return completion.wait();
+}
+
+Moment Stream::wait_until(const Moment& end) {
+  if (end.time <= clock_.now()) return end;
+  Completion completion(clock_);
+  clock_.at(end.time, [&completion, end] { completion.complete(end); });
   return completion.wait();
 }
 
 bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
   const std::size_t poster = poster_of(rank, ticket);
+  if (const Moment* const its = taken_over(poster, ticket)) return its->time <= time * (1.0 + rounding);
   return !has_entry(ticket) || entry(ticket).ends.times()[lane(poster)] <= time * (1.0 + rounding);
 }
 
 bool Stream::moves(const Entry& entry, std::size_t lane, Seconds time) const {
-  return entry.posts >= needed_ && entry.ready.time <= time && entry.ends.times()[lane] > time;
+  const bool may_move = latecomers_ ? entry.lanes_started > 0 : entry.posts >= needed_ && entry.ready.time <= time;
+  return may_move && entry.ends.times()[lane] > time;
 }
 
 bool Stream::is_busy(int rank, Seconds time) const {

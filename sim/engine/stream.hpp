@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "collective/payload.hpp"
 #include "engine/admission.hpp"
 #include "engine/clock.hpp"
+#include "engine/latecomers.hpp"
 #include "engine/transport.hpp"
 #include "timeline/timeline.hpp"
 
@@ -33,8 +35,9 @@ class Stream {
  public:
   /// `one_for_all`: one simulated rank stands for all of the communicator. A transport that foresees needs the rules' defaults.
   /// `operations`: all that may be posted; if empty, anything.
+  /// `hand_over`: where the rules have a deadline.
   Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
-         std::unique_ptr<Transport> transport, Clock& clock);
+         std::unique_ptr<Transport> transport, Latecomers::HandOver hand_over, Clock& clock);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -44,8 +47,8 @@ class Stream {
   int channels() const { return rules_.channels; }
   bool has_member(int rank) const { return one_for_all_ || communicator_.member(rank) >= 0; }
 
-  /// A rank posts its next collective at time `at` >= the clock. Throws SimulationError when it disagrees with what others posted at the
-  /// same position.
+  /// A rank posts its next collective at time `at` >= the clock, or takes over what it has missed (see Latecomers). Throws SimulationError
+  /// when it disagrees with what others posted at the same position.
   Ticket post(int rank, const Post& post, const Moment& at);
 
   /// The ticket that the rank's next post() will return.
@@ -141,6 +144,12 @@ class Stream {
   /// It has ended for all: whoever waits goes on.
   void finish(Ticket ticket);
   static void wake(Entry& entry, std::size_t lane);
+  /// Blocks the calling actor until then.
+  Moment wait_until(const Moment& end);
+  /// When the collective ends for a rank that has taken it over; null for others.
+  const Moment* taken_over(std::size_t poster, Ticket ticket) const {
+    return latecomers_ ? latecomers_->taken_over(static_cast<int>(poster), ticket) : nullptr;
+  }
   /// When it ends at the lane is known: whoever follows is told.
   void tell_followers(Ticket ticket, std::size_t lane);
   CollectiveSpan span_of(Ticket ticket, Seconds end) const;
@@ -154,9 +163,10 @@ class Stream {
   Clock& clock_;
   std::size_t lanes_;
   bool foresees_;
-  bool goes_on_at_once_;      ///< where a collective has ended; else what is posted at that instant counts, too
-  int needed_;                ///< posts that start a collective
-  Admission admission_;       ///< where nothing is foreseen
+  bool goes_on_at_once_;  ///< where a collective has ended; else what is posted at that instant counts, too
+  int needed_;            ///< posts that start a collective
+  Admission admission_;   ///< where nothing is foreseen
+  std::optional<Latecomers> latecomers_;
   std::vector<Ticket> next_;  ///< per poster: one beyond the last that it posted
   Ticket gathering_ = 0;      ///< where not all ranks take part: the collective that the next post joins
   Queue<Entry> entries_;      ///< those that have not ended, and ended ones behind them

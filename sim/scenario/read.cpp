@@ -32,6 +32,14 @@ struct FidelityRow {
 constexpr std::array fidelities = {FidelityRow{"auto", std::nullopt}, FidelityRow{"alpha-beta", Fidelity::alpha_beta},
                                    FidelityRow{"per-message", Fidelity::per_message}, FidelityRow{"flow", Fidelity::flow}};
 
+/// The parameter for which not all ranks take part in some all-reduces.
+std::string partial_parameter(const Field& schedule) { return schedule.json().contains("quorum") ? "quorum" : "participants"; }
+
+Field partial_field(const Field& schedule) {
+  const std::string name = partial_parameter(schedule);
+  return {schedule.document(), fmt::format("{}/{}", schedule.pointer(), name), schedule.json().at(name)};
+}
+
 /// What the chosen fidelity cannot do with the rest of the scenario.
 void check_fidelity(const Scenario& scenario, const std::optional<Field>& field, const std::optional<Field>& all_reduce,
                     const Field& schedule) {
@@ -39,15 +47,14 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   const bool fitted = cluster.fit && scenario.schedule.traffic.has_collectives();
   const bool changes = cluster.regions && cluster.regions->change_with_time();
   if (changes && scenario.schedule.traffic.has_partial_collectives()) {
-    Field(schedule.document(), "/schedule/participants", schedule.json()["participants"])
-        .fail_because(
-            "an all-reduce in which not all ranks take part does not know links that change with time; leave \"participants\" out");
+    partial_field(schedule).fail_because(
+        fmt::format("an all-reduce in which not all ranks take part does not know links that change with time; leave \"{}\" out",
+                    partial_parameter(schedule)));
   }
   if (cluster.host.per_collective > Seconds(0) && scenario.schedule.traffic.has_partial_collectives()) {
-    Field(schedule.document(), "/schedule/participants", schedule.json()["participants"])
-        .fail_because(
-            "an all-reduce in which not all ranks take part knows no time of the host's; leave it or \"per_collective_s\" of the cluster's "
-            "\"host\" out");
+    partial_field(schedule).fail_because(
+        "an all-reduce in which not all ranks take part knows no time of the host's; leave it or \"per_collective_s\" of the cluster's "
+        "\"host\" out");
   }
   if (fitted && scenario.all_reduce.chunk > Bytes(0)) {
     all_reduce->fail_because("chunks are messages, of which the cluster's fit knows nothing; leave \"chunk\" or \"fit\" out");
@@ -111,7 +118,9 @@ int read_channels(const Field& field, const Schedule& schedule) {
   constexpr int most_channels = 1024;
   const int channels = static_cast<int>(field.integer(1, most_channels));
   if (channels > 1 && schedule.traffic.has_partial_collectives()) {
-    field.fail_because("an all-reduce in which not all ranks take part has one channel; leave \"participants\" or \"channels\" out");
+    const Field its(field.document(), "/schedule", field.document().root()["schedule"]);
+    field.fail_because(fmt::format("an all-reduce in which not all ranks take part has one channel; leave \"{}\" or \"channels\" out",
+                                   partial_parameter(its)));
   }
   const std::vector<StreamTraffic>& streams = schedule.traffic.streams;
   if (channels > 1 && std::any_of(streams.begin(), streams.end(), [](const StreamTraffic& stream) { return stream.follows; })) {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/choice.hpp"
@@ -83,6 +84,8 @@ struct Diloco {
   GroupingFunction inner = group_wfbp;
   Outer outer{};
   Seconds matchmaking{};
+  double quorum = 1.0;
+  std::optional<Seconds> deadline{};
   bool by_layer = false;
   // On the cluster:
   bool has_islands = false;  ///< of several GPUs
@@ -111,6 +114,8 @@ struct Diloco {
                         .default_value = "nesterov"},
                        [this](const Field& field) { outer.read(field); });
     parameters.optional("matchmaking_s", matchmaking, "until what is posted counts as posted");
+    parameters.optional("quorum", quorum, {0.0, 1.0, true}, "share of the workers without which an averaging does not begin");
+    parameters.optional("deadline_s", deadline, "0", "that an averaging waits for all workers, once the first has come");
     parameters.optional("posts", by_layer, {{"fragment", false}, {"layer", true}},
                         "a fragment together at its snapshot, or each of its layers in the backward before");
   }
@@ -139,20 +144,42 @@ struct Diloco {
                       interval / fragments, overlap, interval / fragments));
     }
     if (who == Island::region && !cluster.regions) fields.at("worker").fail_because(R"(the cluster has no "regions"; use "node" or "gpu")");
+    check_quorum(fields);
     if (by_layer && has_islands) {
       fields.at("posts").fail_because(
           R"(in a worker of several GPUs a layer is not updated before its gradients have been all-reduced; use "fragment", or "worker": "gpu")");
     }
   }
 
+  void check_quorum(Object& fields) const {
+    if (quorum == 1.0) {
+      if (deadline)
+        fields.at("deadline_s").fail_because(R"(with a "quorum" of 1 no averaging begins before all workers have come; give one below 1)");
+      return;
+    }
+    const Field field = fields.at("quorum");
+    if (fragments > 1) {
+      field.fail_because(fmt::format(
+          "a worker that is late takes the model that others have averaged, which must be whole; leave \"fragments\" out instead of {}",
+          fragments));
+    }
+    if (matchmaking > Seconds(0))
+      field.fail_because(R"(who is late depends on when each worker has come; count "matchmaking_s" into "deadline_s")");
+    if (by_layer) field.fail_because(R"(a worker that is late has missed all of a model, not some layers; use "posts": "fragment")");
+  }
+
   Groups islands(const RankPlaces& places) const { return who == Island::node ? each_node(places) : each_region(places); }
 
   Traffic traffic() const {
-    if (!has_islands) return all_reduces();
+    const StreamRules outer_rules = {.participants = quorum,
+                                     .deadline = quorum < 1.0 ? deadline.value_or(Seconds(0)) : std::optional<Seconds>()};
+    if (!has_islands) return all_reduces(outer_rules);
     const auto all = [p = *this](const RankPlaces& places) { return p.islands(places); };
     const auto first = [p = *this](const RankPlaces& places) { return Groups{leaders(p.islands(places))}; };
     if (is_alone) return {.streams = {{.groups = all}}};
-    return {.streams = {{.groups = all}, {.groups = first}, {.operations = {Operation::broadcast}, .groups = all, .follows = true}}};
+    return {.streams = {{.groups = all},
+                        {.rules = outer_rules, .groups = first},
+                        {.operations = {Operation::broadcast}, .groups = all, .follows = true}}};
   }
   Pace pace() const {
     return {.cycle = interval,
@@ -176,6 +203,7 @@ struct Diloco {
     return all;
   }
   std::string unrecorded() const {
+    if (quorum < 1.0) return "a worker that is late takes another one's model as a whole";
     return bits < 16 ? fmt::format("no paper says how a difference of models becomes {} bits of each parameter", bits) : "";
   }
 

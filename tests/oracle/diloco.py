@@ -13,10 +13,11 @@ from compute import chunks, layers_of_gradients
 from moving import Job, joined, report
 from network import Network, alone
 from oracle import profile, size_of
+from quorum import Quorum
 from synchronous import posted, slices
 
 DEFAULTS = {"interval": 100, "fragments": 1, "pattern": "strided", "overlap": 0, "mix": 0, "bits": 16, "quantize_s_per_B": 0.0, "worker": "gpu",
-            "inner": "wfbp", "matchmaking_s": 0.0, "posts": "fragment"}
+            "inner": "wfbp", "matchmaking_s": 0.0, "posts": "fragment", "quorum": 1, "deadline_s": 0.0}
 
 
 # Who is a worker
@@ -144,6 +145,16 @@ class Rank:
             yield self.spreads or self.workers, ticket
 
 
+def averaging(job, point, members):
+    """That waits for a quorum only."""
+    schedule, some = point["schedule"], members if len(members) < collectives.workers(point) else None
+    cost = closed_forms(point, some)
+    if point.get("fidelity", "alpha-beta") != "alpha-beta":
+        make = operation(some)
+        cost = lambda what: (0.0, max(alone(point, what, make=make, members=some)))
+    return job.add(Quorum(job, point, sorted(members), schedule["quorum"], schedule["deadline_s"], lambda what, number: sum(cost(what))))
+
+
 def run(point):
     schedule = DEFAULTS | point["schedule"]
     point = point | {"schedule": schedule}
@@ -162,7 +173,9 @@ def run(point):
         return joined(job, point, operation(some), closed_forms(point, some), members, channels)
 
     inner = {rank: made for group in groups if len(group) > 1 for made in [stream(group)] for rank in group}
-    between = stream(first_of) if len(groups) > 1 else None
+    between = None
+    if len(groups) > 1:
+        between = stream(first_of) if schedule["quorum"] == 1 else averaging(job, point, first_of)
     spreads = {rank: made for group in groups if between and len(group) > 1 for made in [stream(group)] for rank in group}
     ranks = [Rank(job, rank, schedule, between if rank in first_of else None, spreads.get(rank), inner.get(rank)) for rank in range(len(job.workers))]
     snapshots, steps = {end - overlap: fragment for fragment, end in enumerate(outer)}, {end: fragment for fragment, end in enumerate(outer)}

@@ -141,6 +141,12 @@ def gpus(rng, one):
     return parameters(rng, one, posts=rng.choice(["fragment", "layer"]))
 
 
+def quorums(rng, one, **changes):
+    overlap = rng.choice([0, 1, 3])
+    return parameters(rng, one, interval=max(overlap, rng.choice([1, 2, 5])), fragments=1, overlap=overlap, quorum=rng.uniform(0.2, 0.99), **changes) | {
+        "matchmaking_s": 0, "deadline_s": rng.choice([0, 10 ** rng.uniform(-3, -0.5)])}
+
+
 def nodes(rng, one):
     return parameters(rng, one, worker="node", inner=rng.choice(INNER))
 
@@ -183,7 +189,7 @@ class Table(Diloco):
     def test_defaults(self):
         """One fragment in rounds of 100 steps, in 16 bits."""
         known = {"interval": 100, "fragments": 1, "pattern": "strided", "overlap": 0, "mix": 0, "bits": 16, "quantize_s_per_B": 0, "worker": "gpu", "inner": "wfbp",
-                 "outer": {"optimizer": "nesterov", "lr": 0.7, "momentum": 0.9}, "matchmaking_s": 0, "posts": "fragment"}
+                 "outer": {"optimizer": "nesterov", "lr": 0.7, "momentum": 0.9}, "matchmaking_s": 0, "posts": "fragment", "quorum": 1}
         rng = random.Random(0)
         self.draw(rng, [slow_links(rng, 3)], [{"name": "diloco"}, {"name": "diloco", **known}], fidelities=["alpha-beta", "per-message"])
         first, second = (self.rows()[index:index + 2] for index in (0, 2))
@@ -256,6 +262,58 @@ class Gpus(Diloco):
     def test_one_by_one(self):
         rng = random.Random(950)
         self.check(rng, [slow_links(rng, 4), slow_links(rng, 2, 2)], [gpus], "--no-symmetry", count=4)
+
+
+class Late(Diloco):
+    """Averagings that do not wait for all."""
+
+    KNOWN = layers([(0.4, 0.6)], [4])
+    FOUR = {"format": "cluster/1", "name": "known", "nodes": 4, "link": {"bandwidth": "16Mbps", "latency": 0}}  # an all-reduce of 2 MB takes 1.5 s
+
+    def share(self, slow, seconds, rank=0, **schedule):
+        """Of a rank's rounds of two steps, of a second each; `slow`: by how much ranks are slower."""
+        workers = {"slow": [{"ranks": ranks, "factor": factor} for ranks, factor in slow.items()]}
+        content = {"format": "scenario/1", "name": "known", "trace": self.KNOWN, "cluster": self.FOUR, "schedule": {"name": "diloco", "interval": 2, **schedule},
+                   "workers": workers, "iterations": {"warmup": 2, "measured": 8}}
+        for fidelity in ("alpha-beta", "per-message"):
+            dates = [step.start for step in diloco.run(content | {"fidelity": fidelity}).steps[rank]][::2]
+            for before, after in zip(dates[1:], dates[2:]):
+                self.assertAlmostEqual(after - before, seconds)
+        self.compare(content | {"sweep": {"/fidelity": ["alpha-beta", "per-message"]}}, [self.KNOWN])
+
+    def test_known(self):
+        """Two steps, what the deadline is waited for, and 1.5 s; who is late in one round is in the next, too."""
+        self.share({"3": 1.5}, 2 + 0.3 + 1.5, quorum=0.5, deadline_s=0.3)
+        self.share({"3": 1.1}, 2.2 + 1.5, quorum=0.5, deadline_s=0.3)  # it is in time, and waited for no longer
+        self.share({"3": 1.15}, 2.3 + 1.5, quorum=0.5, deadline_s=0.3)  # just so
+        self.share({"3": 1.5}, 2 + 1.5, quorum=0.75)
+        self.share({"2-3": 1.5}, 3 + 1.5, quorum=0.75, deadline_s=0.3)  # both come at the same time
+        self.share({"2": 1.25, "3": 1.5}, 2.5 + 1.5, quorum=0.75, deadline_s=0.3)
+
+    def test_a_late_worker_takes_the_model_over(self):
+        """Rank 0 has its 3 s of a round, and a second for 2 MB."""
+        self.share({"0": 1.5}, 3 + 1, quorum=0.5, deadline_s=0.1)
+        self.share({"3": 1.5}, 3 + 1, rank=3, quorum=0.5, deadline_s=0.1)
+
+    def test_gpus(self):
+        for seed, count in enumerate([2, 3, 5] * DRAWS):
+            rng = random.Random(seed)
+            self.check(rng, [slow_links(rng, count)], [quorums], count=4, sweep={"/workers": disturbances(rng, count, slowdown=False)[1:]}, fidelities=["alpha-beta", "per-message"],
+                       iterations={"warmup": 2, "measured": rng.choice([3, 20])})
+
+    def test_islands(self):
+        for seed, (count, each) in enumerate([(2, 2), (4, 2)] * DRAWS, 100):
+            rng = random.Random(seed)
+            kind = lambda rng, one: quorums(rng, one, worker="node", inner=rng.choice(INNER))
+            self.check(rng, [slow_links(rng, count, each)], [kind], count=3, one=lambda rng: trace(rng, 3), sweep={"/workers": disturbances(rng, count * each, slowdown=False)[1:]},
+                       fidelities=["alpha-beta", "per-message"])
+
+    def test_regions(self):
+        for seed in range(200, 200 + DRAWS):
+            rng = random.Random(seed)
+            drawn = uneven(rng, windows(rng, world(rng, 3, 2, 1)))
+            self.check(rng, [drawn | {"placement": "linear"}], [quorums, lambda rng, one: quorums(rng, one, worker="region")], count=2, fidelities=["per-message"],
+                       sweep={"/workers": [{"slow": slow(rng, drawn["nodes"])}, {"jitter": {"distribution": "lognormal", "cv": 0.5}}]})
 
 
 class Islands(Diloco):

@@ -352,7 +352,14 @@ class BadSchedule(Case):
             ({"name": "diloco", "outer": {"optimizer": "sgd", "lr": 1001}}, '/schedule/outer/lr: expected a number <= 1000, got 1001'),
             ({"name": "diloco", "outer": {"optimizer": "sgd", "momentum": 1.1}}, '/schedule/outer/momentum: expected a number <= 1, got 1.1'),
             ({"name": "diloco", "compression": "fp16"}, '/schedule/compression: unknown key "compression"; known here: name, interval, fragments, pattern, overlap, mix, bits, quantize_s_per_B, '
-                                                        'worker, inner, outer, matchmaking_s, posts'),
+                                                        'worker, inner, outer, matchmaking_s, quorum, deadline_s, posts'),
+            ({"name": "diloco", "quorum": 0}, '/schedule/quorum: expected a number > 0, got 0'),
+            ({"name": "diloco", "deadline_s": 1}, '/schedule/deadline_s: with a "quorum" of 1 no averaging begins before all workers have come; give one below 1'),
+            ({"name": "diloco", "quorum": 0.5, "deadline_s": -1}, '/schedule/deadline_s: expected a number >= 0, got -1'),
+            ({"name": "diloco", "quorum": 0.5, "fragments": 2}, '/schedule/quorum: a worker that is late takes the model that others have averaged, which must be whole; leave "fragments" out '
+                                                               'instead of 2'),
+            ({"name": "diloco", "quorum": 0.5, "matchmaking_s": 1}, '/schedule/quorum: who is late depends on when each worker has come; count "matchmaking_s" into "deadline_s"'),
+            ({"name": "diloco", "quorum": 0.5, "posts": "layer"}, '/schedule/quorum: a worker that is late has missed all of a model, not some layers; use "posts": "fragment"'),
             ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, ad-psgd, bytescheduler, p3, dear, fsdp, zero, diloco, got "ssgd"; did you mean "s-sgd"?'),
         ]
         for schedule, message in table:

@@ -129,6 +129,11 @@ def together(schedule):
             schedule = schedule | {"posts": "fragment"}
         if schedule["worker"] == "region":
             without = ["worker"]
+        if schedule["quorum"] < 1:
+            schedule = schedule | {"fragments": 1, "posts": "fragment"}
+            without += ["matchmaking_s"]
+        else:
+            without += ["deadline_s"]
         fragments = min(schedule["fragments"], schedule["interval"], 3)  # layers
         schedule = schedule | {"fragments": fragments, "overlap": min(schedule["overlap"], schedule["interval"] // fragments)}
     return {key: value for key, value in schedule.items() if key not in without}

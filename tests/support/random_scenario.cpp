@@ -208,10 +208,20 @@ void draw_rounds(Json& scenario) {
   std::set<std::string> layers;
   for (const Json& gradient : scenario["trace"]["gradients"]) layers.insert(gradient["layer"].get<std::string>());
   const int interval = whole(1, 20);
-  const int fragments = whole(1, std::min(interval, static_cast<int>(layers.size())));
+  const bool waits_for_all = chance(0.7) || scenario["fidelity"] == "flow" || scenario["cluster"].contains("host");
+  const int fragments = waits_for_all ? whole(1, std::min(interval, static_cast<int>(layers.size()))) : 1;
   schedule["interval"] = interval;
   schedule["fragments"] = fragments;
   schedule["overlap"] = whole(0, interval / fragments);
+  if (waits_for_all) {
+    schedule.erase("quorum");
+    schedule.erase("deadline_s");
+  } else {
+    schedule["quorum"] = figure(0.2, 0.99);
+    schedule.erase("matchmaking_s");
+    schedule.erase("posts");
+    scenario.erase("channels");
+  }
   if (schedule.value("worker", "gpu") == "region" && !scenario["cluster"].contains("regions")) schedule["worker"] = "node";
   if (schedule.value("worker", "gpu") == "gpu") return;
   schedule.erase("posts");

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "collective/communicator.hpp"
+#include "collective/payload.hpp"
+#include "engine/admission.hpp"
+#include "engine/clock.hpp"
+#include "engine/moment.hpp"
+
+namespace syncopate {
+
+/// Of a stream whose rules have a deadline, who has come in time for which collective, and what becomes of who has not. A collective may
+/// start when all members have posted it or, once the deadline after its first post has passed, as soon as enough have. A member that posts
+/// when its next collective has started takes over the result of the newest that has from the one before it, round the communicator's
+/// members, that has taken part in that, and goes on with the one after.
+class Latecomers {
+ public:
+  /// When a rank has what another one hands over to it, if that begins at `start`.
+  using HandOver = std::function<Moment(int from, int to, const SharedPayload&, const Moment& start)>;
+  using MayStart = std::function<void(const Moment& now)>;
+
+  /// `needed`: members without which none starts; `may_start`: called for one collective after the other, in their order.
+  Latecomers(Communicator communicator, Seconds deadline, int needed, HandOver hand_over, MayStart may_start, Clock& clock);
+
+  /// The collective that the member posts next, or takes over.
+  Ticket next_ticket(int member) const;
+  bool has_missed(int member) const { return members_[static_cast<std::size_t>(member)].next < gathering_; }
+
+  /// A member posts its next collective, which it has not missed.
+  void post(int member, const Moment& now);
+  /// The next collective starts.
+  void start();
+  /// A member posts what it has missed; `end`: of the newest that has started.
+  Ticket take_over(int member, const SharedPayload& payload, const Moment& now, const Moment& end);
+
+  /// When the collective ends for a member that has taken it over; null for others.
+  const Moment* taken_over(int member, Ticket ticket) const;
+
+ private:
+  struct Attendance {
+    std::vector<int> members;
+    bool is_overdue = false;
+    bool may_start = false;
+  };
+  struct TakenOver {
+    Ticket ticket;
+    Moment end;
+  };
+  struct Member {
+    Ticket next = 0;                        ///< one beyond the last that it has posted or taken over
+    std::optional<TakenOver> taken_over{};  ///< the last time
+  };
+
+  Attendance& attendance(Ticket ticket) { return attendances_[ticket - gathering_]; }
+  void consider(Ticket ticket, const Moment& now);
+
+  Communicator communicator_;
+  Seconds deadline_;
+  int needed_;
+  HandOver hand_over_;
+  MayStart may_start_;
+  Clock& clock_;
+  Ticket gathering_ = 0;                ///< all before it have started
+  std::deque<Attendance> attendances_;  ///< from that on
+  std::vector<Member> members_;
+  std::vector<int> present_;  ///< who has taken part in the newest that has started, ascending
+};
+
+}  // namespace syncopate

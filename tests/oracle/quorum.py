@@ -1,0 +1,65 @@
+"""All-reduces that do not wait for all: who comes late takes over what the others have."""
+
+import math
+
+from compute import TIE
+from network import Network
+
+
+class Quorum:
+    """Of `members`, which post one after the other; `seconds`: by what is posted, and its number."""
+
+    def __init__(self, job, point, members, share, deadline, seconds):
+        self.job, self.engine, self.members, self.deadline, self.seconds = job, job.engine, list(members), deadline, seconds
+        self.network, self.needed = Network(point), math.ceil(share * len(members) - 1e-9)
+        self.ends, self.after = {rank: {} for rank in members}, {}
+        self.turn = dict.fromkeys(members, 0)  # the round that each has next
+        self.gathering, self.posts, self.first = 0, {}, {}  # posts: own numbers, by round and rank; first: dates
+        self.present, self.free, self.spans = (), 0.0, []
+        self.what = {}
+
+    def count(self, rank, number, what):
+        if self.turn[rank] < self.gathering:
+            return self.take_over(rank, number, what)
+        turn, now = self.turn[rank], self.engine.now
+        self.turn[rank] += 1
+        self.posts.setdefault(turn, {})[rank] = number
+        self.what[turn] = what
+        if turn not in self.first:
+            self.first[turn] = now
+            self.look_at(now + self.deadline)
+        self.look_at(now)
+
+    def look_at(self, date):
+        """When all else of the instant has happened."""
+        self.engine.at(date, lambda: self.engine.last.append((self.begin,)))
+
+    def begin(self):
+        come, now = self.posts.get(self.gathering, {}), self.engine.now
+        enough = len(self.members) if not come or now < (self.first[self.gathering] + self.deadline) * (1 - TIE) else self.needed
+        if len(come) < enough or now < self.free * (1 - TIE):
+            return
+        self.free = now + self.seconds(self.what[self.gathering], self.gathering)
+        self.spans.append((now, self.free))
+        for rank, number in come.items():
+            self.engine.at(self.free, self.end, rank, number)
+        self.look_at(self.free)
+        self.present, self.gathering = sorted(come), self.gathering + 1
+
+    def take_over(self, rank, number, what):
+        before = [one for one in self.present if self.members.index(one) < self.members.index(rank)]
+        path = self.network.route((before or self.present)[-1], rank)
+        self.turn[rank] = self.gathering
+        self.engine.at(max(self.engine.now, self.free) + path.latency + what[1] / self.engine.full_rate(path), self.end, rank, number)
+
+    def end(self, rank, number):
+        self.ends[rank][number] = self.engine.now
+        if (rank, number) in self.after:
+            self.after.pop((rank, number))()
+        self.job.wake(rank, self, number)
+
+    def load(self, _):
+        return 0.0
+
+    def moving(self):
+        return self.spans
