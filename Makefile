@@ -25,7 +25,7 @@ LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-
 PYTHON := /usr/bin/python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test deb lint bench validate papers accuracy claims picture build capture gpu gpu-bundle packages debug fuzz sanitize soak coverage clean
+.PHONY: demo test deb lint analyze bench validate papers accuracy claims picture build capture gpu gpu-bundle packages debug fuzz sanitize soak coverage clean
 
 # simctl alone, not the tests and the capturer.
 demo: packages
@@ -40,12 +40,20 @@ test: PACKAGES += $(TEST_PACKAGES)
 test: build
 	ctest --preset release -j $$(nproc)
 
+CLANG_TIDY = run-clang-tidy-22 -clang-tidy-binary clang-tidy-22 -quiet -j $$(nproc) -p build $(TIDY_OPTIONS) '$(CURDIR)/(sim|capture|tests)/.*\.cpp' > build/clang-tidy.log 2>&1 || \
+		{ grep -E '(warning|error):' build/clang-tidy.log; exit 1; }
 lint: PACKAGES := $(LINT_PACKAGES)
 lint: packages
 	cmake --preset release > /dev/null
 	git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
-	run-clang-tidy-22 -clang-tidy-binary clang-tidy-22 -quiet -j $$(nproc) -p build '$(CURDIR)/(sim|capture|tests)/.*\.cpp' > build/clang-tidy.log 2>&1 || \
-		{ grep -E '(warning|error):' build/clang-tidy.log; exit 1; }
+	$(CLANG_TIDY)
+
+# clang's static analyzer, which takes as long as all other checks: before a release.
+analyze: PACKAGES := $(LINT_PACKAGES)
+analyze: TIDY_OPTIONS := -checks='-*,clang-analyzer-*,-clang-analyzer-cplusplus.NewDeleteLeaks,-clang-analyzer-security.ArrayBound,-clang-analyzer-security.FloatLoopCounter'
+analyze: packages
+	cmake --preset release > /dev/null
+	$(CLANG_TIDY)
 
 # build/syncopate_VERSION_ARCHITECTURE.deb
 deb: PACKAGES := $(DEB_PACKAGES)

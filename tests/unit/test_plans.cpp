@@ -219,8 +219,8 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
   TEST_CASE("two levels: inside the nodes, among them, inside again, whatever the operation") {
     for (const Algorithm& algorithm : algorithms()) {
       for (const int nodes : {1, 2, 3, 4, 7, 8}) {
-        for (const int gpus : {2, 3, 8}) {
-          for (const int chunks : {1, 2, 5}) {
+        for (const int gpus : {2, 3}) {
+          for (const int chunks : {1, 3}) {
             CAPTURE(algorithm.name);
             CAPTURE(nodes);
             CAPTURE(gpus);
@@ -250,11 +250,14 @@ TEST_SUITE("Does every Plan do what its operation says, with the textbook's byte
                 Operation::broadcast, [](int rank, int, const auto&) { return rank == 0; },
                 [&](const Plan&, Symbols& symbols, const auto&) { CHECK(symbols.hold([&](int) { return only(0, ranks); })); });
             moved(Operation::reduce_scatter, all, [&](const Plan& plan, Symbols& symbols, const auto& owns) {
+              const Contributions whole = everybody(ranks);
+              bool is_whole = true;
               for (int rank = 0; rank < ranks; ++rank) {
                 for (int part = 0; part < plan.parts; ++part) {
-                  if (owns(rank, part)) CHECK(symbols.at(rank, part) == everybody(ranks));
+                  if (owns(rank, part)) is_whole = is_whole && symbols.at(rank, part) == whole;
                 }
               }
+              CHECK(is_whole);
             });
             moved(Operation::all_gather, own, [&](const Plan& plan, Symbols& symbols, const auto& owns) {
               CHECK(symbols.hold([&](int part) {
