@@ -6,14 +6,15 @@
 
 namespace syncopate {
 
-Latecomers::Latecomers(Communicator communicator, Seconds deadline, int needed, HandOver hand_over, MayStart may_start, Clock& clock)
+Latecomers::Latecomers(Communicator communicator, int posters, Seconds deadline, int needed, HandOver hand_over, MayStart may_start,
+                       Clock& clock)
     : communicator_(std::move(communicator)),
       deadline_(deadline),
       needed_(needed),
       hand_over_(std::move(hand_over)),
       may_start_(std::move(may_start)),
       clock_(clock),
-      members_(static_cast<std::size_t>(communicator_.size())) {}
+      members_(static_cast<std::size_t>(posters)) {}
 
 Ticket Latecomers::next_ticket(int member) const {
   return has_missed(member) ? gathering_ - 1 : members_[static_cast<std::size_t>(member)].next;
@@ -36,8 +37,8 @@ void Latecomers::post(int member, const Moment& now) {
 
 void Latecomers::consider(Ticket ticket, const Moment& now) {
   Attendance& its = attendance(ticket);
-  const int enough = its.is_overdue ? needed_ : communicator_.size();
-  if (its.may_start || static_cast<int>(its.members.size()) < enough) return;
+  const std::size_t enough = its.is_overdue ? static_cast<std::size_t>(needed_) : members_.size();
+  if (its.may_start || its.members.size() < enough) return;
   its.may_start = true;
   // Whoever comes at this instant is in time, whatever rounding errors say.
   clock_.after(now.time * (1.0 + rounding), [this, now] { may_start_(now); });

@@ -23,8 +23,9 @@ class Latecomers {
   using HandOver = std::function<Moment(int from, int to, const SharedPayload&, const Moment& start)>;
   using MayStart = std::function<void(const Moment& now)>;
 
-  /// `needed`: members without which none starts; `may_start`: called for one collective after the other, in their order.
-  Latecomers(Communicator communicator, Seconds deadline, int needed, HandOver hand_over, MayStart may_start, Clock& clock);
+  /// `posters`: members, or one that stands for all; `needed`: those without which none starts; `may_start`: called for one collective
+  /// after the other, in their order.
+  Latecomers(Communicator communicator, int posters, Seconds deadline, int needed, HandOver hand_over, MayStart may_start, Clock& clock);
 
   /// The collective that the member posts next, or takes over.
   Ticket next_ticket(int member) const;

@@ -38,7 +38,7 @@ Stream::Stream(int index, Communicator communicator, bool one_for_all, const Str
       starts_(lanes_) {
   if (rules.deadline) {
     const auto may_start = [this](const Moment& now) { posted(0, now); };
-    latecomers_.emplace(communicator_, *rules.deadline, needed_, std::move(hand_over), may_start, clock);
+    latecomers_.emplace(communicator_, static_cast<int>(next_.size()), *rules.deadline, needed_, std::move(hand_over), may_start, clock);
   }
   transport_->when_ended([this](Ticket ticket, int lane, const Moment& now) { lane_ended(ticket, static_cast<std::size_t>(lane), now); });
 }
