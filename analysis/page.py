@@ -13,10 +13,10 @@ from units import duration
 SCRIPTS = ("data", "numbers", "elements", "theme", "legend", "key", "scaling", "composition", "timeline", "explanation", "table", "start")
 
 
-def page(runs, frame, styles, found, data, remarks, links, by_samples, whole):
+def page(runs, frame, styles, found, data, remarks, links, jobs, by_samples, whole):
     """`found` are the winners, `data` is what page_data.data returns, `remarks` sentences about files left out.
 
-    `links` is what links_table.section returns, `by_samples` what weighed.section does; `whole`: every row is shown.
+    `links` is what links_table.section returns, `jobs` what jobs_table.section does, `by_samples` what weighed.section does; `whole`: every row is shown.
     """
     spoken = sentences(found)
     lead = [(run.name if len(runs) > 1 else "", text) for run in runs for text in run.about["answer"]] if whole else []
@@ -32,7 +32,7 @@ def page(runs, frame, styles, found, data, remarks, links, by_samples, whole):
                "wfbp": any(one.over_wfbp for one in found)},
         colors={choice: page_look.colors(styles[series].color) for choice, series in zip(frame["choice"], frame["series"])},
         data=page_data.as_text(data), has_timelines=bool(data["timelines"]), has_explanations=bool(data["explanations"]),
-        remarks=remarks, links=links, by_samples=by_samples, glossary=glossary(frame))
+        remarks=remarks, links=links, jobs=jobs, by_samples=by_samples, glossary=glossary(frame))
 
 
 def about(runs, frame):

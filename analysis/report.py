@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import explanations  # noqa: E402
 import figures  # noqa: E402
 import labels  # noqa: E402
+import jobs_table  # noqa: E402
 import links  # noqa: E402
 import links_table  # noqa: E402
 import notes  # noqa: E402
@@ -111,8 +112,9 @@ def make(options):
         explained = [one for one in explained if (one.row["run"], one.row["point"]) in points]
         data = page_data.data(runs, frame, embedded, kinds, explained)
         busy = links_table.section(links.read_all(runs, frame), frame)
+        jobs = jobs_table.section(runs, frame)
         by_samples = weighed.section(runs, frame, weighed.read_factors(options.factors)) if options.factors else None
-        text = page.page(runs, frame, styles, winners(runs, frame), data, remarks, busy, by_samples, not options.cluster)
+        text = page.page(runs, frame, styles, winners(runs, frame), data, remarks, busy, jobs, by_samples, not options.cluster)
         files.append((Path(options.output), text.encode()))
     elif options.output:
         drawn = {"iteration-time": figures.iteration_time, "speedup": figures.speedup, "efficiency": figures.efficiency}

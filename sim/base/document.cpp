@@ -200,7 +200,23 @@ const Document::Patch* Document::patch_at(const std::string& pointer) const {
   return found;
 }
 
-std::string Document::where(const std::string& pointer) const {
+namespace {
+
+/// Where the user has to edit what is at `pointer`: another place of this file, where one of its parts is a copy of what is there.
+template <class Parts>
+std::string source_of(const std::string& pointer, const Parts& parts, const std::string& file) {
+  const std::string here = file + ": /";
+  for (const auto& part : parts) {
+    if (part.file.starts_with(here) && is_at_or_above(part.pointer, pointer))
+      return part.file.substr(here.size() - 1) + pointer.substr(part.pointer.size());
+  }
+  return pointer;
+}
+
+}  // namespace
+
+std::string Document::where(const std::string& its_pointer) const {
+  const std::string pointer = source_of(its_pointer, parts_, file_);
   const auto show = [](const std::string& file, const std::string& place) {
     constexpr std::size_t longest = 200;
     return fmt::format("{}: {}", file, place.empty() ? "/" : shortened(place, longest));
@@ -211,7 +227,8 @@ std::string Document::where(const std::string& pointer) const {
   return show(part->file, pointer.substr(part->pointer.size()));
 }
 
-std::string Document::origin(const std::string& pointer) const {
+std::string Document::origin(const std::string& its_pointer) const {
+  const std::string pointer = source_of(its_pointer, parts_, file_);
   const Patch* patch = patch_at(pointer);
   if (patch != nullptr) return patch->origin;
   const Part* part = part_at(pointer);

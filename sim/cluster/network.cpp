@@ -3,21 +3,53 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
 namespace syncopate {
 
+namespace {
+
+std::vector<int> first_nodes(int count) {
+  std::vector<int> nodes(static_cast<std::size_t>(count));
+  std::iota(nodes.begin(), nodes.end(), 0);
+  return nodes;
+}
+
+int nodes_of_servers(const ServerPlaces& servers) { return servers.colocated ? 0 : servers.count; }
+
+}  // namespace
+
 Network::Network(const Cluster& cluster, int ranks_per_node, const ServerPlaces& servers, const std::vector<std::size_t>& region_order)
     : cluster_(cluster),
       ranks_per_node_(ranks_per_node),
-      nodes_(cluster.nodes + (servers.colocated ? 0 : servers.count)),
+      own_nodes_(cluster.nodes),
+      nodes_(cluster.nodes + nodes_of_servers(servers)),
       is_star_(cluster.is_star()),
-      places_(places_of_nodes(cluster, cluster.regions ? cluster.nodes : nodes_, region_order)) {
+      share_{.nodes = first_nodes(nodes_), .links = std::make_shared<KnownLinks>()},
+      places_(places_of_nodes(cluster, cluster.regions ? cluster.nodes : nodes_, region_order)),
+      latencies_vary_(latencies_vary(cluster, ranks_per_node, nodes_)),
+      links_(share_.links) {
   if (cluster.regions) place_region_ = regions_of_places(*cluster.regions);
   place_servers(servers);
-  latencies_vary_ = latencies_vary(cluster, ranks_per_node, nodes_);
+}
+
+Network::Network(const Cluster& cluster, NetworkShare share, int ranks_per_node, const ServerPlaces& servers)
+    : cluster_(cluster),
+      ranks_per_node_(ranks_per_node),
+      own_nodes_(static_cast<int>(share.nodes.size())),
+      nodes_(own_nodes_ + nodes_of_servers(servers)),
+      is_star_(cluster.is_star()),
+      share_(std::move(share)),
+      places_(places_of_nodes(cluster, cluster.nodes + share_.all_servers, {})),
+      latencies_vary_(latencies_vary(cluster, ranks_per_node, nodes_)),
+      links_(share_.links) {
+  for (int server = 0; server < nodes_of_servers(servers); ++server) {
+    share_.nodes.push_back(cluster.nodes + share_.servers_before + server);
+  }
+  place_servers(servers);
 }
 
 bool Network::latencies_vary(const Cluster& cluster, int ranks_per_node, int nodes) {
@@ -31,7 +63,7 @@ bool Network::latencies_vary(const Cluster& cluster, int ranks_per_node, int nod
 
 void Network::place_servers(const ServerPlaces& servers) {
   std::vector<int> near;  // nodes
-  for (int node = 0; cluster_.regions && servers.region && node < cluster_.nodes; ++node) {
+  for (int node = 0; cluster_.regions && servers.region && node < own_nodes_; ++node) {
     if (region_of(node * ranks_per_node_) == *servers.region) near.push_back(node);
   }
   for (int server = 0; server < servers.count; ++server) {
@@ -46,7 +78,7 @@ void Network::place_servers(const ServerPlaces& servers) {
         places_.push_back(static_cast<int>(place_region_.size()));
         place_region_.push_back(region);
       }
-      node = cluster_.nodes + server;
+      node = own_nodes_ + server;
     }
     server_ranks_.push_back(node * ranks_per_node_);
   }
@@ -80,8 +112,7 @@ Hop Network::direct_hop(int from, int to) {
 }
 
 Path Network::path_inside_node(int from, int to) {
-  using enum KnownLink::Kind;
-  return limited({{own_link(gpu, from, true), own_link(gpu, to, false)}, cluster_.intra_node.latency, cluster_.intra_node.bandwidth},
+  return limited({{gpu_link(from, true), gpu_link(to, false)}, cluster_.intra_node.latency, cluster_.intra_node.bandwidth},
                  cluster_.intra_node);
 }
 
@@ -125,23 +156,17 @@ Path Network::path_over_topology(int from, int to) {
   return path;
 }
 
-std::size_t Network::own_link(KnownLink::Kind kind, int number, bool forward) {
-  const bool is_node = kind == KnownLink::Kind::node;
-  std::vector<std::uint32_t>& numbers = is_node ? node_links_ : gpu_links_;
-  if (numbers.empty()) numbers.resize(2 * static_cast<std::size_t>(is_node ? nodes_ : cluster_.nodes * ranks_per_node_), none);
-  std::uint32_t& its = numbers[2 * static_cast<std::size_t>(number) + (forward ? 0 : 1)];
-  if (its == none) {
-    its = static_cast<std::uint32_t>(links_.size());
-    links_.push_back({kind, forward, static_cast<std::uint32_t>(number)});
-  }
-  return its;
+std::size_t Network::node_link(int rank, bool up) {
+  return links_->number_of({KnownLink::Kind::node, up, static_cast<std::uint32_t>(whole_node_of(rank))});
+}
+
+std::size_t Network::gpu_link(int rank, bool up) {
+  const int node = share_.job * cluster_.nodes + whole_node_of(rank);
+  return links_->number_of({KnownLink::Kind::gpu, up, static_cast<std::uint32_t>(node * ranks_per_node_ + rank % ranks_per_node_)});
 }
 
 std::size_t Network::link_between(KnownLink::Kind kind, int lower, int upper, bool forward) {
-  const auto key = (static_cast<std::uint64_t>(lower) << 32U) | (static_cast<std::uint64_t>(upper) << 1U) | (forward ? 1U : 0U);
-  const auto [entry, is_new] = others_.try_emplace(key, links_.size());
-  if (is_new) links_.push_back({kind, forward, static_cast<std::uint32_t>(lower), static_cast<std::uint32_t>(upper)});
-  return entry->second;
+  return links_->number_of({kind, forward, static_cast<std::uint32_t>(lower), static_cast<std::uint32_t>(upper)});
 }
 
 const Link& Network::wan(const KnownLink& link) const {
@@ -167,7 +192,7 @@ std::string Network::cable_of(const KnownLink& link) const {
       return fmt::format("{0}: {1} {2} - {1} {3}", level, cluster_.topology->switch_name(), link.number, link.upper);
     case KnownLink::Kind::wan:
       return fmt::format("{} {}-{}", level, cluster_.regions->list[link.number].name, cluster_.regions->list[link.upper].name);
-    case KnownLink::Kind::gpu:
+    case KnownLink::Kind::gpu: return fmt::format("{}-{}", level, static_cast<int>(link.number) % cluster_.workers());
     case KnownLink::Kind::node: break;
   }
   const int number = static_cast<int>(link.number);
@@ -175,7 +200,7 @@ std::string Network::cable_of(const KnownLink& link) const {
 }
 
 NetworkLink Network::link(std::size_t number) const {
-  const KnownLink& its = links_[number];
+  const KnownLink& its = (*links_)[number];
   const std::string cable = cable_of(its);
   const bool is_wan = its.kind == KnownLink::Kind::wan;
   const std::string from_upper = is_wan ? cable_of({its.kind, true, its.upper, its.number}) : cable + " down";
@@ -184,7 +209,7 @@ NetworkLink Network::link(std::size_t number) const {
 }
 
 int Network::group(std::size_t link) const {
-  const KnownLink& its = links_[link];
+  const KnownLink& its = (*links_)[link];
   switch (its.kind) {
     case KnownLink::Kind::gpu: return inside_node;
     case KnownLink::Kind::inner: return of_switches;
@@ -220,14 +245,14 @@ std::string Network::group_name(int group) const {
 
 bool Network::comes_before(std::size_t link, std::size_t other) const {
   const auto key = [this](std::size_t index) {
-    const KnownLink& its = links_[index];
+    const KnownLink& its = (*links_)[index];
     return std::tuple(its.kind, its.number, its.upper, !its.forward);
   };
   return key(link) < key(other);
 }
 
 Rate Network::bandwidth(std::size_t link) const {
-  const KnownLink& its = links_[link];
+  const KnownLink& its = (*links_)[link];
   switch (its.kind) {
     case KnownLink::Kind::gpu: return cluster_.intra_node.bandwidth;
     case KnownLink::Kind::wan: return wan(its).bandwidth;
@@ -238,11 +263,11 @@ Rate Network::bandwidth(std::size_t link) const {
 }
 
 Rate Network::bandwidth(std::size_t link, Seconds time) const {
-  return changes(link) ? value_at(time, bandwidth(link), wan(links_[link]).bandwidth_changes) : bandwidth(link);
+  return changes(link) ? value_at(time, bandwidth(link), wan((*links_)[link]).bandwidth_changes) : bandwidth(link);
 }
 
 bool Network::changes(std::size_t link) const {
-  return links_[link].kind == KnownLink::Kind::wan && !wan(links_[link]).bandwidth_changes.empty();
+  return (*links_)[link].kind == KnownLink::Kind::wan && !wan((*links_)[link]).bandwidth_changes.empty();
 }
 
 std::vector<Seconds> Network::times_of_changes() const {

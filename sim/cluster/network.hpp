@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "cluster/cluster.hpp"
+#include "cluster/known_links.hpp"
 #include "cluster/placement.hpp"
 
 namespace syncopate {
@@ -35,6 +37,15 @@ struct Path {
   Rate limit_at(Seconds time) const { return latency_changes() ? over->limit(latency_at(time)) : limit; }
 };
 
+/// What one of several jobs on a cluster without regions has of its network.
+struct NetworkShare {
+  int job = 0;                          ///< its number: GPUs are a job's own, also on a node that others use
+  std::vector<int> nodes;               ///< of the cluster, in the order of the job's ranks
+  int servers_before = 0;               ///< nodes that servers of the jobs before it have for themselves
+  int all_servers = 0;                  ///< those of all jobs
+  std::shared_ptr<KnownLinks> links{};  ///< the same for all jobs, so that links have the same numbers
+};
+
 /// The network between a job's ranks (the GPUs of every node, or every node) and its parameter servers. Ranks of one node have
 /// links of their own to each other; others meet in the nodes' network.
 ///
@@ -43,6 +54,8 @@ class Network {
  public:
   /// `region_order`: see regions_of_nodes; used where nodes are placed by region.
   Network(const Cluster& cluster, int ranks_per_node, const ServerPlaces& servers, const std::vector<std::size_t>& region_order);
+  /// A job's share of it. `cluster`: all of it.
+  Network(const Cluster& cluster, NetworkShare share, int ranks_per_node, const ServerPlaces& servers);
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
@@ -64,7 +77,7 @@ class Network {
 
   // Links have the numbers below count_links(), in the order in which paths have crossed them first.
 
-  std::size_t count_links() const { return links_.size(); }
+  std::size_t count_links() const { return links_->size(); }
   NetworkLink link(std::size_t number) const;
   /// At first.
   Rate bandwidth(std::size_t link) const;
@@ -86,7 +99,7 @@ class Network {
   std::string group_name(int group) const;
 
   /// Joins GPUs of one node.
-  bool is_inside_node(std::size_t link) const { return links_[link].kind == KnownLink::Kind::gpu; }
+  bool is_inside_node(std::size_t link) const { return (*links_)[link].kind == KnownLink::Kind::gpu; }
   /// Its bandwidth changes with time.
   bool changes(std::size_t link) const;
   /// When some link's bandwidth or latency changes, in order.
@@ -106,19 +119,11 @@ class Network {
   bool is_star() const { return is_star_; }
 
  private:
-  /// Links are known by numbers, so that a million of them take no names.
-  struct KnownLink {
-    enum class Kind : std::uint8_t { node, gpu, inner, wan };
-    Kind kind = Kind::node;
-    bool forward = true;       ///< away from a node or GPU; from the lower to the upper end of others
-    std::uint32_t number = 0;  ///< of the node or the GPU; of the lower end, a switch or a region
-    std::uint32_t upper = 0;   ///< end
-  };
-  static constexpr std::uint32_t none = 0xffffffff;
-
   void place_servers(const ServerPlaces& servers);
   int node_of(int rank) const { return rank / ranks_per_node_; }
-  int place_of(int rank) const { return places_[static_cast<std::size_t>(node_of(rank))]; }
+  /// Of the cluster's.
+  int whole_node_of(int rank) const { return share_.nodes[static_cast<std::size_t>(node_of(rank))]; }
+  int place_of(int rank) const { return places_[static_cast<std::size_t>(whole_node_of(rank))]; }
   Path path_inside_node(int from, int to);
   Path path_over_regions(int from, int to);
   Path path_over_topology(int from, int to);
@@ -126,8 +131,8 @@ class Network {
   Seconds latency_over(std::size_t links) const;
   /// As the link says how flows are limited, and latencies vary.
   static Path limited(Path path, const Link& link);
-  std::size_t own_link(KnownLink::Kind kind, int number, bool forward);
-  std::size_t node_link(int rank, bool up) { return own_link(KnownLink::Kind::node, node_of(rank), up); }
+  std::size_t node_link(int rank, bool up);
+  std::size_t gpu_link(int rank, bool up);
   std::size_t link_between(KnownLink::Kind kind, int lower, int upper, bool forward);
   const Link& wan(const KnownLink& link) const;
   std::string level_of(const KnownLink& link) const;
@@ -135,16 +140,15 @@ class Network {
 
   const Cluster& cluster_;
   int ranks_per_node_;
-  int nodes_;  ///< with servers
+  int own_nodes_;  ///< of ranks
+  int nodes_;      ///< with servers
   bool is_star_;
-  std::vector<int> places_;                ///< of the nodes
+  NetworkShare share_;                     ///< its nodes are also those of servers
+  std::vector<int> places_;                ///< of the cluster's nodes
   std::vector<std::size_t> place_region_;  ///< of the places, on regions
   std::vector<int> server_ranks_;
   bool latencies_vary_;
-  std::vector<KnownLink> links_;
-  std::vector<std::uint32_t> node_links_;                  ///< numbers of links, by node and direction; none: not crossed yet
-  std::vector<std::uint32_t> gpu_links_;                   ///< likewise by rank
-  std::unordered_map<std::uint64_t, std::size_t> others_;  ///< numbers of links, by their ends
+  std::shared_ptr<KnownLinks> links_;
   std::unordered_map<long, Path> paths_;
 };
 

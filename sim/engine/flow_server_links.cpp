@@ -53,7 +53,8 @@ void FlowServerLinks::add(const LineName& name, Part part) {
 }
 
 void FlowServerLinks::begin(const LineName& name, const Moment& now) {
-  flows_.start(name.second.first, name.second.second, lines_[name].parts.front().bytes, nullptr, now, [this, name](const Moment& end) {
+  const auto [from, to] = name.second;
+  flows_.start(network_.path(from, to), to, lines_[name].parts.front().bytes, nullptr, now, [this, name](const Moment& end) {
     std::deque<Part>& parts = lines_[name].parts;
     const std::function<void(const Moment&)> ended = std::move(parts.front().ended);
     parts.pop_front();

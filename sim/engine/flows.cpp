@@ -21,8 +21,7 @@ void Flows::change_links() {
   share_soon();
 }
 
-void Flows::start(int from, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended) {
-  const Path& path = network_.path(from, to);
+void Flows::start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended) {
   if (bytes <= Bytes(0) || std::isinf(path.rate.value)) return clock_.at(now.time, [ended = std::move(ended), now] { ended(now); });
   for (const std::size_t link : path.links) {
     if (!rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));

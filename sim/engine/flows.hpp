@@ -24,9 +24,10 @@ class Flows {
   Flows(const Flows&) = delete;
   Flows& operator=(const Flows&) = delete;
 
-  /// Bytes of `payload` begin to move from rank to rank at `now`, the clock's time but for a rounding error; `ended` is called when they
-  /// have. Flows that end at the same instant are told of in the order in which they started.
-  void start(int from, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended);
+  /// Bytes of `payload` begin to move to a rank on `path`, which stays where it is and is of a network with the same links, at `now`, the
+  /// clock's time but for a rounding error; `ended` is called when they have. Flows that end at the same instant are told of in the order
+  /// in which they started.
+  void start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended);
 
  private:
   struct End {

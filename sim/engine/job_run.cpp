@@ -99,8 +99,9 @@ Flows* flows_of(const Job& job, Flows* flows) { return std::holds_alternative<Pe
 
 }  // namespace
 
-JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock& clock)
+JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windows& windows, Clock& clock)
     : job_(job),
+      windows_(windows),
       clock_(clock),
       passes_(job.profile),
       runs_ahead_(job.run_ahead && !layer_by_layer() && !has_partial_stream(job)),
@@ -218,7 +219,7 @@ void JobRun::run_worker(int rank) {
   try {
     job_.program(worker);
     ended_[static_cast<std::size_t>(rank)] = true;
-    if (finished()) return;
+    if (windows_.all_finished()) return;
     throw SimulationError(
         fmt::format("rank {} ended its program in step {}, at {:.9g} s, before the measured window had closed; "
                     "a program must run until next_step() returns false",
@@ -239,7 +240,7 @@ bool JobRun::begin_step(Worker& worker, const Moment& now) {
     recorder_.leave_window(rank);
     ++finished_workers_;
   }
-  if (finished()) return false;
+  if (windows_.all_finished()) return false;
   check_progress(worker);
   return true;
 }
@@ -255,6 +256,7 @@ void JobRun::update_window(const Worker& worker, int iteration, const Moment& mo
   const auto index = static_cast<std::size_t>(worker.rank_);
   begun_then_[index] = now == last_begin_[index] ? begun_then_[index] + 1 : 1;
   last_begin_[index] = now;
+  begin_ = moment;
   if (iteration > reached_) {
     reached_ = iteration;
     if (job_.on_iteration) job_.on_iteration(iteration);
@@ -262,14 +264,33 @@ void JobRun::update_window(const Worker& worker, int iteration, const Moment& mo
   if (open_) {
     ++begun_in_window_[index];
   } else if (iteration == job_.warmup && ++warm_workers_ == simulated()) {
+    windows_.warmed_up(now);
+  }
+  look_at_window(now);
+  if (has_measured_ || begun_in_window_[index] <= job_.measured) return;
+  has_measured_ = true;
+  windows_.measured(now);
+}
+
+void JobRun::look_at_window(Seconds now) {
+  if (close_ || begin_.time < now * (1.0 - rounding)) return;
+  const auto begins = [&](std::size_t worker) { return last_begin_[worker] >= now * (1.0 - rounding); };
+  if (!open_ && windows_.may_open()) {
     open_ = now;
     recorder_.open_window(now);
-    // What began at the very instant of opening, before the last worker said so, belongs to the window too.
-    for (std::size_t i = 0; i < workers_.size(); ++i) begun_in_window_[i] = last_begin_[i] >= now * (1.0 - rounding) ? begun_then_[i] : 0;
+    // What began at the very instant of opening, before it was known, belongs to the window too.
+    for (std::size_t i = 0; i < workers_.size(); ++i) begun_in_window_[i] = begins(i) ? begun_then_[i] : 0;
   }
-  if (close_ || begun_in_window_[index] <= job_.measured) return;
+  if (!has_measured_ || !windows_.may_close()) return;
+  const auto ends_cycle = [&](std::size_t worker) {
+    const int done = begun_in_window_[worker] - 1;
+    return begins(worker) && done >= job_.measured && done % job_.cycle == 0;
+  };
+  bool may_close = false;
+  for (std::size_t i = 0; i < workers_.size() && !may_close; ++i) may_close = ends_cycle(i);
+  if (!may_close) return;
   close_ = now;
-  closing_ = moment;
+  closing_ = begin_;
   recorder_.close_window(now);
 }
 

@@ -16,6 +16,7 @@
 #include "engine/posted_values.hpp"
 #include "engine/simulate.hpp"
 #include "engine/stream.hpp"
+#include "engine/windows.hpp"
 #include "engine/worker.hpp"
 #include "timeline/recorder.hpp"
 
@@ -24,8 +25,8 @@ namespace syncopate {
 /// One job while it runs: its workers, its streams and its measured window. Private to the engine.
 class JobRun {
  public:
-  /// `flows`: null without them; `alone`: no other job uses the network.
-  JobRun(const Job& job, Network& network, Flows* flows, bool alone, Clock& clock);
+  /// `flows`: null without them; `alone`: no other job uses the network; `windows`: of all jobs.
+  JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windows& windows, Clock& clock);
 
   const Job& job() const { return job_; }
   Clock& clock() { return clock_; }
@@ -54,6 +55,9 @@ class JobRun {
   /// How much of what slows overlapping layers down there is: 0 to 1.
   double channel_use(int rank, Seconds now) const;
 
+  /// Opens or closes the measured window if it may be and a worker begins an iteration at `now`.
+  void look_at_window(Seconds now);
+
   bool finished() const { return finished_workers_ == simulated(); }
 
   /// The exception that ended a worker's program, if one did.
@@ -81,6 +85,7 @@ class JobRun {
   Seconds mean_latency_of(const PeerLinks::Message& message, Network& network) const;
 
   const Job& job_;
+  Windows& windows_;
   Clock& clock_;
   PassTable passes_;
   bool runs_ahead_;
@@ -97,7 +102,9 @@ class JobRun {
   std::vector<Seconds> last_begin_;   ///< per worker: of its latest iteration ...
   std::vector<int> begun_then_;       ///< ... and how many it began at that instant
   std::vector<bool> ended_;
+  Moment begin_;  ///< of the latest iteration
   std::optional<Seconds> open_;
+  bool has_measured_ = false;  ///< what it has to
   std::optional<Seconds> close_;
   Moment closing_;  ///< the same, with its cause
   int finished_workers_ = 0;

@@ -106,8 +106,9 @@ void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, con
   const Message& message = stage.messages[at(turn.message)];
   const bool may_meet_others = !options_.shortcuts || !options_.is_alone || options_.overlaps || way.can_share;
   if (flows_ != nullptr && may_meet_others) {
-    return flows_->start(communicator_.rank(message.from), communicator_.rank(message.to), bytes, run.movement.payload, ready,
-                         std::move(ended));
+    const int to = communicator_.rank(message.to);
+    const Path& path = planned_.network().path(communicator_.rank(message.from), to);
+    return flows_->start(path, to, bytes, run.movement.payload, ready, std::move(ended));
   }
   const Seconds duration = way.hop.beta * bytes;
   const Why its_why = ready.cause ? why(PathClass::transfer, run, turn) : Why();

@@ -14,6 +14,7 @@
 #include "engine/clock.hpp"
 #include "engine/flows.hpp"
 #include "engine/job_run.hpp"
+#include "engine/windows.hpp"
 
 namespace syncopate {
 
@@ -91,10 +92,13 @@ Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   }
   Clock clock(simulated > 1 ? &actors() : nullptr);
   const auto flows = std::any_of(jobs.begin(), jobs.end(), moves_flows) ? std::make_unique<Flows>(network, clock) : nullptr;
+  Windows windows;
   std::vector<std::unique_ptr<JobRun>> runs;
   runs.reserve(jobs.size());
   for (const Job& job : jobs) {
-    runs.push_back(std::make_unique<JobRun>(job, network, flows.get(), jobs.size() == 1, clock));
+    Network& its = job.network == nullptr ? network : *job.network;
+    runs.push_back(std::make_unique<JobRun>(job, its, flows.get(), jobs.size() == 1, windows, clock));
+    windows.add(*runs.back());
   }
   const std::string deadlock = simulated > 1 ? run_actors(runs, clock) : run_alone(*runs.front());
 

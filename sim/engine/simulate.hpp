@@ -41,6 +41,8 @@ struct StreamSetup {
 
 /// One training job on the cluster.
 struct Job {
+  Network* network = nullptr;  ///< its share of the network, whose links have the same numbers for all jobs; null: the whole of it
+  Seconds start;               ///< of its workers
   Program program;
   StepProfile profile;
   Speed speed;
@@ -59,6 +61,7 @@ struct Job {
 
   int warmup = 0;                        ///< iterations before a worker has left its warm-up
   int measured = 1;                      ///< >= 1, iterations that the first worker has to do in the measured window
+  int cycle = 1;                         ///< >= 1, of which the measured ones are a multiple
   bool updates_in_forward = false;       ///< of the step after, so that a step ends with a model that is not complete
   int steps_per_round = 0;               ///< > 0: iterations are rounds, of at most so many steps; else steps
   bool lockstep = false;                 ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
@@ -75,9 +78,10 @@ struct Job {
   int simulated() const { return lockstep ? 1 : ranks; }
 };
 
-/// Runs the jobs until every worker has finished the step in which the measured window closed; what is in
-/// flight then is cancelled. Throws SimulationError, with who waits for what, when a program deadlocks, ends early, posts
-/// what others do not, or makes no progress; never returns a Timeline of a run that did not finish.
+/// Runs the jobs until every worker has finished the step in which its job's measured window closed; what is in
+/// flight then is cancelled. Windows of several jobs open when all of them have done their warm-up, and close when all have done their
+/// measured iterations, each at its job's next iteration; until then all go on. Throws SimulationError, with who waits for what, when a
+/// program deadlocks, ends early, posts what others do not, or makes no progress; never returns a Timeline of a run that did not finish.
 ///
 /// Several workers are actors: after a deadlock, no more of them can be simulated in the process (see can_run_actors).
 Timeline simulate(const std::vector<Job>& jobs, Network& network);

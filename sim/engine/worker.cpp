@@ -34,6 +34,8 @@ Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
       is_recorded_(job.job().dataflow != nullptr),
       replica_(job.job().dataflow.get(), Dataflow::Makers::many) {
   if (job.job().records_causes) now_ = Moment::origin();
+  if (job.job().start > Seconds(0)) now_ = until(now_, job.job().start, {.kind = PathClass::pause, .worker = rank});
+  recorded_ = now();
 }
 
 int Worker::ranks() const { return job_.job().ranks; }

@@ -185,10 +185,37 @@ std::vector<std::string> describe_runs(const std::vector<Row>& rows) {
                       which(**worst), hours(**worst), share(**best), which(**best), hours(**best))};
 }
 
+/// Of jobs that share a network: how much each takes longer for that.
+std::vector<std::string> describe_jobs(const std::vector<Row>& rows, const std::string& missing) {
+  const auto times = [](double slowdown) { return rounded(slowdown, 3); };
+  if (rows.size() == 1) {
+    std::vector<std::string> parts;
+    for (const JobRow& job : rows.front().jobs) {
+      parts.push_back(fmt::format("{} takes {} per iteration, {} times as long as alone", job.name, format_seconds(job.iteration),
+                                  times(job.slowdown())));
+    }
+    return {fmt::format("Together, {} (Jain's index {}){}", fmt::join(parts, "; "), rounded(rows.front().jain(), 3), missing)};
+  }
+  const auto less = [](const Row& a, const Row& b) { return a.largest_slowdown() < b.largest_slowdown(); };
+  const auto [least, most] = std::minmax_element(rows.begin(), rows.end(), less);
+  constexpr double tie = 0.005;
+  if (most->largest_slowdown() < (1.0 + tie) * least->largest_slowdown()) {
+    return {fmt::format("The job that the others hold up most takes {} times as long as alone, in all of them{}",
+                        times(most->largest_slowdown()), missing)};
+  }
+  const auto describe_one = [&](const Row& row) {
+    const std::string choice = setting_of(row).empty() ? choice_of(row) : setting_of(row);
+    return fmt::format("{} times ({})", times(row.largest_slowdown()), choice);
+  };
+  return {fmt::format("The job that the others hold up most takes from {} to {} as long as alone{}", describe_one(*least),
+                      describe_one(*most), missing)};
+}
+
 }  // namespace
 
 std::vector<std::string> answer(const std::vector<Row>& rows, const Study& study) {
   if (rows.empty()) return {};
+  if (!rows.front().jobs.empty()) return describe_jobs(rows, missing_of(rows, study));
   std::vector<std::string> sentences = who_wins(rows, study);
   for (std::string& sentence : describe_runs(rows)) sentences.push_back(std::move(sentence));
   for (std::string& sentence : swept_effects(rows)) sentences.push_back(std::move(sentence));

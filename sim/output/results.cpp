@@ -141,7 +141,9 @@ std::string results_csv(const Results& results) {
 
 std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows) {
   std::set<std::string> found;
-  for (const Point& point : study.points) note_inputs(point.scenario, found);
+  for (const Point& point : study.points) {
+    for (const Scenario* training : point.scenario.trainings()) note_inputs(*training, found);
+  }
   for (const Row& row : rows) {
     note_outcome(row, found);
     if (row.fidelity == to_string(Fidelity::alpha_beta) && row.all_reduces && row.nodes > 1)
@@ -168,7 +170,9 @@ Json results_json(const Results& results, const Study& study) {
   for (const Setting& setting : study.settings) json["settings"][setting.pointer] = setting.value;
   std::set<const Trace*> seen;
   for (const Point& point : study.points) {
-    if (seen.insert(point.scenario.trace.get()).second) json["traces"].push_back(trace_summary(*point.scenario.trace));
+    for (const Scenario* training : point.scenario.trainings()) {
+      if (seen.insert(training->trace.get()).second) json["traces"].push_back(trace_summary(*training->trace));
+    }
   }
   for (const FailedPoint& failed : results.failed) json["failed"].push_back({{"point", failed.point}, {"error", failed.error}});
   for (const Row& row : results.rows) json["points"].push_back(to_json(row));

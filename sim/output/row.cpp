@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
+#include "metrics/fairness.hpp"
+
 namespace syncopate {
 
 namespace {
@@ -73,14 +76,44 @@ constexpr std::array table = {
     Column{"degraded_share", [](const Row& row) { return of_run(row, &Goodput::degraded_share); }},
     Column{"checkpoint_every_s", [](const Row& row) { return row.goodput ? known(row.goodput->checkpoint_every) : Json(); }},
     Column{"failures", [](const Row& row) { return of_run(row, &Goodput::failures); }},
+    Column{"iteration_alone_s", [](const Row& row) -> Json { return row.jobs.empty() ? Json() : Json(row.jobs.front().alone.value); }},
+    Column{"slowdown", [](const Row& row) -> Json { return row.jobs.empty() ? Json() : Json(row.jobs.front().slowdown()); }},
+    Column{"slowdown_max", [](const Row& row) -> Json { return row.jobs.empty() ? Json() : Json(row.largest_slowdown()); }},
+    Column{"jain", [](const Row& row) -> Json { return row.jobs.empty() ? Json() : Json(row.jain()); }},
     Column{"measured_iterations", [](const Row& row) -> Json { return row.measured_iterations; }},
     Column{"replicates", [](const Row& row) -> Json { return std::max<std::size_t>(1, row.replicates.size()); }},
     Column{"workers_simulated", [](const Row& row) -> Json { return row.workers_simulated; }},
 };
 
+Json to_json(const JobRow& job) {
+  return {{"name", job.name},
+          {"model", job.model},
+          {"schedule", job.schedule},
+          {"nodes", format_ranges(job.nodes)},
+          {"workers", job.workers},
+          {"start_s", job.start.value},
+          {"iteration_s", job.iteration.value},
+          {"iteration_alone_s", job.alone.value},
+          {"slowdown", job.slowdown()},
+          {"exposed_communication_s", job.exposed_communication.value},
+          {"throughput_samples_per_s", job.throughput}};
+}
+
 }  // namespace
 
 std::span<const Column> columns() { return table; }
+
+double Row::largest_slowdown() const {
+  double largest = 0.0;
+  for (const JobRow& job : jobs) largest = std::max(largest, job.slowdown());
+  return largest;
+}
+
+double Row::jain() const {
+  std::vector<double> shares;
+  for (const JobRow& job : jobs) shares.push_back(1.0 / job.slowdown());
+  return jain_index(shares);
+}
 
 Json to_json(const Row& row) {
   Json json = Json::object();
@@ -92,6 +125,7 @@ Json to_json(const Row& row) {
   }
   for (const Seconds iteration : row.replicates) json["replicates_iteration_s"].push_back(iteration.value);
   if (row.is_one_draw()) json["one_draw"] = true;
+  for (const JobRow& job : row.jobs) json["jobs"].push_back(to_json(job));
   json.update(row.details);
   return json;
 }

@@ -14,6 +14,22 @@
 
 namespace syncopate {
 
+/// One of several jobs on a network.
+struct JobRow {
+  std::string name;
+  std::string model;
+  std::string schedule;
+  std::vector<int> nodes;
+  int workers = 0;
+  Seconds start;
+  Seconds iteration;  ///< beside the others
+  Seconds alone;
+  Seconds exposed_communication;  ///< beside the others
+  double throughput = 0.0;        ///< likewise
+
+  double slowdown() const { return iteration / alone; }
+};
+
 /// One finished point: what was simulated and what came out.
 struct Row {
   int point = 0;
@@ -39,9 +55,15 @@ struct Row {
   std::optional<double> cost{};               ///< of that, where nodes have a price
   std::optional<Rate> bus_bandwidth{};        ///< of what sends nothing but all-reduces
   Bytes states{};                             ///< that a rank keeps: parameters, gradients, the optimiser's
+  std::vector<JobRow> jobs{};                 ///< that share the network, where there are several; the first is the row's own
   int measured_iterations = 0;
   int workers_simulated = 0;
   Json details = Json::object();  ///< what only some points have; in results.json only
+
+  /// Of the job that the others hold up most; needs jobs.
+  double largest_slowdown() const;
+  /// Jain's index of how far each job gets beside the others, as a share of what it does alone; needs jobs.
+  double jain() const;
 
   /// Half of the interval over the iteration; 0 where there is none.
   double half_width() const { return interval ? interval->end / metrics.iteration - 1.0 : 0.0; }

@@ -11,6 +11,7 @@
 #include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "base/text.hpp"
+#include "scenario/read_jobs.hpp"
 #include "scenario/read_run.hpp"
 
 namespace syncopate {
@@ -344,7 +345,15 @@ std::vector<InputFile> Library::files() const {
   return files;
 }
 
+std::vector<const Scenario*> Scenario::trainings() const {
+  if (!jobs) return {this};
+  std::vector<const Scenario*> all;
+  for (const SharingJob& job : jobs->list) all.push_back(&job.scenario);
+  return all;
+}
+
 bool Scenario::draws() const {
+  if (jobs) return std::any_of(jobs->list.begin(), jobs->list.end(), [](const SharingJob& job) { return job.scenario.draws(); });
   if (speed.jitter.varies()) return true;
   return cluster.workers() > 1 && (draws_latencies(cluster) || (schedule.traffic.peers && schedule.traffic.peers->drawn));
 }
@@ -362,6 +371,7 @@ int Scenario::most_until() const {
 
 Scenario read_scenario(const Document& document, Library& library) {
   Object fields{Field(document)};
+  if (document.root().contains("jobs")) return read_jobs(fields, library);
   Scenario scenario;
   fields.format("scenario/1", true);
   scenario.name = fields.at("name").name();
@@ -396,6 +406,7 @@ Scenario read_scenario(const Document& document, Library& library) {
   if (const auto seed = fields.find("seed")) scenario.speed.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));
   if (const auto replicates = fields.find("replicates")) scenario.replicates = static_cast<int>(replicates->integer(1, most_replicates));
   fields.find("sweep");
+  fields.find("jobs");
   if (const auto run = fields.find("run")) {
     scenario.run = read_run(*run, scenario.cluster, scenario.epochs ? std::optional(*scenario.epochs * *scenario.samples) : std::nullopt);
   }

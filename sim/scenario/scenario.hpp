@@ -23,7 +23,9 @@ namespace syncopate {
 
 inline constexpr int most_replicates = 1000;
 
-/// One simulation, all of whose inputs have been read and validated.
+struct Jobs;
+
+/// One simulation, all of whose inputs have been read and validated. Of several jobs on one network it is the first one.
 struct Scenario {
   std::string name;
   std::shared_ptr<const Trace> trace;
@@ -43,6 +45,10 @@ struct Scenario {
   std::optional<LongRun> run{};  ///< of days, with failures
   /// The same with a node less, two less, ..., as many as a failure of the run may leave; without `run`.
   std::shared_ptr<const std::vector<Scenario>> smaller{};
+  std::shared_ptr<const Jobs> jobs{};  ///< on one network, of which it is the first; null where it is alone
+
+  /// It, or each of its jobs.
+  std::vector<const Scenario*> trainings() const;
 
   /// Another seed gives another result.
   bool draws() const;
@@ -56,6 +62,20 @@ struct Scenario {
   bool measures_until() const { return until && draws(); }
   /// Iterations that `until` measures at most.
   int most_until() const;
+};
+
+/// A training job beside others.
+struct SharingJob {
+  std::string name;
+  std::vector<int> nodes;  ///< of the network's cluster
+  Seconds start;
+  Scenario scenario;  ///< on a cluster of so many nodes
+};
+
+/// Training jobs that share a network.
+struct Jobs {
+  Cluster cluster;  ///< all of it
+  std::vector<SharingJob> list;
 };
 
 /// One point of a sweep: the values put at the swept pointers and the scenario that results.

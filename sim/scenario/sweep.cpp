@@ -60,15 +60,23 @@ void load_file_at(const std::string& pointer, Document& document, Library& libra
   if (!document.root().is_object() || !document.root().contains(place)) return;
   const Field field(document, pointer, document.root().at(place));
   if (!field.is_text()) return;
-  const Document& file = library.document(field, pointer == "/trace" ? FileKind::trace : FileKind::cluster);
+  const Document& file = library.document(field, pointer.ends_with("/trace") ? FileKind::trace : FileKind::cluster);
   document.mount(place, file);
+}
+
+/// Where files may stand on the way to a pointer: the trace, the cluster, and a job's own trace.
+std::vector<std::string> files_above(const std::string& pointer) {
+  std::vector<std::string> places = {"/trace", "/cluster"};
+  constexpr std::string_view jobs = "/jobs/";
+  if (pointer.starts_with(jobs)) places.push_back(pointer.substr(0, pointer.find('/', jobs.size())) + "/trace");
+  return places;
 }
 
 /// Sets values by pointer, outer ones before those inside them; files on the way are loaded.
 void set_values(Document& document, std::vector<std::pair<std::string, Json>> values, Library& library, const std::string& origin) {
   std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.first.size() < b.first.size(); });
   for (const auto& [pointer, value] : values) {
-    for (const char* file : {"/trace", "/cluster"}) {
+    for (const std::string& file : files_above(pointer)) {
       if (pointer != file && is_at_or_above(file, pointer)) load_file_at(file, document, library);
     }
     document.set(parse_pointer(pointer, document), value, origin);
@@ -99,6 +107,20 @@ void apply(const Setting& setting, Document& document, Library& library) {
   set_values(document, {{setting.pointer, setting.value}}, library, origin);
 }
 
+/// Of all traces that a scenario names or has.
+std::string traces_digest(const Document& document, Library& library) {
+  const Json& root = document.root();
+  std::string digests;
+  const auto add = [&](const std::string& pointer) {
+    const JsonPointer place(pointer);
+    if (root.contains(place)) digests += library.trace_digest(Field(document, pointer, root.at(place)));
+  };
+  add("/trace");
+  if (!root.contains("jobs")) return digests;
+  for (std::size_t job = 0; job < root["jobs"].size(); ++job) add(fmt::format("/jobs/{}/trace", job));
+  return digests;
+}
+
 }  // namespace
 
 Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, Json>> values, const std::string& origin, Library& library,
@@ -108,9 +130,9 @@ Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, 
   load_file_at("/cluster", document, library);
   Scenario scenario = read_scenario(document, library);
   if (digest != nullptr) {
-    const std::string trace = library.trace_digest(Field(document, "/trace", document.root()["trace"]));
+    const std::string traces = traces_digest(document, library);
     document.erase("trace");
-    *digest = sha256(trace + document.root().dump());
+    *digest = sha256(traces + document.root().dump());
   }
   return scenario;
 }

@@ -67,7 +67,15 @@ class Explanation {
     std::vector<Setting> settings;
     for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
     study_ = read_study(options.scenario, settings);
-    for (Point& point : study_.points) point = as_one_run(std::move(point));
+    for (Point& point : study_.points) {
+      if (point.scenario.jobs) {
+        throw UsageError(
+            fmt::format("{}: point {}: an explanation is of one job, and there are several; leave \"jobs\" out, or see "
+                        "\"shared_links\" in results.json",
+                        options.scenario, point.index));
+      }
+      point = as_one_run(std::move(point));
+    }
   }
 
   /// The network of the point instead, with the use of its cables.

@@ -163,6 +163,11 @@ class StudyRun {
 
   void check_records() const {
     for (const Point& point : study_.points) {
+      const bool records = recorded_points_[place(point.index)];
+      if (point.scenario.jobs && (records || explained_points_[place(point.index)])) {
+        throw UsageError(fmt::format("{}: point {}: there are several jobs, and this is of one; leave the point out, or \"jobs\"",
+                                     records ? "--dataflow" : "--explain", point.index));
+      }
       const Schedule& schedule = point.scenario.schedule;
       if (!recorded_points_[place(point.index)] || schedule.unrecorded.empty()) continue;
       throw UsageError(fmt::format("--dataflow: point {}: {} cannot be recorded: {}; leave the point out (--dataflow \"0-3,7\")",

@@ -111,6 +111,35 @@ std::string point_by_point(const std::vector<Row>& rows) {
                               .elsewhere = "results.csv has all of it (-o DIR)"});
 }
 
+/// A line per point and job.
+std::string job_by_job(const std::vector<Row>& rows) {
+  std::vector<Cells> table(1);
+  for (const auto& [pointer, value] : rows.front().sweep) table.front().push_back(pointer);
+  const Cells titles = {"job", "schedule", "nodes", "iteration", "alone", "slowdown", "Jain", "busiest shared link"};
+  table.front().insert(table.front().end(), titles.begin(), titles.end());
+  for (const Row& row : rows) {
+    const Json links = row.details.value("shared_links", Json::array());
+    const std::string busiest =
+        links.empty() ? "none" : fmt::format("{}: {}", links[0]["name"].get<std::string>(), percent(links[0]["utilisation"].get<double>()));
+    for (const JobRow& job : row.jobs) {
+      Cells line;
+      for (const auto& [pointer, value] : row.sweep) line.push_back(value_label(value));
+      const Cells figures = {job.name,
+                             job.schedule,
+                             format_ranges(job.nodes),
+                             format_seconds(job.iteration),
+                             format_seconds(job.alone),
+                             rounded(job.slowdown(), 4),
+                             rounded(row.jain(), 4),
+                             busiest};
+      line.insert(line.end(), figures.begin(), figures.end());
+      table.push_back(line);
+    }
+  }
+  return format_table(table,
+                      {.expendable = {"busiest shared link", "schedule", "nodes"}, .elsewhere = "results.json has all of it (-o DIR)"});
+}
+
 /// The swept key whose values become columns: the schedule, else the collective, else the last one.
 std::size_t column_key(const Row& row) {
   for (const char* choice : {"/schedule", "/all_reduce"}) {
@@ -216,16 +245,25 @@ std::string swept_values(const Point& point, const char* separator) {
   return fmt::format("{}", fmt::join(values, separator));
 }
 
+namespace {
+
+/// Empty for one that has been seen before.
+std::string describe_trace(const Trace& trace, std::set<const Trace*>& seen) {
+  if (!seen.insert(&trace).second) return "";
+  std::string text = fmt::format("trace {}: {}, batch {}, {}{}\n", trace.file, trace.model, trace.batch,
+                                 trace.device.empty() ? "unknown device" : trace.device,
+                                 trace.provenance.synthetic() ? "; SYNTHETIC, not measured" : fmt::format(" ({})", trace.provenance.kind));
+  if (trace.provenance.synthetic() && !trace.provenance.note.empty()) text += fmt::format("  {}\n", trace.provenance.note);
+  return text;
+}
+
+}  // namespace
+
 std::string describe_study(const Study& study) {
   std::string text = fmt::format("{}: {} point{}\n", study.name, study.points.size(), study.points.size() == 1 ? "" : "s");
   std::set<const Trace*> seen;
   for (const Point& point : study.points) {
-    const Trace& trace = *point.scenario.trace;
-    if (!seen.insert(&trace).second) continue;
-    text += fmt::format("trace {}: {}, batch {}, {}{}\n", trace.file, trace.model, trace.batch,
-                        trace.device.empty() ? "unknown device" : trace.device,
-                        trace.provenance.synthetic() ? "; SYNTHETIC, not measured" : fmt::format(" ({})", trace.provenance.kind));
-    if (trace.provenance.synthetic() && !trace.provenance.note.empty()) text += fmt::format("  {}\n", trace.provenance.note);
+    for (const Scenario* training : point.scenario.trainings()) text += describe_trace(*training->trace, seen);
   }
   for (const Setting& setting : study.settings) text += fmt::format("set {} = {}\n", printable(setting.pointer), excerpt(setting.value));
   return text;
@@ -239,6 +277,7 @@ std::string summarise(const std::vector<Row>& rows, const Study& study) {
     return names;
   }();
   const std::string fidelity = fmt::format("fidelity: {}\n", fmt::join(fidelities, ", "));
+  if (!rows.front().jobs.empty()) return job_by_job(rows) + fidelity;
   const std::size_t swept = rows.front().sweep.size();
   if (swept == 0) return figures(rows.front()) + fidelity;
   if (swept == 1) return point_by_point(rows) + fidelity;

@@ -273,7 +273,36 @@ double record_of(const Scenario& scenario, const Work& work) {
 
 }  // namespace
 
+namespace {
+
+/// Of a step: computing, or sending the bytes once.
+Seconds least_step(const Scenario& scenario) {
+  const StepProfile profile = profile_of(scenario);
+  if (scenario.cluster.workers() == 1 || scenario.schedule.pace.is_lossy) return profile.compute();
+  const double posts = std::min(1.0, posts_of(scenario, profile));
+  return std::max(profile.compute(), posts * profile.bytes() / fastest_link(scenario.cluster));
+}
+
+/// Of jobs on one network: of all of them together, and then of each alone. Until all have been measured, whoever is faster goes on.
+Cost cost_of_jobs(const Scenario& scenario, const PointOptions& options) {
+  std::vector<Seconds> lengths;  // the least that each takes
+  for (const SharingJob& job : scenario.jobs->list) lengths.push_back(job.start + steps_of(job.scenario) * least_step(job.scenario));
+  const Seconds longest = *std::max_element(lengths.begin(), lengths.end());
+  Cost all;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const Cost alone = estimate_cost(scenario.jobs->list[i].scenario, i == 0 ? options : PointOptions{.shortcuts = options.shortcuts});
+    const double longer = longest / lengths[i];
+    all.steps += (1.0 + longer) * alone.steps;
+    all.time += (1.0 + longer) * alone.time;
+    all.memory += alone.memory;
+  }
+  return all;
+}
+
+}  // namespace
+
 Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
+  if (scenario.jobs) return cost_of_jobs(scenario, options);
   const StepProfile profile = profile_of(scenario);
   const Work work = work_of(scenario, profile, options.may_be_one());
   Cost cost = {work.steps, time_of(scenario, profile, work), memory_of(scenario, work)};

@@ -187,7 +187,7 @@ bool knows_a_line(const Scenario& scenario) {
 }
 
 std::string faster_fidelity(const Scenario& scenario) {
-  if (!scenario.schedule.traffic.has_collectives() || scenario.fidelity == Fidelity::alpha_beta) return "";
+  if (scenario.jobs || !scenario.schedule.traffic.has_collectives() || scenario.fidelity == Fidelity::alpha_beta) return "";
   if (knows_a_line(scenario)) return R"("fidelity": "alpha-beta")";
   return scenario.fidelity == Fidelity::flow ? R"("fidelity": "per-message")" : "";
 }

@@ -88,33 +88,43 @@ void add_messages(const JobTimeline& timeline, const Setup& setup, Loads& loads)
 
 }  // namespace
 
-NetworkLoad network_load(const JobTimeline& timeline, Setup& setup, std::size_t most_links) {
+namespace {
+
+Loads loads_of(const JobTimeline& timeline, Setup& setup) {
   Loads loads(setup.network());
   add_collectives(timeline, setup.planned(), loads);
   add_messages(timeline, setup, loads);
+  return loads;
+}
 
-  struct Busy {
-    std::size_t link;
-    double utilisation;
-  };
+}  // namespace
+
+std::vector<Bytes> bytes_over_links(const JobTimeline& timeline, Setup& setup) { return loads_of(timeline, setup).bytes(); }
+
+std::vector<BusyLink> busiest_links(std::vector<BusyLink> links, std::size_t most, const Network& network) {
+  std::sort(links.begin(), links.end(), [](const BusyLink& a, const BusyLink& b) { return a.utilisation > b.utilisation; });
+  // A rounding error does not make one link busier than another.
+  for (auto first = links.begin(); first != links.end() && first - links.begin() < static_cast<std::ptrdiff_t>(most);) {
+    const double least = first->utilisation * (1.0 - 1e-9);
+    const auto last = std::find_if(first, links.end(), [&](const BusyLink& one) { return one.utilisation < least; });
+    std::sort(first, last, [&](const BusyLink& a, const BusyLink& b) { return network.comes_before(a.link, b.link); });
+    first = last;
+  }
+  links.resize(std::min(links.size(), most));
+  return links;
+}
+
+NetworkLoad network_load(const JobTimeline& timeline, Setup& setup, std::size_t most_links) {
+  const Loads loads = loads_of(timeline, setup);
   const Seconds window = timeline.window.close - timeline.window.open;
-  std::vector<Busy> busy;
+  std::vector<BusyLink> busy;
   NetworkLoad load = {loads.between_nodes(), Bytes(0), {}};
   for (std::size_t link = 0; link < loads.bytes().size(); ++link) {
     const Bytes bytes = loads.bytes()[link];
     if (!setup.network().is_inside_node(link)) load.most = std::max(load.most, bytes);
     if (bytes != Bytes(0)) busy.push_back({link, bytes / (setup.network().bandwidth(link) * window)});
   }
-  std::sort(busy.begin(), busy.end(), [](const Busy& a, const Busy& b) { return a.utilisation > b.utilisation; });
-  // A rounding error does not make one link busier than another.
-  for (auto first = busy.begin(); first != busy.end() && first - busy.begin() < static_cast<std::ptrdiff_t>(most_links);) {
-    const double least = first->utilisation * (1.0 - 1e-9);
-    const auto last = std::find_if(first, busy.end(), [&](const Busy& one) { return one.utilisation < least; });
-    std::sort(first, last, [&](const Busy& a, const Busy& b) { return setup.network().comes_before(a.link, b.link); });
-    first = last;
-  }
-  busy.resize(std::min(busy.size(), most_links));
-  for (const Busy& one : busy) {
+  for (const BusyLink& one : busiest_links(std::move(busy), most_links, setup.network())) {
     const NetworkLink its = setup.network().link(one.link);
     const Seconds used = in_use(timeline, setup.planned(), one.link);
     const Bytes bytes = loads.bytes()[one.link];

@@ -25,6 +25,17 @@ struct NetworkLoad {
   std::vector<LinkLoad> links;  ///< the busiest first, by utilisation; those that nothing crossed are left out
 };
 
+/// Bytes that crossed each link in the measured window, by its number; the last ones may be missing.
+std::vector<Bytes> bytes_over_links(const JobTimeline& timeline, Setup& setup);
+
+/// A link and the share of the window's bytes that it could carry.
+struct BusyLink {
+  std::size_t link;
+  double utilisation;
+};
+/// The busiest first, `most` of them; of equally busy ones nodes' links come first, by their numbers.
+std::vector<BusyLink> busiest_links(std::vector<BusyLink> links, std::size_t most, const Network& network);
+
 /// `most_links`: in the list.
 NetworkLoad network_load(const JobTimeline& timeline, Setup& setup, std::size_t most_links);
 

@@ -5,23 +5,19 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 #include <thread>
 
 #include "base/errors.hpp"
-#include "base/gzip.hpp"
 #include "base/memory.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "engine/actors.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
-#include "output/timeline_json.hpp"
 #include "study/cost.hpp"
 #include "study/fidelity.hpp"
-#include "study/link_use.hpp"
-#include "study/links.hpp"
-#include "study/path_shares.hpp"
+#include "study/jobs.hpp"
+#include "study/measure_point.hpp"
 #include "study/play_run.hpp"
 #include "study/replicates.hpp"
 
@@ -29,99 +25,15 @@ namespace syncopate {
 
 namespace {
 
-/// Pauses that the measured window does not see.
-Json pauses_outside(const std::vector<Pause>& pauses, const Window& window) {
-  Json outside = Json::array();
-  for (const Pause& pause : pauses) {
-    if (pause.end > window.open && pause.start < window.close) continue;
-    outside.push_back({{"rank", pause.worker},
-                       {"at_s", pause.start.value},
-                       {"window_open_s", window.open.value},
-                       {"window_close_s", window.close.value}});
-  }
-  return outside;
-}
-
-Json details_of(const Setup& setup, const JobTimeline& timeline) {
-  const Scenario& scenario = setup.scenario();
-  Json details = Json::object();
-  constexpr double noticeable = 0.01;
-  if (const double growth = backlog_growth(timeline); scenario.schedule.pace.waits_later && growth > noticeable)
-    details["backlog_growth"] = growth;
-  const Json outside = pauses_outside(scenario.speed.pauses, timeline.window);
-  if (!outside.empty()) details["pauses_outside_window"] = outside;
-  const std::vector<int> local_steps = count_local_steps(timeline);
-  if (const auto order = setup.region_order(); !order.empty()) details["region_order"] = order;
-  const double mixes = std::accumulate(local_steps.begin(), local_steps.end(), 0.0);
-  for (std::size_t i = 0; i < local_steps.size(); ++i) {
-    if (local_steps[i] > 0) details["local_steps_per_all_reduce"][std::to_string(i + 1)] = local_steps[i] / mixes;
-  }
-  return details;
-}
-
-void add_load(PointResult& result, const NetworkLoad& load, const JobTimeline& timeline) {
-  const double steps = (timeline.window.close - timeline.window.open) / result.metrics.iteration;
-  result.network_bytes = load.between_nodes / steps;
-  result.busiest_link_bytes = load.most / steps;
-  for (const LinkLoad& link : load.links) {
-    result.details["links"].push_back({{"name", link.name},
-                                       {"bandwidth_Bps", link.bandwidth.value},
-                                       {"bytes", link.bytes.value},
-                                       {"utilisation", link.utilisation},
-                                       {"utilisation_in_use", link.utilisation_in_use}});
-  }
-}
-
-/// How far messages exceed what their links can carry, if they do.
-std::string describe_overload(const Json& details) {
-  if (!details.contains("links")) return "";
-  const double most = details["links"][0]["utilisation"].get<double>();
-  return most > 1.0 ? fmt::format("; the busiest link would have to carry {} times what it can", rounded(most, 3)) : "";
-}
-
-/// What the header of a record of the dataflow says of a point.
-Json about(const Point& point) {
-  const Scenario& scenario = point.scenario;
-  Json labels = Json::object();
-  for (const auto& [pointer, value] : point.sweep) labels[pointer] = value;
-  const int gpus = scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;
-  return {{"point", point.index}, {"labels", labels}, {"schedule", scenario.schedule.name}, {"samples", scenario.trace->batch * gpus}};
-}
-
 PointResult simulate_once(const Point& point, const PointOptions& options) {
+  if (point.scenario.jobs) return simulate_jobs(point, options);
   Setup setup(point.scenario, options);
   const FidelityChoice choice = choose_fidelity(setup);
   Job job = setup.job(choice.fidelity);
   const int iterations = job.warmup + job.measured;
   job.on_iteration = [iterations](int iteration) { tell_headway({std::min(iteration, iterations), iterations}); };
   const Timeline timeline = simulate({job}, setup.network());
-  const JobTimeline& run = timeline.front();
-
-  PointResult result;
-  result.metrics = measure(run, point.scenario.trace->batch);
-  result.fidelity = choice.fidelity;
-  result.workers_simulated = static_cast<int>(run.steps.size());
-  const Scenario& scenario = point.scenario;
-  result.measured = scenario.measured;
-  if (scenario.draws()) result.half_width = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle);
-  result.details = details_of(setup, run);
-  constexpr std::size_t most_links = 10;
-  NetworkLoad load;
-  if (choice.fidelity != Fidelity::alpha_beta) {
-    load = network_load(run, setup, most_links);
-    add_load(result, load, run);
-  }
-  result.require_finite();
-  if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
-  if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
-  if (options.timeline) {
-    const bool knows_all = !job.sends_more || job.keeps_messages;
-    const std::vector<LinkUse> uses = knows_all ? use_over_time(load.links, run, setup) : std::vector<LinkUse>();
-    result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup), uses);
-    if (options.timeline->compressed) result.timeline = gzip(result.timeline);
-  }
-  if (job.dataflow) result.dataflow = job.dataflow->take(about(point));
-  return result;
+  return measure_point(point, setup, job, timeline.front(), choice);
 }
 
 /// Measures more and more until the mean is known as well as the scenario wants, or more cannot be had.
@@ -183,6 +95,7 @@ namespace {
 bool has_actors(const Point& point, const PointOptions& options) {
   const Scenario& scenario = point.scenario;
   const bool are_equal = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && scenario.fidelity != Fidelity::flow;
+  if (scenario.jobs) return true;
   return scenario.cluster.workers() > 1 && (!options.may_be_one() || !are_equal);
 }
 
@@ -330,6 +243,25 @@ KeptState kept_state(const Scenario& scenario) {
   return {.optimizer = schedule.pace.servers_update ? 0.0 : 1.0};
 }
 
+std::vector<JobRow> job_rows(const Scenario& scenario, const std::vector<JobFigures>& figures) {
+  std::vector<JobRow> rows;
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const SharingJob& job = scenario.jobs->list[i];
+    const JobFigures& its = figures[i];
+    rows.push_back({.name = job.name,
+                    .model = job.scenario.trace->model,
+                    .schedule = job.scenario.schedule.name,
+                    .nodes = job.nodes,
+                    .workers = job.scenario.cluster.workers(),
+                    .start = job.start,
+                    .iteration = its.iteration,
+                    .alone = its.alone,
+                    .exposed_communication = its.exposed_communication,
+                    .throughput = its.throughput});
+  }
+  return rows;
+}
+
 }  // namespace
 
 Row make_row(const Point& point, const PointResult& result) {
@@ -357,6 +289,7 @@ Row make_row(const Point& point, const PointResult& result) {
   if (row.total && scenario.cluster.price) row.cost = *scenario.cluster.price * scenario.paid_nodes() * (*row.total / hour);
   row.bus_bandwidth = bus_bandwidth(scenario, row.metrics);
   row.states = kept_state(scenario).bytes(profile_of(scenario).bytes(), value_size(*scenario.trace));
+  row.jobs = job_rows(scenario, result.jobs);
   row.measured_iterations = result.measured;
   row.draws = scenario.draws();
   for (const double seconds : result.replicates) row.replicates.emplace_back(seconds);

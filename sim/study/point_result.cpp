@@ -25,6 +25,7 @@ struct Head {
   std::optional<double> half_width;
   std::optional<Goodput> goodput;
   std::size_t replicates = 0;
+  std::size_t jobs = 0;
   std::size_t details_size = 0;
   std::size_t timeline_size = 0;
   bool is_kept = false;
@@ -73,6 +74,18 @@ constexpr std::array goodput_figures = {
     GoodputFigure{"failures", [](Goodput& its) -> double& { return its.failures; }},
 };
 
+struct JobFigure {
+  std::string_view name;
+  double& (*of)(JobFigures& job);
+};
+constexpr std::array job_figures = {
+    JobFigure{"iteration_s", [](JobFigures& its) -> double& { return its.iteration.value; }},
+    JobFigure{"iteration_alone_s", [](JobFigures& its) -> double& { return its.alone.value; }},
+    JobFigure{"exposed_communication_s", [](JobFigures& its) -> double& { return its.exposed_communication.value; }},
+    JobFigure{"throughput_samples_per_s", [](JobFigures& its) -> double& { return its.throughput; }},
+};
+static_assert(sizeof(JobFigures) == job_figures.size() * sizeof(double));
+
 constexpr std::array fidelities = {Fidelity::alpha_beta, Fidelity::per_message, Fidelity::flow};
 
 std::string text_of(double number) { return fmt::format("{:#}", number); }  // with a point: "-0" would lose its sign
@@ -88,6 +101,18 @@ std::string text_of(const std::optional<Goodput>& goodput) {
   for (const GoodputFigure& figure : goodput_figures) text += fmt::format("\"{}\":{},", figure.name, text_of(figure.of(its)));
   return fmt::format(R"({{{}"checkpoint_every_s":{},"total_half_s":{},"ratio_half":{}}})", text, text_of(its.checkpoint_every),
                      text_of(its.total_half), text_of(its.ratio_half));
+}
+
+std::string text_of(const std::vector<JobFigures>& jobs) {
+  std::string text;
+  for (JobFigures its : jobs) {
+    std::string figures_text;
+    for (const JobFigure& figure : job_figures) {
+      figures_text += fmt::format("{}\"{}\":{}", figures_text.empty() ? "" : ",", figure.name, text_of(figure.of(its)));
+    }
+    text += fmt::format("{}{{{}}}", text.empty() ? "" : ",", figures_text);
+  }
+  return fmt::format("[{}]", text);
 }
 
 std::string text_of(const std::optional<Bytes>& bytes) { return bytes ? text_of(bytes->value) : "null"; }
@@ -106,6 +131,29 @@ std::optional<Goodput> read_goodput(const Json& json) {
   goodput.total_half = read_seconds(json.at("total_half_s"));
   goodput.ratio_half = read_number(json.at("ratio_half"));
   return goodput;
+}
+
+std::vector<JobFigures> read_jobs(const Json& json) {
+  std::vector<JobFigures> jobs(json.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    for (const JobFigure& figure : job_figures) figure.of(jobs[i]) = json.at(i).at(figure.name).get<double>();
+  }
+  return jobs;
+}
+
+/// As bytes, and back.
+template <class Value>
+std::string bytes_of(const std::vector<Value>& values) {
+  std::string bytes(values.size() * sizeof(Value), '\0');
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+template <class Value>
+std::vector<Value> values_of(std::string_view bytes) {
+  std::vector<Value> values(bytes.size() / sizeof(Value));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
 }
 
 Fidelity read_fidelity(const Json& json) {
@@ -129,28 +177,29 @@ void PointResult::require_finite() const {
   for (const Figure& figure : figures) require(figure.name, figure.of(its));
   require("network_bytes_per_iteration", network_bytes.value_or(Bytes(0)).value);
   require("busiest_link_bytes_per_iteration", busiest_link_bytes.value_or(Bytes(0)).value);
+  for (JobFigures job : jobs) {
+    for (const JobFigure& figure : job_figures) require(figure.name, figure.of(job));
+  }
 }
 
 std::string PointResult::pack() const {
   const std::string text = details.dump();
-  const Head head = {metrics,    network_bytes, busiest_link_bytes, fidelity,    workers_simulated, measured,
-                     half_width, goodput,       replicates.size(),  text.size(), timeline.size(),   is_kept};
-  const std::size_t replicates_size = replicates.size() * sizeof(double);
-  std::string bytes(sizeof head + replicates_size, '\0');
+  const Head head = {metrics, network_bytes,     busiest_link_bytes, fidelity,    workers_simulated, measured, half_width,
+                     goodput, replicates.size(), jobs.size(),        text.size(), timeline.size(),   is_kept};
+  std::string bytes(sizeof head, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
-  if (!replicates.empty()) std::memcpy(bytes.data() + sizeof head, replicates.data(), replicates_size);
-  return bytes + text + timeline + dataflow;
+  return bytes + bytes_of(replicates) + bytes_of(jobs) + text + timeline + dataflow;
 }
 
 PointResult PointResult::unpack(const std::string& bytes) {
   Head head;
   if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
-  const std::size_t details_begin = sizeof head + head.replicates * sizeof(double);
+  const std::size_t jobs_begin = sizeof head + head.replicates * sizeof(double);
+  const std::size_t details_begin = jobs_begin + head.jobs * sizeof(JobFigures);
   const std::size_t timeline_begin = details_begin + head.details_size;
   const std::size_t dataflow_begin = timeline_begin + head.timeline_size;
   if (bytes.size() < dataflow_begin) throw SimulationError("its process sent an incomplete result");
-  std::vector<double> replicates(head.replicates);
-  if (!replicates.empty()) std::memcpy(replicates.data(), bytes.data() + sizeof head, head.replicates * sizeof(double));
+  const std::string_view all = bytes;
   const Json details = Json::parse(bytes.substr(details_begin, head.details_size));
   return {head.metrics,
           head.network_bytes,
@@ -158,9 +207,10 @@ PointResult PointResult::unpack(const std::string& bytes) {
           head.fidelity,
           head.workers_simulated,
           head.measured,
-          replicates,
+          values_of<double>(all.substr(sizeof head, jobs_begin - sizeof head)),
           head.half_width,
           head.goodput,
+          values_of<JobFigures>(all.substr(jobs_begin, details_begin - jobs_begin)),
           details,
           bytes.substr(timeline_begin, head.timeline_size),
           bytes.substr(dataflow_begin),
@@ -176,8 +226,8 @@ std::string PointResult::to_text() const {
                  text_of(busiest_link_bytes));
   fmt::format_to(out, "\"fidelity\":\"{}\",\"workers_simulated\":{},\"measured_iterations\":{},", to_string(fidelity), workers_simulated,
                  measured);
-  fmt::format_to(out, "\"replicates\":[{:#}],\"half_width\":{},\"goodput\":{},\"details\":{}}}", fmt::join(replicates, ","),
-                 text_of(half_width), text_of(goodput), details.dump(-1, ' ', false, Json::error_handler_t::replace));
+  fmt::format_to(out, "\"replicates\":[{:#}],\"half_width\":{},\"goodput\":{},\"jobs\":{},\"details\":{}}}", fmt::join(replicates, ","),
+                 text_of(half_width), text_of(goodput), text_of(jobs), details.dump(-1, ' ', false, Json::error_handler_t::replace));
   return text;
 }
 
@@ -192,6 +242,7 @@ PointResult PointResult::from_json(const Json& json) {
   result.replicates = json.at("replicates").get<std::vector<double>>();
   result.half_width = read_number(json.at("half_width"));
   result.goodput = read_goodput(json.at("goodput"));
+  result.jobs = read_jobs(json.at("jobs"));
   result.details = json.at("details");
   return result;
 }

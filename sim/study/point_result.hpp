@@ -12,6 +12,14 @@
 
 namespace syncopate {
 
+/// How one of several jobs on a network fares, per gradient step.
+struct JobFigures {
+  Seconds iteration;              ///< beside the others
+  Seconds alone;                  ///< the same without them
+  Seconds exposed_communication;  ///< beside the others
+  double throughput = 0.0;        ///< likewise, samples/s of all its workers
+};
+
 /// What a point's simulation gives.
 struct PointResult {
   Metrics metrics;
@@ -25,6 +33,7 @@ struct PointResult {
   /// Half of the 95% interval of the mean iteration, over it; empty where nothing is drawn, or too little was measured to tell.
   std::optional<double> half_width{};
   std::optional<Goodput> goodput{};  ///< of the scenario's run, where it has one
+  std::vector<JobFigures> jobs{};    ///< of all jobs, where there are several
   Json details = Json::object();     ///< what only some points have: see RESULTS.md
   std::string timeline{};            ///< a file's content, when wanted: see timeline_json
   std::string dataflow{};            ///< likewise: see Dataflow

@@ -75,6 +75,15 @@ PointResult mean_of(std::span<const PointResult> replicates) {
     for (const PointResult& one : replicates) runs.push_back(*one.goodput);
     result.goodput = mean_of(runs);
   }
+  for (std::size_t job = 0; job < result.jobs.size(); ++job) {
+    JobFigures& its = result.jobs[job];
+    const auto mean_figure = [&](auto JobFigures::*figure) { return mean([&](const PointResult& one) { return one.jobs[job].*figure; }); };
+    const Seconds iteration = mean_figure(&JobFigures::iteration);
+    its.throughput = its.iteration / iteration * its.throughput;
+    its.iteration = iteration;
+    its.alone = mean_figure(&JobFigures::alone);
+    its.exposed_communication = mean_figure(&JobFigures::exposed_communication);
+  }
   keep_until_missed(replicates, result.details);
   return result;
 }

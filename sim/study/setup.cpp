@@ -85,11 +85,27 @@ Setup::Setup(const Scenario& scenario, PointOptions options)
       region_order_(fastest_region_order(scenario.cluster, profile_.bytes())),
       network_(scenario.cluster, ranks_per_node_, server_places(scenario), region_order_),
       planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
-  if (scenario.cluster.workers() == 1) return;  // nobody to communicate with
-  const RankPlaces places = {ranks_, ranks_per_node_, regions_of_nodes(scenario.cluster, region_order_)};
-  for (const StreamTraffic& traffic : scenario.schedule.traffic.streams) {
+  add_streams();
+}
+
+Setup::Setup(const Scenario& scenario, const Cluster& cluster, NetworkShare share, PointOptions options)
+    : scenario_(scenario),
+      options_(std::move(options)),
+      profile_(profile_of(scenario)),
+      gpus_per_rank_(gpus_per_rank(scenario)),
+      ranks_(scenario.cluster.workers() / gpus_per_rank_),
+      ranks_per_node_(scenario.cluster.gpus_per_node / gpus_per_rank_),
+      network_(cluster, std::move(share), ranks_per_node_, server_places(scenario)),
+      planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
+  add_streams();
+}
+
+void Setup::add_streams() {
+  if (scenario_.cluster.workers() == 1) return;  // nobody to communicate with
+  const RankPlaces places = {ranks_, ranks_per_node_, regions_of_nodes(scenario_.cluster, region_order_)};
+  for (const StreamTraffic& traffic : scenario_.schedule.traffic.streams) {
     StreamSetup stream = {traffic.groups(places), traffic.rules, traffic.operations, traffic.follows};
-    if (scenario.channels) stream.rules.channels = *scenario.channels;
+    if (scenario_.channels) stream.rules.channels = *scenario_.channels;
     for (const Communicator& group : stream.groups) {
       for (const Operation operation : traffic.operations) collectives_.push_back({operation, group});
     }

@@ -42,6 +42,8 @@ class Setup {
  public:
   /// `scenario` must outlive it.
   Setup(const Scenario& scenario, PointOptions options);
+  /// Of a job that has such a share of the network of a `cluster`, which must outlive it, too.
+  Setup(const Scenario& scenario, const Cluster& cluster, NetworkShare share, PointOptions options);
   Setup(const Setup&) = delete;
   Setup& operator=(const Setup&) = delete;
 
@@ -75,6 +77,7 @@ class Setup {
   Job job(Fidelity fidelity);
 
  private:
+  void add_streams();
   /// What moves by itself in a record of the dataflow.
   std::vector<ModelPart> parts(bool is_alone, const ScheduleInput& input) const;
   NetworkModel model(Fidelity fidelity);

@@ -48,7 +48,7 @@ void Recorder::begin_step(int worker, Seconds now) {
 }
 
 void Recorder::layer(const LayerSpan& span) {
-  if (is_shown(span.worker)) timeline_.layers.push_back(span);
+  if (is_shown(span.worker) && !has_left_window(span.worker)) timeline_.layers.push_back(span);
 }
 
 void Recorder::transfer(int worker, TransferSpan::Kind kind, int round, const Interval& moving, const SharedPayload& payload, int to) {

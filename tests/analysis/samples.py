@@ -9,7 +9,7 @@ COLUMNS = ("model cluster schedule all_reduce fidelity nodes workers batch itera
            "speedup efficiency communications_per_iteration bytes_per_worker_per_iteration sent_bytes_per_worker network_bytes_per_iteration "
            "busiest_link_bytes_per_iteration bus_bandwidth_Bps memory_states_bytes memory_gathered_peak_bytes staleness_mean staleness_max epoch_s total_h total_low_h "
            "total_high_h cost goodput effective_time_ratio effective_time_ratio_low effective_time_ratio_high checkpoint_share lost_share detection_share "
-           "restart_share degraded_share checkpoint_every_s failures measured_iterations replicates workers_simulated").split()
+           "restart_share degraded_share checkpoint_every_s failures iteration_alone_s slowdown slowdown_max jain measured_iterations replicates workers_simulated").split()
 COMPUTE, WAIT, BATCH = 0.100, 0.005, 32
 # exposed seconds = fixed + slope * log2(nodes): sync-easgd overtakes wfbp at 16 nodes
 COST = {"wfbp": (0.010, 0.010), "sync-easgd": (0.040, 0.002), "s-sgd": (0.060, 0.012), "mg-wfbp": (0.008, 0.002)}
@@ -21,7 +21,7 @@ def row(point, sweep, cluster, schedule, nodes, exposed):
     speedup = nodes * COMPUTE / iteration
     values = ["resnet50", cluster, schedule, "ring", "alpha-beta", nodes, nodes, BATCH, iteration, None, None, iteration, iteration,
               COMPUTE, WAIT, exposed, exposed + 0.02, nodes * BATCH / iteration, speedup, speedup / nodes, 5, 1e8, 1e8, None, None,
-              None, 1e9, 0, 0, 0, *[None] * 16, 10, 1, 1]
+              None, 1e9, 0, 0, 0, *[None] * 20, 10, 1, 1]
     return {"point": point, "sweep": sweep, **dict(zip(COLUMNS, values))}
 
 

@@ -219,6 +219,31 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
     });
     CHECK(text == "3.500000 10.000000");
   }
+
+  TEST_CASE("two jobs are measured while both train") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+        worker.wait(worker.post(second, worker.step()));
+      }
+    };
+    Job slow = small_job(2, program);
+    slow.model = AlphaBeta{[](Operation, const Communicator&, Bytes) { return CollectiveTime{Seconds(7), Seconds(0)}; }};
+    slow.start = Seconds(2);
+    Job fast = small_job(3, program);
+    const auto windows = [](const Timeline& timeline) {
+      std::string text;
+      for (const JobTimeline& job : timeline) {
+        text += fmt::format("{} {} {} ", job.window.open.value, job.window.close.value, measure(job, 1).iteration.value);
+      }
+      return text;
+    };
+    // The slow one is warm at 2 + 10 s, and has done four more iterations 40 s later; the fast one begins one every 3.5 s.
+    CHECK(simulate_apart({fast, slow}, windows) == "14 52.5 3.5 12 52 10 ");
+    fast.cycle = 4;  // of which its window is a multiple
+    CHECK(simulate_apart({fast, slow}, windows) == "14 56 3.5 12 52 10 ");
+  }
 }
 
 TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a number?") {

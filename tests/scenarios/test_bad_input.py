@@ -10,6 +10,10 @@ def without(content, key):
     return {k: v for k, v in content.items() if k != key}
 
 
+def jobs(*list_of_jobs, **changes):
+    return scenario(jobs=list(list_of_jobs)) | changes
+
+
 LATENCY = 'expected seconds from 0 to a day (86400) or a string such as "50us"'
 BANDWIDTH = 'expected bytes/second from 1 to 1e18 or a string such as "10Gbps" (bits) or "12GBps" (bytes)'
 COLLECTIVES = "ring, binary-tree, recursive-doubling, halving-doubling, double-binary-tree"
@@ -102,7 +106,7 @@ class BadScenario(Case):
             (scenario(sweep={"/a~2": [4]}), '/sweep/~1a~02: "/a~2" is not a JSON pointer: after ~ comes 0 or 1'),
             (scenario(sweep={"/sweep/x": [4]}), "/sweep/~1sweep~1x: this key cannot be swept"),
             (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, $schema, name, trace, cluster, granularity, fidelity, all_reduce, schedule, channels, workers, '
-             "iterations, samples, epochs, seed, replicates, sweep, run (in point 0: /nowhere=4)"),
+             "iterations, samples, epochs, seed, replicates, sweep, jobs, run (in point 0: /nowhere=4)"),
             (scenario(sweep={"/schedule/nmae": ["wfbp"]}), '/schedule/nmae: unknown key "nmae"; did you mean "name"? (in point 0: /schedule/nmae="wfbp")'),
             (scenario(sweep={"/name/x": [1]}), '/name: cannot set /name/x of "test": there is no such place (in point 0: /name/x=1)'),
             (scenario(sweep={"/cluster/nodes": [4, 0]}), "/cluster/nodes: expected an integer >= 1, got 0 (in point 1: /cluster/nodes=0)"),
@@ -118,6 +122,45 @@ class BadScenario(Case):
                 done = self.run_scenario(content)
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
                 self.assertFalse((self.folder / "out").exists(), "nothing is written")
+
+    def test_one_row_per_rule_of_jobs(self):
+        table = [
+            (scenario(jobs=3), "/jobs: expected a list that is not empty, got 3"),
+            (scenario(jobs=[]), "/jobs: expected a list that is not empty, got []"),
+            (scenario(jobs=[3]), "/jobs/0: expected an object, got 3"),
+            (jobs({}), '/jobs/0: the required key "nodes" is missing'),
+            (jobs({"nodes": "0-1", "node": 1}), '/jobs/0/node: unknown key "node"; did you mean "nodes"?'),
+            (jobs({"nodes": 3}), '/jobs/0/nodes: expected a string that is not empty, got 3'),
+            (jobs({"nodes": "0-2,2-3"}), '/jobs/0/nodes: expected ascending nodes from 0 to 3 such as "0-3,7", got "0-2,2-3"'),
+            (jobs({"nodes": "0-1"}, {"nodes": "2-4"}), '/jobs/1/nodes: expected ascending nodes from 0 to 3 such as "0-3,7", got "2-4"'),
+            (jobs({"nodes": "0-1", "start_s": -1}), "/jobs/0/start_s: expected a number >= 0, got -1"),
+            (jobs({"nodes": "0-1"}, {"nodes": "2-3", "name": "job 0"}), '/jobs/1: two jobs are named "job 0"; give each a "name" of its own'),
+            (jobs({"nodes": "0-1", "schedule": {"name": "wbfp"}}), f'/jobs/0/schedule/name: expected one of {SCHEDULES}, got "wbfp"; did you mean "wfbp"?'),
+            (jobs({"nodes": "0-1", "trace": "missing.json"}), "/jobs/0/trace: missing.json: no such file (paths are relative to the scenario file)"),
+            (jobs({"nodes": "0-1", "trace": 0}), "/jobs/0/trace: expected a trace, its file or its name, got 0"),
+            (jobs({"nodes": "0-1", "workers": {"slow": [{"ranks": "2", "factor": 2}]}}),
+             '/jobs/0/workers/slow/0/ranks: expected ascending ranks from 0 to 1 such as "0-3,7", got "2"'),
+            (jobs({"nodes": "0-1", "schedule": {"name": "s-sgd"}}), "/schedule: every job has its own, so that none takes this one; leave one of them out"),
+            (without(jobs({"nodes": "0-1"}), "schedule"), '/jobs/0: the required key "schedule" is missing'),
+            (without(jobs({"nodes": "0-1"}), "trace"), '/jobs/0: the required key "trace" is missing'),
+            (without(jobs({"nodes": "0-1"}), "cluster"), '/: the required key "cluster" is missing'),
+            (jobs({"nodes": "0-1"}, fidelity="alpha-beta"), '/fidelity: jobs share links, which only flows do; use "flow" or "auto", or leave "jobs" out'),
+            (jobs({"nodes": "0-1"}, fidelity="exact"), '/fidelity: expected one of auto, alpha-beta, per-message, flow, got "exact"'),
+            (jobs({"nodes": "0-1"}, epochs=2, samples=5), '/samples: how long a training takes is asked of one job, and there are several; leave "samples" or "jobs" out'),
+            (jobs({"nodes": "0-1"}, run={"steps": 5}), '/run: how long a training takes is asked of one job, and there are several; leave "run" or "jobs" out'),
+            (jobs({"nodes": "0-1"}, iterations={"until": 0.1}),
+             '/iterations/until: jobs are measured together, all as long as the slowest of them takes; leave "until" out, or use "replicates"'),
+            (jobs({"nodes": "0-1"}, cluster=cluster(fit={"a_s": 0.001, "b_s_per_B": 1e-9, "nodes": 4, "algorithm": "ring"})),
+             "/cluster/fit: the cluster's fit says what an all-reduce costs as a whole, and jobs share links by its messages; leave one of them out"),
+            (jobs({"nodes": "0-1"}, cluster=cluster(regions=[{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}], wan=[{"between": ["a", "b"], "rtt": 0.1, "bandwidth": 1e9}])),
+             '/cluster/regions: the ring through regions is one of all nodes, and jobs have some of them; use a cluster without regions, or leave "jobs" out'),
+            (jobs({"nodes": "0-1"}, {"nodes": "2-3"}, schedule={"name": "ps-sgd", "servers": 1}, cluster=cluster(topology={"name": "tree", "arity": 5, "levels": 1})),
+             '/jobs: a tree of this size has 5 places for 4 nodes and the 2 servers of all jobs; use "levels": 2, or "colocated": true'),
+        ]
+        for content, message in table:
+            with self.subTest(message):
+                done = self.run_scenario(content)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
 
     def test_one_row_per_rule_of_long_runs(self):
         fails = {"per_1000_node_days": 5}

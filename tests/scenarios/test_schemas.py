@@ -28,7 +28,7 @@ BEYOND_A_SCHEMA = [
     r"\(layer \"\w+\.", "the block ", "blocks", "/block: expected one of", "known here: inputs, block", "a repeated layer's name", "add \"repeat\"", "repeat/1: expected an integer >= ",
     # an order
     "the first quartile before the third", "at least the (last gradient's ready_s|time of the point before)", "more bytes than those of the point before", "a time after the change before",
-    "ascending ranks",
+    "ascending (ranks|nodes)",
     # sums and multiples
     "the regions have", "no multiple of", "at most as many groups as", "rank: expected an integer <= [13],", "at most half of the kernel",
     # what goes together
@@ -38,6 +38,8 @@ BEYOND_A_SCHEMA = [
     # what a run's keys mean together
     "says when the run is over", "when the run is over is missing", "how often one fails is missing", "no kind of the domain", "training waits for a checkpoint no longer", "would begin while the one before",
     "follows from \"failures\"", "/run/policy/min_nodes: (expected an integer <= |each of )", "the cluster has (no )?regions", "has no switches", "has parameters that are required", "not known on regions",
+    # what jobs may say together
+    "every job has its own", "two jobs are named", "jobs share links", "jobs are measured together", "jobs have some of them", "asked of one job",
     # what advice's schedules say besides their names, and what is said of them
     "^/schedules/", "is not among the \"schedules\"",
 ]
@@ -146,7 +148,10 @@ RUN = {"steps": 1000, "failures": {"mtbf_per_gpu_h": 50, "kinds": [{"domain": "g
        "restart": {"detect_s": 60, "restart_s": 300, "load_s": 1}, "policy": {"name": "hot-spare", "spares": 2, "repair_h": 24}, "seeds": 10}
 RUNS = [scenario(run=RUN), scenario(run={"samples": 1000, "failures": {"per_1000_node_days": 50}, "checkpoint": {"every": "young", "write_s": 60}, "policy": {"name": "shrink", "min_nodes": 2, "repair_h": 1}}),
         scenario(run={"steps": 1}, sweep={"/run/policy": ["restart", {"name": "per-step", "min_nodes": 4}]})]
-SCENARIOS = [*RUNS, FULL_SCENARIO, scenario(cluster={key: value for key, value in cluster().items() if key != "format"}, trace={key: value for key, value in trace().items() if key != "format"}),
+JOBS = [scenario(jobs=[{"name": "ours", "nodes": "0-1", "start_s": 0.5}, {"nodes": "2-3", "trace": "trace.json", "granularity": "layer", "schedule": {"name": "s-sgd"}, "all_reduce": "ring", "channels": 2,
+                                                                             "workers": {"overlap_slowdown": 0.1}}], seed=3),
+        {key: value for key, value in scenario(jobs=[{"nodes": "0-1", "trace": "trace.json", "schedule": {"name": "wfbp"}}], sweep={"/jobs/0/nodes": ["0-1", "2"]}).items() if key not in ("trace", "schedule")}]
+SCENARIOS = [*RUNS, *JOBS, FULL_SCENARIO, scenario(cluster={key: value for key, value in cluster().items() if key != "format"}, trace={key: value for key, value in trace().items() if key != "format"}),
              scenario(workers={"overlap_slowdown": {"factor": 1, "by": "traffic"}}), scenario(sweep={"/schedule": [{"name": "wfbp"}, {"name": "lasgd", "tau_max": 2}]}),
              scenario(schedule={"name": "lasgd"}, sweep={"/schedule/tau_max": [1, 2]}), scenario(schedule={"name": "diloco", "outer": {"optimizer": "momentum", "lr": 0.5, "momentum": 0.8}}), scenario(cluster={}, sweep={"/cluster": ["cluster.json"]}),
              *(scenario(all_reduce=value) for value in ({"name": "two-level", "between": "binary-tree", "chunk": "1MB"}, {"name": "ring", "across": "gpus"}, {"name": "double-binary-tree", "chunk": 1000000},

@@ -35,9 +35,11 @@ std::vector<double> ends_here(Network& network, const std::vector<Draw>& draws) 
   for (std::size_t i = 0; i < draws.size(); ++i) {
     clock.at(Seconds(draws[i].start), [&, i] {
       const Draw& draw = draws[i];
-      flows.start(draw.to, draw.from, Bytes(draw.bytes), nullptr, Moment(Seconds(draw.start)), [&, i, draw](const Moment& now) {
-        flows.start(draw.from, draw.to, Bytes(draw.bytes), nullptr, now, [&ends, i](const Moment& end) { ends[i] = end.time.value; });
-      });
+      flows.start(network.path(draw.to, draw.from), draw.from, Bytes(draw.bytes), nullptr, Moment(Seconds(draw.start)),
+                  [&, i, draw](const Moment& now) {
+                    flows.start(network.path(draw.from, draw.to), draw.to, Bytes(draw.bytes), nullptr, now,
+                                [&ends, i](const Moment& end) { ends[i] = end.time.value; });
+                  });
     });
   }
   const bool never = false;

@@ -1,0 +1,22 @@
+#include "cluster/known_links.hpp"
+
+namespace syncopate {
+
+std::size_t KnownLinks::number_of(const KnownLink& link) {
+  if (link.kind == KnownLink::Kind::inner || link.kind == KnownLink::Kind::wan) {
+    const auto key = (std::uint64_t{link.number} << 32U) | (std::uint64_t{link.upper} << 1U) | (link.forward ? 1U : 0U);
+    const auto [entry, is_new] = others_.try_emplace(key, links_.size());
+    if (is_new) links_.push_back(link);
+    return entry->second;
+  }
+  std::vector<std::uint32_t>& numbers = link.kind == KnownLink::Kind::node ? node_links_ : gpu_links_;
+  const std::size_t index = 2 * std::size_t{link.number} + (link.forward ? 0 : 1);
+  if (index >= numbers.size()) numbers.resize(index + 1, none);
+  if (numbers[index] == none) {
+    numbers[index] = static_cast<std::uint32_t>(links_.size());
+    links_.push_back(link);
+  }
+  return numbers[index];
+}
+
+}  // namespace syncopate

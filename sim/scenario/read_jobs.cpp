@@ -1,0 +1,143 @@
+#include "scenario/read_jobs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "base/text.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr int most_jobs = 256;
+
+/// What a job may say of its own; else it is as the scenario says.
+constexpr std::array own_keys = {"trace", "granularity", "schedule", "all_reduce", "channels", "workers"};
+
+/// Throws InputError where the scenario says for all jobs what each says of its own.
+void check_common_keys(Object& scenario, const std::vector<Field>& jobs) {
+  for (const char* key : own_keys) {
+    const auto common = scenario.find(key);
+    const bool is_taken = std::any_of(jobs.begin(), jobs.end(), [&](const Field& job) { return !job.json().contains(key); });
+    if (common && !is_taken) common->fail_because("every job has its own, so that none takes this one; leave one of them out");
+  }
+}
+
+/// Throws InputError where the scenario says what jobs cannot have.
+void check_scenario(Object& scenario) {
+  for (const char* key : {"run", "samples", "epochs"}) {
+    if (const auto field = scenario.find(key)) {
+      field->fail_because(
+          fmt::format("how long a training takes is asked of one job, and there are several; leave \"{}\" or \"jobs\" out", key));
+    }
+  }
+  if (const auto iterations = scenario.find("iterations"); iterations && iterations->is_object()) {
+    Object fields(*iterations);
+    if (const auto until = fields.find("until")) {
+      until->fail_because(
+          "jobs are measured together, all as long as the slowest of them takes; leave \"until\" out, or use \"replicates\"");
+    }
+  }
+  const auto fidelity = scenario.find("fidelity");
+  if (fidelity && (fidelity->json() == "alpha-beta" || fidelity->json() == "per-message")) {
+    fidelity->fail_because("jobs share links, which only flows do; use \"flow\" or \"auto\", or leave \"jobs\" out");
+  }
+}
+
+void check_cluster(const Cluster& cluster, const Document& document) {
+  const auto fail = [&](const char* key, std::string_view why) {
+    Field(document, fmt::format("/cluster/{}", key), document.root()["cluster"][key]).fail_because(why);
+  };
+  if (cluster.regions) {
+    fail("regions",
+         "the ring through regions is one of all nodes, and jobs have some of them; use a cluster without regions, or leave \"jobs\" out");
+  }
+  if (cluster.fit) {
+    fail("fit", "the cluster's fit says what an all-reduce costs as a whole, and jobs share links by its messages; leave one of them out");
+  }
+}
+
+std::vector<int> read_nodes(const Field& field, const Cluster& cluster) {
+  const auto nodes = parse_ranges(field.text(), cluster.nodes - 1);
+  if (!nodes) field.fail(fmt::format("ascending nodes from 0 to {} such as \"0-3,7\"", cluster.nodes - 1));
+  return *nodes;
+}
+
+/// The scenario as it is for a job alone, on as many nodes.
+Document document_of(const Field& job, const std::vector<int>& nodes) {
+  Document document = job.document();
+  for (const char* key : own_keys) {
+    if (!job.json().contains(key)) continue;
+    const std::string place = fmt::format("{}: {}/{}", document.file(), job.pointer(), key);  // which errors name
+    document.mount(JsonPointer() / key, Document(job.json()[key], place));
+  }
+  document.erase("jobs");
+  document.set(JsonPointer("/cluster/nodes"), nodes.size(), "");
+  const Json& root = document.root();
+  if (!root.contains("fidelity") || root["fidelity"] == "auto") {
+    document.set(JsonPointer("/fidelity"), "flow", " (as jobs share links)");
+  }
+  return document;
+}
+
+SharingJob read_job(const Field& field, std::size_t number, const Cluster& cluster, Library& library) {
+  Object fields(field);
+  SharingJob job;
+  const auto name = fields.find("name");
+  job.name = name ? name->name() : fmt::format("job {}", number);
+  job.nodes = read_nodes(fields.at("nodes"), cluster);
+  if (const auto start = fields.find("start_s")) job.start = start->seconds();
+  for (const char* key : own_keys) fields.find(key);
+  fields.finish();
+  if (const auto trace = fields.find("trace"); trace && trace->json().is_number()) trace->fail("a trace, its file or its name");
+  for (const char* key : {"trace", "schedule"}) {
+    if (!field.document().root().contains(key)) fields.at(key);
+  }
+  job.scenario = read_scenario(document_of(field, job.nodes), library);
+  job.scenario.cluster.topology = cluster.topology;
+  return job;
+}
+
+/// Servers on nodes of their own take the places after the cluster's nodes.
+void check_places(const Jobs& jobs, const Field& field) {
+  int servers = 0;
+  for (const SharingJob& job : jobs.list) servers += job.scenario.paid_nodes() - job.scenario.cluster.nodes;
+  const Topology& topology = *jobs.cluster.topology;
+  const int needed = jobs.cluster.nodes + servers;
+  if (topology.places() >= needed) return;
+  field.fail_because(
+      fmt::format("a {} of this size has {} places for {} nodes and the {} servers of all jobs; use {}, or \"colocated\": true",
+                  topology.name(), topology.places(), jobs.cluster.nodes, servers, topology.advice(needed)));
+}
+
+}  // namespace
+
+Scenario read_jobs(Object& scenario, Library& library) {
+  const Field list = scenario.at("jobs");
+  const Document& document = list.document();
+  scenario.format("scenario/1", true);
+  scenario.at("cluster");
+  check_scenario(scenario);
+  Jobs jobs;
+  jobs.cluster = read_cluster(document, "/cluster");
+  check_cluster(jobs.cluster, document);
+  const std::vector<Field> entries = list.list();
+  if (entries.size() > most_jobs) list.fail_because(fmt::format("{} jobs are more than {}; use fewer", entries.size(), most_jobs));
+  for (const Field& entry : entries) {
+    jobs.list.push_back(read_job(entry, jobs.list.size(), jobs.cluster, library));
+    const auto has_its_name = [&](const SharingJob& other) { return other.name == jobs.list.back().name; };
+    if (std::count_if(jobs.list.begin(), jobs.list.end(), has_its_name) == 1) continue;
+    entry.fail_because(fmt::format("two jobs are named \"{}\"; give each a \"name\" of its own", jobs.list.back().name));
+  }
+  check_common_keys(scenario, entries);
+  check_places(jobs, list);
+  Scenario first = jobs.list.front().scenario;
+  first.jobs = std::make_shared<const Jobs>(std::move(jobs));
+  return first;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "base/fields.hpp"
+#include "scenario/read.hpp"
+
+namespace syncopate {
+
+/// Reads a scenario that has `jobs`: see scenarios/README.md. Throws InputError.
+Scenario read_jobs(Object& scenario, Library& library);
+
+}  // namespace syncopate
