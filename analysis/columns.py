@@ -59,6 +59,8 @@ COLUMNS = {
     "staleness_mean": Column("number", "steps", "mean age of others' gradients when an update applies them; 0 in "
                                                 "synchronous schedules"),
     "staleness_max": Column("number", "steps", "the oldest"),
+    "wasted_share": Column("number", "", "of what workers computed in the window, the share whose gradients came too late for the model "
+                                         "(backup); else 0"),
     "epoch_s": Column("optional", "s", "samples of the scenario / throughput; empty where it has none"),
     "total_h": Column("optional", "h", "epochs of the scenario x epoch_s, or the mean length of its run; empty where it has neither"),
     "total_low_h": Column("optional", "h", "lower end of the 95% interval of that mean over the seeds of the run; empty where there is no "

@@ -15,9 +15,9 @@ struct DistributionRow {
   std::string_view name;
   Jitter::Distribution value;
 };
-constexpr std::array distributions = {DistributionRow{"lognormal", Jitter::Distribution::lognormal},
-                                      DistributionRow{"uniform", Jitter::Distribution::uniform},
-                                      DistributionRow{"empirical", Jitter::Distribution::empirical}};
+constexpr std::array distributions = {
+    DistributionRow{"lognormal", Jitter::Distribution::lognormal}, DistributionRow{"uniform", Jitter::Distribution::uniform},
+    DistributionRow{"exponential", Jitter::Distribution::exponential}, DistributionRow{"empirical", Jitter::Distribution::empirical}};
 
 /// Factors as measured, scaled so that their mean is 1.
 std::vector<double> read_factors(const Field& field) {
@@ -46,6 +46,7 @@ double Jitter::factor(const std::array<double, 2>& uniform) const {
   switch (distribution) {
     case Distribution::none: return 1.0;
     case Distribution::uniform: return 1.0 + cv * std::numbers::sqrt3 * (2.0 * uniform[0] - 1.0);
+    case Distribution::exponential: return 1.0 - cv - cv * std::log(uniform[0]);
     case Distribution::lognormal: return lognormal(cv, uniform);
     case Distribution::empirical: return factors[static_cast<std::size_t>(uniform[0] * static_cast<double>(factors.size()))];
   }
@@ -66,6 +67,9 @@ Jitter read_jitter(const Field& field) {
   jitter.cv = cv.number(0.0, widest);
   if (jitter.distribution == Jitter::Distribution::uniform && jitter.cv * std::numbers::sqrt3 >= 1.0) {
     cv.fail("a coefficient of variation < 0.577 (1/sqrt 3) for a uniform factor, which must stay positive");
+  }
+  if (jitter.distribution == Jitter::Distribution::exponential && jitter.cv > 1.0) {
+    cv.fail("a coefficient of variation <= 1 for an exponential factor, whose least value is 1 - cv");
   }
   fields.finish();
   return jitter;

@@ -9,9 +9,10 @@ namespace syncopate {
 
 /// How something varies from time to time: a factor of mean 1.
 struct Jitter {
-  enum class Distribution { none, lognormal, uniform, empirical };
+  enum class Distribution { none, lognormal, uniform, exponential, empirical };
   Distribution distribution = Distribution::none;
-  double cv = 0.0;                ///< standard deviation over mean; for `uniform` below 1/sqrt(3), so that factors stay positive
+  double cv = 0.0;  ///< standard deviation over mean; for `uniform` below 1/sqrt(3), so that factors stay positive; for `exponential`,
+                    ///< which is shifted to a mean of 1, at most 1
   std::vector<double> factors{};  ///< `empirical`: equally likely, scaled to a mean of 1
 
   /// Not all factors are 1.

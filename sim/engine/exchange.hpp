@@ -34,6 +34,7 @@ struct ServerSetup {
   std::optional<Credit> by_priority{};
   Service service = Service::shared;  ///< others on a star of plain links only, and not colocated
   bool asynchronous = false;          ///< clients do not wait for each other: note the staleness of every push
+  int backup = 0;                     ///< so many clients' pushes are not waited for, where all clients pull a sum; with duplex only
   SecondsPerByte work;                ///< a server's time for each byte of its share of a push, as it was sent
   SecondsPerByte decode{};            ///< the same of what it stands for, where that is more
   Seconds per_message;                ///< of a server, for each message that it receives or sends

@@ -27,7 +27,7 @@ ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equa
       recorder_(recorder),
       clock_(clock),
       clients_(static_cast<std::size_t>(clients)),
-      values_(flow, setup.rule, clients) {
+      values_(flow, setup.rule, clients, clients - setup.backup) {
   const auto arrival = [this](ServerLinks::Way way, int client, const Moment& now) { arrived(way, client, now); };
   if (flows != nullptr) {
     links_ = std::make_unique<FlowServerLinks>(network, *flows, latency, arrival, clock);
@@ -48,23 +48,29 @@ std::size_t ParameterServer::add(int client, Request request) {
 
 Exchange ParameterServer::push(int client, const SharedPayload& payload, int round, Answer answer, const PushOptions& options,
                                const Moment& at) {
+  const std::size_t index = send(client, {.payload = payload, .round = round, .answer = answer, .options = options}, at);
+  if (answer == Answer::all) join_aggregate(client, index);
+  return {index};
+}
+
+std::size_t ParameterServer::send(int client, Request pushed, const Moment& at) {
   Moment ready = at;
-  const Seconds gather = gather_time(payload->bytes);
+  const Seconds gather = gather_time(pushed.payload->bytes);
   if (setup_.pipelined && gather > Seconds(0)) {
     Moment& gathered = client_at(client).gathered;
     const Moment start = latest(at, gathered);
     gathered = ready = after(start, gather, in_node(client));
-    recorder_.transfer(client, TransferSpan::Kind::gather, round, {start.time, ready.time}, payload);
+    recorder_.transfer(client, TransferSpan::Kind::gather, pushed.round, {start.time, ready.time}, pushed.payload);
   }
-  const std::size_t index = add(client, {.payload = payload, .round = round, .answer = answer, .options = options, .posted = ready});
-  if (answer == Answer::all) join_aggregate(client, index);
+  pushed.posted = ready;
+  const std::size_t index = add(client, std::move(pushed));
   if (setup_.by_priority) {
     clock_.at(ready.time, [this, client, index, ready] { let_wait(client, ServerLinks::Way::push, index, ready); });
-    return {index};
+    return index;
   }
   client_at(client).up.queue.push_back(index);
   next_push(client);
-  return {index};
+  return index;
 }
 
 void ParameterServer::join_aggregate(int client, std::size_t index) {
@@ -72,7 +78,8 @@ void ParameterServer::join_aggregate(int client, std::size_t index) {
   Request& pushed = request(client, index);
   pushed.aggregate = number;
   if (number == forgotten_aggregates_ + aggregates_.size()) {
-    aggregates_.push_back({pushed.payload, pushed.round, client, 0, 0, std::vector<std::size_t>(clients_.size())});
+    aggregates_.push_back(
+        {.payload = pushed.payload, .round = pushed.round, .first_client = client, .requests = std::vector<std::size_t>(clients_.size())});
   }
   Aggregate& aggregate = aggregates_[number - forgotten_aggregates_];
   if (aggregate.payload != pushed.payload || aggregate.round != pushed.round) {
@@ -81,7 +88,28 @@ void ParameterServer::join_aggregate(int client, std::size_t index) {
         "rank must push the same tensors in the same order",
         number, aggregate.first_client, aggregate.payload->label, aggregate.round, client, pushed.payload->label, pushed.round));
   }
-  aggregate.requests[static_cast<std::size_t>(client)] = index + 1;
+  ++aggregate.joined;
+  if (!aggregate.requests.empty()) aggregate.requests[static_cast<std::size_t>(client)] = index + 1;
+}
+
+Exchange ParameterServer::join(int client, const SharedPayload& payload, int round, const PushOptions& options, const Moment& at) {
+  const std::size_t index = add(client, {.payload = payload, .round = round, .answer = Answer::all, .options = options, .posted = at});
+  request(client, index).options.keep_end = true;
+  join_aggregate(client, index);
+  if (aggregate_of(request(client, index)).requests.empty()) {
+    forget_answered();
+    clock_.at(at.time, [this, client, index, at] { answer(client, index, at); });
+  }
+  return {index};
+}
+
+bool ParameterServer::contribute(int client, Exchange joined, double share, const PushOptions& options, const Moment& at) {
+  const Request& sum = request(client, joined.index);
+  if (sum.ended) return false;
+  send(client,
+       {.payload = sum.payload, .round = sum.round, .answer = Answer::all, .options = options, .aggregate = sum.aggregate, .share = share},
+       at);
+  return true;
 }
 
 Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, const Moment& at) {
@@ -118,13 +146,13 @@ Seconds ParameterServer::work_on(const Request& pushed) {
     case Answer::own: return its + equals_ * (setup_.per_message + setup_.encode * share(pushed.payload));
     case Answer::all: break;
   }
-  Aggregate& aggregate = aggregates_[pushed.aggregate - forgotten_aggregates_];
   const auto clients = static_cast<int>(clients_.size());
-  const bool is_last = ++aggregate.served == clients;
+  const bool is_last = ++aggregate_of(pushed).served == needed();
   return is_last ? its + equals_ * clients * setup_.per_message + setup_.encode * share(pushed.payload) : its;
 }
 
 void ParameterServer::serve_push(int client, std::size_t index, const Moment& arrival) {
+  if (is_late(request(client, index))) return end(client, index, arrival);
   const Seconds work = work_on(request(client, index));
   const Moment start = latest(arrival, server_free_);
   server_free_ = after(start, work, {.kind = PathClass::server, .worker = client});
@@ -250,12 +278,23 @@ void ParameterServer::handled(int client, std::size_t index, const Moment& now) 
     case Answer::own: return answer(client, index, now);
     case Answer::all: break;
   }
-  Aggregate& aggregate = aggregates_[pushed.aggregate - forgotten_aggregates_];
-  if (++aggregate.handled < static_cast<int>(clients_.size())) return;
+  Aggregate& aggregate = aggregate_of(pushed);
+  if (pushed.share > 0.0) {
+    recorder_.enter(client, pushed.share);
+    end(client, index, now);
+  }
+  if (++aggregate.handled < needed()) return;
   const std::vector<std::size_t> requests = std::move(aggregate.requests);
   aggregate.requests.clear();
-  for (; !aggregates_.empty() && aggregates_.front().requests.empty(); aggregates_.pop_front()) ++forgotten_aggregates_;
-  for (std::size_t other = 0; other < requests.size(); ++other) answer(static_cast<int>(other), requests[other] - 1, now);
+  forget_answered();
+  for (std::size_t other = 0; other < requests.size(); ++other) {
+    if (requests[other] > 0) answer(static_cast<int>(other), requests[other] - 1, now);
+  }
+}
+
+void ParameterServer::forget_answered() {
+  const auto is_over = [this](const Aggregate& one) { return one.requests.empty() && one.joined == static_cast<int>(clients_.size()); };
+  for (; !aggregates_.empty() && is_over(aggregates_.front()); aggregates_.pop_front()) ++forgotten_aggregates_;
 }
 
 void ParameterServer::note_staleness(int client, const Request& pushed) {
@@ -373,6 +412,27 @@ Moment ParameterServer::wait(int client, Exchange exchange) {
   Completion completion(clock_);
   awaited.waiter = &completion;
   return completion.wait();
+}
+
+std::optional<Moment> ParameterServer::wait_until(int client, std::span<const Exchange> joined, const Moment& end) {
+  Moment all;
+  for (std::size_t i = joined.size(); i-- > 0;) {
+    const std::size_t index = joined[i].index;
+    if (!request(client, index).ended) {
+      if (end.time <= clock_.now()) return std::nullopt;
+      Completion completion(clock_);
+      request(client, index).waiter = &completion;
+      const auto is_here = std::make_shared<bool>(true);
+      clock_.at(end.time, [this, client, index, end, is_here] {
+        if (*is_here && request(client, index).waiter != nullptr) std::exchange(request(client, index).waiter, nullptr)->complete(end);
+      });
+      completion.wait();
+      *is_here = false;
+      if (!request(client, index).ended) return std::nullopt;
+    }
+    all = latest(all, *request(client, index).ended);
+  }
+  return all;
 }
 
 bool ParameterServer::is_busy(int client, Seconds time) const {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -43,12 +44,20 @@ class ParameterServer {
   /// A client pushes at time `at` >= the clock; the options say what moves. Throws SimulationError when its `Answer::all` pushes differ
   /// from those of others.
   Exchange push(int client, const SharedPayload& payload, int round, Answer answer, const PushOptions& options, const Moment& at);
+  /// A client will pull the sum of all clients' pushes of a tensor, once so many of them have been handled as the setup's `backup` demands;
+  /// at once if they have been. When it ended is kept. Throws as push() does.
+  Exchange join(int client, const SharedPayload& payload, int round, const PushOptions& options, const Moment& at);
+  /// It pushes to that sum, unless it has pulled it: false then. `share`: of the client's gradients of this step. What arrives too late is
+  /// dropped.
+  bool contribute(int client, Exchange joined, double share, const PushOptions& options, const Moment& at);
   /// A client pulls, in its turn among the pushes that have arrived.
   Exchange pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, const Moment& at);
 
   /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled; returns when that was, or 0
   /// if it was before and has not been kept.
   Moment wait(int client, Exchange exchange);
+  /// Blocks the calling actor until the clock's `end`, or until all of what a client has joined is in, and says when that was.
+  std::optional<Moment> wait_until(int client, std::span<const Exchange> joined, const Moment& end);
   /// The model that has been pulled, once; nothing where nothing is recorded.
   Values take_pulled(int client, Exchange exchange) { return values_.take(client, exchange.index); }
 
@@ -71,6 +80,7 @@ class ParameterServer {
     PushOptions options{};
     Moment posted{};            ///< and reduced within the node; of a pull that answers a push, when it became possible
     std::size_t aggregate = 0;  ///< Answer::all: its number among those of its client
+    double share = 0.0;         ///< of a step's gradients, of a push to what has been joined; another request pulls the sum then
     std::optional<Moment> ended{};
     Completion* waiter = nullptr;
   };
@@ -100,9 +110,10 @@ class ParameterServer {
     SharedPayload payload;
     int round = 0;
     int first_client = 0;
+    int joined = 0;
     int served = 0;
     int handled = 0;
-    std::vector<std::size_t> requests;  ///< per client, index + 1; 0: not pushed yet
+    std::vector<std::size_t> requests{};  ///< per client that has joined, index + 1 of what is answered; empty when it has been
   };
   /// What asynchronous clients have done to one tensor.
   struct Versions {
@@ -116,7 +127,17 @@ class ParameterServer {
   /// Null when it has ended and been forgotten.
   const Request* find(int client, std::size_t index) const;
   std::size_t add(int client, Request request);
+  /// A push enters its client's channel.
+  std::size_t send(int client, Request pushed, const Moment& at);
   void join_aggregate(int client, std::size_t index);
+  /// Pushes to a sum that are waited for.
+  int needed() const { return static_cast<int>(clients_.size()) - setup_.backup; }
+  Aggregate& aggregate_of(const Request& request) { return aggregates_[request.aggregate - forgotten_aggregates_]; }
+  /// Enough of the others' pushes to its sum have come before it.
+  bool is_late(const Request& pushed) {
+    return pushed.answer == Answer::all && (pushed.aggregate < forgotten_aggregates_ || aggregate_of(pushed).served == needed());
+  }
+  void forget_answered();
 
   /// A push or the request for a pull reaches the server.
   void reach_server(int client, std::size_t index, const Moment& now);
@@ -156,7 +177,7 @@ class ParameterServer {
   Recorder& recorder_;
   Clock& clock_;
   std::vector<Client> clients_;
-  std::deque<Aggregate> aggregates_;  ///< those that not all clients have pushed, and complete ones behind them
+  std::deque<Aggregate> aggregates_;  ///< those that not all clients have joined or that are not answered, and others behind them
   std::size_t forgotten_aggregates_ = 0;
   std::unordered_map<const Payload*, Versions> versions_;
   struct Arrival {

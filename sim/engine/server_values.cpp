@@ -2,10 +2,11 @@
 
 namespace syncopate {
 
-ServerValues::ServerValues(Dataflow* flow, const ServerRule& rule, int clients)
+ServerValues::ServerValues(Dataflow* flow, const ServerRule& rule, int clients, int summed)
     : flow_(flow),
       rule_(rule),
       clients_(clients),
+      summed_(summed),
       replica_(flow, Dataflow::Makers::one),
       seen_(static_cast<std::size_t>(clients), replica_.model()) {}
 
@@ -17,7 +18,7 @@ void ServerValues::handle(int client, int round, const Values& pushed) {
   }
   Round& its = rounds_[{round, pushed.first()}];
   its[client] = pushed;
-  if (static_cast<int>(its.size()) < clients_) return;
+  if (static_cast<int>(its.size()) < summed_) return;
   std::vector<Values> all;
   all.reserve(its.size());
   for (const auto& [by, value] : its) all.push_back(value);

@@ -14,7 +14,8 @@ namespace syncopate {
 class ServerValues {
  public:
   /// `flow`: null where nothing is recorded.
-  ServerValues(Dataflow* flow, const ServerRule& rule, int clients);
+  /// `summed`: clients whose pushes a round sums.
+  ServerValues(Dataflow* flow, const ServerRule& rule, int clients, int summed);
 
   /// A push has been handled; nothing happens where it carries nothing.
   void handle(int client, int round, const Values& pushed);
@@ -30,6 +31,7 @@ class ServerValues {
   Dataflow* flow_;
   ServerRule rule_;
   int clients_;
+  int summed_;
   Replica replica_;
   std::map<std::pair<int, std::size_t>, Round> rounds_;
   std::vector<Values> seen_;  ///< by client, the model as it was answered last

@@ -50,6 +50,8 @@ bool Worker::next_step() {
   backward_.end();
   gradient_ = Values();
   updated_ = Seconds(0);
+  joined_.clear();
+  has_given_up_ = false;
   return true;
 }
 
@@ -60,16 +62,23 @@ void Worker::begin_round() {
 }
 
 void Worker::run_until(Pass& pass, Seconds done) {
+  if (has_given_up_) return;
   if (!pass.has_begun()) pass.begin(now(), factor_);
   pass.resume(now());
   if (job_.layer_by_layer()) begin_layers_until(pass, done);
-  if (done <= pass.done()) return;
+  if (has_given_up_ || done <= pass.done()) return;
   const bool has_work = done - pass.done() > rounding * pass.total();  // of which a pause can hold up the rest
   reach(pass, done, has_work ? std::max(now(), pass.time_of(done, pauses_)) : now());
 }
 
 void Worker::reach(Pass& pass, Seconds done, Seconds end) {
   Moment then = end_of(pass, done, end);
+  if (gives_up_before(then)) {
+    for (std::size_t layer = pass.recorded; layer < pass.layers() && pass.time_of(pass.layer_end(layer), pauses_) <= now(); ++layer) {
+      pass.reach(pass.layer_end(layer), now());
+    }
+    return record_layers(pass);
+  }
   pass.reach(done, end);
   record_layers(pass);
   advance_to(std::move(then));
@@ -81,15 +90,19 @@ void Worker::begin_layers_until(Pass& pass, Seconds done) {
     const Seconds begin = pass.layer_begin(pass.begun);
     if (begin > pass.done()) {
       reach(pass, begin, pass.time_of(begin, pauses_));
+      if (has_given_up_) return;
     }
     if (pass.layer_end(pass.begun) == begin) continue;
     const double factor = layer_factor();
+    if (has_given_up_) return;
     pass.change_pace(now(), factor);
   }
 }
 
 double Worker::layer_factor() {
-  advance_to(until(now_, end_of_pause(now(), pauses_), {.kind = PathClass::pause, .worker = rank_}));
+  Moment goes_on = until(now_, end_of_pause(now(), pauses_), {.kind = PathClass::pause, .worker = rank_});
+  if (gives_up_before(goes_on)) return 1.0;
+  advance_to(std::move(goes_on));
   meet_clock();
   let_others_post();
   return factor_ * (1.0 + job_.channel_use(rank_, now()) * job_.job().speed.overlap_slowdown);
@@ -303,6 +316,30 @@ Exchange Worker::pull(const SharedPayload& payload, int round, const SharedPaylo
   const SharedPayload& moved = as_pulled == nullptr ? payload : as_pulled;
   count_post(1, moved->bytes, Bytes(0));
   return job_.server().pull(rank_, payload, round, moved, now_);
+}
+
+Exchange Worker::join(const SharedPayload& payload, int round, const PushOptions& options) {
+  count_post(1, options.as_pulled->bytes, Bytes(0));
+  return job_.server().join(rank_, payload, round, options, now_);
+}
+
+void Worker::contribute(Exchange joined, double share, const PushOptions& options) {
+  meet_clock();
+  if (job_.server().contribute(rank_, joined, share, options, now_)) count_post(1, options.as_pushed->bytes, options.as_pushed->bytes);
+}
+
+void Worker::give_up_when_in(std::span<const Exchange> joined) {
+  joined_.assign(joined.begin(), joined.end());
+  job_.recorder().await_entry(rank_);
+}
+
+bool Worker::gives_up_before(const Moment& end) {
+  if (joined_.empty()) return false;
+  const std::optional<Moment> in = job_.server().wait_until(rank_, joined_, end);
+  if (!in) return false;
+  has_given_up_ = true;
+  now_ = latest(now_, *in);
+  return true;
 }
 
 Seconds Worker::wait(Exchange exchange) {

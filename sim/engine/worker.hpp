@@ -135,6 +135,13 @@ class Worker {
   Exchange push(const SharedPayload& payload, int round, Answer answer, const PushOptions& options = PushOptions());
   /// Asks the server for parameters, which move as `as_pulled` (null: as they are); does not block.
   Exchange pull(const SharedPayload& payload, int round, const SharedPayload& as_pulled = nullptr);
+  /// It will pull the sum of all workers' pushes, once enough of them have been handled: those of all but `ServerSetup::backup`.
+  Exchange join(const SharedPayload& payload, int round, const PushOptions& options);
+  /// And pushes to it, unless it has pulled it. `share`: of the step's gradients. What comes too late is dropped.
+  void contribute(Exchange joined, double share, const PushOptions& options);
+  /// When all of what it has joined is in, the worker gives up its step: computes no more of it. Until the next one.
+  void give_up_when_in(std::span<const Exchange> joined);
+  bool has_given_up() const { return has_given_up_; }
   /// Blocks until the pull is in or, where there is none, until the server has handled the push. Returns when that was if it has been kept
   /// (PushOptions).
   Seconds wait(Exchange exchange);
@@ -207,6 +214,8 @@ class Worker {
   /// Notes where its program met a collective.
   void tie(Handle handle, Tie tie) const;
   void advance_to(Moment time);
+  /// Whether the worker gives up its step before `end`, until which it would compute.
+  bool gives_up_before(const Moment& end);
   void meet_clock() const;
   /// Whatever others post at this instant, but for rounding errors, has been posted then, and what may start has started.
   void let_others_post() const;
@@ -224,7 +233,9 @@ class Worker {
   Seconds recorded_;
   Pass forward_;
   Pass backward_;
-  Seconds updated_;                   ///< undisturbed, of this step's update
+  Seconds updated_;               ///< undisturbed, of this step's update
+  std::vector<Exchange> joined_;  ///< when they are in, the step is given up
+  bool has_given_up_ = false;
   std::vector<int> updated_in_step_;  ///< by layer, the step in which it was updated by itself last
   Moment host_;                       ///< until when it is at work
   std::vector<Ticket> following_;     ///< by row of streams, posts that follow other collectives

@@ -30,7 +30,7 @@ StepSums sum_steps(const JobTimeline& timeline) {
     for (const Step& step : worker) {
       const double weight = timeline.window.share({step.start, step.end});
       if (weight == 0.0) continue;
-      sums.steps += weight;
+      sums.steps += weight * step.entered;
       sums.posts += weight * step.posts;
       sums.bytes += weight * step.bytes.value;
       sums.sent += weight * step.sent.value;
@@ -109,13 +109,15 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   Seconds computing;
   Seconds waiting;
   Seconds exposed;
-  for (const std::vector<Span>& worker : timeline.spans) {
-    for (const Span& span : worker) {
+  Seconds wasted;
+  for (std::size_t worker = 0; worker < timeline.spans.size(); ++worker) {
+    for (const Span& span : timeline.spans[worker]) {
       const Seconds from = std::max(span.start, window.open);
       const Seconds to = std::min(span.end, window.close);
       if (to <= from) continue;
       if (is_compute(span.phase)) {
         computing += to - from;
+        wasted += (1.0 - timeline.steps[worker][static_cast<std::size_t>(span.step)].entered) * (to - from);
         continue;
       }
       const Seconds moved = span.phase == Phase::blocked         ? movements.moving.covered(from, to)
@@ -144,6 +146,7 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   metrics.held_bytes_at_most = timeline.held_at_most;
   metrics.staleness_mean = sums.updates > 0.0 ? sums.staleness / sums.updates : 0.0;
   metrics.staleness_max = sums.staleness_max;
+  metrics.wasted_share = computing > Seconds(0) ? std::max(0.0, wasted / computing) : 0.0;
   return metrics;
 }
 
@@ -168,7 +171,7 @@ std::optional<double> relative_half_width(const JobTimeline& timeline, int cycle
       const double last = std::floor((step.end - open) / length);
       for (double slice = std::max(first, 0.0); slice <= std::min(last, slices - 1.0); slice += 1.0) {
         const Seconds begin = open + slice * length;
-        steps[static_cast<std::size_t>(slice)] += Window{begin, begin + length, true}.share({step.start, step.end});
+        steps[static_cast<std::size_t>(slice)] += Window{begin, begin + length, true}.share({step.start, step.end}) * step.entered;
       }
     }
   }

@@ -27,6 +27,7 @@ struct Metrics {
   Bytes held_bytes_at_most;     ///< of others' parameters, in the whole run
   double staleness_mean = 0.0;
   double staleness_max = 0.0;
+  double wasted_share = 0.0;  ///< of compute, that whose gradients came too late
 };
 
 /// Derives the metrics from what happened. `batch`: samples per worker and step. Steps that the window's edges cut count

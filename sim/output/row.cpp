@@ -60,6 +60,7 @@ constexpr std::array table = {
     Column{"memory_gathered_peak_bytes", [](const Row& row) -> Json { return row.metrics.held_bytes_at_most.value; }},
     Column{"staleness_mean", [](const Row& row) -> Json { return row.metrics.staleness_mean; }},
     Column{"staleness_max", [](const Row& row) -> Json { return row.metrics.staleness_max; }},
+    Column{"wasted_share", [](const Row& row) -> Json { return row.metrics.wasted_share; }},
     Column{"epoch_s", [](const Row& row) { return known(row.epoch); }},
     Column{"total_h", [](const Row& row) { return known(row.total, 3600.0); }},
     Column{"total_low_h", [](const Row& row) { return total_end(row, -1.0); }},

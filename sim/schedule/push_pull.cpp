@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "schedule/servers.hpp"
 
 namespace syncopate {
@@ -5,13 +7,34 @@ namespace syncopate {
 void PushPull::declare(Parameters& parameters) {
   servers.declare(parameters);
   grouping.declare(parameters);
+  if (answer == Answer::all) {
+    parameters.optional("backup", backup, {0, 999'999}, "clients whose pushes a step does without: the last ones");
+  }
+}
+
+void PushPull::check(Object& fields, const Cluster& cluster) const {
+  servers.check(fields, cluster);
+  if (backup == 0) return;
+  if (backup >= cluster.nodes) {
+    fields.at("backup").fail_because(
+        fmt::format("a step needs a push of at least one of the {} clients; use at most {}", cluster.nodes, cluster.nodes - 1));
+  }
+  if (!servers.duplex) {
+    fields.at("backup").fail_because(
+        "a client that is late pulls while it pushes, which one channel cannot do; leave \"duplex\" or \"backup\" out");
+  }
+}
+
+Traffic PushPull::traffic() const {
+  Traffic traffic = servers.traffic(answer == Answer::own, rule);
+  traffic.servers->backup = backup;
+  return traffic;
 }
 
 Program PushPull::program(const ScheduleInput& input) const {
+  if (backup > 0) return program_with_backup(input);
   const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
-  Seconds decode;
-  for (const GroupPush& group : groups) decode += group.message.decode();
-  return [groups, decode, answer = answer, compression = servers.compression](Worker& worker) {
+  return [groups, decode = decode_time(groups), answer = answer, compression = servers.compression](Worker& worker) {
     std::vector<Exchange> exchanges;
     Sender send(compression, groups.size());
     while (worker.next_step()) {
@@ -27,6 +50,33 @@ Program PushPull::program(const ScheduleInput& input) const {
       worker.spend(decode);
       worker.replica().become(worker.pulled_by(exchanges));
       if (answer == Answer::all) worker.apply(worker.step());
+    }
+  };
+}
+
+Program PushPull::program_with_backup(const ScheduleInput& input) const {
+  const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
+  return [groups, decode = decode_time(groups), all = input.profile.bytes(), compression = servers.compression](Worker& worker) {
+    std::vector<Exchange> sums;
+    Sender send(compression, groups.size());
+    while (worker.next_step()) {
+      sums.clear();
+      for (std::size_t i = 0; i < groups.size(); ++i) {
+        sums.push_back(groups[i].message.join(worker, worker.step(), worker.replica().model().part(i)));
+      }
+      worker.give_up_when_in(sums);
+      worker.forward();
+      for (std::size_t i = 0; i < groups.size(); ++i) {
+        worker.backward_until(groups[i].post_at);
+        if (worker.has_given_up()) break;
+        const Values gradient = send(worker, i, [&] { return worker.gradient(); });
+        groups[i].message.contribute(worker, sums[i], groups[i].message.whole()->bytes / all, gradient);
+      }
+      worker.backward();
+      worker.wait(sums);
+      worker.spend(decode);
+      worker.replica().become(worker.pulled_by(sums));
+      worker.apply(worker.step());
     }
   };
 }

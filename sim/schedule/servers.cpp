@@ -104,12 +104,27 @@ Exchange ServerPost::push(Worker& worker, int round, Answer answer, PushOptions 
   return worker.push(whole_, round, answer, options);
 }
 
+Exchange ServerPost::join(Worker& worker, int round, const Values& value) const {
+  return worker.join(whole_, round, {.as_pushed = as_pushed_, .as_pulled = as_pulled_, .value = value});
+}
+
+void ServerPost::contribute(Worker& worker, Exchange joined, double share, const Values& value) const {
+  worker.spend(encode_);
+  worker.contribute(joined, share, {.as_pushed = as_pushed_, .as_pulled = as_pulled_, .value = value});
+}
+
 std::vector<GroupPush> group_pushes(const ServerParameters& servers, const Grouping& grouping, const ScheduleInput& input) {
   std::vector<GroupPush> pushes;
   for (const GroupPost& group : group_posts(grouping, input.profile)) {
     pushes.push_back({group.post_at, ServerPost(servers, group.payload, input.value)});
   }
   return pushes;
+}
+
+Seconds decode_time(const std::vector<GroupPush>& groups) {
+  Seconds all;
+  for (const GroupPush& group : groups) all += group.message.decode();
+  return all;
 }
 
 void ServerGrouping::declare(Parameters& parameters) {

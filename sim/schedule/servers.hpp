@@ -50,6 +50,10 @@ class ServerPost {
   /// Encodes and pushes it.
   Exchange push(Worker& worker, int round, Answer answer, PushOptions options) const;
   Exchange pull(Worker& worker, int round) const { return worker.pull(whole_, round, as_pulled_); }
+  /// The worker joins the sum of all clients' pushes. `value`: of the parts that it will pull.
+  Exchange join(Worker& worker, int round, const Values& value) const;
+  /// Encodes and pushes it to that sum, unless that has been pulled. `share`: of all gradients.
+  void contribute(Worker& worker, Exchange joined, double share, const Values& value) const;
 
   const SharedPayload& whole() const { return whole_; }
   /// Time of a client when it has pulled it.
@@ -69,6 +73,9 @@ struct GroupPush {
   ServerPost message;
 };
 std::vector<GroupPush> group_pushes(const ServerParameters& servers, const Grouping& grouping, const ScheduleInput& input);
+
+/// Time of a client when it has pulled all of them.
+Seconds decode_time(const std::vector<GroupPush>& groups);
 
 /// How a schedule over servers groups its gradients: `grouping`, by default each by itself.
 struct ServerGrouping {
@@ -103,23 +110,27 @@ struct PushPull {
   ServerRule rule{};
   ServerParameters servers{};
   ServerGrouping grouping{};
+  int backup = 0;  ///< clients whose pushes are not waited for; with Answer::all
 
   void declare(Parameters& parameters);
-  void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
-  Traffic traffic() const { return servers.traffic(answer == Answer::own, rule); }
+  void check(Object& fields, const Cluster& cluster) const;
+  Traffic traffic() const;
   std::string unrecorded() const { return servers.compression.unrecorded(); }
   Pace pace() const {
-    return {.waits_for_all = answer == Answer::all,
-            .is_sgd = answer == Answer::all && servers.compression.is_none(),
+    const bool waits_for_all = answer == Answer::all && backup == 0;
+    return {.waits_for_all = waits_for_all,
+            .is_sgd = waits_for_all && servers.compression.is_none(),
             .is_lossy = !servers.compression.is_none(),
             .servers_update = true,
             .update = [](const StepProfile&) { return Seconds(0); }};
   }
   double posts(const StepProfile& profile) const { return grouping.posts(profile); }
   std::vector<ModelPart> parts(const ScheduleInput& input) const {
-    return grouping.parts(servers, input, answer == Answer::own || !servers.compression.is_none());
+    return grouping.parts(servers, input, answer == Answer::own || backup > 0 || !servers.compression.is_none());
   }
   Program program(const ScheduleInput& input) const;
+  /// Likewise, but a step is over when its sums have been pulled, whatever the worker does then.
+  Program program_with_backup(const ScheduleInput& input) const;
 };
 
 /// The servers that a schedule wants, on the links of a star. In a node of g GPUs, half of a ring among these reduces what is

@@ -54,6 +54,7 @@ constexpr std::array figures = {
     Figure{"memory_gathered_peak_bytes", [](Metrics& its) -> double& { return its.held_bytes_at_most.value; }},
     Figure{"staleness_mean", [](Metrics& its) -> double& { return its.staleness_mean; }},
     Figure{"staleness_max", [](Metrics& its) -> double& { return its.staleness_max; }},
+    Figure{"wasted_share", [](Metrics& its) -> double& { return its.wasted_share; }},
 };
 static_assert(sizeof(Metrics) == figures.size() * sizeof(double));
 

@@ -56,6 +56,7 @@ PointResult mean_of(std::span<const PointResult> replicates) {
   metrics.bytes_per_worker_per_iteration = mean_metric(&Metrics::bytes_per_worker_per_iteration);
   metrics.sent_bytes_per_worker = mean_metric(&Metrics::sent_bytes_per_worker);
   metrics.staleness_mean = mean_metric(&Metrics::staleness_mean);
+  metrics.wasted_share = mean_metric(&Metrics::wasted_share);
   const auto mean_if_known = [&](std::optional<Bytes> PointResult::*figure) -> std::optional<Bytes> {
     const auto is_known = [&](const PointResult& one) { return (one.*figure).has_value(); };
     if (!std::all_of(replicates.begin(), replicates.end(), is_known)) return std::nullopt;

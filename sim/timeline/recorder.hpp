@@ -36,7 +36,10 @@ class Recorder {
   void phase(int worker, const Span& span) {
     if (has_left_window(worker)) return;
     std::vector<Span>& spans = timeline_.spans[index(worker)];
-    const auto continues = [&](const Span& last) { return last.phase == span.phase || (is_compute(last.phase) && is_compute(span.phase)); };
+    const auto continues = [&](const Span& last) {
+      if (last.step != span.step && step(worker).entered < 1.0) return false;
+      return last.phase == span.phase || (is_compute(last.phase) && is_compute(span.phase));
+    };
     if (!is_shown(worker) && !spans.empty() && continues(spans.back())) {
       spans.back().end = span.end;
     } else {
@@ -68,6 +71,10 @@ class Recorder {
     its.staleness += staleness;
     its.staleness_max = std::max(its.staleness_max, staleness);
   }
+  /// Not all of the worker's step may enter the model: it says what does.
+  void await_entry(int worker) { step(worker).entered = 0.0; }
+  /// Such a share of its step's gradients does.
+  void enter(int worker, double share) { step(worker).entered += share; }
   /// What entered was the mean of the ranks' models, which took so many steps: one more than had passed if the worker waited for it.
   void mix(int worker, int steps) { step(worker).mixed_after = steps; }
 

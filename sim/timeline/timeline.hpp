@@ -136,6 +136,7 @@ struct Step {
   int updates = 0;         ///< updates in it that were formed from gradients of others
   double staleness = 0.0;  ///< sum over those updates, in steps
   double staleness_max = 0.0;
+  double entered = 1.0;  ///< share of its gradients that the model got: others came too late (ServerSetup::backup)
   int mixed_after =
       0;  ///< > 0: at its end an all-reduce's result was mixed in, which took so many steps; one more if the worker waited for it
 };

@@ -33,6 +33,93 @@ class Synchronous(Job):
         return *self.posted(True), [0]
 
 
+class Backup(Synchronous):
+    """ps-sgd with `backup`: a group needs the first pushes only, and a step ends when all its pulls are in."""
+
+    def __init__(self, point):
+        super().__init__(point)
+        self.needed, self.arrivals, self.closed = self.n - self.schedule["backup"], collections.Counter(), set()
+        self.alarms, self.begun, self.pushed = {}, [-1] * self.n, collections.defaultdict(list)  # by client; by client and step
+        self.entered, self.computed = collections.Counter(), collections.defaultdict(list)  # by client and step
+
+    def dates(self):
+        return super().dates() + list(self.alarms.values())
+
+    def decide(self):
+        """What comes to the server too late does not enter its queue."""
+        arrived, self.arrived = sorted(self.arrived, key=lambda message: message.client), []
+        for message in arrived:
+            self.arrivals[message.step, message.group] += 1
+            if self.arrivals[message.step, message.group] <= self.needed:
+                self.arrived.append(message)
+        return super().decide()
+
+    def answers(self, message):
+        return self.n if len(self.aggregated[message.step, message.group]) == self.needed - 1 else 0
+
+    def answer(self, message):
+        group = message.step, message.group
+        self.aggregated[group].append(message)
+        self.entered[message.client, message.step] += message.size / sum(size for _, size in self.messages)
+        if len(self.aggregated[group]) == self.needed:
+            self.closed.add(group)
+            for client in range(self.n):
+                if self.begun[client] >= message.step:
+                    self.pull(Message(client, *group, message.size, True))
+
+    def reached(self, client, step, mark, pulled):
+        if (step, mark) not in self.pulled[client]:
+            self.pushed[client, step].append(self.messages[mark][1])
+            super().reached(client, step, mark, pulled)
+
+    def encode(self, client, mark, now):
+        seconds = self.way.encode(self.messages[mark][1])
+        if seconds:
+            self.exposed[client].append((now, now + seconds))
+            yield "encode", now + seconds
+        return now + seconds
+
+    def step(self, client, number):
+        self.begun[client] = number
+        for group, (_, size) in enumerate(self.messages):
+            if (number, group) in self.closed:
+                self.pull(Message(client, number, group, size, True))
+        yield from self.until_given_up(client, number)
+        yield from self.until_pulled(client, number)
+        pushed = self.pushed[client, number]
+        payload = sum(map(self.way.sent, pushed)) + sum(self.way.pulled(size) for _, size in self.messages)
+        return len(pushed) + len(self.messages), payload, [0]
+
+    def until_given_up(self, client, number):
+        """Or all has been computed."""
+        reply, computing = None, self.compute(client, number, True)
+        while True:
+            try:
+                kind, what = computing.send(reply)
+            except StopIteration:
+                return
+            begin, reply = self.now, None
+            if kind == "date":
+                self.alarms[client] = what
+                yield "wait", lambda: self.due(what) or self.has_all(client, number)
+                del self.alarms[client]
+                self.computed[client, number].append((begin, self.now))
+                if not self.due(what):
+                    return
+            else:
+                reply = yield ("date" if kind == "encode" else kind), what
+
+    def has_all(self, client, number):
+        return all((number, group) in self.pulled[client] for group in range(len(self.messages)))
+
+    def run(self, *cycles):
+        result = super().run(*cycles)
+        for client, steps in enumerate(result.steps):
+            for number, step in enumerate(steps):
+                step.entered, step.computed = self.entered[client, number], self.computed[client, number]
+        return result
+
+
 class SsdSgd(Synchronous):
     """Each client also updates its model layer by layer; a layer is a position in the trace."""
 
@@ -214,5 +301,7 @@ def run(point):
     schedule = point["schedule"]
     if schedule["name"] == "ssd-sgd":
         return SsdSgd(point).run(schedule["delay"], schedule.get("warmup_iterations", 0))
+    if schedule.get("backup"):
+        return Backup(point).run()
     kind = {"ps-sgd": Synchronous, "asgd": Asynchronous, "dc-asgd": Asynchronous, "downpour": Downpour, "eamsgd": Eamsgd}[schedule["name"]]
     return kind(point).run(schedule.get("interval", 1))

@@ -15,6 +15,8 @@ class Step:
     payload: float = 0.0
     staleness: list = dataclasses.field(default_factory=list)  # of each update that others' gradients are in
     sent: float | None = None  # bytes that leave a rank, where that is known
+    entered: float = 1.0  # share of its gradient that the model got
+    computed: list | None = None  # intervals, where not all gradients enter
 
 
 @dataclasses.dataclass
@@ -93,13 +95,19 @@ def sent(run, edges):
     return {"sent_bytes_per_worker": sum(share * step.sent for step, share in steps) / sum(share for _, share in steps)} if steps else {}
 
 
+def wasted(run, edges):
+    """Share of what was computed."""
+    computed = [(seconds_inside(step.computed, edges), step.entered) for steps in run.steps for step in steps if step.computed is not None]
+    return {"wasted_share": sum(seconds * (1 - entered) for seconds, entered in computed) / sum(seconds for seconds, _ in computed)} if computed else {}
+
+
 def columns(run):
     edges = opening, close = window(run.begins, run.warmup, run.measured)
     early = TIE * close
     gradients = posted = payload = updates = stale = 0.0
     durations, worst = [], 0.0
     for step, share in measured(run, edges):
-        gradients += share
+        gradients += share * step.entered
         posted += share * step.posted
         payload += share * step.payload
         updates += share * len(step.staleness)
@@ -118,5 +126,5 @@ def columns(run):
         "communication_s": communication, "efficiency": run.compute / iteration,
         "communications_per_iteration": posted / gradients, "bytes_per_worker_per_iteration": payload / gradients,
         "staleness_mean": stale / updates if updates else 0.0, "staleness_max": worst, "measured_iterations": run.measured,
-        **sent(run, edges), **run.memory,
+        **sent(run, edges), **wasted(run, edges), **run.memory,
     }

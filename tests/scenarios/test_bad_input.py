@@ -89,7 +89,7 @@ class BadScenario(Case):
             (scenario(epochs=90), '/epochs: how long an epoch is follows from "samples", which is missing; add it'),
             (scenario(workers={"jitter": {"cv": 0.1}}), '/workers/jitter: the required key "distribution" is missing'),
             (scenario(workers={"jitter": {"distribution": "log-normal", "cv": 0.1}}),
-             '/workers/jitter/distribution: expected one of lognormal, uniform, empirical, got "log-normal"; did you mean "lognormal"?'),
+             '/workers/jitter/distribution: expected one of lognormal, uniform, exponential, empirical, got "log-normal"; did you mean "lognormal"?'),
             (scenario(workers={"jitter": {"distribution": "lognormal", "cv": -0.1}}), "/workers/jitter/cv: expected a number >= 0, got -0.1"),
             (scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.6}}),
              "/workers/jitter/cv: expected a coefficient of variation < 0.577 (1/sqrt 3) for a uniform factor, which must stay positive, got 0.6"),
@@ -462,6 +462,10 @@ class BadSchedule(Case):
             (cluster(host={"per_collective_s": 1e-3}), {"schedule": {"name": "lasgd", "tau_max": 2, "participants": 0.5}},
              '/schedule/participants: an all-reduce in which not all ranks take part knows no time of the host\'s; leave it or "per_collective_s" of the cluster\'s '
              '"host" out'),
+            (cluster(), {"schedule": {"name": "ps-sgd", "backup": 4}}, "/schedule/backup: a step needs a push of at least one of the 4 clients; use at most 3"),
+            (cluster(), {"schedule": {"name": "ps-sgd", "backup": 1, "duplex": False}},
+             '/schedule/backup: a client that is late pulls while it pushes, which one channel cannot do; leave "duplex" or "backup" out'),
+            (cluster(), {"schedule": {"name": "asgd", "backup": 1}}, '/schedule: unknown key "backup"'),
             (cluster(), {"schedule": {"name": "asgd", "in_flight": "pipelined", "duplex": False}},
              '/schedule/in_flight: "pipelined" messages do not take turns on one channel; leave "duplex" out, or use "serial"'),
             (cluster(gpus_per_node=2, intra_node=cluster()["link"]), {"schedule": {"name": "diloco", "worker": "node", "posts": "layer"}},
@@ -511,6 +515,8 @@ class BadSchedule(Case):
 class BadWorkers(Case):
     def test_one_row_per_rule(self):
         table = [
+            ({"jitter": {"distribution": "exponential", "cv": 1.5}},
+             "/workers/jitter/cv: expected a coefficient of variation <= 1 for an exponential factor, whose least value is 1 - cv, got 1.5"),
             ({"jitter": {"distribution": "empirical"}}, '/workers/jitter: the required key "factors" is missing'),
             ({"jitter": {"distribution": "empirical", "factors": []}}, '/workers/jitter/factors: expected a list that is not empty, got []'),
             ({"jitter": {"distribution": "empirical", "factors": [1, 0]}}, '/workers/jitter/factors/1: expected a number > 0, got 0'),
@@ -638,7 +644,7 @@ class BadCluster(Case):
              "/wan/0/rtt_profile/1/at_s: expected a time after the change before, which is at 1 s, got 0.5"),
             (cluster(regions=two, wan=[wan[0] | {"latency_jitter": 0.1}]), "/wan/0/latency_jitter: expected an object, got 0.1"),
             (cluster(link=link | {"latency_jitter": {"distribution": "normal", "cv": 1}}),
-             '/link/latency_jitter/distribution: expected one of lognormal, uniform, empirical, got "normal"'),
+             '/link/latency_jitter/distribution: expected one of lognormal, uniform, exponential, empirical, got "normal"'),
             (cluster(link=link | {"latency_jitter": {"distribution": "lognormal", "cv": -1}}), "/link/latency_jitter/cv: expected a number >= 0, got -1"),
             (cluster(link=link | {"latency_jitter": {"distribution": "uniform", "cv": 0.6}}),
              "/link/latency_jitter/cv: expected a coefficient of variation < 0.577 (1/sqrt 3) for a uniform factor, which must stay positive, got 0.6"),

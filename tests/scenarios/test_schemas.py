@@ -34,7 +34,7 @@ BEYOND_A_SCHEMA = [
     # what goes together
     "is not one of the regions", "needs servers on nodes of their own", "seeds are those of", "regions of several nodes need a \"link\"", "costs are asked for", "a fit of all-reduces (is needed|stands above already)",
     "no part of .* fits", "there are no servers", "nothing is pulled without servers", "dear reduce-scatters", "groups of ", "stage 3 gathers", "parameters stay whole",
-    "fragments in rounds of", "a fragment's turn comes", "the cluster has no \"regions\"", "in a worker of several GPUs",
+    "a push of at least one of", "a client that is late", "fragments in rounds of", "a fragment's turn comes", "the cluster has no \"regions\"", "in a worker of several GPUs",
     # what a run's keys mean together
     "says when the run is over", "when the run is over is missing", "how often one fails is missing", "no kind of the domain", "training waits for a checkpoint no longer", "would begin while the one before",
     "follows from \"failures\"", "/run/policy/min_nodes: (expected an integer <= |each of )", "the cluster has (no )?regions", "has no switches", "has parameters that are required", "not known on regions",
@@ -118,6 +118,8 @@ def scenarios_of_schedules():
 def together(schedule):
     """Without what does not go with the rest."""
     without = []
+    if "backup" in schedule:
+        schedule = schedule | {"backup": min(schedule["backup"], 1), "duplex": True}
     if schedule["name"] == "bytescheduler" and schedule["over"] == "all-reduce":
         without = ["servers", "colocated", "server_s_per_B"]
     if schedule["name"] == "zero":
