@@ -92,6 +92,17 @@ class Definitions(Recorded):
             with self.subTest(fidelity):
                 self.agree(SCHEDULES, nodes=[4], workers=[UNEQUAL], steps=6, fidelity=fidelity)
 
+    def test_backup(self):
+        """As the first three clients would train by themselves, where the fourth comes too late for all."""
+        slow = {"slow": [{"ranks": "1", "factor": 1.2}, {"ranks": "3", "factor": 100}]}
+        for schedule in ({"name": "ps-sgd"}, {"name": "ps-sgd", "grouping": FUSION}, {"name": "ps-sgd", "grouping": "sync-easgd"}):
+            for optimizer in ("sgd", "adam"):
+                content = scenario(trace=trace(), cluster=cluster(nodes=4), schedule=schedule | {"backup": 1}, workers=slow, sweep={}, iterations={"warmup": 1, "measured": 6})
+                record = self.run_recorded(content, "--optimizer", optimizer)[0]
+                steps = 1 + max(line["k"] for line in record.lines if line["o"] == "G")
+                three = definitions.define(self.problem, {"name": "ps-sgd"}, 3, steps, optimizer, toy.HYPER, toy.cuts(record.header["parts"], self.problem.size), None)
+                self.assert_agrees(record, three)
+
     def test_one_client(self):
         """Of servers that wait for nobody."""
         schedules = [{"name": "asgd"}, {"name": "asgd", "grouping": FUSION, "servers": 1}, {"name": "dc-asgd"}, {"name": "downpour", "interval": 1},

@@ -51,6 +51,7 @@ Json value(const ParameterInfo& parameter, int nodes) {
   switch (parameter.kind) {
     case Kind::integer: {
       const int low = static_cast<int>(parameter.low);
+      if (parameter.name == "backup") return whole(0, std::min(nodes - 1, 3));
       return whole(low, parameter.name == "servers" ? nodes : std::min(static_cast<int>(parameter.high), low + 5));
     }
     case Kind::number: return number(parameter.low + 0.01, std::min(parameter.high, 8.0));
@@ -76,6 +77,7 @@ void leave_out_what_does_not_suit(Json& schedule) {
     leave_out({"servers", "colocated", "server_s_per_B"});
   if (name == "bytescheduler" && schedule.value("rule", "positive") == "fits") leave_out({"credit"});
   if (name == "bytescheduler" || name == "p3") schedule["partition"] = whole(1'000'000, 10'000'000);
+  if (schedule.value("backup", 0) > 0) leave_out({"duplex"});
   if (name == "dear" && schedule.contains("compression")) schedule["compression"] = chance(0.5) ? "fp16" : "random-k";
   if (name != "zero") return;
   if (schedule.value("stage", 3) < 3) {
