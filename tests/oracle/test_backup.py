@@ -76,7 +76,7 @@ class Backup(Comparison):
 
     def mean_steps(self, nodes, backup, mean, deviation, cv, scale, seed):
         """A mean of order statistics, within three standard errors."""
-        steps = 400 if nodes < 50 else 150
+        steps = 250 if nodes < 50 else 100
         content = point(nodes, backup, workers={"jitter": {"distribution": "exponential", "cv": cv}}, iterations={"warmup": 0, "measured": steps}, seed=seed)
         found = float(self.row(content)[0]["iteration_s"]) * (nodes - backup) / nodes * scale
         self.assertAlmostEqual(found, mean, delta=3 * deviation / math.sqrt(steps))
