@@ -41,6 +41,8 @@ def jitter(point, gpu, step):
     u1, u2 = uniforms(point.get("seed", 1), gpu, step, 0)
     if spread["distribution"] == "lognormal":
         return lognormal(spread["cv"], u1, u2)
+    if spread["distribution"] == "exponential":
+        return 1 - spread["cv"] - spread["cv"] * math.log(u1)
     if spread["distribution"] == "uniform":
         return 1 + spread["cv"] * math.sqrt(3) * (2 * u1 - 1)
     factors = spread["factors"]

@@ -16,7 +16,7 @@ class RandomNumbers(unittest.TestCase):
             self.assertEqual(compute.philox(counter, key), tuple(int(word, 16) for word in words.split()))
 
     def test_moments(self):
-        for spread, cv in [({"distribution": "lognormal", "cv": 0.3}, 0.3), ({"distribution": "uniform", "cv": 0.3}, 0.3),
+        for spread, cv in [({"distribution": "lognormal", "cv": 0.3}, 0.3), ({"distribution": "uniform", "cv": 0.3}, 0.3), ({"distribution": "exponential", "cv": 0.4}, 0.4),
                            ({"distribution": "empirical", "factors": [1, 2, 3]}, (2 / 3) ** 0.5 / 2)]:
             factors = [compute.jitter({"workers": {"jitter": spread}}, 5, step) for step in range(5000)]
             self.assertAlmostEqual(statistics.mean(factors), 1, delta=0.02)

@@ -465,7 +465,6 @@ class BadSchedule(Case):
             (cluster(), {"schedule": {"name": "ps-sgd", "backup": 4}}, "/schedule/backup: a step needs a push of at least one of the 4 clients; use at most 3"),
             (cluster(), {"schedule": {"name": "ps-sgd", "backup": 1, "duplex": False}},
              '/schedule/backup: a client that is late pulls while it pushes, which one channel cannot do; leave "duplex" or "backup" out'),
-            (cluster(), {"schedule": {"name": "asgd", "backup": 1}}, '/schedule: unknown key "backup"'),
             (cluster(), {"schedule": {"name": "asgd", "in_flight": "pipelined", "duplex": False}},
              '/schedule/in_flight: "pipelined" messages do not take turns on one channel; leave "duplex" out, or use "serial"'),
             (cluster(gpus_per_node=2, intra_node=cluster()["link"]), {"schedule": {"name": "diloco", "worker": "node", "posts": "layer"}},
