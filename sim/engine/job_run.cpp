@@ -145,6 +145,8 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
   last_begin_.resize(count);
   begun_then_.resize(count);
   ended_.resize(count);
+  absent_.resize(count);
+  staying_ = static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->stays(); }));
   if (job.servers) {
     server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, job.servers->as_flows ? flows : nullptr,
                     latency_of(job, network), job.dataflow.get(), recorder_, clock);
@@ -219,7 +221,7 @@ void JobRun::run_worker(int rank) {
   try {
     job_.program(worker);
     ended_[static_cast<std::size_t>(rank)] = true;
-    if (windows_.all_finished()) return;
+    if (windows_.all_finished() || recorder_.has_left_window(rank)) return;
     throw SimulationError(
         fmt::format("rank {} ended its program in step {}, at {:.9g} s, before the measured window had closed; "
                     "a program must run until next_step() returns false",
@@ -236,13 +238,29 @@ bool JobRun::begin_step(Worker& worker, const Moment& now) {
   recorder_.begin_step(rank, now.time);
   if (!job_.updates_in_forward || worker.step_ == 0) evaluate(worker);
   if (!counts_rounds()) update_window(worker, worker.step_, now);
-  if (close_ && !recorder_.has_left_window(rank)) {
-    recorder_.leave_window(rank);
-    ++finished_workers_;
-  }
+  if (close_) finish(rank);
   if (windows_.all_finished()) return false;
   check_progress(worker);
   return true;
+}
+
+void JobRun::finish(int rank) {
+  if (recorder_.has_left_window(rank)) return;
+  recorder_.leave_window(rank);
+  ++finished_workers_;
+}
+
+void JobRun::leave(const Worker& worker) {
+  absent_[static_cast<std::size_t>(worker.rank_)] = true;
+  recorder_.leave(worker.rank_, worker.now());
+  for (const auto& stream : streams_) stream->leave(worker.rank_, worker.now_);
+  if (close_) finish(worker.rank_);
+}
+
+bool JobRun::join(const Worker& worker) {
+  absent_[static_cast<std::size_t>(worker.rank_)] = false;
+  for (const auto& stream : streams_) stream->join(worker.rank_);
+  return !close_;
 }
 
 void JobRun::evaluate(Worker& worker) const {
@@ -252,6 +270,7 @@ void JobRun::evaluate(Worker& worker) const {
 void JobRun::begin_round(const Worker& worker, const Moment& now) { update_window(worker, worker.round_, now); }
 
 void JobRun::update_window(const Worker& worker, int iteration, const Moment& moment) {
+  if (!worker.stays()) return;
   const Seconds now = moment.time;
   const auto index = static_cast<std::size_t>(worker.rank_);
   begun_then_[index] = now == last_begin_[index] ? begun_then_[index] + 1 : 1;
@@ -263,7 +282,7 @@ void JobRun::update_window(const Worker& worker, int iteration, const Moment& mo
   }
   if (open_) {
     ++begun_in_window_[index];
-  } else if (iteration == job_.warmup && ++warm_workers_ == simulated()) {
+  } else if (iteration == job_.warmup && ++warm_workers_ == staying_) {
     windows_.warmed_up(now);
   }
   look_at_window(now);
@@ -292,6 +311,9 @@ void JobRun::look_at_window(Seconds now) {
   close_ = now;
   closing_ = begin_;
   recorder_.close_window(now);
+  for (int rank = 0; rank < simulated(); ++rank) {
+    if (absent_[static_cast<std::size_t>(rank)]) finish(rank);
+  }
 }
 
 void JobRun::check_progress(const Worker& worker) const {

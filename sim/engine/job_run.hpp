@@ -43,6 +43,10 @@ class JobRun {
 
   /// A worker begins a step at `now`; false when the whole run is over.
   bool begin_step(Worker& worker, const Moment& now);
+  /// A worker that is between two steps leaves the job.
+  void leave(const Worker& worker);
+  /// And comes back; false when nothing is left for it to do.
+  bool join(const Worker& worker);
   /// A place where a worker's model may be evaluated, for a record of the dataflow.
   void evaluate(Worker& worker) const;
   /// A worker begins a round at `now`.
@@ -70,6 +74,8 @@ class JobRun {
   JobTimeline take_timeline();
 
  private:
+  /// A worker has done all that the timeline tells of it.
+  void finish(int rank);
   bool counts_rounds() const { return job_.steps_per_round > 0; }
   /// A worker begins its iteration number `iteration`.
   void update_window(const Worker& worker, int iteration, const Moment& moment);
@@ -96,13 +102,15 @@ class JobRun {
   std::vector<std::unique_ptr<Worker>> workers_;
   PostedValues posted_values_{job_.dataflow.get()};
   mutable std::map<std::tuple<Communicator, Operation, Bytes>, double> shares_of_bytes_;
-  int reached_ = 0;  ///< iterations that the first worker has done
-  int warm_workers_ = 0;
+  int reached_ = 0;                   ///< iterations that the first worker has done
+  int staying_ = 0;                   ///< workers that are there all the time, who make the window
+  int warm_workers_ = 0;              ///< of these
   std::vector<int> begun_in_window_;  ///< per worker: iterations begun since the window opened
   std::vector<Seconds> last_begin_;   ///< per worker: of its latest iteration ...
   std::vector<int> begun_then_;       ///< ... and how many it began at that instant
   std::vector<bool> ended_;
   Moment begin_;  ///< of the latest iteration
+  std::vector<bool> absent_;
   std::optional<Seconds> open_;
   bool has_measured_ = false;  ///< what it has to
   std::optional<Seconds> close_;

@@ -169,9 +169,10 @@ void ParameterServer::serve_pull(int client, std::size_t index, const Moment& ar
   const Seconds end = turn.time + setup_.per_message + setup_.encode * (request(client, index).payload->bytes / setup_.servers);
   const Moment done = until(turn, end, {.kind = PathClass::server, .worker = client});
   const auto take_turn = [this, client, index, turn, done] {
-    Versions& versions = versions_[request(client, index).payload.get()];
-    versions.seen.resize(clients_.size());
-    versions.seen[static_cast<std::size_t>(client)] = versions.updates;
+    for (auto& [payload, versions] : versions_) {
+      versions.seen.resize(clients_.size());
+      versions.seen[static_cast<std::size_t>(client)] = versions.updates;
+    }
     if (done.time == turn.time) return answer(client, index, turn);
     clock_.at(done.time, [this, client, index, done] { answer(client, index, done); });
   };

@@ -31,7 +31,8 @@ Stream::Stream(int index, Communicator communicator, bool one_for_all, const Str
       lanes_(static_cast<std::size_t>(transport_->lanes())),
       foresees_(transport_->foresees()),
       goes_on_at_once_(transport_->goes_on_at_once() && !rules.by_priority && !rules.is_partial()),
-      needed_(std::max(1, static_cast<int>(std::ceil(rules.participants * (one_for_all ? 1 : communicator_.size()) * (1.0 - rounding))))),
+      there_(one_for_all ? 1 : communicator_.size()),
+      needed_(share_of(there_)),
       admission_(transport_->lanes(), rules),
       next_(one_for_all ? 1 : static_cast<std::size_t>(communicator_.size())),
       last_ends_(lanes_),
@@ -41,6 +42,24 @@ Stream::Stream(int index, Communicator communicator, bool one_for_all, const Str
     latecomers_.emplace(communicator_, static_cast<int>(next_.size()), *rules.deadline, needed_, std::move(hand_over), may_start, clock);
   }
   transport_->when_ended([this](Ticket ticket, int lane, const Moment& now) { lane_ended(ticket, static_cast<std::size_t>(lane), now); });
+}
+
+int Stream::share_of(int ranks) const { return std::max(1, static_cast<int>(std::ceil(rules_.participants * ranks * (1.0 - rounding)))); }
+
+void Stream::leave(int rank, const Moment& now) {
+  if (!rules_.is_partial() || !has_member(rank)) return;
+  needed_ = share_of(--there_);
+  if (gathering_ < end_of_entries()) start_gathered(entry(gathering_), now);
+}
+
+void Stream::join(int rank) {
+  if (rules_.is_partial() && has_member(rank)) needed_ = share_of(++there_);
+}
+
+void Stream::start_gathered(Entry& entry, const Moment& now) {
+  if (entry.has_enough || entry.posts < needed_) return;
+  entry.has_enough = true;
+  clock_.at(now.time, [this, now] { posted(0, now); });
 }
 
 void Stream::fail_for_stranger(int rank) const {
@@ -90,11 +109,13 @@ Ticket Stream::post(int rank, const Post& post, const Moment& at) {
   } else if (foresees_) {
     if (its.posts == 1) its.posted.assign(lanes_, Seconds(0));
     its.posted.set(lane(poster), at);
-    if (its.posts == needed_) foresee(ticket);
+    its.has_enough = its.posts == needed_;
+    if (its.has_enough) foresee(ticket);
   } else if (lanes_ > 1) {
+    its.has_enough = its.posts == needed_;
     clock_.at(at.time, [this, lane = poster, at] { posted(lane, at); });
-  } else if (its.posts == needed_) {
-    clock_.at(its.ready.time, [this, ready = its.ready] { posted(0, ready); });
+  } else {
+    start_gathered(its, its.ready);
   }
   return ticket;
 }
@@ -172,7 +193,7 @@ void Stream::admit_at(std::size_t lane, const Moment& now) {
 
 bool Stream::recall(Ticket ticket, const Moment& now) {
   Entry& its = entry(ticket);
-  if (lanes_ == 1 || its.posts < needed_ || its.ready.time > now.time * (1.0 + rounding)) return false;
+  if (lanes_ == 1 || !its.has_enough || its.ready.time > now.time * (1.0 + rounding)) return false;
   for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) {
     if (!admission_.is_idle_before(lane, ticket) || admission_.next_to_post(lane) <= ticket) return false;
   }
@@ -201,7 +222,10 @@ void Stream::start(Ticket ticket, std::size_t lane, const Moment& now) {
   ++its.lanes_started;
   admission_.start(static_cast<int>(lane));
   if (rules_.is_partial()) gathering_ = ticket + 1;
-  if (latecomers_) latecomers_->start();
+  if (latecomers_) {
+    latecomers_->start();
+    its.has_enough = true;
+  }
   if (const auto end = transport_->start(movement(ticket), static_cast<int>(lane), now)) {
     its.ends.set(lane, *end);
     clock_.at(end->time, [this, ticket, lane, end = *end] { lane_ended(ticket, lane, end); });
@@ -293,13 +317,12 @@ bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
 }
 
 bool Stream::moves(const Entry& entry, std::size_t lane, Seconds time) const {
-  const bool may_move = latecomers_ ? entry.lanes_started > 0 : entry.posts >= needed_ && entry.ready.time <= time;
-  return may_move && entry.ends.times()[lane] > time;
+  return entry.has_enough && entry.ready.time <= time && entry.ends.times()[lane] > time;
 }
 
 bool Stream::is_busy(int rank, Seconds time) const {
   const std::size_t lane = this->lane(poster(rank));
-  for (Ticket ticket = forgotten_; ticket < end_of_entries() && entry(ticket).posts >= needed_; ++ticket) {
+  for (Ticket ticket = forgotten_; ticket < end_of_entries() && entry(ticket).has_enough; ++ticket) {
     const Entry& its = entry(ticket);
     if (moves(its, lane, time) && (its.ends.times()[lane] < never || transport_->takes_time(movement(ticket)))) return true;
   }
@@ -311,7 +334,7 @@ double Stream::use(int rank, Seconds time, const std::function<double(const Post
   double all = 0.0;
   if (!rules_.by_priority) {
     int in_flight = 0;
-    for (Ticket ticket = forgotten_; ticket < end_of_entries() && in_flight < rules_.channels && entry(ticket).posts >= needed_; ++ticket) {
+    for (Ticket ticket = forgotten_; ticket < end_of_entries() && in_flight < rules_.channels && entry(ticket).has_enough; ++ticket) {
       if (!moves(entry(ticket), lane, time)) continue;
       ++in_flight;
       all += share(entry(ticket).post);

@@ -51,6 +51,10 @@ class Stream {
   /// when it disagrees with what others posted at the same position.
   Ticket post(int rank, const Post& post, const Moment& at);
 
+  /// Where a share of the ranks is enough: a rank is not there from now on, and does not count; or is again.
+  void leave(int rank, const Moment& now);
+  void join(int rank);
+
   /// The ticket that the rank's next post() will return.
   Ticket next_ticket(int rank) const;
 
@@ -93,10 +97,11 @@ class Stream {
     Post post;
     int first_rank = 0;
     int posts = 0;
-    Moment ready{};    ///< when the last rank posts
-    Moments posted{};  ///< by lane, where ends are foreseen
-    Moments ends{};    ///< by lane; `never` until known
-    Seconds start{};   ///< at the last lane
+    bool has_enough = false;  ///< of these
+    Moment ready{};           ///< when the last rank posts
+    Moments posted{};         ///< by lane, where ends are foreseen
+    Moments ends{};           ///< by lane; `never` until known
+    Seconds start{};          ///< at the last lane
     std::size_t lanes_started = 0;
     std::size_t lanes_ended = 0;  ///< at the clock
     std::vector<Waiter> waiters{};
@@ -126,6 +131,10 @@ class Stream {
   void check_operation(int rank, const Post& post) const;
   [[noreturn]] void fail_for_disagreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const;
 
+  /// Of ranks, so many that there are.
+  int share_of(int ranks) const;
+  /// Enough ranks have posted it, where one lane is all.
+  void start_gathered(Entry& entry, const Moment& now);
   /// All have posted it, and it has not ended.
   bool moves(const Entry& entry, std::size_t lane, Seconds time) const;
 
@@ -164,6 +173,7 @@ class Stream {
   std::size_t lanes_;
   bool foresees_;
   bool goes_on_at_once_;  ///< where a collective has ended; else what is posted at that instant counts, too
+  int there_;             ///< ranks
   int needed_;            ///< posts that start a collective
   Admission admission_;   ///< where nothing is foreseen
   std::optional<Latecomers> latecomers_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/errors.hpp"
 #include "base/random.hpp"
@@ -28,6 +29,7 @@ Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
       rank_(rank),
       streams_(std::move(streams)),
       pauses_(job.job().speed.pauses_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
+      absences_(job.job().speed.absences_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
       slowness_(largest(rank, job.job().gpus_per_rank, [&](int gpu) { return job.job().speed.slowness(gpu); })),
       forward_(job.passes().forward, Phase::forward),
       backward_(job.passes().backward, Phase::backward),
@@ -44,7 +46,7 @@ const Communicator& Worker::group(int row) const { return stream(row).communicat
 
 bool Worker::next_step() {
   meet_clock();
-  if (!job_.begin_step(*this, now_)) return false;
+  if (!be_there() || !job_.begin_step(*this, now_)) return false;
   factor_ = largest(rank_, job_.job().gpus_per_rank, [this](int gpu) { return job_.job().speed.compute_factor(gpu, step_); });
   forward_.end();
   backward_.end();
@@ -53,6 +55,24 @@ bool Worker::next_step() {
   joined_.clear();
   has_given_up_ = false;
   return true;
+}
+
+bool Worker::be_there() {
+  has_joined_ = false;
+  const auto absence = std::find_if(absences_.begin(), absences_.end(), [this](const Absence& one) {
+    return one.start <= now() * (1.0 + rounding) && now() * (1.0 + rounding) < one.end;
+  });
+  if (absence == absences_.end()) return true;
+  job_.leave(*this);
+  if (job_.finished()) return false;
+  Completion completion(job_.clock());
+  const bool returns = std::isfinite(absence->end.value);
+  if (returns) job_.clock().at(absence->end, [&] { completion.complete(now_); });
+  completion.wait();
+  now_ = until(now_, absence->end, {.kind = PathClass::pause, .worker = rank_});
+  recorded_ = now();
+  has_joined_ = true;
+  return job_.join(*this);
 }
 
 void Worker::begin_round() {

@@ -53,8 +53,11 @@ class Worker {
   int step() const { return step_; }         ///< of the current gradient step, from 0
   Seconds now() const { return now_.time; }
 
-  /// Begins the next gradient step. False when the run is over: the program must then return.
+  /// Begins the next gradient step; of a worker that is not there, when it is again. False when the run is over: the program must then
+  /// return.
   bool next_step();
+  /// The step is the first one after an absence.
+  bool has_joined() const { return has_joined_; }
 
   /// Begins the next round, in a schedule whose iterations are rounds.
   void begin_round();
@@ -183,6 +186,9 @@ class Worker {
  private:
   friend class JobRun;
 
+  /// Blocks while the worker is not there. False when the run is over for it.
+  bool be_there();
+  bool stays() const { return absences_.empty(); }
   /// A forward pass is about to begin, or goes on.
   void begin_forward();
 
@@ -224,6 +230,8 @@ class Worker {
   int rank_;
   std::vector<Stream*> streams_;
   std::vector<Pause> pauses_;
+  std::vector<Absence> absences_;
+  bool has_joined_ = false;
   double slowness_;  ///< on its update
   int step_ = -1;
   int round_ = -1;

@@ -128,6 +128,8 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
     }
   }
 
+  for (const std::vector<Interval>& worker : timeline.absences) waiting += IntervalUnion(worker).covered(window.open, window.close);
+
   Metrics metrics;
   metrics.iteration = (window.close - window.open) * simulated / sums.steps;
   const std::size_t copies = static_cast<std::size_t>(timeline.workers) / timeline.steps.size();

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "scenario/read_jobs.hpp"
 #include "scenario/read_run.hpp"
+#include "scenario/read_workers.hpp"
 
 namespace syncopate {
 
@@ -145,79 +146,6 @@ void check_places(const Scenario& scenario, const Document& document) {
                                 topology.name(), topology.places(), scenario.cluster.nodes, servers->servers, topology.advice(needed)));
 }
 
-/// The factors of permanently slow ranks.
-std::vector<double> read_slow(const Field& field, int ranks) {
-  std::vector<double> factors(static_cast<std::size_t>(ranks), 1.0);
-  std::vector<bool> named(static_cast<std::size_t>(ranks));
-  for (const Field& entry : field.list()) {
-    Object fields(entry);
-    const Field list = fields.at("ranks");
-    const auto chosen = parse_ranges(list.text(), ranks - 1);
-    if (!chosen) list.fail(fmt::format("ascending ranks from 0 to {} such as \"0-3,7\"", ranks - 1));
-    constexpr double largest = 1e6;
-    const double factor = fields.at("factor").positive(largest);
-    for (const int rank : *chosen) {
-      const auto index = static_cast<std::size_t>(rank);
-      if (named[index]) list.fail_because(fmt::format("rank {} is named twice; give it one factor", rank));
-      named[index] = true;
-      factors[index] = factor;
-    }
-    fields.finish();
-  }
-  return factors;
-}
-
-struct EventRow {
-  std::string_view name;
-};
-constexpr std::array events = {EventRow{"pause"}};
-
-std::vector<Pause> read_events(const Field& field, int ranks) {
-  std::vector<Pause> pauses;
-  for (const Field& entry : field.list()) {
-    Object fields(entry);
-    choose<EventRow>(fields.at("kind"), events);
-    const int rank = static_cast<int>(fields.at("rank").integer(0, ranks - 1));
-    const Seconds start = fields.at("at_s").seconds();
-    constexpr double longest = 1e9;
-    const Seconds length(fields.at("for_s").positive(longest));
-    pauses.push_back({rank, start, start + length});
-    fields.finish();
-  }
-  return pauses;
-}
-
-struct SlowdownRow {
-  std::string_view name;
-  bool by_traffic;
-};
-constexpr std::array slowdowns = {SlowdownRow{"channel", false}, SlowdownRow{"traffic", true}};
-
-void read_slowdown(const Field& field, Speed& speed) {
-  constexpr double slowest = 1e3;
-  if (!field.is_object()) {
-    speed.overlap_slowdown = field.number(0.0, slowest);
-    return;
-  }
-  Object fields(field);
-  speed.overlap_slowdown = fields.at("factor").number(0.0, slowest);
-  speed.slowed_by_traffic = choose<SlowdownRow>(fields.at("by"), slowdowns).by_traffic;
-  fields.finish();
-}
-
-Speed read_workers(const Field& field, int ranks) {
-  Object fields(field);
-  Speed speed;
-  if (const auto jitter = fields.find("jitter")) speed.jitter = read_jitter(*jitter);
-  const auto slow = fields.find("slow");
-  if (slow && slow->json() != Json::array()) speed.slow = read_slow(*slow, ranks);
-  const auto event_list = fields.find("events");
-  if (event_list && event_list->json() != Json::array()) speed.pauses = read_events(*event_list, ranks);
-  if (const auto slowdown = fields.find("overlap_slowdown")) read_slowdown(*slowdown, speed);
-  fields.finish();
-  return speed;
-}
-
 std::int64_t whole_cycles(std::int64_t steps, int cycle) { return (steps + cycle - 1) / cycle * cycle; }
 
 void read_iterations(const std::optional<Field>& field, const Field& schedule, Scenario& scenario) {
@@ -251,6 +179,7 @@ Speed speed_of(const Speed& all, int workers) {
   Speed speed = all;
   if (!speed.slow.empty()) speed.slow.resize(static_cast<std::size_t>(workers));
   std::erase_if(speed.pauses, [&](const Pause& pause) { return pause.worker >= workers; });
+  std::erase_if(speed.absences, [&](const Absence& absence) { return absence.worker >= workers; });
   return speed;
 }
 
@@ -394,6 +323,7 @@ Scenario read_scenario(const Document& document, Library& library) {
   if (const auto channels = fields.find("channels")) scenario.channels = read_channels(*channels, scenario.schedule);
   check_fidelity(scenario, fidelity, all_reduce, fields.at("schedule"));
   check_places(scenario, document);
+  check_absences(scenario, document);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
   read_iterations(fields.find("iterations"), fields.at("schedule"), scenario);
   constexpr std::int64_t most_samples = 1'000'000'000'000'000;

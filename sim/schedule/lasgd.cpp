@@ -30,7 +30,9 @@ struct Lasgd {
     traffic.ranks = ranks;
     return traffic;
   }
-  Pace pace() const { return {.steps_per_round = tau_max, .waits_for_all = true, .is_lossy = !compression.is_none()}; }
+  Pace pace() const {
+    return {.steps_per_round = tau_max, .waits_for_all = true, .may_lose_ranks = participants < 1.0, .is_lossy = !compression.is_none()};
+  }
 
   Program program(const ScheduleInput& input) const {
     return [send = CompressedPost(compression, whole_model(input.profile), input),

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "schedule/posts.hpp"
 #include "schedule/servers.hpp"
 
 namespace syncopate {
@@ -34,10 +35,12 @@ Traffic PushPull::traffic() const {
 Program PushPull::program(const ScheduleInput& input) const {
   if (backup > 0) return program_with_backup(input);
   const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
-  return [groups, decode = decode_time(groups), answer = answer, compression = servers.compression](Worker& worker) {
+  return [groups, decode = decode_time(groups), model = ServerPost(servers, whole_model(input.profile), input.value), answer = answer,
+          compression = servers.compression](Worker& worker) {
     std::vector<Exchange> exchanges;
     Sender send(compression, groups.size());
     while (worker.next_step()) {
+      if (worker.has_joined()) begin_with(worker, model);
       worker.forward();
       exchanges.clear();
       for (std::size_t i = 0; i < groups.size(); ++i) {

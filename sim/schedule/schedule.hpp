@@ -81,6 +81,7 @@ struct Pace {
   int steps_per_update = 1;         ///< only the last of so many steps updates
   bool waits_for_all = false;       ///< every wait is for something that all ranks do, so that equal ranks move in lock-step
   bool updates_in_forward = false;  ///< what a step has computed enters the model during the next one's forward
+  bool may_lose_ranks = false;      ///< a rank may leave, and come back
   bool waits_later = false;         ///< for collectives of earlier steps, so that these may queue up
   /// Every step applies the mean of that step's gradients of all ranks, as they are: what one worker with all their samples would do.
   bool is_sgd = false;

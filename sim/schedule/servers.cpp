@@ -113,6 +113,13 @@ void ServerPost::contribute(Worker& worker, Exchange joined, double share, const
   worker.contribute(joined, share, {.as_pushed = as_pushed_, .as_pulled = as_pulled_, .value = value});
 }
 
+void begin_with(Worker& worker, const ServerPost& model) {
+  const Exchange pull = model.pull(worker, worker.step());
+  worker.wait(pull);
+  worker.spend(model.decode());
+  worker.replica().become(worker.pulled_by(pull));
+}
+
 std::vector<GroupPush> group_pushes(const ServerParameters& servers, const Grouping& grouping, const ScheduleInput& input) {
   std::vector<GroupPush> pushes;
   for (const GroupPost& group : group_posts(grouping, input.profile)) {
@@ -150,6 +157,10 @@ Program Learner::program(const ScheduleInput& input, ExchangeModel exchange) con
     Sender send(compression, 1);
     GradientSum learned(worker);
     while (worker.next_step()) {
+      if (worker.has_joined()) {
+        learned.clear();
+        begin_with(worker, model);
+      }
       worker.forward();
       worker.backward();
       worker.update();

@@ -67,6 +67,9 @@ class ServerPost {
   Seconds decode_;
 };
 
+/// A worker that has joined pulls the whole model, waits for it and goes on with that.
+void begin_with(Worker& worker, const ServerPost& model);
+
 /// A group of gradients that is pushed when its time has come.
 struct GroupPush {
   Seconds post_at;  ///< since backward began, on an undisturbed worker
@@ -95,7 +98,7 @@ struct Learner {
   void declare(Parameters& parameters);
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   std::string unrecorded() const { return servers.compression.unrecorded(); }
-  Pace pace() const { return {.cycle = interval, .is_lossy = !servers.compression.is_none()}; }
+  Pace pace() const { return {.cycle = interval, .may_lose_ranks = true, .is_lossy = !servers.compression.is_none()}; }
   double posts(const StepProfile& /*profile*/) const { return 1.0 / interval; }
   /// Exchanges the whole model with the servers: `learned` is the sum of the gradients since it did so before.
   using ExchangeModel = std::function<void(Worker& worker, const ServerPost& model, Sender& send, const Sum& learned)>;
@@ -119,6 +122,7 @@ struct PushPull {
   Pace pace() const {
     const bool waits_for_all = answer == Answer::all && backup == 0;
     return {.waits_for_all = waits_for_all,
+            .may_lose_ranks = answer == Answer::own,
             .is_sgd = waits_for_all && servers.compression.is_none(),
             .is_lossy = !servers.compression.is_none(),
             .servers_update = true,

@@ -255,7 +255,7 @@ class Factors {
     for (const std::size_t worker : slow) {
       add_limit(fmt::format("workers.slow.{}", worker), "off", [worker](Scenario& scenario) { scenario.speed.slow[worker] = 1.0; });
     }
-    if (!speed.pauses.empty()) add_limit("workers.events", "off", [](Scenario& scenario) { scenario.speed.pauses.clear(); });
+    if (speed.has_events()) add_limit("workers.events", "off", [](Scenario& scenario) { scenario.speed.clear_events(); });
     if (speed.overlap_slowdown > 0.0)
       add_limit("workers.overlap_slowdown", "off", [](Scenario& scenario) { scenario.speed.overlap_slowdown = 0.0; });
   }
@@ -275,11 +275,11 @@ class Factors {
     if (all_wait()) add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), nothing); });
     const Speed& speed = scenario_.speed;
     const bool has_slow = std::any_of(speed.slow.begin(), speed.slow.end(), [](double factor) { return factor != 1.0; });
-    if (!has_slow && !speed.jitter.varies() && speed.pauses.empty()) return;
+    if (!has_slow && !speed.jitter.varies() && !speed.has_events()) return;
     add_limit("workers", "equal", [](Scenario& scenario) {
       scenario.speed.jitter = {};
       scenario.speed.slow.clear();
-      scenario.speed.pauses.clear();
+      scenario.speed.clear_events();
     });
   }
 

@@ -20,11 +20,17 @@ void append(std::vector<Interval>& intervals, Interval next) {
 }  // namespace
 
 Recorder::Recorder(int workers, const std::vector<int>& shown, Seconds compute, bool keeps_messages)
-    : keeps_messages_(keeps_messages), held_(index(workers)), shown_(index(workers)), past_window_(index(workers)), busy_(index(workers)) {
+    : keeps_messages_(keeps_messages),
+      held_(index(workers)),
+      shown_(index(workers)),
+      past_window_(index(workers)),
+      absent_since_(index(workers)),
+      busy_(index(workers)) {
   for (const int worker : shown) shown_[index(worker)] = true;
   timeline_.compute = compute;
   timeline_.steps.resize(index(workers));
   timeline_.spans.resize(index(workers));
+  timeline_.absences.resize(index(workers));
   timeline_.channels.resize(index(workers));
   timeline_.server_traffic.resize(index(workers));
 }
@@ -43,8 +49,19 @@ void Recorder::begin_step(int worker, Seconds now) {
     steps.back() = {.start = now};
     return;
   }
-  if (!steps.empty()) steps.back().end = now;
+  if (absent_since_[index(worker)]) {
+    timeline_.absences[index(worker)].push_back({*absent_since_[index(worker)], now});
+    absent_since_[index(worker)].reset();
+  } else if (!steps.empty()) {
+    steps.back().end = now;
+  }
   steps.push_back({.start = now});
+}
+
+void Recorder::leave(int worker, Seconds now) {
+  absent_since_[index(worker)] = now;
+  std::vector<Step>& steps = timeline_.steps[index(worker)];
+  if (!has_left_window(worker) && !steps.empty()) steps.back().end = now;
 }
 
 void Recorder::layer(const LayerSpan& span) {
@@ -91,7 +108,13 @@ JobTimeline Recorder::take(int workers, bool serves, std::vector<Communicator> s
   timeline_.collectives = std::move(collectives);
   if (!serves) timeline_.server_traffic.clear();
   for (const MessageSpan& one : sent_) timeline_.peer_traffic[{one.worker, one.to}] += timeline_.window.share(one.moving) * one.bytes;
-  for (std::vector<Step>& steps : timeline_.steps) steps.pop_back();
+  for (std::size_t worker = 0; worker < timeline_.steps.size(); ++worker) {
+    if (absent_since_[worker]) {
+      timeline_.absences[worker].push_back({*absent_since_[worker], std::max(*absent_since_[worker], timeline_.window.close)});
+    } else {
+      timeline_.steps[worker].pop_back();
+    }
+  }
   for (std::size_t worker = 0; worker < busy_.size(); ++worker) {
     std::vector<Interval>& all = timeline_.channels[worker];
     for (const std::vector<Interval>& kind : busy_[worker]) all.insert(all.end(), kind.begin(), kind.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "timeline/timeline.hpp"
@@ -31,6 +32,8 @@ class Recorder {
   bool has_left_window(int worker) const { return past_window_[index(worker)]; }
 
   void begin_step(int worker, Seconds now);
+  /// A worker's step ends, and it is not there until its next one begins.
+  void leave(int worker, Seconds now);
   const std::vector<Step>& steps(int worker) const { return timeline_.steps[index(worker)]; }
   /// A worker has been in a phase. Its phases follow each other without gap or overlap.
   void phase(int worker, const Span& span) {
@@ -104,6 +107,7 @@ class Recorder {
   std::vector<Bytes> held_;        ///< by worker
   std::vector<bool> shown_;
   std::vector<bool> past_window_;
+  std::vector<std::optional<Seconds>> absent_since_;
   std::vector<std::array<std::vector<Interval>, TransferSpan::kinds>> busy_;  ///< by worker and kind of transfer
 };
 

@@ -157,8 +157,9 @@ struct JobTimeline {
   int workers = 0;  ///< of the job; a simulated worker may stand for several or for all of them
   Seconds compute;  ///< undisturbed forward + backward + update of one step
   Window window;
-  std::vector<std::vector<Step>> steps;  ///< per simulated worker, complete steps only
-  std::vector<std::vector<Span>> spans;  ///< per simulated worker
+  std::vector<std::vector<Step>> steps;         ///< per simulated worker, complete steps only
+  std::vector<std::vector<Span>> spans;         ///< per simulated worker
+  std::vector<std::vector<Interval>> absences;  ///< per simulated worker, when it was not there: until the window's close at most
   std::vector<LayerSpan> layers;
   std::vector<Communicator> streams;            ///< whose collectives went over each stream
   std::vector<CollectiveSpan> collectives;      ///< in the order in which they started

@@ -75,6 +75,19 @@ def union(intervals):
     return merged
 
 
+def absences(events):
+    """Of a GPU: (begin, end) of each."""
+    begin = 0.0
+    for event in events:
+        if event["kind"] == "leave":
+            begin = event["at_s"]
+        elif event["kind"] == "join":
+            yield begin, event["at_s"]
+            begin = None
+    if begin:
+        yield begin, math.inf
+
+
 class Rank:
     """Some GPUs that step together: the slowest sets the pace, and a pause of one is a pause of all."""
 
@@ -82,8 +95,10 @@ class Rank:
         self.point, self.gpus = point, list(gpus)
         self.slows = [slow_factor(point, gpu) for gpu in self.gpus]
         self.slow = max(self.slows)
-        self.pauses = union((event["at_s"], event["at_s"] + event["for_s"])
-                            for event in point.get("workers", {}).get("events", []) if event["rank"] in self.gpus)
+        events = [event for event in point.get("workers", {}).get("events", []) if event["rank"] in self.gpus]
+        self.pauses = union((event["at_s"], event["at_s"] + event["for_s"]) for event in events if event["kind"] == "pause")
+        self.absences = union(absence for gpu in self.gpus for absence in absences([event for event in events if event["rank"] == gpu]))
+        self.away = False
 
     def factor(self, step):
         return max(slow * jitter(self.point, gpu, step) for slow, gpu in zip(self.slows, self.gpus))
@@ -97,6 +112,10 @@ class Rank:
                 work -= max(0.0, begin - now)
                 now = end
         return now + work
+
+    def returns(self, now):
+        """When it will be there again; None where it is there."""
+        return next((end for begin, end in self.absences if begin <= now * (1 + TIE) < end), None)
 
     def resume(self, now):
         """When compute that could begin now does begin."""

@@ -8,7 +8,7 @@ from compression import Compression
 from compute import TIE, Slowdown, chunks, load, ranks
 from oracle import profile
 from synchronous import groups
-from window import Run, Step, covered, iterations
+from window import Run, Step, covered_by, iterations, staying
 
 
 class Inside:
@@ -33,7 +33,7 @@ class Collective:
     """A round's all-reduce: it gathers ranks, then moves."""
 
     def __init__(self):
-        self.ranks, self.ready, self.end = set(), 0.0, math.inf
+        self.ranks, self.ready, self.end, self.is_enough = set(), 0.0, math.inf, False
 
 
 class Lasgd:
@@ -47,7 +47,7 @@ class Lasgd:
         self.inside = Inside(point) if node else None
         self.way, self.size = Compression(point, len(self.workers)), collectives.model_bytes(point)
         self.cost = self.way.over_nodes() if node else self.way.over_gpus()
-        self.needed = math.ceil(schedule.get("participants", 1) * len(self.workers) - 1e-9)
+        self.participants, self.there = schedule.get("participants", 1), len(self.workers)
         self.slowdown = Slowdown(point)
         self.share = self.slowdown.share(*collectives.mean_parts(self.cost, self.way.sent(self.size)))
         self.layers = chunks(point, self.inside.positions if node else [])
@@ -62,6 +62,11 @@ class Lasgd:
         worker, now, joined, since = self.workers[rank], 0.0, None, 0
         alone = len(self.workers) == 1
         for number in itertools.count():
+            back = worker.returns(now)
+            if back is not None:
+                worker.away, self.there = True, self.there - 1
+                yield back, "boundary"
+                worker.away, self.there, now = False, self.there + 1, back
             start, factor, ready = now, worker.factor(number), []
             self.starts[rank].append(start)
             for seconds, marks in self.layers:
@@ -107,7 +112,9 @@ class Lasgd:
 
     def next_start(self):
         """Of the collective that gathers ranks, if these are enough."""
-        return max(self.free, self.gathering.ready) if len(self.gathering.ranks) >= self.needed else math.inf
+        needed = max(1, math.ceil(self.participants * self.there - 1e-9))
+        self.gathering.is_enough = self.gathering.is_enough or len(self.gathering.ranks) >= needed
+        return max(self.free, self.gathering.ready) if self.gathering.is_enough else math.inf
 
     def start_collective(self, now):
         if self.next_start() > now * (1 + TIE):
@@ -132,14 +139,14 @@ class Lasgd:
                     wakes[rank] = programs[rank].send({"layer": met, "wait": date(wake)}.get(wake[1]))
 
         begun = 0  # steps of all ranks
-        while not (begun < (begun := sum(map(len, self.starts))) and all(self.begins) and covered(self.begins, self.starts, warmup, measured)):
+        while not (begun < (begun := sum(map(len, self.starts))) and all(staying(self.workers, self.begins)) and covered_by(self.workers, self.begins, self.starts, warmup, measured)):
             now = min([*(date(wake) for wake in wakes), self.next_start()])
             resume(now, ("boundary", "wait"))
             if len(self.workers) > 1:
                 self.start_collective(now)
             resume(now, ("layer",))
         communication = [self.moving + inner for inner in self.inner]
-        return Run(warmup, measured, self.forward + self.backward + self.update, self.each, self.steps, self.begins, self.blocked,
+        return Run(warmup, measured, self.forward + self.backward + self.update, self.each, self.steps, staying(self.workers, self.begins), self.blocked,
                    self.moving, self.exposed, communication)
 
 

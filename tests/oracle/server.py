@@ -6,7 +6,7 @@ import synchronous
 from compute import TIE, Slowdown, chunks, ranks
 from oracle import profile
 from server_traffic import Traffic
-from window import Run, Step, covered, iterations
+from window import Run, Step, covered_by, iterations, staying
 
 
 class Job(Traffic):
@@ -47,11 +47,11 @@ class Job(Traffic):
             return changed
 
         begun = 0  # steps of all clients
-        while not (begun < (begun := sum(map(len, self.starts))) and covered(self.starts, self.starts, warmup, measured)):
+        while not (begun < (begun := sum(map(len, self.starts))) and covered_by(self.clients, self.starts, self.starts, warmup, measured)):
             if not (any([self.progress(), resume("date", "wait")]) or self.decide() or resume("layer")):
                 self.flow([what for kind, what in wakes if kind != "wait"])
         self.cut()
-        return Run(warmup, measured, self.seconds(), self.gpus, self.steps, self.starts, self.blocked, self.moving, self.exposed, self.own)
+        return Run(warmup, measured, self.seconds(), self.gpus, self.steps, staying(self.clients, self.starts), self.blocked, self.moving, self.exposed, self.own)
 
     # A client's step
 
@@ -108,10 +108,21 @@ class Job(Traffic):
 
     def program(self, client):
         for number in itertools.count():
+            back, pulled = self.clients[client].returns(self.now), 0
+            if back is not None:
+                self.clients[client].away = True
+                yield "date", back
+                self.clients[client].away = False
             start = self.now
             self.starts[client].append(start)
+            if back is not None:
+                pulled = yield from self.join(client, number)
             posts, payload, staleness = yield from self.step(client, number)
-            self.steps[client].append(Step(start, self.now, posts, payload, staleness))
+            self.steps[client].append(Step(start, self.now, posts + (pulled > 0), payload + pulled, staleness))
+
+    def join(self, client, number):
+        """A client that has come back; returns how many bytes it pulls."""
+        raise NotImplementedError
 
     def posted(self, pulled):
         """(posts, payload) of a step that pushes every gradient."""

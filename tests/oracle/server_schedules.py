@@ -237,8 +237,24 @@ class Asynchronous(Job):
         return 1
 
     def answer(self, message):
-        self.age(message)
-        self.pull(message)
+        if message.asks:
+            self.give(message)
+        else:
+            self.age(message)
+            self.pull(message)
+
+    def give(self, message):
+        """The whole model, as it is."""
+        for group, handled in self.handled.items():
+            self.since[message.client, group] = handled
+        self.pull(Message(message.client, message.step, message.group, message.size, False))
+
+    def join(self, client, number):
+        size = collectives.model_bytes(self.point)
+        self.arrived.append(Message(client, number, "all", size, False, asks=True))
+        yield from self.until(client, lambda: (number, "all") in self.pulled[client])
+        yield from self.stand_still(client, self.way.decode_pulled(size), self.now)
+        return self.way.pulled(size)
 
     def step(self, client, number):  # asgd, dc-asgd
         yield from self.compute(client, number, True)
@@ -284,11 +300,10 @@ class Eamsgd(Downpour):
         return int(message.asks)
 
     def answer(self, message):
-        if not message.asks:
-            self.age(message)
+        if message.asks:
+            self.give(message)
         else:
-            self.since[message.client, 0] = self.handled[0]
-            self.pull(Message(message.client, message.step, 0, self.size, False))
+            self.age(message)
 
     def exchange(self, client, number):
         self.arrived.append(Message(client, number, 0, self.size, False, asks=True))

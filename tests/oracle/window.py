@@ -55,8 +55,18 @@ def window(begins, warmup, measured):
     return (opening, min(closes)) if closes else None
 
 
+def staying(workers, lists):
+    """Those of the ranks that are there all the time, which make the window."""
+    return [one for worker, one in zip(workers, lists) if not worker.absences]
+
+
+def covered_by(workers, begins, starts, warmup, measured):
+    """Has every rank begun a step after the close, if it is there?"""
+    begins, there = staying(workers, begins), [dates for worker, dates in zip(workers, starts) if not worker.away]
+    return covered(begins, there, warmup, measured)
+
+
 def covered(begins, starts, warmup, measured):
-    """Has every rank begun a step after the close?"""
     if max(map(len, begins)) <= max(warmup, measured):
         return False
     edges = window(begins, warmup, measured)

@@ -520,7 +520,7 @@ class BadWorkers(Case):
             ({"jitter": {"distribution": "empirical", "factors": []}}, '/workers/jitter/factors: expected a list that is not empty, got []'),
             ({"jitter": {"distribution": "empirical", "factors": [1, 0]}}, '/workers/jitter/factors/1: expected a number > 0, got 0'),
             ({"jitter": {"distribution": "empirical", "factors": [1], "cv": 1}}, '/workers/jitter/cv: unknown key "cv"; known here: distribution, factors'),
-            ({"events": [{"kind": "stop", "rank": 0, "at_s": 1, "for_s": 1}]}, '/workers/events/0/kind: expected one of pause, got "stop"'),
+            ({"events": [{"kind": "stop", "rank": 0, "at_s": 1, "for_s": 1}]}, '/workers/events/0/kind: expected one of pause, leave, join, got "stop"'),
             ({"events": [{"kind": "pause", "rank": 4, "at_s": 1, "for_s": 1}]}, '/workers/events/0/rank: expected an integer <= 3, got 4'),
             ({"events": [{"kind": "pause", "rank": 0, "at_s": -1, "for_s": 1}]}, '/workers/events/0/at_s: expected a number >= 0, got -1'),
             ({"events": [{"kind": "pause", "rank": 0, "at_s": 1, "for_s": 0}]}, '/workers/events/0/for_s: expected a number > 0, got 0'),
@@ -533,6 +533,28 @@ class BadWorkers(Case):
         for workers, message in table:
             with self.subTest(message):
                 done = self.run_scenario(scenario(workers=workers))
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
+
+
+class BadMembers(Case):
+    def test_one_row_per_rule(self):
+        away, back = {"kind": "leave", "rank": 3, "at_s": 5}, {"kind": "join", "rank": 3, "at_s": 9}
+        advice = '; use asgd, dc-asgd, downpour, eamsgd or lasgd with "participants" below 1, or a "run" with a "policy"'
+        asgd = {"name": "asgd"}
+        table = [
+            (asgd, [away, away | {"at_s": 7}], '/workers/events/1/at_s: rank 3 has left at 5 s; let it "join" before it leaves again'),
+            (asgd, [away, back, back | {"at_s": 12}], '/workers/events/2/at_s: rank 3 has joined at 9 s; let it "leave" before it joins again'),
+            (asgd, [away, back | {"at_s": 5}], "/workers/events/1/at_s: expected a time after the rank's event before (5 s), got 5"),
+            (asgd, [away | {"rank": 4}], "/workers/events/0/rank: expected an integer <= 3, got 4"),
+            (asgd, [away | {"at_s": -1}], "/workers/events/0/at_s: expected a number >= 0, got -1"),
+            (asgd, [away | {"for_s": 1}], '/workers/events/0/for_s: unknown key "for_s"; known here: kind, rank, at_s'),
+            (asgd, [away | {"rank": rank} for rank in range(4)], "/workers/events: rank 0 stays, because what is measured goes by rank 0; let another one leave"),
+            *((schedule, [away], f"/workers/events: {schedule['name']} needs all of its ranks, and one that leaves stops it{advice}")
+              for schedule in ({"name": "wfbp"}, {"name": "ps-sgd"}, {"name": "lasgd", "tau_max": 2}, {"name": "ad-psgd"}, {"name": "ssd-sgd", "delay": 2})),
+        ]
+        for schedule, events, message in table:
+            with self.subTest(message):
+                done = self.run_scenario(scenario(schedule=schedule, workers={"events": events}, sweep={}))
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"simctl: scenario.json: {message}\n"))
 
 

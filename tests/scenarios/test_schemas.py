@@ -34,7 +34,7 @@ BEYOND_A_SCHEMA = [
     # what goes together
     "is not one of the regions", "needs servers on nodes of their own", "seeds are those of", "regions of several nodes need a \"link\"", "costs are asked for", "a fit of all-reduces (is needed|stands above already)",
     "no part of .* fits", "there are no servers", "nothing is pulled without servers", "dear reduce-scatters", "groups of ", "stage 3 gathers", "parameters stay whole",
-    "a push of at least one of", "a client that is late", "fragments in rounds of", "a fragment's turn comes", "the cluster has no \"regions\"", "in a worker of several GPUs",
+    "needs all of its ranks", "stays, because what is measured", "has (left|joined) at", "a time after the rank's event before", "a push of at least one of", "a client that is late", "fragments in rounds of", "a fragment's turn comes", "the cluster has no \"regions\"", "in a worker of several GPUs",
     # what a run's keys mean together
     "says when the run is over", "when the run is over is missing", "how often one fails is missing", "no kind of the domain", "training waits for a checkpoint no longer", "would begin while the one before",
     "follows from \"failures\"", "/run/policy/min_nodes: (expected an integer <= |each of )", "the cluster has (no )?regions", "has no switches", "has parameters that are required", "not known on regions",
@@ -154,7 +154,8 @@ JOBS = [scenario(jobs=[{"name": "ours", "nodes": "0-1", "start_s": 0.5}, {"nodes
                                                                              "workers": {"overlap_slowdown": 0.1}}], seed=3),
         {key: value for key, value in scenario(jobs=[{"nodes": "0-1", "trace": "trace.json", "schedule": {"name": "wfbp"}}], sweep={"/jobs/0/nodes": ["0-1", "2"]}).items() if key not in ("trace", "schedule")}]
 SCENARIOS = [*RUNS, *JOBS, FULL_SCENARIO, scenario(cluster={key: value for key, value in cluster().items() if key != "format"}, trace={key: value for key, value in trace().items() if key != "format"}),
-             scenario(workers={"overlap_slowdown": {"factor": 1, "by": "traffic"}}), scenario(sweep={"/schedule": [{"name": "wfbp"}, {"name": "lasgd", "tau_max": 2}]}),
+             scenario(workers={"overlap_slowdown": {"factor": 1, "by": "traffic"}}),
+             scenario(schedule={"name": "asgd"}, workers={"events": [{"kind": "leave", "rank": 1, "at_s": 1}, {"kind": "join", "rank": 1, "at_s": 5}]}), scenario(sweep={"/schedule": [{"name": "wfbp"}, {"name": "lasgd", "tau_max": 2}]}),
              scenario(schedule={"name": "lasgd"}, sweep={"/schedule/tau_max": [1, 2]}), scenario(schedule={"name": "diloco", "outer": {"optimizer": "momentum", "lr": 0.5, "momentum": 0.8}}), scenario(cluster={}, sweep={"/cluster": ["cluster.json"]}),
              *(scenario(all_reduce=value) for value in ({"name": "two-level", "between": "binary-tree", "chunk": "1MB"}, {"name": "ring", "across": "gpus"}, {"name": "double-binary-tree", "chunk": 1000000},
                                                         {"name": "halving-doubling", "across": "nodes"}))]

@@ -1,0 +1,139 @@
+#include "scenario/read_workers.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "base/choice.hpp"
+#include "base/text.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// The factors of permanently slow ranks.
+std::vector<double> read_slow(const Field& field, int ranks) {
+  std::vector<double> factors(static_cast<std::size_t>(ranks), 1.0);
+  std::vector<bool> named(static_cast<std::size_t>(ranks));
+  for (const Field& entry : field.list()) {
+    Object fields(entry);
+    const Field list = fields.at("ranks");
+    const auto chosen = parse_ranges(list.text(), ranks - 1);
+    if (!chosen) list.fail(fmt::format("ascending ranks from 0 to {} such as \"0-3,7\"", ranks - 1));
+    constexpr double largest = 1e6;
+    const double factor = fields.at("factor").positive(largest);
+    for (const int rank : *chosen) {
+      const auto index = static_cast<std::size_t>(rank);
+      if (named[index]) list.fail_because(fmt::format("rank {} is named twice; give it one factor", rank));
+      named[index] = true;
+      factors[index] = factor;
+    }
+    fields.finish();
+  }
+  return factors;
+}
+
+struct EventRow {
+  std::string_view name;
+};
+constexpr std::array events = {EventRow{"pause"}, EventRow{"leave"}, EventRow{"join"}};
+
+constexpr Seconds never(std::numeric_limits<double>::infinity());
+
+/// A rank leaves, or joins: its absence begins, or ends.
+void read_coming_and_going(const Field& at, int rank, bool leaves, std::map<int, std::vector<Absence>>& absences) {
+  const Seconds time = at.seconds();
+  const auto [found, is_first] = absences.try_emplace(rank);
+  std::vector<Absence>& its = found->second;
+  if (is_first) {
+    its.push_back(leaves ? Absence{rank, time, never} : Absence{rank, Seconds(0), time});
+    return;
+  }
+  const bool is_there = its.back().end < never;
+  const Seconds last = is_there ? its.back().end : its.back().start;
+  if (leaves != is_there) {
+    at.fail_because(leaves ? fmt::format("rank {} has left at {} s; let it \"join\" before it leaves again", rank, last.value)
+                           : fmt::format("rank {} has joined at {} s; let it \"leave\" before it joins again", rank, last.value));
+  }
+  if (time <= last) at.fail(fmt::format("a time after the rank's event before ({} s)", last.value));
+  if (leaves) {
+    its.push_back({rank, time, never});
+  } else {
+    its.back().end = time;
+  }
+}
+
+void read_events(const Field& field, int ranks, Speed& speed) {
+  std::map<int, std::vector<Absence>> absences;
+  for (const Field& entry : field.list()) {
+    Object fields(entry);
+    const std::string_view kind = choose<EventRow>(fields.at("kind"), events).name;
+    const int rank = static_cast<int>(fields.at("rank").integer(0, ranks - 1));
+    if (kind == "pause") {
+      const Seconds start = fields.at("at_s").seconds();
+      constexpr double longest = 1e9;
+      const Seconds length(fields.at("for_s").positive(longest));
+      speed.pauses.push_back({rank, start, start + length});
+    } else {
+      read_coming_and_going(fields.at("at_s"), rank, kind == "leave", absences);
+    }
+    fields.finish();
+  }
+  for (const auto& [rank, its] : absences) speed.absences.insert(speed.absences.end(), its.begin(), its.end());
+}
+
+struct SlowdownRow {
+  std::string_view name;
+  bool by_traffic;
+};
+constexpr std::array slowdowns = {SlowdownRow{"channel", false}, SlowdownRow{"traffic", true}};
+
+void read_slowdown(const Field& field, Speed& speed) {
+  constexpr double slowest = 1e3;
+  if (!field.is_object()) {
+    speed.overlap_slowdown = field.number(0.0, slowest);
+    return;
+  }
+  Object fields(field);
+  speed.overlap_slowdown = fields.at("factor").number(0.0, slowest);
+  speed.slowed_by_traffic = choose<SlowdownRow>(fields.at("by"), slowdowns).by_traffic;
+  fields.finish();
+}
+
+}  // namespace
+
+Speed read_workers(const Field& field, int ranks) {
+  Object fields(field);
+  Speed speed;
+  if (const auto jitter = fields.find("jitter")) speed.jitter = read_jitter(*jitter);
+  const auto slow = fields.find("slow");
+  if (slow && slow->json() != Json::array()) speed.slow = read_slow(*slow, ranks);
+  const auto event_list = fields.find("events");
+  if (event_list && event_list->json() != Json::array()) read_events(*event_list, ranks, speed);
+  if (const auto slowdown = fields.find("overlap_slowdown")) read_slowdown(*slowdown, speed);
+  fields.finish();
+  return speed;
+}
+
+void check_absences(const Scenario& scenario, const Document& document) {
+  const std::vector<Absence>& absences = scenario.speed.absences;
+  if (absences.empty()) return;
+  const Field events(document, "/workers/events", document.root()["workers"]["events"]);
+  if (!scenario.schedule.pace.may_lose_ranks) {
+    events.fail_because(
+        fmt::format("{} needs all of its ranks, and one that leaves stops it; use asgd, dc-asgd, downpour, eamsgd or lasgd with "
+                    "\"participants\" below 1, or a \"run\" with a \"policy\"",
+                    scenario.schedule.name));
+  }
+  const int first = scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;
+  for (const Absence& absence : absences) {
+    if (absence.worker >= first) continue;
+    events.fail_because(fmt::format("rank {} stays, because what is measured goes by {}; let another one leave", absence.worker,
+                                    first == 1 ? "rank 0" : "the first node"));
+  }
+}
+
+}  // namespace syncopate

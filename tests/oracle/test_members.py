@@ -1,0 +1,97 @@
+"""Ranks that leave and join: who makes steps when, and do the others go on as the page says?"""
+
+import random
+import unittest
+
+from comparing import Comparison, cluster, disturbances, scenario, trace
+from test_backup import fast, point
+from test_server import SCHEDULES
+
+AWAY = [{"kind": "leave", "rank": 2, "at_s": 4.5}, {"kind": "join", "rank": 2, "at_s": 8.25}]
+
+
+def members(rng, workers, first):
+    """Comings and goings of ranks that may leave; `first` of them stay."""
+    events = []
+    for rank in rng.sample(range(first, workers), rng.randint(1, min(3, workers - first))):
+        now, leaves = 0.0, rng.random() < 0.7
+        for _ in range(rng.randint(1, 4)):
+            now += rng.uniform(1e-3, 0.06)
+            events.append({"kind": "leave" if leaves else "join", "rank": rank, "at_s": now})
+            leaves = not leaves
+    return events
+
+
+class Members(Comparison):
+    def row(self, content, *options):
+        done = self.run_scenario(content, "--quiet", *options)
+        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+        return self.rows()[0]
+
+    def check(self, schedule, events, steps, nodes=3, measured=10, **expected):
+        """Steps of 1 s that take nobody's time on the network; `steps`: in the window, from 1 s on."""
+        row = self.row(point(nodes, 0, schedule=schedule, workers={"events": events}, iterations={"warmup": 1, "measured": measured}))
+        expected |= {"iteration_s": measured * nodes / steps, "throughput_samples_per_s": 8 * steps / measured, "exposed_communication_s": 0}
+        expected |= {"wait_s": expected["iteration_s"] - 1}
+        for column, value in expected.items():
+            self.assertAlmostEqual(float(row[column]), value, delta=1e-6 * max(1, abs(value)), msg=column)
+
+    # By hand
+
+    def test_somebody_leaves_and_comes_back(self):
+        """At 5 s, when its step ends, and at 8.25 s."""
+        for schedule in ({"name": "asgd"}, {"name": "dc-asgd"}, {"name": "downpour", "interval": 1}, {"name": "eamsgd", "interval": 1},
+                         {"name": "lasgd", "tau_max": 1, "participants": 0.4}):
+            self.check(schedule, AWAY, 10 + 10 + 4 + 2.75, iteration_p95_s=1)
+
+    def test_somebody_never_comes_back(self):
+        self.check({"name": "asgd"}, AWAY[:1], 10 + 10 + 4)
+        self.check({"name": "asgd"}, [{"kind": "leave", "rank": 1, "at_s": 0}, {"kind": "leave", "rank": 2, "at_s": 0}], 10)
+
+    def test_somebody_comes_later(self):
+        self.check({"name": "asgd"}, AWAY[1:], 10 + 10 + 2.75)
+        self.check({"name": "asgd"}, [{"kind": "join", "rank": 2, "at_s": 100}], 10 + 10)
+
+    def test_away_for_less_than_a_step(self):
+        """Which nobody sees."""
+        self.check({"name": "asgd"}, [{"kind": "leave", "rank": 1, "at_s": 4.25}, {"kind": "join", "rank": 1, "at_s": 4.75}], 30)
+
+    def test_a_share_of_those_who_are_there(self):
+        """Half of four are two; of the two that are left it is one, and rank 1, which takes 10 s, holds nobody up."""
+        events = [{"kind": "leave", "rank": rank, "at_s": 0} for rank in (2, 3)]
+        content = point(4, 0, schedule={"name": "lasgd", "tau_max": 1, "participants": 0.5}, iterations={"warmup": 0, "measured": 10},
+                        workers={"slow": [{"ranks": "1", "factor": 10}], "events": events})
+        alone = float(self.row(content)["throughput_samples_per_s"])
+        self.assertGreater(alone, 8)
+
+    def test_the_pull_of_the_model(self):
+        """Over 1000 B/s: 1000 B are pushed and pulled in 1 s each. Rank 1 joins at 30 s, pulls for a second, which nobody shares, and then as rank 0 does."""
+        link = {"bandwidth": 1000, "latency": 0}
+        events = [{"kind": "join", "rank": 1, "at_s": 30}]
+        content = point(2, 0, schedule={"name": "asgd", "servers": 2}, cluster=fast(2) | {"link": link}, workers={"events": events},
+                        iterations={"warmup": 0, "measured": 20})
+        self.assertAlmostEqual(float(self.row(content)["iteration_s"]), 60 * 2 / (20 + 1 + 26 / 3), places=6)
+
+    # By a second simulation
+
+    def draw(self, name, schedules, seed, nodes, gpus=1, per_rank=1, **changes):
+        rng = random.Random(f"members {name} {seed}")
+        workers = [one | {"events": one.get("events", []) + members(rng, nodes * gpus, per_rank)} for one in disturbances(rng, nodes * gpus, slowdown=False)[:4]]
+        sweep = {"/cluster": [cluster(rng, nodes, gpus)], "/schedule": schedules(rng), "/workers": workers}
+        self.compare(scenario(rng, sweep=sweep, iterations={"warmup": rng.randint(0, 2), "measured": rng.randint(3, 9)}, **changes), [trace(rng, 3)])
+
+    def test_over_servers(self):
+        for seed, name in enumerate(("asgd", "dc-asgd", "downpour", "eamsgd")):
+            self.draw(name, lambda rng: [SCHEDULES[name](rng, 3) for _ in range(2)], seed, 4)
+        self.draw("asgd", lambda rng: [SCHEDULES["asgd"](rng, 3)], 9, 3, 2, 2, fidelity="flow")
+
+    def test_local_steps(self):
+        def schedules(rng):
+            return [{"name": "lasgd", "tau_max": rng.randint(1, 4), "participants": rng.uniform(0.2, 0.9), "worker": worker} for worker in ("node", "gpu")]
+        for seed in range(3):
+            self.draw("lasgd", schedules, seed, 5)
+        self.draw("lasgd", lambda rng: schedules(rng)[:1], 3, 4, 2, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
