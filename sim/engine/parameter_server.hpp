@@ -163,6 +163,8 @@ class ParameterServer {
   void spread_in_node(int client, std::size_t index, const Moment& now);
   Seconds gather_time(Bytes bytes) const { return setup_.gather_latency + setup_.gather * bytes; }
   Seconds spread_time(const Request& pulled) const;
+  /// What a client's GPUs do among each other.
+  static Why in_node(int client) { return {.kind = PathClass::transfer, .worker = client, .link = Network::inside_node}; }
   void release(int client, Channel& channel, ServerLinks::Way way, const Moment& now);
   void end(int client, std::size_t index, const Moment& now);
   static void forget_ended(Client& client);

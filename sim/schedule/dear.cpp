@@ -52,7 +52,7 @@ struct Dear {
     std::vector<Bucket> all;
     for (const GroupPost& group : group_posts(group(input.profile), input.profile)) {
       const Payload& whole = *group.payload;
-      const Seconds copy = whole.slices.size() > 1 ? input.copy * whole.bytes : Seconds(0);
+      const Seconds copy = merge_time(whole, input.copy);
       Bucket its = {group.post_at,
                     compression(group.payload, input),
                     copy + compression.encode_time(whole.bytes),

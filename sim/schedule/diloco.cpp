@@ -7,53 +7,16 @@
 #include <optional>
 #include <utility>
 
-#include "base/choice.hpp"
 #include "base/errors.hpp"
 #include "dataflow/dataflow.hpp"
 #include "schedule/grouping.hpp"
+#include "schedule/outer_optimizer.hpp"
 #include "schedule/posts.hpp"
 #include "schedule/schedule.hpp"
 
 namespace syncopate {
 
 namespace {
-
-/// The first ranks of each island, in the order of ranks, which on regions is that of the ring.
-Communicator leaders(const Groups& islands) {
-  std::vector<int> ranks;
-  for (const Communicator& island : islands) ranks.push_back(island.rank(0));
-  std::sort(ranks.begin(), ranks.end());
-  return Communicator(std::move(ranks));
-}
-
-/// The outer optimiser, and its state: one for each fragment.
-struct Outer {
-  Optimizer optimizer = Optimizer::nesterov;
-  double lr = 0.7;
-  double momentum = 0.9;
-
-  void read(const Field& field) {
-    const auto choose = [this](const Field& name) {
-      const std::string chosen = choose_name(name, {"nesterov", "momentum", "sgd"});
-      optimizer = chosen == "sgd" ? Optimizer::sgd : chosen == "momentum" ? Optimizer::momentum : Optimizer::nesterov;
-    };
-    if (!field.is_object()) return choose(field);
-    constexpr double most = 1000.0;
-    Object fields(field);
-    if (const auto name = fields.find("optimizer")) choose(*name);
-    if (const auto rate = fields.find("lr")) lr = rate->number(0.0, most);
-    if (const auto share = fields.find("momentum")) momentum = share->number(0.0, 1.0);
-    fields.finish();
-  }
-
-  /// How far the model goes back; `velocity`: what has been before, and is from now on.
-  Sum operator()(Worker& worker, const Values& mean, Values& velocity) const {
-    if (optimizer == Optimizer::sgd) return lr * Sum(mean);
-    velocity = worker.value(momentum * Sum(velocity) + mean);
-    if (optimizer == Optimizer::momentum) return lr * Sum(velocity);
-    return lr * (Sum(mean) + momentum * Sum(velocity));
-  }
-};
 
 struct Message {
   Seconds ready;  ///< its last gradient is, since backward began, on an undisturbed worker
@@ -82,7 +45,7 @@ struct Diloco {
   SecondsPerByte quantize{};
   Island who = Island::gpu;
   GroupingFunction inner = group_wfbp;
-  Outer outer{};
+  OuterOptimizer outer{};
   Seconds matchmaking{};
   double quorum = 1.0;
   std::optional<Seconds> deadline{};
@@ -175,7 +138,7 @@ struct Diloco {
                                      .deadline = quorum < 1.0 ? deadline.value_or(Seconds(0)) : std::optional<Seconds>()};
     if (!has_islands) return all_reduces(outer_rules);
     const auto all = [p = *this](const RankPlaces& places) { return p.islands(places); };
-    const auto first = [p = *this](const RankPlaces& places) { return Groups{leaders(p.islands(places))}; };
+    const auto first = [p = *this](const RankPlaces& places) { return Groups{first_ranks(p.islands(places))}; };
     if (is_alone) return {.streams = {{.groups = all}}};
     return {.streams = {{.groups = all},
                         {.rules = outer_rules, .groups = first},
@@ -195,10 +158,10 @@ struct Diloco {
   }
   std::vector<ModelPart> parts(const ScheduleInput& input) const {
     std::vector<ModelPart> all;
-    for (int fragment = 0; fragment < fragments; ++fragment) {
+    for (const std::vector<Slice>& fragment : slices(input)) {
       Bytes bytes;
-      for (const Slice& slice : whole(input, fragment).slices) bytes += slice.bytes;
-      all.push_back({fmt::format("fragment {}", fragment), bytes});
+      for (const Slice& slice : fragment) bytes += slice.bytes;
+      all.push_back({fmt::format("fragment {}", all.size()), bytes});
     }
     return all;
   }
@@ -213,8 +176,8 @@ struct Diloco {
 
   /// Of each gradient.
   std::vector<int> fragment_of_gradients(const StepProfile& profile) const;
-  /// A fragment's gradients, in the order of readiness.
-  Payload whole(const ScheduleInput& input, int fragment) const;
+  /// By fragment, its gradients in the order of readiness.
+  std::vector<std::vector<Slice>> slices(const ScheduleInput& input) const;
   std::vector<Fragment> cut(const ScheduleInput& input) const;
   Program program(const ScheduleInput& input) const;
 
@@ -239,44 +202,37 @@ std::vector<int> Diloco::fragment_of_gradients(const StepProfile& profile) const
   return fragment;
 }
 
-Payload Diloco::whole(const ScheduleInput& input, int fragment) const {
-  const std::vector<int> its = fragment_of_gradients(input.profile);
-  Payload payload;
-  for (std::size_t i = 0; i < its.size(); ++i) {
-    if (its[i] == fragment) payload.slices.push_back({static_cast<int>(i), input.profile.gradients[i].bytes});
+std::vector<std::vector<Slice>> Diloco::slices(const ScheduleInput& input) const {
+  std::vector<std::vector<Slice>> all(static_cast<std::size_t>(fragments));
+  const std::vector<int> fragment = fragment_of_gradients(input.profile);
+  for (std::size_t i = 0; i < fragment.size(); ++i) {
+    all[static_cast<std::size_t>(fragment[i])].push_back({static_cast<int>(i), input.profile.gradients[i].bytes});
   }
-  return payload;
+  return all;
 }
 
 std::vector<Fragment> Diloco::cut(const ScheduleInput& input) const {
   constexpr double bits_of_byte = 8.0;
   const double sent = bits / bits_of_byte / input.value.value;
   std::vector<Fragment> all;
-  for (int number = 0; number < fragments; ++number) {
-    struct Draft {
-      Payload payload;
-      int last = 0;  // gradient
-    };
-    std::map<std::size_t, Draft> drafts;  // by layer, or all together
-    for (const Slice& slice : whole(input, number).slices) {
-      const StepProfile::GradientReady& gradient = input.profile.gradients[static_cast<std::size_t>(slice.tensor)];
-      const std::size_t key = by_layer ? gradient.layer : 0;
-      auto& [its, last] = drafts[key];
-      its.label = by_layer ? input.profile.layers[gradient.layer].name : fmt::format("fragment {}", number);
+  for (const std::vector<Slice>& fragment : slices(input)) {
+    std::map<std::size_t, Payload> payloads;  // by layer, or all together
+    for (const Slice& slice : fragment) {
+      const std::size_t layer = input.profile.gradients[static_cast<std::size_t>(slice.tensor)].layer;
+      Payload& its = payloads[by_layer ? layer : 0];
+      its.label = by_layer ? input.profile.layers[layer].name : fmt::format("fragment {}", all.size());
       its.slices.push_back(slice);
       its.bytes += sent * slice.bytes;
-      last = slice.tensor;
     }
-    std::vector<Draft> in_order;
-    for (auto& [key, draft] : drafts) in_order.push_back(std::move(draft));
-    std::sort(in_order.begin(), in_order.end(), [](const Draft& a, const Draft& b) { return a.last < b.last; });
-    Fragment fragment;
-    for (Draft& draft : in_order) {
-      const Seconds ready = input.profile.gradients[static_cast<std::size_t>(draft.last)].ready;
-      const Seconds time = quantize * uncompressed(draft.payload);
-      fragment.push_back({ready, std::make_shared<Payload>(std::move(draft.payload)), time});
+    Fragment messages;
+    for (auto& [layer, payload] : payloads) {
+      const Seconds ready = input.profile.gradients[static_cast<std::size_t>(payload.slices.back().tensor)].ready;
+      const Seconds time = quantize * uncompressed(payload);
+      messages.push_back({ready, std::make_shared<Payload>(std::move(payload)), time});
     }
-    all.push_back(std::move(fragment));
+    std::sort(messages.begin(), messages.end(),
+              [](const Message& a, const Message& b) { return a.payload->slices.back().tensor < b.payload->slices.back().tensor; });
+    all.push_back(std::move(messages));
   }
   return all;
 }
@@ -417,9 +373,7 @@ Program Diloco::program(const ScheduleInput& input) const {
   const std::vector<int> none(static_cast<std::size_t>(interval), -1);
   Plan plan = {*this, cut(input), {}, {}, none, none};
   if (has_islands) plan.inner = group_posts(inner(input.profile, input.collective), input.profile);
-  for (const GroupPost& group : plan.inner) {
-    plan.merge.push_back(group.payload->slices.size() > 1 ? input.copy * group.payload->bytes : Seconds(0));
-  }
+  for (const GroupPost& group : plan.inner) plan.merge.push_back(merge_time(*group.payload, input.copy));
   for (int fragment = 0; fragment < fragments && !is_alone; ++fragment) {
     const auto last = [this](int ended) { return static_cast<std::size_t>((ended + interval - 1) % interval); };
     plan.snapshots[last(snapshot_of(fragment))] = fragment;

@@ -27,6 +27,8 @@ std::vector<GroupPost> group_posts(const Grouping& grouping, const StepProfile& 
   return posts;
 }
 
+Seconds merge_time(const Payload& payload, SecondsPerByte copy) { return payload.slices.size() > 1 ? copy * payload.bytes : Seconds(0); }
+
 SharedPayload whole_model(const StepProfile& profile) { return make_payload({0, profile.gradients.size() - 1, profile.backward}, profile); }
 
 }  // namespace syncopate

@@ -16,6 +16,9 @@ struct GroupPost {
 
 std::vector<GroupPost> group_posts(const Grouping& grouping, const StepProfile& profile);
 
+/// Until gradients that are sent together are in one buffer, or out of it; a single one needs none. `copy`: see ScheduleInput.
+Seconds merge_time(const Payload& payload, SecondsPerByte copy);
+
 /// All gradients, or the whole model, in one message.
 SharedPayload whole_model(const StepProfile& profile);
 

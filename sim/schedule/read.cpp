@@ -92,6 +92,13 @@ Groups each_region(const RankPlaces& places) {
   return groups;
 }
 
+Communicator first_ranks(const Groups& groups) {
+  std::vector<int> ranks;
+  for (const Communicator& group : groups) ranks.push_back(group.rank(0));
+  std::sort(ranks.begin(), ranks.end());
+  return Communicator(std::move(ranks));
+}
+
 Traffic all_reduces(const StreamRules& rules, Operation operation) { return {.streams = {{.operations = {operation}, .rules = rules}}}; }
 
 Schedule read_schedule(const Field& field, const Cluster& cluster) {

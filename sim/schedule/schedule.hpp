@@ -40,6 +40,8 @@ Groups each_node(const RankPlaces& places);
 Groups across_nodes(const RankPlaces& places);
 /// The ranks of each region, or everybody without regions.
 Groups each_region(const RankPlaces& places);
+/// The first rank of each group, in the order of ranks, which on regions is that of the ring.
+Communicator first_ranks(const Groups& groups);
 
 /// The collectives of groups of ranks, each group on a stream of its own.
 struct StreamTraffic {

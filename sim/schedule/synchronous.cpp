@@ -36,7 +36,7 @@ Program send_groups(const Grouping& grouping, const ScheduleInput& input, const 
   std::vector<Sent> groups;
   Seconds finish = sending.compression.decode_time(input.profile.bytes(), input.ranks);
   for (const GroupPost& group : group_posts(grouping, input.profile)) {
-    const Seconds merge = group.payload->slices.size() > 1 ? input.copy * group.payload->bytes : Seconds(0);
+    const Seconds merge = merge_time(*group.payload, input.copy);
     const Seconds prepare = merge + sending.compression.encode_time(group.payload->bytes);
     groups.push_back({{group.post_at, sending.compression(group.payload, input)}, prepare});
     finish += merge;

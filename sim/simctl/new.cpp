@@ -174,7 +174,7 @@ class NewScenario {
         {"replicates", 1},
         {"x-help-seed",
          "of what is drawn at random. \"samples\" of an epoch and \"epochs\" would give hours of training; \"run\", "
-         "those of days with failures and checkpoints"},
+         "those of days with failures and checkpoints; \"jobs\", several trainings on one network"},
         {"seed", 1},
         {"x-help-sweep", "JSON pointers to lists of values; every combination of these is a point"},
         {"sweep", sweep}};
