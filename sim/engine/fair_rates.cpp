@@ -17,11 +17,12 @@ void FairRates::touch(std::size_t link) {
   touched_.push_back(link);
 }
 
-void FairRates::add(std::size_t flow, std::span<const std::size_t> links, Rate limit) {
+void FairRates::add(std::size_t flow, std::span<const std::size_t> links, Rate limit, int weight) {
   if (flow >= flows_.size()) flows_.resize(flow + 1);
   Flow& its = flows_[flow];
   its.limit = limit.value;
   its.rate = 0.0;
+  its.weight = static_cast<Index>(weight);
   its.crossings.clear();
   for (const std::size_t index : links) {
     SharedLink& link = links_[index];
@@ -87,11 +88,14 @@ void FairRates::reach_all_from(Index flow) {
       if (link.seen == updates_) continue;
       link.seen = updates_;
       link.left = link.bandwidth;
-      link.growing = static_cast<Index>(link.flows.size());
+      link.growing = 0;
+      for (const Member& member : link.flows) {
+        link.growing += flows_[member.flow].weight;
+        reach(member.flow);
+      }
       stops_.push_back({link.left / link.growing, crossing.link, true});
-      for (const Member& member : link.flows) reach(member.flow);
     }
-    if (own < shared) stops_.push_back({own, index, false});
+    if (own < shared) stops_.push_back({own / flows_[index].weight, index, false});
   }
 }
 
@@ -132,13 +136,14 @@ std::size_t FairRates::limiting_link(std::size_t flow) const {
   return std::min_element(its.crossings.begin(), its.crossings.end(), narrower)->link;
 }
 
-void FairRates::settle(Flow& flow, Index index, double rate, Index stopped_by) {
+void FairRates::settle(Flow& flow, Index index, double level, Index stopped_by) {
+  const double rate = flow.weight * level;
   flow.is_growing = false;
   flow.stopped_by = stopped_by;
   for (const Crossing& crossing : flow.crossings) {
     SharedLink& link = links_[crossing.link];
     link.left = std::max(0.0, link.left - rate);
-    --link.growing;
+    link.growing -= flow.weight;
   }
   if (flow.rate >= rate * (1.0 - rounding) && flow.rate <= rate * (1.0 + rounding)) return;
   flow.rate = rate;

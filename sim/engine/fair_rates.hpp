@@ -11,7 +11,8 @@ namespace syncopate {
 
 /// The max-min fair rates of flows over links, as flows come and go: no flow could be faster without a slower or equally fast one
 /// becoming slower still. By progressive filling: all rates grow alike, until a link is full or a flow has its limit; its flows keep that
-/// rate, the others grow on. D. Bertsekas and R. Gallager, "Data Networks", 2nd edition, section 6.5.2.
+/// rate, the others grow on. D. Bertsekas and R. Gallager, "Data Networks", 2nd edition, section 6.5.2. A flow of weight w grows w times
+/// as fast: as w flows would together.
 ///
 /// Only flows that a change can reach, from link to link that flows have in common, get their rates anew.
 class FairRates {
@@ -22,7 +23,7 @@ class FairRates {
 
   /// A flow begins, on known links, of which there is one at least. It is never faster than `limit`. Flows are numbered from 0; a number
   /// is free again when its flow has been removed.
-  void add(std::size_t flow, std::span<const std::size_t> links, Rate limit);
+  void add(std::size_t flow, std::span<const std::size_t> links, Rate limit, int weight = 1);
   void remove(std::size_t flow);
   /// From now on, likewise.
   void set_limit(std::size_t flow, Rate limit);
@@ -52,18 +53,19 @@ class FairRates {
     std::vector<Member> flows;
     std::uint64_t seen = 0;  ///< by the update of this number
     double left = 0.0;       ///< of its bandwidth, while rates grow
-    Index growing = 0;       ///< flows on it, likewise
+    Index growing = 0;       ///< weight of the flows on it, likewise
     bool is_touched = false;
   };
   struct Flow {
     std::vector<Crossing> crossings;
     double limit = 0.0;
     double rate = 0.0;
+    Index weight = 1;
     std::uint64_t seen = 0;
     Index stopped_by = none;  ///< link
     bool is_growing = false;
   };
-  /// What ends the growth of flows, at the latest at this rate: a link or a flow's own limit.
+  /// What ends the growth of flows, at the latest at this rate of weight 1: a link or a flow's own limit.
   struct Stop {
     double rate = 0.0;
     Index index = 0;
@@ -76,7 +78,7 @@ class FairRates {
   void reach(Index flow);
   void reach_all_from(Index flow);
   void fill();
-  void settle(Flow& flow, Index index, double rate, Index stopped_by);
+  void settle(Flow& flow, Index index, double level, Index stopped_by);
 
   std::vector<SharedLink> links_;
   std::vector<Flow> flows_;

@@ -23,10 +23,10 @@ class Trial {
     rates.set_bandwidth(link, Rate(bandwidth));
   }
 
-  void add(std::size_t flow, std::vector<std::size_t> links, double limit = std::numeric_limits<double>::infinity()) {
+  void add(std::size_t flow, std::vector<std::size_t> links, double limit = std::numeric_limits<double>::infinity(), int weight = 1) {
     if (flow >= flows_.size()) flows_.resize(flow + 1);
-    flows_[flow] = {std::move(links), limit, true};
-    rates.add(flow, flows_[flow].links, Rate(limit));
+    flows_[flow] = {std::move(links), limit, weight, true};
+    rates.add(flow, flows_[flow].links, Rate(limit), weight);
   }
 
   void set_limit(std::size_t flow, double limit) {
@@ -42,7 +42,7 @@ class Trial {
   bool moves(std::size_t flow) const { return flow < flows_.size() && flows_[flow].moves; }
 
   /// Max-min fair by definition: no link carries more than it can, and every flow has its limit or crosses a full link on which no flow is
-  /// faster (D. Bertsekas and R. Gallager, "Data Networks", section 6.5.2).
+  /// faster, by weight (D. Bertsekas and R. Gallager, "Data Networks", section 6.5.2).
   bool is_fair() const {
     std::vector<double> load(bandwidths_.size());
     std::vector<double> fastest(bandwidths_.size());
@@ -50,7 +50,7 @@ class Trial {
       if (!flows_[flow].moves) continue;
       for (const std::size_t link : flows_[flow].links) {
         load[link] += rate(flow);
-        fastest[link] = std::max(fastest[link], rate(flow));
+        fastest[link] = std::max(fastest[link], rate(flow) / flows_[flow].weight);
       }
     }
     constexpr double tiny = 1e-9;
@@ -59,7 +59,7 @@ class Trial {
     }
     const auto is_held_back = [&](std::size_t flow) {
       return std::any_of(flows_[flow].links.begin(), flows_[flow].links.end(), [&](std::size_t link) {
-        return load[link] > bandwidths_[link] * (1.0 - tiny) && rate(flow) > fastest[link] * (1.0 - tiny);
+        return load[link] > bandwidths_[link] * (1.0 - tiny) && rate(flow) / flows_[flow].weight > fastest[link] * (1.0 - tiny);
       });
     };
     for (std::size_t flow = 0; flow < flows_.size(); ++flow) {
@@ -78,6 +78,7 @@ class Trial {
   struct Flow {
     std::vector<std::size_t> links;
     double limit = 0.0;
+    int weight = 1;
     bool moves = false;
   };
   std::vector<double> bandwidths_;
@@ -108,6 +109,21 @@ TEST_SUITE("How do flows share links?") {
     CHECK(trial.rate(0) == doctest::Approx(0.2));
     CHECK(trial.rate(1) == doctest::Approx(0.4));
     CHECK(trial.rate(2) == doctest::Approx(0.4));
+  }
+
+  TEST_CASE("a flow of weight 4 gets what four flows would") {
+    Trial trial(2);
+    trial.add(0, {0}, 10.0, 4);
+    trial.add(1, {0, 1});
+    trial.rates.update();
+    CHECK(trial.rate(0) == doctest::Approx(0.8));
+    CHECK(trial.rate(1) == doctest::Approx(0.2));
+    trial.set_limit(0, 0.3);
+    trial.add(2, {1}, 10.0, 3);
+    trial.rates.update();
+    CHECK(trial.rate(0) == doctest::Approx(0.3));
+    CHECK(trial.rate(1) == doctest::Approx(0.25));
+    CHECK(trial.rate(2) == doctest::Approx(0.75));
   }
 
   TEST_CASE("only flows that a change reaches get other rates") {
@@ -149,7 +165,8 @@ TEST_SUITE("How do flows share links?") {
             if (draw(0, 2) == 0) path.push_back(link);
           }
           if (path.empty()) path.push_back(draw(0, static_cast<int>(links) - 1));
-          trial.add(flow, path, draw(0, 3) == 0 ? number() : std::numeric_limits<double>::infinity());
+          const double limit = draw(0, 3) == 0 ? number() : std::numeric_limits<double>::infinity();
+          trial.add(flow, path, limit, static_cast<int>(draw(1, 3)));
         }
         if (draw(0, 2) == 0) continue;  // several changes at once
         trial.rates.update();
