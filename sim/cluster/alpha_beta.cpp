@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cluster/placement.hpp"
+#include "cluster/ring_order.hpp"
 #include "collective/ring_time.hpp"
 
 namespace syncopate {

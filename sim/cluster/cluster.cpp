@@ -20,6 +20,7 @@ Link read_link(const Field& field, int nics = 1) {
   Object fields(field);
   Link link = {nics * fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
   if (const auto window = fields.find("tcp_window")) link.window = nics * window->bytes();
+  if (const auto connections = fields.find("connections")) link.connections = read_connections(*connections);
   if (const auto jitter = fields.find("latency_jitter")) link.jitter = read_jitter(*jitter);
   if (const auto efficiency = fields.find("efficiency")) link.bandwidth = read_efficiency(*efficiency) * link.bandwidth;
   fields.finish();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <stdexcept>
 #include <tuple>
@@ -19,6 +20,8 @@ std::vector<int> first_nodes(int count) {
 }
 
 int nodes_of_servers(const ServerPlaces& servers) { return servers.colocated ? 0 : servers.count; }
+
+Rate bandwidth_of(const Uplink& uplink, bool up) { return up ? uplink.up : uplink.down; }
 
 }  // namespace
 
@@ -120,18 +123,47 @@ Path Network::path_over_regions(int from, int to) {
   const std::size_t source = region_of(from);
   const std::size_t target = region_of(to);
   if (source == target && !cluster_.has_link) return {{}, Seconds(0), Rate(std::numeric_limits<double>::infinity())};
-  const Link& between = source == target ? cluster_.link : cluster_.regions->wan[source][target];
-  Path path = limited({{}, between.latency, between.bandwidth}, between);
+  const bool leaves = source != target;
+  const Regions& regions = *cluster_.regions;
+  const Link& between = leaves ? regions.wan[source][target] : cluster_.link;
+  Path path = limited({{}, between.latency, leaves ? regions.flow_rate(source, target) : between.bandwidth}, between);
   if (cluster_.has_link) {
     path.links.push_back(node_link(from, true));
     path.rate = std::min(path.rate, cluster_.link.bandwidth);
   }
-  if (source != target) {
-    const auto [lower, upper] = std::minmax({static_cast<int>(source), static_cast<int>(target)});
-    path.links.push_back(link_between(KnownLink::Kind::wan, lower, upper, source < target));
+  if (leaves) {
+    cross_uplinks(from, true, path.links);
+    cross_wan(source, target, path);
+    cross_uplinks(to, false, path.links);
   }
   if (cluster_.has_link) path.links.push_back(node_link(to, false));
   return path;
+}
+
+void Network::cross_wan(std::size_t from, std::size_t to, Path& path) {
+  const Regions& regions = *cluster_.regions;
+  if (!regions.are_linked(from, to)) return;
+  const auto [source, target] = std::pair(static_cast<int>(from), static_cast<int>(to));
+  if (!regions.wan[from][to].download) {
+    const auto [lower, upper] = std::minmax({source, target});
+    return path.links.push_back(link_between(KnownLink::Kind::wan, lower, upper, source < target));
+  }
+  path.links.push_back(link_between(KnownLink::Kind::storage, source, target, true));
+  const auto [out, in] = regions.bandwidths(from, to);
+  const Rate inside = cluster_.has_link ? cluster_.link.bandwidth : infinite_bandwidth;
+  path.storage = {path.links.size(), std::min(out, inside), std::min(in, inside)};
+  path.rate = in_sequence(path.storage->upload, path.storage->download);
+  path.links.push_back(link_between(KnownLink::Kind::storage, target, source, false));
+}
+
+void Network::cross_uplinks(int rank, bool up, std::vector<std::size_t>& links) {
+  const std::size_t region = region_of(rank);
+  const auto first = static_cast<std::ptrdiff_t>(links.size());
+  const Region& its = cluster_.regions->list[region];
+  if (its.node_uplink.is_there())
+    links.push_back(links_->number_of({KnownLink::Kind::node_uplink, up, static_cast<std::uint32_t>(whole_node_of(rank))}));
+  if (its.uplink.is_there()) links.push_back(links_->number_of({KnownLink::Kind::uplink, up, static_cast<std::uint32_t>(region)}));
+  if (!up) std::reverse(links.begin() + first, links.end());
 }
 
 Path Network::limited(Path path, const Link& link) {
@@ -179,10 +211,13 @@ std::string Network::level_of(const KnownLink& link) const {
     case KnownLink::Kind::gpu: return "gpu";
     case KnownLink::Kind::inner:
       return cluster_.topology->level({static_cast<int>(link.number), static_cast<int>(link.upper), link.forward});
-    case KnownLink::Kind::wan: return "wan";
+    case KnownLink::Kind::wan:
+    case KnownLink::Kind::storage: return "wan";
+    case KnownLink::Kind::uplink: return "uplink";
+    case KnownLink::Kind::node_uplink: return is_of_server(link) ? "server-uplink" : "node-uplink";
     case KnownLink::Kind::node: break;
   }
-  return static_cast<int>(link.number) < cluster_.nodes ? "node" : "server";
+  return is_of_server(link) ? "server" : "node";
 }
 
 std::string Network::cable_of(const KnownLink& link) const {
@@ -192,16 +227,26 @@ std::string Network::cable_of(const KnownLink& link) const {
       return fmt::format("{0}: {1} {2} - {1} {3}", level, cluster_.topology->switch_name(), link.number, link.upper);
     case KnownLink::Kind::wan:
       return fmt::format("{} {}-{}", level, cluster_.regions->list[link.number].name, cluster_.regions->list[link.upper].name);
+    case KnownLink::Kind::storage:
+      return fmt::format("{} {}-{} storage", level, cluster_.regions->list[link.number].name, cluster_.regions->list[link.upper].name);
+    case KnownLink::Kind::uplink: return fmt::format("{} {}", level, cluster_.regions->list[link.number].name);
     case KnownLink::Kind::gpu: return fmt::format("{}-{}", level, static_cast<int>(link.number) % cluster_.workers());
-    case KnownLink::Kind::node: break;
+    case KnownLink::Kind::node:
+    case KnownLink::Kind::node_uplink: break;
   }
   const int number = static_cast<int>(link.number);
-  return fmt::format("{}-{}", level, level == "server" ? number - cluster_.nodes : number);
+  return fmt::format("{}-{}", level, is_of_server(link) ? number - cluster_.nodes : number);
 }
 
 NetworkLink Network::link(std::size_t number) const {
   const KnownLink& its = (*links_)[number];
   const std::string cable = cable_of(its);
+  if (its.kind == KnownLink::Kind::storage) {
+    const auto [from, to] = its.forward ? std::pair(its.number, its.upper) : std::pair(its.upper, its.number);
+    const std::vector<Region>& regions = cluster_.regions->list;
+    const std::string name = fmt::format("wan {}-{} {}", regions[from].name, regions[to].name, its.forward ? "upload" : "download");
+    return {name, bandwidth(number), level_of(its), cable, its.forward};
+  }
   const bool is_wan = its.kind == KnownLink::Kind::wan;
   const std::string from_upper = is_wan ? cable_of({its.kind, true, its.upper, its.number}) : cable + " down";
   const std::string from_lower = is_wan ? cable : cable + " up";
@@ -213,7 +258,10 @@ int Network::group(std::size_t link) const {
   switch (its.kind) {
     case KnownLink::Kind::gpu: return inside_node;
     case KnownLink::Kind::inner: return of_switches;
-    case KnownLink::Kind::wan: return group_of_regions(its.number, its.upper);
+    case KnownLink::Kind::wan:
+    case KnownLink::Kind::storage: return group_of_regions(its.number, its.upper);
+    case KnownLink::Kind::uplink: return group_of_uplink(its.number, false);
+    case KnownLink::Kind::node_uplink: return group_of_uplink(region_of_uplink(its), true);
     case KnownLink::Kind::node: break;
   }
   return of_nodes;
@@ -223,10 +271,30 @@ int Network::group_of_regions(std::size_t region, std::size_t other) const {
   return of_regions + 1 + static_cast<int>(std::min(region, other) * cluster_.regions->list.size() + std::max(region, other));
 }
 
+int Network::group_of_uplink(std::size_t region, bool of_node) const {
+  const std::size_t regions = cluster_.regions->list.size();
+  return group_of_regions(regions - 1, regions - 1) + 1 + static_cast<int>(2 * region + (of_node ? 1 : 0));
+}
+
 int Network::group_between(int from, int to) const {
   if (share_node(from, to)) return inside_node;
   if (!cluster_.regions || region_of(from) == region_of(to)) return of_nodes;
   return group_of_regions(region_of(from), region_of(to));
+}
+
+int Network::narrowest_group(int from, int to) const {
+  const int between = group_between(from, to);
+  if (between < of_regions) return between;
+  const Regions& regions = *cluster_.regions;
+  const std::size_t source = region_of(from);
+  const std::size_t target = region_of(to);
+  const Region& here = regions.list[source];
+  const Region& there = regions.list[target];
+  const std::array ways = {
+      std::pair(regions.wan[source][target].flow_rate(), between), std::pair(here.node_uplink.up, group_of_uplink(source, true)),
+      std::pair(here.uplink.up, group_of_uplink(source, false)), std::pair(there.uplink.down, group_of_uplink(target, false)),
+      std::pair(there.node_uplink.down, group_of_uplink(target, true))};
+  return std::min_element(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.first < b.first; })->second;
 }
 
 std::string Network::group_name(int group) const {
@@ -239,6 +307,9 @@ std::string Network::group_name(int group) const {
   }
   if (group < of_nodes || !cluster_.regions) throw std::logic_error(fmt::format("the network has no links of group {}", group));
   const std::vector<Region>& regions = cluster_.regions->list;
+  if (const int uplink = group - group_of_uplink(0, false); uplink >= 0) {
+    return fmt::format("{} {}", uplink % 2 == 1 ? "node_uplink" : "uplink", regions[static_cast<std::size_t>(uplink) / 2].name);
+  }
   const auto pair = static_cast<std::size_t>(group - of_regions - 1);
   return fmt::format("wan {} - {}", regions[pair / regions.size()].name, regions[pair % regions.size()].name);
 }
@@ -256,6 +327,9 @@ Rate Network::bandwidth(std::size_t link) const {
   switch (its.kind) {
     case KnownLink::Kind::gpu: return cluster_.intra_node.bandwidth;
     case KnownLink::Kind::wan: return wan(its).bandwidth;
+    case KnownLink::Kind::storage: return its.forward ? wan(its).bandwidth : *wan(its).download;
+    case KnownLink::Kind::uplink: return bandwidth_of(cluster_.regions->list[its.number].uplink, its.forward);
+    case KnownLink::Kind::node_uplink: return bandwidth_of(cluster_.regions->list[region_of_uplink(its)].node_uplink, its.forward);
     case KnownLink::Kind::node:
     case KnownLink::Kind::inner: break;
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,7 +18,7 @@ namespace syncopate {
 struct NetworkLink {
   std::string name;  ///< begins with its level
   Rate bandwidth;
-  std::string level;    ///< of the network, for people: "node", "server", "gpu", "wan", or the topology's
+  std::string level;    ///< of the network, for people: "node", "server", "gpu", "wan", "uplink", "node-uplink", or the topology's
   std::string cable;    ///< the same for both directions
   bool forward = true;  ///< which of them
 };
@@ -26,11 +27,20 @@ struct NetworkLink {
 struct Path {
   std::vector<std::size_t> links;  ///< numbers of the Network's links, in the order in which it crosses them
   Seconds latency;
-  Rate rate;                                                   ///< of a flow that has it for itself, at first
-  Rate limit = Rate(std::numeric_limits<double>::infinity());  ///< of any flow, whatever its links have, at first
-  const Link* over = nullptr;                                  ///< the cluster's link that says how latencies vary, if any
+  Rate rate;                        ///< of a flow that has it for itself, at first
+  Rate limit = infinite_bandwidth;  ///< of any flow, whatever its links have, at first
+  const Link* over = nullptr;       ///< the cluster's link that says how latencies vary, if any
+  struct Storage {
+    std::size_t after = 0;  ///< so many links all of a message is stored, and goes on
+    Rate upload;            ///< likewise, before ...
+    Rate download;          ///< ... and after that
+  };
+  std::optional<Storage> storage{};
 
   Hop hop() const { return {latency, inverse(rate)}; }
+  /// Over the link of this number among its own.
+  Rate rate_over(std::size_t link) const { return !storage ? rate : link < storage->after ? storage->upload : storage->download; }
+  int connections() const { return over == nullptr ? 1 : over->connections; }
   bool latency_changes() const { return over != nullptr && !over->latency_changes.empty(); }
   /// From a time on.
   Seconds latency_at(Seconds time) const { return latency_changes() ? value_at(time, latency, over->latency_changes) : latency; }
@@ -90,12 +100,15 @@ class Network {
   static constexpr int of_nodes = 0;     ///< between a node and the network
   static constexpr int inside_node = 1;  ///< between GPUs of one node
   static constexpr int of_switches = 2;  ///< between switches
-  static constexpr int of_regions = 3;   ///< between regions, whichever; each pair is a group of its own, too
-  /// Of a link; between two regions, that of the pair.
+  static constexpr int of_regions = 3;   ///< between regions, whichever; each pair is a group of its own, too, and so are uplinks
+  /// Of a link; between two regions, that of the pair; that of a region's uplink, or of its nodes' own.
   int group(std::size_t link) const;
-  /// That of the narrowest link between two ranks, or of the link between their regions.
+  /// Of what the way between two ranks takes longest for, besides bytes: that of the pair of their regions, or of their own links.
   int group_between(int from, int to) const;
-  /// As a cluster's keys name it: "link", "intra_node", "wan", "wan A - B"; of switches "link" and the topology.
+  /// Of what limits a message that has the way between two ranks for itself: as `group_between`, or that of a narrower uplink.
+  int narrowest_group(int from, int to) const;
+  /// As a cluster's keys name it: "link", "intra_node", "wan", "wan A - B", "uplink A", "node_uplink A"; of switches "link" and the
+  /// topology.
   std::string group_name(int group) const;
 
   /// Joins GPUs of one node.
@@ -128,6 +141,11 @@ class Network {
   Path path_over_regions(int from, int to);
   Path path_over_topology(int from, int to);
   int group_of_regions(std::size_t region, std::size_t other) const;
+  int group_of_uplink(std::size_t region, bool of_node) const;
+  std::size_t region_of_uplink(const KnownLink& node_uplink) const { return region_of(first_rank(static_cast<int>(node_uplink.number))); }
+  bool is_of_server(const KnownLink& link) const { return static_cast<int>(link.number) >= cluster_.nodes; }
+  /// A node's own one, then its region's, or the other way round.
+  void cross_uplinks(int rank, bool up, std::vector<std::size_t>& links);
   Seconds latency_over(std::size_t links) const;
   /// As the link says how flows are limited, and latencies vary.
   static Path limited(Path path, const Link& link);
@@ -135,6 +153,7 @@ class Network {
   std::size_t gpu_link(int rank, bool up);
   std::size_t link_between(KnownLink::Kind kind, int lower, int upper, bool forward);
   const Link& wan(const KnownLink& link) const;
+  void cross_wan(std::size_t from, std::size_t to, Path& path);
   std::string level_of(const KnownLink& link) const;
   std::string cable_of(const KnownLink& link) const;
 

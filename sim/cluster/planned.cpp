@@ -94,20 +94,20 @@ PlannedCollective::Crossed PlannedCollective::find_crossed() const {
     const Path path = network_.find_path(members_.rank(one.from), members_.rank(one.to));
     crossings.resize(network_.count_links());
     crossed.loads.resize(network_.count_links());
-    for (const std::size_t link : path.links) function(link, path);
+    for (std::size_t i = 0; i < path.links.size(); ++i) function(path.links[i], path.rate_over(i));
   };
   for (const Sent& one : sent) {
     if (!network_.share_node(members_.rank(one.from), members_.rank(one.to))) crossed.between_nodes += one.share;
-    cross(one, [&](std::size_t link, const Path& path) {
+    cross(one, [&](std::size_t link, Rate rate) {
       Crossing& its = crossings[link];
       if (std::exchange(its.last_sender, one.from) != one.from) ++its.senders;
-      its.fastest = std::max(its.fastest, path.rate);
+      its.fastest = std::max(its.fastest, rate);
       crossed.loads[link] += one.share;
     });
   }
   std::sort(sent.begin(), sent.end(), [](const Sent& a, const Sent& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
   for (const Sent& one : sent) {
-    cross(one, [&](std::size_t link, const Path& /*path*/) {
+    cross(one, [&](std::size_t link, Rate /*rate*/) {
       if (std::exchange(crossings[link].last_receiver, one.to) != one.to) ++crossings[link].receivers;
     });
   }

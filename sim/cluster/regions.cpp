@@ -3,29 +3,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/graph/adjacency_matrix.hpp>
-#include <boost/graph/metric_tsp_approx.hpp>
-#include <limits>
-#include <map>
+#include <array>
 #include <numeric>
 #include <optional>
+#include <string_view>
+#include <tuple>
 
+#include "base/choice.hpp"
+#include "base/document.hpp"
 #include "base/text.hpp"
 
 namespace syncopate {
 
 namespace {
 
-using Order = std::vector<std::size_t>;
 constexpr std::size_t most_regions = 256;
 constexpr int most_nodes_of_region = 65536;
+
+/// Upwards, from the first region of a pair to the second one or out of a region, and downwards: one bandwidth for both, or an object.
+std::pair<Rate, Rate> read_bandwidths(const Field& field) {
+  if (!field.is_object()) return {field.bandwidth(), field.bandwidth()};
+  Object fields(field);
+  const std::pair<Rate, Rate> both = {fields.at("up").bandwidth(), fields.at("down").bandwidth()};
+  fields.finish();
+  return both;
+}
+
+Uplink read_uplink(const Field& field) {
+  Object fields(field);
+  const auto [up, down] = read_bandwidths(fields.at("bandwidth"));
+  const auto efficiency = fields.find("efficiency");
+  const double share = efficiency ? read_efficiency(*efficiency) : 1.0;
+  fields.finish();
+  return {share * up, share * down};
+}
 
 std::vector<Region> read_region_list(const Field& field) {
   std::vector<Region> regions;
   for (const Field& entry : field.list()) {
     Object fields(entry);
     const Field name = fields.at("name");
-    const Region region = {name.name(), static_cast<int>(fields.at("nodes").integer(1, most_nodes_of_region))};
+    Region region = {name.name(), static_cast<int>(fields.at("nodes").integer(1, most_nodes_of_region))};
+    if (const auto uplink = fields.find("uplink")) region.uplink = read_uplink(*uplink);
+    if (const auto uplink = fields.find("node_uplink")) region.node_uplink = read_uplink(*uplink);
     fields.finish();
     const bool twice = std::any_of(regions.begin(), regions.end(), [&](const Region& other) { return other.name == region.name; });
     if (twice) name.fail_because(fmt::format("there are two regions \"{}\"", region.name));
@@ -33,15 +53,6 @@ std::vector<Region> read_region_list(const Field& field) {
   }
   if (regions.size() < 2 || regions.size() > most_regions) field.fail(fmt::format("a list of 2 to {} regions", most_regions));
   return regions;
-}
-
-/// Upwards, from the first region of a pair to the second one, and downwards: one bandwidth for both, or an object.
-std::pair<Rate, Rate> read_bandwidths(const Field& field) {
-  if (!field.is_object()) return {field.bandwidth(), field.bandwidth()};
-  Object fields(field);
-  const std::pair<Rate, Rate> both = {fields.at("up").bandwidth(), fields.at("down").bandwidth()};
-  fields.finish();
-  return both;
 }
 
 /// Calls `add` with the time of each entry, and the field of the value that it changes.
@@ -59,11 +70,49 @@ void read_changes(const Field& field, const std::string& value, Function&& add) 
   }
 }
 
+/// There is none between regions that have uplinks only.
+void need_bandwidth(const Field& field, const Link& link) {
+  if (std::isinf(link.bandwidth.value)) field.fail_because("the link has no \"bandwidth\", only the regions' uplinks have; add one");
+}
+
+struct ViaRow {
+  std::string_view name;
+};
+constexpr std::array vias = {ViaRow{"object-storage"}};
+
+void read_via(const Field& field, Link& up, Link& down) {
+  need_bandwidth(field, up);
+  std::pair<Rate, Rate> downloads = {up.bandwidth, down.bandwidth};
+  if (field.is_object()) {
+    Object fields(field);
+    choose<ViaRow>(fields.at("name"), vias);
+    if (const auto download = fields.find("download")) downloads = read_bandwidths(*download);
+    fields.finish();
+  } else {
+    choose<ViaRow>(field, vias);
+  }
+  std::tie(up.download, down.download) = downloads;
+}
+
+/// What is said of connections from one end of a link to the other, there are none of by way of storage.
+void refuse_with_via(Object& fields) {
+  for (const char* const key : {"tcp_window", "connections", "bandwidth_profile"}) {
+    if (!fields.field().json().contains(key)) continue;
+    fields.at(key).fail_because(fmt::format("a way by object storage has no \"{}\"; leave it or \"via\" out", key));
+  }
+}
+
 /// What a link between regions may say besides its round-trip time and bandwidth.
 void read_more(Object& fields, Link& up, Link& down) {
+  if (const auto via = fields.find("via")) {
+    read_via(*via, up, down);
+    refuse_with_via(fields);
+  }
   if (const auto window = fields.find("tcp_window")) up.window = down.window = window->bytes();
+  if (const auto connections = fields.find("connections")) up.connections = down.connections = read_connections(*connections);
   if (const auto jitter = fields.find("latency_jitter")) up.jitter = down.jitter = read_jitter(*jitter);
   if (const auto profile = fields.find("bandwidth_profile")) {
+    need_bandwidth(*profile, up);
     read_changes(*profile, "bandwidth", [&](Seconds time, const Field& value) {
       const auto [its_up, its_down] = read_bandwidths(value);
       up.bandwidth_changes.push_back({time, its_up});
@@ -75,120 +124,15 @@ void read_more(Object& fields, Link& up, Link& down) {
     down.latency_changes = up.latency_changes;
   }
   if (const auto efficiency = fields.find("efficiency")) {
+    need_bandwidth(*efficiency, up);
     const double share = read_efficiency(*efficiency);
     for (Link* link : {&up, &down}) {
       link->bandwidth = share * link->bandwidth;
+      if (link->download) link->download = share * *link->download;
       for (Change<Rate>& change : link->bandwidth_changes) change.value = share * change.value;
     }
   }
 }
-
-/// A tour that is at most twice the shortest, by the time of one message over each link.
-Order short_tour(const Regions& regions, Bytes chunk) {
-  using Graph = boost::adjacency_matrix<boost::undirectedS, boost::no_property, boost::property<boost::edge_weight_t, double>>;
-  Graph graph(regions.list.size());
-  for (std::size_t a = 0; a < regions.list.size(); ++a) {
-    for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
-      const Hop there = regions.wan[a][b].hop();
-      const Hop back = regions.wan[b][a].hop();
-      boost::add_edge(a, b, (there.latency + 0.5 * (there.beta + back.beta) * chunk).value, graph);
-    }
-  }
-  Order tour;
-  boost::metric_tsp_approx_tour(graph, std::back_inserter(tour));
-  tour.pop_back();  // it ends where it began
-  std::rotate(tour.begin(), std::find(tour.begin(), tour.end(), 0U), tour.end());
-  return tour;
-}
-
-/// What no order of the regions can be faster than, in O(regions): the time of one way that a ring's bytes have to go one after the other.
-/// Of all such ways, each message either goes on over the next link or waits behind the one before, the longest one takes the ring's
-/// time; this is the longer of two that mostly are: on and on round the ring, and to the slowest link, over which all messages wait.
-class RingBound {
- public:
-  RingBound(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma)
-      : regions_(regions), chunk_(bytes / regions.nodes()), reduction_(gamma * chunk_), inside_(inside.hop()) {
-    for (const std::vector<Link>& row : regions.wan) {
-      std::vector<Hop>& hops = wan_.emplace_back();
-      for (const Link& link : row) hops.push_back(link.bandwidth > Rate(0) ? link.hop() : Hop());
-    }
-  }
-
-  Seconds operator()(const Order& order) const {
-    const std::vector<Links> ring = links_of(order);
-    return std::max(all_round(ring), behind_slowest(ring));
-  }
-  /// Whether it is at least `limit`.
-  bool reaches(Seconds limit, const Order& order) const {
-    const std::vector<Links> ring = links_of(order);
-    return all_round(ring) >= limit || behind_slowest(ring) >= limit;
-  }
-
- private:
-  struct Links {
-    int count = 0;
-    Seconds transfer;
-    Seconds latency;
-    Seconds message() const { return transfer + latency; }
-  };
-
-  /// As the ring passes them: those inside a region, which are alike, then the one to the next region.
-  std::vector<Links> links_of(const Order& order) const {
-    std::vector<Links> ring;
-    ring.reserve(2 * order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      ring.push_back({regions_.list[order[i]].nodes - 1, inside_.beta * chunk_, inside_.latency});
-      const Hop& on = wan_[order[i]][order[(i + 1) % order.size()]];
-      ring.push_back({1, on.beta * chunk_, on.latency});
-    }
-    return ring;
-  }
-
-  /// Twice over all links but for two neighbours, the messages of the first half being added up.
-  Seconds all_round(const std::vector<Links>& ring) const {
-    Seconds once;
-    Seconds left_out(std::numeric_limits<double>::infinity());
-    Seconds before = ring.back().message();  // that is the link before the first region
-    for (const Links& links : ring) {
-      if (links.count == 0) continue;
-      once += links.count * links.message();
-      left_out = std::min(left_out, before + links.message());
-      if (links.count > 1) left_out = std::min(left_out, 2.0 * links.message());
-      before = links.message();
-    }
-    return 2.0 * once - left_out + (regions_.nodes() - 1) * reduction_;
-  }
-
-  /// Almost a whole round before the slowest link and after it, as far as that takes longer than to wait there.
-  Seconds behind_slowest(const std::vector<Links>& ring) const {
-    const auto is_faster = [](const Links& a, const Links& b) {
-      return std::pair(a.count > 0, a.transfer) < std::pair(b.count > 0, b.transfer);
-    };
-    const auto slowest = static_cast<std::size_t>(std::max_element(ring.begin(), ring.end(), is_faster) - ring.begin());
-    const Seconds waits = ring[slowest].transfer;
-    const auto longest_way = [&](std::size_t step, Seconds reduction) {
-      Seconds longer;
-      Seconds most;
-      std::size_t next = slowest;
-      for (std::size_t i = 1; i + 2 < ring.size(); ++i) {
-        next += step;
-        if (next >= ring.size()) next -= ring.size();
-        const Links& links = ring[next];
-        longer += links.count * (links.message() + reduction - waits);
-        most = std::max(most, longer);
-      }
-      return most;
-    };
-    const int messages = 2 * (regions_.nodes() - 1);
-    return messages * waits + ring[slowest].latency + longest_way(ring.size() - 1, reduction_) + longest_way(1, Seconds(0));
-  }
-
-  const Regions& regions_;
-  Bytes chunk_;
-  Seconds reduction_;
-  Hop inside_;
-  std::vector<std::vector<Hop>> wan_;
-};
 
 }  // namespace
 
@@ -196,6 +140,11 @@ double read_efficiency(const Field& field) {
   constexpr double least = 1e-6;
   constexpr double most = 1.0;
   return field.number(least, most);
+}
+
+int read_connections(const Field& field) {
+  constexpr int most = 1024;
+  return static_cast<int>(field.integer(1, most));
 }
 
 std::size_t find_region(const Field& field, const std::vector<Region>& regions) {
@@ -214,10 +163,24 @@ int Regions::nodes() const {
   return std::accumulate(list.begin(), list.end(), 0, [](int sum, const Region& region) { return sum + region.nodes; });
 }
 
+std::pair<Rate, Rate> Regions::bandwidths(std::size_t from, std::size_t to) const {
+  const Region& here = list[from];
+  const Region& there = list[to];
+  const Link& link = wan[from][to];
+  return {std::min({here.node_uplink.up, here.uplink.up, link.bandwidth}),
+          std::min({link.download.value_or(infinite_bandwidth), there.uplink.down, there.node_uplink.down})};
+}
+
+Rate Regions::flow_rate(std::size_t from, std::size_t to) const {
+  const auto [out, in] = bandwidths(from, to);
+  const Link& link = wan[from][to];
+  return link.download ? in_sequence(out, in) : std::min({out, in, link.limit(link.latency)});
+}
+
 bool Regions::is_symmetric() const {
   for (std::size_t a = 0; a < list.size(); ++a) {
     for (std::size_t b = a + 1; b < list.size(); ++b) {
-      if (wan[a][b].bandwidth != wan[b][a].bandwidth) return false;
+      if (flow_rate(a, b) != flow_rate(b, a)) return false;
     }
   }
   return true;
@@ -246,9 +209,11 @@ Regions read_regions(const Field& regions_field, const Field& wan_field) {
     if (known[a][b]) between.fail_because(fmt::format("{} and {} have two links; give them one", pair[0].text(), pair[1].text()));
     known[a][b] = known[b][a] = true;
     const Seconds round_trip = fields.at("rtt").latency();
-    const auto [up, down] = read_bandwidths(fields.at("bandwidth"));
-    Link& there = regions.wan[a][b] = {up, round_trip / 2.0};
-    Link& back = regions.wan[b][a] = {down, round_trip / 2.0};
+    const bool needs_bandwidth = !regions.list[a].has_uplinks() || !regions.list[b].has_uplinks();
+    const auto bandwidth = needs_bandwidth ? fields.at("bandwidth") : fields.find("bandwidth");
+    const auto rates = bandwidth ? read_bandwidths(*bandwidth) : std::pair(infinite_bandwidth, infinite_bandwidth);
+    Link& there = regions.wan[a][b] = {rates.first, round_trip / 2.0};
+    Link& back = regions.wan[b][a] = {rates.second, round_trip / 2.0};
     read_more(fields, there, back);
     fields.finish();
   }
@@ -263,80 +228,11 @@ Regions read_regions(const Field& regions_field, const Field& wan_field) {
   return regions;
 }
 
-std::vector<std::size_t> regions_of_nodes(const Regions& regions, const Order& order) {
+std::vector<std::size_t> regions_of_nodes(const Regions& regions, const std::vector<std::size_t>& order) {
   std::vector<std::size_t> of_nodes;
   of_nodes.reserve(static_cast<std::size_t>(regions.nodes()));
   for (const std::size_t region : order) of_nodes.insert(of_nodes.end(), static_cast<std::size_t>(regions.list[region].nodes), region);
   return of_nodes;
-}
-
-std::vector<Hop> ring_hops(const Regions& regions, const std::vector<std::size_t>& of_nodes, const Link& inside) {
-  std::vector<Hop> hops;
-  hops.reserve(of_nodes.size());
-  for (std::size_t node = 0; node < of_nodes.size(); ++node) {
-    const std::size_t from = of_nodes[node];
-    const std::size_t to = of_nodes[(node + 1) % of_nodes.size()];
-    hops.push_back(from == to ? inside.hop() : regions.wan[from][to].hop());
-  }
-  return hops;
-}
-
-Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByte gamma) {
-  const int ranks = static_cast<int>(hops.size());
-  return ring_time(hops, 2 * (ranks - 1), bytes / ranks, ranks - 1, gamma);
-}
-
-Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma) {
-  constexpr std::size_t most_tried = 9;
-  constexpr double most_messages = 1e9;
-  constexpr double of_rounding = 1e-9;
-  const double nodes = regions.nodes();
-  const RingBound bound(regions, inside, bytes, gamma);
-  const bool is_small = 2.0 * nodes * nodes <= most_messages;
-  const auto time = [&](const Order& order) {
-    return is_small ? ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, gamma) : bound(order);
-  };
-  // Most orders are worse, which the bound alone tells.
-  const auto time_below = [&](const Order& order, Seconds best) -> std::optional<Seconds> {
-    if (bound.reaches(best * (1.0 + of_rounding), order)) return std::nullopt;
-    const Seconds its = time(order);
-    return its < best ? std::optional(its) : std::nullopt;
-  };
-  double orders = 1.0;
-  for (std::size_t i = 2; i < regions.list.size(); ++i) orders *= static_cast<double>(i);
-
-  Order best(regions.list.size());
-  std::iota(best.begin(), best.end(), 0U);
-  if (best.size() <= most_tried && orders * 2.0 * nodes * nodes <= most_messages) {
-    Seconds best_time = time(best);
-    const bool is_symmetric = regions.is_symmetric();
-    for (Order order = best; std::next_permutation(order.begin() + 1, order.end());) {
-      // Without reductions, which only the first half of the messages have, a ring of links that are as fast in either direction is, too.
-      if (is_symmetric && gamma == SecondsPerByte(0) && order[1] > order.back()) continue;
-      if (const auto candidate = time_below(order, best_time)) best = order, best_time = *candidate;
-    }
-    return best;
-  }
-
-  const auto reversed = [](Order order) {
-    std::reverse(order.begin() + 1, order.end());
-    return order;
-  };
-  best = short_tour(regions, bytes / nodes);
-  if (time(reversed(best)) < time(best)) best = reversed(best);
-  Seconds best_time = time(best);
-  for (bool improved = true; improved;) {
-    improved = false;
-    for (std::size_t from = 1; from + 1 < best.size(); ++from) {
-      for (std::size_t to = from + 1; to < best.size(); ++to) {
-        Order order = best;
-        std::reverse(order.begin() + static_cast<std::ptrdiff_t>(from), order.begin() + static_cast<std::ptrdiff_t>(to) + 1);
-        if (const auto candidate = time_below(order, best_time)) best = order, best_time = *candidate, improved = true;
-      }
-    }
-  }
-  const Order backwards = reversed(best);
-  return time(backwards) < best_time ? backwards : best;
 }
 
 }  // namespace syncopate

@@ -112,9 +112,19 @@ void read_across(const Field& field, AllReduce& all_reduce) {
   all_reduce = ring_across_gpus();
 }
 
-const Algorithm& read_between(const Field& field) {
-  if (field.json() == two_level || field.json() == region_by_region) field.fail("the algorithm among the nodes, such as \"ring\"");
-  return choose(field, algorithms());
+void read_between(const Field& field, AllReduce& all_reduce) {
+  if (field.json() == two_level || field.json() == region_by_region) {
+    field.fail(fmt::format("the algorithm among the {}, such as \"ring\"", all_reduce.by_region ? "regions" : "nodes"));
+  }
+  const Algorithm& algorithm = choose(field, algorithms());
+  if (!all_reduce.by_region) {
+    all_reduce.algorithm = &algorithm;
+    return;
+  }
+  if (algorithm.is_pipelined) {
+    field.fail_because(fmt::format("between regions the vector goes as a whole, and {} needs chunks; use \"binary-tree\"", algorithm.name));
+  }
+  all_reduce.between_regions = &algorithm;
 }
 
 }  // namespace
@@ -155,8 +165,8 @@ AllReduce read_all_reduce(const Field& field) {
   }
   Object fields(field);
   read_name(fields.at("name"), all_reduce);
-  if (all_reduce.two_level) {
-    if (const auto between = fields.find("between")) all_reduce.algorithm = &read_between(*between);
+  if (all_reduce.two_level || all_reduce.by_region) {
+    if (const auto between = fields.find("between")) read_between(*between, all_reduce);
   }
   if (const auto across = fields.find("across")) read_across(*across, all_reduce);
   if (const auto chunk = fields.find("chunk")) {
@@ -195,8 +205,9 @@ Chunks chunks_of(const AllReduce& all_reduce, Operation operation, const NodeGro
 
 Plan make_plan(const AllReduce& all_reduce, Operation operation, const NodeGroups& groups, Chunks chunks) {
   const bool by_region = all_reduce.by_region && operation == Operation::all_reduce && !groups.regions.empty();
-  Plan among =
-      by_region ? region_plan(groups.regions, chunks.between) : all_reduce.algorithm->plan(operation, groups.nodes, chunks.between);
+  const Algorithm& regions = all_reduce.between_regions == nullptr ? ring() : *all_reduce.between_regions;
+  Plan among = by_region ? region_plan(groups.regions, chunks.between, regions.plan)
+                         : all_reduce.algorithm->plan(operation, groups.nodes, chunks.between);
   return two_level_plan(operation, groups.nodes, groups.ranks_per_node, std::move(among), chunks.between, chunks.levels);
 }
 

@@ -30,12 +30,13 @@ struct Algorithm {
 
 /// How a scenario's all-reduces move their bytes.
 struct AllReduce {
-  const Algorithm* algorithm = nullptr;  ///< with several GPUs per node, among the nodes
-  std::string name;                      ///< as the scenario calls it
-  bool two_level = false;                ///< called so
-  bool by_region = false;                ///< in each region, then among them; other operations by the algorithm
-  bool across_gpus = false;              ///< in one level over all ranks, whatever nodes they are on
-  Bytes chunk{};                         ///< > 0: of a pipeline
+  const Algorithm* algorithm = nullptr;        ///< with several GPUs per node, among the nodes
+  std::string name;                            ///< as the scenario calls it
+  bool two_level = false;                      ///< called so
+  bool by_region = false;                      ///< in each region, then among them; other operations by the algorithm
+  const Algorithm* between_regions = nullptr;  ///< ... where it is that, among them
+  bool across_gpus = false;                    ///< in one level over all ranks, whatever nodes they are on
+  Bytes chunk{};                               ///< > 0: of a pipeline
 };
 
 /// The table: to add an algorithm, add a row (and its closed forms' test). The ring is the first one.
@@ -44,8 +45,8 @@ const Algorithm& ring();
 
 /// Reads an algorithm's name (or an object with its `name`, and a `chunk` where it is a pipeline). `two-level`, with the algorithm
 /// `between` the nodes (ring), says what holds of every algorithm where nodes have several GPUs; its chunks are inside the nodes
-/// and between them at the same time. `by-region` adds up in each region first. A ring may go `across` all GPUs. Throws InputError with the
-/// nearest name.
+/// and between them at the same time. `by-region` adds up in each region first, and has an algorithm `between` regions. A ring may go
+/// `across` all GPUs. Throws InputError with the nearest name.
 AllReduce read_all_reduce(const Field& field);
 
 /// The ring.

@@ -121,9 +121,9 @@ int double_tree_chunks(int ranks, Bytes bytes, const LongestWay& way);
 /// one is between them.
 Plan two_level_plan(Operation operation, int nodes, int node_size, Plan among, int among_chunks, int chunks);
 
-/// An all-reduce that adds up along a chain in every region, in so many pieces, goes round a ring of the regions' first ranks, and comes
-/// back along the chains. `regions`: of the ranks.
-Plan region_plan(const std::vector<std::size_t>& regions, int pieces);
+/// An all-reduce that adds up along a chain in every region, in so many pieces, goes on `among` the regions' first ranks, in one chunk and
+/// one cell, and comes back along the chains. `regions`: of the ranks.
+Plan region_plan(const std::vector<std::size_t>& regions, int pieces, Plan (*among)(Operation, int, int) = ring_plan);
 int largest_region(const std::vector<std::size_t>& regions);
 
 }  // namespace syncopate

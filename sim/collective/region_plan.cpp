@@ -40,33 +40,32 @@ int largest_region(const std::vector<std::size_t>& regions) {
   return static_cast<int>(largest);
 }
 
-Plan region_plan(const std::vector<std::size_t>& regions, int pieces) {
+Plan region_plan(const std::vector<std::size_t>& regions, int pieces, Plan (*among)(Operation, int, int)) {
   const Members members = members_of(regions);
   std::vector<int> first;
   for (const auto& [region, ranks] : members) first.push_back(ranks.front());
   std::sort(first.begin(), first.end());
   const int longest = largest_region(regions);
-  const auto ring_size = static_cast<int>(first.size());
+  const auto count = static_cast<int>(first.size());
+  const Plan between = count > 1 ? among(Operation::all_reduce, count, 1) : Plan();
 
   Plan plan = {.operation = Operation::all_reduce,
                .ranks = static_cast<int>(regions.size()),
-               .parts = pieces * ring_size,
-               .block = pieces * ring_size};
-  for (int piece = 0; piece < pieces; ++piece) pass_along(members, longest, piece * ring_size, ring_size, true, plan);
-  if (ring_size > 1) {
-    for (const PlanStep& step : ring_plan(Operation::all_reduce, ring_size, 1).steps) {
-      Stage stage = std::get<Stage>(step);
-      stage.shift *= pieces;
-      for (Message& message : stage.messages) {
-        message.from = first[static_cast<std::size_t>(message.from)];
-        message.to = first[static_cast<std::size_t>(message.to)];
-        message.part *= pieces;
-        message.parts *= pieces;
-      }
-      plan.steps.emplace_back(std::move(stage));
+               .parts = pieces * between.parts,
+               .block = pieces * between.parts};
+  for (int piece = 0; piece < pieces; ++piece) pass_along(members, longest, piece * between.parts, between.parts, true, plan);
+  for (const PlanStep& step : between.steps) {
+    Stage stage = std::get<Stage>(step);
+    stage.shift *= pieces;
+    for (Message& message : stage.messages) {
+      message.from = first[static_cast<std::size_t>(message.from)];
+      message.to = first[static_cast<std::size_t>(message.to)];
+      message.part *= pieces;
+      message.parts *= pieces;
     }
+    plan.steps.emplace_back(std::move(stage));
   }
-  for (int piece = 0; piece < pieces; ++piece) pass_along(members, longest, piece * ring_size, ring_size, false, plan);
+  for (int piece = 0; piece < pieces; ++piece) pass_along(members, longest, piece * between.parts, between.parts, false, plan);
   return plan;
 }
 

@@ -23,7 +23,17 @@ void Flows::change_links() {
 
 void Flows::start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended) {
   if (bytes <= Bytes(0) || std::isinf(path.rate.value)) return clock_.at(now.time, [ended = std::move(ended), now] { ended(now); });
-  for (const std::size_t link : path.links) {
+  const std::span<const std::size_t> links(path.links);
+  if (!path.storage) return move(path, links, to, bytes, payload, now, std::move(ended));
+  move(path, links.first(path.storage->after), to, bytes, payload, now,
+       [this, &path, links, to, bytes, payload, ended = std::move(ended)](const Moment& stored) {
+         move(path, links.subspan(path.storage->after), to, bytes, payload, stored, ended);
+       });
+}
+
+void Flows::move(const Path& path, std::span<const std::size_t> links, int to, Bytes bytes, const SharedPayload& payload, const Moment& now,
+                 Ended ended) {
+  for (const std::size_t link : links) {
     if (!rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));
   }
   if (unused_.empty()) {
@@ -42,7 +52,7 @@ void Flows::start(const Path& path, int to, Bytes bytes, const SharedPayload& pa
                    .to = to,
                    .payload = now.cause ? payload : nullptr,
                    .end = {}};
-  rates_.add(index, path.links, path.limit_at(clock_.now()));
+  rates_.add(index, links, path.limit_at(clock_.now()), path.connections());
   share_soon();
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "cluster/network.hpp"
@@ -25,8 +26,8 @@ class Flows {
   Flows& operator=(const Flows&) = delete;
 
   /// Bytes of `payload` begin to move to a rank on `path`, which stays where it is and is of a network with the same links, at `now`, the
-  /// clock's time but for a rounding error; `ended` is called when they have. Flows that end at the same instant are told of in the order
-  /// in which they started.
+  /// clock's time but for a rounding error; `ended` is called when they have; if they are stored on their way, they move there first, then
+  /// on. Flows that end at the same instant are told of in the order in which they started.
   void start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended);
 
  private:
@@ -52,6 +53,9 @@ class Flows {
     Ends::handle_type end;
   };
 
+  /// Over some links of its way.
+  void move(const Path& path, std::span<const std::size_t> links, int to, Bytes bytes, const SharedPayload& payload, const Moment& now,
+            Ended ended);
   void change_links();
   void share_soon();
   void share();

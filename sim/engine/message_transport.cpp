@@ -56,10 +56,12 @@ MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds
 
 Why MessageTransport::why(PathClass kind, const Run& run, PlanOrder::Turn turn, Seconds usual) const {
   const Message& message = run.collective->plan().stage(turn.stage).messages[at(turn.message)];
+  const Network& network = planned_.network();
+  const int from = communicator_.rank(message.from);
   const int to = communicator_.rank(message.to);
   return {.kind = kind,
           .worker = to,
-          .link = planned_.network().group_between(communicator_.rank(message.from), to),
+          .link = kind == PathClass::transfer ? network.narrowest_group(from, to) : network.group_between(from, to),
           .usual = usual,
           .payload = &run.movement.payload};
 }

@@ -36,7 +36,8 @@ void PeerLinks::send(Message message) {
 Why PeerLinks::why(PathClass kind, const Message& message) const {
   return {.kind = kind,
           .worker = message.to,
-          .link = network_.group_between(message.from, message.to),
+          .link = kind == PathClass::transfer ? network_.narrowest_group(message.from, message.to)
+                                              : network_.group_between(message.from, message.to),
           .usual = kind == PathClass::latency ? mean_latency_(message) : Seconds(0),
           .payload = &message.payload};
 }

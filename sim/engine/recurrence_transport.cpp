@@ -87,7 +87,10 @@ Event::Story RecurrenceTransport::tell(const Foreseen& foreseen, int lane, Secon
     rest -= length;
     const Message& message = collective.plan().stage(from.step).messages[static_cast<std::size_t>(from.message)];
     const int to = communicator_.rank(message.to);
-    const int link = kind == PathClass::reduce ? -1 : planned_.network().group_between(communicator_.rank(message.from), to);
+    const Network& network = planned_.network();
+    const int sender = communicator_.rank(message.from);
+    const int way = kind == PathClass::transfer ? network.narrowest_group(sender, to) : network.group_between(sender, to);
+    const int link = kind == PathClass::reduce ? -1 : way;
     const auto same =
         std::find_if(pieces.begin(), pieces.end(), [&](const PathPiece& one) { return one.kind == kind && one.link == link; });
     if (same != pieces.end()) {

@@ -221,7 +221,7 @@ PushPullCost push_pull_cost(const ServerSetup& setup, int clients, Network& netw
         if (server == client) continue;
         const Path path = push ? network.find_path(client, server) : network.find_path(server, client);
         latency = std::max(latency, path.latency);
-        slowest = std::max(slowest, part * inverse(path.limit));
+        slowest = std::max(slowest, part * inverse(path.storage ? path.rate : path.limit));
         loads.resize(std::max(loads.size(), network.count_links()));
         for (const std::size_t link : path.links) loads[link] += part;
       }

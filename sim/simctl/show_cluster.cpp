@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "base/document.hpp"
 #include "base/fields.hpp"
@@ -17,20 +18,34 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
+std::string describe(Rate bandwidth) {
+  return std::isinf(bandwidth.value) ? "by uplinks alone" : fmt::format("{:.4g} Gb/s", bandwidth.value * 8 / 1e9);
+}
+
 std::string describe_link(const Link& link) {
-  return fmt::format("{:.4g} Gb/s, {} end to end{}", link.bandwidth.value * 8 / 1e9, format_seconds(link.latency),
+  return fmt::format("{}, {} end to end{}", describe(link.bandwidth), format_seconds(link.latency),
                      link.window > Bytes(0) ? fmt::format(", a TCP window of {}", format_bytes(link.window)) : "") +
+         (link.download ? fmt::format(", by way of object storage, from which {}", describe(*link.download)) : "") +
+         (link.connections > 1 ? fmt::format(", {} connections", link.connections) : "") +
          (link.jitter.varies() ? ", latencies that vary" : "") + (link.changes_with_time() ? ", changing with time" : "");
+}
+
+void show_uplink(std::string_view name, const Uplink& uplink) {
+  if (!uplink.is_there()) return;
+  display("  {}: {}{}\n", name, describe(uplink.up), uplink.up == uplink.down ? "" : fmt::format(" up, {} down", describe(uplink.down)));
 }
 
 void show_regions(const Regions& regions) {
   for (std::size_t a = 0; a < regions.list.size(); ++a) {
-    display("region {}: {} node{}\n", regions.list[a].name, regions.list[a].nodes, regions.list[a].nodes == 1 ? "" : "s");
+    const Region& region = regions.list[a];
+    display("region {}: {} node{}\n", region.name, region.nodes, region.nodes == 1 ? "" : "s");
+    show_uplink("uplink", region.uplink);
+    show_uplink("each node's own uplink", region.node_uplink);
     for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
       const Link& there = regions.wan[a][b];
       const Link& back = regions.wan[b][a];
       display("  to {}: {}{}\n", regions.list[b].name, describe_link(there),
-              there.bandwidth == back.bandwidth ? "" : fmt::format("; {:.4g} Gb/s back", back.bandwidth.value * 8 / 1e9));
+              there.bandwidth == back.bandwidth ? "" : fmt::format("; {} back", describe(back.bandwidth)));
     }
   }
 }

@@ -112,8 +112,12 @@ double changes_of_link_use(const Scenario& scenario, int simulated, double messa
 Rate fastest_link(const Cluster& cluster) {
   Rate fastest = cluster.has_link ? cluster.link.bandwidth : Rate(0);
   if (!cluster.regions) return fastest;
-  for (const std::vector<Link>& row : cluster.regions->wan) {
-    for (const Link& link : row) fastest = std::max(fastest, link.bandwidth);
+  const std::size_t regions = cluster.regions->list.size();
+  for (std::size_t from = 0; from < regions; ++from) {
+    for (std::size_t to = 0; to < regions; ++to) {
+      const auto [out, in] = cluster.regions->bandwidths(from, to);
+      if (from != to) fastest = std::max(fastest, std::min(out, in));
+    }
   }
   return fastest;
 }

@@ -65,6 +65,7 @@ void scale_compute(Trace& trace, double factor) {
 
 void scale_bandwidth(Link& link, double factor) {
   link.bandwidth = factor * link.bandwidth;
+  if (link.download) link.download = factor * *link.download;
   for (Change<Rate>& change : link.bandwidth_changes) change.value = factor * change.value;
 }
 
@@ -72,6 +73,8 @@ void scale_latency(Link& link, double factor) {
   link.latency = factor * link.latency;
   for (Change<Seconds>& change : link.latency_changes) change.value = factor * change.value;
 }
+
+void scale(Uplink& uplink, double factor) { uplink = {factor * uplink.up, factor * uplink.down}; }
 
 /// Latency is a, bandwidth the rest.
 void scale_fit(Fit& fit, double latency, double bandwidth) {
@@ -104,6 +107,7 @@ void free_network(Cluster& cluster) {
   cluster.link = cluster.intra_node = free;
   if (cluster.regions) {
     for (std::vector<Link>& row : cluster.regions->wan) row.assign(row.size(), free);
+    for (Region& region : cluster.regions->list) region.uplink = region.node_uplink = {};
   }
   cluster.latency_cv = 0.0;
   scale_fits(cluster, 0.0, 1.0 / nothing);
@@ -165,14 +169,19 @@ class Factors {
     for (std::size_t one = 0; one < regions.size(); ++one) {
       for (std::size_t other = one + 1; other < regions.size(); ++other) {
         const std::string name = fmt::format("wan {} - {}", regions[one].name, regions[other].name);
-        const auto both = [one, other](void (*scale)(Link&, double)) {
+        const auto both = [one, other](void (*change)(Link&, double)) {
           return [=](Scenario& scenario, double factor) {
-            scale(scenario.cluster.regions->wan[one][other], factor);
-            scale(scenario.cluster.regions->wan[other][one], factor);
+            change(scenario.cluster.regions->wan[one][other], factor);
+            change(scenario.cluster.regions->wan[other][one], factor);
           };
         };
-        add(name + ".bandwidth", Factor::Kind::speed, both(scale_bandwidth));
+        if (cluster.regions->are_linked(one, other)) add(name + ".bandwidth", Factor::Kind::speed, both(scale_bandwidth));
         add(name + ".latency", Factor::Kind::quantity, both(scale_latency));
+      }
+      for (const auto& [key, uplink] : {std::pair("uplink", &Region::uplink), std::pair("node_uplink", &Region::node_uplink)}) {
+        if (!(regions[one].*uplink).is_there()) continue;
+        add(fmt::format("{} {}.bandwidth", key, regions[one].name), Factor::Kind::speed,
+            [one, its = uplink](Scenario& scenario, double factor) { scale(scenario.cluster.regions->list[one].*its, factor); });
       }
     }
   }
@@ -306,6 +315,10 @@ void scale_network_bandwidth(Cluster& cluster, double factor) {
   if (!cluster.regions) return;
   for (std::vector<Link>& row : cluster.regions->wan) {
     for (Link& link : row) scale_bandwidth(link, factor);
+  }
+  for (Region& region : cluster.regions->list) {
+    scale(region.uplink, factor);
+    scale(region.node_uplink, factor);
   }
 }
 

@@ -9,14 +9,38 @@ from oracle import TERMS, quantity, rounds
 
 
 def window_rate(description):
-    """Bytes per second of a flow over a link: a window in each round trip."""
+    """Bytes per second of a flow over a link: the window of each of its connections in each round trip."""
     seconds = quantity(description["rtt"]) if "rtt" in description else 2 * quantity(description["latency"])
-    return quantity(description["tcp_window"]) / seconds if "tcp_window" in description and seconds else math.inf
+    return description.get("connections", 1) * quantity(description["tcp_window"]) / seconds if "tcp_window" in description and seconds else math.inf
 
 
 def directed(bandwidth):
     """Bytes per second (from the first to the second region, back)."""
     return tuple(quantity(bandwidth[way]) for way in ("up", "down")) if isinstance(bandwidth, dict) else (quantity(bandwidth),) * 2
+
+
+def uplinks(region, way):
+    """{key: bytes per second} of a region's own and its nodes' own, "up" or "down"."""
+    found = {}
+    for key in ("uplink", "node_uplink"):
+        if key in region:
+            up, down = directed(region[key]["bandwidth"])
+            found[key] = (up if way == "up" else down) * region[key].get("efficiency", 1)
+    return found
+
+
+def far(cluster, entry, way):
+    """Bytes per second (out of a region, into another one), of the link between them and of uplinks. They are two if all is stored between them."""
+    source, target = ({region["name"]: region for region in cluster["regions"]}[name] for name in both_ways(entry)[way])
+    via = entry.get("via")
+    out = [directed(entry["bandwidth"])[way]] if "bandwidth" in entry else []
+    into = [directed(via.get("download", entry["bandwidth"]) if isinstance(via, dict) else entry["bandwidth"])[way]] if via else []
+    return min([*out, *uplinks(source, "up").values()], default=math.inf), min([*into, *uplinks(target, "down").values()], default=math.inf)
+
+
+def far_beta(cluster, entry, way):
+    out, into = far(cluster, entry, way)
+    return 1 / out + 1 / into if "via" in entry else 1 / min(out, into, window_rate(entry))
 
 
 def link(description, count=1):
@@ -197,8 +221,7 @@ def hops(cluster, order, members=None):
     regions = cluster["regions"]
     place = [index for index in order for _ in range(regions[index]["nodes"])]
     place = [place[member] for member in members or range(len(place))]
-    wan = {way: (quantity(entry["rtt"]) / 2, 1 / min(bandwidth, window_rate(entry)))
-           for entry in cluster["wan"] for way, bandwidth in zip(both_ways(entry), directed(entry["bandwidth"]))}
+    wan = {pair: (quantity(entry["rtt"]) / 2, far_beta(cluster, entry, way)) for entry in cluster["wan"] for way, pair in enumerate(both_ways(entry))}
     return [node_link(cluster) if here == there else wan[regions[here]["name"], regions[there]["name"]]
             for here, there in zip(place, place[1:] + place[:1])]
 

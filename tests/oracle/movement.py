@@ -16,6 +16,7 @@ class Path:
     links: tuple
     latency: float
     cap: float = math.inf  # bytes per second, whatever the links have
+    weight: int = 1  # it gets the shares of so many flows
 
 
 class Distance:
@@ -37,6 +38,7 @@ class Distance:
 class FarPath:
     links: tuple
     distance: Distance
+    weight: int = 1
 
     @property
     def latency(self):
@@ -47,11 +49,27 @@ class FarPath:
         return self.distance.cap
 
 
+@dataclasses.dataclass(frozen=True)
+class StoredPath:
+    """All that moves is stored between two paths."""
+    first: FarPath
+    second: FarPath
+
+    @property
+    def links(self):
+        return self.first.links + self.second.links
+
+    @property
+    def latency(self):
+        return self.first.latency
+
+
 class JitteredPath:
     """Its latency is drawn whenever it is read. Draws are of their own, not the simulator's."""
 
     def __init__(self, path, spread, draws):
         self.path, self.spread, self.draws, self.links = path, spread, draws, path.links
+        self.weight = getattr(path, "weight", 1)
 
     @property
     def latency(self):
@@ -70,9 +88,13 @@ class JitteredPath:
         return self.draws.lognormvariate(-variance / 2, math.sqrt(variance))
 
 
+def plain(path):
+    return path.path if isinstance(path, JitteredPath) else path
+
+
 def usual_latency(path):
     """Its mean, at this moment."""
-    return (path.path if isinstance(path, JitteredPath) else path).latency
+    return plain(path).latency
 
 
 def differs(spread):
@@ -81,15 +103,17 @@ def differs(spread):
 
 
 def fair_rates(paths, capacity):
-    """Max-min: all rates grow together until a link is full or a flow reaches its cap."""
+    """Max-min: all rates grow together, each by its weight, until a link is full or a flow reaches its cap."""
     rates, growing, left = {}, dict(paths), dict(capacity)
     while growing:
-        users = collections.Counter(link for path in growing.values() for link in path.links)
-        level = min([left[link] / count for link, count in users.items()] + [path.cap for path in growing.values()])
+        users = collections.Counter()
+        for path in growing.values():
+            users.update(dict.fromkeys(path.links, path.weight))
+        level = min([left[link] / count for link, count in users.items()] + [path.cap / path.weight for path in growing.values()])
         full = {link for link, count in users.items() if left[link] / count <= level * (1 + 1e-14)}
         for flow, path in list(growing.items()):
-            if path.cap <= level or not full.isdisjoint(path.links):
-                rates[flow] = min(level, path.cap)
+            if path.cap <= path.weight * level or not full.isdisjoint(path.links):
+                rates[flow] = min(path.weight * level, path.cap)
                 del growing[flow]
                 for link in path.links:
                     left[link] = max(0.0, left[link] - rates[flow])
@@ -138,6 +162,9 @@ class Engine:
         if self.turns:
             self.waiting.append((age, size, path, done, set(channels)))
             self.undecided = True
+        elif self.shared and isinstance(plain(path), StoredPath):
+            first, second = plain(path).first, plain(path).second
+            self.transfer(size, first, lambda: self.transfer(size, second, done))
         elif self.shared:
             self.flows[next(self.order)] = Flow(path, done, self.now, size)
             self.stale = True
@@ -145,6 +172,9 @@ class Engine:
             self.at(self.now + size / self.full_rate(path), done)
 
     def full_rate(self, path):
+        path = plain(path)
+        if isinstance(path, StoredPath):
+            return 1 / (1 / self.full_rate(path.first) + 1 / self.full_rate(path.second))
         return min([path.cap] + [self.capacity[link] for link in path.links])
 
     def arrival(self, way, latency):

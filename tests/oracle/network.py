@@ -6,7 +6,7 @@ import random
 
 import collectives
 import plans
-from movement import Distance, Engine, FarPath, JitteredPath, Operation, Path, compiled
+from movement import Distance, Engine, FarPath, JitteredPath, Operation, Path, StoredPath, compiled
 from oracle import quantity
 
 
@@ -20,7 +20,11 @@ class Network:
         self.ways, self.draws = {}, random.Random(point.get("seed", 1))
         regions = cluster.get("regions", [{"name": "", "nodes": self.nodes}])
         self.region = []
+        self.regions = {region["name"]: region for region in regions}
         for region in regions:
+            for way in ("up", "down"):
+                if "uplink" in region:
+                    self.capacity[f"uplink {region['name']} {way}"] = collectives.uplinks(region, way)["uplink"]
             for _ in range(region["nodes"]):
                 self.add(region["name"])
         if self.gpus > 1:
@@ -28,10 +32,16 @@ class Network:
                 self.capacity[f"gpu-{gpu} {way}"] = quantity(cluster["intra_node"]["bandwidth"])
         for entry in cluster.get("wan", []):
             for way, pair in enumerate(collectives.both_ways(entry)):
-                self.capacity[name := "wan " + "-".join(pair)] = collectives.directed(entry["bandwidth"])[way]
+                name, names, window = "wan " + "-".join(pair), (), quantity(entry.get("tcp_window", math.inf)) * entry.get("connections", 1)
+                if "via" in entry:
+                    download = entry["via"].get("download", entry["bandwidth"]) if isinstance(entry["via"], dict) else entry["bandwidth"]
+                    names = f"{name} upload", f"{name} download"
+                    self.capacity |= {names[0]: collectives.directed(entry["bandwidth"])[way], names[1]: collectives.directed(download)[way]}
+                elif "bandwidth" in entry:
+                    names, self.capacity[name] = (name,), collectives.directed(entry["bandwidth"])[way]
                 self.profiles += [(change["at_s"], name, collectives.directed(change["bandwidth"])[way])
                                   for change in entry.get("bandwidth_profile", [])]
-                self.wan[pair] = name, Distance(quantity(entry["rtt"]), quantity(entry.get("tcp_window", math.inf))), entry
+                self.wan[pair] = names, Distance(quantity(entry["rtt"]), window), entry
                 self.profiles += [(change["at_s"], self.wan[pair][1], quantity(change["rtt"])) for change in entry.get("rtt_profile", [])]
         self.place = list(range(self.nodes))
         if "regions" in cluster and cluster.get("placement", "by-region") == "by-region":
@@ -44,6 +54,9 @@ class Network:
         if "link" in cluster:
             for way in ("up", "down"):
                 self.capacity[f"node-{node} {way}"] = quantity(cluster["link"]["bandwidth"]) * cluster.get("nics", 1)
+        for way in ("up", "down"):
+            if "node_uplink" in self.regions[region]:
+                self.capacity[f"node_uplink {node} {way}"] = collectives.uplinks(self.regions[region], way)["node_uplink"]
         return node
 
     def changes(self):
@@ -60,7 +73,7 @@ class Network:
         here, there = (self.place[rank // self.gpus] for rank in (sender, receiver))
         if here == there:
             inner = self.point["cluster"]["intra_node"]
-            path = Path((f"gpu-{sender} up", f"gpu-{receiver} down"), quantity(inner["latency"]), collectives.window_rate(inner))
+            path = Path((f"gpu-{sender} up", f"gpu-{receiver} down"), quantity(inner["latency"]), collectives.window_rate(inner), inner.get("connections", 1))
             return self.jittered(path, inner)
         return self.way(here, there)
 
@@ -75,9 +88,18 @@ class Network:
         up, down = [(f"node-{here} up",), (f"node-{there} down",)] if link else [(), ()]
         if self.region[here] == self.region[there]:
             cap = collectives.window_rate(link) * self.point["cluster"].get("nics", 1) if link else math.inf
-            return self.jittered(Path(up + down, quantity(link["latency"]) if link else 0.0, cap), link)
-        name, distance, entry = self.wan[self.region[here], self.region[there]]
-        return self.jittered(FarPath(up + (name,) + down, distance), entry)
+            return self.jittered(Path(up + down, quantity(link["latency"]) if link else 0.0, cap, (link or {}).get("connections", 1)), link)
+        names, distance, entry = self.wan[self.region[here], self.region[there]]
+        up, down = up + self.lines(here, "up"), self.lines(there, "down") + down
+        if "via" in entry:
+            return self.jittered(StoredPath(FarPath(up + names[:1], distance), FarPath(names[1:] + down, distance)), entry)
+        return self.jittered(FarPath(up + names + down, distance, entry.get("connections", 1)), entry)
+
+    def lines(self, node, way):
+        """A node's own one out of its region, and the region's."""
+        region = self.region[node]
+        return tuple(name for key, name in (("node_uplink", f"node_uplink {node} {way}"), ("uplink", f"uplink {region} {way}"))
+                     if key in self.regions[region])
 
     def jittered(self, path, description):
         if not description or "latency_jitter" not in description or self.point.get("fidelity") == "alpha-beta":
@@ -94,7 +116,8 @@ class Network:
         whole = size / (len(places) * each) if name == "all-gather" else size  # or what each comes with
         count = max(1, math.ceil(whole / chunk)) if pipelined else 1
         if between == "by-region":
-            between, count = (self.by_region(size, chunk, places), 1) if name == "all-reduce" else ("ring", 1)
+            among = algorithm.get("between", "ring") if isinstance(algorithm, dict) else "ring"
+            between, count = ((*self.by_region(size, chunk, places), among), 1) if name == "all-reduce" else ("ring", 1)
         levels = plans.two_level, between, len(places), each, count, name
         if collectives.is_flat(self.point):
             levels = plans.flat, name, len(places), each

@@ -100,10 +100,11 @@ def binary_tree(n, chunks=1):
 ALL_REDUCE = {"ring": ring, "recursive-doubling": recursive_doubling, "halving-doubling": halving_doubling, "binary-tree": binary_tree}
 
 
-def by_region(sizes, pieces):
-    """`sizes`: nodes of each region. A chain to its first node, a ring of the first nodes, a chain from the first one."""
+def by_region(sizes, pieces, between="ring"):
+    """`sizes`: nodes of each region. A chain to its first node, an algorithm among the first nodes, a chain from the first one."""
     firsts = [sum(sizes[:index]) for index in range(len(sizes))]
-    parts = math.lcm(pieces, len(sizes))
+    regions = ALL_REDUCE[between](len(sizes))
+    parts = math.lcm(pieces, regions.parts)
     each = parts // pieces
 
     def chains(reduces):
@@ -118,7 +119,7 @@ def by_region(sizes, pieces):
         return stages
 
     among = [[message._replace(sender=firsts[message.sender], receiver=firsts[message.receiver]) for message in stage]
-             for stage in refined(ring(len(sizes)), parts)]
+             for stage in refined(regions, parts)]
     return Plan(sum(sizes), parts, chains(True) + among + chains(False))
 
 

@@ -32,6 +32,7 @@ BEYOND_A_SCHEMA = [
     # sums and multiples
     "the regions have", "no multiple of", "at most as many groups as", "rank: expected an integer <= [13],", "at most half of the kernel",
     # what goes together
+    "/wan/0: the required key \"bandwidth\" is missing",
     "is not one of the regions", "needs servers on nodes of their own", "seeds are those of", "regions of several nodes need a \"link\"", "costs are asked for", "a fit of all-reduces (is needed|stands above already)",
     "no part of .* fits", "there are no servers", "nothing is pulled without servers", "dear reduce-scatters", "groups of ", "stage 3 gathers", "parameters stay whole",
     "needs all of its ranks", "stays, because what is measured", "has (left|joined) at", "a time after the rank's event before", "a push of at least one of", "a client that is late", "fragments in rounds of", "a fragment's turn comes", "the cluster has no \"regions\"", "in a worker of several GPUs",
@@ -54,17 +55,22 @@ def kind_of(content):
     return content["format"].partition("/")[0]
 
 
-LINK = {"bandwidth": "10Gbps", "latency": 5e-5, "tcp_window": "1MiB", "efficiency": 0.9, "latency_jitter": {"distribution": "lognormal", "cv": 0.1}, "x-mine": 1}
+LINK = {"bandwidth": "10Gbps", "latency": 5e-5, "tcp_window": "1MiB", "connections": 4, "efficiency": 0.9, "latency_jitter": {"distribution": "lognormal", "cv": 0.1}, "x-mine": 1}
 FULL_CLUSTER = cluster(**{"$schema": "cluster.schema.json"}, source="made for a test", gpus_per_node=2, intra_node=LINK, nics=2, link=LINK, reduce_s_per_B=1e-12, copy_s_per_B=1e-12, host={"per_message_s": 1e-6, "per_collective_s": 1e-6},
                        topology="star", placement={"name": "random", "seed": 3}, protocol={"rendezvous": True, "segments": 2}, price_per_node_hour=2.5, latency_cv=0.1)
-WAN = {"between": ["a", "b"], "rtt": "96ms", "bandwidth": {"up": "523Mbps", "down": 1e8}, "tcp_window": 1000000, "efficiency": 0.5,
+WAN = {"between": ["a", "b"], "rtt": "96ms", "bandwidth": {"up": "523Mbps", "down": 1e8}, "tcp_window": 1000000, "connections": 2, "efficiency": 0.5,
        "latency_jitter": {"distribution": "empirical", "factors": [1, 2]}, "bandwidth_profile": [{"at_s": 1, "bandwidth": "1Gbps"}, {"at_s": 2, "bandwidth": {"up": 1e9, "down": 1e8}}],
        "rtt_profile": [{"at_s": 1, "rtt": "1ms"}]}
+UPLINK = {"bandwidth": {"up": "1Gbps", "down": 1e9}, "efficiency": 0.9, "x-mine": 1}
+FAR = cluster(regions=[{"name": "a", "nodes": 2, "uplink": UPLINK, "node_uplink": {"bandwidth": "1Gbps"}}, {"name": "b", "nodes": 2, "uplink": UPLINK}],
+              wan=[{"between": ["a", "b"], "rtt": "96ms", "tcp_window": "1MB"}])
+STORED = {"between": ["a", "b"], "rtt": "96ms", "bandwidth": "1Gbps", "efficiency": 0.5}
 FIT = {"operation": "all-reduce", "a_s": 0.001, "b_s_per_B": 1e-9, "nodes": 4, "algorithm": "ring"}
 POINTS = {"operation": "all-gather", "points": [[1000, 0.0009], ["1MB", 0.021]], "nodes": 4, "algorithm": "ring"}
 TOPOLOGIES = [{"name": "fat-tree", "k": 4, "oversubscription": 2}, {"name": "tree", "arity": 2, "levels": 3}, {"name": "torus", "dimensions": [2, 2]},
               {"name": "dragonfly", "groups": 2, "chassis": 2, "routers": 2, "nodes": 2}, "tree", {"name": "star"}]
-CLUSTERS = [FULL_CLUSTER, cluster(regions=[{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}], wan=[WAN], placement="by-region"), cluster(fit=[FIT, POINTS]), cluster(fit=FIT),
+CLUSTERS = [FULL_CLUSTER, cluster(regions=[{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}], wan=[WAN], placement="by-region"), FAR,
+            *(cluster(regions=FAR["regions"], wan=[STORED | {"via": via}]) for via in ("object-storage", {"name": "object-storage", "download": {"up": 1e9, "down": "1Gbps"}})), cluster(fit=[FIT, POINTS]), cluster(fit=FIT),
             *(cluster(topology=topology) for topology in TOPOLOGIES)]
 
 TRACE = trace(provenance={"kind": "synthetic", "source": "a test", "utc": "now", "command": "none", "note": "none"}, device={"kind": "gpu", "name": "none"}, software={"any": 1},

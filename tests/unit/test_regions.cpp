@@ -5,6 +5,7 @@
 #include <random>
 
 #include "cluster/alpha_beta.hpp"
+#include "cluster/ring_order.hpp"
 
 using namespace syncopate;
 
