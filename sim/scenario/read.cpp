@@ -323,8 +323,8 @@ Scenario read_scenario(const Document& document, Library& library) {
   if (const auto channels = fields.find("channels")) scenario.channels = read_channels(*channels, scenario.schedule);
   check_fidelity(scenario, fidelity, all_reduce, fields.at("schedule"));
   check_places(scenario, document);
-  check_absences(scenario, document);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
+  check_absences(scenario, document);
   read_iterations(fields.find("iterations"), fields.at("schedule"), scenario);
   constexpr std::int64_t most_samples = 1'000'000'000'000'000;
   if (const auto samples = fields.find("samples")) scenario.samples = static_cast<double>(samples->integer(1, most_samples));

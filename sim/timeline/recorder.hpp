@@ -40,7 +40,7 @@ class Recorder {
     if (has_left_window(worker)) return;
     std::vector<Span>& spans = timeline_.spans[index(worker)];
     const auto continues = [&](const Span& last) {
-      if (last.step != span.step && step(worker).entered < 1.0) return false;
+      if (last.end < span.start || (last.step != span.step && step(worker).entered < 1.0)) return false;
       return last.phase == span.phase || (is_compute(last.phase) && is_compute(span.phase));
     };
     if (!is_shown(worker) && !spans.empty() && continues(spans.back())) {

@@ -19,6 +19,7 @@ double least_factor(const Speed& speed) {
   switch (speed.jitter.distribution) {
     case Jitter::Distribution::none: return 1.0;
     case Jitter::Distribution::uniform: return 1.0 - speed.jitter.cv * std::sqrt(3.0);
+    case Jitter::Distribution::exponential: return 1.0 - speed.jitter.cv;
     case Jitter::Distribution::lognormal: return speed.jitter.cv == 0.0 ? 1.0 : 0.0;
     case Jitter::Distribution::empirical: return 0.5;
   }

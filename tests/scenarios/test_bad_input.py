@@ -346,7 +346,7 @@ class BadSchedule(Case):
             ({"name": "sasgd", "interval": 2, "compression": {"name": "sign", "encode_s_per_B": -1}}, '/schedule/compression/encode_s_per_B: expected a number >= 0, got -1'),
             ({"name": "dts", "delay": 1, "compression": {"name": "top-k", "index_bytes": -1}}, '/schedule/compression/index_bytes: expected a number >= 0, got -1'),
             ({"name": "wfbp", "accumulate": 0}, '/schedule/accumulate: expected an integer >= 1, got 0'),
-            ({"name": "ps-sgd", "accumulate": 2}, '/schedule/accumulate: unknown key "accumulate"; known here: name, servers, colocated, server_s_per_B, duplex, in_flight, service, within_node, compression, grouping'),
+            ({"name": "ps-sgd", "accumulate": 2}, '/schedule/accumulate: unknown key "accumulate"; known here: name, servers, colocated, server_s_per_B, duplex, in_flight, service, within_node, compression, grouping, backup'),
             ({"name": "sgp", "peers": 2}, '/schedule/peers: unknown key "peers"; known here: name, within_node'),
             ({"name": "sgp", "within_node": "serial"}, '/schedule/within_node: expected one of overlapped, blocking, got "serial"'),
             ({"name": "asgd", "within_node": "overlapped"}, '/schedule/within_node: expected one of pipelined, serial, got "overlapped"'),
