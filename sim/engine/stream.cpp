@@ -316,7 +316,7 @@ bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
   return !has_entry(ticket) || entry(ticket).ends.times()[lane(poster)] <= time * (1.0 + rounding);
 }
 
-bool Stream::moves(const Entry& entry, std::size_t lane, Seconds time) const {
+bool Stream::moves(const Entry& entry, std::size_t lane, Seconds time) {
   return entry.has_enough && entry.ready.time <= time && entry.ends.times()[lane] > time;
 }
 

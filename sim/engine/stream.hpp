@@ -136,7 +136,7 @@ class Stream {
   /// Enough ranks have posted it, where one lane is all.
   void start_gathered(Entry& entry, const Moment& now);
   /// All have posted it, and it has not ended.
-  bool moves(const Entry& entry, std::size_t lane, Seconds time) const;
+  static bool moves(const Entry& entry, std::size_t lane, Seconds time);
 
   /// All ends of a collective that all ranks have posted.
   void foresee(Ticket ticket);

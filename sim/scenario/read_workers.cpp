@@ -121,9 +121,9 @@ Speed read_workers(const Field& field, int ranks) {
 void check_absences(const Scenario& scenario, const Document& document) {
   const std::vector<Absence>& absences = scenario.speed.absences;
   if (absences.empty()) return;
-  const Field events(document, "/workers/events", document.root()["workers"]["events"]);
+  const Field list(document, "/workers/events", document.root()["workers"]["events"]);
   if (!scenario.schedule.pace.may_lose_ranks) {
-    events.fail_because(
+    list.fail_because(
         fmt::format("{} needs all of its ranks, and one that leaves stops it; use asgd, dc-asgd, downpour, eamsgd or lasgd with "
                     "\"participants\" below 1, or a \"run\" with a \"policy\"",
                     scenario.schedule.name));
@@ -131,8 +131,8 @@ void check_absences(const Scenario& scenario, const Document& document) {
   const int first = scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;
   for (const Absence& absence : absences) {
     if (absence.worker >= first) continue;
-    events.fail_because(fmt::format("rank {} stays, because what is measured goes by {}; let another one leave", absence.worker,
-                                    first == 1 ? "rank 0" : "the first node"));
+    list.fail_because(fmt::format("rank {} stays, because what is measured goes by {}; let another one leave", absence.worker,
+                                  first == 1 ? "rank 0" : "the first node"));
   }
 }
 
