@@ -118,9 +118,9 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
   std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
   const Latecomers::HandOver hand_over = [this, &network](int from, int to, const SharedPayload& payload, const Moment& start) {
     const CollectiveTime time = job_.message(from, to, payload->bytes);
-    const int link = start.cause ? network.group_between(from, to) : -1;
-    const auto piece = [&](PathClass kind) { return Why{.kind = kind, .worker = to, .link = link, .payload = &payload}; };
-    return after(after(start, time.latency, piece(PathClass::latency)), time.transfer, piece(PathClass::transfer));
+    const auto piece = [&](PathClass kind, int link) { return Why{.kind = kind, .worker = to, .link = link, .payload = &payload}; };
+    const Moment begun = after(start, time.latency, piece(PathClass::latency, start.cause ? network.group_between(from, to) : -1));
+    return after(begun, time.transfer, piece(PathClass::transfer, start.cause ? network.narrowest_group(from, to) : -1));
   };
   std::size_t rows = 0;
   for (const StreamSetup& row : job.streams) {

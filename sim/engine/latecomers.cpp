@@ -56,13 +56,16 @@ Ticket Latecomers::take_over(int member, const SharedPayload& payload, const Mom
   const int from = after_it == present_.begin() ? present_.back() : *std::prev(after_it);
   const Ticket newest = gathering_ - 1;
   const Moment has_it = hand_over_(communicator_.rank(from), communicator_.rank(member), payload, latest(now, end));
-  members_[static_cast<std::size_t>(member)] = {gathering_, TakenOver{newest, has_it}};
+  Member& its = members_[static_cast<std::size_t>(member)];
+  its = {gathering_, {TakenOver{newest, has_it}, its.taken_over.front()}};
   return newest;
 }
 
 const Moment* Latecomers::taken_over(int member, Ticket ticket) const {
-  const std::optional<TakenOver>& its = members_[static_cast<std::size_t>(member)].taken_over;
-  return its && its->ticket == ticket ? &its->end : nullptr;
+  for (const std::optional<TakenOver>& its : members_[static_cast<std::size_t>(member)].taken_over) {
+    if (its && its->ticket == ticket) return &its->end;
+  }
+  return nullptr;
 }
 
 }  // namespace syncopate

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -52,8 +53,8 @@ class Latecomers {
     Moment end;
   };
   struct Member {
-    Ticket next = 0;                        ///< one beyond the last that it has posted or taken over
-    std::optional<TakenOver> taken_over{};  ///< the last time
+    Ticket next = 0;                                       ///< one beyond the last that it has posted or taken over
+    std::array<std::optional<TakenOver>, 2> taken_over{};  ///< the last times, of which it may wait for both
   };
 
   Attendance& attendance(Ticket ticket) { return attendances_[ticket - gathering_]; }

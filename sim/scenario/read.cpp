@@ -298,7 +298,7 @@ int Scenario::most_until() const {
   return std::min(most_iterations_until, most_steps_until / cluster.workers());
 }
 
-Scenario read_scenario(const Document& document, Library& library) {
+Scenario read_scenario(const Document& document, Library& library, bool is_job) {
   Object fields{Field(document)};
   if (document.root().contains("jobs")) return read_jobs(fields, library);
   Scenario scenario;
@@ -322,7 +322,7 @@ Scenario read_scenario(const Document& document, Library& library) {
   scenario.schedule = read_schedule(fields.at("schedule"), scenario.cluster);
   if (const auto channels = fields.find("channels")) scenario.channels = read_channels(*channels, scenario.schedule);
   check_fidelity(scenario, fidelity, all_reduce, fields.at("schedule"));
-  check_places(scenario, document);
+  if (!is_job) check_places(scenario, document);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
   check_absences(scenario, document);
   read_iterations(fields.find("iterations"), fields.at("schedule"), scenario);

@@ -51,7 +51,8 @@ class Library {
 
 /// Reads a scenario from a document without a sweep in which `/cluster` (and `/trace`, when something below it was set)
 /// has been replaced by its file's content. Throws InputError.
-Scenario read_scenario(const Document& document, Library& library);
+/// `is_job`: of several, whose servers have places in the network of all.
+Scenario read_scenario(const Document& document, Library& library, bool is_job = false);
 
 /// The same with values put at pointers, outer ones before those inside them, of a document whose files are still paths. `origin`: who put
 /// them there, for messages. `digest`, unless null, becomes that of the scenario and of the files that it names.

@@ -84,6 +84,20 @@ Document document_of(const Field& job, const std::vector<int>& nodes) {
   return document;
 }
 
+/// Throws InputError where the job's schedule, its own or the scenario's, has all-reduces that are no flows.
+void check_schedule(const Field& job) {
+  const Json& root = job.document().root();
+  const bool has_own = job.json().contains("schedule");
+  const Field schedule(job.document(), has_own ? job.pointer() + "/schedule" : "/schedule",
+                       has_own ? job.json()["schedule"] : root["schedule"]);
+  for (const char* key : {"participants", "quorum"}) {
+    if (!schedule.is_object() || !schedule.json().contains(key) || schedule.json()[key] == 1) continue;
+    const Field share(job.document(), fmt::format("{}/{}", schedule.pointer(), key), schedule.json()[key]);
+    share.fail_because(fmt::format(
+        "an all-reduce in which not all ranks take part is no flow, and jobs share links as flows; leave \"{}\" or \"jobs\" out", key));
+  }
+}
+
 SharingJob read_job(const Field& field, std::size_t number, const Cluster& cluster, Library& library) {
   Object fields(field);
   SharingJob job;
@@ -97,7 +111,8 @@ SharingJob read_job(const Field& field, std::size_t number, const Cluster& clust
   for (const char* key : {"trace", "schedule"}) {
     if (!field.document().root().contains(key)) fields.at(key);
   }
-  job.scenario = read_scenario(document_of(field, job.nodes), library);
+  check_schedule(field);
+  job.scenario = read_scenario(document_of(field, job.nodes), library, true);
   job.scenario.cluster.topology = cluster.topology;
   return job;
 }

@@ -59,9 +59,10 @@ void Recorder::begin_step(int worker, Seconds now) {
 }
 
 void Recorder::leave(int worker, Seconds now) {
+  if (has_left_window(worker)) return;
   absent_since_[index(worker)] = now;
   std::vector<Step>& steps = timeline_.steps[index(worker)];
-  if (!has_left_window(worker) && !steps.empty()) steps.back().end = now;
+  if (!steps.empty()) steps.back().end = now;
 }
 
 void Recorder::layer(const LayerSpan& span) {

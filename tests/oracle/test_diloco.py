@@ -295,6 +295,13 @@ class Late(Diloco):
         self.share({"0": 1.5}, 3 + 1, quorum=0.5, deadline_s=0.1)
         self.share({"3": 1.5}, 3 + 1, rank=3, quorum=0.5, deadline_s=0.1)
 
+    def test_two_models_under_way(self):
+        """Rank 3 misses every round, and each time waits for the model that it took over a round before."""
+        for factor in (2.5, 4, 7):
+            content = {"format": "scenario/1", "name": "known", "cluster": self.FOUR, "workers": {"slow": [{"ranks": "3", "factor": factor}]},
+                       "schedule": {"name": "diloco", "interval": 1, "overlap": 1, "quorum": 0.5}, "iterations": {"warmup": 2, "measured": 20}}
+            self.compare(content | {"sweep": {"/fidelity": ["alpha-beta", "per-message"]}}, [layers([(0.04, 0.06)], [4])])
+
     def test_gpus(self):
         for seed, count in enumerate([2, 3, 5] * DRAWS):
             rng = random.Random(seed)

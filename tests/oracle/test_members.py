@@ -56,6 +56,15 @@ class Members(Comparison):
         """Which nobody sees."""
         self.check({"name": "asgd"}, [{"kind": "leave", "rank": 1, "at_s": 4.25}, {"kind": "join", "rank": 1, "at_s": 4.75}], 30)
 
+    def test_leaving_after_the_window_changes_nothing(self):
+        """While the others end the steps that they are in: rank 2's take 20 s."""
+        times = []
+        for date in (5.5, 50):
+            content = point(3, 0, schedule={"name": "downpour", "interval": 1}, iterations={"warmup": 1, "measured": 3},
+                            workers={"slow": [{"ranks": "2", "factor": 20}], "events": [{"kind": "leave", "rank": 1, "at_s": 20 + date}]})
+            times.append(self.row(content)["iteration_s"])
+        self.assertEqual(*times)
+
     def test_a_share_of_those_who_are_there(self):
         """Half of four are two; of the two that are left it is one, and rank 1, which takes 10 s, holds nobody up."""
         events = [{"kind": "leave", "rank": rank, "at_s": 0} for rank in (2, 3)]

@@ -128,6 +128,8 @@ class BadScenario(Case):
             (scenario(jobs=3), "/jobs: expected a list that is not empty, got 3"),
             (scenario(jobs=[]), "/jobs: expected a list that is not empty, got []"),
             (scenario(jobs=[3]), "/jobs/0: expected an object, got 3"),
+            (scenario(jobs=[{"nodes": "0-1"}, {"nodes": "2-3", "schedule": {"name": "lasgd", "tau_max": 2, "participants": 0.5}}]),
+             '/jobs/1/schedule/participants: an all-reduce in which not all ranks take part is no flow, and jobs share links as flows; leave "participants" or "jobs" out'),
             (jobs({}), '/jobs/0: the required key "nodes" is missing'),
             (jobs({"nodes": "0-1", "node": 1}), '/jobs/0/node: unknown key "node"; did you mean "nodes"?'),
             (jobs({"nodes": 3}), '/jobs/0/nodes: expected a string that is not empty, got 3'),

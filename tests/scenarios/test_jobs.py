@@ -151,6 +151,11 @@ class Alone(Jobs):
         jobs = self.run_jobs([{"nodes": "0-2"}, {"nodes": "0-2"}], schedule={"name": "ps-sgd", "servers": 1})
         self.check(jobs, [(job["iteration_alone_s"],) * 2 for job in jobs], 1e-9)  # a server's link carries three nodes' bytes, and each node's link two servers'
 
+    def test_servers_have_places_in_the_whole_network(self):
+        """The smallest fat-tree of 12 nodes has 16 places; that of 2 nodes would have none left."""
+        network = cluster(nodes=12, topology={"name": "fat-tree"})
+        self.run_jobs([{"nodes": "0-1"}, {"nodes": "2-3"}], schedule={"name": "ps-sgd", "servers": 1}, cluster=network)
+
     def test_draws_are_a_jobs_own(self):
         changes = {"workers": {"jitter": {"distribution": "lognormal", "cv": 0.3}}, "schedule": {"name": "wfbp"}}
         first, second = self.run_jobs([{"nodes": "0-3"}, {"nodes": "4-7"}], **changes)
