@@ -219,7 +219,7 @@ void draw_rounds(Json& scenario) {
     schedule.erase("quorum");
     schedule.erase("deadline_s");
   } else {
-    schedule["quorum"] = figure(0.2, 0.99);
+    schedule["quorum"] = whole(20, 95) / 100.0;
     schedule.erase("matchmaking_s");
     schedule.erase("posts");
     scenario.erase("channels");
