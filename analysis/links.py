@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from errors import InputError
-from results import is_number, shown
+from results import by_point, is_number, listed
 
 SATURATED = 0.9     # a link that is used more than this while something crosses it has no room left then
 EQUAL = 1e-6        # relative difference below which two links are equally busy
@@ -43,28 +42,20 @@ class Busy:
 
 def read_all(runs, frame):
     """The Busy of every row of `frame` whose point has links, in the order of the rows. Raises InputError."""
-    found = {(number, item["point"]): read(run.folder, place, item)
-             for number, run in enumerate(runs) for place, item in enumerate(run.about["points"])}
+    found = by_point(runs, read)
     rows = [(row, found.get((row["run"], row["point"]))) for row in frame.to_dict("records")]
     return [Busy(row, links) for row, links in rows if links]
 
 
 def read(folder, place, item):
     """The links of one point of results.json, the busiest first; none where it lists none."""
-    path, again = folder / "results.json", f"run the scenario again: simctl run SCENARIO -o {folder}"
-
-    def need(holds, where, rule, value):
-        if not holds:
-            raise InputError(f"{path}: /points/{place}/links{where}: expected {rule}, got {shown(value)}; {again}")
-
-    listed = item.get("links", [])
-    need(isinstance(listed, list), "", "a list", listed)
-    for number, link in enumerate(listed):
+    items, need = listed(folder, place, item, "links")
+    for number, link in enumerate(items):
         need(isinstance(link, dict), f"/{number}", "an object", link)
         need(isinstance(link.get("name"), str), f"/{number}/name", "a string", link.get("name"))
         need(is_number(link.get("bandwidth_Bps")) and link["bandwidth_Bps"] > 0, f"/{number}/bandwidth_Bps", "a number > 0",
              link.get("bandwidth_Bps"))
         for key in ("bytes", "utilisation", "utilisation_in_use"):
             need(is_number(link.get(key)) and link[key] >= 0, f"/{number}/{key}", "a number >= 0", link.get(key))
-    links = [Link(*(link[key] for key in ("name", "bandwidth_Bps", "bytes", "utilisation", "utilisation_in_use"))) for link in listed]
+    links = [Link(*(link[key] for key in ("name", "bandwidth_Bps", "bytes", "utilisation", "utilisation_in_use"))) for link in items]
     return tuple(sorted(links, key=lambda link: -link.utilisation))

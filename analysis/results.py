@@ -246,6 +246,25 @@ def check_same_points(folder, about, rows, again):
                          f"results.csv, got {about['points_total']}; {again}")
 
 
+def by_point(runs, read):
+    """What `read(folder, place, item)` says of every point of results.json, by the numbers of its run and of itself."""
+    return {(number, item["point"]): read(run.folder, place, item) for number, run in enumerate(runs) for place, item in enumerate(run.about["points"])}
+
+
+def listed(folder, place, item, key):
+    """What a point of results.json lists under `key`, nothing where it has none; and need(holds, where, rule, value), which raises InputError unless
+    what is there holds. Raises InputError where it is no list."""
+    path, again = folder / "results.json", f"run the scenario again: simctl run SCENARIO -o {folder}"
+
+    def need(holds, where, rule, value):
+        if not holds:
+            raise InputError(f"{path}: /points/{place}/{key}{where}: expected {rule}, got {shown(value)}; {again}")
+
+    items = item.get(key, [])
+    need(isinstance(items, list), "", "a list", items)
+    return items, need
+
+
 def is_number(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 

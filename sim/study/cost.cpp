@@ -275,10 +275,6 @@ double record_of(const Scenario& scenario, const Work& work) {
   return lines * (in_parts ? std::max(work.posts, work.steps) : work.steps);
 }
 
-}  // namespace
-
-namespace {
-
 /// Of a step: computing, or sending the bytes once.
 Seconds least_step(const Scenario& scenario) {
   const StepProfile profile = profile_of(scenario);

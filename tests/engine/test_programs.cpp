@@ -67,6 +67,21 @@ std::string iteration_time(const Job& job) {
 const SharedPayload first = payload("b.weight", 0, 100);
 const SharedPayload second = payload("a.weight", 1, 300);
 
+void all_reduce_after_backward(Worker& worker) {
+  while (worker.next_step()) {
+    worker.forward();
+    worker.backward();
+    worker.wait(worker.post(second, worker.step()));
+  }
+}
+
+/// Of two ranks, whose all-reduce takes 7 s.
+Job slow_job() {
+  Job job = small_job(2, all_reduce_after_backward);
+  job.model = AlphaBeta{[](Operation, const Communicator&, Bytes) { return CollectiveTime{Seconds(7), Seconds(0)}; }};
+  return job;
+}
+
 }  // namespace
 
 TEST_SUITE("Does the engine run a program as sequential text says?") {
@@ -80,16 +95,7 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
     CHECK(iteration_time(small_job(1, program)) == "3.000000");
   }
 
-  TEST_CASE("a blocking all-reduce after backward") {
-    const Program program = [](Worker& worker) {
-      while (worker.next_step()) {
-        worker.forward();
-        worker.backward();
-        worker.wait(worker.post(second, worker.step()));
-      }
-    };
-    CHECK(iteration_time(small_job(4, program)) == "3.500000");
-  }
+  TEST_CASE("a blocking all-reduce after backward") { CHECK(iteration_time(small_job(4, all_reduce_after_backward)) == "3.500000"); }
 
   TEST_CASE("collectives queue on a stream, and forward can go layer by layer") {
     const Program program = [](Worker& worker) {
@@ -205,33 +211,17 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
   }
 
   TEST_CASE("two jobs share the clock and nothing else") {
-    const Program program = [](Worker& worker) {
-      while (worker.next_step()) {
-        worker.forward();
-        worker.backward();
-        worker.wait(worker.post(second, worker.step()));
-      }
-    };
-    Job slow = small_job(2, program);
-    slow.model = AlphaBeta{[](Operation, const Communicator&, Bytes) { return CollectiveTime{Seconds(7), Seconds(0)}; }};
-    const std::string text = simulate_apart({small_job(3, program), slow}, [](const Timeline& timeline) {
+    Job slow = slow_job();
+    const std::string text = simulate_apart({small_job(3, all_reduce_after_backward), slow}, [](const Timeline& timeline) {
       return std::to_string(measure(timeline[0], 1).iteration.value) + ' ' + std::to_string(measure(timeline[1], 1).iteration.value);
     });
     CHECK(text == "3.500000 10.000000");
   }
 
   TEST_CASE("two jobs are measured while both train") {
-    const Program program = [](Worker& worker) {
-      while (worker.next_step()) {
-        worker.forward();
-        worker.backward();
-        worker.wait(worker.post(second, worker.step()));
-      }
-    };
-    Job slow = small_job(2, program);
-    slow.model = AlphaBeta{[](Operation, const Communicator&, Bytes) { return CollectiveTime{Seconds(7), Seconds(0)}; }};
+    Job slow = slow_job();
     slow.start = Seconds(2);
-    Job fast = small_job(3, program);
+    Job fast = small_job(3, all_reduce_after_backward);
     const auto windows = [](const Timeline& timeline) {
       std::string text;
       for (const JobTimeline& job : timeline) {
