@@ -60,10 +60,11 @@ Steadiness steadiness_of(const std::vector<Marks>& iterations) {
 
 constexpr double most_apart = 0.05;
 
-void warn_of(const Steadiness& found, std::size_t iterations, const std::string& which, std::vector<std::string>& warnings) {
+void warn_of(const Steadiness& found, std::size_t iterations, const std::string& which, const std::string& whose,
+             std::vector<std::string>& warnings) {
   if (std::abs(found.drift) > most_apart) {
-    warnings.push_back(fmt::format("the second half of the {} took {:.1f}% {} than the first: the device's speed changed, capture again",
-                                   which, 100 * std::abs(found.drift), found.drift > 0 ? "longer" : "less"));
+    warnings.push_back(fmt::format("the second half of the {} took {:.1f}% {} than the first: {} speed changed, capture again", which,
+                                   100 * std::abs(found.drift), found.drift > 0 ? "longer" : "less", whose));
   }
   constexpr std::size_t one_in = 5;
   if (found.outliers * one_in > iterations) {
@@ -128,8 +129,10 @@ Summary summarize(const Recording& recording) {
   summary.busy = steadiness_of(busy);
   summary.span = steadiness_of(spans);
   warn_of_sum(summary, summary.warnings);
-  warn_of(summary.busy, busy.size(), "iterations", summary.warnings);
-  if (!recording.spans.empty()) warn_of(summary.span, spans.size(), "iterations that run by themselves", summary.warnings);
+  warn_of(summary.busy, busy.size(), "iterations", "the device's", summary.warnings);
+  if (recording.spans.empty()) return summary;
+  const bool steady = std::abs(summary.busy.drift) <= most_apart;  // then what varies is how fast the host launches
+  warn_of(summary.span, spans.size(), "iterations that run by themselves", steady ? "the host's" : "the device's", summary.warnings);
   return summary;
 }
 

@@ -5,8 +5,8 @@ namespace syncopate::capture {
 
 namespace {
 
-template <class T, class Index>
-__global__ void copy_rows_kernel(const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride, Index count, Index width) {
+template <class Word, class Index>
+__global__ void copy_rows_kernel(const Word* from, std::int64_t from_stride, Word* to, std::int64_t to_stride, Index count, Index width) {
   for (Index i = thread_index<Index>(); i < count; i += thread_count<Index>()) {
     const Index row = i / width;
     const Index column = i % width;
@@ -72,17 +72,29 @@ __global__ void look_up_backward_kernel(const T* output_gradient, const std::int
   }
 }
 
+/// Calls body(Word{}) for the widest word whose size divides all of what is combined bit by bit in `places`.
+template <class Body>
+void with_word(std::uintptr_t places, Body body) {
+  if (places % sizeof(uint4) == 0) return body(uint4{});
+  if (places % sizeof(uint2) == 0) return body(uint2{});
+  if (places % sizeof(std::uint32_t) == 0) return body(std::uint32_t{});
+  body(std::uint16_t{});
+}
+
 }  // namespace
 
 void copy_rows(const Queue& queue, const void* from, std::int64_t from_stride, void* to, std::int64_t to_stride, std::int64_t rows,
                std::int64_t width) {
-  const std::int64_t count = rows * width;
-  with_type(queue.number, [&](auto zero) {
-    using T = decltype(zero);
+  const std::int64_t bytes = number_bytes(queue.number);
+  const auto places = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to);
+  with_word(places | static_cast<std::uintptr_t>((from_stride | to_stride | width) * bytes), [&](auto word) {
+    using Word = decltype(word);
+    const auto words = [bytes](std::int64_t numbers) { return numbers * bytes / static_cast<std::int64_t>(sizeof(Word)); };
+    const std::int64_t count = rows * words(width);
     with_index(count, [&](auto index) {
       using Index = decltype(index);
-      launch(queue.stream, copy_rows_kernel<T, Index>, blocks_for(count), block_threads, static_cast<const T*>(from), from_stride,
-             static_cast<T*>(to), to_stride, static_cast<Index>(count), static_cast<Index>(width));
+      launch(queue.stream, copy_rows_kernel<Word, Index>, blocks_for(count), block_threads, static_cast<const Word*>(from),
+             words(from_stride), static_cast<Word*>(to), words(to_stride), static_cast<Index>(count), static_cast<Index>(words(width)));
     });
   });
 }

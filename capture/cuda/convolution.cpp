@@ -1,8 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <span>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "base/errors.hpp"
 #include "capture/cuda/makers.hpp"
@@ -12,13 +16,11 @@ namespace syncopate::capture {
 
 namespace {
 
-/// The algorithm of forward, or of one of the backward passes.
+/// Forward, or one of the backward passes.
 template <class Algorithm>
 struct Pass {
   ConvolutionDescriptor descriptor{cudnnCreateConvolutionDescriptor, "cudnnCreateConvolutionDescriptor"};  // arithmetic is part of it
-  Algorithm algorithm = {};
-  std::size_t workspace = 0;
-  std::string name;  // empty: this pass never runs
+  ConvolutionChoice<Algorithm> choice;
 };
 
 std::string_view name_of(cudnnConvolutionFwdAlgo_t algorithm) {
@@ -72,14 +74,11 @@ class Convolution : public Weighted {
     choose_forward();
     choose_backward_filter();
     if (layer_.input_gradients[0] != nullptr) choose_backward_data();
-    return std::max({forward_.workspace, backward_data_.workspace, backward_filter_.workspace});
+    return std::max({forward_.choice.workspace, backward_data_.choice.workspace, backward_filter_.choice.workspace});
   }
 
   void forward() override {
-    check(cudnnConvolutionForward(cudnn(), &one, input_.get(), layer_.inputs[0], filter_.get(), weight().value.data(),
-                                  forward_.descriptor.get(), forward_.algorithm, workspace().data(), workspace().bytes(), &none,
-                                  output_.get(), layer_.output),
-          "cudnnConvolutionForward");
+    check(run_forward(forward_.choice.algorithm), "cudnnConvolutionForward");
     if (!has_bias()) return;
     const std::int64_t channels = bias().count();
     const std::int64_t pixels = layer_.output_elements() / channels / layer_.batch();
@@ -91,23 +90,17 @@ class Convolution : public Weighted {
   }
 
   void backward() override {
-    if (layer_.input_gradients[0] != nullptr) {
-      check(cudnnConvolutionBackwardData(cudnn(), &one, filter_.get(), weight().value.data(), output_.get(), layer_.output_gradient,
-                                         backward_data_.descriptor.get(), backward_data_.algorithm, workspace().data(), workspace().bytes(),
-                                         &none, input_.get(), layer_.input_gradients[0]),
-            "cudnnConvolutionBackwardData");
-    }
-    check(cudnnConvolutionBackwardFilter(cudnn(), &one, input_.get(), layer_.inputs[0], output_.get(), layer_.output_gradient,
-                                         backward_filter_.descriptor.get(), backward_filter_.algorithm, workspace().data(),
-                                         workspace().bytes(), &none, filter_.get(), weight().gradient.data()),
-          "cudnnConvolutionBackwardFilter");
+    if (layer_.input_gradients[0] != nullptr) check(run_backward_data(backward_data_.choice.algorithm), "cudnnConvolutionBackwardData");
+    check(run_backward_filter(backward_filter_.choice.algorithm), "cudnnConvolutionBackwardFilter");
     if (!has_bias()) return;
     if (channels_last_) return sum_bias_gradient();
     check(cudnnConvolutionBackwardBias(cudnn(), &one, output_.get(), layer_.output_gradient, &none, bias_.get(), bias().gradient.data()),
           "cudnnConvolutionBackwardBias");
   }
 
-  std::vector<std::string> kernels() const override { return {forward_.name, backward_data_.name, backward_filter_.name}; }
+  std::vector<std::string> kernels() const override {
+    return {forward_.choice.name, backward_data_.choice.name, backward_filter_.choice.name};
+  }
 
  private:
   static Shape as_image(const Shape& shape) { return shape.size() == 3 ? shape : Shape{shape[1], 1, shape[0]}; }
@@ -127,7 +120,7 @@ class Convolution : public Weighted {
                                           1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
           "cudnnSetConvolution2dDescriptor");
     check(cudnnSetConvolutionGroupCount(descriptor.get(), to_int(a.groups)), "cudnnSetConvolutionGroupCount");
-    check(cudnnSetConvolutionMathType(descriptor.get(), wanted_math()), "cudnnSetConvolutionMathType");
+    set_math(descriptor, wanted_math());
   }
 
   cudnnMathType_t wanted_math() const {
@@ -135,75 +128,146 @@ class Convolution : public Weighted {
     return layer_.tools.tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
   }
 
-  /// Takes the fastest of what cuDNN tried that fits into the workspace. `size` asks cuDNN for an algorithm's workspace.
-  template <class Algorithm, class Tried, class Size>
-  void choose(Pass<Algorithm>& pass, std::span<const Tried> tried, Size size) const {
-    for (const Tried& candidate : tried) {
-      if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
-      // cuDNN's default arithmetic would round fp32 to TF32.
-      const cudnnMathType_t math = wanted_math() == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : candidate.mathType;
-      check(cudnnSetConvolutionMathType(pass.descriptor.get(), math), "cudnnSetConvolutionMathType");
-      std::size_t bytes = 0;
-      if (size(candidate.algo, &bytes) != CUDNN_STATUS_SUCCESS || bytes > workspace().bytes()) continue;
-      pass.algorithm = candidate.algo;
-      pass.workspace = bytes;
-      pass.name = fmt::format("{}, {}, workspace {} bytes", name_of(candidate.algo), name_of(math), bytes);
-      return;
+  cudnnStatus_t run_forward(cudnnConvolutionFwdAlgo_t algorithm) const {
+    return cudnnConvolutionForward(cudnn(), &one, input_.get(), layer_.inputs[0], filter_.get(), weight().value.data(),
+                                   forward_.descriptor.get(), algorithm, workspace().data(), workspace().bytes(), &none, output_.get(),
+                                   layer_.output);
+  }
+
+  cudnnStatus_t run_backward_data(cudnnConvolutionBwdDataAlgo_t algorithm) const {
+    return cudnnConvolutionBackwardData(cudnn(), &one, filter_.get(), weight().value.data(), output_.get(), layer_.output_gradient,
+                                        backward_data_.descriptor.get(), algorithm, workspace().data(), workspace().bytes(), &none,
+                                        input_.get(), layer_.input_gradients[0]);
+  }
+
+  cudnnStatus_t run_backward_filter(cudnnConvolutionBwdFilterAlgo_t algorithm) const {
+    return cudnnConvolutionBackwardFilter(cudnn(), &one, input_.get(), layer_.inputs[0], output_.get(), layer_.output_gradient,
+                                          backward_filter_.descriptor.get(), algorithm, workspace().data(), workspace().bytes(), &none,
+                                          filter_.get(), weight().gradient.data());
+  }
+
+  /// What convolutions of a network share that run alike.
+  std::string key() const {
+    const Attributes& a = layer_.attributes();
+    return fmt::format("{} to {}, kernel {}, pad {}, stride {}, groups {}", fmt::join(layer_.shapes[0], "x"),
+                       fmt::join(layer_.layer.output, "x"), fmt::join(a.kernel, "x"), fmt::join(a.pad, "x"), fmt::join(a.stride, "x"),
+                       a.groups);
+  }
+
+  void set_math(const ConvolutionDescriptor& descriptor, cudnnMathType_t math) const {
+    check(cudnnSetConvolutionMathType(descriptor.get(), math), "cudnnSetConvolutionMathType");
+  }
+
+  /// Chooses the algorithm that is the fastest here, unless that is known. What cuDNN found says which run at all; its times are not those
+  /// of a run by itself, whose kernel and arithmetic may differ. `find` fills an array: find(its size, count, array); `size` asks for an
+  /// algorithm's workspace, and `run` runs it.
+  template <class Tried, class Algorithm, class Find, class Size, class Run>
+  void choose(std::map<std::string, ConvolutionChoice<Algorithm>>& known, Pass<Algorithm>& pass, const char* call, Find find, Size size,
+              Run run) const {
+    const auto [place, is_new] = known.try_emplace(key());
+    if (is_new) place->second = fastest<Tried>(pass, call, find, size, run);
+    pass.choice = place->second;
+    set_math(pass.descriptor, pass.choice.math);
+  }
+
+  template <class Tried, class Algorithm, class Find, class Size, class Run>
+  ConvolutionChoice<Algorithm> fastest(const Pass<Algorithm>& pass, const char* call, Find find, Size size, Run run) const {
+    std::array<Tried, most_tried> tried = {};
+    int count = 0;
+    const cudnnStatus_t status = find(static_cast<int>(tried.size()), &count, tried.data());
+    if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) check(status, call);
+    ConvolutionChoice<Algorithm> best;
+    float shortest = std::numeric_limits<float>::infinity();
+    std::set<std::pair<Algorithm, cudnnMathType_t>> done;
+    for (const Tried* candidate = tried.data(); candidate != tried.data() + count; ++candidate) {
+      if (candidate->status != CUDNN_STATUS_SUCCESS) continue;
+      for (const cudnnMathType_t math : arithmetics(candidate->mathType)) {
+        if (!done.emplace(candidate->algo, math).second) continue;
+        set_math(pass.descriptor, math);
+        std::size_t bytes = 0;
+        if (size(candidate->algo, &bytes) != CUDNN_STATUS_SUCCESS || bytes > workspace().bytes()) continue;
+        const float time = time_of([&] { return run(candidate->algo); });
+        if (!(time < shortest)) continue;
+        shortest = time;
+        best = {candidate->algo, math, bytes, fmt::format("{}, {}, workspace {} bytes", name_of(candidate->algo), name_of(math), bytes)};
+      }
     }
+    if (!best.name.empty()) return best;
     throw InputError(fmt::format("{}: layer {}: cuDNN has no algorithm for this convolution in {} and a workspace of {} bytes",
                                  layer_.network.model.file, layer_.layer.name, layer_.network.dtype, workspace().bytes()));
   }
 
-  /// That cuDNN has no algorithm at all shows in the empty list of those it tried.
-  static void require_trials(cudnnStatus_t status, const char* call) {
-    if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) check(status, call);
+  /// To run an algorithm with: as we want it, and as cuDNN reports that it tried it. But its default would round fp32 to TF32.
+  std::vector<cudnnMathType_t> arithmetics(cudnnMathType_t reported) const {
+    if (wanted_math() == CUDNN_FMA_MATH) return {CUDNN_FMA_MATH};
+    return {wanted_math(), reported};
+  }
+
+  /// Milliseconds on the GPU of what `run` queues; infinite where it refuses.
+  template <class Run>
+  float time_of(Run run) const {
+    constexpr int runs = 3;
+    const float never = std::numeric_limits<float>::infinity();
+    if (run() != CUDNN_STATUS_SUCCESS) return never;  // loads the kernels
+    const EventHandle begin(cudaEventCreate, "cudaEventCreate");
+    const EventHandle end(cudaEventCreate, "cudaEventCreate");
+    check(cudaEventRecord(begin.get(), queue().stream), "cudaEventRecord");
+    for (int i = 0; i < runs; ++i) {
+      if (run() != CUDNN_STATUS_SUCCESS) return never;
+    }
+    check(cudaEventRecord(end.get(), queue().stream), "cudaEventRecord");
+    check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");
+    return milliseconds / runs;
   }
 
   void choose_forward() {
-    std::array<cudnnConvolutionFwdAlgoPerf_t, CUDNN_CONVOLUTION_FWD_ALGO_COUNT> tried = {};
-    int count = 0;
-    require_trials(
-        cudnnFindConvolutionForwardAlgorithmEx(cudnn(), input_.get(), layer_.inputs[0], filter_.get(), weight().value.data(),
-                                               forward_.descriptor.get(), output_.get(), layer_.output, static_cast<int>(tried.size()),
-                                               &count, tried.data(), workspace().data(), workspace().bytes()),
-        "cudnnFindConvolutionForwardAlgorithmEx");
-    choose(forward_, std::span<const cudnnConvolutionFwdAlgoPerf_t>(tried.data(), static_cast<std::size_t>(count)),
-           [&](cudnnConvolutionFwdAlgo_t algorithm, std::size_t* bytes) {
-             return cudnnGetConvolutionForwardWorkspaceSize(cudnn(), input_.get(), filter_.get(), forward_.descriptor.get(), output_.get(),
-                                                            algorithm, bytes);
-           });
+    choose<cudnnConvolutionFwdAlgoPerf_t>(
+        layer_.tools.choices->forward, forward_, "cudnnFindConvolutionForwardAlgorithmEx",
+        [&](int most, int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
+          return cudnnFindConvolutionForwardAlgorithmEx(cudnn(), input_.get(), layer_.inputs[0], filter_.get(), weight().value.data(),
+                                                        forward_.descriptor.get(), output_.get(), layer_.output, most, count, found,
+                                                        workspace().data(), workspace().bytes());
+        },
+        [&](cudnnConvolutionFwdAlgo_t algorithm, std::size_t* bytes) {
+          return cudnnGetConvolutionForwardWorkspaceSize(cudnn(), input_.get(), filter_.get(), forward_.descriptor.get(), output_.get(),
+                                                         algorithm, bytes);
+        },
+        [&](cudnnConvolutionFwdAlgo_t algorithm) { return run_forward(algorithm); });
   }
 
   void choose_backward_data() {
-    std::array<cudnnConvolutionBwdDataAlgoPerf_t, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT> tried = {};
-    int count = 0;
-    require_trials(cudnnFindConvolutionBackwardDataAlgorithmEx(cudnn(), filter_.get(), weight().value.data(), output_.get(),
-                                                               layer_.output_gradient, backward_data_.descriptor.get(), input_.get(),
-                                                               layer_.input_gradients[0], static_cast<int>(tried.size()), &count,
-                                                               tried.data(), workspace().data(), workspace().bytes()),
-                   "cudnnFindConvolutionBackwardDataAlgorithmEx");
-    choose(backward_data_, std::span<const cudnnConvolutionBwdDataAlgoPerf_t>(tried.data(), static_cast<std::size_t>(count)),
-           [&](cudnnConvolutionBwdDataAlgo_t algorithm, std::size_t* bytes) {
-             return cudnnGetConvolutionBackwardDataWorkspaceSize(cudnn(), filter_.get(), output_.get(), backward_data_.descriptor.get(),
-                                                                 input_.get(), algorithm, bytes);
-           });
+    choose<cudnnConvolutionBwdDataAlgoPerf_t>(
+        layer_.tools.choices->backward_data, backward_data_, "cudnnFindConvolutionBackwardDataAlgorithmEx",
+        [&](int most, int* count, cudnnConvolutionBwdDataAlgoPerf_t* found) {
+          return cudnnFindConvolutionBackwardDataAlgorithmEx(
+              cudnn(), filter_.get(), weight().value.data(), output_.get(), layer_.output_gradient, backward_data_.descriptor.get(),
+              input_.get(), layer_.input_gradients[0], most, count, found, workspace().data(), workspace().bytes());
+        },
+        [&](cudnnConvolutionBwdDataAlgo_t algorithm, std::size_t* bytes) {
+          return cudnnGetConvolutionBackwardDataWorkspaceSize(cudnn(), filter_.get(), output_.get(), backward_data_.descriptor.get(),
+                                                              input_.get(), algorithm, bytes);
+        },
+        [&](cudnnConvolutionBwdDataAlgo_t algorithm) { return run_backward_data(algorithm); });
   }
 
   void choose_backward_filter() {
-    std::array<cudnnConvolutionBwdFilterAlgoPerf_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT> tried = {};
-    int count = 0;
-    require_trials(cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnn(), input_.get(), layer_.inputs[0], output_.get(),
-                                                                 layer_.output_gradient, backward_filter_.descriptor.get(), filter_.get(),
-                                                                 weight().gradient.data(), static_cast<int>(tried.size()), &count,
-                                                                 tried.data(), workspace().data(), workspace().bytes()),
-                   "cudnnFindConvolutionBackwardFilterAlgorithmEx");
-    choose(backward_filter_, std::span<const cudnnConvolutionBwdFilterAlgoPerf_t>(tried.data(), static_cast<std::size_t>(count)),
-           [&](cudnnConvolutionBwdFilterAlgo_t algorithm, std::size_t* bytes) {
-             return cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnn(), input_.get(), output_.get(), backward_filter_.descriptor.get(),
-                                                                   filter_.get(), algorithm, bytes);
-           });
+    choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
+        layer_.tools.choices->backward_filter, backward_filter_, "cudnnFindConvolutionBackwardFilterAlgorithmEx",
+        [&](int most, int* count, cudnnConvolutionBwdFilterAlgoPerf_t* found) {
+          return cudnnFindConvolutionBackwardFilterAlgorithmEx(
+              cudnn(), input_.get(), layer_.inputs[0], output_.get(), layer_.output_gradient, backward_filter_.descriptor.get(),
+              filter_.get(), weight().gradient.data(), most, count, found, workspace().data(), workspace().bytes());
+        },
+        [&](cudnnConvolutionBwdFilterAlgo_t algorithm, std::size_t* bytes) {
+          return cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnn(), input_.get(), output_.get(), backward_filter_.descriptor.get(),
+                                                                filter_.get(), algorithm, bytes);
+        },
+        [&](cudnnConvolutionBwdFilterAlgo_t algorithm) { return run_backward_filter(algorithm); });
   }
 
+  static constexpr std::size_t most_tried = 16;  // cuDNN has eight at most, in two kinds of arithmetic
   static constexpr float one = 1.0F;
   static constexpr float none = 0.0F;
 

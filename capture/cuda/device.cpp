@@ -13,6 +13,7 @@ namespace syncopate::capture {
 namespace {
 
 constexpr std::size_t fewest_marks = 128;
+constexpr std::size_t marks_in_stretch = 48;  // whose launches, some ten a layer at most, a queue has room for
 
 }  // namespace
 
@@ -173,13 +174,29 @@ void* CudaDevice::gradient(std::size_t buffer) {
 void CudaDevice::begin(bool queue_first) {
   ++iteration_;
   marked_ = 0;
-  if (queue_first) {
-    constexpr std::chrono::nanoseconds shortest = std::chrono::microseconds(100);
-    constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(100);
-    const auto wait = queueing_ ? std::clamp(*queueing_ * 3 / 2, shortest, longest) : longest / 10;
-    delay(tools_.stream, static_cast<std::uint64_t>(wait.count()));
-  }
+  held_after_.clear();
+  holds_ = queue_first;
+  if (holds_) wait_for_host();
   begun_ = HostClock::now();
+}
+
+/// Lets the device wait while the host queues a stretch.
+void CudaDevice::wait_for_host() {
+  constexpr std::chrono::nanoseconds shortest = std::chrono::microseconds(100);
+  constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(100);
+  constexpr int margin = 3;  // backward queues more than forward, and hosts are not steady
+  const auto wait = queueing_ ? std::clamp(*queueing_ * margin, shortest, longest) : longest / 10;
+  delay(tools_.stream, static_cast<std::uint64_t>(wait.count()));
+}
+
+/// A queue has room for about a thousand launches, and large networks need several times as many: so the device waits for the host again
+/// after every stretch. collect() takes that time out.
+void CudaDevice::hold() {
+  if (held_after_.empty()) queued_ = HostClock::now();
+  if (held_after_.size() == resumed_.size()) resumed_.emplace_back(cudaEventCreate, "cudaEventCreate");
+  wait_for_host();
+  check(cudaEventRecord(resumed_[held_after_.size()].get(), tools_.stream), "cudaEventRecord");
+  held_after_.push_back(marked_ - 1);
 }
 
 void CudaDevice::forward(std::size_t layer) {
@@ -201,25 +218,34 @@ void CudaDevice::backward(std::size_t layer) {
 
 void CudaDevice::update() {
   descend(tools_.stream, device_descents_.as<Descent>(), descent_pieces_.as<DescentPiece>(), descent_piece_count_, adam_step(++updates_));
-  // The first iteration also loads kernels, which no later one does. Where the queue was full, the host waited for the device; the
-  // shortest time knows least of that.
-  if (iteration_ > 1)
-    queueing_ = std::min<std::chrono::nanoseconds>(queueing_.value_or(HostClock::duration::max()), HostClock::now() - begun_);
+  if (iteration_ == 1) return;  // it also loads kernels, which no later one does
+  // The first stretch found the queue empty: nothing but the host's own work is in its time.
+  const HostClock::duration stretch = (held_after_.empty() ? HostClock::now() : queued_) - begun_;
+  queueing_ = std::min<std::chrono::nanoseconds>(queueing_.value_or(HostClock::duration::max()), stretch);
 }
 
 void CudaDevice::mark() {
   if (marked_ == marks_.size()) marks_.emplace_back(cudaEventCreate, "cudaEventCreate");
   check(cudaEventRecord(marks_[marked_++].get(), tools_.stream), "cudaEventRecord");
+  if (holds_ && marked_ % marks_in_stretch == 0) hold();
 }
 
 std::vector<Seconds> CudaDevice::collect() {
   check(cudaStreamSynchronize(tools_.stream), "cudaStreamSynchronize");
+  const auto between = [](const EventHandle& from, const EventHandle& to) {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, from.get(), to.get()), "cudaEventElapsedTime");
+    return Seconds(1e-3 * static_cast<double>(milliseconds));
+  };
   std::vector<Seconds> times;
   times.reserve(marked_);
+  Seconds held;
+  auto hold = held_after_.begin();
   for (std::size_t i = 0; i < marked_; ++i) {
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, marks_.front().get(), marks_[i].get()), "cudaEventElapsedTime");
-    times.emplace_back(1e-3 * static_cast<double>(milliseconds));
+    times.push_back(between(marks_.front(), marks_[i]) - held);
+    if (hold == held_after_.end() || *hold != i) continue;
+    held += between(marks_[i], resumed_[static_cast<std::size_t>(hold - held_after_.begin())]);
+    ++hold;
   }
   return times;
 }

@@ -79,10 +79,17 @@ class CudaDevice : public Device {
   std::int64_t descent_piece_count_ = 0;
   std::uint32_t iteration_ = 0;
   int updates_ = 0;
+  void hold();
+  void wait_for_host();
+
   std::vector<EventHandle> marks_;
   std::size_t marked_ = 0;
+  bool holds_ = false;                   // this iteration lets the host come ahead
+  std::vector<std::size_t> held_after_;  // marks
+  std::vector<EventHandle> resumed_;     // after those holds
   HostClock::time_point begun_;
-  std::optional<std::chrono::nanoseconds> queueing_;  // that an iteration takes the host, at least
+  HostClock::time_point queued_;                      // this iteration's first stretch
+  std::optional<std::chrono::nanoseconds> queueing_;  // that a stretch between holds takes the host, at least
 };
 
 /// Throws DeviceError when there is no GPU that can be used.

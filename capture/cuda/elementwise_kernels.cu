@@ -17,15 +17,20 @@ struct alignas(pack_elements * sizeof(T)) Pack {
   T at[pack_elements];
 };
 
+// Loops over a pack are unrolled, so that its numbers stay in registers: an index that the compiler does not know would put them into
+// memory, at a third of the speed.
+
 /// Those of the elements from `first` on that are below `count`.
 template <class T>
 __device__ Values load_pack(const T* numbers, std::int64_t first, std::int64_t count) {
   Values values = {};
   if (first + pack_elements <= count) {
     const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(numbers + first);
+#pragma unroll
     for (int i = 0; i < pack_elements; ++i) values.at[i] = to_float(pack.at[i]);
   } else {
-    for (int i = 0; i < count - first; ++i) values.at[i] = to_float(numbers[first + i]);
+#pragma unroll
+    for (int i = 0; i < pack_elements; ++i) values.at[i] = first + i < count ? to_float(numbers[first + i]) : 0.0F;
   }
   return values;
 }
@@ -34,10 +39,14 @@ template <class T>
 __device__ void store_pack(T* numbers, std::int64_t first, std::int64_t count, const Values& values) {
   if (first + pack_elements <= count) {
     Pack<T> pack;
+#pragma unroll
     for (int i = 0; i < pack_elements; ++i) store(&pack.at[i], values.at[i]);
     *reinterpret_cast<Pack<T>*>(numbers + first) = pack;
   } else {
-    for (int i = 0; i < count - first; ++i) store(numbers + first + i, values.at[i]);
+#pragma unroll
+    for (int i = 0; i < pack_elements; ++i) {
+      if (first + i < count) store(numbers + first + i, values.at[i]);
+    }
   }
 }
 
@@ -82,7 +91,8 @@ template <class T, class Function>
 __global__ void activate_kernel(const T* input, T* output, std::int64_t count) {
   for (std::int64_t first = pack_elements * thread_index(); first < count; first += pack_elements * thread_count()) {
     Values values = load_pack(input, first, count);
-    for (float& x : values.at) x = Function::value(x);
+#pragma unroll
+    for (int i = 0; i < pack_elements; ++i) values.at[i] = Function::value(values.at[i]);
     store_pack(output, first, count, values);
   }
 }
@@ -92,6 +102,7 @@ __global__ void activate_backward_kernel(const T* input, const T* output_gradien
   for (std::int64_t first = pack_elements * thread_index(); first < count; first += pack_elements * thread_count()) {
     const Values inputs = load_pack(input, first, count);
     Values gradients = load_pack(output_gradient, first, count);
+#pragma unroll
     for (int i = 0; i < pack_elements; ++i) gradients.at[i] *= Function::slope(inputs.at[i]);
     store_pack(input_gradient, first, count, gradients);
   }
@@ -102,6 +113,7 @@ __global__ void drop_kernel(const T* from, T* to, std::int64_t count, std::uint3
   for (std::int64_t first = pack_elements * thread_index(); first < count; first += pack_elements * thread_count()) {
     const auto words = dropout_words(iteration, layer, static_cast<std::uint64_t>(first / pack_elements));
     Values values = load_pack(from, first, count);
+#pragma unroll
     for (int i = 0; i < pack_elements; ++i) values.at[i] = words[i] < dropout_kept ? dropout_scale * values.at[i] : 0.0F;
     store_pack(to, first, count, values);
   }
@@ -117,8 +129,11 @@ template <class T>
 __global__ void sum_kernel(Terms terms, T* result, std::int64_t count) {
   for (std::int64_t first = pack_elements * thread_index(); first < count; first += pack_elements * thread_count()) {
     Values sums = load_pack(static_cast<const T*>(terms.at[0]), first, count);
-    for (int term = 1; term < terms.count; ++term) {
+#pragma unroll
+    for (int term = 1; term < Terms::most; ++term) {
+      if (term >= terms.count) break;
       const Values values = load_pack(static_cast<const T*>(terms.at[term]), first, count);
+#pragma unroll
       for (int i = 0; i < pack_elements; ++i) sums.at[i] += values.at[i];
     }
     store_pack(result, first, count, sums);

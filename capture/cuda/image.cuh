@@ -12,18 +12,28 @@ struct Pixel {
   int x;
 };
 
-/// What lies at `i` of a batch of images.
+/// What lies at `i` of a batch of images. Every division takes a GPU as long as a dozen of other steps: there are three.
 template <class Index>
 __device__ Pixel<Index> pixel_at(Index i, const Image& image) {
   const auto channels = static_cast<Index>(image.channels);
   const auto height = static_cast<Index>(image.height);
   const auto width = static_cast<Index>(image.width);
+  const auto split = [](Index& number, Index extent) {  // takes the last coordinate off
+    const Index whole = number / extent;
+    const Index rest = number - whole * extent;
+    number = whole;
+    return rest;
+  };
   if (image.channels_last) {
-    return {i / (channels * width * height), i % channels, static_cast<int>(i / (channels * width) % height),
-            static_cast<int>(i / channels % width)};
+    const Index channel = split(i, channels);
+    const Index x = split(i, width);
+    const Index y = split(i, height);
+    return {i, channel, static_cast<int>(y), static_cast<int>(x)};
   }
-  return {i / (width * height * channels), i / (width * height) % channels, static_cast<int>(i / width % height),
-          static_cast<int>(i % width)};
+  const Index x = split(i, width);
+  const Index y = split(i, height);
+  const Index channel = split(i, channels);
+  return {i, channel, static_cast<int>(y), static_cast<int>(x)};
 }
 
 template <class Index>

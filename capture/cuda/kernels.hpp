@@ -15,6 +15,8 @@ namespace syncopate::capture {
 /// How a number lies in memory.
 enum class Number { fp32, fp16, bf16 };
 
+constexpr std::int64_t number_bytes(Number number) { return number == Number::fp32 ? 4 : 2; }
+
 struct Queue {
   cudaStream_t stream;
   Number number;

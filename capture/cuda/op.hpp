@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/cuda/convolution_choices.hpp"
 #include "capture/cuda/handles.hpp"
 #include "capture/cuda/kernels.hpp"
 #include "capture/cuda/memory.hpp"
@@ -24,12 +25,12 @@ struct CudaTools {
   Number number = Number::fp32;  ///< of activations
   bool tf32 = false;             ///< products may round fp32 to 10 bits of mantissa
   DeviceMemory workspace;        ///< of the library's call that runs
+  std::shared_ptr<ConvolutionChoices> choices = std::make_shared<ConvolutionChoices>();
 
   Queue queue() const { return {stream, number}; }
   DeviceMemory allocate(std::int64_t bytes) const { return {bytes, stream}; }
 };
 
-constexpr std::int64_t number_bytes(Number number) { return number == Number::fp32 ? 4 : 2; }
 cudnnDataType_t cudnn_type(Number number);
 
 /// A trainable tensor and its gradient.

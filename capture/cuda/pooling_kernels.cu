@@ -24,6 +24,7 @@ struct Span {
 /// The part of an output's window that lies inside the input. No window lies outside altogether.
 __device__ Span window(const Axis& axis, int output) {
   if (axis.kernel == 0) {
+    if (axis.output == 1) return {0, axis.input};
     const std::int64_t first = output * static_cast<std::int64_t>(axis.input);
     return {static_cast<int>(first / axis.output), static_cast<int>((first + axis.input + axis.output - 1) / axis.output)};
   }
@@ -34,6 +35,7 @@ __device__ Span window(const Axis& axis, int output) {
 /// The outputs whose windows hold an input.
 __device__ Span readers(const Axis& axis, int input) {
   if (axis.kernel == 0) {
+    if (axis.output == 1) return {0, 1};
     const std::int64_t first = input * static_cast<std::int64_t>(axis.output);
     return {static_cast<int>(first / axis.input), static_cast<int>((first + axis.output + axis.input - 1) / axis.input)};
   }

@@ -148,11 +148,15 @@ def shape(job):
     return ["--input", job.input] if job.input else []
 
 
+def iterations(session, job):
+    return [] if session.on_cpu else ["--warmup", job.iterations // 3, "--iterations", job.iterations]
+
+
 def capture(session, job):
     session.require("device", "programs")
     trace = session.folder("traces") / f"{session.slug()}-{job.network}.json"
     session.run([session.programs / "capture", "--model", f"models/{job.model}.json", "--batch", job.batch, "--dtype", job.dtype,
-                 *shape(job), "--optimizer", job.optimizer, "--device", session.device, "--quiet", "-o", trace], 90)
+                 *shape(job), "--optimizer", job.optimizer, "--device", session.device, *iterations(session, job), "--quiet", "-o", trace], 90)
     session.report["captures"][job.network] = results.of_trace(results.load(trace))
     session.pack("traces")
     compare(session, job)
@@ -164,7 +168,8 @@ def profile(session, job):
     session.run([sys.executable, CAPTURE / "torch_profile.py", "--model", f"models/{job.model}.json", "--batch", job.batch, "--dtype", job.dtype,
                  *shape(job), "--optimizer", job.optimizer, "--device", session.device, "-o", raw], 120)
     trace = session.folder("imported") / f"{session.slug()}-{job.network}-pytorch.json"
-    session.run([session.programs / "simctl", "trace", "import", raw, "--model", job.model, "--batch", job.batch, "-o", trace], 60)
+    session.run([session.programs / "simctl", "trace", "import", raw.name, "--model", job.model, "--batch", job.batch, "-o", trace], 60,
+                cwd=raw.parent)  # whose name, without the folder, is in the trace
     session.report["profiles"][job.network] = results.of_trace(results.load(trace))
     if not any(session.out.glob("*.pt.trace.json.gz")) and raw.stat().st_size <= results.MOST_BYTES:  # one to look at
         results.write(session.out / raw.name, raw.read_bytes())
@@ -217,7 +222,7 @@ def plan(session):
     in_order = jobs.jobs("cpu" if session.on_cpu else "cuda")
     if session.on_cpu:
         return first + [("node", node)] + of_jobs(in_order), of_dtypes("fit", fit, ["fp32"])
-    papers = len(jobs.PAPERS)
+    papers = in_order.index(jobs.of_kind("capture", jobs.PAPERS[-1:], "fp32")[0]) + 1
     steps = first + [("gpu-tests", lambda session: gpu_tests(session, "capture_gpu_tests")),
                      ("node-tests", lambda session: gpu_tests(session, "capture_node_gpu_tests"))]
     steps += of_jobs(in_order[:papers]) + [("node", node)] + of_dtypes("torch-tests", torch_tests, ["fp32"])

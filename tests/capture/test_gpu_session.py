@@ -278,7 +278,9 @@ class Steps(GpuCase):
         main, closing = steps.plan(self.session("cuda"))
         names = [name for name, _ in main + closing]
         self.assertEqual(len(names), len(set(names)))
-        self.assertEqual(names[4:4 + len(jobs.PAPERS)], [job.name for job in jobs.of_kind("capture", jobs.PAPERS, "fp32")])
+        proof = [f"{kind}:resnet50-b32-{dtype}" for dtype in ("fp32", "bf16") for kind in ("capture", "profile")]
+        self.assertEqual(names[4:8], proof)
+        self.assertEqual(names[8:7 + len(jobs.PAPERS)], [job.name for job in jobs.of_kind("capture", jobs.PAPERS[1:], "fp32")])
         for dtype in jobs.DTYPES:
             for kind in ("capture", "profile"):
                 for job in jobs.of_kind(kind, jobs.PAPERS + jobs.OTHERS, dtype):
