@@ -154,7 +154,7 @@ class Convolution : public Weighted {
                        a.groups);
   }
 
-  void set_math(const ConvolutionDescriptor& descriptor, cudnnMathType_t math) const {
+  static void set_math(const ConvolutionDescriptor& descriptor, cudnnMathType_t math) {
     check(cudnnSetConvolutionMathType(descriptor.get(), math), "cudnnSetConvolutionMathType");
   }
 
