@@ -258,9 +258,10 @@ void JobRun::leave(const Worker& worker) {
 }
 
 bool JobRun::join(const Worker& worker) {
+  if (close_) return false;
   absent_[static_cast<std::size_t>(worker.rank_)] = false;
   for (const auto& stream : streams_) stream->join(worker.rank_);
-  return !close_;
+  return true;
 }
 
 void JobRun::evaluate(Worker& worker) const {

@@ -20,10 +20,37 @@ Ticket Latecomers::next_ticket(int member) const {
   return has_missed(member) ? gathering_ - 1 : members_[static_cast<std::size_t>(member)].next;
 }
 
+bool Latecomers::takes_part(int member, Ticket ticket) const {
+  return ticket + 1 != gathering_ || std::binary_search(present_.begin(), present_.end(), member);
+}
+
+bool Latecomers::is_expected(int member) const {
+  const Ticket next = members_[static_cast<std::size_t>(member)].next;
+  return next < gathering_ + attendances_.size();
+}
+
+void Latecomers::leave(int member, int needed, const Moment& now) {
+  needed_ = needed;
+  Member& its = members_[static_cast<std::size_t>(member)];
+  its.is_there = false;
+  for (Ticket ticket = gathering_; ticket < gathering_ + attendances_.size(); ++ticket) {
+    if (ticket >= its.next) --attendance(ticket).awaited;
+    consider(ticket, now);
+  }
+}
+
+void Latecomers::join(int member, int needed) {
+  needed_ = needed;
+  Member& its = members_[static_cast<std::size_t>(member)];
+  its.is_there = true;
+  for (Ticket ticket = std::max(its.next, gathering_); ticket < gathering_ + attendances_.size(); ++ticket) ++attendance(ticket).awaited;
+}
+
 void Latecomers::post(int member, const Moment& now) {
   const Ticket ticket = members_[static_cast<std::size_t>(member)].next++;
   if (ticket - gathering_ == attendances_.size()) {
-    attendances_.emplace_back();
+    const auto there = std::count_if(members_.begin(), members_.end(), [](const Member& one) { return one.is_there; });
+    attendances_.push_back({.members = {}, .awaited = static_cast<int>(there)});
     const Moment due = after(now, deadline_, {.kind = PathClass::host, .worker = communicator_.rank(member)});
     clock_.after(due.time * (1.0 + rounding), [this, ticket, due] {
       if (ticket < gathering_) return;
@@ -32,16 +59,23 @@ void Latecomers::post(int member, const Moment& now) {
     });
   }
   attendance(ticket).members.push_back(member);
+  --attendance(ticket).awaited;
   consider(ticket, now);
 }
 
+bool Latecomers::are_enough(const Attendance& its) const {
+  return its.awaited == 0 || (its.is_overdue && its.members.size() >= static_cast<std::size_t>(needed_));
+}
+
 void Latecomers::consider(Ticket ticket, const Moment& now) {
-  Attendance& its = attendance(ticket);
-  const std::size_t enough = its.is_overdue ? static_cast<std::size_t>(needed_) : members_.size();
-  if (its.may_start || its.members.size() < enough) return;
-  its.may_start = true;
-  // Whoever comes at this instant is in time, whatever rounding errors say.
-  clock_.after(now.time * (1.0 + rounding), [this, now] { may_start_(now); });
+  if (attendance(ticket).may_start || !are_enough(attendance(ticket))) return;
+  // What else happens at this instant counts, whatever rounding errors say: posts, also of those who first look who else has posted, and
+  // comings and goings.
+  clock_.after(now.time * (1.0 + 2 * rounding), [this, ticket, now] {
+    if (ticket < gathering_ || attendance(ticket).may_start || !are_enough(attendance(ticket))) return;
+    attendance(ticket).may_start = true;
+    may_start_(now);
+  });
 }
 
 void Latecomers::start() {
@@ -51,13 +85,21 @@ void Latecomers::start() {
   ++gathering_;
 }
 
+int Latecomers::giver(int to) const {
+  std::vector<int> givers;
+  std::copy_if(present_.begin(), present_.end(), std::back_inserter(givers),
+               [this](int one) { return members_[static_cast<std::size_t>(one)].is_there; });
+  if (givers.empty()) givers = present_;
+  const auto after_it = std::lower_bound(givers.begin(), givers.end(), to);
+  return after_it == givers.begin() ? givers.back() : *std::prev(after_it);
+}
+
 Ticket Latecomers::take_over(int member, const SharedPayload& payload, const Moment& now, const Moment& end) {
-  const auto after_it = std::lower_bound(present_.begin(), present_.end(), member);
-  const int from = after_it == present_.begin() ? present_.back() : *std::prev(after_it);
   const Ticket newest = gathering_ - 1;
-  const Moment has_it = hand_over_(communicator_.rank(from), communicator_.rank(member), payload, latest(now, end));
+  const Moment has_it = hand_over_(communicator_.rank(giver(member)), communicator_.rank(member), payload, latest(now, end));
   Member& its = members_[static_cast<std::size_t>(member)];
-  its = {gathering_, {TakenOver{newest, has_it}, its.taken_over.front()}};
+  its.next = gathering_;
+  its.taken_over = {TakenOver{newest, has_it}, its.taken_over.front()};
   return newest;
 }
 

@@ -49,12 +49,19 @@ int Stream::share_of(int ranks) const { return std::max(1, static_cast<int>(std:
 void Stream::leave(int rank, const Moment& now) {
   if (!rules_.is_partial() || !has_member(rank)) return;
   needed_ = share_of(--there_);
+  if (latecomers_) return latecomers_->leave(static_cast<int>(poster(rank)), needed_, now);
   if (gathering_ < end_of_entries()) start_gathered(entry(gathering_), now);
 }
 
 void Stream::join(int rank) {
-  if (rules_.is_partial() && has_member(rank)) needed_ = share_of(++there_);
+  if (!rules_.is_partial() || !has_member(rank)) return;
+  needed_ = share_of(++there_);
+  if (latecomers_) latecomers_->join(static_cast<int>(poster(rank)), needed_);
 }
+
+bool Stream::has_missed(int rank) const { return latecomers_ && latecomers_->has_missed(static_cast<int>(poster(rank))); }
+
+bool Stream::is_expected(int rank) const { return latecomers_ && latecomers_->is_expected(static_cast<int>(poster(rank))); }
 
 void Stream::start_gathered(Entry& entry, const Moment& now) {
   if (entry.has_enough || entry.posts < needed_) return;
@@ -79,7 +86,7 @@ Ticket Stream::next_ticket(int rank) const {
 Ticket Stream::post(int rank, const Post& post, const Moment& at) {
   const std::size_t poster = this->poster(rank);
   const Ticket ticket = next_ticket(rank);
-  if (latecomers_ && latecomers_->has_missed(static_cast<int>(poster))) {
+  if (has_missed(rank)) {
     const Moment end = has_entry(ticket) ? Moment(entry(ticket).ends[0]) : Moment();  // it is known from the start
     next_[poster] = ticket + 1;
     return latecomers_->take_over(static_cast<int>(poster), post.payload, at, end);
@@ -246,7 +253,8 @@ void Stream::lane_ended(Ticket ticket, std::size_t lane, const Moment& now) {
   if (goes_on_at_once_) {
     admit(lane, now);
   } else {
-    clock_.after(now.time, [this, lane, now] { admit(lane, now); });
+    const double instant = latecomers_ ? 1.0 + 2 * rounding : 1.0;  // in which those count who look who else has posted
+    clock_.after(now.time * instant, [this, lane, now] { admit(lane, now); });
   }
 }
 
@@ -316,37 +324,40 @@ bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
   return !has_entry(ticket) || entry(ticket).ends.times()[lane(poster)] <= time * (1.0 + rounding);
 }
 
-bool Stream::moves(const Entry& entry, std::size_t lane, Seconds time) {
-  return entry.has_enough && entry.ready.time <= time && entry.ends.times()[lane] > time;
+bool Stream::moves(Ticket ticket, std::size_t poster, Seconds time) const {
+  const Entry& its = entry(ticket);
+  if (latecomers_ && !latecomers_->takes_part(static_cast<int>(poster), ticket)) return false;
+  return its.has_enough && its.ready.time <= time && its.ends.times()[lane(poster)] > time;
 }
 
 bool Stream::is_busy(int rank, Seconds time) const {
-  const std::size_t lane = this->lane(poster(rank));
+  const std::size_t poster = this->poster(rank);
   for (Ticket ticket = forgotten_; ticket < end_of_entries() && entry(ticket).has_enough; ++ticket) {
-    const Entry& its = entry(ticket);
-    if (moves(its, lane, time) && (its.ends.times()[lane] < never || transport_->takes_time(movement(ticket)))) return true;
+    const bool has_end = entry(ticket).ends.times()[lane(poster)] < never;
+    if (moves(ticket, poster, time) && (has_end || transport_->takes_time(movement(ticket)))) return true;
   }
   return false;
 }
 
 double Stream::use(int rank, Seconds time, const std::function<double(const Post&)>& share) const {
-  const std::size_t lane = this->lane(poster(rank));
+  const std::size_t poster = this->poster(rank);
   double all = 0.0;
   if (!rules_.by_priority) {
     int in_flight = 0;
     for (Ticket ticket = forgotten_; ticket < end_of_entries() && in_flight < rules_.channels && entry(ticket).has_enough; ++ticket) {
-      if (!moves(entry(ticket), lane, time)) continue;
+      if (!moves(ticket, poster, time)) continue;
       ++in_flight;
       all += share(entry(ticket).post);
     }
     return all;
   }
+  const std::size_t lane = this->lane(poster);
   int in_flight = admission_.in_flight(static_cast<int>(lane));
   const std::span<const Ticket> started = admission_.started(static_cast<int>(lane));
   for (std::size_t i = started.size(); i-- > 0 && in_flight > 0;) {
     if (!has_entry(started[i]) || entry(started[i]).ends.times()[lane] <= time) continue;
     --in_flight;
-    if (moves(entry(started[i]), lane, time)) all += share(entry(started[i]).post);
+    if (moves(started[i], poster, time)) all += share(entry(started[i]).post);
   }
   return all;
 }

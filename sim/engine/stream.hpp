@@ -55,6 +55,11 @@ class Stream {
   void leave(int rank, const Moment& now);
   void join(int rank);
 
+  /// Where the rules have a deadline: the rank's next collective has started, so that its next post() takes over.
+  bool has_missed(int rank) const;
+  /// Another rank has posted it, or it has been missed.
+  bool is_expected(int rank) const;
+
   /// The ticket that the rank's next post() will return.
   Ticket next_ticket(int rank) const;
 
@@ -135,8 +140,8 @@ class Stream {
   int share_of(int ranks) const;
   /// Enough ranks have posted it, where one lane is all.
   void start_gathered(Entry& entry, const Moment& now);
-  /// All have posted it, and it has not ended.
-  static bool moves(const Entry& entry, std::size_t lane, Seconds time);
+  /// Enough have posted it, the poster takes part, and it has not ended for it.
+  bool moves(Ticket ticket, std::size_t poster, Seconds time) const;
 
   /// All ends of a collective that all ranks have posted.
   void foresee(Ticket ticket);

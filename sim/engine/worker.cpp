@@ -258,6 +258,14 @@ Handle Worker::post_after(Handle before, Stream& stream, const Post& post, const
 
 void Worker::hold(Bytes bytes) { job_.recorder().hold(rank_, bytes); }
 
+bool Worker::has_missed(int row) const { return stream(row).has_missed(rank_); }
+
+bool Worker::is_expected(int row) const {
+  meet_clock();
+  let_others_post();
+  return stream(row).is_expected(rank_);
+}
+
 bool Worker::has_ended(Handle handle) {
   meet_clock();
   const bool has_ended = stream(handle.stream).has_ended(rank_, handle.ticket, now());

@@ -108,6 +108,10 @@ class Worker {
   /// Hands a collective to a stream; does not block. `payload`: the whole vector, over all members of the stream's communicator.
   Handle post(const SharedPayload& payload, int round) { return post(payload, round, Options()); }
   Handle post(const SharedPayload& payload, int round, const Options& options);
+  /// Where collectives have a deadline: whether the next one in that row of streams has started, so that a post of it takes it over.
+  bool has_missed(int row) const;
+  /// Whether another worker has posted that by now, or it has been missed.
+  bool is_expected(int row) const;
   /// Whether the collective has ended by now; one that ends just now has.
   bool has_ended(Handle handle);
   /// Blocks until the collective has ended.

@@ -124,8 +124,8 @@ void check_absences(const Scenario& scenario, const Document& document) {
   const Field list(document, "/workers/events", document.root()["workers"]["events"]);
   if (!scenario.schedule.pace.may_lose_ranks) {
     list.fail_because(
-        fmt::format("{} needs all of its ranks, and one that leaves stops it; use asgd, dc-asgd, downpour, eamsgd or lasgd with "
-                    "\"participants\" below 1, or a \"run\" with a \"policy\"",
+        fmt::format("{} needs all of its ranks, and one that leaves stops it; use asgd, dc-asgd, downpour, eamsgd, lasgd with "
+                    "\"participants\" below 1 or diloco whose workers are GPUs with a \"quorum\" below 1, or a \"run\" with a \"policy\"",
                     scenario.schedule.name));
   }
   const int first = scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;

@@ -148,6 +148,7 @@ struct Diloco {
     return {.cycle = interval,
             .steps_before_warmup = snapshot_of(0) == 0 && !is_alone ? interval : 0,
             .waits_for_all = true,
+            .may_lose_ranks = quorum < 1.0 && !has_islands,
             .waits_later = overlap > 0,
             .is_lossy = bits < 16};
   }
@@ -246,6 +247,11 @@ struct Diloco::Plan {
   // By step of a round: the fragment of which, when it has ended, comes ...
   std::vector<int> snapshots;    ///< ... the snapshot; -1: none
   std::vector<int> outer_steps;  ///< ... the outer step
+
+  std::size_t first_snapshot() const {
+    const auto is_one = [](int fragment) { return fragment >= 0; };
+    return static_cast<std::size_t>(std::find_if(snapshots.begin(), snapshots.end(), is_one) - snapshots.begin());
+  }
 };
 
 class Diloco::Rank {
@@ -259,18 +265,20 @@ class Diloco::Rank {
         leads_(!is_island_ || worker.group(inner_row).member(worker.rank()) == 0) {}
 
   void step() {
-    const auto step = static_cast<std::size_t>(worker_.step() % p().interval);
-    const int leaving = plan_.snapshots[step];
+    if (worker_.has_joined()) come_back();
+    const int leaving_now = plan_.snapshots[place_];
     worker_.forward();
-    if (p().by_layer && leaving >= 0) {
-      post_layers(leaving);
+    if (p().by_layer && leaving_now >= 0) {
+      post_layers(leaving_now);
       worker_.backward();
     } else {
       learn();
     }
     worker_.update();
-    if (!p().by_layer && leaving >= 0) post_whole(leaving);
-    if (plan_.outer_steps[step] >= 0) step_outer(plan_.outer_steps[step]);
+    if (is_back_ && worker_.is_expected(outer_stream())) place_ = plan_.first_snapshot();
+    if (!p().by_layer && plan_.snapshots[place_] >= 0) post_whole(plan_.snapshots[place_]);
+    if (plan_.outer_steps[place_] >= 0) step_outer(plan_.outer_steps[place_]);
+    place_ = (place_ + 1) % plan_.snapshots.size();
   }
 
  private:
@@ -280,6 +288,16 @@ class Diloco::Rank {
   };
 
   const Diloco& p() const { return plan_.diloco; }
+  int outer_stream() const { return p().has_islands ? outer_row : 0; }
+
+  /// After an absence: ends what it was in, and takes over what it has missed.
+  void come_back() {
+    is_back_ = true;
+    for (; !leaving_.empty(); leaving_.pop_front()) worker_.wait(leaving_.front().handles);
+    if (!worker_.has_missed(outer_stream())) return;
+    worker_.wait(worker_.post(messages_of(0).front().payload, worker_.step(), {.stream = outer_stream()}));
+    place_ = 0;
+  }
 
   /// Backward and, in an island, the all-reduce of its gradients.
   void learn() {
@@ -317,13 +335,14 @@ class Diloco::Rank {
   }
 
   void post_whole(int fragment) {
+    is_back_ = false;
     leaving_.push_back({worker_.step(), {}});
     post(messages_of(fragment).front(), learned(fragment));
   }
 
   void post(const Message& message, const Values& value) {
     worker_.spend(message.quantize);
-    Worker::Options options = {.stream = p().has_islands ? outer_row : 0, .value = value, .delay = p().matchmaking};
+    Worker::Options options = {.stream = outer_stream(), .value = value, .delay = p().matchmaking};
     Handle handle;
     if (leads_) handle = worker_.post(message.payload, worker_.step(), options);
     if (is_island_) {
@@ -367,6 +386,8 @@ class Diloco::Rank {
   bool is_island_;                ///< its worker has other GPUs, too ...
   bool leads_;                    ///< ... of which this is the first
   std::deque<Leaving> leaving_;   ///< in the order of their snapshots
+  std::size_t place_ = 0;         ///< in the round
+  bool is_back_ = false;          ///< from an absence, and has not posted since
 };
 
 Program Diloco::program(const ScheduleInput& input) const {

@@ -109,6 +109,19 @@ class Inside:
 # Ranks
 
 
+class Workers(Job):
+    """Who may leave and join."""
+
+    def run(self, program, warmup, measured):
+        self.programs = [program(self, rank, worker) for rank, worker in enumerate(self.workers)]
+        for rank in range(len(self.workers)):
+            self.engine.at(0.0, self.resume, rank)
+        while all(self.engine.step() for _ in range(32)):
+            if window.covered_by(self.workers, self.starts, self.starts, warmup, measured):
+                return
+        raise AssertionError(f"all wait: {self.waiting}")
+
+
 class Rank:
     """`workers`: the stream of all-reduces, None where this rank is no island's first; `spreads`: that of its island's broadcasts."""
 
@@ -165,7 +178,7 @@ def run(point):
     payload = lambda size: size / value_bytes(point) * schedule["bits"] / 8
     quantize = lambda size: schedule["quantize_s_per_B"] * size
     inside = Inside(point, max(groups, key=len))
-    job, (warmup, measured) = Job(point, point.get("fidelity") == "flow", channels > 1), window.iterations(point, h)
+    job, (warmup, measured) = Workers(point, point.get("fidelity") == "flow", channels > 1), window.iterations(point, h)
     warmup += h * (overlap == outer[0] and len(groups) > 1)  # a first round in which a snapshot is missing
 
     def stream(members):
@@ -181,11 +194,11 @@ def run(point):
     snapshots, steps = {end - overlap: fragment for fragment, end in enumerate(outer)}, {end: fragment for fragment, end in enumerate(outer)}
     by_layer = schedule["posts"] == "layer"
     plain, halves = chunks(point), [chunks(point, [message.position for message in part]) for part in parts]
-    within, rows = chunks(point, [position for position, _ in inside.messages]), [{} for _ in ranks]
+    within, rows = chunks(point, [position for position, _ in inside.messages]), [[] for _ in ranks]
 
     def backward_posts(rank, number, worker, layers, send, encoding):
         """Of a step, with what is sent in it."""
-        now, still = job.starts[rank.number][-1], job.exposed[rank.number]
+        now, still = job.engine.now, job.exposed[rank.number]
         for layer in layers:
             load = 0.0
             if job.slowdown.factor:
@@ -224,33 +237,63 @@ def run(point):
             yield from job.stand_still(rank.number, quantize(message.size))
             rank.post(what_for, payload(message.size))
 
+    def begins_round(step):
+        """Is its end a snapshot at the begin of the next round?"""
+        return step % h + 1 == h and h not in snapshots
+
+    def ending_of(step):
+        """The fragment of which its end is the snapshot."""
+        return snapshots.get(0 if begins_round(step) else step % h + 1) if between else None
+
+    def away(rank, worker, back):
+        """Returns how many updates it gets as it comes back, and if it has missed one."""
+        worker.away = True
+        between.leave(rank.number)
+        yield float(back)
+        worker.away = False
+        between.there.add(rank.number)
+        job.starts[rank.number].append(job.engine.now)
+        posted = list(rank.underway)
+        for what_for in posted:
+            yield from rank.wait(what_for)
+        missed = between.has_missed(rank.number)
+        if missed:
+            rank.post("missed", payload(parts[0][0].size))
+            yield from rank.wait("missed")
+        return len(posted) + missed, missed
+
     def program(job, number, worker):
-        rank = ranks[number]
-        for step in itertools.count():
-            place = step % h + 1  # steps of the round that have ended then
-            ending = snapshots.get(place, snapshots.get(0) if place == h else None) if between else None
-            due, at_begin = steps.get(place) if between else None, ending is not None and place not in snapshots
-            what_for, awaited = (step // h + at_begin, ending), (step // h, due)
+        rank, step, looks = ranks[number], 0, False  # step: of the rounds as it counts them
+        for computed in itertools.count():
+            back, stale = worker.returns(job.engine.now), [0] if rank.inner else []  # of the inner update, and of outer ones
+            if back is not None:
+                updates, missed = yield from away(rank, worker, back)
+                stale, looks, step = [overlap] * updates, True, -(-step // h) * h if missed else step
+            start = job.starts[number][-1]
+            ending = ending_of(step)
             if by_layer and ending is not None:
-                yield from layer_by_layer(rank, step, worker, ending, what_for)
+                yield from layer_by_layer(rank, computed, worker, ending, (step // h + begins_round(step), ending))
             else:
-                yield from inner_step(rank, step, worker)
+                yield from inner_step(rank, computed, worker)
             yield worker.advance(job.engine.now, worker.slow * update)
-            if ending is not None and not by_layer:
-                yield from post(rank, ending, what_for)
-            stale = [0] if rank.inner else []  # of the inner update, and of the outer one
+            if looks and ending is None and (yield from between.is_awaited(number)):
+                step = step // h * h + (outer[0] - overlap or h) - 1
+                ending = ending_of(step)
+            if ending is not None:
+                looks = False
+                if not by_layer:
+                    yield from post(rank, ending, (step // h + begins_round(step), ending))
+            awaited = step // h, steps.get(step % h + 1)
             if awaited in rank.underway:
                 yield from rank.wait(awaited)
                 stale.append(overlap)
-            rows[number][step] = row(rank.posts, stale)
-            rank.posts = []
+            rows[number].append(window.Step(start, job.engine.now, *row(rank.posts, stale)))
+            rank.posts, step = [], step + 1
             job.starts[number].append(job.engine.now)
 
     job.run(program, warmup, measured)
-    steps_of = [[window.Step(*edges, *rows[number][step]) for step, edges in enumerate(zip(dates, dates[1:]))]
-                for number, dates in enumerate(job.starts)]
     result = report(job, (warmup, measured), forward + backward + update, lambda number: ())[1]
-    result.steps, result.memory = steps_of, memory.states(point)
+    result.begins, result.steps, result.memory = window.staying(job.workers, job.starts), rows, memory.states(point)
     return result
 
 

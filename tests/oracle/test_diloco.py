@@ -295,6 +295,12 @@ class Late(Diloco):
         self.share({"0": 1.5}, 3 + 1, quorum=0.5, deadline_s=0.1)
         self.share({"3": 1.5}, 3 + 1, rank=3, quorum=0.5, deadline_s=0.1)
 
+    def test_what_it_misses_does_not_slow_it_down(self):
+        """The others wait while it moves."""
+        content = {"format": "scenario/1", "name": "known", "cluster": self.FOUR, "workers": {"slow": [{"ranks": "3", "factor": 1.5}], "overlap_slowdown": 0.5},
+                   "schedule": {"name": "diloco", "interval": 2, "quorum": 0.5}, "iterations": {"warmup": 2, "measured": 8}}
+        self.compare(content | {"sweep": {"/fidelity": ["alpha-beta", "per-message"]}}, [self.KNOWN])
+
     def test_two_models_under_way(self):
         """Rank 3 misses every round, and each time waits for the model that it took over a round before."""
         for factor in (2.5, 4, 7):

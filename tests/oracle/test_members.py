@@ -4,7 +4,7 @@ import random
 import unittest
 
 from comparing import Comparison, cluster, disturbances, scenario, trace
-from test_backup import fast, point
+from test_backup import ONE, fast, point
 from test_server import SCHEDULES
 
 AWAY = [{"kind": "leave", "rank": 2, "at_s": 4.5}, {"kind": "join", "rank": 2, "at_s": 8.25}]
@@ -81,13 +81,43 @@ class Members(Comparison):
                         iterations={"warmup": 0, "measured": 20})
         self.assertAlmostEqual(float(self.row(content)["iteration_s"]), 60 * 2 / (20 + 1 + 26 / 3), places=6)
 
+    def average(self, workers, seconds, steps, measured, **schedule):
+        """Steps of 1 s in rounds of four, an all-reduce of 4 s and a model of 3 s: `measured` steps of rank 0 take so many seconds, and `steps` are made."""
+        link = {"bandwidth": 500 / 3, "latency": 0}
+        content = point(3, 0, schedule={"name": "diloco", "interval": 4, "quorum": 0.3, "deadline_s": 100, **schedule}, cluster=fast(3) | {"link": link}, workers=workers,
+                        iterations={"warmup": 0, "measured": measured})
+        self.compare(content | {"sweep": {"/fidelity": ["alpha-beta", "per-message"]}}, [ONE])
+        for row in self.rows():
+            self.assertAlmostEqual(float(row["iteration_s"]), 3 * seconds / steps, places=6)
+
+    def test_somebody_takes_over_what_the_others_have(self):
+        """They average from 4 to 8 s and from 12 to 16; rank 2 joins at 17.25, has the model at 20.25 and posts at 21.25."""
+        away = [{"kind": "leave", "rank": 2, "at_s": 9.5}, {"kind": "join", "rank": 2, "at_s": 17.25}]
+        self.average({"events": away}, 33.25, 16 + 16 + 11, 16)
+
+    def test_others_no_longer_wait_for_it(self):
+        """Its steps take 2 s, the third one until 6 s."""
+        self.average({"slow": [{"ranks": "2", "factor": 2}], "events": [{"kind": "leave", "rank": 2, "at_s": 5}]}, 18, 8 + 8 + 3, 8)
+
+    def test_somebody_joins_an_averaging(self):
+        """Rank 2 comes at 9.5 s, has the model at 12.5 and posts at 13.5, what the others have waited for since 12."""
+        self.average({"events": [{"kind": "join", "rank": 2, "at_s": 9.5}]}, 25.5, 12 + 12 + 5, 12)
+
+    def test_nothing_missed(self):
+        """Away from 1 s to 3.25, it posts at 4.25 with the others."""
+        self.average({"events": [{"kind": "leave", "rank": 2, "at_s": 0.5}, {"kind": "join", "rank": 2, "at_s": 3.25}]}, 16.25, 8 + 8 + 6, 8)
+
+    def test_back_before_its_averaging_has_ended(self):
+        """Which all have posted at 2 s: rank 2 waits for it from 5 s to 6, and posts the next one with the others at 8, two steps early."""
+        self.average({"events": [{"kind": "leave", "rank": 2, "at_s": 1.5}, {"kind": "join", "rank": 2, "at_s": 5}]}, 18, 12 + 12 + 10, 12, overlap=2)
+
     # By a second simulation
 
     def draw(self, name, schedules, seed, nodes, gpus=1, per_rank=1, **changes):
         rng = random.Random(f"members {name} {seed}")
         workers = [one | {"events": one.get("events", []) + members(rng, nodes * gpus, per_rank)} for one in disturbances(rng, nodes * gpus, slowdown=False)[:4]]
         sweep = {"/cluster": [cluster(rng, nodes, gpus)], "/schedule": schedules(rng), "/workers": workers}
-        self.compare(scenario(rng, sweep=sweep, iterations={"warmup": rng.randint(0, 2), "measured": rng.randint(3, 9)}, **changes), [trace(rng, 3)])
+        self.compare(scenario(rng, sweep=sweep, **{"iterations": {"warmup": rng.randint(0, 2), "measured": rng.randint(3, 9)}, **changes}), [trace(rng, 3)])
 
     def test_over_servers(self):
         for seed, name in enumerate(("asgd", "dc-asgd", "downpour", "eamsgd")):
@@ -100,6 +130,16 @@ class Members(Comparison):
         for seed in range(3):
             self.draw("lasgd", schedules, seed, 5)
         self.draw("lasgd", lambda rng: schedules(rng)[:1], 3, 4, 2, 2)
+
+    def test_averaging_without_all(self):
+        def schedules(rng):
+            for _ in range(4):
+                interval = rng.randint(1, 4)
+                yield {"name": "diloco", "interval": interval, "overlap": rng.randint(0, interval), "quorum": rng.uniform(0.2, 0.95),
+                       "deadline_s": rng.choice([0, 10 ** rng.uniform(-3, 0)]), "bits": rng.randint(2, 32), "quantize_s_per_B": rng.choice([0, 10 ** rng.uniform(-10, -8.5)])}
+        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (5, 1), (2, 2), (3, 2)]):
+            for fidelity in ("alpha-beta", "per-message"):
+                self.draw("diloco", lambda rng: list(schedules(rng)), seed, nodes, gpus, fidelity=fidelity, iterations={"warmup": seed, "measured": 20})
 
 
 if __name__ == "__main__":

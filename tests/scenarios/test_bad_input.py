@@ -544,7 +544,7 @@ class BadWorkers(Case):
 class BadMembers(Case):
     def test_one_row_per_rule(self):
         away, back = {"kind": "leave", "rank": 3, "at_s": 5}, {"kind": "join", "rank": 3, "at_s": 9}
-        advice = '; use asgd, dc-asgd, downpour, eamsgd or lasgd with "participants" below 1, or a "run" with a "policy"'
+        advice = '; use asgd, dc-asgd, downpour, eamsgd, lasgd with "participants" below 1 or diloco whose workers are GPUs with a "quorum" below 1, or a "run" with a "policy"'
         asgd = {"name": "asgd"}
         table = [
             (asgd, [away, away | {"at_s": 7}], '/workers/events/1/at_s: rank 3 has left at 5 s; let it "join" before it leaves again'),
@@ -555,7 +555,7 @@ class BadMembers(Case):
             (asgd, [away | {"for_s": 1}], '/workers/events/0/for_s: unknown key "for_s"; known here: kind, rank, at_s'),
             (asgd, [away | {"rank": rank} for rank in range(4)], "/workers/events: rank 0 stays, because what is measured goes by rank 0; let another one leave"),
             *((schedule, [away], f"/workers/events: {schedule['name']} needs all of its ranks, and one that leaves stops it{advice}")
-              for schedule in ({"name": "wfbp"}, {"name": "ps-sgd"}, {"name": "lasgd", "tau_max": 2}, {"name": "ad-psgd"}, {"name": "ssd-sgd", "delay": 2})),
+              for schedule in ({"name": "wfbp"}, {"name": "ps-sgd"}, {"name": "lasgd", "tau_max": 2}, {"name": "ad-psgd"}, {"name": "ssd-sgd", "delay": 2}, {"name": "diloco"})),
         ]
         for schedule, events, message in table:
             with self.subTest(message):
