@@ -164,20 +164,20 @@ class Convolution : public Weighted {
   template <class Tried, class Algorithm, class Find, class Size, class Run>
   void choose(std::map<std::string, ConvolutionChoice<Algorithm>>& known, Pass<Algorithm>& pass, const char* call, Find find, Size size,
               Run run) const {
-    const auto [place, is_new] = known.try_emplace(key());
-    if (is_new) place->second = fastest<Tried>(pass, call, find, size, run);
+    auto place = known.find(key());
+    if (place == known.end()) place = known.emplace(key(), fastest<Tried>(pass, call, find, size, run)).first;
     pass.choice = place->second;
     set_math(pass.descriptor, pass.choice.math);
   }
 
+  /// Leaves the pass with any arithmetic.
   template <class Tried, class Algorithm, class Find, class Size, class Run>
-  ConvolutionChoice<Algorithm> fastest(const Pass<Algorithm>& pass, const char* call, Find find, Size size, Run run) const {
+  ConvolutionChoice<Algorithm> fastest(Pass<Algorithm>& pass, const char* call, Find find, Size size, Run run) const {
     std::array<Tried, most_tried> tried = {};
     int count = 0;
-    const cudnnStatus_t status = find(static_cast<int>(tried.size()), &count, tried.data());
-    if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) check(status, call);
+    require_support(find(static_cast<int>(tried.size()), &count, tried.data()), call);
     ConvolutionChoice<Algorithm> best;
-    float shortest = std::numeric_limits<float>::infinity();
+    float shortest = never;
     std::set<std::pair<Algorithm, cudnnMathType_t>> done;
     for (const Tried* candidate = tried.data(); candidate != tried.data() + count; ++candidate) {
       if (candidate->status != CUDNN_STATUS_SUCCESS) continue;
@@ -186,7 +186,7 @@ class Convolution : public Weighted {
         set_math(pass.descriptor, math);
         std::size_t bytes = 0;
         if (size(candidate->algo, &bytes) != CUDNN_STATUS_SUCCESS || bytes > workspace().bytes()) continue;
-        const float time = time_of([&] { return run(candidate->algo); });
+        const float time = time_of([&] { return require_support(run(candidate->algo), call); });
         if (!(time < shortest)) continue;
         shortest = time;
         best = {candidate->algo, math, bytes, fmt::format("{}, {}, workspace {} bytes", name_of(candidate->algo), name_of(math), bytes)};
@@ -197,29 +197,44 @@ class Convolution : public Weighted {
                                  layer_.network.model.file, layer_.layer.name, layer_.network.dtype, workspace().bytes()));
   }
 
+  /// False where cuDNN has nothing for it. Throws where anything else went wrong.
+  static bool require_support(cudnnStatus_t status, const char* call) {
+    if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) {
+      check(status, call);
+      return true;
+    }
+    cudaGetLastError();  // which would count as the next launch's
+    return false;
+  }
+
   /// To run an algorithm with: as we want it, and as cuDNN reports that it tried it. But its default would round fp32 to TF32.
   std::vector<cudnnMathType_t> arithmetics(cudnnMathType_t reported) const {
     if (wanted_math() == CUDNN_FMA_MATH) return {CUDNN_FMA_MATH};
     return {wanted_math(), reported};
   }
 
-  /// Milliseconds on the GPU of what `run` queues; infinite where it refuses.
+  /// The shortest of a few times, in milliseconds, that the GPU takes for what `run` queues; `never` where it says that it cannot.
   template <class Run>
   float time_of(Run run) const {
-    constexpr int runs = 3;
-    const float never = std::numeric_limits<float>::infinity();
-    if (run() != CUDNN_STATUS_SUCCESS) return never;  // loads the kernels
-    const EventHandle begin(cudaEventCreate, "cudaEventCreate");
-    const EventHandle end(cudaEventCreate, "cudaEventCreate");
-    check(cudaEventRecord(begin.get(), queue().stream), "cudaEventRecord");
-    for (int i = 0; i < runs; ++i) {
-      if (run() != CUDNN_STATUS_SUCCESS) return never;
+    constexpr std::size_t runs = 5;
+    constexpr std::uint64_t until_queued = 500'000;  // ns: launches take longer than short kernels
+    if (!run()) return never;                        // loads the kernels
+    std::vector<EventHandle> marks;
+    while (marks.size() <= runs) marks.emplace_back(cudaEventCreate, "cudaEventCreate");
+    delay(queue().stream, until_queued);
+    check(cudaEventRecord(marks.front().get(), queue().stream), "cudaEventRecord");
+    for (std::size_t i = 1; i <= runs; ++i) {
+      run();
+      check(cudaEventRecord(marks[i].get(), queue().stream), "cudaEventRecord");
     }
-    check(cudaEventRecord(end.get(), queue().stream), "cudaEventRecord");
-    check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");
-    return milliseconds / runs;
+    check(cudaEventSynchronize(marks.back().get()), "cudaEventSynchronize");
+    float shortest = never;
+    for (std::size_t i = 1; i <= runs; ++i) {
+      float milliseconds = 0;
+      check(cudaEventElapsedTime(&milliseconds, marks[i - 1].get(), marks[i].get()), "cudaEventElapsedTime");
+      shortest = std::min(shortest, milliseconds);
+    }
+    return shortest;
   }
 
   void choose_forward() {
@@ -267,6 +282,7 @@ class Convolution : public Weighted {
         [&](cudnnConvolutionBwdFilterAlgo_t algorithm) { return run_backward_filter(algorithm); });
   }
 
+  static constexpr float never = std::numeric_limits<float>::infinity();
   static constexpr std::size_t most_tried = 16;  // cuDNN has eight at most, in two kinds of arithmetic
   static constexpr float one = 1.0F;
   static constexpr float none = 0.0F;

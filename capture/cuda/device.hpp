@@ -58,6 +58,8 @@ class CudaDevice : public Device {
   void* gradient(std::size_t buffer);
   Place find(const Array& array);
   Place place_of(void* numbers, const Shape& shape) const;
+  void hold();
+  void wait_for_host();
   bool input_is_ids() const { return network_->largest_id > 0; }
 
   Gpu gpu_;
@@ -79,9 +81,6 @@ class CudaDevice : public Device {
   std::int64_t descent_piece_count_ = 0;
   std::uint32_t iteration_ = 0;
   int updates_ = 0;
-  void hold();
-  void wait_for_host();
-
   std::vector<EventHandle> marks_;
   std::size_t marked_ = 0;
   bool holds_ = false;                   // this iteration lets the host come ahead

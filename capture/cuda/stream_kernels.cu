@@ -1,4 +1,4 @@
-// Kernels that stand for no layer: the delay before an iteration, and its update.
+// Kernels that stand for no layer: the delays before and within an iteration, and its update.
 #include "capture/cuda/launch.cuh"
 
 namespace syncopate::capture {

@@ -184,6 +184,31 @@ TEST_SUITE("Do a recording's statistics say what the clock said?") {
           "the second half of the iterations took 10.0% less than the first: the device's speed changed, capture again");
   }
 
+  TEST_CASE("an asynchronous device that is steady has a host that is not") {
+    const auto slower_by_itself = [](int iteration, Work work, std::size_t layer) {
+      return steady(iteration, work, layer) * (iteration > 3 + 1 + 30 + 15 ? 1.08 : 1);
+    };
+    FakeDevice device(slower_by_itself, true);
+    const Summary summary = summarize(record(device, layers, {3, 30}));
+    REQUIRE(summary.warnings.size() == 1);
+    CHECK(summary.warnings[0] ==
+          "the second half of the iterations that run by themselves took 8.0% longer than the first: the host's speed changed, capture "
+          "again");
+  }
+
+  TEST_CASE("and one that is not steady itself has its host under no suspicion") {
+    const auto slower = [](int iteration, Work work, std::size_t layer) {
+      const bool second_half = iteration > 3 + 1 + 15 && (iteration <= 3 + 1 + 30 || iteration > 3 + 1 + 45);
+      return steady(iteration, work, layer) * (second_half ? 1.08 : 1);
+    };
+    FakeDevice device(slower, true);
+    const Summary summary = summarize(record(device, layers, {3, 30}));
+    REQUIRE(summary.warnings.size() == 2);
+    CHECK(summary.warnings[1] ==
+          "the second half of the iterations that run by themselves took 8.0% longer than the first: the device's speed changed, capture "
+          "again");
+  }
+
   TEST_CASE("the clock's floor is what it shows between two marks") {
     FakeDevice device([](int /*iteration*/, Work work, std::size_t /*layer*/) { return work == Work::mark ? 0.5 : 10; }, false);
     check_us(record(device, layers, {1, 30}).floor, 0.5);

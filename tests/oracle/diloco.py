@@ -246,29 +246,28 @@ def run(point):
         return snapshots.get(0 if begins_round(step) else step % h + 1) if between else None
 
     def away(rank, worker, back):
-        """Returns how many updates it gets as it comes back, and if it has missed one."""
+        """Returns whether it has missed one."""
         worker.away = True
         between.leave(rank.number)
         yield float(back)
         worker.away = False
         between.there.add(rank.number)
         job.starts[rank.number].append(job.engine.now)
-        posted = list(rank.underway)
-        for what_for in posted:
+        for what_for in list(rank.underway):
             yield from rank.wait(what_for)
         missed = between.has_missed(rank.number)
         if missed:
             rank.post("missed", payload(parts[0][0].size))
             yield from rank.wait("missed")
-        return len(posted) + missed, missed
+        return missed
 
     def program(job, number, worker):
         rank, step, looks = ranks[number], 0, False  # step: of the rounds as it counts them
         for computed in itertools.count():
             back, stale = worker.returns(job.engine.now), [0] if rank.inner else []  # of the inner update, and of outer ones
             if back is not None:
-                updates, missed = yield from away(rank, worker, back)
-                stale, looks, step = [overlap] * updates, True, -(-step // h) * h if missed else step
+                missed = yield from away(rank, worker, back)
+                looks, step = True, -(-step // h) * h if missed else step
             start = job.starts[number][-1]
             ending = ending_of(step)
             if by_layer and ending is not None:

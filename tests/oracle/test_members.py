@@ -10,13 +10,13 @@ from test_server import SCHEDULES
 AWAY = [{"kind": "leave", "rank": 2, "at_s": 4.5}, {"kind": "join", "rank": 2, "at_s": 8.25}]
 
 
-def members(rng, workers, first):
-    """Comings and goings of ranks that may leave; `first` of them stay."""
+def members(rng, workers, first, longest=0.06):
+    """Comings and goings of ranks that may leave; `first` of them stay. `longest`: between two of a rank."""
     events = []
     for rank in rng.sample(range(first, workers), rng.randint(1, min(3, workers - first))):
         now, leaves = 0.0, rng.random() < 0.7
         for _ in range(rng.randint(1, 4)):
-            now += rng.uniform(1e-3, 0.06)
+            now += rng.uniform(1e-3, longest)
             events.append({"kind": "leave" if leaves else "join", "rank": rank, "at_s": now})
             leaves = not leaves
     return events
@@ -131,15 +131,40 @@ class Members(Comparison):
             self.draw("lasgd", schedules, seed, 5)
         self.draw("lasgd", lambda rng: schedules(rng)[:1], 3, 4, 2, 2)
 
+    def test_who_comes_back_when_the_window_has_closed_is_not_awaited(self):
+        """Rank 2, while the others end their steps."""
+        one = {"format": "trace/1", "provenance": {"kind": "synthetic", "source": "drawn"}, "model": {"name": "one", "batch": 24, "dtype": "fp32"},
+               "layers": [{"name": "a", "type": "x", "forward_s": 0.0011142479885930551, "backward_s": 0.001641314168292716}],
+               "gradients": [{"name": "g", "layer": "a", "bytes": 11395}, {"name": "h", "layer": "a", "bytes": 614210}], "update_s": 0.0009087754768346821}
+        coming = ((4, "join", 0.0465), (4, "leave", 0.3176), (4, "join", 0.5082), (2, "leave", 0.4859), (2, "join", 0.6582), (3, "leave", 0.0259), (3, "join", 0.1947),
+                  (1, "leave", 0.3706), (1, "join", 0.4957))
+        events = [{"kind": "pause", "rank": 4, "at_s": 0.0519, "for_s": 0.0346}, {"kind": "pause", "rank": 2, "at_s": 0.0955, "for_s": 0.0256}]
+        events += [{"kind": kind, "rank": rank, "at_s": date} for rank, kind, date in coming]
+        content = {"format": "scenario/1", "name": "closed", "granularity": "layer", "iterations": {"warmup": 3, "measured": 30}, "cluster": fast(5) | {
+            "link": {"bandwidth": "0.917Gbps", "latency": 0.0011223882498776752}}, "schedule": {
+                "name": "diloco", "interval": 1, "overlap": 1, "quorum": 0.7723466543046504, "deadline_s": 0, "bits": 19, "quantize_s_per_B": 1.1361932013058601e-10},
+            "workers": {"slow": [{"ranks": "0-2", "factor": 1.0373534700111873}], "events": events}}
+        self.compare(content, [one])
+
+    def averaging(self, rng):
+        for _ in range(4):
+            interval = rng.randint(1, 4)
+            yield {"name": "diloco", "interval": interval, "overlap": rng.randint(0, interval), "quorum": rng.uniform(0.2, 0.95),
+                   "deadline_s": rng.choice([0, 10 ** rng.uniform(-3, 0)]), "bits": rng.randint(2, 32), "quantize_s_per_B": rng.choice([0, 10 ** rng.uniform(-10, -8.5)])}
+
+    def test_averaging_without_all_over_slow_links(self):
+        """Who comes back may be long behind, or find the window closed."""
+        for seed in range(4):
+            rng = random.Random(f"slow {seed}")
+            link = {"bandwidth": f"{10 ** rng.uniform(-1.5, 0.7):.3f}Gbps", "latency": 10 ** rng.uniform(-6, -2.5)}
+            workers = [{"events": members(rng, 5, 1, rng.choice([0.03, 0.2]))} | rng.choice([{}, {"slow": [{"ranks": "1-2", "factor": rng.uniform(1, 3)}]}]) for _ in range(6)]
+            sweep = {"/schedule": list(self.averaging(rng)), "/workers": workers}
+            self.compare(scenario(rng, cluster=cluster(rng, 5) | {"link": link}, sweep=sweep, iterations={"warmup": seed, "measured": rng.choice([8, 30])}), [trace(rng, 3)])
+
     def test_averaging_without_all(self):
-        def schedules(rng):
-            for _ in range(4):
-                interval = rng.randint(1, 4)
-                yield {"name": "diloco", "interval": interval, "overlap": rng.randint(0, interval), "quorum": rng.uniform(0.2, 0.95),
-                       "deadline_s": rng.choice([0, 10 ** rng.uniform(-3, 0)]), "bits": rng.randint(2, 32), "quantize_s_per_B": rng.choice([0, 10 ** rng.uniform(-10, -8.5)])}
         for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (5, 1), (2, 2), (3, 2)]):
             for fidelity in ("alpha-beta", "per-message"):
-                self.draw("diloco", lambda rng: list(schedules(rng)), seed, nodes, gpus, fidelity=fidelity, iterations={"warmup": seed, "measured": 20})
+                self.draw("diloco", lambda rng: list(self.averaging(rng)), seed, nodes, gpus, fidelity=fidelity, iterations={"warmup": seed, "measured": 20})
 
 
 if __name__ == "__main__":
