@@ -77,19 +77,25 @@ class Beyond(unittest.TestCase):
             self.assertAlmostEqual(gains[speed][vgg], said, delta=0.06)
         self.assertLess(max(over_all["100Gbps"].values()), 0)
 
-    def test_fragments(self):
-        """Published beside ours, on the published bandwidths' grid, and what is the same."""
-        rows, differ = self.tables[1], []
-        found = least("streaming-diloco")
+    def differing(self, rows, found, first):
+        """Published beside ours, from the column `first` on: (row, utilisation, steps of the published bandwidths' grid between them), where it is not the same."""
         self.assertEqual(len(rows), len(found))
-        for row, ours in zip(rows, found.values()):
-            for cell, gigabits, share in zip(row[2:], ours, UTILISATIONS):
+        differ, grid = [], [10 ** (-1 + 4 * k / 49) for k in range(50)]
+        for number, (row, ours) in enumerate(zip(rows, found)):
+            for cell, gigabits, share in zip(row[first:], ours, UTILISATIONS):
                 published, said = (float(number) for number in cell.split(" / "))
                 self.assertEqual(float(f"{gigabits:.3g}"), said, f"{row[0]} at {share}")
-                here = min((10 ** (-1 + 4 * k / 49) for k in range(50)), key=lambda one: abs(one / published - 1))
-                if abs(gigabits / here - 1) > 1e-6:
-                    differ.append((row[0], share))
-        self.assertEqual(differ, [("and 4 bits", 0.5)])
+                apart = [min(range(50), key=lambda k: abs(grid[k] / one - 1)) for one in (gigabits, published)]
+                if apart[0] != apart[1]:
+                    differ.append((number, share, apart[0] - apart[1]))
+        return differ
+
+    def test_fragments(self):
+        self.assertEqual(self.differing(self.tables[1], least("streaming-diloco").values(), 2), [(4, 0.5, -1)])
+
+    def test_fragments_of_larger_models(self):
+        found = [ours for size in ("10b", "100b") for ours in least(f"streaming-diloco-{size}").values()]
+        self.assertEqual(self.differing(self.tables[2], found, 3), [(0, 0.99, -1), (1, 0.99, 1), (4, 0.99, 1), (5, 0.5, -1)])
 
 
 if __name__ == "__main__":
