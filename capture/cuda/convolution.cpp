@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/errors.hpp"
+#include "capture/cuda/gpu.hpp"
 #include "capture/cuda/makers.hpp"
 #include "capture/cuda/weighted.hpp"
 
@@ -175,9 +176,9 @@ class Convolution : public Weighted {
   ConvolutionChoice<Algorithm> fastest(Pass<Algorithm>& pass, const char* call, Find find, Size size, Run run) const {
     std::array<Tried, most_tried> tried = {};
     int count = 0;
-    require_support(find(static_cast<int>(tried.size()), &count, tried.data()), call);
+    is_supported(find(static_cast<int>(tried.size()), &count, tried.data()), call);
     ConvolutionChoice<Algorithm> best;
-    float shortest = never;
+    Seconds shortest = never;
     std::set<std::pair<Algorithm, cudnnMathType_t>> done;
     for (const Tried* candidate = tried.data(); candidate != tried.data() + count; ++candidate) {
       if (candidate->status != CUDNN_STATUS_SUCCESS) continue;
@@ -186,7 +187,7 @@ class Convolution : public Weighted {
         set_math(pass.descriptor, math);
         std::size_t bytes = 0;
         if (size(candidate->algo, &bytes) != CUDNN_STATUS_SUCCESS || bytes > workspace().bytes()) continue;
-        const float time = time_of([&] { return require_support(run(candidate->algo), call); });
+        const Seconds time = time_of([&] { return is_supported(run(candidate->algo), call); });
         if (!(time < shortest)) continue;
         shortest = time;
         best = {candidate->algo, math, bytes, fmt::format("{}, {}, workspace {} bytes", name_of(candidate->algo), name_of(math), bytes)};
@@ -198,7 +199,7 @@ class Convolution : public Weighted {
   }
 
   /// False where cuDNN has nothing for it. Throws where anything else went wrong.
-  static bool require_support(cudnnStatus_t status, const char* call) {
+  static bool is_supported(cudnnStatus_t status, const char* call) {
     if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) {
       check(status, call);
       return true;
@@ -213,27 +214,23 @@ class Convolution : public Weighted {
     return {wanted_math(), reported};
   }
 
-  /// The shortest of a few times, in milliseconds, that the GPU takes for what `run` queues; `never` where it says that it cannot.
+  /// The shortest of a few times that the GPU takes for what `run` queues; `never` where it says that it cannot.
   template <class Run>
-  float time_of(Run run) const {
+  Seconds time_of(Run run) const {
     constexpr std::size_t runs = 5;
     constexpr std::uint64_t until_queued = 500'000;  // ns: launches take longer than short kernels
     if (!run()) return never;                        // loads the kernels
     std::vector<EventHandle> marks;
     while (marks.size() <= runs) marks.emplace_back(cudaEventCreate, "cudaEventCreate");
     delay(queue().stream, until_queued);
-    check(cudaEventRecord(marks.front().get(), queue().stream), "cudaEventRecord");
+    record(marks.front(), queue().stream);
     for (std::size_t i = 1; i <= runs; ++i) {
       run();
-      check(cudaEventRecord(marks[i].get(), queue().stream), "cudaEventRecord");
+      record(marks[i], queue().stream);
     }
     check(cudaEventSynchronize(marks.back().get()), "cudaEventSynchronize");
-    float shortest = never;
-    for (std::size_t i = 1; i <= runs; ++i) {
-      float milliseconds = 0;
-      check(cudaEventElapsedTime(&milliseconds, marks[i - 1].get(), marks[i].get()), "cudaEventElapsedTime");
-      shortest = std::min(shortest, milliseconds);
-    }
+    Seconds shortest = never;
+    for (std::size_t i = 1; i <= runs; ++i) shortest = std::min(shortest, elapsed(marks[i - 1], marks[i]));
     return shortest;
   }
 
@@ -282,7 +279,7 @@ class Convolution : public Weighted {
         [&](cudnnConvolutionBwdFilterAlgo_t algorithm) { return run_backward_filter(algorithm); });
   }
 
-  static constexpr float never = std::numeric_limits<float>::infinity();
+  static constexpr Seconds never{std::numeric_limits<double>::infinity()};
   static constexpr std::size_t most_tried = 16;  // cuDNN has eight at most, in two kinds of arithmetic
   static constexpr float one = 1.0F;
   static constexpr float none = 0.0F;

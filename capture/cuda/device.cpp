@@ -195,7 +195,7 @@ void CudaDevice::hold() {
   if (held_after_.empty()) queued_ = HostClock::now();
   if (held_after_.size() == resumed_.size()) resumed_.emplace_back(cudaEventCreate, "cudaEventCreate");
   wait_for_host();
-  check(cudaEventRecord(resumed_[held_after_.size()].get(), tools_.stream), "cudaEventRecord");
+  record(resumed_[held_after_.size()], tools_.stream);
   held_after_.push_back(marked_ - 1);
 }
 
@@ -226,25 +226,20 @@ void CudaDevice::update() {
 
 void CudaDevice::mark() {
   if (marked_ == marks_.size()) marks_.emplace_back(cudaEventCreate, "cudaEventCreate");
-  check(cudaEventRecord(marks_[marked_++].get(), tools_.stream), "cudaEventRecord");
+  record(marks_[marked_++], tools_.stream);
   if (holds_ && marked_ % marks_in_stretch == 0) hold();
 }
 
 std::vector<Seconds> CudaDevice::collect() {
   check(cudaStreamSynchronize(tools_.stream), "cudaStreamSynchronize");
-  const auto between = [](const EventHandle& from, const EventHandle& to) {
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, from.get(), to.get()), "cudaEventElapsedTime");
-    return Seconds(1e-3 * static_cast<double>(milliseconds));
-  };
   std::vector<Seconds> times;
   times.reserve(marked_);
   Seconds held;
   auto hold = held_after_.begin();
   for (std::size_t i = 0; i < marked_; ++i) {
-    times.push_back(between(marks_.front(), marks_[i]) - held);
+    times.push_back(elapsed(marks_.front(), marks_[i]) - held);
     if (hold == held_after_.end() || *hold != i) continue;
-    held += between(marks_[i], resumed_[static_cast<std::size_t>(hold - held_after_.begin())]);
+    held += elapsed(marks_[i], resumed_[static_cast<std::size_t>(hold - held_after_.begin())]);
     ++hold;
   }
   return times;

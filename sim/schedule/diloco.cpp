@@ -174,6 +174,8 @@ struct Diloco {
   /// In inner steps of the round that have ended.
   int outer_step_of(int fragment) const { return ((fragment + 1) * interval + fragments - 1) / fragments; }
   int snapshot_of(int fragment) const { return outer_step_of(fragment) - overlap; }
+  /// The last of so many steps of a round; of none the last of the round before.
+  std::size_t last_of(int ended) const { return static_cast<std::size_t>((ended + interval - 1) % interval); }
 
   /// Of each gradient.
   std::vector<int> fragment_of_gradients(const StepProfile& profile) const;
@@ -247,11 +249,6 @@ struct Diloco::Plan {
   // By step of a round: the fragment of which, when it has ended, comes ...
   std::vector<int> snapshots;    ///< ... the snapshot; -1: none
   std::vector<int> outer_steps;  ///< ... the outer step
-
-  std::size_t first_snapshot() const {
-    const auto is_one = [](int fragment) { return fragment >= 0; };
-    return static_cast<std::size_t>(std::find_if(snapshots.begin(), snapshots.end(), is_one) - snapshots.begin());
-  }
 };
 
 class Diloco::Rank {
@@ -275,7 +272,7 @@ class Diloco::Rank {
       learn();
     }
     worker_.update();
-    if (is_back_ && worker_.is_expected(outer_stream())) place_ = plan_.first_snapshot();
+    if (is_back_ && worker_.is_expected(outer_stream())) place_ = p().last_of(p().snapshot_of(0));
     if (!p().by_layer && plan_.snapshots[place_] >= 0) post_whole(plan_.snapshots[place_]);
     if (plan_.outer_steps[place_] >= 0) step_outer(plan_.outer_steps[place_]);
     place_ = (place_ + 1) % plan_.snapshots.size();
@@ -396,9 +393,8 @@ Program Diloco::program(const ScheduleInput& input) const {
   if (has_islands) plan.inner = group_posts(inner(input.profile, input.collective), input.profile);
   for (const GroupPost& group : plan.inner) plan.merge.push_back(merge_time(*group.payload, input.copy));
   for (int fragment = 0; fragment < fragments && !is_alone; ++fragment) {
-    const auto last = [this](int ended) { return static_cast<std::size_t>((ended + interval - 1) % interval); };
-    plan.snapshots[last(snapshot_of(fragment))] = fragment;
-    plan.outer_steps[last(outer_step_of(fragment))] = fragment;
+    plan.snapshots[last_of(snapshot_of(fragment))] = fragment;
+    plan.outer_steps[last_of(outer_step_of(fragment))] = fragment;
   }
   return [plan](Worker& worker) {
     Rank rank(plan, worker);

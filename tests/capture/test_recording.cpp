@@ -79,10 +79,9 @@ double steady(int /*iteration*/, Work work, std::size_t layer) {
 
 constexpr std::size_t layers = 2;
 
-Summary summary_of(const FakeDevice::Cost& cost, int iterations = 30) {
-  FakeDevice device(cost, false);
-  return summarize(record(device, layers, {3, iterations}));
-}
+Summary summary_of(FakeDevice device, int iterations = 30) { return summarize(record(device, layers, {3, iterations})); }
+
+Summary summary_of(const FakeDevice::Cost& cost, int iterations = 30) { return summary_of(FakeDevice(cost, false), iterations); }
 
 void check_us(Seconds time, double microseconds) { CHECK(time.value == doctest::Approx(1e-6 * microseconds).epsilon(1e-6)); }
 
@@ -188,8 +187,7 @@ TEST_SUITE("Do a recording's statistics say what the clock said?") {
     const auto slower_by_itself = [](int iteration, Work work, std::size_t layer) {
       return steady(iteration, work, layer) * (iteration > 3 + 1 + 30 + 15 ? 1.08 : 1);
     };
-    FakeDevice device(slower_by_itself, true);
-    const Summary summary = summarize(record(device, layers, {3, 30}));
+    const Summary summary = summary_of(FakeDevice(slower_by_itself, true));
     REQUIRE(summary.warnings.size() == 1);
     CHECK(summary.warnings[0] ==
           "the second half of the iterations that run by themselves took 8.0% longer than the first: the host's speed changed, capture "
@@ -201,8 +199,7 @@ TEST_SUITE("Do a recording's statistics say what the clock said?") {
       const bool second_half = iteration > 3 + 1 + 15 && (iteration <= 3 + 1 + 30 || iteration > 3 + 1 + 45);
       return steady(iteration, work, layer) * (second_half ? 1.08 : 1);
     };
-    FakeDevice device(slower, true);
-    const Summary summary = summarize(record(device, layers, {3, 30}));
+    const Summary summary = summary_of(FakeDevice(slower, true));
     REQUIRE(summary.warnings.size() == 2);
     CHECK(summary.warnings[1] ==
           "the second half of the iterations that run by themselves took 8.0% longer than the first: the device's speed changed, capture "

@@ -26,6 +26,7 @@ class Job:
         self.streams, self.waiting, self.blocked, self.exposed = [], [None] * count, [[] for _ in range(count)], [[] for _ in range(count)]
         self.starts = self.begins = [[0.0] for _ in range(count)]  # of steps; of what `iterations` counts
         self.host, self.until = collectives.host(point["cluster"], "per_collective_s"), [0.0] * count  # until: hosts are busy
+        self.known = 0  # of steps that all have begun
 
     def add(self, stream):
         self.streams.append(stream)
@@ -90,13 +91,14 @@ class Job:
         self.programs = [program(self, rank, worker) for rank, worker in enumerate(self.workers)]
         for rank in range(len(self.workers)):
             self.engine.at(0.0, self.resume, rank)
-        known = 0
         while all(self.engine.step() for _ in range(32)):
-            begun = min(map(len, self.starts))
-            if begun > known and window.covered(self.begins, self.starts, warmup, measured):
+            if self.is_covered(warmup, measured):
                 return
-            known = begun
         raise AssertionError(f"all wait: {self.waiting}")
+
+    def is_covered(self, warmup, measured):
+        known, self.known = self.known, min(map(len, self.starts))
+        return self.known > known and window.covered(self.begins, self.starts, warmup, measured)
 
 
 def single(point, shared, make, members=None, channels=None, kind=Stream):
