@@ -169,4 +169,4 @@ packages:
 	fi
 
 clean:
-	rm -rf build build-clang build-coverage build-debug build-capture build-fuzz build-gpu .gpu-bundle results
+	rm -rf build build-by-file build-clang build-coverage build-debug build-capture build-fuzz build-gpu .gpu-bundle results

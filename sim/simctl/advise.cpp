@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "advise/adviser.hpp"
 #include "base/files.hpp"
 #include "base/interruption.hpp"
 #include "base/project_files.hpp"
@@ -14,7 +15,6 @@
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
-#include "study/adviser.hpp"
 
 namespace syncopate {
 
@@ -22,9 +22,9 @@ namespace {
 
 using Objective = Advice::Objective;
 
-constexpr std::size_t most_rows = 8;
+constexpr std::size_t most_candidates = 8;
 
-struct Options {
+struct AdviseOptions {
   std::string advice;
   std::string folder;
   std::string format = "text";
@@ -36,7 +36,7 @@ std::string hours_label(double hours) { return fmt::format("{:.4g} h", hours); }
 
 class Report {
  public:
-  Report(const Options& options, const Adviser& adviser) : options_(options), adviser_(adviser) {}
+  Report(const AdviseOptions& options, const Adviser& adviser) : options_(options), adviser_(adviser) {}
 
   ExitCode report() const {
     if (!options_.folder.empty()) write();
@@ -87,7 +87,7 @@ class Report {
         !shows_factor && std::any_of(rows.begin(), rows.end(), [this](std::size_t index) { return at(index).risk.has_value(); });
     if (has_risk) header.insert(header.end(), {"mean", "worst", "worst regret", "mean regret"});
     std::vector<std::vector<std::string>> table = {header};
-    for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
+    for (std::size_t i = 0; i < std::min(rows.size(), most_candidates); ++i) {
       const Candidate& its = at(rows[i]);
       const std::string servers = its.paid_nodes > its.nodes ? fmt::format("+{}", its.paid_nodes - its.nodes) : "";
       std::vector<std::string> line = {value_label(its.schedule), its.row.cluster, fmt::format("{}{}", its.nodes, servers),
@@ -105,7 +105,7 @@ class Report {
       table.push_back(line);
     }
     display("{}", format_table(table));
-    if (rows.size() > most_rows) display("{} more: --format json has all\n", rows.size() - most_rows);
+    if (rows.size() > most_candidates) display("{} more: --format json has all\n", rows.size() - most_candidates);
   }
 
   /// The best one of each schedule, cluster and number of nodes.
@@ -311,14 +311,14 @@ class Report {
     }
   }
 
-  const Options& options_;
+  const AdviseOptions& options_;
   const Adviser& adviser_;
 };
 
 }  // namespace
 
 void add_advise_command(CLI::App& app, ExitCode& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<AdviseOptions>();
   CLI::App* command = app.add_subcommand("advise", "Choose a schedule, its parameters, a cluster and its size, by time or cost");
   command->add_option("ADVICE", options->advice, "advice/1 file, or a name that \"simctl list advice\" shows; - is stdin")->required();
   command->add_option("-o,--output", options->folder, "folder for advice.json, all candidates, and choice.json, a scenario of the choice");

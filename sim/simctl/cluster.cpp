@@ -20,7 +20,7 @@ namespace syncopate {
 
 namespace {
 
-struct Options {
+struct FitOptions {
   std::string benchmark;
   BenchmarkOptions reading;
   std::string name;
@@ -39,7 +39,7 @@ std::string fit_text(std::string_view operation, int ranks, const std::vector<Me
 }
 
 /// The points as a Fit, whose line is that of the file that is written.
-std::string cluster_text(const Benchmark& benchmark, const Options& options, const LinkCost& implied) {
+std::string cluster_text(const Benchmark& benchmark, const FitOptions& options, const LinkCost& implied) {
   const int gpus = benchmark.ranks / benchmark.nodes;
   const Link link = has_link(benchmark) ? *benchmark.link : Link{Rate(1.0 / implied.beta.value), std::max(Seconds(0), implied.alpha)};
   const std::string link_text = fmt::format(R"({{"bandwidth": {:.6g}, "latency": {:.6g}}})", link.bandwidth.value, link.latency.value);
@@ -79,7 +79,7 @@ void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCo
   }
 }
 
-std::string regions_text(const MeasuredPlaces& places, const Options& options) {
+std::string regions_text(const MeasuredPlaces& places, const FitOptions& options) {
   std::vector<std::string> regions;
   for (const std::string& name : places.names) regions.push_back(fmt::format("{{\"name\": {}, \"nodes\": 1}}", Json(name).dump()));
   std::vector<std::string> wan;
@@ -109,7 +109,7 @@ void print_regions(const MeasuredPlaces& places, std::FILE* stream) {
           format_table(table), places.names.size());
 }
 
-void fit_regions(const Options& options) {
+void fit_regions(const FitOptions& options) {
   if (options.reading.ranks > 0 || options.reading.in_place || options.reading.gpus_per_node > 0) {
     throw UsageError(
         "--ranks, --gpus-per-node and --in-place are of all-reduces; leave them out for a folder of iperf3's and ping's files");
@@ -119,7 +119,7 @@ void fit_regions(const Options& options) {
   print_regions(places, stream_beside(options.out));
 }
 
-Benchmark read_any_benchmark(const Options& options) {
+Benchmark read_any_benchmark(const FitOptions& options) {
   if (!is_profile(options.benchmark)) return read_benchmark(options.benchmark, options.reading);
   Benchmark benchmark = read_profiled_benchmark(options.benchmark, options.reading);
   finish_benchmark(benchmark);
@@ -127,7 +127,7 @@ Benchmark read_any_benchmark(const Options& options) {
 }
 
 void add_cluster_fit_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FitOptions>();
   CLI::App* command =
       app.add_subcommand("fit", "Make a cluster of the all-reduces that netprobe, nccl-tests or OSU's micro-benchmarks have timed on it");
   command

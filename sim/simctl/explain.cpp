@@ -11,20 +11,20 @@
 #include "base/table.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
+#include "explain/explanation.hpp"
+#include "run/links.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
 #include "simctl/summary.hpp"
-#include "study/explanation.hpp"
-#include "study/links.hpp"
 
 namespace syncopate {
 
 namespace {
 
 constexpr double negligible = 0.001;  ///< a share of the iteration
-constexpr int most_rows = 12;         ///< of what-ifs, besides limits
+constexpr int most_what_ifs = 12;     ///< of what-ifs, besides limits
 
-struct Options {
+struct ExplainOptions {
   std::string scenario;
   std::vector<std::string> settings;
   std::optional<std::string> point;
@@ -63,7 +63,8 @@ std::string title_of(const Explained& its) {
 
 class Explanation {
  public:
-  explicit Explanation(const Options& options) : options_(options), by_(read_share(options.by)), limits_(read_limits(options.limits)) {
+  explicit Explanation(const ExplainOptions& options)
+      : options_(options), by_(read_share(options.by)), limits_(read_limits(options.limits)) {
     std::vector<Setting> settings;
     for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
     study_ = read_study(options.scenario, settings);
@@ -189,7 +190,7 @@ class Explanation {
       const bool failed = std::any_of(what.effects.begin(), what.effects.end(), [](const Effect& one) { return !one.iteration; });
       const double saved = what.saved(iteration);
       const bool costs = saved <= -negligible;
-      if (!is_limit && !failed && !costs && (shown == most_rows || saved < negligible)) {
+      if (!is_limit && !failed && !costs && (shown == most_what_ifs || saved < negligible)) {
         ++others;
         most_saved = std::max(most_saved, saved);
         continue;
@@ -251,7 +252,7 @@ class Explanation {
     print_what_if();
   }
 
-  const Options& options_;
+  const ExplainOptions& options_;
   double by_;
   Limits limits_;
   Study study_;
@@ -262,7 +263,7 @@ class Explanation {
 }  // namespace
 
 void add_explain_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Say why an iteration takes as long as it does, and what would make it faster");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows; - is stdin")
       ->required();

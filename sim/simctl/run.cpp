@@ -16,21 +16,21 @@
 #include "base/text.hpp"
 #include "dataflow/record_file.hpp"
 #include "engine/simulate.hpp"
+#include "explain/explanation.hpp"
 #include "output/results.hpp"
+#include "run/cost.hpp"
+#include "run/point.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
 #include "simctl/shared_points.hpp"
 #include "simctl/summary.hpp"
 #include "simctl/timeline_options.hpp"
-#include "study/cost.hpp"
-#include "study/explanation.hpp"
-#include "study/point.hpp"
 
 namespace syncopate {
 
 namespace {
 
-struct Options {
+struct RunCommandOptions {
   std::string scenario;
   SharingOptions sharing;
   std::string folder;
@@ -57,7 +57,7 @@ Optimizer read_optimizer(const std::string& name) {
 /// Runs a study's points and keeps what finishes.
 class StudyRun {
  public:
-  StudyRun(const Options& options, const Study& study)
+  StudyRun(const RunCommandOptions& options, const Study& study)
       : options_(options),
         study_(study),
         timeline_points_(chosen("--timeline", options.timeline, options.timelines.points)),
@@ -364,7 +364,7 @@ class StudyRun {
     take(point, ended);
   }
 
-  const Options& options_;
+  const RunCommandOptions& options_;
   const Study& study_;
   std::optional<InterruptionWatch> watch_;
   std::vector<bool> timeline_points_;
@@ -382,7 +382,7 @@ class StudyRun {
   std::vector<bool> simulated_;   ///< in this run
 };
 
-ExitCode run(Options options) {
+ExitCode run(RunCommandOptions options) {
   check_sharing(options.sharing, options.folder);
   if (options.folder == "-") {
     options.folder.clear();
@@ -408,7 +408,7 @@ ExitCode run(Options options) {
 }  // namespace
 
 void add_run_command(CLI::App& app, ExitCode& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RunCommandOptions>();
   CLI::App* command = app.add_subcommand("run", "Simulate every point of a scenario and report iteration times and scalability");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows; - is stdin")
       ->required();

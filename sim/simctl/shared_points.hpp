@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "run/point.hpp"
 #include "simctl/sharing.hpp"
-#include "study/claims.hpp"
-#include "study/point.hpp"
-#include "study/run_folder.hpp"
+#include "store/claims.hpp"
+#include "store/run_folder.hpp"
 
 namespace syncopate {
 

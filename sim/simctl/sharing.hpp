@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "study/run_folder.hpp"
+#include "store/run_folder.hpp"
 
 namespace syncopate {
 

@@ -16,7 +16,7 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-struct Options {
+struct CompareOptions {
   std::string first;
   std::string second;
   std::int64_t layers = 10;
@@ -91,7 +91,7 @@ void print_comparison(const TraceComparison& comparison, const Trace& first, con
 }  // namespace
 
 void add_trace_compare_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareOptions>();
   CLI::App* command =
       app.add_subcommand("compare", "Compare two traces of one network: totals, types of layers, the layers that differ most");
   command->add_option("FIRST", options->first, "trace/1 file, or a name that \"simctl list traces\" shows")->required();

@@ -16,7 +16,7 @@ namespace syncopate {
 
 namespace {
 
-struct Options {
+struct TraceFitOptions {
   std::vector<std::string> traces;
   std::string model;
   std::string profile;
@@ -26,7 +26,7 @@ struct Options {
 };
 
 /// The model that a trace names, from models/, or the one that the user names.
-Model model_of(const Trace& trace, const Options& options) {
+Model model_of(const Trace& trace, const TraceFitOptions& options) {
   if (!options.model.empty()) return read_model(Document::read(named_file(options.model, {FileKind::model})), trace.input);
   const std::filesystem::path wanted = folder_of(FileKind::model) / (trace.model + ".json");
   const auto file = find_file(wanted);
@@ -58,7 +58,7 @@ void print_report(const FitReport& report, const std::vector<FitSample>& samples
 }  // namespace
 
 void add_trace_fit_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TraceFitOptions>();
   CLI::App* command = app.add_subcommand("fit", "Fit a device profile to measured traces, and tell its error");
   command->add_option("TRACE", options->traces, "trace/1 files of one device, or names that \"simctl list traces\" shows")->required();
   command->add_option("--model", options->model, "model/1 file of all the traces; default: models/NAME.json, as each trace names it");

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "study/tuning.hpp"
+#include "advise/tuning.hpp"
 
 using namespace syncopate;
 
