@@ -105,13 +105,11 @@ class Gathering {
   explicit Gathering(const Scenario& scenario)
       : first_seed_(scenario.speed.seed), outcomes_(static_cast<std::size_t>(replicates_of(scenario))) {}
 
-  /// What became of the point, with the last of them: the first failure, if any; nullopt also where one has not begun.
+  /// Notes how a replicate ended. With the last one, returns how the point ended: with the first failure, if there is one.
   std::optional<Outcome> add(int replicate, const Outcome& outcome) {
     outcomes_[static_cast<std::size_t>(replicate)] = outcome;
     if (++ended_ < outcomes_.size()) return std::nullopt;
     const std::vector<Outcome> all = std::move(outcomes_);
-    const auto has_begun = [](const Outcome& its) { return !its.ok || !its.result.empty(); };
-    if (!std::all_of(all.begin(), all.end(), has_begun)) return std::nullopt;
     if (ended_ == 1) return outcome;
     std::vector<PointResult> results;
     results.reserve(all.size());
@@ -164,8 +162,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     const PointOptions its = options(i);
     const Cost cost = estimate_cost(point.scenario, its);
     if (const std::string excess = describe_excess(point.scenario, cost, limits); !excess.empty()) {
-      if (!watch.may_begin || watch.may_begin(i))
-        done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
+      done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
       continue;
     }
     const Seconds time = point.scenario.measures_until() ? estimate_most(point.scenario, its).time : cost.time;
@@ -182,7 +179,6 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   TimeLeft time_left(std::move(times), parallel);
   const auto simulate_task = [&](int index) {
     const auto [point, r] = tasks[static_cast<std::size_t>(index)];
-    if (watch.may_begin && !watch.may_begin(point)) return std::string();
     PointOptions its = options(point);
     if (r > 0) {
       its.timeline.reset();
@@ -205,9 +201,8 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   const auto start = std::chrono::steady_clock::now();
   const auto look = [&](const std::vector<RunningTask>& running) {
     const Seconds elapsed(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    PointsProgress progress = {time_left(elapsed, running), std::nullopt, {}};
+    PointsProgress progress = {time_left(elapsed, running), std::nullopt};
     for (const RunningTask& task : running) {
-      progress.running.push_back(point_of(task));
       if (!progress.longest || task.time > progress.longest->time) progress.longest = {point_of(task), task.time, task.headway};
     }
     watch.look(progress);

@@ -20,15 +20,12 @@ PointResult simulate_point(const Point& point, const PointOptions& options = {})
 struct PointsProgress {
   Seconds left;                        ///< about
   std::optional<RunningTask> longest;  ///< of the points that are being simulated, whose `index` it has, the one that has taken longest
-  std::vector<int> running;            ///< the points that are being simulated
 };
 
 /// What happens to points while they are simulated.
 struct PointsWatch {
   std::function<void(const PointsProgress&)> look{};  ///< about five times a second
   Limits limits{};                                    ///< a simulation that goes beyond is not begun, or ended, and has failed
-  /// Asked in a process of its own when a point's turn has come; where false, it is not simulated, and `done` does not hear of it.
-  std::function<bool(int index)> may_begin{};
   /// Called in that process with the result of a point without replicates; `done` hears of what it leaves there.
   std::function<void(int index, PointResult&)> keep{};
   std::function<void(const RunningTask&)> stalled{};  ///< a simulation, whose point's `index` it has, does nothing: see Watch

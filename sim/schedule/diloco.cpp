@@ -215,8 +215,7 @@ std::vector<std::vector<Slice>> Diloco::slices(const ScheduleInput& input) const
 }
 
 std::vector<Fragment> Diloco::cut(const ScheduleInput& input) const {
-  constexpr double bits_of_byte = 8.0;
-  const double sent = bits / bits_of_byte / input.value.value;
+  const double sent = bits / bits_per_byte / input.value.value;
   std::vector<Fragment> all;
   for (const std::vector<Slice>& fragment : slices(input)) {
     std::map<std::size_t, Payload> payloads;  // by layer, or all together

@@ -79,8 +79,8 @@ ExitCode merge(const MergeOptions& options) {
     ended.push_back(its.value_or(EndedPoint()));
   }
   if (!missing.empty()) {
-    throw SimulationError(fmt::format("{} of {} points are missing: {}; simctl run with --resume, --shard or --claim adds them",
-                                      missing.size(), found.study.points.size(), format_ranges(missing)));
+    throw SimulationError(fmt::format("{} of {} points are missing: {}; simctl run with --resume or --shard adds them", missing.size(),
+                                      found.study.points.size(), format_ranges(missing)));
   }
   const bool is_one_of_them = std::any_of(options.folders.begin(), options.folders.end(), [&](const std::string& folder) {
     std::error_code ignored;

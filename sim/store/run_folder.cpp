@@ -67,16 +67,6 @@ std::string build_of(const std::string& digest) { return digest.substr(0, 8); }
 /// A run that has not stirred for so long is at work no more.
 constexpr std::chrono::minutes lately(10);
 
-/// A claim in `points` that its run has given a sign of life for lately, if there is one: its file.
-std::optional<fs::path> find_live_claim(const fs::path& points) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(points, ignored)) {
-    if (entry.path().extension() == ".claim" && fs::file_time_type::clock::now() - entry.last_write_time(ignored) < lately)
-      return entry.path();
-  }
-  return std::nullopt;
-}
-
 void remove(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -169,12 +159,6 @@ void RunFolder::enter(Entry entry) {
 }
 
 void RunFolder::remove_older() const {
-  if (const auto claim = find_live_claim(points())) {
-    throw UsageError(
-        fmt::format("-o {}: another run seems to be at work there: it has claimed a point, {}; wait for it, end it, or remove "
-                    "that file",
-                    folder_.string(), claim->string()));
-  }
   syncopate::remove(points());
   const std::set<std::string> results = {"results.csv", "results.json"};
   for (const auto& entry : fs::directory_iterator(folder_)) {
@@ -254,7 +238,7 @@ void RunFolder::write(const Results& results, bool finished, bool shared) const 
   if (!failure) try_to_write(run_file, pretty(run));
   if (finished) {
     remove_unfinished(folder_, lately);
-    remove_unfinished(points(), shared || find_live_claim(points()) ? lately : std::chrono::minutes(0));
+    remove_unfinished(points(), shared ? lately : std::chrono::minutes(0));
   }
   sync(points());
   sync(folder_);
