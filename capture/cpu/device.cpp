@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "capture/cpu/host.hpp"
 #include "capture/random_values.hpp"
 

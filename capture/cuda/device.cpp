@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "capture/random_values.hpp"
 
 namespace syncopate::capture {

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "capture/device.hpp"
 #include "capture/json_lines.hpp"
 

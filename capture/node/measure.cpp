@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "capture/random_values.hpp"
 
 namespace syncopate::capture {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "base/memory.hpp"
-#include "base/unit_columns.hpp"
+#include "base/text.hpp"
 #include "run/replicates.hpp"
 
 namespace syncopate {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/choice.hpp"
-#include "base/unit_columns.hpp"
+#include "base/text.hpp"
 #include "schedule/compression.hpp"
 #include "schedule/sender.hpp"
 

@@ -79,28 +79,28 @@ class Report {
   }
 
   void print_table(const std::vector<std::size_t>& rows, bool shows_factor) const {
-    std::vector<std::string> header = {"schedule", "cluster", "nodes", "iteration", "time"};
+    Cells header = {"schedule", "cluster", "nodes", "iteration", "time"};
     if (has_costs()) header.emplace_back("cost");
     header.emplace_back("staleness");
     if (shows_factor) header.emplace_back("as good with samples x");
     const bool has_risk =
         !shows_factor && std::any_of(rows.begin(), rows.end(), [this](std::size_t index) { return at(index).risk.has_value(); });
     if (has_risk) header.insert(header.end(), {"mean", "worst", "worst regret", "mean regret"});
-    std::vector<std::vector<std::string>> table = {header};
+    std::vector<Cells> table = {header};
     for (std::size_t i = 0; i < std::min(rows.size(), most_candidates); ++i) {
       const Candidate& its = at(rows[i]);
       const std::string servers = its.paid_nodes > its.nodes ? fmt::format("+{}", its.paid_nodes - its.nodes) : "";
-      std::vector<std::string> line = {value_label(its.schedule), its.row.cluster, fmt::format("{}{}", its.nodes, servers),
-                                       format_seconds(its.row.metrics.iteration), hours_label(its.hours)};
-      if (has_costs()) line.push_back(its.cost ? fmt::format("{:.4g}", *its.cost) : "");
-      line.push_back(fmt::format("{:.3g}", its.row.metrics.staleness_mean));
-      if (shows_factor) line.push_back(fmt::format("{:.3g}", adviser_.break_even(rows[i])));
+      Cells line = {value_label(its.schedule), its.row.cluster, fmt::format("{}{}", its.nodes, servers), its.row.metrics.iteration,
+                    hours_label(its.hours)};
+      if (has_costs()) line.emplace_back(its.cost ? fmt::format("{:.4g}", *its.cost) : "");
+      line.emplace_back(fmt::format("{:.3g}", its.row.metrics.staleness_mean));
+      if (shows_factor) line.emplace_back(fmt::format("{:.3g}", adviser_.break_even(rows[i])));
       if (has_risk) {
         const auto shown = [&](const auto& label) { return its.risk ? label(*its.risk) : std::string(); };
-        line.push_back(shown([&](const auto& risk) { return objective_label(its, risk.mean_hours); }));
-        line.push_back(shown([&](const auto& risk) { return objective_label(its, risk.worst_hours); }));
-        line.push_back(shown([](const auto& risk) { return percent(*risk.worst_regret); }));
-        line.push_back(shown([](const auto& risk) { return percent(*risk.mean_regret); }));
+        line.emplace_back(shown([&](const auto& risk) { return objective_label(its, risk.mean_hours); }));
+        line.emplace_back(shown([&](const auto& risk) { return objective_label(its, risk.worst_hours); }));
+        line.emplace_back(shown([](const auto& risk) { return percent(*risk.worst_regret); }));
+        line.emplace_back(shown([](const auto& risk) { return percent(*risk.mean_regret); }));
       }
       table.push_back(line);
     }

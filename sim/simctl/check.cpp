@@ -5,7 +5,7 @@
 
 #include "base/memory.hpp"
 #include "base/terminal.hpp"
-#include "base/unit_columns.hpp"
+#include "base/text.hpp"
 #include "run/cost.hpp"
 #include "run/limits.hpp"
 #include "run/replicates.hpp"

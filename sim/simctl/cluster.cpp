@@ -9,6 +9,7 @@
 #include "base/files.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "cluster/benchmark.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/measured_pairs.hpp"
@@ -58,14 +59,14 @@ std::string cluster_text(const Benchmark& benchmark, const FitOptions& options, 
 
 void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCost& link, std::FILE* stream) {
   display(stream, "{}: {} over {} ranks on {} nodes\n", benchmark.file, benchmark.program, benchmark.ranks, benchmark.nodes);
-  std::vector<std::vector<std::string>> table = {{"bytes", "measured", "kept", "by a line", "off"}};
+  std::vector<Cells> table = {{"bytes", "measured", "kept", "by a line", "off"}};
   double worst = 0.0;
   for (std::size_t i = 0; i < benchmark.measured.size(); ++i) {
     const auto& [bytes, time] = benchmark.measured[i];
     const double off = line(bytes) / time - 1.0;
     worst = std::max(worst, std::abs(off));
-    table.push_back({fmt::format("{:.0f}", bytes.value), format_seconds(time), format_seconds(benchmark.increasing[i].time),
-                     format_seconds(line(bytes)), fmt::format("{:+.1f}%", 100.0 * off)});
+    table.push_back(
+        {fmt::format("{:.0f}", bytes.value), time, benchmark.increasing[i].time, line(bytes), fmt::format("{:+.1f}%", 100.0 * off)});
   }
   display(stream,
           "\n{}\nkept: as measured, but that more bytes take no less time; a line through the first and last point would be up to {:.0f}% "
@@ -99,10 +100,10 @@ std::string regions_text(const MeasuredPlaces& places, const FitOptions& options
 }
 
 void print_regions(const MeasuredPlaces& places, std::FILE* stream) {
-  std::vector<std::vector<std::string>> table = {{"between", "and", "round trip", "cv", "Gb/s", "back"}};
+  std::vector<Cells> table = {{"between", "and", "round trip", "cv", "Gb/s", "back"}};
   for (const MeasuredPair& pair : places.pairs) {
-    table.push_back({pair.a, pair.b, format_seconds(pair.rtt), fmt::format("{:.3f}", pair.rtt_cv),
-                     fmt::format("{:.4g}", 8e-9 * pair.up.value), fmt::format("{:.4g}", 8e-9 * pair.down.value)});
+    table.push_back({pair.a, pair.b, pair.rtt, fmt::format("{:.3f}", pair.rtt_cv), fmt::format("{:.4g}", 8e-9 * pair.up.value),
+                     fmt::format("{:.4g}", 8e-9 * pair.down.value)});
   }
   display(stream,
           "{}\na node in each of {} regions: say more by \"nodes\" of the file and of its regions, and add a \"link\" for those of one\n",

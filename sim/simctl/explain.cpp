@@ -153,9 +153,9 @@ class Explanation {
   }
 
   static void print_path(const Explained& its) {
-    std::vector<std::vector<std::string>> table = {{"critical path", "", "time", "share"}};
+    std::vector<Cells> table = {{"critical path", "", "time", "share"}};
     for (const PathShare& share : summary_of(its.path)) {
-      table.push_back({share.kind, share.what, format_seconds(share.seconds), percent(share.seconds / its.iteration())});
+      table.push_back({share.kind, share.what, share.seconds, percent(share.seconds / its.iteration())});
     }
     display("{}\n", format_table(table));
     std::string longest;
@@ -176,7 +176,7 @@ class Explanation {
 
   void print_what_if() const {
     const Seconds iteration = explained_.front().iteration();
-    std::vector<std::vector<std::string>> table(1);
+    std::vector<Cells> table(1);
     if (options_.curve) {
       table.front() = {"what if, better by", "", "0%", "10%", "25%", "50%", "100%"};
     } else {
@@ -197,16 +197,16 @@ class Explanation {
       }
       if (!is_limit) ++shown;
       const auto saves = [&](const Effect& effect) { return effect.iteration ? percent(1.0 - *effect.iteration / iteration) : "fails"; };
-      std::vector<std::string> line = {what.factor.name};
+      Cells line = {what.factor.name};
       if (options_.curve) {
-        line.push_back(what.effects.size() == 1 ? change_label(what.factor, 0.0) : "");
+        line.emplace_back(what.effects.size() == 1 ? change_label(what.factor, 0.0) : "");
         line.resize(table.front().size() - what.effects.size());
-        for (const Effect& effect : what.effects) line.push_back(saves(effect));
+        for (const Effect& effect : what.effects) line.emplace_back(saves(effect));
       } else {
         const Effect& effect = what.effects.front();
-        line.push_back(change_label(what.factor, effect.by));
-        line.push_back(effect.iteration ? format_seconds(*effect.iteration) : "");
-        line.push_back(saves(effect));
+        line.emplace_back(change_label(what.factor, effect.by));
+        line.push_back(effect.iteration ? Cell(*effect.iteration) : Cell());
+        line.emplace_back(saves(effect));
       }
       table.push_back(line);
     }
@@ -230,11 +230,11 @@ class Explanation {
     const auto difference = [](const Line& line) { return line.second.second - line.second.first; };
     std::stable_sort(lines.begin(), lines.end(),
                      [&](const Line& x, const Line& y) { return std::abs(difference(x).value) > std::abs(difference(y).value); });
-    std::vector<std::vector<std::string>> table = {
+    std::vector<Cells> table = {
         {"critical path", "", fmt::format("point {}", a.point->index), fmt::format("point {}", b.point->index), "difference"}};
     const auto add = [&](const std::string& kind, const std::string& what, Seconds first, Seconds second) {
       const bool same = std::abs((second - first).value) <= 1e3 * rounding * std::max(a.iteration(), b.iteration()).value;
-      table.push_back({kind, what, format_seconds(first), format_seconds(second), same ? "0 s" : format_seconds(second - first)});
+      table.push_back({kind, what, first, second, same ? Seconds(0) : second - first});
     };
     for (const Line& line : lines) add(line.first.first, line.first.second, line.second.first, line.second.second);
     add("all of it", "", a.iteration(), b.iteration());

@@ -47,7 +47,7 @@ void print_report(const FitReport& report, const std::vector<FitSample>& samples
             fit.match.pairs.size(), samples[i].trace->layers.size(), samples[i].model->name, fit.match.rule,
             format_seconds(fit.forward_left_out), format_seconds(fit.backward_left_out));
   }
-  std::vector<std::vector<std::string>> table = {{"layers", "fitted to", "R2 forward", "R2 backward"}};
+  std::vector<Cells> table = {{"layers", "fitted to", "R2 forward", "R2 backward"}};
   for (const ClassFit& fit : report.classes) {
     table.push_back({std::string(name_of(fit.cost_class)), fmt::format("{}", fit.layers), fmt::format("{:.3f}", fit.r2_forward),
                      fmt::format("{:.3f}", fit.r2_backward)});
