@@ -1,4 +1,4 @@
-"""How a choice stands to the fastest of its rivals: by the rule of scenarios/README.md, "How sure is a mean?".
+"""How a choice stands to the fastest of its rivals: by the rule of scenarios/UNCERTAINTY.md.
 
 simctl has the same rule in sim/output/standing.cpp; a test holds both to it.
 """

@@ -132,7 +132,7 @@ class NewScenario {
     const auto schema = find_file(folder_of(FileKind::scenario) / "schemas/scenario.schema.json");
     if (is_file_ && schema) start["$schema"] = way_to(*schema);
     const Json explained = {
-        {"x-help", "Keys that begin with x- are ignored; those here explain what follows them. All of it: scenarios/README.md"},
+        {"x-help", "Keys that begin with x- are ignored; those here explain what follows them. All of it: scenarios/FORMAT.md"},
         {"x-help-name", "for people and reports"},
         {"name", name_},
         {"x-help-trace",

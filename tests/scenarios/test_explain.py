@@ -17,7 +17,7 @@ EXACT = 1e-9
 NOTHING = 1e-12  # in place of no time at all, where a format needs some
 INFINITE = 1e18  # bytes/s, the most that a format takes
 
-# A scenario with one thing changed, as scenarios/README.md says what the rows of the second table mean
+# A scenario with one thing changed, as scenarios/EXPLAIN.md says what the rows of the second table mean
 
 
 def times(where, key, factor):
