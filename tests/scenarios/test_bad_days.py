@@ -121,7 +121,7 @@ class WritingOneFile(Case):
 
     def test_what_a_killed_run_left_is_removed_once_it_is_old(self):
         self.write("scenario.json", scenario(sweep={"/seed": [1, 2]}))
-        for runs, of_the_young in (([("--resume",)], {"out"}), ([("--shard", "0/2"), ("--shard", "1/2")], {"out", "out/points"}), ([("--claim",)], {"out"})):
+        for runs, of_the_young in (([("--resume",)], {"out"}), ([("--shard", "0/2"), ("--shard", "1/2")], {"out", "out/points"})):
             with self.subTest(runs=runs):
                 (self.folder / "out/points").mkdir(parents=True)
                 halves = [self.folder / folder / f".syncopate-{age}.tmp" for folder in ("out", "out/points") for age in ("old", "young")]

@@ -55,7 +55,7 @@ class Lasting(LastingCase):
         folders = [f"shard-{shard}" for shard in range(7)]
         done = self.simctl("merge", *folders, "-o", "whole")
         self.assertEqual(done.returncode, 4)
-        self.assertRegex(done.stderr, r"simctl: \d+ of 2000 points are missing: [\d,-]+; simctl run with --resume, --shard or --claim adds them\n")
+        self.assertRegex(done.stderr, r"simctl: \d+ of 2000 points are missing: [\d,-]+; simctl run with --resume\b.*--shard\b.* adds them\n")
         self.assertFalse((self.folder / "whole").exists())
         for shard in killed:
             self.assertEqual(self.run_into(f"shard-{shard}", "--shard", f"{shard}/7").returncode, 0)
@@ -69,36 +69,6 @@ class Lasting(LastingCase):
             done = self.simctl("run", "scenario.json", "-o", "out", "--shard", f"{shard}/3")
             self.assertEqual((done.returncode, (self.folder / "out/results.csv").exists()), (0, shard == 1))
         self.assert_same("out")
-
-    def test_runs_that_claim_points_neither_lose_nor_double_one(self):
-        self.write("scenario.json", seeds(600))
-        self.run_into("single")
-        claimers = [self.start("out", "--claim", "-j", "1") for _ in range(3)]
-        self.assertEqual([process.wait(60) for process in claimers], [0, 0, 0])
-        self.assert_same("out")
-        self.assertEqual(self.points("out"), 600)
-        damaged = next((self.folder / "out/points").iterdir())
-        damaged.write_text("{")
-        self.assertEqual(self.run_into("out", "--claim").returncode, 0)
-        self.assert_same("out")
-
-    def test_what_a_killed_run_had_claimed_is_free_after_a_while(self):
-        self.write("scenario.json", seeds(3, iterations={"warmup": 0, "measured": 20_000}))
-        self.run_into("single")
-        with self.start("out", "--claim", "-j", "1") as process:
-            self.wait_until(lambda: list(self.folder.glob("out/points/*.claim")))
-            process.kill()
-        self.assertEqual(len(list(self.folder.glob("out/points/*.claim"))), 1)
-        start = time.monotonic()
-        self.assertEqual(self.run_into("out", "--claim", "--stale", "1").returncode, 0)
-        self.assertGreater(time.monotonic() - start, 0.5)
-        self.assert_same("out")
-
-    def test_processes_that_mpirun_starts_share_the_points(self):
-        if not shutil.which("mpirun"):
-            self.skipTest("there is no mpirun")
-        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        self.assert_shared_by(200, "mpirun", *root, "--oversubscribe", "-n", "3", SIMCTL, "run", "scenario.json", "-o", "out", "--quiet")
 
     def test_gnu_parallel_runs_shards(self):
         if not shutil.which("parallel"):
@@ -141,7 +111,7 @@ class Lasting(LastingCase):
         (self.folder / "out/explanation-2.json").unlink()
         self.assertEqual(self.run_into("out", "--timeline", "--explain", "--resume").returncode, 0)
         (self.folder / "out/timeline-2.json").unlink()
-        self.assertEqual(self.run_into("out", "--timeline", "--claim").returncode, 0)
+        self.assertEqual(self.run_into("out", "--timeline", "--resume").returncode, 0)
         self.assertEqual({name: (self.folder / "out" / name).read_bytes() for name in names}, texts)
 
     def test_failed_points_are_results_until_they_are_tried_again(self):
@@ -150,7 +120,7 @@ class Lasting(LastingCase):
         again = self.run_into("out", "--resume")
         self.assertEqual(again.returncode, 4)
         self.assertIn("point 0: not done after", again.stderr)
-        self.assertEqual(self.run_into("out", "--retry-failed", "--claim").returncode, 0)
+        self.assertEqual(self.run_into("out", "--retry-failed").returncode, 0)
         self.assertEqual(len(self.rows()), 2)
 
     def test_folders_of_other_runs_are_refused(self):
@@ -158,7 +128,7 @@ class Lasting(LastingCase):
         self.run_into("out")
         csv = (self.folder / "out/results.csv").read_bytes()
         self.assertEqual(self.run_into("out").returncode, 0, "the same study again")
-        for words in ([], ["--resume"], ["--shard", "0/2"], ["--claim"]):
+        for words in ([], ["--resume"], ["--shard", "0/2"]):
             with self.subTest(words):
                 done = self.run_into("out", "--set", "/iterations/measured=7", *words)
                 self.assertEqual(done.returncode, 2)
@@ -190,7 +160,6 @@ class Lasting(LastingCase):
                 (2, "--shard 3/3: expected i/n with 0 <= i < n, such as 0/4", "run", "scenario.json", "-o", "x", "--shard", "3/3"),
                 (2, "--shard 1of3: expected i/n", "run", "scenario.json", "-o", "x", "--shard", "1of3"),
                 (2, "--shard -1/3: expected i/n", "run", "scenario.json", "-o", "x", "--shard=-1/3"),
-                (2, "--stale soon: expected at least 1 s", "run", "scenario.json", "-o", "x", "--stale", "soon"),
                 (2, "--shard requires --output", "run", "scenario.json", "--shard", "0/2"),
                 (2, "excludes", "run", "scenario.json", "-o", "x", "--resume", "--force"),
                 (2, "results of another study", "merge", "out", "other", "-o", "y"),
