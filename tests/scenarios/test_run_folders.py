@@ -4,13 +4,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 from lasting import LastingCase, seeds
-from support import SIMCTL, cluster, scenario
+from support import SIMCTL, cluster, scenario, simulates, wait_until
 
-LONG = {"warmup": 0, "measured": 50_000}
+LONG = {"warmup": 0, "measured": 20_000}
 ENDLESS = {"warmup": 0, "measured": 1_000_000}
 LAUNCHERS = {  # the variables by which mpirun of Open MPI, that of MPICH, and srun tell a process that it is one of several
     "mpirun": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
@@ -26,7 +25,7 @@ class RunFolders(LastingCase):
     def kill(self, out, *words, when):
         """Starts a run, and kills it when something is so."""
         with self.start(out, *words) as process:
-            self.wait_until(when)
+            wait_until(when)
             process.kill()
 
     def test_a_shard_leaves_the_others_points_alone(self):
@@ -111,7 +110,7 @@ class RunFolders(LastingCase):
         self.write("scenario.json", seeds(1, iterations=LONG))
         ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
         with subprocess.Popen([SIMCTL, "run", "scenario.json", "-o", "out", "--quiet"], cwd=self.folder, preexec_fn=ignore) as process:
-            self.wait_until((self.folder / "out/study.json").exists)
+            wait_until(lambda: simulates(process))
             process.send_signal(signal.SIGHUP)
             self.assertEqual(process.wait(60), 0)
 
