@@ -8,9 +8,9 @@ CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev
 # netprobe's libraries, and what shapes the links of the validation.
 NETWORK_PACKAGES := libgloo-dev libopenmpi-dev openmpi-bin iproute2
 # What judges schemas, shells' scripts, manual pages, CITATION.cff and the Debian package.
-CHECK_PACKAGES := python3-jsonschema python3-yaml zsh fish groff-base man-db debootstrap
+CHECK_PACKAGES := python3-jsonschema python3-yaml zsh fish groff-base man-db help2man debootstrap
 # What turns an installation into a Debian package.
-DEB_PACKAGES := $(PACKAGES) libdnnl-dev dpkg-dev file
+DEB_PACKAGES := $(PACKAGES) libdnnl-dev dpkg-dev file help2man
 # A browser to open the reports in.
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium
 # libFuzzer, and what it instruments with.
@@ -18,7 +18,7 @@ FUZZ_PACKAGES := clang libclang-rt-14-dev
 # The digits that records of dataflow are replayed on. Two more tasks, and some tests, take PyTorch where it is: python3-torch.
 ACCURACY_PACKAGES := python3-sklearn
 # What only tests need.
-TEST_PACKAGES := libdnnl-dev parallel libclang-rt-14-dev $(NETWORK_PACKAGES) $(BROWSER_PACKAGES) $(CHECK_PACKAGES) $(ACCURACY_PACKAGES) dpkg-dev file
+TEST_PACKAGES := libdnnl-dev parallel pypy3 libclang-rt-14-dev $(NETWORK_PACKAGES) $(BROWSER_PACKAGES) $(CHECK_PACKAGES) $(ACCURACY_PACKAGES) dpkg-dev file
 # clang-tidy of this version passes over the libraries' headers, which take the others most of the time.
 LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-tidy-22 libomp-22-dev git
 
@@ -29,7 +29,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # simctl alone, not the tests and the capturer.
 demo: packages
-	@echo "make demo: builds simctl (under three minutes on two cores), simulates 120 points and draws a report of them (5 seconds)."
+	@echo "make demo: builds simctl (a few minutes on two cores), simulates 120 points and draws a report of them (5 seconds)."
 	cmake --preset release > /dev/null
 	cmake --build --preset release --target simctl
 	build/simctl run scenarios/scalability.json -o results/scalability --force --timeline 84-89 --explain 84-89

@@ -20,7 +20,6 @@ void add_commands(CLI::App& app, ExitCode& code) {
   add_trace_command(app);
   add_cluster_command(app);
   add_completion_command(app);
-  add_manual_command(app);
 }
 #else
 /// Without SimGrid: what makes traces and shows them.
