@@ -12,8 +12,8 @@
 
 namespace syncopate::capture {
 
-/// One of the arrays of numbers of a network on a device. A layer that NetworkLayer::aliased says works in place writes over its
-/// input in forward, and one whose input's gradient shares the output's memory over that in backward.
+/// One array of a network on a device. A layer in place (NetworkLayer::aliased) overwrites its input in forward. Where an input's
+/// gradient shares the memory of the output's gradient, backward overwrites the latter.
 struct Array {
   enum class Kind {
     input,               ///< the model's; ids are whole numbers
@@ -34,11 +34,11 @@ struct DeviceDescription {
   std::string name;
   std::string clock;
   Json software = Json::object();  ///< versions of libraries, driver and compiler
-  Json clocks = Json::object();    ///< frequencies now, for what they are worth
+  Json clocks = Json::object();    ///< frequencies now
   Json kernels = Json::object();   ///< what the libraries chose, by layer
 };
 
-/// A device that is not there, or too small.
+/// The device is missing, or has too little memory.
 struct DeviceError : Error {
   explicit DeviceError(const std::string& message) : Error(ExitCode::cannot_write, message) {}
 };
@@ -50,12 +50,12 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  /// Takes the memory, chooses the algorithms. Called once, before everything else. Throws DeviceError, when memory does not suffice
-  /// with what is needed and what is there.
+  /// Allocates memory and chooses algorithms. Called once, before everything else. Throws DeviceError when memory does not suffice;
+  /// the message states the memory needed and present.
   virtual void set_up(const Network& network) = 0;
 
-  /// `queue_first` asks an asynchronous device to start once the host has queued the iteration, as far as possible, so that
-  /// the times are those of the work alone.
+  /// Starts an iteration. With `queue_first` an asynchronous device waits, as far as possible, until the host has queued the work,
+  /// so that the times have no launch gaps.
   virtual void begin(bool queue_first) = 0;
   virtual void forward(std::size_t layer) = 0;
   virtual void backward(std::size_t layer) = 0;
@@ -70,7 +70,7 @@ class Device {
   virtual void write(const Array& array, std::span<const float> values) = 0;
   virtual double loss() = 0;  ///< of the last forward
 
-  /// Whether it works on while the host goes on: gaps arise where the host is late.
+  /// Whether the host queues work and goes on. Then there are launch gaps where the host is late.
   virtual bool asynchronous() const = 0;
   virtual DeviceDescription describe() const = 0;
 };

@@ -20,15 +20,15 @@ struct DeviceRow {
   std::string_view dtypes;  ///< separated by commas
   /// Throws DeviceError when this program was built without it or the machine has none.
   std::unique_ptr<Device> (*make)(const DeviceOptions& options);
-  bool has_threads;                          ///< of which DeviceOptions say how many
-  int warmup;                                ///< iterations before those that count, unless the user says otherwise
+  bool has_threads;                          ///< DeviceOptions::threads is for this device
+  int warmup;                                ///< default number of iterations before the measured ones
   Layout (*layout)(std::string_view dtype);  ///< of images
 };
 
 /// The table: to add a device, add a row.
 std::span<const DeviceRow> devices();
 
-/// The row of a name that the table has.
+/// The row of a device that is in the table.
 const DeviceRow& find_device(std::string_view name);
 
 }  // namespace syncopate::capture

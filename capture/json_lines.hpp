@@ -10,10 +10,10 @@
 
 namespace syncopate::capture {
 
-/// To so many significant digits.
+/// `value` rounded to `digits` significant digits.
 inline double rounded(double value, int digits) { return std::stod(fmt::format("{:.{}g}", value, digits)); }
 
-/// An array with an element a line.
+/// A JSON array with one element per line.
 template <class Elements, class ToJson>
 std::string lines(const Elements& elements, ToJson to_json) {
   std::vector<std::string> texts;

@@ -22,7 +22,7 @@ bool is_view(const ModelLayer& layer, const Shape& input, Layout layout) {
   return layout == Layout::channels_first || input.size() < 3 || input[0] == 1 || input[1] * input[2] == 1;
 }
 
-/// A ReLU may write over its input when nobody else reads that, the backward of the layer that made it included; frameworks do so too.
+/// A ReLU may write over its input when nothing else reads it, including the backward of the layer that made it. Frameworks do the same.
 bool works_in_place(const Network& network, const ModelLayer& layer, const std::vector<std::size_t>& readers) {
   constexpr std::array<std::string_view, 5> never_look_back = {"conv2d", "conv1d", "linear", "batch_norm", "add"};
   const std::size_t source = layer.inputs.front();
@@ -104,7 +104,7 @@ void require_possible(const Network& network) {
   }
 }
 
-/// An estimate; what a library keeps is its own affair.
+/// Estimated bytes that ops keep for backward. Libraries may keep more.
 Bytes kept_bytes(const Network& network, const ModelLayer& layer) {
   const double outputs = static_cast<double>(network.batch) * unchecked_elements(layer.output);
   if (layer.op->name == "max_pool" || layer.op->name == "max_over_time" || layer.op->name == "lrn") return Bytes(4 * outputs);
@@ -126,7 +126,7 @@ void require_capturable(const Network& network, const ModelLayer& layer) {
   }
 }
 
-/// What no device computes of an op that it has, or nothing.
+/// A variant of an op that no device computes, or an empty text.
 std::string_view missing_of(const ModelLayer& layer) {
   if (layer.op->name != "attention") return {};
   if (layer.attributes.causal) return "causal attention";

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Learns what a simulation wants to know of the GPU at hand, into one folder; gpu/README.md has the steps and options.
+# Builds, tests and measures on this machine's GPU, into one folder; gpu/README.md has the steps and options.
 #   capture/on_gpu.sh FOLDER [--minutes 9] [--only 'capture:resnet50*'] [--after FOLDER/report.json] ...
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -5,10 +5,10 @@
 
 namespace syncopate::capture {
 
-/// What ends an iteration: stochastic gradient descent with momentum, or Adam (D. P. Kingma and J. Ba, ICLR'15, Algorithm 1).
+/// Stochastic gradient descent with momentum, or Adam (D. P. Kingma and J. Ba, ICLR'15, Algorithm 1).
 enum class Optimizer { sgd, adam };
 
-/// Numbers that it keeps for each parameter: a momentum, or two moments.
+/// Numbers of state per parameter: a momentum, or Adam's two moments.
 constexpr int optimizer_states(Optimizer optimizer) { return optimizer == Optimizer::adam ? 2 : 1; }
 
 constexpr std::string_view name_of(Optimizer optimizer) { return optimizer == Optimizer::adam ? "adam" : "sgd"; }

@@ -8,8 +8,7 @@
 
 namespace syncopate::capture {
 
-/// Reads the command line and does the program's work, which throws Error where it cannot. Whatever goes wrong is one line on stderr.
-/// Returns the exit code.
+/// Parses the command line and calls `work`. An exception becomes one line on stderr. Returns the exit code.
 template <class Work>
 int run_program(CLI::App& app, int argc, char** argv, Work work) {
   begin_program();

@@ -7,13 +7,13 @@
 
 namespace syncopate::capture {
 
-/// A class for each row.
+/// A random class for each row.
 std::vector<std::int64_t> random_labels(std::int64_t rows, std::int64_t classes);
 
-/// Of mean 0 and variance 1.
+/// Random numbers of mean 0 and variance 1.
 std::vector<float> random_numbers(std::int64_t count);
 
-/// Inputs of mean 0 and variance 1, or ids.
+/// Random inputs of mean 0 and variance 1, or random ids.
 std::vector<float> random_input(const Network& network);
 
 /// Initial values of a tensor: weights uniform with the variance 2 / fan-in (K. He et al., ICCV'15), scales of

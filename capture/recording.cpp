@@ -7,6 +7,7 @@
 
 #include "base/statistics.hpp"
 #include "base/table.hpp"
+#include "base/text.hpp"
 
 namespace syncopate::capture {
 

@@ -22,12 +22,12 @@ using Marks = std::vector<Seconds>;
 /// Iterations of training, as a device's clock saw them.
 struct Recording {
   int warmup = 0;            ///< iterations before these
-  std::vector<Marks> busy;   ///< work alone: an asynchronous device found all of it queued
-  std::vector<Marks> spans;  ///< of an asynchronous device: as it runs by itself, waiting for the host included; else empty
+  std::vector<Marks> busy;   ///< without launch gaps: an asynchronous device starts after the host has queued the work
+  std::vector<Marks> spans;  ///< free runs of an asynchronous device, waits for the host included; else empty
   Seconds floor;             ///< what the clock shows between two marks with nothing in between
 };
 
-/// Trains a network that is set up: the warm-up, then `iterations` (of an asynchronous device twice as many).
+/// Trains a network that is set up: the warm-up, then `iterations`; then on an asynchronous device as many again, free running.
 Recording record(Device& device, std::size_t layers, const RecordingOptions& options);
 
 /// The median of repeated measurements and the quartiles around it.
@@ -37,14 +37,14 @@ struct Spread {
   Seconds third;
 };
 
-/// Of at least one value.
+/// Needs at least one value.
 Spread spread(std::vector<Seconds> values);
 
 /// How long iterations lasted, and how steadily.
 struct Steadiness {
   Spread iteration;
   std::size_t outliers = 0;  ///< iterations over a tenth longer than the median
-  double drift = 0;          ///< by how much the second half of the iterations lasts longer than the first: 0.01 is 1%
+  double drift = 0;          ///< median of the second half of the iterations / median of the first - 1
 };
 
 /// Medians over the iterations of a recording. Spans are those of `spans`, or of `busy` where there are none.

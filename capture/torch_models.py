@@ -75,7 +75,7 @@ def expand(entries, prefix, own_input, blocks, ends, layers):
 
 
 def copies(entry):
-    """The entry, or as many as it is repeated."""
+    """The entry, or its copies where it has `repeat`."""
     if "repeat" not in entry:
         return [entry]
     first, last = entry["repeat"]
@@ -122,10 +122,10 @@ class Network(nn.Module):
                     run.wraps = run.num_embeddings < self.takes_ids
                 if layer.op == "tied_linear":
                     run.find_table(self)
-                if layer.op == "relu":  # in place where nobody else wants what it overwrites, as capture and most users have it
+                if layer.op == "relu":  # in place where nothing else reads its input, as in capture and most networks
                     run.inplace = readers[layer.inputs[0]] == 1 and ops.get(layer.inputs[0]) in NEVER_LOOK_BACK
                 if isinstance(run, nn.Module):
-                    attach(self, layer.name, run.eval())  # of which a batch of one is enough
+                    attach(self, layer.name, run.eval())  # eval: batch_norm would refuse a batch of one
                 with torch.no_grad():
                     outputs[layer.name] = run(*inputs)
             except (TypeError, ValueError, RuntimeError, IndexError) as error:
@@ -153,7 +153,7 @@ class Network(nn.Module):
         return random((batch, *self.input), device=device)
 
     def random_labels(self, batch, device="cpu"):
-        """A class for each row of each head."""
+        """A random class for each row of each head."""
         return [torch.randint(classes, (batch * count,), device=device) for count, classes in self.rows]
 
 
@@ -236,7 +236,7 @@ def attention(heads, causal, *inputs):
 
 
 def rotary(heads, tokens):
-    """Turns pairs of a head's numbers, one from each half of it, by the token's place times a rate of the pair's own."""
+    """Rotary embedding: rotates pairs of a head's numbers, one from each half, by the token's position times a rate of the pair."""
     first, second = tokens.unflatten(-1, (heads, -1)).chunk(2, -1)
     pairs = torch.arange(first.shape[-1], dtype=torch.float64, device=tokens.device)
     angles = torch.arange(tokens.shape[1], device=tokens.device)[:, None, None] * 10000 ** (-pairs / first.shape[-1])
@@ -245,7 +245,7 @@ def rotary(heads, tokens):
 
 
 def pad_shortcut(image, channels, stride):
-    """Every stride-th pixel; half of the new channels, which are zeros, before the old ones."""
+    """ResNet's option A: every stride-th pixel, and zero channels, half of them before the old ones."""
     missing = channels - image.shape[1]
     return F.pad(image[:, :, ::stride[0], ::stride[1]], (0, 0, 0, 0, missing // 2, missing - missing // 2))
 

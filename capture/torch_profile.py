@@ -21,7 +21,7 @@ import warnings
 from pathlib import Path
 
 USAGE, BAD_INPUT, CANNOT, INTERRUPTED = 2, 3, 5, 130
-PROFILER_WARMUP = 5  # steps in which the profiler runs, but what it sees is thrown away
+PROFILER_WARMUP = 5  # steps whose profile is discarded
 torch = None  # imported after the command line is read: --help needs none
 EPILOG = """\
 examples:
@@ -95,7 +95,7 @@ def parse(arguments):
 
 
 def check_output(path, model):
-    """Leaves nothing behind; folders that are missing are made when there is something to write."""
+    """Throws Failure if `path` cannot be written. Creates nothing."""
     if path.exists() and not path.is_file():
         raise Failure(USAGE, f"-o {path}: this is {'a folder' if path.is_dir() else 'no ordinary file'}; name a file")
     if model and path.exists() and Path(model).exists() and path.samefile(model):
@@ -165,7 +165,7 @@ def own_step(target):
 
 @contextlib.contextmanager
 def blamed(what):
-    """Makes a Failure of what the user's code or PyTorch throws, with the last place in the current folder that it came through."""
+    """Turns exceptions of the user's code or PyTorch into a Failure, with the last line of a file in the current folder."""
     try:
         yield
     except Failure:
@@ -204,7 +204,7 @@ def record(step, count, device, activities, path):
         for number in range(PROFILER_WARMUP + count):
             step()
             if number == PROFILER_WARMUP - 1 and device.type == "cuda":
-                torch.cuda.synchronize()  # so that no kernel of the warm-up runs in the first step that counts
+                torch.cuda.synchronize()  # so that no kernel of the warm-up runs in the first recorded step
             profiler.step()
 
 
@@ -243,14 +243,14 @@ def describe(options, device, seconds):
 
 def run(options):
     check_output(options.output, options.model)
-    output = options.output.absolute()  # your code may go elsewhere
+    output = options.output.absolute()  # the user's code may change the current folder
     device = choose_device(options)
     name = options.model or options.function
     with blamed(f"{name} cannot be set up"):
         step = model_step(options, device) if options.model else own_step(options.function)
     failed = f"a training step of {name} failed"
     with blamed(failed):
-        step()  # before anything that takes long, since it shows most mistakes
+        step()  # first, since it shows most mistakes
     activities = profiler_activities(device)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:

@@ -1,4 +1,4 @@
-// Ops that compute nothing, or sums: they move numbers.
+// Ops that only move numbers, or add them.
 #include <algorithm>
 
 #include "capture/cpu/makers.hpp"

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "capture/cpu/host.hpp"
 #include "capture/random_values.hpp"
 
@@ -36,8 +37,8 @@ void for_each_element(std::int64_t batch, const Shape& shape, Copy copy) {
   }
 }
 
-/// Gives numbers that an iteration computes anew other pages of physical memory. Where a buffer lies makes its layer faster or
-/// slower by a tenth, for as long as it lies there; medians over several places are those of the layer.
+/// Moves buffers that an iteration overwrites to other pages of physical memory. The pages of a buffer make its layer up to 10% faster
+/// or slower, so medians are taken over several placements.
 void change_place(float* numbers, std::int64_t bytes) {
   madvise(numbers, static_cast<std::size_t>(bytes), MADV_DONTNEED);
   std::fill_n(numbers, bytes / static_cast<std::int64_t>(sizeof(float)), 0.0F);
@@ -66,7 +67,7 @@ CpuDevice::CpuDevice(int threads) : threads_(threads), engine_(dnnl::engine::kin
         "--device cpu: this oneDNN was built without OpenMP, so that its threads can be neither limited nor timed; install one that was");
   }
   omp_set_num_threads(threads);
-  // Whoever takes the processor away also takes the caches. Only some users may ask; for others nothing changes.
+  // A process that preempts this one also evicts its caches. Needs a privilege; without it nothing changes.
   constexpr int highest = -20;
   setpriority(PRIO_PROCESS, 0, highest);
 }

@@ -10,8 +10,8 @@
 
 namespace syncopate::capture {
 
-/// The processor, through oneDNN, in fp32 and NHWC. One thread is timed on its own clock, which others on the machine hardly
-/// disturb; several are timed on the wall's.
+/// The processor, through oneDNN, in fp32 and NHWC. One thread is timed by its CPU time, which leaves other processes out; several
+/// threads are timed by the wall clock.
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(int threads);

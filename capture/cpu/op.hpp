@@ -28,7 +28,7 @@ struct CpuLayer {
   std::vector<Shape> shapes;  ///< of the inputs
   std::vector<float*> inputs;
   float* output;
-  std::vector<float*> input_gradients;  ///< null where nobody wants it
+  std::vector<float*> input_gradients;  ///< null where it is not needed
   float* output_gradient;               ///< null where backward does not run
   const std::uint32_t& iteration;       ///< counts from 1
 
@@ -64,7 +64,7 @@ class CpuOp {
   dnnl::memory view(const dnnl::memory::desc& desc, float* data) const { return {desc, layer_.engine, data}; }
   dnnl::memory new_memory(const dnnl::memory::desc& desc) const { return {desc, layer_.engine}; }
   void run(const dnnl::primitive& primitive, const Arguments& arguments) const { primitive.execute(layer_.stream, arguments); }
-  /// Nothing where there is no primitive.
+  /// Does nothing without a primitive.
   void run(const Step& step) const {
     if (step.primitive) run(step.primitive, step.arguments);
   }

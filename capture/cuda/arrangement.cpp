@@ -1,4 +1,4 @@
-// Ops that compute nothing, or sums: they move numbers.
+// Ops that only move numbers, or add them.
 #include "capture/cuda/makers.hpp"
 
 namespace syncopate::capture {
@@ -42,7 +42,7 @@ class Concat : public CudaOp {
   }
 
  private:
-  /// Numbers side by side that stay so: of a sample, or of a pixel or token.
+  /// Numbers of one sample, or of one pixel or token, that stay adjacent.
   std::int64_t run(const Shape& shape) const {
     if (shape.size() != 3) return shape.back();
     return layer_.channels_last() ? shape[0] : elements(shape);

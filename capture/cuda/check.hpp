@@ -14,8 +14,7 @@ struct OutOfDeviceMemory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Each throws std::runtime_error with the call, its place and the library's message unless it succeeded; OutOfDeviceMemory
-// where that was the reason.
+// Each throws std::runtime_error with the call, its place and the library's message if the call failed, or OutOfDeviceMemory.
 void check(cudaError_t status, const char* call, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 void check(cudnnStatus_t status, const char* call, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 void check(cublasStatus_t status, const char* call, const char* file = __builtin_FILE(), int line = __builtin_LINE());

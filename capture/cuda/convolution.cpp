@@ -20,7 +20,7 @@ namespace {
 /// Forward, or one of the backward passes.
 template <class Algorithm>
 struct Pass {
-  ConvolutionDescriptor descriptor{cudnnCreateConvolutionDescriptor, "cudnnCreateConvolutionDescriptor"};  // arithmetic is part of it
+  ConvolutionDescriptor descriptor{cudnnCreateConvolutionDescriptor, "cudnnCreateConvolutionDescriptor"};  // has the arithmetic
   ConvolutionChoice<Algorithm> choice;
 };
 
@@ -147,7 +147,7 @@ class Convolution : public Weighted {
                                           filter_.get(), weight().gradient.data());
   }
 
-  /// What convolutions of a network share that run alike.
+  /// The key under which equal convolutions of a network share their choice.
   std::string key() const {
     const Attributes& a = layer_.attributes();
     return fmt::format("{} to {}, kernel {}, pad {}, stride {}, groups {}", fmt::join(layer_.shapes[0], "x"),
@@ -159,9 +159,9 @@ class Convolution : public Weighted {
     check(cudnnSetConvolutionMathType(descriptor.get(), math), "cudnnSetConvolutionMathType");
   }
 
-  /// Chooses the algorithm that is the fastest here, unless that is known. What cuDNN found says which run at all; its times are not those
-  /// of a run by itself, whose kernel and arithmetic may differ. `find` fills an array: find(its size, count, array); `size` asks for an
-  /// algorithm's workspace, and `run` runs it.
+  /// Chooses the fastest algorithm, unless an equal convolution has chosen. cuDNN's search only says which algorithms run: its times may
+  /// be those of other kernels and arithmetic than a later run. find(size, count, array) fills an array, `size` asks for the workspace of
+  /// an algorithm, `run` runs it.
   template <class Tried, class Algorithm, class Find, class Size, class Run>
   void choose(std::map<std::string, ConvolutionChoice<Algorithm>>& known, Pass<Algorithm>& pass, const char* call, Find find, Size size,
               Run run) const {
@@ -171,7 +171,7 @@ class Convolution : public Weighted {
     set_math(pass.descriptor, pass.choice.math);
   }
 
-  /// Leaves the pass with any arithmetic.
+  /// The fastest algorithm. Leaves the descriptor of `pass` with any arithmetic.
   template <class Tried, class Algorithm, class Find, class Size, class Run>
   ConvolutionChoice<Algorithm> fastest(Pass<Algorithm>& pass, const char* call, Find find, Size size, Run run) const {
     std::array<Tried, most_tried> tried = {};
@@ -198,23 +198,23 @@ class Convolution : public Weighted {
                                  layer_.network.model.file, layer_.layer.name, layer_.network.dtype, workspace().bytes()));
   }
 
-  /// False where cuDNN has nothing for it. Throws where anything else went wrong.
+  /// False if cuDNN does not support the call. Throws for any other error.
   static bool is_supported(cudnnStatus_t status, const char* call) {
     if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) {
       check(status, call);
       return true;
     }
-    cudaGetLastError();  // which would count as the next launch's
+    cudaGetLastError();  // else the next launch would report this error
     return false;
   }
 
-  /// To run an algorithm with: as we want it, and as cuDNN reports that it tried it. But its default would round fp32 to TF32.
+  /// Arithmetic to try: ours, and what cuDNN reports. For fp32 only FMA, because cuDNN's default would round to TF32.
   std::vector<cudnnMathType_t> arithmetics(cudnnMathType_t reported) const {
     if (wanted_math() == CUDNN_FMA_MATH) return {CUDNN_FMA_MATH};
     return {wanted_math(), reported};
   }
 
-  /// The shortest of a few times that the GPU takes for what `run` queues; `never` where it says that it cannot.
+  /// The shortest of a few GPU times of the work that `run` queues; `never` if `run` returns false.
   template <class Run>
   Seconds time_of(Run run) const {
     constexpr std::size_t runs = 5;

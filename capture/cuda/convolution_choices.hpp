@@ -7,7 +7,7 @@
 
 namespace syncopate::capture {
 
-/// With what cuDNN runs one pass of a convolution.
+/// Algorithm and arithmetic of one pass of a convolution.
 template <class Algorithm>
 struct ConvolutionChoice {
   Algorithm algorithm = {};

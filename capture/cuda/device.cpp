@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "capture/random_values.hpp"
 
 namespace syncopate::capture {
@@ -13,7 +14,7 @@ namespace syncopate::capture {
 namespace {
 
 constexpr std::size_t fewest_marks = 128;
-constexpr std::size_t marks_in_stretch = 48;  // whose launches, some ten a layer at most, a queue has room for
+constexpr std::size_t marks_in_stretch = 48;  // with at most ten launches per mark these fit into a queue
 
 }  // namespace
 
@@ -97,7 +98,7 @@ void CudaDevice::add_loss(std::size_t head) {
                        layer.trains ? gradient(layer.contributions.front()) : nullptr);
 }
 
-/// Random numbers for trials: on zeros a device is faster.
+/// Fills memory with random numbers before trials, since a device is faster on zeros.
 void CudaDevice::fill(const DeviceMemory& memory) const {
   constexpr std::int64_t count = std::int64_t{1} << 20U;
   const std::vector<float> numbers = random_numbers(count);
@@ -113,7 +114,7 @@ void CudaDevice::fill(const DeviceMemory& memory) const {
   check(cudaStreamSynchronize(tools_.stream), "cudaStreamSynchronize");
 }
 
-/// Lets libraries try their algorithms in much memory, then keeps what those need that they chose.
+/// Gives libraries much workspace to try their algorithms in, then keeps what the chosen ones need.
 void CudaDevice::prepare_ops() {
   constexpr std::size_t share = 4;
   constexpr std::size_t most = std::size_t{4} << 30U;
@@ -126,7 +127,7 @@ void CudaDevice::prepare_ops() {
   std::size_t needed = 0;
   for (const std::unique_ptr<CudaOp>& op : ops_) needed = std::max(needed, op->prepare());
   check(cudaStreamSynchronize(tools_.stream), "cudaStreamSynchronize");
-  cudaGetLastError();  // an algorithm that failed on trial is no error of the next launch
+  cudaGetLastError();  // clears the error of an algorithm that failed in its trial
   tools_.workspace = {};
   tools_.workspace = tools_.allocate(static_cast<std::int64_t>(needed));
 }
@@ -180,11 +181,11 @@ void CudaDevice::begin(bool queue_first) {
   begun_ = HostClock::now();
 }
 
-/// Lets the device wait while the host queues a stretch.
+/// Makes the device wait while the host queues a stretch.
 void CudaDevice::wait_for_host() {
   constexpr std::chrono::nanoseconds shortest = std::chrono::microseconds(100);
   constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(100);
-  constexpr int margin = 3;  // backward queues more than forward, and hosts are not steady
+  constexpr int margin = 3;  // backward queues more work than forward, and the host's speed varies
   const auto wait = queueing_ ? std::clamp(*queueing_ * margin, shortest, longest) : longest / 10;
   delay(tools_.stream, static_cast<std::uint64_t>(wait.count()));
 }
@@ -218,7 +219,7 @@ void CudaDevice::backward(std::size_t layer) {
 
 void CudaDevice::update() {
   descend(tools_.stream, device_descents_.as<Descent>(), descent_pieces_.as<DescentPiece>(), descent_piece_count_, adam_step(++updates_));
-  if (iteration_ == 1) return;  // it also loads kernels, which no later one does
+  if (iteration_ == 1) return;  // the first iteration also loads kernels
   // The first stretch found the queue empty: nothing but the host's own work is in its time.
   const HostClock::duration stretch = (held_after_.empty() ? HostClock::now() : queued_) - begun_;
   queueing_ = std::min<std::chrono::nanoseconds>(queueing_.value_or(HostClock::duration::max()), stretch);

@@ -83,12 +83,12 @@ class CudaDevice : public Device {
   int updates_ = 0;
   std::vector<EventHandle> marks_;
   std::size_t marked_ = 0;
-  bool holds_ = false;                   // this iteration lets the host come ahead
+  bool holds_ = false;                   // this iteration holds the device back until the host has queued work
   std::vector<std::size_t> held_after_;  // marks
-  std::vector<EventHandle> resumed_;     // after those holds
+  std::vector<EventHandle> resumed_;     // recorded at the end of each hold
   HostClock::time_point begun_;
-  HostClock::time_point queued_;                      // this iteration's first stretch
-  std::optional<std::chrono::nanoseconds> queueing_;  // that a stretch between holds takes the host, at least
+  HostClock::time_point queued_;                      // when this iteration's first stretch had been queued
+  std::optional<std::chrono::nanoseconds> queueing_;  // the shortest time that the host took to queue a stretch
 };
 
 /// Throws DeviceError when there is no GPU that can be used.

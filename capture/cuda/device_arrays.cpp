@@ -1,4 +1,4 @@
-// What a CudaDevice lets one see: its arrays, and what it says of itself.
+// Access to the arrays of a CudaDevice, and its description.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -34,11 +34,11 @@ class Gpu {
 /// A stream that waits for no other one.
 StreamHandle make_stream();
 
-/// For which a stream waits, so that the host queues meanwhile what is to be timed.
+/// How long a stream waits while the host queues the work to be timed.
 constexpr std::uint64_t queueing_nanoseconds = 5'000'000;
 
 void record(const EventHandle& event, cudaStream_t stream);
-/// Between two events that are past.
+/// Time between two events that have happened.
 Seconds elapsed(const EventHandle& from, const EventHandle& to);
 
 }  // namespace syncopate::capture

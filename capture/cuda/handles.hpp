@@ -7,7 +7,7 @@
 
 namespace syncopate::capture {
 
-/// What a library made and takes back when it goes.
+/// Owns a library's object, and destroys it.
 template <class Handle, auto destroy>
 class Owned {
  public:

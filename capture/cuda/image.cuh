@@ -12,7 +12,7 @@ struct Pixel {
   int x;
 };
 
-/// What lies at `i` of a batch of images. Every division takes a GPU as long as a dozen of other steps: there are three.
+/// Coordinates of element `i` of a batch of images. Uses three divisions, each as slow as a dozen other instructions.
 template <class Index>
 __device__ Pixel<Index> pixel_at(Index i, const Image& image) {
   const auto channels = static_cast<Index>(image.channels);

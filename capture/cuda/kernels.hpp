@@ -35,7 +35,7 @@ void sum(const Queue& queue, std::span<const void* const> terms, void* result, s
 /// Adds bias[channel] to numbers [outer, channels, inner].
 void add_bias(const Queue& queue, const void* bias, void* numbers, std::int64_t outer, std::int64_t channels, std::int64_t inner);
 void convert(cudaStream_t stream, const void* from, Number from_number, void* to, Number to_number, std::int64_t count);
-/// Nothing, for a while, whatever the frequencies are.
+/// Delays the stream by a time that does not depend on clock frequencies.
 void delay(cudaStream_t stream, std::uint64_t nanoseconds);
 
 /// A tensor for `descend`.

@@ -14,7 +14,7 @@ namespace syncopate::capture {
 
 constexpr unsigned int block_threads = 256;
 
-/// Blocks for a loop over `steps` with one thread for each, as far as that makes sense: kernels loop over the rest.
+/// Number of blocks for `steps`, one thread per step up to a limit. Kernels loop over the rest.
 inline unsigned int blocks_for(std::int64_t steps) {
   constexpr std::int64_t most = 1 << 16;
   return static_cast<unsigned int>(std::clamp<std::int64_t>((steps + block_threads - 1) / block_threads, 1, most));

@@ -12,7 +12,7 @@ namespace syncopate::capture {
 class DeviceMemory {
  public:
   DeviceMemory() = default;
-  /// Filled with zeros in the order of `stream`. Throws OutOfDeviceMemory.
+  /// Allocates memory and queues filling it with zeros in `stream`. Throws OutOfDeviceMemory.
   DeviceMemory(std::int64_t bytes, cudaStream_t stream);
 
   void* data() const { return memory_.get(); }
@@ -33,7 +33,7 @@ class DeviceMemory {
 
 /// Copies from the host's memory, and waits until that is done.
 void copy_to_device(void* to, const void* from, std::size_t bytes, cudaStream_t stream);
-/// Copies what all work before in the stream left.
+/// Copies to the host after all earlier work in the stream, and waits.
 void copy_to_host(void* to, const void* from, std::size_t bytes, cudaStream_t stream);
 
 }  // namespace syncopate::capture

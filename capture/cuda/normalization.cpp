@@ -122,7 +122,7 @@ class BatchNorm : public CudaOp {
   DeviceMemory running_mean_;
   DeviceMemory running_variance_;
   DeviceMemory reserve_;
-  DeviceMemory unread_;  // an input's gradient that nobody wants
+  DeviceMemory unread_;  // receives the input's gradient where nothing needs it
 };
 
 class LayerNorm : public CudaOp {

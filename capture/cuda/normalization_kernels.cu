@@ -78,7 +78,7 @@ struct ByRow {
   }
 };
 
-/// Of one channel.
+/// Mean and inverse deviation of one channel.
 struct Moments {
   float mean;
   float inverse_deviation;

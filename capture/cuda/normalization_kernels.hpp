@@ -5,13 +5,13 @@
 // Kernels of normalizations and of sums over rows, as kernels.hpp describes.
 namespace syncopate::capture {
 
-/// Numbers of `rows` times `width`.
+/// Extents of a matrix of `rows` x `width` numbers.
 struct Rows {
   std::int64_t rows;
   std::int64_t width;
 };
 
-/// Of each column.
+/// The sum of each column.
 void sum_columns(const Queue& queue, const void* numbers, const Rows& shape, float* sums);
 
 /// What layer normalization keeps of each row for backward.

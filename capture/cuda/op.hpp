@@ -24,7 +24,7 @@ struct CudaTools {
   CublasHandle cublas;
   Number number = Number::fp32;  ///< of activations
   bool tf32 = false;             ///< products may round fp32 to 10 bits of mantissa
-  DeviceMemory workspace;        ///< of the library's call that runs
+  DeviceMemory workspace;        ///< scratch memory of the library call that runs
   std::shared_ptr<ConvolutionChoices> choices = std::make_shared<ConvolutionChoices>();
 
   Queue queue() const { return {stream, number}; }
@@ -53,7 +53,7 @@ struct CudaLayer {
   std::vector<Shape> shapes;  ///< of the inputs
   std::vector<void*> inputs;  ///< the model's input holds std::int32_t where it is a list of ids
   void* output;
-  std::vector<void*> input_gradients;  ///< null where nobody wants it
+  std::vector<void*> input_gradients;  ///< null where it is not needed
   void* output_gradient;               ///< null where backward does not run
   const std::uint32_t& iteration;      ///< counts from 1
 

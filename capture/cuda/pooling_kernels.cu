@@ -14,7 +14,7 @@ struct Axis {
   int pad;
 };
 
-/// From `begin` up to before `end`.
+/// A range: `begin` inclusive, `end` exclusive.
 struct Span {
   int begin;
   int end;
@@ -44,7 +44,7 @@ __device__ Span readers(const Axis& axis, int input) {
   return {begin, min(padded / axis.stride + 1, axis.output)};
 }
 
-/// All that pooling kernels need to know.
+/// Arguments of the pooling kernels.
 struct Geometry {
   Image from;
   Image to;

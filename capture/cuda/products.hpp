@@ -6,14 +6,14 @@
 
 namespace syncopate::capture {
 
-/// Of result [rows, columns] = left [rows, depth] right [depth, columns].
+/// Extents of a product: result [rows, columns] = left [rows, depth] right [depth, columns].
 struct ProductExtents {
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t depth;
 };
 
-/// A matrix in memory row by row, `stride` numbers apart, to be read as it is or transposed.
+/// A row-major matrix whose rows are `stride` numbers apart, read as it is or transposed.
 struct Factor {
   const void* numbers = nullptr;
   std::int64_t stride = 0;

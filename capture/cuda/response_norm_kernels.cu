@@ -5,7 +5,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// Channels `begin` up to before `end`, around one.
+/// The window of channels around one: `begin` inclusive, `end` exclusive.
 struct Neighbours {
   std::int64_t begin;
   std::int64_t end;

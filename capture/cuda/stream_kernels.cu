@@ -1,4 +1,4 @@
-// Kernels that stand for no layer: the delays before and within an iteration, and its update.
+// Kernels that belong to no layer: delays, and the update.
 #include "capture/cuda/launch.cuh"
 
 namespace syncopate::capture {
@@ -17,7 +17,7 @@ __global__ void delay_kernel(std::uint64_t nanoseconds) {
   }
 }
 
-/// The move of one value, whose optimizer's state goes on by a step.
+/// The change of one value; also updates its optimizer state.
 __device__ float move_of(const Descent& tensor, std::int64_t i, float gradient, const AdamStep& step) {
   if (tensor.second == nullptr) {
     tensor.first[i] = momentum * tensor.first[i] + gradient;
@@ -34,7 +34,7 @@ template <class T>
 __device__ void descend_one(const Descent& tensor, std::int64_t i, const AdamStep& step) {
   const float value = tensor.master[i] - move_of(tensor, i, to_float(static_cast<const T*>(tensor.gradient)[i]), step);
   tensor.master[i] = value;
-  store(static_cast<T*>(tensor.value) + i, value);  // of fp32 the same once more
+  store(static_cast<T*>(tensor.value) + i, value);  // in fp32 this is the master itself
 }
 
 /// A block for each piece.

@@ -8,7 +8,7 @@ PAPERS = [("resnet50", 32), ("googlenet_bvlc", 64), ("resnet50", 64), ("densenet
           ("densenet161", 64), ("vgg11", 64), ("alexnet_mxnet", 64), ("resnet20", 128), ("sasgd_cifar10", 64), ("sasgd_nlcf", 1)]
 OTHERS = [("bert_base", 32), ("googlenet", 64), ("alexnet", 64)]
 SMALL = {"resnet20": 100, "alexnet_mxnet": 100, "alexnet": 100, "sasgd_cifar10": 300, "sasgd_nlcf": 1000}  # iterations to capture
-BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256]  # of ResNet-50: how times grow with the batch
+BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256]  # of ResNet-50, to see how times grow with the batch
 REHEARSAL = [("sasgd_cifar10", 4), ("resnet20", 4)]  # small enough for a processor
 
 
@@ -22,12 +22,12 @@ class Job(NamedTuple):
 
     @property
     def optimizer(self):
-        """As the network is trained in practice."""
+        """The optimizer that is common for the network."""
         return "adam" if self.model.startswith("bert") else "sgd"
 
     @property
     def iterations(self):
-        """Of small networks more, which the host launches more slowly than the GPU computes: that is less steady."""
+        """More for small networks, where launches by the host limit the speed: their times vary more."""
         return SMALL.get(self.model, 30)
 
     @property

@@ -1,4 +1,4 @@
-"""What a machine has of what capture and PyTorch need on a GPU, and how to mend what it lacks."""
+"""Looks for what capture and PyTorch need on a GPU, and says how to get what is missing."""
 
 import csv
 import importlib.metadata
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# nvidia-smi's names for what is asked of each GPU; it says "[N/A]" where a card does not know.
+# Fields of nvidia-smi. A card that lacks one says "[N/A]".
 GPU_FIELDS = ["index", "name", "driver_version", "compute_cap", "memory.total", "power.limit", "clocks.sm", "clocks.mem", "clocks.max.sm",
               "clocks.max.mem", "mig.mode.current", "ecc.mode.current", "temperature.gpu", "utilization.gpu"]
 NUMBERS = {"index", "memory.total", "power.limit", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "temperature.gpu",
@@ -41,7 +41,7 @@ def version_in(text):
 
 def gpus():
     """What nvidia-smi says of each GPU."""
-    for fields in (GPU_FIELDS, GPU_FIELDS[:4]):  # a driver that lacks one of them refuses all
+    for fields in (GPU_FIELDS, GPU_FIELDS[:4]):  # a driver that lacks one field refuses the whole query
         found = output_of("nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits")
         rows = [row for row in csv.reader((found or "").splitlines(), skipinitialspace=True) if len(row) == len(fields)]
         if rows:
@@ -102,7 +102,7 @@ def packages():
 
 
 def look():
-    """What is here, as the report has it; None stands for what is not."""
+    """The `machine` of the report. Missing things are None."""
     torch = output_of(sys.executable, "-c", ASK_TORCH)
     processor = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
     return {
@@ -126,7 +126,7 @@ def look():
 
 
 def lacks(found, building=True):
-    """What is missing: what, what cannot be done then, how to mend it."""
+    """The missing things: `what`, what cannot be done then (`then_not`), how to get it (`mend`)."""
     table = [
         (not found["gpus"], "an NVIDIA GPU", "tests on the GPU, captures, measurements of the node",
          "nvidia-smi must list one: install the driver, or pass the device into the container (--gpus all)"),
@@ -156,7 +156,7 @@ def lacks(found, building=True):
 
 
 def number(text):
-    """A version's first two parts, or what compares with nothing."""
+    """The first two parts of a version as a number, or NaN, for which all comparisons are false."""
     found = re.match(r"\d+(\.\d+)?", text or "")
     return float(found[0]) if found else float("nan")
 

@@ -1,4 +1,4 @@
-"""Results of a session: the report, and archives that stay below what may be carried away."""
+"""Results of a session: the report, and archives within the size limit."""
 
 import io
 import itertools
@@ -32,7 +32,7 @@ def write_json(path, value):
 
 
 def pack(archive, files):
-    """Writes files into a .tar.gz by their names alone. Returns what did not fit: (name, why)."""
+    """Writes files into a .tar.gz without their folders. Returns (name, reason) of those that are too large."""
     buffer = io.BytesIO()
     left_out = []
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
@@ -48,7 +48,7 @@ def pack(archive, files):
 
 
 def unpack(archive, folder):
-    """What pack() wrote, if it did; files only, by their names alone."""
+    """Unpacks an archive of pack(), if there is one: files only, without folders."""
     if not archive.exists():
         return
     with tarfile.open(archive) as tar:
@@ -78,11 +78,11 @@ def of_trace(trace):
 
 
 TOTALS = ["forward_s", "backward_s", "update_s", "iteration_s", "forward_of_layers_s", "backward_of_layers_s"]
-GOAL = 0.05  # a captured network's totals from PyTorch's
+GOAL = 0.05  # largest relative difference of captured totals from PyTorch's
 
 
 def of_comparison(comparison):
-    """A line of the report about captured against PyTorch: ratios - 1, and the layers that explain what is beyond the goal."""
+    """The report's entry for a comparison: PyTorch / captured - 1, and beyond the goal the layers that differ most."""
     def ratio(pair):
         return pair[1] / pair[0] - 1 if pair[0] > 0 else None
 
@@ -123,7 +123,7 @@ def text_of(report):
 
 
 def step_lines(steps):
-    """One each; neighbours that were left out for one reason are one."""
+    """One line per step. Consecutive steps skipped for the same reason share a line."""
     lines = []
     for (state, reason), group in itertools.groupby(steps, key=lambda step: (step["state"], step.get("reason"))):
         group, why = list(group), f": {reason}" if reason else ""

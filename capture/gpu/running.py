@@ -14,7 +14,7 @@ import machine
 import results
 
 CLOSING_S = 25  # kept for fits and archives
-LOGGED = 20_000  # characters of a command's output, from its begin and from its end
+LOGGED = 20_000  # characters of a command's output that the log keeps from its start, and from its end
 
 
 class Failed(Exception):
@@ -34,7 +34,7 @@ class Interrupted(Exception):
 
 
 class Signals:
-    """Each ends the session by Interrupted; while a program starts, as soon as that program is known and can be ended."""
+    """A signal raises Interrupted. While a program is being started, it does so after the start, so that the program can be ended."""
 
     def __init__(self):
         self.waits = self.came = False
@@ -64,7 +64,7 @@ class Session:
         self.signals = Signals()
         self.options, self.root, self.out = options, root, Path(options.out).resolve()
         self.on_cpu = options.device == "cpu"
-        self.device = options.device.partition(":")[0]  # as commands are told, which see one GPU
+        self.device = options.device.partition(":")[0]  # for commands, which see one GPU
         self.programs = Path(options.programs).resolve() if options.programs else None
         self.start = time.monotonic()
         self.end = self.start + 60 * options.minutes - CLOSING_S
@@ -74,10 +74,10 @@ class Session:
                        "missing": [], "tests": {}, "captures": {}, "profiles": {}, "comparisons": {}, "node": {}, "devices": {}, "left_out": [],
                        "steps": []}
 
-    # What steps use
+    # For steps
 
     def run(self, command, limit, accept=(0,), cwd=None, environment=None):
-        """A command's output. Throws Failed where it fails or takes too long, and leaves no process behind."""
+        """Runs a command and returns its output. Throws Failed if it fails or exceeds `limit` seconds. Leaves no process behind."""
         command = [str(word) for word in command]
         remaining = self.end - time.monotonic()
         if remaining < 1:
@@ -105,13 +105,13 @@ class Session:
         return output
 
     def library_path(self):
-        """Of programs built here: cuDNN and cuBLAS may lie where PyTorch has them, oneDNN in the bundle."""
+        """Environment of programs built here. cuDNN and cuBLAS may be in PyTorch's packages, oneDNN in the bundle."""
         bundled = sorted(self.programs.glob("bundle/usr/lib/*-linux-gnu"))
         folders = [os.environ.get("LD_LIBRARY_PATH"), *machine.nvidia_libraries(), *bundled]
         return {"LD_LIBRARY_PATH": ":".join(str(folder) for folder in folders if folder)}
 
     def visible(self):
-        """The GPU of --device cuda:N is the only one that commands see, and the first."""
+        """Environment that shows commands only the GPU of --device cuda:N."""
         index = self.options.device.partition(":")[2]
         listed = (os.environ.get("CUDA_VISIBLE_DEVICES") or "").split(",")
         if not index:
@@ -120,7 +120,7 @@ class Session:
 
     @staticmethod
     def kill(process):
-        """Ends a command and all that it started; what it had printed."""
+        """Kills a command and its children. Returns what it had printed."""
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -175,7 +175,7 @@ class Session:
         with open(self.out / "log.txt", "a", encoding="utf-8") as file:
             file.write(f"$ {' '.join(command)}\n{output}\n[{end}]\n")
 
-    # Running them
+    # Running steps
 
     def do(self, name, function):
         begun, reason = time.monotonic(), None

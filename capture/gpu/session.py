@@ -52,7 +52,7 @@ def parse(words):
 
 
 def go_on(session, path):
-    """Takes over what an earlier session brought back. Returns the names of the steps that it did."""
+    """Takes over the results of an earlier session. Returns the names of its done steps."""
     if path is None:
         return set()
     try:
@@ -75,7 +75,7 @@ def go_on(session, path):
 
 
 def chosen(planned, options, before):
-    """Of the planned steps those that the options leave. Everything needs the first two; the closing ones also take what was done before."""
+    """The planned steps that the options select. The first two always run. Closing steps run again even if done before."""
     def wanted(name, again=False):
         return (again or name not in before) and (not options.only or any(fnmatch.fnmatch(name, pattern) for pattern in options.only))
 

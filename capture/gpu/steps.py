@@ -1,4 +1,4 @@
-"""What a session does, step by step. Each may fail without the others."""
+"""The steps of a session. A failed step does not stop the others."""
 
 import platform
 import re
@@ -27,7 +27,7 @@ def look(session):
 
 # Building
 
-# The programs that measure, and those that prove, which are worth less than a session.
+# Programs that measure must build. Test programs may fail to build.
 PROGRAMS, PROOFS = ["capture", "simctl", "nodeprobe"], ["capture_gpu_tests", "capture_node_gpu_tests", "capture_values"]
 
 
@@ -51,7 +51,7 @@ def build(session):
 
 
 def build_proofs(session):
-    """What could not be built of them. Which there are depends on the libraries found."""
+    """Builds the test programs. Returns a note for each that could not be built; which exist depends on the libraries."""
     notes = []
     for name in PROOFS:
         try:
@@ -62,7 +62,7 @@ def build_proofs(session):
 
 
 def architecture(session):
-    """Code for the one card that is here takes a third of the time of code for all."""
+    """CMake options for this card only: a third of the build time of all architectures."""
     if session.on_cpu:
         return ["-DSYNCOPATE_CUDA=OFF"]
     card = session.card()
@@ -88,7 +88,7 @@ def unpack(archive, folder):
             f"-Dfmt_DIR={libraries / 'cmake/fmt'}", f"-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath-link,{libraries}"], libraries
 
 
-# Proving
+# Testing
 
 
 def gpu_tests(session, name):
@@ -103,7 +103,7 @@ def gpu_tests(session, name):
 
 
 def doctest(session, program):
-    """Runs a program of tests; what it says of itself and of the tests that failed goes into the report."""
+    """Runs a test program. Its summary and its failed tests go into the report."""
     output = session.run([program], 240, accept=(0, 1, SKIPPED_CODE))
     failed = re.findall(r"^TEST CASE: +(.*)", output, re.M)
     session.report["tests"][program.name] = re.findall(r"^\[doctest\] (?:test cases|assertions|Status).*|^SKIPPED.*", output, re.M)
@@ -169,7 +169,7 @@ def profile(session, job):
                  *shape(job), "--optimizer", job.optimizer, "--device", session.device, "-o", raw], 120)
     trace = session.folder("imported") / f"{session.slug()}-{job.network}-pytorch.json"
     session.run([session.programs / "simctl", "trace", "import", raw.name, "--model", job.model, "--batch", job.batch, "-o", trace], 60,
-                cwd=raw.parent)  # whose name, without the folder, is in the trace
+                cwd=raw.parent)  # so that the trace has the profile's name without a folder
     session.report["profiles"][job.network] = results.of_trace(results.load(trace))
     if not any(session.out.glob("*.pt.trace.json.gz")) and raw.stat().st_size <= results.MOST_BYTES:  # one to look at
         results.write(session.out / raw.name, raw.read_bytes())
@@ -211,7 +211,7 @@ def fit(session, dtype):
 
 
 def plan(session):
-    """All steps by name, in order, and those that close a session even when its time is over."""
+    """(name, function) of all steps in order, and of the closing steps, which run even when the time is over."""
     def of_jobs(some):
         return [(job.name, lambda session, job=job: (capture if job.kind == "capture" else profile)(session, job)) for job in some]
 

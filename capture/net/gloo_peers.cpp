@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds patience(60);
 
-/// gloo tells of a lost peer by exceptions of its own.
+/// Turns gloo's exceptions for a lost peer into DeviceError.
 template <class Work>
 auto translated(Work work) {
   try {

@@ -6,7 +6,7 @@
 
 namespace syncopate::capture {
 
-/// A message on its way, to be waited for before its numbers are touched again.
+/// A message in flight. Its buffer must not be used before wait() returns.
 class Pending {
  public:
   Pending() = default;
@@ -31,11 +31,11 @@ class Peers {
   virtual void all_reduce(std::span<float> values) = 0;
   /// `all` has the values of rank 0, then of rank 1, ...; of each as many as `mine`.
   virtual void all_gather(std::span<const float> mine, std::span<float> all) = 0;
-  /// What is received before it is sent is not copied twice. Messages of one slot between two ranks arrive in their order.
+  /// Post receive() before the peer sends: this saves a copy. Messages of one slot between two ranks arrive in order.
   virtual std::unique_ptr<Pending> send(int to, unsigned slot, std::span<float> values) = 0;
   virtual std::unique_ptr<Pending> receive(int from, unsigned slot, std::span<float> values) = 0;
   virtual void barrier() = 0;
-  /// The same processes, connected once more: what moves there does not wait for what moves here. All must call it.
+  /// A second set of connections between the same processes, independent of this one. All ranks must call it.
   virtual std::unique_ptr<Peers> another_channel() = 0;
   virtual std::string library() const = 0;  ///< and its version
 };
@@ -54,7 +54,7 @@ std::unique_ptr<Peers> meet_by_gloo(const Meeting& meeting);
 bool has_mpi();
 /// For a process that mpirun has started.
 std::unique_ptr<Peers> meet_by_mpi();
-/// For one that has met others by MPI and fails: ends these, too, with the same exit code. Returns where there are none.
+/// Ends all processes that met by MPI with this exit code. Returns if this process has not met others by MPI.
 void abandon_mpi(int code);
 
 }  // namespace syncopate::capture

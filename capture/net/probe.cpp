@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "capture/device.hpp"
 #include "capture/json_lines.hpp"
 
@@ -24,7 +25,7 @@ constexpr int fewest_repetitions = 3;
 constexpr int most_repetitions = 50;
 constexpr int in_a_row = 4;              // all-reduces of one repetition, back to back
 constexpr int most_ranks_in_pairs = 16;  // of more, N(N-1) pairs would take minutes
-constexpr double noise = 0.05;           // what is less of a round trip is no transfer, but the latency's scatter
+constexpr double noise = 0.05;           // share of a round trip below which a transfer time is only scatter of the latency
 constexpr unsigned there = 0;
 constexpr unsigned back = 1;
 
@@ -43,14 +44,14 @@ Seconds processor_time() {
   return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
 }
 
-/// Microseconds, which a float holds to 1e-7 of their value.
+/// Sums microseconds as a float, to a relative 1e-7.
 Seconds mean_over_ranks(Peers& peers, Seconds mine) {
   std::array<float, 1> sum = {static_cast<float>(1e6 * mine.value)};
   peers.all_reduce(sum);
   return Seconds(1e-6 * sum[0] / peers.size());
 }
 
-/// How often something that takes that long is done, the same number on all ranks.
+/// Repetitions of something that takes `each`. All ranks get the same number.
 int repetitions_for(Seconds each, const NetworkOptions& options) {
   return static_cast<int>(
       std::clamp(options.budget / each, static_cast<double>(fewest_repetitions), static_cast<double>(most_repetitions)));
@@ -58,7 +59,7 @@ int repetitions_for(Seconds each, const NetworkOptions& options) {
 
 std::size_t count_of(std::int64_t bytes) { return static_cast<std::size_t>(bytes) / sizeof(float); }
 
-/// Does `work` after a barrier, once to warm up, until repetitions are enough; each is `parts` operations.
+/// Times `work`, which is `parts` operations, after a barrier: once to warm up, then as often as repetitions_for() says.
 template <class Work>
 TimedSize repeat(Peers& peers, std::int64_t bytes, int parts, const NetworkOptions& options, Work work) {
   std::vector<Seconds> times;
@@ -75,7 +76,7 @@ TimedSize repeat(Peers& peers, std::int64_t bytes, int parts, const NetworkOptio
   return {bytes, spread(std::move(times)), repetitions};
 }
 
-/// Round trips of `values`, begun at `first`, until it is told that they are enough: the durations that `first` sees.
+/// Durations of `rounds` round trips: `first` sends `values`, `second` sends back `answer`.
 std::vector<Seconds> ping_pong(Peers& peers, int first, int second, std::span<float> values, std::span<float> answer, int rounds) {
   const bool starts = peers.rank() == first;
   const int other = starts ? second : first;
@@ -94,7 +95,7 @@ std::vector<Seconds> ping_pong(Peers& peers, int first, int second, std::span<fl
   return times;
 }
 
-/// What `from` has, on all ranks.
+/// Broadcasts the value of rank `from`.
 Seconds told_by(Peers& peers, int from, Seconds value) {
   return mean_over_ranks(peers, peers.rank() == from ? static_cast<double>(peers.size()) * value : Seconds(0));
 }
@@ -163,7 +164,7 @@ SecondsPerByte time_to_add(std::vector<float>& values) {
   return SecondsPerByte(spread(std::move(times)).median.value / static_cast<double>(half * sizeof(float)));
 }
 
-/// One after the other as they grow, until one takes too long.
+/// Calls measure(bytes) for growing sizes, until one takes options.longest.
 template <class Measure>
 void for_each_size(const NetworkOptions& options, Measure measure) {
   for (std::int64_t bytes = options.smallest; bytes <= options.largest; bytes *= 2) {

@@ -12,14 +12,14 @@
 namespace syncopate::capture {
 
 struct NetworkOptions {
-  std::int64_t smallest = 1024;  ///< bytes of a collective, doubled from one to the next ...
+  std::int64_t smallest = 1024;  ///< bytes of the first collective; each next one has twice as many
   std::int64_t largest = 256 << 20;
-  Seconds longest{1.0};  ///< ... as long as an all-reduce takes less than that
-  Seconds budget{0.5};   ///< for the repetitions of one measurement, of which there are between 3 and 50 all the same
+  Seconds longest{1.0};  ///< sizes end with the first all-reduce that takes this long
+  Seconds budget{0.5};   ///< for the repetitions of one measurement; these are 3 to 50 in any case
   std::function<void(const std::string& what)> progress = [](const std::string&) {};
 };
 
-/// Times of one operation on so many bytes: what one rank takes, averaged over all ranks in each repetition.
+/// Times of one operation on `bytes`, in each repetition averaged over the ranks.
 struct TimedSize {
   std::int64_t bytes = 0;
   Spread seconds;

@@ -9,7 +9,7 @@
 
 namespace syncopate::capture {
 
-/// Keys and values that processes leave for each other at one of them, which serves them over TCP from threads of its own.
+/// A store of keys and values, shared by processes over TCP. One of the processes serves it, in threads of its own.
 class TcpStore : public gloo::rendezvous::Store {
  public:
   /// `address` is HOST:PORT. The one that serves binds to it, the others try until `patience` is over. Throws DeviceError.

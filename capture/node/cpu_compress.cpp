@@ -20,7 +20,7 @@ struct Threshold {
   std::size_t ties = 0;
 };
 
-/// Digit by digit: counts the numbers whose digits so far are the threshold's by their next one.
+/// Digit by digit from the highest: a histogram of the next digit of the numbers that equal the threshold so far.
 Threshold find_threshold(std::span<const float> numbers, std::size_t k) {
   Threshold found = {0, k};
   std::vector<std::size_t> bins;

@@ -17,14 +17,14 @@ namespace {
 
 struct Gradients {
   const std::vector<std::int64_t>& tensors;  // their lengths
-  double share;                              // of the numbers, that top_k keeps
+  double share;                              // the share of numbers that top_k keeps
 
   std::size_t count() const { return static_cast<std::size_t>(std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0})); }
 };
 
 void copy_all(std::span<const float> from, std::vector<float>& to) { std::copy(from.begin(), from.end(), to.begin()); }
 
-/// Each tensor into its place among all.
+/// Packs the tensors into one buffer.
 class Pack : public NodeTask {
  public:
   explicit Pack(const Gradients& gradients) : merged_(gradients.count()) {

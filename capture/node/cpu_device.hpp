@@ -4,7 +4,7 @@
 
 namespace syncopate::capture {
 
-/// One thread of the processor, on its own clock, which others on the machine hardly disturb.
+/// One thread of the processor, timed by its own CPU time, which leaves other processes out.
 class CpuNode : public NodeDevice {
  public:
   std::span<const std::string_view> dtypes(const Operation& operation) const override;

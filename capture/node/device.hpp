@@ -13,17 +13,17 @@
 
 namespace syncopate::capture {
 
-/// An operation on gradients of given lengths, with its memory.
+/// One operation on gradients of fixed lengths. Owns the memory it works on.
 class NodeTask {
  public:
   virtual ~NodeTask() = default;
   /// Sets the gradients: as many numbers as all tensors have together, tensor by tensor.
   virtual void write(std::span<const float> numbers) = 0;
-  /// Sets what is added to them, where something is.
+  /// Sets the second operand of an addition. Other operations ignore it.
   virtual void write_added(std::span<const float> /*numbers*/) {}
-  /// Does it once. Work may be queued. An addition's result is its next run's gradients.
+  /// Runs the operation once. Work may be queued. An addition works in place, so the next run adds to the sum.
   virtual void run() = 0;
-  /// What a receiver makes of the outcome: as many numbers, 0 where none was sent, every sign as long as the mean magnitude.
+  /// The gradients as a receiver decodes them, same count: 0 where top_k sent nothing, plus or minus the mean magnitude for signs.
   virtual std::vector<float> result() = 0;
 };
 
@@ -33,7 +33,7 @@ struct Overlap {
   std::string beside;
 };
 
-/// How long the compute took, time by time.
+/// Duration of the compute in each repetition.
 struct OverlapTimes {
   std::vector<Seconds> alone;
   std::vector<Seconds> beside;
@@ -50,7 +50,7 @@ class NodeDevice {
                                             const std::vector<std::int64_t>& tensors) = 0;
   /// Runs a task of this device once.
   virtual Seconds time(NodeTask& task) = 0;
-  /// What can be measured of compute beside other work; nothing where one thread does everything.
+  /// The pairs of compute and other work that measure() can time; empty on a device with one thread.
   virtual std::vector<Overlap> overlaps() const { return {}; }
   virtual OverlapTimes measure(const Overlap& /*overlap*/, std::int64_t /*bytes*/, int /*repetitions*/) { return {}; }
   virtual DeviceDescription describe() const = 0;

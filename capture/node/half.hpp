@@ -5,7 +5,7 @@
 
 namespace syncopate::capture {
 
-/// The nearest fp16, to even where two are as near, as bits.
+/// Bits of the nearest fp16, ties to even.
 constexpr std::uint16_t to_half(float value) {
   constexpr std::uint32_t infinity = 0x7F800000;
   constexpr std::uint32_t above_all = 0x47800000;        // 2^16
@@ -16,7 +16,7 @@ constexpr std::uint16_t to_half(float value) {
   if (magnitude > infinity) return static_cast<std::uint16_t>(sign | 0x7E00U);
   if (magnitude >= above_all) return static_cast<std::uint16_t>(sign | 0x7C00U);
   if (magnitude < smallest_normal) {
-    // The last bit of numbers from 1/2 on is the one that counts subnormal fp16: the addition rounds there.
+    // fp32 numbers from 1/2 to 1 have the step of subnormal fp16, 2^-24: adding 1/2 rounds to it.
     const float rounded = std::bit_cast<float>(magnitude) + 0.5F;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) - std::bit_cast<std::uint32_t>(0.5F)));
   }
@@ -28,7 +28,7 @@ constexpr float from_half(std::uint16_t half) {
   const std::uint32_t sign = (half & 0x8000U) << 16U;
   const std::uint32_t magnitude = (half & 0x7FFFU) << 13U;
   constexpr std::uint32_t infinity = 0x7C00U << 13U;
-  // Exponents count from 2^-127 in fp32 and from 2^-15 in fp16.
+  // Exponents have a bias of 127 in fp32 and of 15 in fp16, hence the factor 2^112.
   const std::uint32_t bits =
       magnitude >= infinity ? magnitude | 0x7F800000U : std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
   return std::bit_cast<float>(sign | bits);

@@ -5,10 +5,10 @@
 
 namespace syncopate::capture {
 
-/// The bits of an fp32 number without its sign: in the order of the magnitudes.
+/// The bits of an fp32 number without its sign. As integers they order numbers by magnitude.
 constexpr std::uint32_t magnitude_mask = 0x7FFFFFFF;
 
-/// A digit of such a magnitude, from which top_k makes a histogram.
+/// Some bits of a magnitude, as a digit. top_k makes a histogram of each digit.
 struct Digit {
   std::uint32_t shift;
   std::uint32_t bins;

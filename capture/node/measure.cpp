@@ -6,13 +6,14 @@
 #include <new>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "capture/random_values.hpp"
 
 namespace syncopate::capture {
 
 namespace {
 
-/// As many as ResNet-50 has, and as aligned as frameworks' allocators make them.
+/// As many tensors as ResNet-50 has, aligned as by frameworks' allocators.
 std::vector<std::int64_t> equal_tensors(std::int64_t count) {
   constexpr std::int64_t tensors = 161;
   constexpr std::int64_t aligned = 64;
@@ -68,7 +69,7 @@ Measurement measure(NodeDevice& device, const Operation& operation, std::string_
   return {operation, std::string(dtype), count * dtype_bytes(dtype), tensors.size(), spread(std::move(times))};
 }
 
-/// Does what may fail for a reason of its own, and notes that.
+/// Runs `body`. If it throws, adds the reason to found.failed.
 template <class Attempt>
 void attempt(const std::string& name, NodeMeasurements& found, const NodeOptions& options, Attempt body) {
   try {

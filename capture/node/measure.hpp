@@ -12,7 +12,7 @@ namespace syncopate::capture {
 
 struct NodeOptions {
   std::int64_t bytes = 0;             ///< of the gradients, in any format
-  std::vector<std::int64_t> tensors;  ///< numbers in each tensor that is packed; empty: `bytes` in as many equal ones as ResNet-50 has
+  std::vector<std::int64_t> tensors;  ///< numbers in each packed tensor; empty: `bytes` in 161 equal ones
   int warmup = 3;
   int repetitions = 30;
   std::function<void()> progress = [] {};  ///< called after each measurement
@@ -39,7 +39,7 @@ struct MeasuredOverlap {
   double slowdown() const { return beside.median / alone.median - 1; }
 };
 
-/// A measurement that there is not, and why.
+/// A measurement that failed, and why.
 struct Failure {
   std::string name;
   std::string reason;

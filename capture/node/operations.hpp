@@ -6,19 +6,19 @@
 
 namespace syncopate::capture {
 
-/// Something that is done to gradients on a node.
+/// An operation on gradients that a node does: a copy, a sum, a compression.
 struct Operation {
   std::string_view name;
   double traffic;           ///< bytes that it has to move at least, for each byte of the gradients
   std::string_view counts;  ///< what `traffic` adds up
-  double share = 0;         ///< of the numbers, that top_k keeps
-  bool many = false;        ///< of as many tensors as a network has, not of one
+  double share = 0;         ///< the share of numbers that top_k keeps
+  bool many = false;        ///< works on all tensors of a network instead of one
 };
 
 /// The table: to add an operation, add a row here and to the table of each device that has it.
 std::span<const Operation> operations();
 
-/// Of a number of "fp32", "fp16" or "bf16".
+/// Bytes of a number in "fp32", "fp16" or "bf16".
 constexpr std::int64_t dtype_bytes(std::string_view dtype) { return dtype == "fp32" ? 4 : 2; }
 
 /// How many of `count` numbers top_k keeps: one at least.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "capture/json_lines.hpp"
 
 namespace syncopate::capture {

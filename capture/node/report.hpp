@@ -7,7 +7,7 @@
 
 namespace syncopate::capture {
 
-/// What a node/1 file holds, with a measurement a line: a difference between two files can be read. `provenance` is as in trace/1.
+/// Text of a node/1 file, one measurement per line for readable diffs. `provenance` is as in trace/1.
 std::string write_node(const Json& provenance, const DeviceDescription& device, const NodeOptions& options, const NodeMeasurements& found);
 
 /// The measurements as tables for people.

@@ -140,7 +140,7 @@ struct Head {
 };
 static_assert(std::is_trivially_copyable_v<Head>);
 
-void write_all(int pipe, std::string_view text) {
+void write_to_pipe(int pipe, std::string_view text) {
   for (std::size_t written = 0; written < text.size();) {
     const ssize_t count = write(pipe, text.data() + written, text.size() - written);
     if (count < 0 && errno != EINTR) return;
@@ -152,14 +152,14 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
   const Head head = {tag, code, text.size()};
   std::string message(sizeof head, '\0');
   std::memcpy(message.data(), &head, sizeof head);
-  write_all(pipe, message + text);
+  write_to_pipe(pipe, message + text);
 }
 
 /// Ends a child that gets no more memory, wherever it is: not all that it calls lets exceptions pass.
 [[noreturn]] void end_without_memory() {
   const Head head = {error_tag, ExitCode::simulation_failed, lack_of_memory.size()};
-  write_all(own_pipe, {reinterpret_cast<const char*>(&head), sizeof head});  // NOLINT: bytes are bytes
-  write_all(own_pipe, lack_of_memory);
+  write_to_pipe(own_pipe, {reinterpret_cast<const char*>(&head), sizeof head});  // NOLINT: bytes are bytes
+  write_to_pipe(own_pipe, lack_of_memory);
   _exit(0);
 }
 

@@ -5,9 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <numeric>
+#include <span>
 
 #include "base/document.hpp"
 #include "base/terminal.hpp"
@@ -17,8 +21,8 @@ namespace syncopate {
 
 namespace {
 
-using Cells = std::vector<std::string>;
-using Rows = std::vector<Cells>;
+using Texts = std::vector<std::string>;
+using Rows = std::vector<Texts>;
 
 constexpr std::size_t gap = 2;  ///< between columns
 
@@ -38,8 +42,8 @@ std::string pad(const std::string& text, std::size_t columns, bool right) {
 }
 
 /// The text in lines of at most so many columns, broken at spaces; a longer word has a line of its own.
-Cells break_text(const std::string& text, std::size_t columns) {
-  Cells lines(1);
+Texts break_text(const std::string& text, std::size_t columns) {
+  Texts lines(1);
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(' ', begin), text.size());
     const std::string word = text.substr(begin, end - begin);
@@ -93,7 +97,7 @@ class Layout {
       room -= its;
     }
     for (const std::size_t c : prose) {
-      for (const Cells& row : rows_) {
+      for (const Texts& row : rows_) {
         for (const std::string& line : break_text(row[c], widths[c])) {
           if (width_of(line) > widths[c]) return false;
         }
@@ -105,7 +109,7 @@ class Layout {
 
   std::string text() const {
     std::string text;
-    for (const Cells& row : rows_) {
+    for (const Texts& row : rows_) {
       text += row_text(row);
       if (&row == &rows_.front()) text += std::string(width(), '-') + '\n';
     }
@@ -113,11 +117,11 @@ class Layout {
   }
 
  private:
-  std::string row_text(const Cells& row) const {
-    std::vector<Cells> broken;
+  std::string row_text(const Texts& row) const {
+    std::vector<Texts> broken;
     std::size_t height = 1;
     for (std::size_t c = 0; c < row.size(); ++c) {
-      broken.push_back(width_of(row[c]) > widths_[c] ? break_text(row[c], widths_[c]) : Cells{row[c]});
+      broken.push_back(width_of(row[c]) > widths_[c] ? break_text(row[c], widths_[c]) : Texts{row[c]});
       height = std::max(height, broken.back().size());
     }
     std::string text;
@@ -139,7 +143,7 @@ class Layout {
 };
 
 void erase_column(Rows& rows, std::size_t column) {
-  for (Cells& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+  for (Texts& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
 }
 
 /// "header: value" of each.
@@ -148,7 +152,7 @@ std::string take_equal_columns(Rows& rows) {
   if (rows.size() < 3) return told;
   for (std::size_t c = rows.front().size(); c-- > 1;) {
     const std::string value = rows[1][c];
-    if (!std::all_of(rows.begin() + 1, rows.end(), [&](const Cells& row) { return row[c] == value; })) continue;
+    if (!std::all_of(rows.begin() + 1, rows.end(), [&](const Texts& row) { return row[c] == value; })) continue;
     told = fmt::format("{}: {}{}{}", rows.front()[c], value.empty() ? "-" : value, told.empty() ? "" : ", ", told);
     erase_column(rows, c);
   }
@@ -156,7 +160,7 @@ std::string take_equal_columns(Rows& rows) {
 }
 
 /// Of those that are there, the one to leave out next: of the expendable ones the first, else the last column.
-std::size_t least_important(const Cells& header, const Cells& expendable) {
+std::size_t least_important(const Texts& header, const Texts& expendable) {
   for (const std::string& name : expendable) {
     const auto found = std::find(header.begin() + 1, header.end(), name);
     if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
@@ -164,20 +168,95 @@ std::size_t least_important(const Cells& header, const Cells& expendable) {
   return header.size() - 1;
 }
 
+struct Units {
+  std::span<const char* const> names;  ///< each a thousand times the one before
+  double first;                        ///< the first one
+};
+
+double in_unit(double value, std::size_t unit, const Units& units) {
+  return value / units.first / std::pow(1e3, static_cast<double>(unit));
+}
+
+/// The unit of the largest value, or a smaller one if the smallest value can be read only in that, and the largest still can.
+std::size_t common_unit(double largest, double smallest, const Units& units) {
+  constexpr double least_readable = 0.1;
+  constexpr double most_readable = 1e5;
+  constexpr double rounds_to_next = 999.95;
+  std::size_t unit = 0;
+  while (unit + 1 < units.names.size() && in_unit(largest, unit, units) >= rounds_to_next) ++unit;
+  while (unit > 0 && in_unit(smallest, unit, units) < least_readable && in_unit(largest, unit - 1, units) < most_readable) --unit;
+  return unit;
+}
+
+/// Gives a column's values of that kind one unit. Leaves them as they are if that would hide one, or if the column has other numbers.
+template <class Quantity>
+void use_one_unit(const std::vector<Cells>& rows, std::size_t column, const Units& units, Rows& texts) {
+  double largest = 0.0;
+  double smallest = std::numeric_limits<double>::infinity();
+  for (std::size_t row = 1; row < rows.size(); ++row) {
+    if (const auto* quantity = std::get_if<Quantity>(&rows[row][column].value())) {
+      const double size = std::abs(quantity->value);
+      largest = std::max(largest, size);
+      if (size > 0.0) smallest = std::min(smallest, size);
+    } else if (const std::string& text = texts[row][column]; !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0) {
+      return;
+    }
+  }
+  if (largest == 0.0) return;
+  const std::size_t unit = common_unit(largest, smallest, units);
+  constexpr double hidden = 1e-3;
+  if (in_unit(smallest, unit, units) < hidden) return;
+  for (std::size_t row = 1; row < rows.size(); ++row) {
+    const Cell& cell = rows[row][column];
+    const auto* quantity = std::get_if<Quantity>(&cell.value());
+    if (quantity == nullptr) continue;
+    texts[row][column] = cell.text(fmt::format("{} {}", rounded(in_unit(quantity->value, unit, units), 4), units.names[unit]));
+  }
+}
+
+Rows texts_of(const std::vector<Cells>& rows) {
+  constexpr std::array seconds = {"ns", "us", "ms", "s"};
+  constexpr std::array bytes = {"B", "kB", "MB", "GB", "TB"};
+  Rows texts;
+  for (const Cells& row : rows) {
+    Texts& line = texts.emplace_back();
+    for (const Cell& cell : row) line.push_back(cell.text());
+  }
+  for (std::size_t column = 0; column < rows.front().size(); ++column) {
+    use_one_unit<Seconds>(rows, column, {seconds, 1e-9}, texts);
+    use_one_unit<Bytes>(rows, column, {bytes, 1.0}, texts);
+  }
+  return texts;
+}
+
 }  // namespace
 
 std::optional<std::size_t> stdout_width() { return terminal_width(STDOUT_FILENO); }
 
+Cell Cell::between(const std::string& before, const std::string& after) const {
+  Cell cell = *this;
+  cell.before_ = before;
+  cell.after_ = after;
+  return cell;
+}
+
+std::string Cell::text() const {
+  if (const auto* time = std::get_if<Seconds>(&value_)) return text(format_seconds(*time));
+  if (const auto* bytes = std::get_if<Bytes>(&value_)) return text(format_bytes(*bytes));
+  return text(std::get<std::string>(value_));
+}
+
+std::string format_table(const std::vector<Cells>& rows, const TableFit& fit) { return format_table(texts_of(rows), fit); }
+
 std::string format_table(const std::vector<std::vector<std::string>>& rows, const TableFit& fit) {
   constexpr std::size_t longest_cell = 1000;
   Rows shown = rows;
-  for (Cells& row : shown) {
+  for (Texts& row : shown) {
     for (std::string& cell : row) cell = printable(shortened(cell, longest_cell));
   }
-  align_units(shown);
   if (!fit.width || Layout(shown).width() <= *fit.width) return Layout(shown).text();
   const std::string told = take_equal_columns(shown);
-  Cells left_out;
+  Texts left_out;
   while (true) {
     Layout layout(shown);
     if (layout.break_to(*fit.width) || shown.front().size() == 1) {

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/json.hpp"
-#include "base/unit_columns.hpp"
+#include "base/units.hpp"
 
 namespace syncopate {
 
@@ -21,8 +23,36 @@ struct TableFit {
   std::string elsewhere = "a pipe, such as \"| less -S\", shows all";  ///< where to find what is left out
 };
 
-/// A table for people: the first row is the header. Columns whose cells below the header all look like numbers are
-/// aligned to the right, others to the left. Times in a column have one unit, as have bytes.
+/// A cell of a table: a text, a time or bytes.
+class Cell {
+ public:
+  Cell() = default;
+  // NOLINTBEGIN(google-explicit-constructor, hicpp-explicit-conversions): rows of cells are lists of what they show
+  Cell(std::string text) : value_(std::move(text)) {}
+  Cell(const char* text) : value_(std::string(text)) {}
+  Cell(Seconds time) : value_(time) {}
+  Cell(Bytes bytes) : value_(bytes) {}
+  // NOLINTEND(google-explicit-constructor, hicpp-explicit-conversions)
+
+  /// With texts around its value, such as "*" and " (3 steps)".
+  Cell between(const std::string& before, const std::string& after) const;
+
+  const std::variant<std::string, Seconds, Bytes>& value() const { return value_; }
+  /// With a unit that fits.
+  std::string text() const;
+  /// With another text for the value.
+  std::string text(const std::string& value) const { return before_ + value + after_; }
+
+ private:
+  std::string before_;
+  std::variant<std::string, Seconds, Bytes> value_;
+  std::string after_;
+};
+using Cells = std::vector<Cell>;
+
+/// A table for people. The first row is the header. A column is aligned to the right if all of its cells look like numbers. The times of a
+/// column have one unit, as have its bytes, unless the smallest of them could not be read in it.
+std::string format_table(const std::vector<Cells>& rows, const TableFit& fit = TableFit());
 std::string format_table(const std::vector<std::vector<std::string>>& rows, const TableFit& fit = TableFit());
 
 /// A swept value as a short label: a file's name without folder and ending, a name with its parameters, else JSON.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <span>
 
 namespace syncopate {
 
@@ -75,6 +76,18 @@ bool is_unprintable(char32_t code) {
   constexpr std::array ranges = {Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Range{0x61C, 0x61C},
                                  Range{0x200E, 0x200F}, Range{0x2028, 0x202E}, Range{0x2066, 0x2069}};
   return std::any_of(ranges.begin(), ranges.end(), [code](const Range& its) { return code >= its.first && code <= its.last; });
+}
+
+/// In the largest unit, each of which is a thousand of the one before, in which the value is at least 1.
+std::string with_unit(double value, std::span<const char* const> units) {
+  constexpr double step = 1e3;
+  constexpr double rounds_to_step = 0.99995 * step;  // as four digits
+  std::size_t unit = 0;
+  while (unit + 1 < units.size() && std::abs(value) >= rounds_to_step) {
+    value /= step;
+    ++unit;
+  }
+  return fmt::format("{} {}", rounded(value, 4), units[unit]);
 }
 
 }  // namespace
@@ -205,6 +218,16 @@ std::string command_line(const std::vector<std::string>& words) {
     text += (text.empty() ? "" : " ") + (needs_quotes ? fmt::format("'{}'", quoted) : word);
   }
   return text;
+}
+
+std::string format_seconds(Seconds time) {
+  constexpr std::array units = {"ns", "us", "ms", "s"};
+  return time == Seconds(0) ? "0 s" : with_unit(time.value * 1e9, units);
+}
+
+std::string format_bytes(Bytes bytes) {
+  constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};
+  return with_unit(bytes.value, units);
 }
 
 }  // namespace syncopate

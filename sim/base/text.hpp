@@ -49,4 +49,10 @@ std::string shortened(std::string_view text, std::size_t most);
 /// The words of a command as one would type them.
 std::string command_line(const std::vector<std::string>& words);
 
+/// Four significant digits and a unit that fits: "12.34 ms".
+std::string format_seconds(Seconds time);
+
+/// Four significant digits and a decimal unit: "102.2 MB".
+std::string format_bytes(Bytes bytes);
+
 }  // namespace syncopate

@@ -39,4 +39,6 @@ constexpr Bytes operator*(Rate rate, Seconds time) { return Bytes(rate.value * t
 constexpr Seconds operator*(SecondsPerByte cost, Bytes bytes) { return Seconds(cost.value * bytes.value); }
 constexpr SecondsPerByte inverse(Rate rate) { return SecondsPerByte(1.0 / rate.value); }
 
+constexpr double bits_per_byte = 8.0;
+
 }  // namespace syncopate

@@ -13,8 +13,6 @@ namespace syncopate {
 
 namespace {
 
-constexpr double microseconds = 1e-6;
-
 /// The words of a line, and where it is.
 struct Line {
   std::string file;
@@ -66,7 +64,7 @@ void read_nccl_row(const Line& line, int ranks, bool in_place, std::vector<Measu
   }
   const std::size_t times = words - 8 + (in_place ? 4 : 0);
   const Bytes bytes(line.number_at(0, "bytes"));
-  const Seconds time(microseconds * line.number_at(times, "a time in microseconds"));
+  const Seconds time(1e-6 * line.number_at(times, "a time in microseconds"));
   add_point(line, bytes, time, points);
   const std::string reason = wrong_bus_bandwidth(line.number_at(times + 2, "a bus bandwidth"), {bytes, time}, ranks);
   if (!reason.empty()) line.fail(reason);
@@ -110,8 +108,7 @@ Benchmark read_osu(const std::vector<Line>& lines, const BenchmarkOptions& optio
   benchmark.nodes = nodes_by_options(options, options.ranks, fmt::format("{}:{}", header.file, header.number));
   for (const Line& line : lines) {
     if (line.words.empty() || line.words.front().front() == '#') continue;
-    add_point(line, Bytes(line.number_at(0, "bytes")), Seconds(microseconds * line.number_at(1, "a time in microseconds")),
-              benchmark.measured);
+    add_point(line, Bytes(line.number_at(0, "bytes")), Seconds(1e-6 * line.number_at(1, "a time in microseconds")), benchmark.measured);
   }
   return benchmark;
 }

@@ -10,9 +10,9 @@
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
-#include "engine/closed_form_transport.hpp"
-#include "engine/message_transport.hpp"
-#include "engine/recurrence_transport.hpp"
+#include "engine/streams/closed_form_transport.hpp"
+#include "engine/streams/message_transport.hpp"
+#include "engine/streams/recurrence_transport.hpp"
 
 namespace syncopate {
 

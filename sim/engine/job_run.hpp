@@ -8,16 +8,16 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/clock.hpp"
-#include "engine/flows.hpp"
-#include "engine/latency.hpp"
-#include "engine/parameter_server.hpp"
-#include "engine/peer_links.hpp"
-#include "engine/posted_values.hpp"
+#include "engine/clock/clock.hpp"
+#include "engine/network/flows.hpp"
+#include "engine/network/latency.hpp"
+#include "engine/network/peer_links.hpp"
+#include "engine/servers/parameter_server.hpp"
 #include "engine/simulate.hpp"
-#include "engine/stream.hpp"
+#include "engine/streams/posted_values.hpp"
+#include "engine/streams/stream.hpp"
 #include "engine/windows.hpp"
-#include "engine/worker.hpp"
+#include "engine/worker/worker.hpp"
 #include "timeline/recorder.hpp"
 
 namespace syncopate {

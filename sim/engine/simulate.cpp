@@ -10,10 +10,10 @@
 
 #include "base/errors.hpp"
 #include "base/memory.hpp"
-#include "engine/actors.hpp"
-#include "engine/clock.hpp"
-#include "engine/flows.hpp"
+#include "engine/clock/actors.hpp"
+#include "engine/clock/clock.hpp"
 #include "engine/job_run.hpp"
+#include "engine/network/flows.hpp"
 #include "engine/windows.hpp"
 
 namespace syncopate {

@@ -10,8 +10,8 @@
 #include "cluster/network.hpp"
 #include "cluster/planned.hpp"
 #include "dataflow/dataflow.hpp"
-#include "engine/speed.hpp"
-#include "engine/worker.hpp"
+#include "engine/worker/speed.hpp"
+#include "engine/worker/worker.hpp"
 #include "timeline/timeline.hpp"
 #include "trace/step_profile.hpp"
 

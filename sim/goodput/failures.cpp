@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <queue>
 
 #include "base/random.hpp"
@@ -11,8 +10,6 @@
 namespace syncopate {
 
 namespace {
-
-constexpr Seconds never(std::numeric_limits<double>::infinity());
 
 /// Two numbers, uniform in (0, 1), for one failure.
 std::array<double, 2> draw(std::uint64_t seed, std::size_t kind, std::uint32_t component, std::uint32_t index) {

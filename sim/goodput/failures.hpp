@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "base/units.hpp"
 
 namespace syncopate {
+
+/// When something that will not happen happens.
+constexpr Seconds never(std::numeric_limits<double>::infinity());
 
 /// Components of one kind, each of which fails by itself: a renewal process with Weibull times from when it is new to its failure.
 struct FailureKind {

@@ -13,7 +13,6 @@ namespace syncopate {
 
 namespace {
 
-constexpr Seconds never(std::numeric_limits<double>::infinity());
 constexpr std::int64_t most_failures = 1'000'000;
 constexpr std::int64_t most_checkpoints = 100'000'000;
 

@@ -26,7 +26,7 @@ struct RestartTimes {
   Seconds load{};                    ///< until it has a checkpoint, or its neighbours' state
 };
 
-/// What is done about a failure; scenarios/README.md says it in full.
+/// What is done about a failure; scenarios/LONG_RUNS.md says it in full.
 struct FailurePolicy {
   enum class Kind {
     restart,    ///< with other nodes at once

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "base/text.hpp"
-#include "base/unit_columns.hpp"
 #include "output/contest.hpp"
 #include "output/row_names.hpp"
 #include "output/swept_effects.hpp"

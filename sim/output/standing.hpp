@@ -5,7 +5,7 @@
 namespace syncopate {
 
 /// How a choice stands to the fastest of its rivals: as fast for all practical purposes, perhaps slower, or slower. The rule is that of
-/// scenarios/README.md, "How sure is a mean?"; what is_one_draw() counts as exact.
+/// scenarios/UNCERTAINTY.md; what is_one_draw() counts as exact.
 enum class Standing { equal, undecided, slower };
 Standing standing(const Row& row, const Row& fastest);
 

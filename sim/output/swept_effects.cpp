@@ -11,7 +11,6 @@
 #include "base/quantities.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
-#include "base/unit_columns.hpp"
 #include "output/row_names.hpp"
 #include "output/standing.hpp"
 

@@ -5,7 +5,7 @@
 
 namespace syncopate {
 
-/// Reads a scenario that has `jobs`: see scenarios/README.md. Throws InputError.
+/// Reads a scenario that has `jobs`: see scenarios/JOBS.md. Throws InputError.
 Scenario read_jobs(Object& scenario, Library& library);
 
 }  // namespace syncopate

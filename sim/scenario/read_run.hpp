@@ -8,7 +8,7 @@
 
 namespace syncopate {
 
-/// Reads `run` of a scenario on that cluster: see scenarios/README.md. `samples` of all epochs, where it says those: how long the run is
+/// Reads `run` of a scenario on that cluster: see scenarios/LONG_RUNS.md. `samples` of all epochs, where it says those: how long the run is
 /// then follows from them, and must not be said twice. Throws InputError.
 LongRun read_run(const Field& field, const Cluster& cluster, const std::optional<double>& samples);
 

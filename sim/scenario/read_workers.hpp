@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/fields.hpp"
-#include "engine/speed.hpp"
+#include "engine/worker/speed.hpp"
 #include "scenario/scenario.hpp"
 
 namespace syncopate {

@@ -13,7 +13,7 @@
 #include "cluster/cluster.hpp"
 #include "collective/algorithms.hpp"
 #include "engine/fidelity.hpp"
-#include "engine/speed.hpp"
+#include "engine/worker/speed.hpp"
 #include "goodput/long_run.hpp"
 #include "schedule/schedule.hpp"
 #include "trace/step_profile.hpp"

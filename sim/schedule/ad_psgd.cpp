@@ -16,7 +16,8 @@ struct AdPsgd {
   bool anybody = false;
 
   void declare(Parameters& parameters) {
-    parameters.optional("peers", anybody, {{"ring", false}, {"all", true}}, "whom an active node may draw: its passive neighbours, or any");
+    parameters.optional("peers", anybody, {{"ring", false}, {"all", true}},
+                        "passive nodes that an active node draws from: its neighbours, or all");
     within_node.declare(parameters);
   }
   static Traffic traffic() { return {.ranks = RankKind::node, .peers = PeerTraffic{.drawn = true}}; }
@@ -61,7 +62,7 @@ struct AdPsgd {
 
 ScheduleRow ad_psgd() {
   return declare_schedule<AdPsgd>(
-      "ad-psgd", "the same, asynchronous: half of the nodes average with one of the others in every step",
+      "ad-psgd", "decentralised, asynchronous: half of the nodes average with one of the others in every step",
       "X. Lian et al., \"Asynchronous decentralized parallel stochastic gradient descent\", ICML'18, Algorithm 1");
 }
 

@@ -15,7 +15,7 @@ ScheduleRow dc_asgd() {
   const auto handle = [](Replica& x, const Values& gradient, const Values& seen, int workers) {
     x.compensated_step(gradient / workers, seen);
   };
-  return declare_schedule("dc-asgd", "the same; the servers compensate for the delay",
+  return declare_schedule("dc-asgd", "as asgd; the servers compensate for the delay",
                           "S. Zheng et al., \"Asynchronous stochastic gradient descent with delay compensation\", ICML'17",
                           PushPull{.answer = Answer::own, .rule = {.handle = handle}});
 }

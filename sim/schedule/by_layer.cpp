@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/errors.hpp"
-#include "base/unit_columns.hpp"
+#include "base/text.hpp"
 
 namespace syncopate {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "collective/payload.hpp"
-#include "engine/worker.hpp"
+#include "engine/worker/worker.hpp"
 #include "schedule/compression.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/sender.hpp"

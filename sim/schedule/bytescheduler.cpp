@@ -28,14 +28,15 @@ struct ByteScheduler {
 
   void declare(Parameters& parameters) {
     parameters.optional("partition", sent.size, "size of a part of a tensor");
-    parameters.optional("credit", sent.credit.bytes, "of each rank: bytes in flight");
+    parameters.optional("credit", sent.credit.bytes, "bytes that each rank may have in flight");
     parameters.optional("rule", sent.credit.fits, {{"positive", false}, {"fits", true}},
-                        "a part moves as long as any credit is left, or if it is no larger than what is left");
+                        "positive: a part starts while any credit is left; fits: only if the credit left is as large as the part");
     parameters.optional("priority", sent.by_priority, {{"layer", true}, {"fifo", false}},
-                        "layers near the input first, or in the order of posting");
+                        "layer: layers near the input first; fifo: in the order of posting");
     parameters.optional("forward", sent.gated, {{"layer", true}, {"barrier", false}},
-                        "the next forward waits layer by layer, or its step for everything");
-    parameters.optional("over", over_servers, {{"all-reduce", false}, {"servers", true}}, "what carries the parts");
+                        "layer: the next forward waits layer by layer; barrier: a step waits for all its parts");
+    parameters.optional("over", over_servers, {{"all-reduce", false}, {"servers", true}},
+                        "how parts move: by all-reduces, or over parameter servers");
     sent.servers.declare_places(parameters);
     sent.servers.compression.declare(parameters, true);
   }

@@ -13,7 +13,6 @@ namespace syncopate {
 namespace {
 
 constexpr auto all_gather = Operation::all_gather;
-constexpr double bits_of_byte = 8.0;
 
 /// Of a value, with its share of the bucket's scale.
 constexpr double qsgd_bits(double bits, double bucket) { return bits + 32.0 / bucket; }
@@ -92,7 +91,7 @@ std::string Compression::unrecorded() const {
 }
 
 Bytes Compression::sent(Bytes bytes, Bytes value) const {
-  const Bytes sent_value = value_bits > 0.0 ? std::min(value, Bytes(value_bits / bits_of_byte)) : value;
+  const Bytes sent_value = value_bits > 0.0 ? std::min(value, Bytes(value_bits / bits_per_byte)) : value;
   const double values = bytes / value;
   return share * values * (sent_value + Bytes(index_bytes)) + Bytes(bytes_of_message);
 }

@@ -18,7 +18,7 @@ struct Dear {
   Compression compression{};
 
   void declare(Parameters& parameters) {
-    parameters.optional("bucket", bucket, "size of what is merged");
+    parameters.optional("bucket", bucket, "size of a bucket of gradients");
     compression.declare(parameters);
   }
 

@@ -56,31 +56,31 @@ struct Diloco {
 
   void declare(Parameters& parameters) {
     parameters.optional("interval", interval, step_range, "H: inner steps of a round");
-    parameters.optional("fragments", fragments, step_range, "P: parts of the model that are averaged by themselves, each once a round");
+    parameters.optional("fragments", fragments, step_range, "P: parts of the model, each of which is averaged once a round");
     parameters.optional("pattern", is_strided, {{"strided", true}, {"sequential", false}},
                         "a fragment has every P-th layer, or layers that follow each other");
     parameters.optional("overlap", overlap, {0, 10'000}, "inner steps from a fragment's snapshot to its outer step");
     parameters.optional("mix", mix, {0.0, 1.0}, "share of its own fragment that a worker keeps at an outer step");
-    parameters.optional("bits", bits, {1, 32}, "of a parameter on its way");
+    parameters.optional("bits", bits, {1, 32}, "bits of each parameter in a message");
     parameters.optional("quantize_s_per_B", quantize, "time for each byte of a fragment before it is posted");
     parameters.optional("worker", who, {{"gpu", Island::gpu}, {"node", Island::node}, {"region", Island::region}},
-                        "whose GPUs share a model at every step");
+                        "what a worker is: one GPU, or all GPUs of a node or region, which all-reduce gradients in every step");
     parameters.declare({.name = "inner",
                         .meaning = "how a worker's GPUs group the gradients that they all-reduce in every step",
                         .kind = ParameterInfo::Kind::grouping,
                         .default_value = "wfbp"},
                        [this](const Field& field) { inner = read_grouping(field); });
     parameters.declare({.name = "outer",
-                        .meaning = "what steps along the mean of what workers have learned",
+                        .meaning = "outer optimiser: a name, or an object with optimizer, lr and momentum",
                         .kind = ParameterInfo::Kind::choice,
                         .choices = {"nesterov", "momentum", "sgd"},
                         .default_value = "nesterov"},
                        [this](const Field& field) { outer.read(field); });
-    parameters.optional("matchmaking_s", matchmaking, "until what is posted counts as posted");
-    parameters.optional("quorum", quorum, {0.0, 1.0, true}, "share of the workers without which an averaging does not begin");
-    parameters.optional("deadline_s", deadline, "0", "that an averaging waits for all workers, once the first has come");
+    parameters.optional("matchmaking_s", matchmaking, "time until a posted message counts as posted");
+    parameters.optional("quorum", quorum, {0.0, 1.0, true}, "share of the workers that an averaging needs to begin");
+    parameters.optional("deadline_s", deadline, "0", "time that an averaging waits for all workers after the first has posted");
     parameters.optional("posts", by_layer, {{"fragment", false}, {"layer", true}},
-                        "a fragment together at its snapshot, or each of its layers in the backward before");
+                        "fragment: one message at the snapshot; layer: one for each layer during the backward before it");
   }
 
   void place(const Cluster& cluster) {
@@ -215,8 +215,7 @@ std::vector<std::vector<Slice>> Diloco::slices(const ScheduleInput& input) const
 }
 
 std::vector<Fragment> Diloco::cut(const ScheduleInput& input) const {
-  constexpr double bits_of_byte = 8.0;
-  const double sent = bits / bits_of_byte / input.value.value;
+  const double sent = bits / bits_per_byte / input.value.value;
   std::vector<Fragment> all;
   for (const std::vector<Slice>& fragment : slices(input)) {
     std::map<std::size_t, Payload> payloads;  // by layer, or all together

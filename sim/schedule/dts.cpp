@@ -28,7 +28,7 @@ struct Dts {
     parameters.required("delay", delay, {0, step_range.high}, "D: steps from a launch until its result is applied");
     parameters.optional("period", period, step_range, "P: steps from launch to launch");
     parameters.declare({.name = "compression",
-                        .meaning = "C: share of the values that are sent; or a way to compress, as elsewhere",
+                        .meaning = "C: share of the values that are sent; or a compression as in other schedules",
                         .kind = ParameterInfo::Kind::number,
                         .low = 0.0,
                         .high = 1.0,
@@ -41,13 +41,14 @@ struct Dts {
                            share = field.positive(1.0);
                          }
                        });
-    parameters.optional("index_bytes", index_bytes, {0.0, 1024.0}, "bytes that say which value it is, for each sent");
+    parameters.optional("index_bytes", index_bytes, {0.0, 1024.0}, "bytes of the index of each value that is sent");
     parameters.optional("sparse", sparse, {{"all-gather", Operation::all_gather}, {"all-reduce", Operation::all_reduce}},
-                        "the operation on compressed gradients");
+                        "collective of the values that are sent where C < 1");
     parameters.optional("overhead_s", overhead, "time of compressing, before each launch");
-    parameters.optional("in_flight", channels, {{"pipelined", unlimited}, {"serial", 1}}, "collectives in flight share latencies, or wait");
+    parameters.optional("in_flight", channels, {{"pipelined", unlimited}, {"serial", 1}},
+                        "pipelined: latencies of collectives in flight overlap; serial: one collective after the other");
     parameters.optional("launch", by_gradient, {{"step", false}, {"gradient", true}},
-                        "the step's gradients together when it ends, or each when it is ready");
+                        "step: one collective of all gradients at the step's end; gradient: one for each when it is ready");
   }
 
   /// Either way to say it.
@@ -145,7 +146,7 @@ struct Dts {
 }  // namespace
 
 ScheduleRow dts() {
-  return declare_schedule<Dts>("dts", "all-reduces every few steps, applied a few steps later, perhaps compressed",
+  return declare_schedule<Dts>("dts", "all-reduces every few steps, applied a few steps later, optionally compressed",
                                "L. Zhu et al., \"Distributed training across the world\" (delayed and temporally sparse update), Sec. 3");
 }
 

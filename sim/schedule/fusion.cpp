@@ -4,7 +4,7 @@ namespace syncopate {
 
 void Fusion::declare(Parameters& parameters) {
   parameters.optional("first_bucket", first_bucket, "size of the first bucket");
-  parameters.optional("bucket", bucket, "size of the others");
+  parameters.optional("bucket", bucket, "size of the other buckets");
 }
 
 Grouping Fusion::operator()(const StepProfile& profile, const CostCurve& /*cost*/) const {

@@ -11,7 +11,8 @@ const std::vector<GroupingRow>& groupings() {
       declare_grouping("mg-wfbp-optimal", "gradients merged so that the last all-reduce ends first", "", group_mg_wfbp_optimal, true),
       declare_grouping("fusion", "gradients merged into buckets of a fixed size, as PyTorch DDP does", "PyTorch DDP, VLDB'20, Sec. 4.2",
                        Fusion()),
-      declare_grouping("horovod", "what is ready at the end of a cycle fused, as Horovod does", "Horovod, 2018, Sec. 4", Horovod()),
+      declare_grouping("horovod", "gradients that are ready at the end of a cycle are fused, as Horovod does", "Horovod, 2018, Sec. 4",
+                       Horovod()),
   };
   return table;
 }

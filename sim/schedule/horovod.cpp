@@ -6,8 +6,8 @@
 namespace syncopate {
 
 void Horovod::declare(Parameters& parameters) {
-  parameters.optional("threshold", threshold, "size of what is fused at most");
-  parameters.optional("cycle_s", cycle, "time from one look at what is ready to the next");
+  parameters.optional("threshold", threshold, "maximum size of a fused message");
+  parameters.optional("cycle_s", cycle, "length of a cycle, at whose end gradients that are ready are fused");
 }
 
 Grouping Horovod::operator()(const StepProfile& profile, const CostCurve& /*cost*/) const {

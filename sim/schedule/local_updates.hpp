@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "collective/payload.hpp"
-#include "engine/worker.hpp"
+#include "engine/worker/worker.hpp"
 #include "trace/step_profile.hpp"
 
 namespace syncopate {

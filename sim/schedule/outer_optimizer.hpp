@@ -2,7 +2,7 @@
 
 #include "base/fields.hpp"
 #include "dataflow/dataflow.hpp"
-#include "engine/worker.hpp"
+#include "engine/worker/worker.hpp"
 
 namespace syncopate {
 

@@ -9,7 +9,7 @@ void PushPull::declare(Parameters& parameters) {
   servers.declare(parameters);
   grouping.declare(parameters);
   if (answer == Answer::all) {
-    parameters.optional("backup", backup, {0, 999'999}, "clients whose pushes a step does without: the last ones");
+    parameters.optional("backup", backup, {0, 999'999}, "number of clients whose pushes a step does not wait for: those of the last ones");
   }
 }
 

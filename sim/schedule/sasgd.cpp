@@ -64,7 +64,7 @@ ScheduleRow sasgd() {
 }
 
 ScheduleRow local_sgd() {
-  return declare_schedule<Sasgd>("local-sgd", "the same, averaging models",
+  return declare_schedule<Sasgd>("local-sgd", "as sasgd, averaging models",
                                  "S. Stich, \"Local SGD converges fast and communicates little\", ICLR'19", Sasgd{.averages_models = true});
 }
 

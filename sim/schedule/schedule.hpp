@@ -11,8 +11,8 @@
 #include "collective/closed_form.hpp"
 #include "collective/communicator.hpp"
 #include "dataflow/dataflow.hpp"
-#include "engine/exchange.hpp"
-#include "engine/worker.hpp"
+#include "engine/servers/exchange.hpp"
+#include "engine/worker/worker.hpp"
 #include "schedule/parameters.hpp"
 #include "trace/step_profile.hpp"
 

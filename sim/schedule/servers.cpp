@@ -12,8 +12,8 @@ namespace syncopate {
 void ServerParameters::declare_places(Parameters& parameters) {
   static constexpr Integers numbers = {1, 1'000'000};
   parameters.declare({.name = "servers",
-                      .meaning = R"(parameter servers, each with as much of every tensor; at most as many as nodes. On regions also )"
-                                 R"({"count", "region"})",
+                      .meaning = R"(number of parameter servers, each with an equal share of every tensor; at most as many as nodes. )"
+                                 R"(On regions also {"count", "region"})",
                       .kind = ParameterInfo::Kind::integer,
                       .low = static_cast<double>(numbers.low),
                       .high = static_cast<double>(numbers.high),
@@ -36,11 +36,12 @@ void ServerParameters::declare(Parameters& parameters) {
   declare_places(parameters);
   parameters.optional("duplex", duplex, "a client's pushes and pulls move at the same time");
   parameters.optional("in_flight", overlaps, {{"serial", false}, {"pipelined", true}},
-                      "a client's message waits for the one before it, or only its bytes do");
+                      "serial: a client's message waits for the arrival of the one before it; pipelined: only its bytes wait");
   parameters.optional("service", service, {{"shared", Service::shared}, {"queued", Service::queued}, {"fifo", Service::fifo}},
-                      "messages share the servers' links, or wait before them byte by byte, or message by message");
-  parameters.optional("within_node", pipelined, {{"pipelined", true}, {"serial", false}},
-                      "a node of several GPUs reduces and spreads messages while others move, or in turns with them");
+                      "shared: messages share the servers' links; queued: pushed bytes wait in a queue; fifo: messages take turns");
+  parameters.optional(
+      "within_node", pipelined, {{"pipelined", true}, {"serial", false}},
+      "pipelined: a node of several GPUs reduces and spreads messages while its channels move others; serial: in turn with them");
   compression.declare(parameters, true);
 }
 

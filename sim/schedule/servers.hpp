@@ -7,7 +7,7 @@
 
 #include "cluster/cluster.hpp"
 #include "cluster/network.hpp"
-#include "engine/exchange.hpp"
+#include "engine/servers/exchange.hpp"
 #include "schedule/compression.hpp"
 #include "schedule/grouping.hpp"
 #include "schedule/schedule.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/choice.hpp"
-#include "base/unit_columns.hpp"
+#include "base/text.hpp"
 #include "schedule/compression.hpp"
 #include "schedule/sender.hpp"
 
@@ -35,7 +35,8 @@ Groups across(const RankPlaces& places, int size) {
 void Sharding::declare_units(Parameters& parameters) {
   parameters.declare(
       {.name = "units",
-       .meaning = R"(layers whose parameters move together: up to so many bytes, with their unit; or "layer", each; or a number of them)",
+       .meaning =
+           R"(layers that are gathered together: up to a size with its unit, such as "100MB"; "layer": each by itself; or a number of layers)",
        .kind = ParameterInfo::Kind::bytes,
        .default_value = "100MB"},
       [this](const Field& field) {
@@ -59,32 +60,35 @@ void Sharding::declare_gathering(Parameters& parameters) {
   parameters.optional("reshard_after_forward", reshard_after_forward,
                       "parameters are freed after forward, and gathered again for backward");
   parameters.optional("prefetch", prefetch, {{"pre", Prefetch::pre}, {"post", Prefetch::post}, {"none", Prefetch::none}},
-                      "the unit before is gathered when a unit's backward begins, when it ends, or when its own turn has come");
+                      "when the next unit of backward is gathered: when a unit's backward begins (pre), when it ends (post), or after its "
+                      "reduce-scatter (none)");
   parameters.optional("reshard_last", reshard_last, "the last unit is freed after forward, too");
-  parameters.optional("limit_all_gathers", limit_all_gathers, {1, 1'000'000}, "units that forward gathers ahead of those it has freed");
+  parameters.optional("limit_all_gathers", limit_all_gathers, {1, 1'000'000},
+                      "all-gathers that forward issues ahead of the units that it has freed");
 }
 
 void Sharding::declare_rest(Parameters& parameters) {
   parameters.optional("streams", streams, {1, 2}, "all-gathers and reduce-scatters share a channel, or have one each");
-  parameters.declare({.name = "shard_group",
-                      .meaning = "ranks that share parameters: all, those of a node, or a number; groups are replicas of each other",
-                      .kind = ParameterInfo::Kind::choice,
-                      .choices = {"all", "node"},
-                      .default_value = "all"},
-                     [this](const Field& field) {
-                       constexpr std::int64_t most_ranks = 1'000'000;
-                       if (field.is_text()) {
-                         shard_group = choose_name(field, {"all", "node"});
-                       } else {
-                         shard_group.clear();
-                         asked_group = static_cast<int>(field.integer(1, most_ranks));
-                       }
-                     });
-  parameters.optional("parameter_bytes", parameter_bytes, {0.0, 1024.0, true},
-                      "bytes of what is gathered, by those of the trace's gradients");
-  parameters.optional("reduce_bytes", reduce_bytes, {0.0, 1024.0, true}, "bytes of what is reduced, likewise");
-  parameters.optional("accumulate", accumulated, step_range, "steps whose gradients add up before they are sent");
-  parameters.optional("optimizer_bytes_per_parameter", optimizer_bytes_per_parameter, {0.0, 1024.0}, "of the optimiser's state");
+  parameters.declare(
+      {.name = "shard_group",
+       .meaning = "ranks that shard parameters among themselves: all, those of a node, or a number; groups are replicas of each other",
+       .kind = ParameterInfo::Kind::choice,
+       .choices = {"all", "node"},
+       .default_value = "all"},
+      [this](const Field& field) {
+        constexpr std::int64_t most_ranks = 1'000'000;
+        if (field.is_text()) {
+          shard_group = choose_name(field, {"all", "node"});
+        } else {
+          shard_group.clear();
+          asked_group = static_cast<int>(field.integer(1, most_ranks));
+        }
+      });
+  parameters.optional("parameter_bytes", parameter_bytes, {0.0, 1024.0, true}, "gathered bytes for each byte of the trace's gradients");
+  parameters.optional("reduce_bytes", reduce_bytes, {0.0, 1024.0, true}, "reduced bytes for each byte of the trace's gradients");
+  parameters.optional("accumulate", accumulated, step_range, "steps whose gradients are added up before they are sent");
+  parameters.optional("optimizer_bytes_per_parameter", optimizer_bytes_per_parameter, {0.0, 1024.0},
+                      "bytes of the optimiser's state for each parameter");
 }
 
 void Sharding::place(const Cluster& cluster) {

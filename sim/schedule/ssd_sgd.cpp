@@ -26,9 +26,9 @@ struct SsdSgd {
     constexpr Integers warmups = {0, 1'000'000};
     servers.declare(parameters);
     parameters.required("delay", delay, step_range, "k: every k-th iteration pulls");
-    parameters.optional("warmup_iterations", warmup_iterations, warmups, "first iterations of ps-sgd, which are never measured");
+    parameters.optional("warmup_iterations", warmup_iterations, warmups, "first iterations, which go as in ps-sgd and are never measured");
     parameters.optional("local_update", rule, {{"glu", Local::glu}, {"sgd", Local::sgd}, {"dc-asgd", Local::dc_asgd}},
-                        "what a record of the dataflow has as the local update; its time is local_update_s");
+                        "rule of the local update in a record of the dataflow; its time is local_update_s");
     parameters.optional("local_update_s", local_update, "the trace's, by layers",
                         "time of the local update of the layer that is ready last");
     grouping.declare(parameters);

@@ -14,7 +14,7 @@ struct Sending {
   Compression compression{};
 
   void declare(Parameters& parameters) {
-    parameters.optional("accumulate", accumulated, step_range, "steps whose gradients add up before they are sent");
+    parameters.optional("accumulate", accumulated, step_range, "steps whose gradients are added up before they are sent");
     compression.declare(parameters);
   }
   Traffic traffic() const { return all_reduces({}, compression.operation); }

@@ -6,7 +6,7 @@ namespace syncopate {
 
 void WithinNode::declare(Parameters& parameters) {
   parameters.optional("within_node", overlapped, {{"overlapped", true}, {"blocking", false}},
-                      "GPUs of a node all-reduce in buckets during backward, or after it");
+                      "GPUs of a node all-reduce in buckets during backward, or everything after it");
 }
 
 WithinNode::Backward::Backward(const WithinNode& within, const StepProfile& profile)

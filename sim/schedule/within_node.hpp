@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "engine/worker.hpp"
+#include "engine/worker/worker.hpp"
 #include "schedule/parameters.hpp"
 #include "schedule/posts.hpp"
 

@@ -9,10 +9,10 @@ struct Zero : Sharding {
   bool gated = false;
 
   void declare(Parameters& parameters) {
-    parameters.optional("stage", stage, {1, 3}, "what is shared out: 1 the optimiser's state, 2 also gradients, 3 also parameters");
+    parameters.optional("stage", stage, {1, 3}, "what is sharded: 1 the optimiser's state, 2 also gradients, 3 also parameters");
     declare_units(parameters);
     parameters.optional("gather", gated, {{"after-update", false}, {"next-forward", true}},
-                        "stages 1 and 2: updated parameters in the same step, or while the next forward waits for them unit by unit");
+                        "stages 1 and 2: the step waits for the updated parameters, or the next forward does, unit by unit");
     declare_gathering(parameters);
     declare_rest(parameters);
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "advise/adviser.hpp"
 #include "base/files.hpp"
 #include "base/interruption.hpp"
 #include "base/project_files.hpp"
@@ -14,7 +15,6 @@
 #include "base/text.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
-#include "study/adviser.hpp"
 
 namespace syncopate {
 
@@ -22,9 +22,9 @@ namespace {
 
 using Objective = Advice::Objective;
 
-constexpr std::size_t most_rows = 8;
+constexpr std::size_t most_candidates = 8;
 
-struct Options {
+struct AdviseOptions {
   std::string advice;
   std::string folder;
   std::string format = "text";
@@ -36,7 +36,7 @@ std::string hours_label(double hours) { return fmt::format("{:.4g} h", hours); }
 
 class Report {
  public:
-  Report(const Options& options, const Adviser& adviser) : options_(options), adviser_(adviser) {}
+  Report(const AdviseOptions& options, const Adviser& adviser) : options_(options), adviser_(adviser) {}
 
   ExitCode report() const {
     if (!options_.folder.empty()) write();
@@ -79,33 +79,33 @@ class Report {
   }
 
   void print_table(const std::vector<std::size_t>& rows, bool shows_factor) const {
-    std::vector<std::string> header = {"schedule", "cluster", "nodes", "iteration", "time"};
+    Cells header = {"schedule", "cluster", "nodes", "iteration", "time"};
     if (has_costs()) header.emplace_back("cost");
     header.emplace_back("staleness");
     if (shows_factor) header.emplace_back("as good with samples x");
     const bool has_risk =
         !shows_factor && std::any_of(rows.begin(), rows.end(), [this](std::size_t index) { return at(index).risk.has_value(); });
     if (has_risk) header.insert(header.end(), {"mean", "worst", "worst regret", "mean regret"});
-    std::vector<std::vector<std::string>> table = {header};
-    for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
+    std::vector<Cells> table = {header};
+    for (std::size_t i = 0; i < std::min(rows.size(), most_candidates); ++i) {
       const Candidate& its = at(rows[i]);
       const std::string servers = its.paid_nodes > its.nodes ? fmt::format("+{}", its.paid_nodes - its.nodes) : "";
-      std::vector<std::string> line = {value_label(its.schedule), its.row.cluster, fmt::format("{}{}", its.nodes, servers),
-                                       format_seconds(its.row.metrics.iteration), hours_label(its.hours)};
-      if (has_costs()) line.push_back(its.cost ? fmt::format("{:.4g}", *its.cost) : "");
-      line.push_back(fmt::format("{:.3g}", its.row.metrics.staleness_mean));
-      if (shows_factor) line.push_back(fmt::format("{:.3g}", adviser_.break_even(rows[i])));
+      Cells line = {value_label(its.schedule), its.row.cluster, fmt::format("{}{}", its.nodes, servers), its.row.metrics.iteration,
+                    hours_label(its.hours)};
+      if (has_costs()) line.emplace_back(its.cost ? fmt::format("{:.4g}", *its.cost) : "");
+      line.emplace_back(fmt::format("{:.3g}", its.row.metrics.staleness_mean));
+      if (shows_factor) line.emplace_back(fmt::format("{:.3g}", adviser_.break_even(rows[i])));
       if (has_risk) {
         const auto shown = [&](const auto& label) { return its.risk ? label(*its.risk) : std::string(); };
-        line.push_back(shown([&](const auto& risk) { return objective_label(its, risk.mean_hours); }));
-        line.push_back(shown([&](const auto& risk) { return objective_label(its, risk.worst_hours); }));
-        line.push_back(shown([](const auto& risk) { return percent(*risk.worst_regret); }));
-        line.push_back(shown([](const auto& risk) { return percent(*risk.mean_regret); }));
+        line.emplace_back(shown([&](const auto& risk) { return objective_label(its, risk.mean_hours); }));
+        line.emplace_back(shown([&](const auto& risk) { return objective_label(its, risk.worst_hours); }));
+        line.emplace_back(shown([](const auto& risk) { return percent(*risk.worst_regret); }));
+        line.emplace_back(shown([](const auto& risk) { return percent(*risk.mean_regret); }));
       }
       table.push_back(line);
     }
     display("{}", format_table(table));
-    if (rows.size() > most_rows) display("{} more: --format json has all\n", rows.size() - most_rows);
+    if (rows.size() > most_candidates) display("{} more: --format json has all\n", rows.size() - most_candidates);
   }
 
   /// The best one of each schedule, cluster and number of nodes.
@@ -311,14 +311,14 @@ class Report {
     }
   }
 
-  const Options& options_;
+  const AdviseOptions& options_;
   const Adviser& adviser_;
 };
 
 }  // namespace
 
 void add_advise_command(CLI::App& app, ExitCode& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<AdviseOptions>();
   CLI::App* command = app.add_subcommand("advise", "Choose a schedule, its parameters, a cluster and its size, by time or cost");
   command->add_option("ADVICE", options->advice, "advice/1 file, or a name that \"simctl list advice\" shows; - is stdin")->required();
   command->add_option("-o,--output", options->folder, "folder for advice.json, all candidates, and choice.json, a scenario of the choice");

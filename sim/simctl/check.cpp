@@ -5,13 +5,13 @@
 
 #include "base/memory.hpp"
 #include "base/terminal.hpp"
-#include "base/unit_columns.hpp"
+#include "base/text.hpp"
+#include "run/cost.hpp"
+#include "run/limits.hpp"
+#include "run/replicates.hpp"
 #include "scenario/scenario.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/summary.hpp"
-#include "study/cost.hpp"
-#include "study/limits.hpp"
-#include "study/replicates.hpp"
 
 namespace syncopate {
 

@@ -9,6 +9,7 @@
 #include "base/files.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "cluster/benchmark.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/measured_pairs.hpp"
@@ -20,7 +21,7 @@ namespace syncopate {
 
 namespace {
 
-struct Options {
+struct FitOptions {
   std::string benchmark;
   BenchmarkOptions reading;
   std::string name;
@@ -39,7 +40,7 @@ std::string fit_text(std::string_view operation, int ranks, const std::vector<Me
 }
 
 /// The points as a Fit, whose line is that of the file that is written.
-std::string cluster_text(const Benchmark& benchmark, const Options& options, const LinkCost& implied) {
+std::string cluster_text(const Benchmark& benchmark, const FitOptions& options, const LinkCost& implied) {
   const int gpus = benchmark.ranks / benchmark.nodes;
   const Link link = has_link(benchmark) ? *benchmark.link : Link{Rate(1.0 / implied.beta.value), std::max(Seconds(0), implied.alpha)};
   const std::string link_text = fmt::format(R"({{"bandwidth": {:.6g}, "latency": {:.6g}}})", link.bandwidth.value, link.latency.value);
@@ -58,14 +59,14 @@ std::string cluster_text(const Benchmark& benchmark, const Options& options, con
 
 void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCost& link, std::FILE* stream) {
   display(stream, "{}: {} over {} ranks on {} nodes\n", benchmark.file, benchmark.program, benchmark.ranks, benchmark.nodes);
-  std::vector<std::vector<std::string>> table = {{"bytes", "measured", "kept", "by a line", "off"}};
+  std::vector<Cells> table = {{"bytes", "measured", "kept", "by a line", "off"}};
   double worst = 0.0;
   for (std::size_t i = 0; i < benchmark.measured.size(); ++i) {
     const auto& [bytes, time] = benchmark.measured[i];
     const double off = line(bytes) / time - 1.0;
     worst = std::max(worst, std::abs(off));
-    table.push_back({fmt::format("{:.0f}", bytes.value), format_seconds(time), format_seconds(benchmark.increasing[i].time),
-                     format_seconds(line(bytes)), fmt::format("{:+.1f}%", 100.0 * off)});
+    table.push_back(
+        {fmt::format("{:.0f}", bytes.value), time, benchmark.increasing[i].time, line(bytes), fmt::format("{:+.1f}%", 100.0 * off)});
   }
   display(stream,
           "\n{}\nkept: as measured, but that more bytes take no less time; a line through the first and last point would be up to {:.0f}% "
@@ -79,7 +80,7 @@ void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCo
   }
 }
 
-std::string regions_text(const MeasuredPlaces& places, const Options& options) {
+std::string regions_text(const MeasuredPlaces& places, const FitOptions& options) {
   std::vector<std::string> regions;
   for (const std::string& name : places.names) regions.push_back(fmt::format("{{\"name\": {}, \"nodes\": 1}}", Json(name).dump()));
   std::vector<std::string> wan;
@@ -99,17 +100,17 @@ std::string regions_text(const MeasuredPlaces& places, const Options& options) {
 }
 
 void print_regions(const MeasuredPlaces& places, std::FILE* stream) {
-  std::vector<std::vector<std::string>> table = {{"between", "and", "round trip", "cv", "Gb/s", "back"}};
+  std::vector<Cells> table = {{"between", "and", "round trip", "cv", "Gb/s", "back"}};
   for (const MeasuredPair& pair : places.pairs) {
-    table.push_back({pair.a, pair.b, format_seconds(pair.rtt), fmt::format("{:.3f}", pair.rtt_cv),
-                     fmt::format("{:.4g}", 8e-9 * pair.up.value), fmt::format("{:.4g}", 8e-9 * pair.down.value)});
+    table.push_back({pair.a, pair.b, pair.rtt, fmt::format("{:.3f}", pair.rtt_cv), fmt::format("{:.4g}", 8e-9 * pair.up.value),
+                     fmt::format("{:.4g}", 8e-9 * pair.down.value)});
   }
   display(stream,
           "{}\na node in each of {} regions: say more by \"nodes\" of the file and of its regions, and add a \"link\" for those of one\n",
           format_table(table), places.names.size());
 }
 
-void fit_regions(const Options& options) {
+void fit_regions(const FitOptions& options) {
   if (options.reading.ranks > 0 || options.reading.in_place || options.reading.gpus_per_node > 0) {
     throw UsageError(
         "--ranks, --gpus-per-node and --in-place are of all-reduces; leave them out for a folder of iperf3's and ping's files");
@@ -119,7 +120,7 @@ void fit_regions(const Options& options) {
   print_regions(places, stream_beside(options.out));
 }
 
-Benchmark read_any_benchmark(const Options& options) {
+Benchmark read_any_benchmark(const FitOptions& options) {
   if (!is_profile(options.benchmark)) return read_benchmark(options.benchmark, options.reading);
   Benchmark benchmark = read_profiled_benchmark(options.benchmark, options.reading);
   finish_benchmark(benchmark);
@@ -127,7 +128,7 @@ Benchmark read_any_benchmark(const Options& options) {
 }
 
 void add_cluster_fit_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FitOptions>();
   CLI::App* command =
       app.add_subcommand("fit", "Make a cluster of the all-reduces that netprobe, nccl-tests or OSU's micro-benchmarks have timed on it");
   command

@@ -22,7 +22,6 @@ void add_new_command(CLI::App& app);
 void add_trace_command(CLI::App& app);
 void add_cluster_command(CLI::App& app);
 void add_completion_command(CLI::App& app);  ///< also a hidden one, which the shells ask
-void add_manual_command(CLI::App& app);      ///< hidden: for the build
 
 /// How `show` shows a cluster.
 struct ClusterView {

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 
 namespace syncopate {
 
 std::string format_costs(const DeviceProfile& profile) {
-  std::vector<std::vector<std::string>> table = {{"layers", "direction", "launch", "GMAC/s", "activations GB/s", "weights GB/s"}};
+  std::vector<Cells> table = {{"layers", "direction", "launch", "GMAC/s", "activations GB/s", "weights GB/s"}};
   const auto rate = [](double inverse) { return inverse > 0 ? fmt::format("{:.4g}", 1e-9 / inverse) : std::string("-"); };
   const auto add = [&](std::string_view layers, std::string_view direction, const LayerCost& cost) {
     table.push_back({std::string(layers), std::string(direction), format_seconds(cost.launch), rate(cost.s_per_mac),

@@ -11,20 +11,20 @@
 #include "base/table.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
+#include "explain/explanation.hpp"
+#include "run/links.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
 #include "simctl/summary.hpp"
-#include "study/explanation.hpp"
-#include "study/links.hpp"
 
 namespace syncopate {
 
 namespace {
 
 constexpr double negligible = 0.001;  ///< a share of the iteration
-constexpr int most_rows = 12;         ///< of what-ifs, besides limits
+constexpr int most_what_ifs = 12;     ///< of what-ifs, besides limits
 
-struct Options {
+struct ExplainOptions {
   std::string scenario;
   std::vector<std::string> settings;
   std::optional<std::string> point;
@@ -63,7 +63,8 @@ std::string title_of(const Explained& its) {
 
 class Explanation {
  public:
-  explicit Explanation(const Options& options) : options_(options), by_(read_share(options.by)), limits_(read_limits(options.limits)) {
+  explicit Explanation(const ExplainOptions& options)
+      : options_(options), by_(read_share(options.by)), limits_(read_limits(options.limits)) {
     std::vector<Setting> settings;
     for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
     study_ = read_study(options.scenario, settings);
@@ -152,9 +153,9 @@ class Explanation {
   }
 
   static void print_path(const Explained& its) {
-    std::vector<std::vector<std::string>> table = {{"critical path", "", "time", "share"}};
+    std::vector<Cells> table = {{"critical path", "", "time", "share"}};
     for (const PathShare& share : summary_of(its.path)) {
-      table.push_back({share.kind, share.what, format_seconds(share.seconds), percent(share.seconds / its.iteration())});
+      table.push_back({share.kind, share.what, share.seconds, percent(share.seconds / its.iteration())});
     }
     display("{}\n", format_table(table));
     std::string longest;
@@ -175,7 +176,7 @@ class Explanation {
 
   void print_what_if() const {
     const Seconds iteration = explained_.front().iteration();
-    std::vector<std::vector<std::string>> table(1);
+    std::vector<Cells> table(1);
     if (options_.curve) {
       table.front() = {"what if, better by", "", "0%", "10%", "25%", "50%", "100%"};
     } else {
@@ -189,23 +190,23 @@ class Explanation {
       const bool failed = std::any_of(what.effects.begin(), what.effects.end(), [](const Effect& one) { return !one.iteration; });
       const double saved = what.saved(iteration);
       const bool costs = saved <= -negligible;
-      if (!is_limit && !failed && !costs && (shown == most_rows || saved < negligible)) {
+      if (!is_limit && !failed && !costs && (shown == most_what_ifs || saved < negligible)) {
         ++others;
         most_saved = std::max(most_saved, saved);
         continue;
       }
       if (!is_limit) ++shown;
       const auto saves = [&](const Effect& effect) { return effect.iteration ? percent(1.0 - *effect.iteration / iteration) : "fails"; };
-      std::vector<std::string> line = {what.factor.name};
+      Cells line = {what.factor.name};
       if (options_.curve) {
-        line.push_back(what.effects.size() == 1 ? change_label(what.factor, 0.0) : "");
+        line.emplace_back(what.effects.size() == 1 ? change_label(what.factor, 0.0) : "");
         line.resize(table.front().size() - what.effects.size());
-        for (const Effect& effect : what.effects) line.push_back(saves(effect));
+        for (const Effect& effect : what.effects) line.emplace_back(saves(effect));
       } else {
         const Effect& effect = what.effects.front();
-        line.push_back(change_label(what.factor, effect.by));
-        line.push_back(effect.iteration ? format_seconds(*effect.iteration) : "");
-        line.push_back(saves(effect));
+        line.emplace_back(change_label(what.factor, effect.by));
+        line.push_back(effect.iteration ? Cell(*effect.iteration) : Cell());
+        line.emplace_back(saves(effect));
       }
       table.push_back(line);
     }
@@ -229,11 +230,11 @@ class Explanation {
     const auto difference = [](const Line& line) { return line.second.second - line.second.first; };
     std::stable_sort(lines.begin(), lines.end(),
                      [&](const Line& x, const Line& y) { return std::abs(difference(x).value) > std::abs(difference(y).value); });
-    std::vector<std::vector<std::string>> table = {
+    std::vector<Cells> table = {
         {"critical path", "", fmt::format("point {}", a.point->index), fmt::format("point {}", b.point->index), "difference"}};
     const auto add = [&](const std::string& kind, const std::string& what, Seconds first, Seconds second) {
       const bool same = std::abs((second - first).value) <= 1e3 * rounding * std::max(a.iteration(), b.iteration()).value;
-      table.push_back({kind, what, format_seconds(first), format_seconds(second), same ? "0 s" : format_seconds(second - first)});
+      table.push_back({kind, what, first, second, same ? Seconds(0) : second - first});
     };
     for (const Line& line : lines) add(line.first.first, line.first.second, line.second.first, line.second.second);
     add("all of it", "", a.iteration(), b.iteration());
@@ -251,7 +252,7 @@ class Explanation {
     print_what_if();
   }
 
-  const Options& options_;
+  const ExplainOptions& options_;
   double by_;
   Limits limits_;
   Study study_;
@@ -262,7 +263,7 @@ class Explanation {
 }  // namespace
 
 void add_explain_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Say why an iteration takes as long as it does, and what would make it faster");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows; - is stdin")
       ->required();

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "study/limits.hpp"
+#include "run/limits.hpp"
 
 namespace syncopate {
 

@@ -22,12 +22,12 @@ namespace syncopate {
 namespace {
 
 namespace fs = std::filesystem;
-using Cells = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 /// The same rows for a page.
-std::string markdown_table(const std::vector<Cells>& rows) {
+std::string markdown_table(const std::vector<Texts>& rows) {
   std::string text;
-  for (const Cells& row : rows) {
+  for (const Texts& row : rows) {
     text += fmt::format("| {} |\n", fmt::join(row, " | "));
     if (&row != &rows.front()) continue;
     for (std::size_t column = 0; column < row.size(); ++column) text += "|---";
@@ -37,15 +37,15 @@ std::string markdown_table(const std::vector<Cells>& rows) {
 }
 
 void print_schedules(bool markdown) {
-  std::vector<Cells> names = {{"schedule", "meaning", "parameters (default)"}};
-  std::vector<Cells> parameters = {{"schedule", "parameter", "values", "default", "meaning"}};
-  std::vector<Cells> papers = {{"schedule", "paper"}};
+  std::vector<Texts> names = {{"schedule", "meaning", "parameters (default)"}};
+  std::vector<Texts> parameters = {{"schedule", "parameter", "values", "default", "meaning"}};
+  std::vector<Texts> papers = {{"schedule", "paper"}};
   for (const ScheduleRow& row : schedules()) {
     names.push_back({std::string(row.name), std::string(row.meaning), describe_briefly(row.parameters)});
     if (!row.paper.empty()) papers.push_back({std::string(row.name), std::string(row.paper)});
     for (const ParameterInfo& one : row.parameters) {
-      const Cells cells = {std::string(row.name), one.name, describe_values(one), one.default_value, one.meaning};
-      const auto same = [&](const Cells& other) { return std::equal(cells.begin() + 1, cells.end(), other.begin() + 1); };
+      const Texts cells = {std::string(row.name), one.name, describe_values(one), one.default_value, one.meaning};
+      const auto same = [&](const Texts& other) { return std::equal(cells.begin() + 1, cells.end(), other.begin() + 1); };
       const auto known = std::find_if(parameters.begin(), parameters.end(), same);
       if (known == parameters.end()) {
         parameters.push_back(cells);
@@ -64,7 +64,7 @@ void print_schedules(bool markdown) {
 }
 
 void print_collectives() {
-  std::vector<Cells> table = {{"all_reduce", "meaning", "caveat"}};
+  std::vector<Texts> table = {{"all_reduce", "meaning", "caveat"}};
   for (const Algorithm& row : algorithms()) table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.caveat)});
   table.push_back(
       {"two-level", "a ring among a node's GPUs and \"between\" (ring) among the nodes; what every name means with several GPUs", ""});
@@ -74,7 +74,7 @@ void print_collectives() {
 }
 
 void print_topologies() {
-  std::vector<Cells> table = {{"topology", "meaning", "parameters"}};
+  std::vector<Texts> table = {{"topology", "meaning", "parameters"}};
   for (const TopologyRow& row : topologies())
     table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.parameters)});
   display("{}", format_table(table));
@@ -129,7 +129,7 @@ void print_clusters() {
   FileTable({"cluster", "bandwidth", "latency", "source"}).print(FileKind::cluster, [](const Document& document) {
     const Cluster cluster = read_cluster(document);
     if (cluster.regions) return Cells{fmt::format("{} regions", cluster.regions->list.size()), "", cluster.source};
-    return Cells{fmt::format("{:.4g} Gb/s", cluster.link.bandwidth.value * 8 / 1e9), format_seconds(cluster.link.latency), cluster.source};
+    return Cells{fmt::format("{:.4g} Gb/s", cluster.link.bandwidth.value * 8 / 1e9), cluster.link.latency, cluster.source};
   });
 }
 
@@ -137,12 +137,9 @@ void print_models() {
   FileTable({"model", "input", "layers", "tensors", "parameters", "bytes (fp32)", "GMACs"})
       .print(FileKind::model, [](const Document& document) {
         const Model model = read_model(document);
-        return Cells{format_shape(model.input),
-                     fmt::format("{}", model.layers.size()),
-                     fmt::format("{}", model.tensors()),
-                     fmt::format("{:.0f}", model.parameters()),
-                     format_bytes(Bytes(4 * model.parameters())),
-                     fmt::format("{:.4g}", model.macs() / 1e9)};
+        return Cells{format_shape(model.input),          fmt::format("{}", model.layers.size()),
+                     fmt::format("{}", model.tensors()), fmt::format("{:.0f}", model.parameters()),
+                     Bytes(4 * model.parameters()),      fmt::format("{:.4g}", model.macs() / 1e9)};
       });
 }
 
@@ -169,8 +166,7 @@ void print_traces() {
     Bytes bytes;
     for (const Gradient& gradient : trace.gradients) bytes += gradient.bytes;
     return Cells{
-        trace.model,        fmt::format("{}", trace.batch), trace.device, trace.provenance.kind, fmt::format("{}", trace.gradients.size()),
-        format_bytes(bytes)};
+        trace.model, fmt::format("{}", trace.batch), trace.device, trace.provenance.kind, fmt::format("{}", trace.gradients.size()), bytes};
   });
 }
 

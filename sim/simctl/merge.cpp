@@ -13,10 +13,10 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "engine/simulate.hpp"
+#include "run/point.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/summary.hpp"
-#include "study/point.hpp"
-#include "study/run_folder.hpp"
+#include "store/run_folder.hpp"
 
 namespace syncopate {
 
@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct MergeOptions {
   std::vector<std::string> folders;
   std::string out;
   bool force = false;
@@ -66,7 +66,7 @@ void copy_others(const std::vector<std::string>& folders, const fs::path& out) {
   }
 }
 
-ExitCode merge(const Options& options) {
+ExitCode merge(const MergeOptions& options) {
   if (options.out == "-") throw UsageError("-o -: a whole study is a folder of files; name one");
   const FoundStudy found = read_study_of(options.folders.front());
   RunFolder out(options.out, found.study, found.shortcuts);
@@ -79,8 +79,8 @@ ExitCode merge(const Options& options) {
     ended.push_back(its.value_or(EndedPoint()));
   }
   if (!missing.empty()) {
-    throw SimulationError(fmt::format("{} of {} points are missing: {}; simctl run with --resume, --shard or --claim adds them",
-                                      missing.size(), found.study.points.size(), format_ranges(missing)));
+    throw SimulationError(fmt::format("{} of {} points are missing: {}; simctl run with --resume or --shard adds them", missing.size(),
+                                      found.study.points.size(), format_ranges(missing)));
   }
   const bool is_one_of_them = std::any_of(options.folders.begin(), options.folders.end(), [&](const std::string& folder) {
     std::error_code ignored;
@@ -112,7 +112,7 @@ ExitCode merge(const Options& options) {
 }  // namespace
 
 void add_merge_command(CLI::App& app, ExitCode& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<MergeOptions>();
   CLI::App* command = app.add_subcommand("merge", "Put the results of a study's shards together, as one run would have written them");
   command->add_option("DIR", options->folders, "folders of simctl run -o DIR, of one study")->required();
   command->add_option("-o,--output", options->out, "folder for the whole, made when missing")->required();

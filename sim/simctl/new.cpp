@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct NewOptions {
   std::string file;
   std::string trace = "cpu-resnet50-b8";
   std::string cluster = "10gbe";
@@ -99,7 +99,7 @@ std::string format_scenario(const Json& scenario) {
 
 class NewScenario {
  public:
-  explicit NewScenario(const Options& options)
+  explicit NewScenario(const NewOptions& options)
       : is_file_(!options.file.empty()),
         folder_(fs::path(options.file).parent_path()),
         name_(options.file.empty() ? "mine" : fs::path(options.file).stem().string()),
@@ -132,7 +132,7 @@ class NewScenario {
     const auto schema = find_file(folder_of(FileKind::scenario) / "schemas/scenario.schema.json");
     if (is_file_ && schema) start["$schema"] = way_to(*schema);
     const Json explained = {
-        {"x-help", "Keys that begin with x- are ignored; those here explain what follows them. All of it: scenarios/README.md"},
+        {"x-help", "Keys that begin with x- are ignored; those here explain what follows them. All of it: scenarios/FORMAT.md"},
         {"x-help-name", "for people and reports"},
         {"name", name_},
         {"x-help-trace",
@@ -240,7 +240,7 @@ class NewScenario {
   std::vector<std::string> left_out_;
 };
 
-void make_scenario(Options options) {
+void make_scenario(NewOptions options) {
   if (options.file == "-") options.file.clear();
   if (!options.file.empty()) check_output(options.file, {});
   if (!options.force && fs::exists(options.file)) {
@@ -262,7 +262,7 @@ void make_scenario(Options options) {
 }  // namespace
 
 void add_new_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<NewOptions>();
   CLI::App* command = app.add_subcommand("new", "Write a scenario to start from, every key of which is explained");
   command->add_option("FILE", options->file, "scenario/1 file to write; none, or -: stdout");
   command->add_option("--trace", options->trace, "trace/1 file, or a name that \"simctl list traces\" shows")->capture_default_str();

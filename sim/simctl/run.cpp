@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "base/files.hpp"
 #include "base/interruption.hpp"
@@ -16,21 +15,21 @@
 #include "base/text.hpp"
 #include "dataflow/record_file.hpp"
 #include "engine/simulate.hpp"
+#include "explain/explanation.hpp"
 #include "output/results.hpp"
+#include "run/cost.hpp"
+#include "run/point.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
 #include "simctl/shared_points.hpp"
 #include "simctl/summary.hpp"
 #include "simctl/timeline_options.hpp"
-#include "study/cost.hpp"
-#include "study/explanation.hpp"
-#include "study/point.hpp"
 
 namespace syncopate {
 
 namespace {
 
-struct Options {
+struct RunCommandOptions {
   std::string scenario;
   SharingOptions sharing;
   std::string folder;
@@ -57,7 +56,7 @@ Optimizer read_optimizer(const std::string& name) {
 /// Runs a study's points and keeps what finishes.
 class StudyRun {
  public:
-  StudyRun(const Options& options, const Study& study)
+  StudyRun(const RunCommandOptions& options, const Study& study)
       : options_(options),
         study_(study),
         timeline_points_(chosen("--timeline", options.timeline, options.timelines.points)),
@@ -83,15 +82,8 @@ class StudyRun {
     const SharedPoints::Ended before = shared_->begin();
     ended_before_ = before.size();
     take(before, progress);
-    constexpr std::chrono::milliseconds patience(100);
-    while (!shared_->waiting().empty() && !InterruptionWatch::interrupted()) {
-      const std::vector<int> free = in_order(shared_->free());
-      ended_elsewhere_ = free.empty();
-      if (free.empty()) std::this_thread::sleep_for(patience);
-      simulate(free, progress);
-      take(shared_->ended_elsewhere(), progress);
-    }
-    for (const auto& [point, ended] : shared_->end()) take(point, ended);
+    simulate(in_order(shared_->waiting()), progress);
+    for (const auto& [point, ended] : shared_->of_other_shards()) take(point, ended);
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -187,8 +179,8 @@ class StudyRun {
     std::vector<Point> points;
     for (const Row& row : results_.rows) {
       if (!explained_points_[place(row.point)] || !shared_->is_in_shard(row.point)) continue;
-      const bool is_there = has_file(explanation_name(row.point)) && (!simulated_[place(row.point)] || shared_->are_claimed());
-      if (!is_there && shared_->may_explain(row.point)) points.push_back(as_one_run(study_.points[place(row.point)]));
+      const bool is_there = has_file(explanation_name(row.point)) && !simulated_[place(row.point)];
+      if (!is_there) points.push_back(as_one_run(study_.points[place(row.point)]));
     }
     ProgressBar progress(points.size(), "explanations", !options_.quiet && !points.empty());
     const auto ignore = [](std::size_t /*done*/, std::size_t /*all*/) {};
@@ -208,7 +200,6 @@ class StudyRun {
         missing_.push_back(fmt::format("no explanation: {}", error.what()));
         ++failed;
       }
-      shared_->end_explaining(point.index);
       progress.advance();
     }
     unexplained_ = points.size() - explained - failed;
@@ -227,21 +218,10 @@ class StudyRun {
     try_to_write([&] { write_file(shared_->folder()->path() / name, text); });
   }
 
-  /// What is no whole, others may be about to write.
+  /// Results of a shard are for simctl merge.
   void write(End end) {
-    const bool is_shared = shared_->is_shard() || shared_->are_claimed();
-    if (!shared_->folder() || (end != End::whole && is_shared) || are_written()) return;
+    if (!shared_->folder() || (end != End::whole && shared_->is_shard())) return;
     try_to_write([&] { shared_->folder()->write(results_, end == End::whole, shared_->is_shard()); });
-  }
-
-  /// By the run that had the last point; not for ever, as that may be killed.
-  bool are_written() const {
-    constexpr int patience = 20;
-    for (int i = 0; ended_elsewhere_ && i < patience; ++i) {
-      if (shared_->folder()->has_finished()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return false;
   }
 
   /// For another program; what a person should know goes to stderr.
@@ -262,8 +242,6 @@ class StudyRun {
       display(options_.format.empty() ? stdout : stderr,
               "shard {} of {}: {} of {} points are in {}; simctl merge DIR... -o OUT puts shards together\n", options_.sharing.shard,
               study_.name, results_.rows.size() + results_.failed.size(), study_.points.size(), options_.folder);
-    } else if (end == End::whole && ended_elsewhere_) {
-      return;  // printed by the run that had the last point
     } else if (!options_.format.empty()) {
       print_results();
     } else {
@@ -290,7 +268,7 @@ class StudyRun {
 
   /// Longest first, where several are simulated at a time.
   std::vector<int> in_order(std::vector<int> points) const {
-    if (points.size() < 2 || (options_.jobs == 1 && !shared_->are_claimed())) return points;
+    if (points.size() < 2 || options_.jobs == 1) return points;
     std::vector<Seconds> costs(study_.points.size());
     for (const int point : points) costs[place(point)] = estimate_most(study_.points[place(point)].scenario).time;
     std::stable_sort(points.begin(), points.end(), [&](int a, int b) { return costs[place(a)] > costs[place(b)]; });
@@ -321,11 +299,7 @@ class StudyRun {
       keep(point_of(index), outcome);
       progress.advance();
     };
-    const auto show = [&](const PointsProgress& its) {
-      for (const int index : its.running) shared_->refresh(point_of(index));
-      progress.show(its.left, describe(its.longest, wanted));
-    };
-    const auto may_begin = [&](int index) { return shared_->may_begin(point_of(index)); };
+    const auto show = [&](const PointsProgress& its) { progress.show(its.left, describe(its.longest, wanted)); };
     const auto keep_it = [&](int index, PointResult& result) { keep_at_once(point_of(index), result); };
     const auto stalled = [&](const RunningTask& task) {
       complain(
@@ -334,7 +308,7 @@ class StudyRun {
           study_.file, point_of(task.index), task.process);
     };
     simulate_points(points, options_.jobs, [&](int index) { return point_options(point_of(index)); }, done, InterruptionWatch::interrupted,
-                    {show, limits_, shared_->are_claimed() ? may_begin : std::function<bool(int)>(), keep_it, stalled});
+                    {show, limits_, keep_it, stalled});
   }
 
   /// In the process that has simulated it: files are written side by side.
@@ -364,7 +338,7 @@ class StudyRun {
     take(point, ended);
   }
 
-  const Options& options_;
+  const RunCommandOptions& options_;
   const Study& study_;
   std::optional<InterruptionWatch> watch_;
   std::vector<bool> timeline_points_;
@@ -378,11 +352,10 @@ class StudyRun {
   std::optional<std::string> write_error_;
   std::optional<SharedPoints> shared_;
   std::size_t ended_before_ = 0;
-  bool ended_elsewhere_ = false;  ///< the last point, in a run that shares them
-  std::vector<bool> simulated_;   ///< in this run
+  std::vector<bool> simulated_;  ///< in this run
 };
 
-ExitCode run(Options options) {
+ExitCode run(RunCommandOptions options) {
   check_sharing(options.sharing, options.folder);
   if (options.folder == "-") {
     options.folder.clear();
@@ -395,10 +368,6 @@ ExitCode run(Options options) {
   std::vector<Setting> settings;
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
   if (options.replicates > 0) settings.push_back({"/replicates", options.replicates, "--replicates"});
-  if (is_one_of_several()) {
-    options.sharing.claim = true;
-    if (options.jobs == 0) options.jobs = 1;
-  }
   const Study study = read_study(options.scenario, settings, !options.folder.empty());
   StudyRun study_run(options, study);
   study_run.run();
@@ -408,7 +377,7 @@ ExitCode run(Options options) {
 }  // namespace
 
 void add_run_command(CLI::App& app, ExitCode& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RunCommandOptions>();
   CLI::App* command = app.add_subcommand("run", "Simulate every point of a scenario and report iteration times and scalability");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows; - is stdin")
       ->required();

@@ -9,11 +9,9 @@ namespace syncopate {
 SharedPoints::SharedPoints(const Study& study, const SharingOptions& options, const std::string& folder, bool shortcuts,
                            std::function<bool(int)> lacks_file)
     : options_(options), lacks_file_(std::move(lacks_file)), shard_(read_shard(options.shard)), has_ended_(study.points.size()) {
-  const Seconds stale = read_stale(options.stale);
   if (folder.empty()) return;
   folder_.emplace(folder, study, shortcuts);
   folder_->enter(entry_of(options));
-  if (options.claim) claims_.emplace(folder_->points(), stale);
 }
 
 std::size_t SharedPoints::in_shard() const {
@@ -26,7 +24,8 @@ std::size_t SharedPoints::in_shard() const {
 SharedPoints::Ended SharedPoints::begin() {
   if (!folder_) return {};
   if (options_.retry_failed) forget_failed();
-  Ended all = ended_elsewhere();
+  Ended all;
+  if (folder_->has_points()) all = take(true, [this](int point) { return find_whole(point); });
   Ended reused = take(true, [this](int point) { return reuse(point); });
   std::move(reused.begin(), reused.end(), std::back_inserter(all));
   return all;
@@ -34,19 +33,7 @@ SharedPoints::Ended SharedPoints::begin() {
 
 std::vector<int> SharedPoints::waiting() const { return not_ended(true); }
 
-std::vector<int> SharedPoints::free() const {
-  std::vector<int> points = waiting();
-  if (claims_) std::erase_if(points, [this](int point) { return claims_->is_others(folder_->key(point)); });
-  return points;
-}
-
-SharedPoints::Ended SharedPoints::ended_elsewhere() {
-  if (!folder_ || !folder_->has_points()) return {};
-  return take(true, [this](int point) { return find_whole(point); });
-}
-
-SharedPoints::Ended SharedPoints::end() {
-  if (claims_) claims_->release_all();
+SharedPoints::Ended SharedPoints::of_other_shards() {
   if (!folder_) return {};
   return take(false, [this](int point) { return folder_->find(point); });
 }
@@ -95,36 +82,17 @@ std::optional<EndedPoint> SharedPoints::reuse(int point) {
   return std::nullopt;
 }
 
-bool SharedPoints::may_begin(int point) const {
-  if (!claims_) return true;
-  if (find_whole(point) || !claims_->take(folder_->key(point))) return false;
-  if (!find_whole(point)) return true;
-  claims_->release(folder_->key(point));  // another run had it a moment ago
-  return false;
-}
-
-void SharedPoints::refresh(int point) {
-  if (claims_) claims_->refresh(folder_->key(point));
-}
-
 EndedPoint SharedPoints::keep(int point, const EndedPoint& ended) const {
   if (!folder_) return ended;
   std::optional<EndedPoint> earlier = folder_->find(point);
   const bool stays = earlier && (earlier->result || !ended.result);
   if (!stays) folder_->keep(point, ended);
-  if (claims_) claims_->release(folder_->key(point));
   return stays ? *earlier : ended;
 }
 
 void SharedPoints::note_end(int point) {
   has_ended_[static_cast<std::size_t>(point)] = true;
   if (folder_) folder_->sync_now_and_then(point);
-}
-
-bool SharedPoints::may_explain(int point) const { return !claims_ || claims_->take(explaining(point)); }
-
-void SharedPoints::end_explaining(int point) const {
-  if (claims_) claims_->release(explaining(point));
 }
 
 }  // namespace syncopate

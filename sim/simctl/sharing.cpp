@@ -10,9 +10,26 @@
 #include <system_error>
 
 #include "base/errors.hpp"
-#include "base/text.hpp"
 
 namespace syncopate {
+
+namespace {
+
+/// mpirun or srun has started this process and others like it.
+bool is_one_of_several() {
+  struct Launcher {
+    const char* rank;
+    const char* size;
+  };
+  constexpr std::array launchers = {Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, Launcher{"PMI_RANK", "PMI_SIZE"},
+                                    Launcher{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+  return std::any_of(launchers.begin(), launchers.end(), [](const Launcher& launcher) {
+    const char* const all = std::getenv(launcher.size);
+    return std::getenv(launcher.rank) != nullptr && all != nullptr && std::strtol(all, nullptr, 10) > 1;
+  });
+}
+
+}  // namespace
 
 void add_sharing_options(CLI::App& command, SharingOptions& options) {
   CLI::Option* output = command.get_option("--output");
@@ -22,13 +39,6 @@ void add_sharing_options(CLI::App& command, SharingOptions& options) {
   CLI::Option* shard =
       command.add_option("--shard", options.shard, "i/n: only the points i, i + n, i + 2n ..., i from 0; simctl merge puts them together");
   shard->needs(output)->excludes(force);
-  command.add_flag("--claim", options.claim, "share the points with other runs that have this option and DIR; mpirun and srun imply it")
-      ->needs(output)
-      ->excludes(force)
-      ->excludes(shard);
-  command.add_option("--stale", options.stale, "after so long without a sign of life a point that another run has claimed is free again")
-      ->needs(output)
-      ->capture_default_str();
   command.add_option("--reuse", options.reuse, "a folder of other results, of which points that are the same are taken; may be repeated")
       ->needs(output)
       ->allow_extra_args(false);
@@ -46,52 +56,27 @@ Shard read_shard(const std::string& text) {
   return shard;
 }
 
-Seconds read_stale(const std::string& text) {
-  const std::optional<Seconds> stale = parse_duration(text);
-  constexpr Seconds least(1.0);  // signs of life come a few times a second
-  if (!stale || *stale < least) throw UsageError(fmt::format("--stale {}: expected at least 1 s, such as 600, 90s or 10min", text));
-  return *stale;
-}
-
 RunFolder::Entry entry_of(const SharingOptions& options) {
   if (options.force) return RunFolder::Entry::overwrite;
-  const bool joins = options.resume || options.retry_failed || options.claim || !options.shard.empty();
+  const bool joins = options.resume || options.retry_failed || !options.shard.empty();
   return joins ? RunFolder::Entry::go_on : RunFolder::Entry::begin;
 }
 
-bool is_one_of_several() {
-  struct Launcher {
-    const char* rank;
-    const char* size;
-  };
-  constexpr std::array launchers = {Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, Launcher{"PMI_RANK", "PMI_SIZE"},
-                                    Launcher{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
-  return std::any_of(launchers.begin(), launchers.end(), [](const Launcher& its) {
-    const char* const all = std::getenv(its.size);
-    return std::getenv(its.rank) != nullptr && all != nullptr && std::strtol(all, nullptr, 10) > 1;
-  });
-}
-
 void check_sharing(const SharingOptions& options, const std::string& folder) {
-  const bool shares =
-      options.resume || options.force || options.retry_failed || options.claim || !options.shard.empty() || !options.reuse.empty();
+  const bool shares = options.resume || options.force || options.retry_failed || !options.shard.empty() || !options.reuse.empty();
   if (folder == "-" && shares)
-    throw UsageError("-o -: stdout keeps no points to go on with or to share; name a folder, or leave out what is about such");
+    throw UsageError(
+        "-o -: stdout keeps no points to continue from or to share; name a folder, or leave out --resume, --force, --retry-failed, --shard "
+        "and --reuse");
   for (const std::string& other : options.reuse) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(std::filesystem::path(other) / "points", ignored))
       throw UsageError(fmt::format("--reuse {}: no points/ in there; name a folder that simctl run -o has written", other));
   }
-  if (!is_one_of_several()) return;
-  if (folder.empty() || folder == "-")
+  if (is_one_of_several() && options.shard.empty())
     throw UsageError(
-        "several processes were started beside each other (mpirun, srun): name the folder in which they share points with -o DIR");
-  if (options.force || !options.shard.empty()) {
-    throw UsageError(
-        fmt::format("{}: several processes were started beside each other (mpirun, srun), and each would do the same; leave it "
-                    "out, they share the points, or start one",
-                    options.force ? "--force" : "--shard " + options.shard));
-  }
+        "mpirun or srun has started several of these processes, and each would simulate every point; give each its own share with "
+        "--shard i/n, or start one process");
 }
 
 }  // namespace syncopate

@@ -6,6 +6,7 @@
 #include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "device/device_profile.hpp"
 #include "model/model.hpp"
 #include "simctl/commands.hpp"
@@ -17,8 +18,6 @@ namespace syncopate {
 
 namespace {
 
-using Cells = std::vector<std::string>;
-
 void show_trace(const Document& document) {
   const Trace trace = read_trace(document);
   const StepProfile profile = step_profile(trace, Granularity::tensor);
@@ -28,7 +27,7 @@ void show_trace(const Document& document) {
           trace.provenance.source.empty() ? "" : ", " + trace.provenance.source,
           trace.provenance.note.empty() ? "" : "; " + trace.provenance.note);
   std::vector<std::size_t> gradients(trace.layers.size());
-  std::vector<Cells> shapes(trace.layers.size());
+  std::vector<std::vector<std::string>> shapes(trace.layers.size());
   std::vector<Bytes> bytes(trace.layers.size());
   for (const Gradient& gradient : trace.gradients) {
     ++gradients[gradient.layer];
@@ -38,8 +37,8 @@ void show_trace(const Document& document) {
   std::vector<Cells> table = {{"layer", "type", "forward", "backward", "gradients", "shapes", "bytes"}};
   for (std::size_t i = 0; i < trace.layers.size(); ++i) {
     const Layer& layer = trace.layers[i];
-    table.push_back({layer.name, layer.type, format_seconds(layer.forward), format_seconds(layer.backward), fmt::format("{}", gradients[i]),
-                     fmt::format("{}", fmt::join(shapes[i], " ")), format_bytes(bytes[i])});
+    table.push_back({layer.name, layer.type, layer.forward, layer.backward, fmt::format("{}", gradients[i]),
+                     fmt::format("{}", fmt::join(shapes[i], " ")), bytes[i]});
   }
   display("\n{}\n", format_table(table));
   display("{} layers, {} gradients, {}\n", trace.layers.size(), trace.gradients.size(), format_bytes(profile.bytes()));

@@ -7,6 +7,7 @@
 #include "base/fields.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "cluster/alpha_beta.hpp"
 #include "cluster/picture.hpp"
 #include "cluster/planned.hpp"
@@ -15,8 +16,6 @@
 namespace syncopate {
 
 namespace {
-
-using Cells = std::vector<std::string>;
 
 std::string describe(Rate bandwidth) {
   return std::isinf(bandwidth.value) ? "by uplinks alone" : fmt::format("{:.4g} Gb/s", bandwidth.value * 8 / 1e9);
@@ -105,20 +104,20 @@ void print_cluster(const Document& document) {
   if (!cluster.source.empty()) display("source: {}\n", cluster.source);
   constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
   Cells header = {"all-reduce", "latency"};
-  for (const Bytes size : sizes) header.push_back(format_bytes(size));
+  for (const Bytes size : sizes) header.emplace_back(format_bytes(size));
   constexpr int most_planned = 4096;
   const bool planned = !cluster.fit && cluster.workers() <= most_planned && cluster.workers() > 1;
   const std::vector<std::size_t> order = fastest_region_order(cluster, sizes.back());
   MessageTimes messages(cluster, sizes.back(), order);
-  if (planned) header.push_back(fmt::format("{} per message", format_bytes(sizes.back())));
+  if (planned) header.emplace_back(fmt::format("{} per message", format_bytes(sizes.back())));
   std::vector<Cells> table = {header};
   for (const AllReduce& all_reduce : all_reduces(cluster)) {
     const bool possible = !cluster.regions || cluster.fit || all_reduce.algorithm == &ring();
     if (!possible || !can_carry_fit(cluster, *all_reduce.algorithm)) continue;
     const CollectiveCosts costs(cluster, all_reduce, Communicator(cluster.workers()), cluster.gpus_per_node, order);
-    Cells row = {all_reduce.name, format_seconds(costs.curve(Operation::all_reduce, sizes.back()).tangent(sizes.front()).a)};
-    for (const Bytes size : sizes) row.push_back(format_seconds(costs(Operation::all_reduce, size).total()));
-    if (planned) row.push_back(format_seconds(messages.of(all_reduce)));
+    Cells row = {all_reduce.name, costs.curve(Operation::all_reduce, sizes.back()).tangent(sizes.front()).a};
+    for (const Bytes size : sizes) row.emplace_back(costs(Operation::all_reduce, size).total());
+    if (planned) row.emplace_back(messages.of(all_reduce));
     table.push_back(row);
   }
   display("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));

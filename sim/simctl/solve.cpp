@@ -7,6 +7,7 @@
 #include <memory>
 #include <regex>
 
+#include "advise/threshold.hpp"
 #include "base/interruption.hpp"
 #include "base/processes.hpp"
 #include "base/project_files.hpp"
@@ -14,16 +15,15 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "output/row.hpp"
+#include "run/point.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
-#include "study/point.hpp"
-#include "study/threshold.hpp"
 
 namespace syncopate {
 
 namespace {
 
-struct Options {
+struct SolveOptions {
   std::string scenario;
   std::string pointer;
   std::string condition;
@@ -98,7 +98,7 @@ struct Search {
 
 class Solver {
  public:
-  explicit Solver(const Options& options)
+  explicit Solver(const SolveOptions& options)
       : options_(options), condition_(options.condition), range_(options.from, options.to), limits_(read_limits(options.limits)) {
     for (const std::string& text : options.settings) settings_.push_back(parse_setting(text));
     const Study plain = read_study(options.scenario, settings_);
@@ -213,7 +213,7 @@ class Solver {
     display("\nall of it, there: {}\n", command_line(command));
   }
 
-  const Options& options_;
+  const SolveOptions& options_;
   Condition condition_;
   ValueRange range_;
   Limits limits_;
@@ -225,7 +225,7 @@ class Solver {
 }  // namespace
 
 void add_solve_command(CLI::App& app, ExitCode& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SolveOptions>();
   CLI::App* command = app.add_subcommand("solve", "Find the value of a key from which on, or up to which, a result is as wanted");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file or its name, - is stdin; what it sweeps is solved point by point")
       ->required();

@@ -20,7 +20,7 @@ namespace syncopate {
 
 namespace {
 
-using Cells = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 /// "1: 12.3%, 2: 87.7%"; empty where nothing is mixed in.
 std::string local_steps(const Row& row) {
@@ -81,7 +81,7 @@ bool is_any_stale(const std::vector<Row>& rows) {
 std::string point_by_point(const std::vector<Row>& rows) {
   const bool stale = is_any_stale(rows);
   std::vector<Cells> table(1);
-  for (const auto& [pointer, value] : rows.front().sweep) table.front().push_back(pointer);
+  for (const auto& [pointer, value] : rows.front().sweep) table.front().emplace_back(pointer);
   const bool uncertain = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.draws; });
   table.front().emplace_back("iteration");
   if (uncertain) table.front().emplace_back("+- (95%)");
@@ -93,18 +93,18 @@ std::string point_by_point(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const Metrics& m = row.metrics;
     Cells line;
-    for (const auto& [pointer, value] : row.sweep) line.push_back(value_label(value));
-    line.push_back(format_seconds(m.iteration));
-    if (uncertain) line.push_back(row.interval ? percent(row.half_width()) : row.draws ? "?" : "");
+    for (const auto& [pointer, value] : row.sweep) line.emplace_back(value_label(value));
+    line.emplace_back(m.iteration);
+    if (uncertain) line.emplace_back(row.interval ? percent(row.half_width()) : row.draws ? "?" : "");
     if (runs) line.insert(line.end(), {row.goodput ? hours(row) : "-", effective_time(row)});
-    const Cells figures = {format_seconds(m.compute),
-                           format_seconds(m.wait),
-                           format_seconds(m.exposed_communication),
+    const Cells figures = {m.compute,
+                           m.wait,
+                           m.exposed_communication,
                            rounded(m.communications_per_iteration, 4),
                            rounded(m.speedup, 4),
                            percent(m.efficiency)};
     line.insert(line.end(), figures.begin(), figures.end());
-    if (stale) line.push_back(rounded(m.staleness_mean, 3));
+    if (stale) line.emplace_back(rounded(m.staleness_mean, 3));
     table.push_back(line);
   }
   return format_table(table, {.expendable = {"comms/iter", "staleness", "wait", "compute", "speedup", "exposed", "+- (95%)"},
@@ -114,7 +114,7 @@ std::string point_by_point(const std::vector<Row>& rows) {
 /// A line per point and job.
 std::string job_by_job(const std::vector<Row>& rows) {
   std::vector<Cells> table(1);
-  for (const auto& [pointer, value] : rows.front().sweep) table.front().push_back(pointer);
+  for (const auto& [pointer, value] : rows.front().sweep) table.front().emplace_back(pointer);
   const Cells titles = {"job", "schedule", "nodes", "iteration", "alone", "slowdown", "Jain", "busiest shared link"};
   table.front().insert(table.front().end(), titles.begin(), titles.end());
   for (const Row& row : rows) {
@@ -123,15 +123,10 @@ std::string job_by_job(const std::vector<Row>& rows) {
         links.empty() ? "none" : fmt::format("{}: {}", links[0]["name"].get<std::string>(), percent(links[0]["utilisation"].get<double>()));
     for (const JobRow& job : row.jobs) {
       Cells line;
-      for (const auto& [pointer, value] : row.sweep) line.push_back(value_label(value));
-      const Cells figures = {job.name,
-                             job.schedule,
-                             format_ranges(job.nodes),
-                             format_seconds(job.iteration),
-                             format_seconds(job.alone),
-                             rounded(job.slowdown(), 4),
-                             rounded(row.jain(), 4),
-                             busiest};
+      for (const auto& [pointer, value] : row.sweep) line.emplace_back(value_label(value));
+      const Cells figures = {
+          job.name, job.schedule, format_ranges(job.nodes), job.iteration, job.alone, rounded(job.slowdown(), 4), rounded(row.jain(), 4),
+          busiest};
       line.insert(line.end(), figures.begin(), figures.end());
       table.push_back(line);
     }
@@ -157,9 +152,9 @@ class Grid {
       : column_(column_key(rows.front())), header_(keys_of(rows.front(), true)), key_(rows.front().sweep[column_].first) {
     // In the order in which values first appear; a line is incomplete when points failed.
     std::set<std::string> seen_columns;
-    std::set<Cells> seen_lines;
+    std::set<Texts> seen_lines;
     for (const Row& row : rows) {
-      const Cells line = keys_of(row, false);
+      const Texts line = keys_of(row, false);
       const std::string column = value_label(row.sweep[column_].second);
       if (seen_columns.insert(column).second) columns_.push_back(column);
       if (seen_lines.insert(line).second) lines_.push_back(line);
@@ -177,28 +172,28 @@ class Grid {
   bool compares() const { return compares_; }
 
   /// `mark`: the fastest of each line gets a *, where columns are rivals.
-  std::string format(std::string (*show)(const Row&), bool mark = true) const {
-    std::vector<Cells> table = {header_};
+  std::string format(Cell (*show)(const Row&), bool mark = true) const {
+    std::vector<Cells> table = {Cells(header_.begin(), header_.end())};
     table.front().insert(table.front().end(), columns_.begin(), columns_.end());
-    for (const Cells& line : lines_) {
+    for (const Texts& line : lines_) {
       const Row* best = nullptr;
       for (const std::string& column : columns_) {
         const Row* row = find(line, column);
         if (row != nullptr && (best == nullptr || row->metrics.iteration < best->metrics.iteration)) best = row;
       }
-      table.push_back(line);
+      table.emplace_back(line.begin(), line.end());
       for (const std::string& column : columns_) {
         const Row* row = find(line, column);
         const bool marked = mark && compares_ && row != nullptr && best != nullptr && standing(*row, *best) != Standing::slower;
-        table.back().push_back(row == nullptr ? "-" : marked ? "*" + with_staleness(show(*row), *row) : show(*row));
+        table.back().push_back(row == nullptr ? Cell("-") : marked ? show(*row).between("*", with_staleness("", *row)) : show(*row));
       }
     }
     return format_table(is_wide() ? turned(table) : table);
   }
 
  private:
-  Cells keys_of(const Row& row, bool names) const {
-    Cells keys;
+  Texts keys_of(const Row& row, bool names) const {
+    Texts keys;
     for (std::size_t i = 0; i < row.sweep.size(); ++i) {
       if (i != column_) keys.push_back(names ? row.sweep[i].first : value_label(row.sweep[i].second));
     }
@@ -222,17 +217,17 @@ class Grid {
     return result;
   }
 
-  const Row* find(const Cells& line, const std::string& column) const {
+  const Row* find(const Texts& line, const std::string& column) const {
     const auto found = cells_.find({line, column});
     return found == cells_.end() ? nullptr : found->second;
   }
 
   std::size_t column_;
-  Cells header_;
+  Texts header_;
   std::string key_;
-  Cells columns_;
-  std::vector<Cells> lines_;
-  std::map<std::pair<Cells, std::string>, const Row*> cells_;
+  Texts columns_;
+  std::vector<Texts> lines_;
+  std::map<std::pair<Texts, std::string>, const Row*> cells_;
   bool compares_ = false;
 };
 
@@ -281,9 +276,9 @@ std::string summarise(const std::vector<Row>& rows, const Study& study) {
   const std::size_t swept = rows.front().sweep.size();
   if (swept == 0) return figures(rows.front()) + fidelity;
   if (swept == 1) return point_by_point(rows) + fidelity;
-  const auto iteration = [](const Row& row) { return format_seconds(row.metrics.iteration); };
-  const auto efficiency = [](const Row& row) { return percent(row.metrics.efficiency); };
-  const auto staleness = [](const Row& row) { return rounded(row.metrics.staleness_mean, 3); };
+  const auto iteration = [](const Row& row) { return Cell(row.metrics.iteration); };
+  const auto efficiency = [](const Row& row) { return Cell(percent(row.metrics.efficiency)); };
+  const auto staleness = [](const Row& row) { return Cell(rounded(row.metrics.staleness_mean, 3)); };
   constexpr std::size_t widest = 12;
   const Grid grid(rows);
   if (grid.columns() > widest) return point_by_point(rows) + fidelity;
@@ -293,7 +288,9 @@ std::string summarise(const std::vector<Row>& rows, const Study& study) {
       grid.compares() ? fmt::format(" (* fastest{}, within 0.5% of it, or not to be told apart from it)", missing) : "";
   std::string text =
       fmt::format("iteration time{}{}\n{}\nefficiency{}\n{}\n", heading, mark, grid.format(iteration), heading, grid.format(efficiency));
-  if (has_any_run(rows)) text += fmt::format("effective time of the run{}\n{}\n", heading, grid.format(effective_time, false));
+  if (has_any_run(rows))
+    text += fmt::format("effective time of the run{}\n{}\n", heading,
+                        grid.format([](const Row& row) { return Cell(effective_time(row)); }, false));
   if (is_any_stale(rows)) text += fmt::format("staleness{} (steps)\n{}\n", heading, grid.format(staleness, false));
   return text + fidelity;
 }

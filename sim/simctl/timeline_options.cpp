@@ -7,7 +7,7 @@
 #include "base/errors.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
-#include "study/cost.hpp"
+#include "run/cost.hpp"
 
 namespace syncopate {
 

@@ -14,9 +14,7 @@ namespace syncopate {
 
 namespace {
 
-using Cells = std::vector<std::string>;
-
-struct Options {
+struct CompareOptions {
   std::string first;
   std::string second;
   std::int64_t layers = 10;
@@ -34,9 +32,7 @@ void print_trace(std::string_view which, const Trace& trace) {
 
 void print_totals(const TraceComparison& comparison) {
   std::vector<Cells> table = {{"", "first", "second", "difference"}};
-  const auto row = [&table](const char* what, const TimePair& pair) {
-    table.push_back({what, format_seconds(pair.first), format_seconds(pair.second), percent(pair)});
-  };
+  const auto row = [&table](const char* what, const TimePair& pair) { table.push_back({what, pair.first, pair.second, percent(pair)}); };
   row("forward", comparison.forward);
   row("  its layers", comparison.forward_of_layers);
   row("backward", comparison.backward);
@@ -51,9 +47,8 @@ void print_rows(const std::vector<LayerComparison>& rows, std::size_t most, bool
       {of_types ? "type" : "layer", of_types ? "layers" : "of the second", "forward", "second", "backward", "second", "difference"}};
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
     const LayerComparison& row = rows[i];
-    table.push_back({row.name, of_types ? fmt::format("{}", row.layers) : row.other, format_seconds(row.forward.first),
-                     format_seconds(row.forward.second), format_seconds(row.backward.first), format_seconds(row.backward.second),
-                     percent({row.first(), row.second()})});
+    table.push_back({row.name, of_types ? fmt::format("{}", row.layers) : row.other, row.forward.first, row.forward.second,
+                     row.backward.first, row.backward.second, percent({row.first(), row.second()})});
   }
   display("{}", format_table(table));
 }
@@ -91,7 +86,7 @@ void print_comparison(const TraceComparison& comparison, const Trace& first, con
 }  // namespace
 
 void add_trace_compare_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareOptions>();
   CLI::App* command =
       app.add_subcommand("compare", "Compare two traces of one network: totals, types of layers, the layers that differ most");
   command->add_option("FIRST", options->first, "trace/1 file, or a name that \"simctl list traces\" shows")->required();

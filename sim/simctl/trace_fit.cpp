@@ -16,7 +16,7 @@ namespace syncopate {
 
 namespace {
 
-struct Options {
+struct TraceFitOptions {
   std::vector<std::string> traces;
   std::string model;
   std::string profile;
@@ -26,7 +26,7 @@ struct Options {
 };
 
 /// The model that a trace names, from models/, or the one that the user names.
-Model model_of(const Trace& trace, const Options& options) {
+Model model_of(const Trace& trace, const TraceFitOptions& options) {
   if (!options.model.empty()) return read_model(Document::read(named_file(options.model, {FileKind::model})), trace.input);
   const std::filesystem::path wanted = folder_of(FileKind::model) / (trace.model + ".json");
   const auto file = find_file(wanted);
@@ -47,7 +47,7 @@ void print_report(const FitReport& report, const std::vector<FitSample>& samples
             fit.match.pairs.size(), samples[i].trace->layers.size(), samples[i].model->name, fit.match.rule,
             format_seconds(fit.forward_left_out), format_seconds(fit.backward_left_out));
   }
-  std::vector<std::vector<std::string>> table = {{"layers", "fitted to", "R2 forward", "R2 backward"}};
+  std::vector<Cells> table = {{"layers", "fitted to", "R2 forward", "R2 backward"}};
   for (const ClassFit& fit : report.classes) {
     table.push_back({std::string(name_of(fit.cost_class)), fmt::format("{}", fit.layers), fmt::format("{:.3f}", fit.r2_forward),
                      fmt::format("{:.3f}", fit.r2_backward)});
@@ -58,7 +58,7 @@ void print_report(const FitReport& report, const std::vector<FitSample>& samples
 }  // namespace
 
 void add_trace_fit_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TraceFitOptions>();
   CLI::App* command = app.add_subcommand("fit", "Fit a device profile to measured traces, and tell its error");
   command->add_option("TRACE", options->traces, "trace/1 files of one device, or names that \"simctl list traces\" shows")->required();
   command->add_option("--model", options->model, "model/1 file of all the traces; default: models/NAME.json, as each trace names it");

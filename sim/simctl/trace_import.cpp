@@ -14,7 +14,7 @@ namespace syncopate {
 
 namespace {
 
-struct Options {
+struct ImportOptions {
   std::string profile;
   std::string model;
   std::int64_t batch = 0;
@@ -63,7 +63,7 @@ void print_summary(const Imported& imported, const std::string& out) {
 }  // namespace
 
 void add_trace_import_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ImportOptions>();
   CLI::App* command = app.add_subcommand("import", "Make a trace from a torch.profiler (Kineto) file of a training loop");
   command->add_option("PROFILE", options->profile, ".json or .json.gz file of export_chrome_trace or tensorboard_trace_handler")
       ->required();

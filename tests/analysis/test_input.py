@@ -56,7 +56,7 @@ class WhatIsRead(Folder):
 
     def test_the_glossary_is_the_table_of_the_result_files(self):
         text = (ROOT / "sim/output/RESULTS.md").read_text(encoding="utf-8")
-        table = re.search(r"^\| column \| unit \| meaning \|\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.M)[1].replace("`", "")
+        table = re.search(r"^\| name \| unit \| meaning \|\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.M)[1].replace("`", "")
         documented = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines()]
         self.assertEqual(documented, [(name, column.unit, column.meaning) for name, column in COLUMNS.items()])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures the figures of the README's performance table. usage: bench.py BUILD_FOLDER
+"""Measures the figures of README.md. usage: bench.py BUILD_FOLDER
 
 Each figure is the median of several runs of a whole process; peak memory is that of its largest process.
 """

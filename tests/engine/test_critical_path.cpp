@@ -7,10 +7,10 @@
 
 #include "base/errors.hpp"
 #include "base/processes.hpp"
-#include "engine/actors.hpp"
-#include "study/explanation.hpp"
-#include "study/path_shares.hpp"
-#include "study/point.hpp"
+#include "engine/clock/actors.hpp"
+#include "explain/explanation.hpp"
+#include "run/path_shares.hpp"
+#include "run/point.hpp"
 #include "support/random_scenario.hpp"
 
 using namespace syncopate;

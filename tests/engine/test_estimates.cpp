@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "study/cost.hpp"
-#include "study/limits.hpp"
+#include "run/cost.hpp"
+#include "run/limits.hpp"
 #include "support/random_scenario.hpp"
 
 using namespace syncopate;

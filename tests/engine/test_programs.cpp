@@ -3,7 +3,7 @@
 
 #include "base/errors.hpp"
 #include "base/processes.hpp"
-#include "engine/actors.hpp"
+#include "engine/clock/actors.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
 

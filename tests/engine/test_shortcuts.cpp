@@ -6,8 +6,8 @@
 
 #include "base/errors.hpp"
 #include "base/processes.hpp"
-#include "engine/actors.hpp"
-#include "study/point.hpp"
+#include "engine/clock/actors.hpp"
+#include "run/point.hpp"
 #include "support/random_scenario.hpp"
 
 using namespace syncopate;

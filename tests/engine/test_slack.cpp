@@ -12,10 +12,10 @@
 
 #include "base/errors.hpp"
 #include "base/processes.hpp"
-#include "engine/actors.hpp"
+#include "engine/clock/actors.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/slack.hpp"
-#include "study/setup.hpp"
+#include "run/setup.hpp"
 #include "support/random_scenario.hpp"
 
 using namespace syncopate;

@@ -10,7 +10,7 @@
 #include "base/errors.hpp"
 #include "base/processes.hpp"
 #include "cluster/alpha_beta.hpp"
-#include "engine/actors.hpp"
+#include "engine/clock/actors.hpp"
 #include "engine/fidelity.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "advise/advice.hpp"
 #include "base/document.hpp"
 #include "base/errors.hpp"
 #include "cluster/benchmark.hpp"
@@ -25,7 +26,6 @@
 #include "import/import.hpp"
 #include "model/model.hpp"
 #include "scenario/scenario.hpp"
-#include "study/advice.hpp"
 #include "trace/trace.hpp"
 
 // libFuzzer's own names.

@@ -10,9 +10,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIMCTL = os.environ.get("SIMCTL", str(ROOT / "build" / "simctl"))
-KINDS = [("scenarios/clusters", "scenarios/README.md", r"`([\w-]+\.json)`"), ("models/devices", "models/README.md", r"`devices/([\w-]+\.json)`")]
+KINDS = [("scenarios/clusters", "scenarios/CLUSTERS.md", r"`([\w-]+\.json)`"), ("models/devices", "models/README.md", r"`devices/([\w-]+\.json)`")]
 FLAT = {"name": "ring", "across": "gpus"}
-BUS_BANDWIDTHS = [  # cluster, nodes, all-reduce, bytes, GB/s: as scenarios/README.md says of nominal ones, as the publishers say of measured ones
+BUS_BANDWIDTHS = [  # cluster, nodes, all-reduce, bytes, GB/s: as scenarios/CLUSTERS.md says of nominal ones, as the publishers say of measured ones
     ("dgx-a100", 1, "ring", 2**33, 240), ("dgx-a100", 2, "ring", 2**33, 150), ("dgx-a100", 2, FLAT, 2**33, 192), ("dgx-a100", 1, "ring", 2**26, 219),
     ("dgx-h100", 1, "ring", 2**33, 370), ("dgx1-v100", 1, "ring", 2**33, 120), ("pcie4-8x8-100gbe", 1, "ring", 2**33, 24),
     ("nvlink3-8x4-200g-infiniband", 2, FLAT, 2**33, 96),
@@ -79,10 +79,9 @@ class Library(unittest.TestCase):
                 scenario = {"format": "scenario/1", "name": "one", "trace": trace | {"gradients": [{"name": "g", "layer": "l", "bytes": size}]},
                             "cluster": cluster, "all_reduce": algorithm, "schedule": {"name": "wfbp"}, "iterations": {"warmup": 1, "measured": 1}}
                 (self.folder / "scenario.json").write_text(json.dumps(scenario))
-                done = simctl("run", self.folder / "scenario.json", "-o", self.folder / "out", "--force")
+                done = simctl("run", self.folder / "scenario.json", "--format", "csv", "--quiet")
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
-                with open(self.folder / "out/results.csv", newline="", encoding="utf-8") as file:
-                    seconds = float(next(csv.DictReader(file))["iteration_s"])
+                seconds = float(next(csv.DictReader(done.stdout.splitlines()))["iteration_s"])
                 ranks = nodes * cluster["gpus_per_node"]
                 self.assertAlmostEqual(size / seconds * 2 * (ranks - 1) / ranks / 1e9 / stated, 1, delta=0.003)
 

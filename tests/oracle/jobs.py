@@ -1,4 +1,4 @@
-"""Several jobs on one network: each computes, all-reduces one vector, and begins again. Written from scenarios/README.md."""
+"""Several jobs on one network: each computes, all-reduces one vector, and begins again. Written from scenarios/JOBS.md."""
 
 import plans
 import window

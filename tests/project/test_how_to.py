@@ -1,4 +1,4 @@
-"""Does the README's example of a new schedule build and simulate, as it is written there?"""
+"""Does the example of a new schedule in sim/schedule/ADDING.md build and simulate, as it is written there?"""
 import csv
 import gzip
 import json
@@ -15,7 +15,7 @@ BUILD = pathlib.Path(os.environ.get("SIMCTL", ROOT / "build/simctl")).resolve().
 
 def blocks():
     """The file, then the two lines of the table, as somebody would copy them."""
-    found = re.findall(r"^ *```cpp\n(.*?)^ *```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    found = re.findall(r"^ *```cpp\n(.*?)^ *```$", (ROOT / "sim/schedule/ADDING.md").read_text(), re.M | re.S)
     return [text for text in found if "post_local_sgd" in text]
 
 

@@ -1,8 +1,7 @@
 """For tests of runs whose points last."""
 import subprocess
-import time
 
-from support import SIMCTL, Case, cluster, scenario
+from support import SIMCTL, Case, cluster, scenario, wait_until
 
 JITTER = {"jitter": {"distribution": "lognormal", "cv": 0.2}}
 FILES = ("results.csv", "results.json")
@@ -22,13 +21,8 @@ class LastingCase(Case):
         return subprocess.Popen([SIMCTL, "run", "scenario.json", "-o", out, "--quiet", *words], cwd=self.folder, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
 
-    def wait_until(self, is_time):
-        deadline = time.monotonic() + 30
-        while not is_time() and time.monotonic() < deadline:
-            time.sleep(0.002)
-
     def wait_for_points(self, out, count):
-        self.wait_until(lambda: self.points(out) >= count)
+        wait_until(lambda: self.points(out) >= count)
 
     def assert_shared_by(self, points, *command):
         """That a command of other programs does as a single run does."""
@@ -45,4 +39,4 @@ class LastingCase(Case):
     def assert_same(self, out, single="single"):
         for name in FILES:
             self.assertEqual((self.folder / out / name).read_bytes(), (self.folder / single / name).read_bytes(), name)
-        self.assertEqual([path.name for path in (self.folder / out / "points").iterdir() if path.suffix != ".json"], [], "claims and halves of files")
+        self.assertEqual([path.name for path in (self.folder / out / "points").iterdir() if path.suffix != ".json"], [], "halves of files")

@@ -27,7 +27,7 @@ def quantity(value):
     return float(number) * MULTIPLES[multiple] * BITS_OR_BYTES[base]
 
 
-# Files (scenarios/README.md)
+# Files (scenarios/FORMAT.md)
 
 
 def put(point, pointer, value, folder):
@@ -95,7 +95,7 @@ def cost(cluster, algorithm):
     alpha, beta = quantity(cluster["link"]["latency"]), 1 / quantity(cluster["link"]["bandwidth"])
     gamma = cluster.get("reduce_s_per_B", 0.0)
     latencies, transfers, reductions = TERMS[algorithm](cluster["nodes"])
-    if "fit" in cluster:  # scenarios/README.md
+    if "fit" in cluster:  # scenarios/YOUR_CLUSTER.md
         fit = cluster["fit"]
         fit_latencies, fit_transfers, fit_reductions = TERMS[fit["algorithm"]](fit["nodes"])
         if fit["algorithm"] == algorithm:  # B and G of one algorithm grow alike with N

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -58,6 +59,22 @@ def scenario(**changes):
     return content
 
 
+def simulates(process):
+    """Whether a child of a simctl that was started has computed for a while."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            _, parent, *fields = path.read_text().rpartition(")")[2].split()
+            if int(parent) == process.pid and int(fields[9]) + int(fields[10]) > 3:  # hundredths of a second
+                return True
+    return False
+
+
+def wait_until(is_time, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not is_time() and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
 class Case(unittest.TestCase):
     """A temporary folder with trace.json, cluster.json and what a test writes."""
 
@@ -87,6 +104,20 @@ class Case(unittest.TestCase):
         """Runs a scenario into `out`, whatever is there; returns the finished process."""
         self.write("scenario.json", content)
         return self.simctl("run", "scenario.json", "-o", out, "--force", *arguments, **options)
+
+    def results(self, content, *arguments, **options):
+        """What a run of a scenario that succeeds would write into results.json. Without a folder it takes a sixth of the time."""
+        self.write("scenario.json", content)
+        done = self.simctl("run", "scenario.json", "--format", "json", "--quiet", *arguments, **options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def points(self, content, *arguments, **options):
+        return self.results(content, *arguments, **options)["points"]
+
+    def point(self, content, *arguments, **options):
+        point, = self.points(content, *arguments, **options)
+        return point
 
     def rows(self, out="out"):
         with open(self.folder / out / "results.csv", newline="", encoding="utf-8") as file:

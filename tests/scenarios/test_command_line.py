@@ -49,22 +49,20 @@ class Results(Case):
         workers = {"jitter": {"distribution": "lognormal", "cv": 0.2}, "slow": [{"ranks": "0", "factor": 1.5}]}
         content = scenario(workers=workers, sweep={"/cluster/nodes": [2, 4, 8], "/schedule/name": SIX})
         texts = set()
-        for index, jobs in enumerate(["1", "2", "5", "1"]):
-            self.assertEqual(self.run_scenario(content, "-j", jobs, "--quiet", out=f"out{index}").returncode, 0)
-            texts.add((self.folder / f"out{index}/results.csv").read_bytes())
-        self.assertEqual(len(texts), 1)
-        self.run_scenario(content | {"seed": 2}, "--quiet", out="other")
-        self.assertNotIn((self.folder / "other/results.csv").read_bytes(), texts, "another seed draws other numbers")
+        self.write("scenario.json", content)
+        for words in (["-j", "1"], ["-j", "2"], ["-j", "5"], ["-j", "1"]):
+            texts.add(self.simctl("run", "scenario.json", "--format", "csv", "--quiet", *words).stdout)
+        self.assertEqual((len(texts), len(min(texts).splitlines())), (1, 19))
+        other = self.simctl("run", "scenario.json", "--format", "csv", "--quiet", "--set", "/seed=2").stdout
+        self.assertNotIn(other, texts, "another seed draws other numbers")
 
     def test_no_symmetry_changes_no_number(self):
         content = scenario(cluster="cluster.json", sweep={"/schedule/name": SIX})
-        self.run_scenario(content, out="fast")
-        self.run_scenario(content, "--no-symmetry", out="full")
-        for fast, full in zip(self.rows("fast"), self.rows("full")):
-            self.assertEqual((fast["workers_simulated"], full["workers_simulated"]), ("1", "4"))
+        for fast, full in zip(self.points(content), self.points(content, "--no-symmetry"), strict=True):
+            self.assertEqual((fast["workers_simulated"], full["workers_simulated"]), (1, 4))
             for column in fast:
                 if fast[column] and (column.endswith("_s") or column in ("speedup", "efficiency")):
-                    self.assertAlmostEqual(float(fast[column]), float(full[column]), delta=1e-9 * max(1e-3, abs(float(fast[column]))))
+                    self.assertAlmostEqual(fast[column], full[column], delta=1e-9 * max(1e-3, abs(fast[column])))
 
     def test_bytes_on_the_network(self):
         """Closed forms, per gradient step of 8 workers with a model of M bytes: in all, and over the busiest direction of a link."""
@@ -79,64 +77,54 @@ class Results(Case):
         self.write("cluster.json", cluster(nodes=n))
         for change, total, most in table:
             with self.subTest(change):
-                self.run_scenario(scenario(**{"fidelity": "per-message"} | change))
-                row, = self.rows()
-                self.assertAlmostEqual(float(row["network_bytes_per_iteration"]) / total, 1, delta=1e-9)
-                self.assertAlmostEqual(float(row["busiest_link_bytes_per_iteration"]) / most, 1, delta=1e-9)
+                point = self.point(scenario(**{"fidelity": "per-message"} | change))
+                self.assertAlmostEqual(point["network_bytes_per_iteration"] / total, 1, delta=1e-9)
+                self.assertAlmostEqual(point["busiest_link_bytes_per_iteration"] / most, 1, delta=1e-9)
         self.write("cluster.json", cluster(nodes=2, gpus_per_node=4, intra_node={"bandwidth": "10GBps", "latency": 0}))
-        self.run_scenario(scenario(fidelity="per-message"))
-        self.assertAlmostEqual(float(self.rows()[0]["network_bytes_per_iteration"]) / (2 * m), 1, delta=1e-9)
-        self.run_scenario(scenario(fidelity="alpha-beta"))
-        self.assertEqual({self.rows()[0][f"{which}_bytes_per_iteration"] for which in ("network", "busiest_link")}, {""})
+        known, unknown = self.points(scenario(sweep={"/fidelity": ["per-message", "alpha-beta"]}))
+        self.assertAlmostEqual(known["network_bytes_per_iteration"] / (2 * m), 1, delta=1e-9)
+        self.assertEqual({unknown[f"{which}_bytes_per_iteration"] for which in ("network", "busiest_link")}, {None})
 
     def test_a_warm_up_that_the_paper_does_not_allow_is_noted(self):
         for warmup, noted in ((6, False), (7, True)):
-            done = self.run_scenario(scenario(schedule={"name": "ssd-sgd", "delay": 3, "warmup_iterations": warmup}))
-            self.assertEqual("the paper asks for a warm-up of a multiple of that, and it has 7 iterations" in done.stdout + done.stderr, noted)
+            notes = self.results(scenario(schedule={"name": "ssd-sgd", "delay": 3, "warmup_iterations": warmup}))["notes"]
+            self.assertEqual(any("the paper asks for a warm-up of a multiple of that, and it has 7 iterations" in note for note in notes), noted)
 
     def test_bus_bandwidth(self):
         """Of a ring over 4 nodes without latency it is that of the links; of three all-reduces with latency, what nccl-tests would print."""
         self.write("cluster.json", cluster(link={"bandwidth": "10Gbps", "latency": 0}))
-        self.run_scenario(scenario(schedule={"name": "s-sgd"}))
-        self.assertAlmostEqual(float(self.rows()[0]["bus_bandwidth_Bps"]) / 1.25e9, 1)
+        self.assertAlmostEqual(self.point(scenario(schedule={"name": "s-sgd"}))["bus_bandwidth_Bps"] / 1.25e9, 1)
         self.write("cluster.json", cluster())
-        self.run_scenario(scenario(schedule={"name": "s-sgd"}))
-        self.assertAlmostEqual(float(self.rows()[0]["bus_bandwidth_Bps"]) / (1.5 * 6e6 / (3 * 6 * 50e-6 + 1.5 * 6e6 / 1.25e9)), 1)
-        for schedule in ({"name": "ps-sgd"}, {"name": "sgp"}, {"name": "wfbp", "compression": {"name": "top-k", "share": 0.01}}):
-            self.run_scenario(scenario(schedule=schedule))
-            self.assertEqual(self.rows()[0]["bus_bandwidth_Bps"], "")
+        known, *unknown = self.points(scenario(sweep={"/schedule": [
+            {"name": "s-sgd"}, {"name": "ps-sgd"}, {"name": "sgp"}, {"name": "wfbp", "compression": {"name": "top-k", "ratio": 0.01}}]}))
+        self.assertAlmostEqual(known["bus_bandwidth_Bps"] / (1.5 * 6e6 / (3 * 6 * 50e-6 + 1.5 * 6e6 / 1.25e9)), 1)
+        self.assertEqual([point["bus_bandwidth_Bps"] for point in unknown], [None] * 3)
 
     def test_epochs(self):
-        self.run_scenario(scenario(samples=1000, epochs=7.5))
-        row, = self.rows()
-        self.assertAlmostEqual(float(row["epoch_s"]), 1000 * float(row["iteration_s"]) / 16)
-        self.assertAlmostEqual(float(row["total_h"]), 7.5 * float(row["epoch_s"]) / 3600)
-        self.assertEqual(row["cost"], "")
-        for schedule, nodes in (({"name": "wfbp"}, 4), ({"name": "ps-sgd", "servers": 2}, 6), ({"name": "ps-sgd", "servers": 2, "colocated": True}, 4)):
-            self.write("cluster.json", cluster(price_per_node_hour=2.5))
-            self.run_scenario(scenario(samples=1000, epochs=7.5, schedule=schedule))
-            row, = self.rows()
-            self.assertAlmostEqual(float(row["cost"]), 2.5 * nodes * float(row["total_h"]))
-        self.run_scenario(scenario(samples=1000))
-        row, = self.rows()
-        self.assertEqual(row["cost"], "")
-        self.assertEqual((row["epoch_s"] != "", row["total_h"]), (True, ""))
+        point = self.point(scenario(samples=1000, epochs=7.5))
+        self.assertAlmostEqual(point["epoch_s"], 1000 * point["iteration_s"] / 16)
+        self.assertAlmostEqual(point["total_h"], 7.5 * point["epoch_s"] / 3600, places=12)
+        self.assertIsNone(point["cost"])
+        self.write("cluster.json", cluster(price_per_node_hour=2.5))
+        schedules = [({"name": "wfbp"}, 4), ({"name": "ps-sgd", "servers": 2}, 6), ({"name": "ps-sgd", "servers": 2, "colocated": True}, 4)]
+        points = self.points(scenario(samples=1000, epochs=7.5, sweep={"/schedule": [schedule for schedule, _ in schedules]}))
+        for point, (_, nodes) in zip(points, schedules, strict=True):
+            self.assertAlmostEqual(point["cost"] / (2.5 * nodes * point["total_h"]), 1)
+        point = self.point(scenario(samples=1000))
+        self.assertEqual((point["cost"], point["epoch_s"] is None, point["total_h"]), (None, False, None))
 
     def test_inline_and_swept_clusters_and_traces(self):
         self.write("other.json", cluster(name="other", nodes=16))
         self.write("slow-trace.json", trace(update_s=0.5))
         content = scenario(cluster=cluster(name="inline"), sweep={"/cluster": ["cluster.json", "other.json"], "/trace": ["trace.json", "slow-trace.json"]})
-        self.assertEqual(self.run_scenario(content).returncode, 0)
-        self.assertEqual([row["cluster"] for row in self.rows()], ["small", "small", "other", "other"])
-        compute = [float(row["compute_s"]) for row in self.rows()]
-        for got, want in zip(compute, [0.009, 0.509, 0.009, 0.509]):
-            self.assertAlmostEqual(got, want)
+        points = self.points(content)
+        self.assertEqual([point["cluster"] for point in points], ["small", "small", "other", "other"])
+        for point, want in zip(points, [0.009, 0.509, 0.009, 0.509], strict=True):
+            self.assertAlmostEqual(point["compute_s"], want)
 
     def test_a_pointer_may_name_any_key_that_the_schema_knows(self):
         sweep = {"/cluster/reduce_s_per_B": [0, 1e-8], "/trace/update_s": [0, 0.1], "/workers/slow": [[], [{"ranks": "1", "factor": 2}]], "/seed": [3]}
-        done = self.run_scenario(scenario(sweep=sweep))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(len({row["iteration_s"] for row in self.rows()}), 8)
+        self.assertEqual(len({point["iteration_s"] for point in self.points(scenario(sweep=sweep))}), 8)
 
 
 class Settings(Case):
@@ -211,7 +199,7 @@ class Output(Case):
     def test_results_go_to_stdout_and_quiet_prints_nothing(self):
         done = self.run_scenario(scenario(sweep={"/cluster/nodes": [2, 4], "/schedule/name": ["wfbp", "s-sgd"]}))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for text in ("SYNTHETIC", "iteration time", "efficiency", "/cluster/nodes", "wfbp", "s-sgd", "fidelity: per-message", "out/results.csv"):
+        for text in ("SYNTHETIC", "iteration time", "efficiency", "/cluster/nodes", "wfbp", "s-sgd", "fidelity: per-message\n", "out/results.csv"):
             self.assertIn(text, done.stdout)
         self.assertEqual(self.run_scenario(scenario(), "--quiet").stdout, "")
 
@@ -236,12 +224,13 @@ class Output(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_hint_for_a_page_works_from_any_folder_and_with_spaces(self):
+        """And the page says what the run has noted."""
         out = self.folder / "my results"
-        done = self.simctl("run", self.write("scenario.json", scenario()), "-o", out)
+        done = self.simctl("run", self.write("scenario.json", scenario(all_reduce="double-binary-tree", fidelity="alpha-beta")), "-o", out)
         (hint,) = re.findall("for a page: (.*)", done.stdout)
         page = subprocess.run(["/usr/bin/python3", *shlex.split(hint)], cwd=self.folder, capture_output=True, text=True, timeout=60)
         self.assertEqual((page.returncode, page.stderr), (0, ""))
-        self.assertTrue((out / "report.html").exists())
+        self.assertIn("Double-binary-tree costs what the MG-WFBP paper says", (out / "report.html").read_text())
 
     def test_schedules_are_the_columns_and_only_rivals_are_compared(self):
         done = self.run_scenario(scenario(sweep={"/schedule/name": ["wfbp", "s-sgd"], "/cluster/nodes": [2, 64]}))
@@ -260,9 +249,9 @@ class Output(Case):
                 ({"topology": "fat-tree"}, {"name": "asgd"}, {}, ""), ({"nodes": 1}, {"name": "asgd"}, {}, ""), ({}, {"name": "asgd"}, {"slow": [{"ranks": "1", "factor": 2}]}, "")):
             with self.subTest(cluster=cluster, schedule=schedule, workers=workers):
                 described = {"format": "cluster/1", "name": "four", "nodes": 4, "link": link} | cluster
-                printed = self.run_scenario(scenario(cluster=described, schedule=schedule, workers=workers)).stdout
-                self.assertEqual("equal clients of asgd" in printed, bool(advice))
-                self.assertIn(advice, printed)
+                notes = "\n".join(self.results(scenario(cluster=described, schedule=schedule, workers=workers))["notes"])
+                self.assertEqual("equal clients of asgd" in notes, bool(advice))
+                self.assertIn(advice, notes)
 
     def test_what_is_surprising_is_noted(self):
         fit = {"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}
@@ -275,25 +264,20 @@ class Output(Case):
         self.assertIn("exposed communication", self.run_scenario(scenario()).stdout)
         self.assertIn("comms/iter", self.run_scenario(scenario(sweep={"/schedule/name": SIX})).stdout)
 
-    def test_a_caveat_of_a_collective_is_told_by_every_report(self):
+    def test_a_caveat_of_a_collective_is_told(self):
         done = self.run_scenario(scenario(all_reduce="double-binary-tree", fidelity="alpha-beta"))
         self.assertIn("note: double-binary-tree costs what the MG-WFBP paper says; its bandwidth term is below the bound", done.stdout)
         self.assertEqual(len(json.loads((self.folder / "out/results.json").read_text())["notes"]), 1)
-        page = self.folder / "report.html"
-        report = subprocess.run([ROOT / "analysis/report.py", self.folder / "out", "-o", page], capture_output=True, text=True, check=False)
-        self.assertEqual((report.returncode, report.stderr), (0, ""))
-        self.assertIn("Double-binary-tree costs what the MG-WFBP paper says", page.read_text())
         for fidelity in ("auto", "flow"):
-            self.assertNotIn("note:", self.run_scenario(scenario(all_reduce="double-binary-tree", fidelity=fidelity)).stdout)
+            self.assertEqual(self.results(scenario(all_reduce="double-binary-tree", fidelity=fidelity))["notes"], [])
 
     def test_iterations_are_whole_cycles_also_when_the_scenario_does_not_say_how_many(self):
         for iterations in ({}, {"iterations": {}}, {"iterations": {"warmup": 1, "measured": 3}}):
             content = scenario(schedule={"name": "sasgd", "interval": 20}, workers={"slow": [{"ranks": "0", "factor": 2}]})
             del content["iterations"]
-            self.assertEqual(self.run_scenario(content | iterations).returncode, 0)
-            row = self.rows()[0]
-            self.assertEqual(row["measured_iterations"], "20")
-            self.assertAlmostEqual(float(row["communications_per_iteration"]), 0.05, places=12)
+            point = self.point(content | iterations)
+            self.assertEqual(point["measured_iterations"], 20)
+            self.assertAlmostEqual(point["communications_per_iteration"], 0.05, places=12)
 
     def test_notes_say_what_the_figures_do_not(self):
         regions = [{"name": name, "nodes": 1} for name in "abc"]
@@ -347,11 +331,7 @@ class Output(Case):
                 (cluster(), {"schedule": {"name": "sgp"}}, "per-message"),
                 (cluster(), {"schedule": {"name": "dts", "delay": 2}}, "per-message")):
             with self.subTest(fidelity=fidelity, where=where):
-                self.write("cluster.json", where)
-                done = self.run_scenario(scenario(**what))
-                self.assertEqual((done.returncode, done.stderr), (0, ""))
-                self.assertEqual(self.rows()[0]["fidelity"], fidelity)
-                self.assertIn(f"fidelity: {fidelity}\n", done.stdout)
+                self.assertEqual(self.point(scenario(cluster=where, **what))["fidelity"], fidelity)
 
     def test_flows_that_would_take_over_an_hour_are_refused_with_their_number(self):
         self.write("cluster.json", cluster(nodes=2048, topology="torus", placement="random"))
@@ -366,8 +346,7 @@ class Output(Case):
         self.assertRegex(done.stdout, r"note: point 0 \(s-sgd\): approximate: .*every message has links for itself though some meet")
 
     def test_details_of_some_points_are_in_json_only(self):
-        self.assertEqual(self.run_scenario(scenario(schedule={"name": "lasgd", "tau_max": 3})).returncode, 0)
-        shares = json.loads((self.folder / "out/results.json").read_text())["points"][0]["local_steps_per_all_reduce"]
+        shares = self.point(scenario(schedule={"name": "lasgd", "tau_max": 3}))["local_steps_per_all_reduce"]
         self.assertAlmostEqual(sum(shares.values()), 1)
         self.assertLessEqual(set(shares), {"1", "2", "3"})
 

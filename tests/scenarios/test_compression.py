@@ -39,25 +39,26 @@ class Compression(Case):
         self.write("cluster.json", cluster(nodes=NODES))
 
     def row(self, schedule, *words, **more):
-        done = self.run_scenario(scenario(schedule=schedule, **more), *words)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        row, = self.rows()
-        return {key: float(row[key]) for key in ("iteration_s", "bytes_per_worker_per_iteration", "compute_s", "exposed_communication_s")}
+        point = self.point(scenario(schedule=schedule, **more), *words)
+        return {key: point[key] for key in ("iteration_s", "bytes_per_worker_per_iteration", "compute_s", "exposed_communication_s")}
 
     def close(self, one, other):
         self.assertAlmostEqual(one / other, 1, delta=1e-9)
 
     def test_every_way_takes_what_its_definition_says(self):
         encode, decode = 2e-10, 3e-11
+        expected = []  # a compression, bytes, seconds
         for way, sent, seconds, decoded in WAYS:
             costly = {"encode_s_per_B": encode, "decode_s_per_B": decode} | (way if isinstance(way, dict) else {"name": way})
-            for compression, more in ((way, 0.0), (costly, encode * MODEL + decoded * decode * MODEL)):
-                for fidelity in ("alpha-beta", "per-message", "flow"):
-                    with self.subTest((compression, fidelity)):
-                        row = self.row({"name": "sync-easgd", "compression": compression}, fidelity=fidelity)
-                        self.close(row["iteration_s"], COMPUTE + UPDATE + seconds + more)
-                        self.close(row["exposed_communication_s"], seconds + more)
-                        self.close(row["bytes_per_worker_per_iteration"], sent)
+            expected += [(way, sent, seconds), (costly, sent, seconds + encode * MODEL + decoded * decode * MODEL)]
+        points = self.points(scenario(schedule={"name": "sync-easgd"}, sweep={
+            "/schedule/compression": [compression for compression, *_ in expected], "/fidelity": ["alpha-beta", "per-message", "flow"]}))
+        for point, (compression, sent, seconds) in zip(points, [each for each in expected for _ in range(3)], strict=True):
+            with self.subTest((compression, point["fidelity"])):
+                self.assertEqual(point["sweep"], {"/schedule/compression": compression, "/fidelity": point["fidelity"]})
+                self.close(point["iteration_s"], COMPUTE + UPDATE + seconds)
+                self.close(point["exposed_communication_s"], seconds)
+                self.close(point["bytes_per_worker_per_iteration"], sent)
 
     def test_local_steps_dts_and_the_ways_that_they_share(self):
         way = {"name": "top-k", "ratio": 0.05, "encode_s_per_B": 1e-10, "decode_s_per_B": 1e-11}
@@ -97,11 +98,10 @@ class Compression(Case):
                 self.close(value, self.row(schedule, "--no-symmetry")[key])
 
     def test_peers_bytes_on_the_network_with_and_without_shortcuts(self):
-        for name in ("sgp", "d-psgd"):
-            for words in ((), ("--no-symmetry",)):
-                for fidelity in ("per-message", "flow"):
-                    self.run_scenario(scenario(schedule={"name": name}, fidelity=fidelity, iterations={"warmup": 1, "measured": 4}), *words)
-                    self.close(float(self.rows()[0]["network_bytes_per_iteration"]), (2 if name == "d-psgd" else 1) * NODES * MODEL)
+        sweep = {"/schedule/name": ["sgp", "d-psgd"], "/fidelity": ["per-message", "flow"]}
+        for words in ((), ("--no-symmetry",)):
+            for point in self.points(scenario(iterations={"warmup": 1, "measured": 4}, sweep=sweep), *words):
+                self.close(point["network_bytes_per_iteration"], (2 if point["schedule"] == "d-psgd" else 1) * NODES * MODEL)
 
 
 if __name__ == "__main__":

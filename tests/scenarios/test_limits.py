@@ -43,18 +43,18 @@ class Estimates(Case):
                      gradients=[{"name": f"g{i}", "layer": f"l{i}", "bytes": 50000} for i in reversed(range(20))])
         longer = {"warmup": 2, "measured": 10000}
         table = {
-            "others go on beside a pause": scenario(schedule={"name": "asgd"}, workers=paused(2000)),
-            "and exchange many gradients": scenario(trace=many, schedule={"name": "asgd"}, workers=paused(200)),
-            "or little": scenario(schedule={"name": "downpour", "interval": 4}, workers=paused(2000)),
-            "and wait for a share only": scenario(schedule={"name": "lasgd", "tau_max": 10, "participants": 0.5}, workers=paused(1000)),
-            "beside a slow worker": scenario(schedule={"name": "asgd"}, workers={"slow": [{"ranks": "1", "factor": 1e5}]}),
-            "peers": scenario(schedule={"name": "ad-psgd"}, workers=paused(2000)),
+            "others go on beside a pause": scenario(schedule={"name": "asgd"}, workers=paused(1000)),
+            "and exchange many gradients": scenario(trace=many, schedule={"name": "asgd"}, workers=paused(100)),
+            "or little": scenario(schedule={"name": "downpour", "interval": 4}, workers=paused(1000)),
+            "and wait for a share only": scenario(schedule={"name": "lasgd", "tau_max": 10, "participants": 0.5}, workers=paused(500)),
+            "beside a slow worker": scenario(schedule={"name": "asgd"}, workers={"slow": [{"ranks": "1", "factor": 5e4}]}),
+            "peers": scenario(schedule={"name": "ad-psgd"}, workers=paused(700)),
             "a long cycle": scenario(schedule={"name": "dts", "delay": 99, "period": 100}, iterations={"warmup": 0, "measured": 500_000}),
             "equal workers": scenario(trace=many, iterations=longer),
             "few collectives": scenario(trace=many, schedule={"name": "fusion", "bucket": "25MB"}, iterations={"measured": 200_000}),
             "unequal workers": scenario(trace=many, iterations=longer, workers=JITTER),
             "latencies that vary": scenario(trace=many, cluster=cluster(nodes=64, link={"bandwidth": "10Gbps", "latency": "50us", "latency_jitter": JITTER["jitter"]})),
-            "a queue at servers": scenario(schedule={"name": "ps-sgd", "service": "fifo"}, cluster=cluster(nodes=16), iterations=longer),
+            "a queue at servers": scenario(schedule={"name": "ps-sgd", "service": "fifo"}, cluster=cluster(nodes=16), iterations={"measured": 4000}),
             "a tree": scenario(all_reduce={"name": "binary-tree"}, cluster=cluster(nodes=16), iterations=longer),
             "rounds": scenario(schedule={"name": "lasgd", "tau_max": 3}, iterations=longer, workers=JITTER),
             "many workers": scenario(cluster=cluster(nodes=10000), workers={"slow": [{"ranks": "0", "factor": 2}]}, fidelity="alpha-beta"),
@@ -146,10 +146,10 @@ class Refusals(Case):
                 self.assertIn(message, done.stderr)
 
     def test_what_until_may_add_is_not_refused(self):
-        content = scenario(workers={"jitter": {"distribution": "lognormal", "cv": 0.5}}, iterations={"warmup": 1, "measured": 3, "until": 1e-2}, replicates=30)
+        content = scenario(workers={"jitter": {"distribution": "lognormal", "cv": 0.5}}, iterations={"warmup": 1, "measured": 3, "until": 3e-2}, replicates=30)
         self.write("scenario.json", content)
         steps = re.search(r"at most .* for (\S+) gradient steps", self.simctl("check", "scenario.json").stdout)
-        self.assertGreater(float(steps[1]), 1e6)
+        self.assertGreater(float(steps[1]), 1e5)
         self.assertEqual(self.run_scenario(content, "--max-steps", "1000").returncode, 0)
         done = self.run_scenario(content, "--max-steps", "100")
         self.assertEqual(done.returncode, 4)
@@ -175,12 +175,12 @@ class LongLists(Case):
         return done
 
     def test_a_sweep_of_many_values(self):
-        self.check(scenario(sweep={"/seed": list(range(100_000))}))
+        self.check(scenario(sweep={"/seed": list(range(20_000))}))
         done = self.check(scenario(sweep={"/seed": list(range(100_000)) + [7.0]}), code=3)
         self.assertEqual(done.stderr, "simctl: scenario.json: /sweep/~1seed/100000: 7.0 is listed twice\n")
 
     def test_an_object_of_many_keys(self):
-        self.check(scenario(**{f"x-{i}": i for i in range(400_000)}))
+        self.check(scenario(**{f"x-{i}": i for i in range(200_000)}))
         keys = ", ".join(f'"x-{i % 50_000}": 1' for i in range(50_001))
         self.assertIn('/: the key "x-0" appears twice', self.check("{" + keys + "}", code=3).stderr)
 
@@ -216,7 +216,7 @@ class LongLists(Case):
         def wan(count):
             return [{"between": [f"r{a}", f"r{b}"], "rtt": 0.001 * (1 + (a * 7 + b * 13) % 97), "bandwidth": 1e8 * (1 + (a * 3 + b * 5) % 11)}
                     for a in range(count) for b in range(a + 1, count)]
-        for count, nodes in ((64, 8), (256, 1)):
+        for count, nodes in ((32, 8), (128, 1)):
             with self.subTest(regions=count):
                 place = {"nodes": count * nodes, "regions": [{"name": f"r{i}", "nodes": nodes} for i in range(count)], "wan": wan(count), "link": {"bandwidth": "10Gbps", "latency": "50us"}}
                 done = self.run_scenario(scenario(cluster=place, fidelity="alpha-beta"))

@@ -23,12 +23,16 @@ def on(topology, **changes):
 
 
 class LinkUse(Case):
+    def run_points(self, content, *arguments):
+        """Of each: what the sweep makes of it, the links of the report, the timeline."""
+        done = self.run_scenario(content, "--timeline", "--quiet", *arguments)
+        self.assertEqual((done.returncode, done.stderr.count("the timelines take")), (0, done.stderr.count("\n")), done.stderr)
+        points = json.loads((self.folder / "out/results.json").read_text())["points"]
+        return [(point["sweep"], point.get("links", []), json.loads((self.folder / f"out/timeline-{point['point']}.json").read_text())) for point in points]
+
     def run_point(self, content, *arguments):
-        """(links of the report, the timeline)."""
-        done = self.run_scenario(content, "--timeline", *arguments)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        point = json.loads((self.folder / "out/results.json").read_text())["points"][0]
-        return point.get("links", []), json.loads((self.folder / "out/timeline-0.json").read_text())
+        (_, links, timeline), = self.run_points(content, *arguments)
+        return links, timeline
 
     def tracks(self, timeline):
         """{name: (what it counts, [(seconds, value)])} of the process of links."""
@@ -66,11 +70,10 @@ class LinkUse(Case):
             self.assertLess(min(abs(one / link["bytes"] - 1) for one in carried), 1e-4, link["name"])
 
     def test_collectives_on_every_topology(self):
-        for topology, fidelity in itertools.product(TOPOLOGIES, ("per-message", "flow")):
-            for schedule in ("wfbp", "s-sgd"):
-                with self.subTest(topology=topology, fidelity=fidelity, schedule=schedule):
-                    self.write("cluster.json", on(topology))
-                    self.assert_tracks_are_the_report(*self.run_point(scenario(schedule={"name": schedule}, fidelity=fidelity, workers=JITTER)))
+        sweep = {"/cluster": [on(topology) for topology in TOPOLOGIES], "/fidelity": ["per-message", "flow"], "/schedule/name": ["wfbp", "s-sgd"]}
+        for swept, links, timeline in self.run_points(scenario(workers=JITTER, sweep=sweep)):
+            with self.subTest(swept):
+                self.assert_tracks_are_the_report(links, timeline)
 
     def test_what_overlaps_and_what_the_window_cuts(self):
         slow = {"link": {"bandwidth": "1Gbps", "latency": "5ms"}}
@@ -80,18 +83,18 @@ class LinkUse(Case):
                         scenario(cluster=cluster(), schedule={"name": "lasgd", "tau_max": 3}, iterations={"measured": 12}),
                         scenario(cluster=cluster(**NODES_OF_TWO), all_reduce="ring"),
                         scenario(cluster=REGIONS), scenario(cluster=REGIONS, fidelity="flow")):
-            for workers in ({}, JITTER):
-                with self.subTest(content=content, workers=workers):
-                    self.assert_tracks_are_the_report(*self.run_point(content | {"workers": workers}))
+            for swept, links, timeline in self.run_points(content | {"sweep": {"/workers": [{}, JITTER]}}):
+                with self.subTest(content=content, workers=swept):
+                    self.assert_tracks_are_the_report(links, timeline)
 
     def test_messages_with_servers_and_peers(self):
-        for schedule in ({"name": "ps-sgd", "servers": 2}, {"name": "ps-sgd", "servers": 4, "colocated": True},
-                         {"name": "asgd", "servers": 1}, {"name": "ssd-sgd", "delay": 3}, {"name": "sgp"}, {"name": "ad-psgd"}):
-            for its, fidelity in ((cluster(), "per-message"), (cluster(**NODES_OF_TWO), "per-message"), (on("tree", nodes=4), "flow")):
-                for workers in ({}, JITTER):
-                    with self.subTest(schedule=schedule, cluster=its, fidelity=fidelity, workers=workers):
-                        content = scenario(cluster=its, schedule=schedule, fidelity=fidelity, workers=workers, iterations={"warmup": 2, "measured": 6})
-                        self.assert_tracks_are_the_report(*self.run_point(content))
+        schedules = [{"name": "ps-sgd", "servers": 2}, {"name": "ps-sgd", "servers": 4, "colocated": True}, {"name": "asgd", "servers": 1},
+                     {"name": "ssd-sgd", "delay": 3}, {"name": "sgp"}, {"name": "ad-psgd"}]
+        for fidelity, clusters in (("per-message", [cluster(), cluster(**NODES_OF_TWO)]), ("flow", [on("tree", nodes=4)])):
+            sweep = {"/schedule": schedules, "/cluster": clusters, "/workers": [{}, JITTER]}
+            for swept, links, timeline in self.run_points(scenario(fidelity=fidelity, iterations={"warmup": 2, "measured": 6}, sweep=sweep)):
+                with self.subTest(swept, fidelity=fidelity):
+                    self.assert_tracks_are_the_report(links, timeline)
 
     def test_a_full_link_stands_at_its_bandwidth(self):
         """wfbp without latency: three all-reduces follow one another from 5 ms on, 1.5 x (1 + 2 + 3) MB over every link at 10 Gb/s."""
@@ -134,13 +137,8 @@ class LinkNames(Case):
 
     def reported(self, content, **more):
         """[(name, Gb/s)] of the busiest links of a run, over whatever links a large all-reduce in several algorithms takes."""
-        found = []
-        for all_reduce in ("ring", "recursive-doubling", "binary-tree"):
-            done = self.run_scenario(scenario(cluster=content, all_reduce=all_reduce, **more))
-            self.assertEqual(done.returncode, 0, done.stderr)
-            point = json.loads((self.folder / "out/results.json").read_text())["points"][0]
-            found += [(link["name"], link["bandwidth_Bps"] * 8 / 1e9) for link in point["links"]]
-        return found
+        points = self.points(scenario(cluster=content, sweep={"/all_reduce": ["ring", "recursive-doubling", "binary-tree"]}, **more))
+        return [(link["name"], link["bandwidth_Bps"] * 8 / 1e9) for point in points for link in point["links"]]
 
     def test_the_picture_has_the_names_and_levels_of_the_report(self):
         for topology, (_, levels) in TOPOLOGIES.items():
@@ -173,9 +171,7 @@ class LinkNames(Case):
     def test_regions(self):
         cables = self.cables(REGIONS)
         self.assertEqual({level for level, *_ in cables.values()}, {"node", "wan"})
-        done = self.run_scenario(scenario(cluster=REGIONS))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        links = json.loads((self.folder / "out/results.json").read_text())["points"][0]["links"]
+        links = self.point(scenario(cluster=REGIONS))["links"]
         self.assertEqual({link["name"] for link in links} - {f"{name} {way}" for name in cables for way in ("up", "down")}, {"wan a-b", "wan b-a"})
         self.assertIn("wan a-b", cables)
 
@@ -184,9 +180,7 @@ class LinkNames(Case):
         for its, schedule, fidelity in ((on("fat-tree"), {"name": "wfbp"}, "flow"), (on("torus"), {"name": "s-sgd"}, "per-message"),
                                         (cluster(), {"name": "ps-sgd", "servers": 1, "colocated": False}, "per-message"), (REGIONS, {"name": "wfbp"}, "flow")):
             with self.subTest(cluster=its, schedule=schedule):
-                done = self.run_scenario(scenario(cluster=its, schedule=schedule, fidelity=fidelity, workers=JITTER))
-                self.assertEqual(done.returncode, 0, done.stderr)
-                links = json.loads((self.folder / "out/results.json").read_text())["points"][0]["links"]
+                links = self.point(scenario(cluster=its, schedule=schedule, fidelity=fidelity, workers=JITTER))["links"]
                 drawn = self.simctl("explain", "scenario.json", "--format", "dot")
                 self.assertEqual((drawn.returncode, drawn.stderr), (0, ""))
                 found = re.findall(r'tooltip="([^"]*)", label="[^"]*\\n([^"%]*)%", color="#\w+", penwidth=([\d.]+)', drawn.stdout)

@@ -36,10 +36,13 @@ class Names(Case):
 
     def test_commands_take_names(self):
         self.write("mine.json", trace())
+        (self.folder / "scenarios/advice").mkdir(parents=True)
+        self.write("scenarios/advice/cheap.json", {"format": "advice/1", "trace": "synthetic-v100-resnet50-b64", "clusters": [{"cluster": "10gbe", "nodes": [2]}],
+                                                   "schedules": ["wfbp"], "target": {"samples": 1000}})
         for words, text in ((["show", "resnet50"], "GMACs"), (["show", "v100"], "V100"), (["show", "10gbe"], "cluster 10gbe"),
                             (["show", "cpu-vgg11-b8"], "trace "), (["show", "mine"], "SYNTHETIC"), (["check", "quickstart"], "valid, 6 points"),
                             (["run", "quickstart", "--set", "/schedule/name=\"wfbp\""], "quickstart: 1 point"),
-                            (["explain", "quickstart", "--point", "0"], "critical path"), (["advise", "cheapest", "--format", "json"], "advice-result/1"),
+                            (["explain", "quickstart", "--point", "0"], "critical path"), (["advise", "cheap", "--format", "json"], "advice-result/1"),
                             (["solve", "quickstart", "--for", "/cluster/nodes", "--from", "2", "--to", "4", "--until", "efficiency > 0"], "everywhere"),
                             (["trace", "compare", "mine", "mine"], "3 of 3 and 3 layers"),
                             (["trace", "synth", "resnet20", "--device", "v100", "--batch", "8", "-o", "new.json"], "SYNTHETIC"),

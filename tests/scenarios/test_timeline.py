@@ -3,10 +3,9 @@ import collections
 import gzip
 import json
 import re
-import subprocess
 import unittest
 
-from support import ROOT, Case, cluster, scenario, trace
+from support import Case, cluster, scenario, trace
 
 COMPUTE, COMMUNICATION = 1, 2
 
@@ -235,19 +234,16 @@ class Timeline(Case):
         self.assertEqual(self.run_scenario(scenario(), "--timeline", "--timeline-format", "json.gz").returncode, 0)
         self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), ["points", "results.csv", "results.json", "run.json", "study.json", "timeline-0.json.gz"])
         self.assertEqual(json.loads(gzip.decompress((self.folder / "out/timeline-0.json.gz").read_bytes())), plain)
-        page = subprocess.run([ROOT / "analysis/report.py", self.folder / "out", "-o", self.folder / "report.html"], capture_output=True, text=True, check=False)
-        self.assertEqual((page.returncode, page.stderr), (0, ""))
-        self.assertIn("One iteration", (self.folder / "report.html").read_text())
 
     def test_large_timelines_are_announced_with_their_size(self):
         """The size that is told is between a half and twice the files'."""
-        for workers, schedule in (({}, "wfbp"), ({"jitter": {"distribution": "uniform", "cv": 0.1}}, "wfbp"), ({}, "mg-wfbp"), ({}, "asgd"),
+        for workers, schedule in (({}, "wfbp"), ({"jitter": {"distribution": "uniform", "cv": 0.1}}, "wfbp"), ({}, "asgd"),
                                   ({"jitter": {"distribution": "uniform", "cv": 0.1}}, "ps-sgd")):
             with self.subTest(workers=workers, schedule=schedule):
-                content = scenario(trace="cpu-resnet50-b8", workers=workers, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 20})
+                content = scenario(trace="cpu-resnet50-b8", workers=workers, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 10})
                 done = self.run_scenario(content, "--timeline")
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
-                size = 100 * (self.folder / "out/timeline-0.json").stat().st_size
+                size = 200 * (self.folder / "out/timeline-0.json").stat().st_size
                 done = self.run_scenario(content | {"iterations": {"warmup": 0, "measured": 2000}}, "--timeline", "--max-time", "0.1")
                 told = re.match(r"simctl: the timelines take about ([\d.]+) ([MG])B; --timeline with fewer points, --ranks, --iterations and "
                                 r"--timeline-format json.gz make them smaller\n", done.stderr)

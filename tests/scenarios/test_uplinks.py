@@ -41,12 +41,10 @@ class Far(Case):
         self.write("trace.json", trace(gradients=[{"name": "l0.weight", "layer": "l0", "bytes": int(SIZE)}]))
 
     def run_one(self, its_cluster, **more):
-        done = self.run_scenario(scenario(**{"cluster": its_cluster, "schedule": {"name": "sync-easgd"}, **more}))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.rows()[0]
+        return self.point(scenario(**{"cluster": its_cluster, "schedule": {"name": "sync-easgd"}, **more}))
 
     def communication(self, its_cluster, **more):
-        return float(self.run_one(its_cluster, **more)["iteration_s"]) - COMPUTE
+        return self.run_one(its_cluster, **more)["iteration_s"] - COMPUTE
 
     def assert_takes(self, seconds, its_cluster, **more):
         found = self.communication(its_cluster, **more)
@@ -62,8 +60,7 @@ class Far(Case):
         self.assert_takes(RTT + seconds, its_cluster, **schedule)
 
     def links(self, its_cluster, **more):
-        self.run_one(its_cluster, **{"fidelity": "flow", **more})
-        return json.loads((self.folder / "out/results.json").read_text(encoding="utf-8"))["points"][0]["links"]
+        return self.run_one(its_cluster, **{"fidelity": "flow", **more})["links"]
 
 
 class Uplinks(Far):

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/document.hpp"
-#include "engine/flows.hpp"
+#include "engine/network/flows.hpp"
 #include "simgrid/support.hpp"
 
 using namespace syncopate;

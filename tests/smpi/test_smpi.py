@@ -16,7 +16,7 @@ SMPI = {
     "binary-tree": ["allreduce:redbcast", "reduce:binomial", "bcast:binomial_tree"],
 }
 RANKS = [8, 12, 16, 64]
-MIDDLE, LARGE = 768 << 10, 48 << 20  # multiples of 8 x 12 and 8 x 64: parts are whole numbers of doubles
+MIDDLE, LARGE = 768 << 10, 6 << 20  # multiples of 8 x 12 and 8 x 64: parts are whole numbers of doubles
 ALPHA, BETA = 50e-6, 8 / 10e9
 ENVELOPE = 16  # bytes that SMPI adds to every message
 # Latencies that SMPI's ranks wait and simctl's do not: in SMPI the next message of a rank moves once the one before has arrived, in

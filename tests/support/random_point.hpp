@@ -2,8 +2,8 @@
 
 #include <random>
 
+#include "run/point.hpp"
 #include "scenario/scenario.hpp"
-#include "study/point.hpp"
 
 namespace syncopate::testing {
 

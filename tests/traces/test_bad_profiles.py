@@ -138,7 +138,7 @@ class BadInput(Case):
         deep = "[" * 100000 + "]" * 100000
         table = [(f"{value} as {key} of every event", self.changed(lambda event, key=key, value=value: event.update({key: value})))
                  for key in ("ph", "cat", "name", "pid", "tid", "ts", "dur", "args")
-                 for value in (None, 3, -3, 1e300, -1e300, "x", [], {}, [[1]])]
+                 for value in (None, -3, 1e300, "x", [], {})]
         table += [(f"{key} = {value}", args(conv2d, **{key: value}))
                   for key in ("Sequence number", "Fwd thread id") for value in (1e300, -1, 1.5, "891", None)]
         table += [(f"batch {batch}", args(conv2d, **{"Input Dims": [[batch, 3]]})) for batch in (-1, 1.5, 2 * 10**9, 1e18, 1e300, "8")]

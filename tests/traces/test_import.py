@@ -10,6 +10,7 @@ import kineto_writer
 from kineto_writer import RESIDUAL, Profile
 from support import ROOT, SIMCTL, Case
 
+SLOW = "SYNCOPATE_SLOW" in os.environ
 SHARED = ROOT.parent / "shared/data"
 SAMPLE = SHARED / "kineto/v100-resnet50-b32.pt.trace.json.gz"
 
@@ -74,8 +75,8 @@ class Generated(ImportCase):
             ("everything", {"world": 2, "integer": True, "odd": True, "shuffled": True, "cut_start": True, "cut_end": True, "other": (2,),
                             "steps": 9}),
         ]
-        for what, options in table:
-            for suffix in (".json", ".json.gz"):
+        for index, (what, options) in enumerate(table):
+            for suffix in (".json", ".json.gz") if what in ("new", "everything") else ((".json", ".json.gz")[index % 2],):
                 with self.subTest(what, suffix=suffix):
                     profile = Profile(**{"layers": RESIDUAL} | options)
                     profile.write(self.folder / f"mine.pt.trace{suffix}")
@@ -204,12 +205,14 @@ class Generated(ImportCase):
         self.assertIn("not measured", json.loads(shipped.read_text())["note"])
         self.assertEqual(differences(self.import_profile(shipped), expected(Profile())), [])
 
-    def test_200_MB_fit_in_little_memory(self):
-        options = {"layers": RESIDUAL, "steps": 560}
+    def test_large_files_fit_in_little_memory(self):
+        """Their text, and little besides: as a tree of JSON it would take several times as much."""
+        options = {"layers": RESIDUAL, "steps": 560 if SLOW else 140}
         big = Profile(**options, stack=4000).write(self.folder / "mine.json")
-        self.assertGreater(big.stat().st_size, 200e6)
+        size = big.stat().st_size
+        self.assertGreater(size, 200e6 if SLOW else 50e6)
         megabytes = self.peak_megabytes("trace", "import", big, "-o", "big-out.json")
-        self.assertLess(megabytes, 300)
+        self.assertLess(megabytes, 50 + 1.25 * size / 1e6)
         (self.folder / "small").mkdir()
         small = Profile(**options)
         small.write(self.folder / "small/mine.json")

@@ -2,7 +2,7 @@
 
 #include "base/errors.hpp"
 #include "collective/communicator.hpp"
-#include "engine/admission.hpp"
+#include "engine/streams/admission.hpp"
 
 using namespace syncopate;
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/fair_rates.hpp"
+#include "engine/network/fair_rates.hpp"
 
 using namespace syncopate;
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "engine/moment.hpp"
+#include "engine/clock/moment.hpp"
 
 using namespace syncopate;
 

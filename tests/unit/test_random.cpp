@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/random.hpp"
-#include "engine/speed.hpp"
+#include "engine/worker/speed.hpp"
 
 using namespace syncopate;
 

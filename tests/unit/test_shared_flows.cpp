@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "engine/shared_flows.hpp"
-#include "engine/speed.hpp"
+#include "engine/network/shared_flows.hpp"
+#include "engine/worker/speed.hpp"
 
 using namespace syncopate;
 

@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "base/table.hpp"
 
 using namespace syncopate;
@@ -7,28 +10,33 @@ using namespace syncopate;
 using Rows = std::vector<std::vector<std::string>>;
 
 TEST_SUITE("Can a table be read, whatever is in it and however narrow the terminal?") {
-  std::string column(std::vector<std::string> cells) {
-    Rows rows = {{"time"}};
-    for (std::string& cell : cells) rows.push_back({std::move(cell)});
-    align_units(rows);
+  /// The cells of one column, as the table shows them.
+  std::string column(const Cells& cells) {
+    std::vector<Cells> rows = {{"time"}};
+    for (const Cell& cell : cells) rows.push_back({cell});
     std::string text;
-    for (std::size_t row = 1; row < rows.size(); ++row) text += (row > 1 ? "|" : "") + rows[row].front();
+    std::istringstream lines(format_table(rows, {.width = std::nullopt}));
+    std::string line;
+    for (int i = 0; std::getline(lines, line); ++i) {
+      if (i >= 2) text += (i > 2 ? "|" : "") + line.substr(std::min(line.size(), line.find_first_not_of(' ')));
+    }
     return text;
   }
 
-  TEST_CASE("quantities of a column have one unit, in which all of them can be read") {
-    CHECK(column({"1.234 s", "12.34 ms"}) == "1234 ms|12.34 ms");
-    CHECK(column({"9 s", "-750 ms", "0 s"}) == "9 s|-0.75 s|0 s");
-    CHECK(column({"50 us", "12.34 s"}) == "0.05 ms|12340 ms");
-    CHECK(column({"*1.2 s (3 steps)", "-", "0 s", "-5 ms", ""}) == "*1200 ms (3 steps)|-|0 ms|-5 ms|");
-    CHECK(column({"0 s", "0 s"}) == "0 s|0 s");
-    CHECK(column({"102.2 MB", "44 kB"}) == "102.2 MB|0.044 MB");
-    CHECK(column({"102.2 MB", "4 B"}) == "102.2 MB|4 B");
+  TEST_CASE("values of a column have one unit, in which all of them can be read") {
+    CHECK(column({Seconds(1.234), Seconds(0.01234)}) == "1234 ms|12.34 ms");
+    CHECK(column({Seconds(9), Seconds(-0.75), Seconds(0)}) == "9 s|-0.75 s|0 s");
+    CHECK(column({Seconds(50e-6), Seconds(12.34)}) == "0.05 ms|12340 ms");
+    CHECK(column({Cell(Seconds(1.2)).between("*", " (3 steps)"), "-", Seconds(0), Seconds(-5e-3), "x"}) ==
+          "*1200 ms (3 steps)|-|0 ms|-5 ms|x");
+    CHECK(column({Seconds(0), Seconds(0)}) == "0 s|0 s");
+    CHECK(column({Bytes(102.2e6), Bytes(44e3)}) == "102.2 MB|0.044 MB");
+    CHECK(column({Bytes(102.2e6), Bytes(4)}) == "102.2 MB|4 B");
   }
 
-  TEST_CASE("what is no quantity, or of several kinds, stays as it is") {
-    CHECK(column({"1 s", "12 ms", "7"}) == "1 s|12 ms|7");
-    CHECK(column({"1 s", "12 MB"}) == "1 s|12 MB");
+  TEST_CASE("texts, and values beside other numbers, stay as they are") {
+    CHECK(column({Seconds(1), Seconds(12e-3), "7"}) == "1 s|12 ms|7");
+    CHECK(column({Seconds(1), Bytes(12e6)}) == "1 s|12 MB");
     CHECK(column({"10 Gb/s, 50 us", "1 Gb/s, 2 ms"}) == "10 Gb/s, 50 us|1 Gb/s, 2 ms");
     CHECK(column({"a", "b"}) == "a|b");
   }

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "advise/threshold.hpp"
 #include "base/errors.hpp"
-#include "study/threshold.hpp"
 
 using namespace syncopate;
 

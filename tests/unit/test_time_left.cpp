@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "study/cost.hpp"
+#include "run/cost.hpp"
 
 using namespace syncopate;
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "study/tuning.hpp"
+#include "advise/tuning.hpp"
 
 using namespace syncopate;
 
@@ -18,13 +18,13 @@ struct Found {
   int asked = 0;
 };
 
-using Numbers = std::vector<double>;
+using TunedNumbers = std::vector<double>;
 
-double nothing(const Numbers& /*x*/) { return 0.0; }
+double nothing(const TunedNumbers& /*x*/) { return 0.0; }
 
 /// `excess`: over the limits.
-Found tune(const std::vector<ValueRange>& ranges, const std::function<double(const Numbers&)>& value,
-           const std::function<double(const Numbers&)>& excess = nothing) {
+Found tune(const std::vector<ValueRange>& ranges, const std::function<double(const TunedNumbers&)>& value,
+           const std::function<double(const TunedNumbers&)>& excess = nothing) {
   Tuning tuning(ranges);
   Found found;
   std::set<Tuning::Values> seen;
@@ -33,7 +33,7 @@ Found tune(const std::vector<ValueRange>& ranges, const std::function<double(con
     for (const Tuning::Values& values : tuning.wanted()) {
       CHECK(seen.insert(values).second);
       ++found.asked;
-      Numbers numbers;
+      TunedNumbers numbers;
       for (const Json& number : tuning.as_json(values)) numbers.push_back(number.get<double>());
       learnt[values] = {excess(numbers), value(numbers)};
       if (learnt[values].excess == 0.0 && learnt[values].value < found.value) found = {values, learnt[values].value, found.asked};
@@ -70,17 +70,17 @@ TEST_SUITE("Which values of parameters are best?") {
 
   TEST_CASE("within limits: at one of them, or far from what is least without") {
     for (int most = 1; most <= 300; most += 13) {
-      const auto over = [=](const Numbers& x) { return std::max(0.0, x[0] / most - 1.0); };
+      const auto over = [=](const TunedNumbers& x) { return std::max(0.0, x[0] / most - 1.0); };
       CHECK(tune(
-                {ValueRange("1", "300")}, [](const Numbers& x) { return -x[0]; }, over)
+                {ValueRange("1", "300")}, [](const TunedNumbers& x) { return -x[0]; }, over)
                 .value == -most);
       CHECK(tune(
-                {ValueRange("1", "300")}, [](const Numbers& x) { return std::abs(x[0] - 290); }, over)
+                {ValueRange("1", "300")}, [](const TunedNumbers& x) { return std::abs(x[0] - 290); }, over)
                 .value == std::max(0, 290 - most));
     }
     const Found both = tune(
-        {ValueRange("1", "1000"), ValueRange("1", "1000")}, [](const Numbers& x) { return 1.0 / x[0] + 1.0 / x[1]; },
-        [](const Numbers& x) {
+        {ValueRange("1", "1000"), ValueRange("1", "1000")}, [](const TunedNumbers& x) { return 1.0 / x[0] + 1.0 / x[1]; },
+        [](const TunedNumbers& x) {
           return std::max({0.0, x[0] / 20 - 1.0, x[1] / 700 - 1.0});
         });
     CHECK(both.value == doctest::Approx(1.0 / 20 + 1.0 / 700));
@@ -88,8 +88,8 @@ TEST_SUITE("Which values of parameters are best?") {
 
   TEST_CASE("where limits hold but between the first values that are looked at") {
     const Found found = tune(
-        {ValueRange("1", "100000")}, [](const Numbers& x) { return x[0]; },
-        [](const Numbers& x) { return std::max(0.0, std::abs(std::log(x[0] / 1500.0)) - 0.01); });
+        {ValueRange("1", "100000")}, [](const TunedNumbers& x) { return x[0]; },
+        [](const TunedNumbers& x) { return std::max(0.0, std::abs(std::log(x[0] / 1500.0)) - 0.01); });
     CHECK(found.value == std::ceil(1500 * std::exp(-0.01)));
   }
 

@@ -244,11 +244,12 @@ def page(found, measured):
                         f"{1e3 * row['points']:.1f}", f"{100 * error(row):+.1f}%"])
     return "\n\n".join([
         "# Measured beside predicted",
-        f"{len(found)} jobs of real processes over shaped links: predicted from the network's probe alone, they are off by **{mean}** on average and "
-        f"**{worst}** at worst. Measured {measured['date']} on {measured['machine']}.",
-        "What it is, and how to run it: [README.md](README.md). Iteration times in ms, medians of three repetitions; the spread is that of the three, over their median. "
-        "`nominal` is predicted by the link's nominal figures, `line` by a line through the first and last point of the probe, `points` by all of them. "
-        f"TCP segments that were lost, and sent once more: {', '.join(f'{count} ({name})' for name, count in sent_again.items())}.",
+        f"{len(found)} jobs of real processes over shaped links. Predictions from the network's probe alone are off by **{mean}** on average and **{worst}** at worst. "
+        f"Measured {measured['date']} on {measured['machine']}.",
+        "[README.md](README.md) says how it works and how to run it. Times are iteration times in ms, medians of three repetitions; `spread` is their range over their median. "
+        "`nominal` is predicted from the links' nominal figures, `line` from a line through the first and last point of the probe, `points` (in the last table `predicted` and "
+        "`error`) from all points.",
+        f"TCP segments lost and sent again: {', '.join(f'{count} ({name})' for name, count in sent_again.items())}.",
         grouped(found, "network"), grouped(found, "schedule"),
         table(["network", "trace", "job", "compute", "measured", "spread", "nominal", "line", "predicted", "error"], rows_of)]) + "\n"
 

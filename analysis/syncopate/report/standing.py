@@ -1,4 +1,4 @@
-"""How a choice stands to the fastest of its rivals, by the rule of scenarios/README.md, "How sure is a mean?".
+"""How a choice stands to the fastest of its rivals, by the rule of scenarios/UNCERTAINTY.md.
 
 simctl has the same rule in sim/output/standing.cpp, and a test holds both to it. results.json has the sentences that follow from it, but
 not how each point stands, which the report's table needs, nor can it compare points of several folders.

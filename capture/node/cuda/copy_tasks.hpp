@@ -20,11 +20,11 @@ class HostCopy : public NodeTask {
   cudaMemcpyKind direction_;
   std::vector<float> pageable_;
   Owned<void*, cudaFreeHost> pinned_;
-  std::span<float> host_;  // one of both
+  std::span<float> host_;  // pinned or pageable
   DeviceMemory device_;
 };
 
-/// Tensors that lie apart into one buffer: by one kernel, or by a copy for each.
+/// Packs separate tensors into one buffer, by one kernel or by a copy per tensor.
 class Pack : public NodeTask {
  public:
   Pack(const CudaGradients& gradients, bool each);

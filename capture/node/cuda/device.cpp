@@ -13,7 +13,7 @@ std::span<const std::string_view> CudaNode::dtypes(const Operation& operation) c
 }
 
 std::unique_ptr<NodeTask> CudaNode::prepare(const Operation& operation, std::string_view dtype, const std::vector<std::int64_t>& tensors) {
-  cudaGetLastError();  // what failed before is no error of this one
+  cudaGetLastError();  // clears the error of an earlier task
   return find_cuda_operation(operation.name)->make({gpu_, number_of(dtype), tensors, operation.share});
 }
 

@@ -5,7 +5,7 @@
 
 namespace syncopate::capture {
 
-/// A GPU. Each time waits on the device until the host has queued the work, so that it is the work's alone.
+/// A GPU. Before timed work the device waits until the host has queued it, so that the time has no launches in it.
 class CudaNode : public NodeDevice {
  public:
   /// Throws DeviceError when there is no such GPU, or it cannot be used.

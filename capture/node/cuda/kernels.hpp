@@ -26,7 +26,7 @@ void add_in_blocks(cudaStream_t stream, float* sums, const float* added, std::in
 /// Packs signs as cpu_compress.hpp does, and leaves the mean magnitude.
 void pack_signs(cudaStream_t stream, const float* numbers, std::int64_t count, std::uint32_t* words, double* mean);
 
-/// What select_top works with.
+/// Scratch memory of select_top.
 struct Selection {
   std::uint32_t magnitude;  ///< of the smallest number that is kept
   std::uint32_t ties;       ///< how many of those that equal it are kept

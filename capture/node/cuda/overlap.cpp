@@ -9,8 +9,8 @@ namespace syncopate::capture {
 
 namespace {
 
-constexpr Seconds compute_lasts(10e-3);    // about, alone
-constexpr double communication_lasts = 3;  // times as long, at first
+constexpr Seconds compute_lasts(10e-3);    // about, when alone
+constexpr double communication_lasts = 3;  // times as long as the compute; the first guess
 constexpr int most_rounds = 100'000;
 
 const CudaWorkRow& find(std::span<const CudaWorkRow> table, const std::string& name) {
@@ -60,7 +60,7 @@ OverlapTimes CudaOverlap::measure(int repetitions) {
   }
   computes_ = repeats(compute_lasts, compute);
   rounds_ = repeats(communication_lasts * std::max(compute_lasts, compute), communication);
-  time_beside();  // where the rounds are too few, it finds that out now
+  time_beside();  // increases rounds_ if communication ends too early
   OverlapTimes times;
   for (int i = 0; i < repetitions; ++i) {
     times.alone.push_back(time_alone());

@@ -17,7 +17,7 @@ class CudaOverlap {
   /// `bytes` are the size of the gradients.
   CudaOverlap(const Gpu& gpu, const Overlap& overlap, std::int64_t bytes);
 
-  /// Alone and beside by turns, so that both see the same temperatures. Only events of the compute's stream count.
+  /// Alternates between alone and beside, so that both see the same temperature. Only events in the compute stream count.
   OverlapTimes measure(int repetitions);
 
  private:
@@ -30,8 +30,8 @@ class CudaOverlap {
   StreamHandle other_stream_;
   std::unique_ptr<CudaWork> compute_;
   std::unique_ptr<CudaWork> communication_;
-  int computes_ = 1;  // that one time is of
-  int rounds_ = 1;    // of communication, besides the first
+  int computes_ = 1;  // runs of the compute in one measured time
+  int rounds_ = 1;    // of communication after the first
   EventHandle begin_;
   EventHandle end_;
   EventHandle other_begin_;

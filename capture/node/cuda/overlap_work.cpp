@@ -12,7 +12,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// Of square matrices.
+/// Products of square matrices.
 class Product : public CudaWork {
  public:
   Product(const Gpu& gpu, cudaStream_t stream, Number number, bool tf32) {
@@ -31,7 +31,7 @@ class Product : public CudaWork {
 
  private:
   static constexpr std::int64_t extent = 4096;
-  CudaTools tools_;  // without cuDNN and a stream of its own
+  CudaTools tools_;  // has neither cuDNN nor a stream of its own
   DeviceMemory left_;
   DeviceMemory right_;
   DeviceMemory result_;
@@ -47,7 +47,7 @@ DeviceMemory random_memory(const Gpu& gpu, std::int64_t bytes) {
   return memory;
 }
 
-/// Of fp32 numbers, each from its own element alone: limited by memory.
+/// An element-wise operation in fp32: limited by memory.
 class Elementwise : public CudaWork {
  public:
   Elementwise(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes)

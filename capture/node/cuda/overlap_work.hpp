@@ -21,9 +21,9 @@ struct CudaWorkRow {
   std::unique_ptr<CudaWork> (*make)(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes);
 };
 
-/// What computes ...
+/// The kinds of compute.
 std::span<const CudaWorkRow> cuda_computes();
-/// ... and what stands for communication beside it.
+/// The kinds of work that stand for communication.
 std::span<const CudaWorkRow> cuda_communications();
 
 }  // namespace syncopate::capture

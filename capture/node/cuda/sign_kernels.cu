@@ -5,11 +5,11 @@ namespace syncopate::capture {
 
 namespace {
 
-/// A warp packs as many words at once; more reads are on their way then.
+/// Words that a warp packs at once, to have more reads in flight.
 constexpr unsigned int words_at_once = 4;
 constexpr std::int64_t warp_numbers = words_at_once * warp_threads;
 
-/// Every warp goes through whole steps, so that all of its threads vote.
+/// All threads of a warp take part in every step, because __ballot_sync needs all of them.
 __global__ void sign_kernel(const float* numbers, std::int64_t count, std::uint32_t* words, double* mean) {
   const unsigned int lane = threadIdx.x % warp_threads;
   const std::int64_t words_in_all = (count + warp_threads - 1) / warp_threads;

@@ -11,12 +11,12 @@
 
 namespace syncopate::capture {
 
-/// The gradients that a task is for.
+/// Arguments of a task: the GPU, the number format and the gradients.
 struct CudaGradients {
   const Gpu& gpu;
   Number number;
   std::vector<std::int64_t> tensors;  ///< numbers in each
-  double share;                       ///< of the numbers, that top_k keeps
+  double share;                       ///< the share of numbers that top_k keeps
 
   std::int64_t count() const;
   std::int64_t bytes() const { return count() * number_bytes(number); }
@@ -24,7 +24,7 @@ struct CudaGradients {
 
 Number number_of(std::string_view dtype);
 
-/// Numbers of the host to ones of the device, which begin at a multiple of 16 bytes, or back; waits until that is done.
+/// Converts and copies numbers from the host to the device, or back, and waits. Device pointers are aligned to 16 bytes.
 void write_numbers(const Gpu& gpu, std::span<const float> from, void* to, Number number);
 std::vector<float> read_numbers(const Gpu& gpu, const void* from, Number number, std::int64_t count);
 
@@ -35,7 +35,7 @@ struct CudaOperation {
   std::unique_ptr<NodeTask> (*make)(const CudaGradients& gradients);
 };
 
-/// Null for one that the GPU lacks.
+/// Null if the GPU lacks the operation.
 const CudaOperation* find_cuda_operation(std::string_view name);
 
 }  // namespace syncopate::capture

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(choose_threads)
     counts[j] = place < digit.bins ? bins[digit.bins - 1 - place] : 0;
   }
   Scan(storage).ExclusiveSum(counts, larger);
-  __syncthreads();  // all have read what is wanted
+  __syncthreads();  // all threads have read `wanted`
   for (int j = 0; j < thread_bins; ++j) {
     if (larger[j] >= wanted || wanted > larger[j] + counts[j]) continue;
     selection->magnitude |= (digit.bins - 1 - (threadIdx.x * thread_bins + j)) << digit.shift;
@@ -110,7 +110,7 @@ void select_top(cudaStream_t stream, const float* numbers, std::int64_t count, s
     std::uint32_t* bins = selection->bins[i];
     launch(stream, count_kernel, std::min(tiles, most_blocks), block_threads, numbers, count, digits[i], selection, bins);
     launch(stream, choose_kernel, 1, choose_threads, digits[i], wanted, selection, bins);
-    wanted = 0;  // from now on, what the digit before left
+    wanted = 0;  // the next pass reads selection->ties, which this one wrote
   }
   launch(stream, take_kernel, tiles, block_threads, numbers, count, selection, values, indices);
 }

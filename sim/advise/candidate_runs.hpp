@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "advise/candidate.hpp"
+#include "advise/criteria.hpp"
+#include "run/point.hpp"
+#include "scenario/read.hpp"
+
+namespace syncopate {
+
+/// How candidates are simulated.
+struct RunOptions {
+  int jobs = 0;                         ///< at a time; 0: one per core
+  std::function<bool()> interrupted{};  ///< see run_forked
+  Limits limits{};                      ///< of each simulation
+  bool shows_progress = false;          ///< on a terminal
+};
+
+/// Simulates candidates of an advice, and keeps in them what came of it.
+class CandidateRuns {
+ public:
+  /// Both must outlive it.
+  CandidateRuns(const Advice& advice, const Criteria& criteria, RunOptions options);
+
+  /// In a fidelity of that depth, or in the next one that can have them; those that none can have get a refusal. Throws Interrupted.
+  void simulate(std::vector<Candidate>& candidates, std::vector<std::size_t> indices, int depth);
+  /// What becomes of points, in their order; `what` they are, in the plural. Throws Interrupted.
+  std::vector<Outcome> run(const std::vector<Point>& points, const std::string& what);
+
+  /// The candidate as a point of the deepest fidelity, with values put at pointers besides. `origin`: who put them there, for messages.
+  /// Throws InputError.
+  Point point(const Candidate& candidate, std::vector<std::pair<std::string, Json>> values = {}, const std::string& origin = "");
+  /// Notes that it cannot be simulated deeper, or at all.
+  void refuse(Candidate& candidate, const std::string& reason);
+  void count(Fidelity fidelity) { ++simulated_[std::string(to_string(fidelity))]; }
+
+  const RunOptions& options() const { return options_; }
+  const std::map<std::string, std::size_t>& simulated() const { return simulated_; }  ///< by fidelity
+  const std::vector<std::string>& notes() const { return notes_; }
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+ private:
+  std::optional<std::pair<Scenario, int>> read(const Candidate& candidate, int depth, std::string& reason);
+  Scenario read_at(const Candidate& candidate, int depth, std::vector<std::pair<std::string, Json>> values, const std::string& origin);
+  void learn(Candidate& candidate, const Scenario& scenario);
+  void keep(Candidate& candidate, int depth, const Point& point, const PointResult& result);
+
+  const Advice* advice_;
+  const Criteria* criteria_;
+  RunOptions options_;
+  Library library_;
+  bool is_synthetic_ = false;  ///< the trace
+  std::map<std::string, std::size_t> simulated_;
+  std::vector<std::string> notes_;
+  std::vector<std::string> left_out_;
+};
+
+}  // namespace syncopate

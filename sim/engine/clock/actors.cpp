@@ -1,0 +1,66 @@
+#include "engine/clock/actors.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include <dlfcn.h>
+
+#include "base/errors.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr const char* library = "libsyncopate-actors.so";
+
+bool are_made = false;
+
+/// What makes the actors, or why there is nothing that does.
+struct Maker {
+  void* function = nullptr;
+  std::string error;
+};
+
+Maker find_maker() {
+  void* const handle = dlopen(actors_file().c_str(), RTLD_LAZY | RTLD_LOCAL);
+  void* const function = handle == nullptr ? nullptr : dlsym(handle, "syncopate_simgrid_actors");
+  return {function, function == nullptr ? dlerror() : ""};
+}
+
+const Maker& maker() {
+  static const Maker the_maker = find_maker();
+  return the_maker;
+}
+
+Actors& make() {
+  if (maker().function == nullptr) {
+    throw SimulationError(fmt::format("{} cannot be loaded, which several workers need ({}); build it again, or put it next to simctl",
+                                      library, maker().error));
+  }
+  are_made = true;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): dlsym knows no types
+  return *static_cast<Actors*>(reinterpret_cast<void* (*)()>(maker().function)());
+}
+
+}  // namespace
+
+std::filesystem::path actors_file() {
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
+  const std::filesystem::path beside = folder / library;
+  return std::filesystem::exists(beside, unknown) ? beside : (folder / SYNCOPATE_LIBRARIES / library).lexically_normal();
+}
+
+void load_actors() { maker(); }
+
+Actors& actors() {
+  static Actors& those = make();
+  return those;
+}
+
+bool can_run_actors() { return !are_made || actors().can_run(); }
+
+}  // namespace syncopate

@@ -1,0 +1,126 @@
+#include "engine/network/flows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace syncopate {
+
+Flows::Flows(Network& network, Clock& clock) : network_(network), clock_(clock) {
+  for (const Seconds time : network.times_of_changes()) clock_.at(time, [this] { change_links(); });
+}
+
+void Flows::change_links() {
+  for (std::size_t link = 0; link < network_.count_links(); ++link) {
+    if (network_.changes(link) && rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));
+  }
+  for (std::size_t index = 0; index < flows_.size(); ++index) {
+    const Path* path = flows_[index].path;
+    if (path != nullptr && path->latency_changes()) rates_.set_limit(index, path->limit_at(clock_.now()));
+  }
+  share_soon();
+}
+
+void Flows::start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended) {
+  if (bytes <= Bytes(0) || std::isinf(path.rate.value)) return clock_.at(now.time, [ended = std::move(ended), now] { ended(now); });
+  const std::span<const std::size_t> links(path.links);
+  if (!path.storage) return move(path, links, to, bytes, payload, now, std::move(ended));
+  move(path, links.first(path.storage->after), to, bytes, payload, now,
+       [this, &path, links, to, bytes, payload, ended = std::move(ended)](const Moment& stored) {
+         move(path, links.subspan(path.storage->after), to, bytes, payload, stored, ended);
+       });
+}
+
+void Flows::move(const Path& path, std::span<const std::size_t> links, int to, Bytes bytes, const SharedPayload& payload, const Moment& now,
+                 Ended ended) {
+  for (const std::size_t link : links) {
+    if (!rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));
+  }
+  if (unused_.empty()) {
+    unused_.push_back(flows_.size());
+    flows_.emplace_back();
+  }
+  const std::size_t index = unused_.back();
+  unused_.pop_back();
+  flows_[index] = {.ended = std::move(ended),
+                   .path = &path,
+                   .number = started_++,
+                   .left = bytes,
+                   .since = now.time,
+                   .rate = Rate(0),
+                   .moved = now,
+                   .to = to,
+                   .payload = now.cause ? payload : nullptr,
+                   .end = {}};
+  rates_.add(index, links, path.limit_at(clock_.now()), path.connections());
+  share_soon();
+}
+
+void Flows::share_soon() {
+  if (changed_at_) return;
+  changed_at_ = clock_.now();
+  clock_.after(*changed_at_ * (1.0 + rounding), [this] { share(); });
+}
+
+void Flows::share() {
+  const Seconds changed_at = *std::exchange(changed_at_, std::nullopt);
+  for (const std::size_t index : rates_.update()) {
+    Flow& flow = flows_[index];
+    const bool is_new = flow.rate == Rate(0);
+    if (!is_new) {
+      flow.left = std::max(Bytes(0), flow.left - flow.rate * (changed_at - flow.since));
+      flow.since = changed_at;
+    }
+    flow.rate = rates_.rate(index);
+    if (flow.moved.cause) note_limit(flow, index, changed_at);
+    const End end = {flow.since + flow.left / flow.rate, index};
+    if (is_new) {
+      flow.end = ends_.push(end);
+    } else {
+      ends_.update(flow.end, end);
+    }
+  }
+  call_at_next_end();
+}
+
+void Flows::note_limit(Flow& flow, std::size_t index, Seconds now) {
+  const Why why = {.kind = PathClass::transfer, .worker = flow.to, .link = network_.group(rates_.limiting_link(index))};
+  if (why.link == flow.why.link) return;
+  flow.why.payload = &flow.payload;
+  const bool had_one = flow.why.link >= 0;
+  if (had_one && now > flow.moved.time) flow.moved = until(flow.moved, now, flow.why);
+  flow.why = why;
+}
+
+void Flows::call_at_next_end() {
+  if (ends_.empty() || (called_at_ && *called_at_ <= ends_.top().time)) return;
+  called_at_ = ends_.top().time;
+  clock_.at(*called_at_, [this, call = ++calls_] {
+    if (call != calls_) return;
+    called_at_.reset();
+    end_flows();
+  });
+}
+
+void Flows::end_flows() {
+  const Seconds now = clock_.now();
+  for (; !ends_.empty() && ends_.top().time <= now * (1.0 + rounding); ends_.pop()) {
+    rates_.remove(ends_.top().flow);
+    ended_.push_back(ends_.top());
+  }
+  if (!ended_.empty()) share_soon();
+  std::sort(ended_.begin(), ended_.end(), [this](const End& a, const End& b) { return flows_[a.flow].number < flows_[b.flow].number; });
+  for (const End& end : std::exchange(ended_, {})) {
+    unused_.push_back(end.flow);
+    flows_[end.flow].path = nullptr;
+    Flow& flow = flows_[end.flow];
+    const Ended tell = std::move(flow.ended);
+    flow.why.payload = &flow.payload;
+    const Moment moved = until(std::exchange(flow.moved, {}), end.time, flow.why);
+    flow.payload = nullptr;
+    tell(moved);
+  }
+  call_at_next_end();
+}
+
+}  // namespace syncopate

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <boost/heap/d_ary_heap.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cluster/network.hpp"
+#include "collective/payload.hpp"
+#include "engine/clock/clock.hpp"
+#include "engine/network/fair_rates.hpp"
+
+namespace syncopate {
+
+/// Flows over a network: those that meet on a link share it max-min fairly. They take no latency; who needs one pays it.
+///
+/// Flows that begin or end at the same instant (within `rounding`) change the others' rates once.
+class Flows {
+ public:
+  using Ended = std::function<void(const Moment&)>;
+
+  Flows(Network& network, Clock& clock);
+  Flows(const Flows&) = delete;
+  Flows& operator=(const Flows&) = delete;
+
+  /// Bytes of `payload` begin to move to a rank on `path`, which stays where it is and is of a network with the same links, at `now`, the
+  /// clock's time but for a rounding error; `ended` is called when they have; if they are stored on their way, they move there first, then
+  /// on. Flows that end at the same instant are told of in the order in which they started.
+  void start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended);
+
+ private:
+  struct End {
+    Seconds time;
+    std::size_t flow = 0;
+
+    /// For a heap with the next one on top.
+    bool operator<(const End& other) const { return time > other.time; }
+  };
+  using Ends = boost::heap::d_ary_heap<End, boost::heap::arity<4>, boost::heap::mutable_<true>>;
+  struct Flow {
+    Ended ended;
+    const Path* path = nullptr;  ///< null: none
+    std::uint64_t number = 0;
+    Bytes left;     ///< to move
+    Seconds since;  ///< at this time
+    Rate rate;      ///< 0 before links have been shared with it
+    Moment moved;   ///< since when the same link has kept it from being faster ...
+    Why why{};      ///< ... which is this one
+    int to = 0;
+    SharedPayload payload{};
+    Ends::handle_type end;
+  };
+
+  /// Over some links of its way.
+  void move(const Path& path, std::span<const std::size_t> links, int to, Bytes bytes, const SharedPayload& payload, const Moment& now,
+            Ended ended);
+  void change_links();
+  void share_soon();
+  void share();
+  /// From now on another link may.
+  void note_limit(Flow& flow, std::size_t index, Seconds now);
+  void call_at_next_end();
+  void end_flows();
+
+  Network& network_;
+  Clock& clock_;
+  FairRates rates_;
+  std::vector<Flow> flows_;
+  std::vector<std::size_t> unused_;  ///< of these
+  std::uint64_t started_ = 0;
+  Ends ends_;
+  std::vector<End> ended_;             ///< at this instant
+  std::optional<Seconds> changed_at_;  ///< flows or bandwidths, so that rates follow soon
+  std::optional<Seconds> called_at_;   ///< by the clock, for the next end
+  std::uint64_t calls_ = 0;            ///< only the last one counts
+};
+
+}  // namespace syncopate

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "base/queue.hpp"
+#include "engine/servers/server_links.hpp"
+
+namespace syncopate {
+
+/// On a star, with servers on nodes of their own: these carry as many messages at a time in each direction as there are servers, each at
+/// its client's full speed, first come first served; what comes at the same instant, in the order of the clients.
+class FifoServerLinks : public ServerLinks {
+ public:
+  FifoServerLinks(const ServerSetup& setup, int clients, Arrival arrival, Clock& clock);
+
+  double moved_share(int /*client*/) const override { return 1.0; }
+  void start(Way way, int client, Bytes bytes, const Moment& at) override;
+
+ private:
+  /// A client's first message, since then.
+  struct Turn {
+    int client = 0;
+    Moment since;
+  };
+  struct Direction {
+    std::vector<Queue<Waiting>> messages;  ///< by client: what moves or waits for its turn, and what follows that
+    std::vector<Turn> coming;              ///< at this instant
+    Queue<Turn> waiting;
+    int moving = 0;
+  };
+
+  Direction& direction(Way way) { return directions_[way == Way::push ? 0 : 1]; }
+  void come(Way way, int client, const Moment& now);
+  void line_up(Way way);
+  void move(Way way, int client, const Moment& now);
+  void moved(Way way, int client, const Moment& now);
+
+  Rate bandwidth_;
+  Seconds latency_;
+  int servers_;
+  Arrival arrival_;
+  Clock& clock_;
+  std::array<Direction, 2> directions_;
+};
+
+}  // namespace syncopate

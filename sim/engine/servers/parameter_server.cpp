@@ -1,0 +1,343 @@
+#include "engine/servers/parameter_server.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/errors.hpp"
+#include "base/text.hpp"
+#include "engine/servers/fifo_server_links.hpp"
+#include "engine/servers/flow_server_links.hpp"
+#include "engine/servers/queued_server_links.hpp"
+
+namespace syncopate {
+
+ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, MessageLatency latency,
+                                 Dataflow* flow, Recorder& recorder, Clock& clock)
+    : setup_(setup),
+      equals_(equals),
+      recorder_(recorder),
+      clock_(clock),
+      clients_(static_cast<std::size_t>(clients)),
+      values_(flow, setup.rule, clients, clients - setup.backup) {
+  const auto arrival = [this](ServerLinks::Way way, int client, const Moment& now) { arrived(way, client, now); };
+  if (flows != nullptr) {
+    links_ = std::make_unique<FlowServerLinks>(network, *flows, latency, arrival, clock);
+    return;
+  }
+  switch (setup.service) {
+    case Service::shared: links_ = std::make_unique<StarServerLinks>(setup, clients, equals, arrival, clock); break;
+    case Service::queued: links_ = std::make_unique<QueuedServerLinks>(setup, clients, equals, arrival, clock); break;
+    case Service::fifo: links_ = std::make_unique<FifoServerLinks>(setup, clients, arrival, clock); break;
+  }
+}
+
+std::size_t ParameterServer::add(int client, Request request) {
+  Client& state = client_at(client);
+  state.requests.push_back(std::move(request));
+  return state.forgotten + state.requests.size() - 1;
+}
+
+Exchange ParameterServer::push(int client, const SharedPayload& payload, int round, Answer answer, const PushOptions& options,
+                               const Moment& at) {
+  const std::size_t index = send(client, {.payload = payload, .round = round, .answer = answer, .options = options}, at);
+  if (answer == Answer::all) join_aggregate(client, index);
+  return {index};
+}
+
+std::size_t ParameterServer::send(int client, Request pushed, const Moment& at) {
+  Moment ready = at;
+  const Seconds gather = gather_time(pushed.payload->bytes);
+  if (setup_.pipelined && gather > Seconds(0)) {
+    Moment& gathered = client_at(client).gathered;
+    const Moment start = latest(at, gathered);
+    gathered = ready = after(start, gather, in_node(client));
+    recorder_.transfer(client, TransferSpan::Kind::gather, pushed.round, {start.time, ready.time}, pushed.payload);
+  }
+  pushed.posted = ready;
+  const std::size_t index = add(client, std::move(pushed));
+  if (setup_.by_priority) {
+    clock_.at(ready.time, [this, client, index, ready] { let_wait(client, ServerLinks::Way::push, index, ready); });
+    return index;
+  }
+  client_at(client).up.queue.push_back(index);
+  next_push(client);
+  return index;
+}
+
+void ParameterServer::join_aggregate(int client, std::size_t index) {
+  const std::size_t number = client_at(client).aggregates++;
+  Request& pushed = request(client, index);
+  pushed.aggregate = number;
+  if (number == forgotten_aggregates_ + aggregates_.size()) {
+    aggregates_.push_back(
+        {.payload = pushed.payload, .round = pushed.round, .first_client = client, .requests = std::vector<std::size_t>(clients_.size())});
+  }
+  Aggregate& aggregate = aggregates_[number - forgotten_aggregates_];
+  if (aggregate.payload != pushed.payload || aggregate.round != pushed.round) {
+    throw SimulationError(fmt::format(
+        "ranks disagree on push {}: rank {} pushed \"{}\" in round {}, rank {} pushed \"{}\" in round {}; every "
+        "rank must push the same tensors in the same order",
+        number, aggregate.first_client, aggregate.payload->label, aggregate.round, client, pushed.payload->label, pushed.round));
+  }
+  ++aggregate.joined;
+  if (!aggregate.requests.empty()) aggregate.requests[static_cast<std::size_t>(client)] = index + 1;
+}
+
+Exchange ParameterServer::join(int client, const SharedPayload& payload, int round, const PushOptions& options, const Moment& at) {
+  const std::size_t index = add(client, {.payload = payload, .round = round, .answer = Answer::all, .options = options, .posted = at});
+  request(client, index).options.keep_end = true;
+  join_aggregate(client, index);
+  if (aggregate_of(request(client, index)).requests.empty()) {
+    forget_answered();
+    clock_.at(at.time, [this, client, index, at] { answer(client, index, at); });
+  }
+  return {index};
+}
+
+bool ParameterServer::contribute(int client, Exchange joined, double share, const PushOptions& options, const Moment& at) {
+  const Request& sum = request(client, joined.index);
+  if (sum.ended) return false;
+  send(client,
+       {.payload = sum.payload, .round = sum.round, .answer = Answer::all, .options = options, .aggregate = sum.aggregate, .share = share},
+       at);
+  return true;
+}
+
+Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, const Moment& at) {
+  const std::size_t index =
+      add(client, {.payload = payload, .round = round, .only_pull = true, .options = {.as_pulled = as_pulled}, .posted = at});
+  clock_.at(at.time, [this, client, index, at] { reach_server(client, index, at); });
+  return {index};
+}
+
+void ParameterServer::reach_server(int client, std::size_t index, const Moment& now) {
+  arrivals_.push_back({client, index, now});
+  if (arrivals_.size() == 1) clock_.at(now.time * (1.0 + rounding), [this] { serve_arrivals(); });
+}
+
+void ParameterServer::serve_arrivals() {
+  std::vector<Arrival> arrivals = std::move(arrivals_);
+  arrivals_.clear();
+  std::stable_sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) { return a.client < b.client; });
+  for (const Arrival& arrival : arrivals) {
+    if (request(arrival.client, arrival.index).only_pull) {
+      serve_pull(arrival.client, arrival.index, arrival.time);
+    } else {
+      serve_push(arrival.client, arrival.index, arrival.time);
+    }
+  }
+}
+
+Seconds ParameterServer::work_on(const Request& pushed) {
+  const auto share = [this](const SharedPayload& payload) { return payload->bytes / setup_.servers; };
+  const Seconds its =
+      equals_ * (setup_.per_message + setup_.work * share(pushed.options.as_pushed) + setup_.decode * share(pushed.payload));
+  switch (pushed.answer) {
+    case Answer::none: return its;
+    case Answer::own: return its + equals_ * (setup_.per_message + setup_.encode * share(pushed.payload));
+    case Answer::all: break;
+  }
+  const auto clients = static_cast<int>(clients_.size());
+  const bool is_last = ++aggregate_of(pushed).served == needed();
+  return is_last ? its + equals_ * clients * setup_.per_message + setup_.encode * share(pushed.payload) : its;
+}
+
+void ParameterServer::serve_push(int client, std::size_t index, const Moment& arrival) {
+  if (is_late(request(client, index))) return end(client, index, arrival);
+  const Seconds work = work_on(request(client, index));
+  const Moment start = latest(arrival, server_free_);
+  server_free_ = after(start, work, {.kind = PathClass::server, .worker = client});
+  recorder_.serve({start.time, server_free_.time});
+  if (server_free_.time > arrival.time) {
+    clock_.at(server_free_.time, [this, client, index, done = server_free_] { handled(client, index, done); });
+  } else {
+    handled(client, index, arrival);
+  }
+}
+
+void ParameterServer::serve_pull(int client, std::size_t index, const Moment& arrival) {
+  const Moment turn = latest(arrival, server_free_);
+  const Seconds end = turn.time + setup_.per_message + setup_.encode * (request(client, index).payload->bytes / setup_.servers);
+  const Moment done = until(turn, end, {.kind = PathClass::server, .worker = client});
+  const auto take_turn = [this, client, index, turn, done] {
+    for (auto& [payload, versions] : versions_) {
+      versions.seen.resize(clients_.size());
+      versions.seen[static_cast<std::size_t>(client)] = versions.updates;
+    }
+    if (done.time == turn.time) return answer(client, index, turn);
+    clock_.at(done.time, [this, client, index, done] { answer(client, index, done); });
+  };
+  if (done.time > turn.time) {
+    server_free_ = done;
+    recorder_.serve({turn.time, done.time});
+  }
+  if (turn.time > arrival.time) {
+    clock_.after(turn.time, take_turn);  // once the push before it has been handled
+  } else {
+    take_turn();
+  }
+}
+
+void ParameterServer::push_arrived(int client, const Moment& now) {
+  Channel& up = client_at(client).up;
+  const std::size_t index = up.queue.front();
+  const Request& pushed = request(client, index);
+  end_transfer(client, up, now);
+  if (setup_.duplex || pushed.answer == Answer::none) release(client, up, ServerLinks::Way::push, now);
+  reach_server(client, index, now);
+  if (!up.occupied) next_push(client);
+}
+
+void ParameterServer::handled(int client, std::size_t index, const Moment& now) {
+  const Request& pushed = request(client, index);
+  if (setup_.asynchronous) note_staleness(client, pushed);
+  values_.handle(client, pushed.round, pushed.options.value);
+  switch (pushed.answer) {
+    case Answer::none: return end(client, index, now);
+    case Answer::own: return answer(client, index, now);
+    case Answer::all: break;
+  }
+  Aggregate& aggregate = aggregate_of(pushed);
+  if (pushed.share > 0.0) {
+    recorder_.enter(client, pushed.share);
+    end(client, index, now);
+  }
+  if (++aggregate.handled < needed()) return;
+  const std::vector<std::size_t> requests = std::move(aggregate.requests);
+  aggregate.requests.clear();
+  forget_answered();
+  for (std::size_t other = 0; other < requests.size(); ++other) {
+    if (requests[other] > 0) answer(static_cast<int>(other), requests[other] - 1, now);
+  }
+}
+
+void ParameterServer::forget_answered() {
+  const auto is_over = [this](const Aggregate& one) { return one.requests.empty() && one.joined == static_cast<int>(clients_.size()); };
+  for (; !aggregates_.empty() && is_over(aggregates_.front()); aggregates_.pop_front()) ++forgotten_aggregates_;
+}
+
+void ParameterServer::note_staleness(int client, const Request& pushed) {
+  Versions& versions = versions_[pushed.payload.get()];
+  versions.seen.resize(clients_.size());
+  long& seen = versions.seen[static_cast<std::size_t>(client)];
+  const double staleness = static_cast<double>(versions.updates - seen) / static_cast<double>(clients_.size());
+  ++versions.updates;
+  if (pushed.answer == Answer::own) seen = versions.updates;  // what the client is about to pull
+  recorder_.update(client, staleness);
+}
+
+void ParameterServer::answer(int client, std::size_t index, const Moment& now) {
+  values_.answer(client, index, request(client, index).options.value, request(client, index).only_pull);
+  if (!setup_.duplex && !request(client, index).only_pull) return move_pull(client, now);  // its push still holds the channel
+  if (setup_.by_priority) return let_wait(client, ServerLinks::Way::pull, index, now);
+  request(client, index).posted = now;
+  down(client).queue.push_back(index);
+  if (setup_.overlaps) send_off(client, down(client), ServerLinks::Way::pull);
+  next_pull(client, now);
+}
+
+void ParameterServer::end(int client, std::size_t index, const Moment& now) {
+  Request& ended = request(client, index);
+  ended.ended = now;
+  if (ended.waiter != nullptr) std::exchange(ended.waiter, nullptr)->complete(now);
+  forget_ended(client_at(client));
+}
+
+void ParameterServer::forget_ended(Client& client) {
+  const auto is_over = [](const Request& request) { return request.ended && !request.options.keep_end; };
+  for (; !client.requests.empty() && is_over(client.requests.front()); client.requests.pop_front()) ++client.forgotten;
+}
+
+const ParameterServer::Request* ParameterServer::find(int client, std::size_t index) const {
+  const Client& state = clients_[static_cast<std::size_t>(client)];
+  if (index >= state.forgotten + state.requests.size()) {
+    throw SimulationError(fmt::format("rank {} waits for message {} to the servers, which it has not posted", client, index));
+  }
+  return index < state.forgotten ? nullptr : &state.requests[index - state.forgotten];
+}
+
+Moment ParameterServer::wait(int client, Exchange exchange) {
+  if (find(client, exchange.index) == nullptr) return {};
+  Request& awaited = request(client, exchange.index);
+  awaited.options.keep_end = false;
+  if (awaited.ended) {
+    Moment ended = *awaited.ended;
+    forget_ended(client_at(client));
+    return ended;
+  }
+  Completion completion(clock_);
+  awaited.waiter = &completion;
+  return completion.wait();
+}
+
+std::optional<Moment> ParameterServer::wait_until(int client, std::span<const Exchange> joined, const Moment& end) {
+  Moment all;
+  for (std::size_t i = joined.size(); i-- > 0;) {
+    const std::size_t index = joined[i].index;
+    if (!request(client, index).ended) {
+      if (end.time <= clock_.now()) return std::nullopt;
+      Completion completion(clock_);
+      request(client, index).waiter = &completion;
+      const auto is_here = std::make_shared<bool>(true);
+      clock_.at(end.time, [this, client, index, end, is_here] {
+        if (*is_here && request(client, index).waiter != nullptr) std::exchange(request(client, index).waiter, nullptr)->complete(end);
+      });
+      completion.wait();
+      *is_here = false;
+      if (!request(client, index).ended) return std::nullopt;
+    }
+    all = latest(all, *request(client, index).ended);
+  }
+  return all;
+}
+
+bool ParameterServer::is_busy(int client, Seconds time) const {
+  const Client& state = clients_[static_cast<std::size_t>(client)];
+  const auto busy = [&](const Channel& channel) { return channel.moving && channel.since.time <= time; };
+  return busy(state.up) || busy(state.down) || state.gathered.time > time || state.spread.time > time;
+}
+
+bool ParameterServer::is_awaited_from(int client) const {
+  return std::any_of(aggregates_.begin(), aggregates_.end(), [&](const Aggregate& aggregate) {
+    if (aggregate.requests.empty() || aggregate.requests[static_cast<std::size_t>(client)] > 0) return false;
+    for (std::size_t other = 0; other < clients_.size(); ++other) {
+      if (aggregate.requests[other] == 0) continue;
+      const Request* pushed = find(static_cast<int>(other), aggregate.requests[other] - 1);
+      if (pushed != nullptr && pushed->waiter != nullptr) return true;
+    }
+    return false;
+  });
+}
+
+std::string ParameterServer::describe_waits() const {
+  std::string text;
+  for (const Aggregate& aggregate : aggregates_) {
+    std::vector<int> waiting;
+    std::vector<int> missing;
+    for (std::size_t client = 0; client < aggregate.requests.size(); ++client) {
+      if (aggregate.requests[client] == 0) {
+        missing.push_back(static_cast<int>(client));
+        continue;
+      }
+      const Request* pushed = find(static_cast<int>(client), aggregate.requests[client] - 1);
+      if (pushed != nullptr && pushed->waiter != nullptr) waiting.push_back(static_cast<int>(client));
+    }
+    if (waiting.empty()) continue;
+    text += fmt::format("{}the servers' sum of \"{}\" ({} B, round {}) is awaited by {}, not pushed by {}", text.empty() ? "" : "; ",
+                        aggregate.payload->label, aggregate.payload->bytes.value, aggregate.round, describe_ranks(waiting),
+                        describe_ranks(missing));
+  }
+  return text;
+}
+
+void ParameterServer::cut_off() {
+  for (int client = 0; client < static_cast<int>(clients_.size()); ++client) {
+    for (const Channel* channel : {&client_at(client).up, &client_at(client).down}) {
+      if (channel->moving) recorder_.cut_off(client, channel->kind, {channel->since.time, clock_.now()});
+    }
+  }
+}
+
+}  // namespace syncopate

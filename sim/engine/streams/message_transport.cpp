@@ -1,0 +1,144 @@
+#include "engine/streams/message_transport.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace syncopate {
+
+MessageTransport::MessageTransport(int lanes, Communicator communicator, PlannedCollectives& planned, Flows* flows,
+                                   LatencyFactor latency_factor, MessageLatency latency, const Options& options, Clock& clock)
+    : lanes_(lanes),
+      communicator_(std::move(communicator)),
+      planned_(planned),
+      flows_(flows),
+      latency_factor_(std::move(latency_factor)),
+      latency_(latency),
+      options_(options),
+      clock_(clock) {
+  if (flows == nullptr && options.overlaps) channels_.emplace(2 * at(lanes), clock);
+}
+
+MessageTransport::~MessageTransport() = default;
+
+std::optional<Moment> MessageTransport::start(const Movement& movement, int lane, const Moment& now) {
+  Run& run = begin(movement, now.time);
+  run.equal_starts = run.equal_starts && now.time <= run.first_start * (1.0 + rounding);
+  run.run->start(lane, now);
+  return std::nullopt;
+}
+
+MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds now) {
+  const auto [found, is_new] = runs_.try_emplace(movement.ticket);
+  Run& run = found->second;
+  if (!is_new) return run;
+  run.collective = &planned_(movement.operation, communicator_, movement.bytes());
+  run.movement = movement;
+  run.latency_factor = latency_factor_(movement.ticket);
+  run.first_start = now;
+  PlanRun::Events events;
+  events.transfer = [this, &run](PlanOrder::Turn turn, Bytes bytes, const Moment& ready, std::function<void(const Moment&)> ended) {
+    transfer(run, turn, bytes, ready, std::move(ended));
+  };
+  events.arrival = [this, &run](PlanOrder::Turn turn, int number, Bytes bytes, const Moment& at) {
+    return arrival(run, turn, number, bytes, at);
+  };
+  events.notice = [this, &run](PlanOrder::Turn turn, const Moment& at) { return notice(run, turn, at); };
+  events.ended = [this, ticket = movement.ticket](int lane, const Moment& end) { lane_ended(ticket, lane, end); };
+  run.run = std::make_unique<PlanRun>(order_of(*run.collective), movement.bytes(), std::move(events), clock_);
+  return run;
+}
+
+Why MessageTransport::why(PathClass kind, const Run& run, PlanOrder::Turn turn, Seconds usual) const {
+  const Message& message = run.collective->plan().stage(turn.stage).messages[at(turn.message)];
+  const Network& network = planned_.network();
+  const int from = communicator_.rank(message.from);
+  const int to = communicator_.rank(message.to);
+  return {.kind = kind,
+          .worker = to,
+          .link = kind == PathClass::transfer ? network.narrowest_group(from, to) : network.group_between(from, to),
+          .usual = usual,
+          .payload = &run.movement.payload};
+}
+
+Moment MessageTransport::notice(const Run& run, PlanOrder::Turn turn, const Moment& now) const {
+  const Message& message = run.collective->plan().stage(turn.stage).messages[at(turn.message)];
+  const Seconds usual = flows_ == nullptr || !options_.changes
+                            ? run.collective->way(turn.stage, turn.message).hop.latency
+                            : latency_.mean_at(communicator_.rank(message.from), communicator_.rank(message.to), now.time);
+  const Moment end(now.time + run.latency_factor * usual);
+  return now.cause ? until(now, end.time, why(PathClass::latency, run, turn, usual)) : end;
+}
+
+Moment MessageTransport::arrival(const Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now) const {
+  const Stage& stage = run.collective->plan().stage(turn.stage);
+  const Message& message = stage.messages[at(turn.message)];
+  const int from = communicator_.rank(message.from);
+  const int to = communicator_.rank(message.to);
+  const MessageName name = {options_.stream, run.movement.ticket, static_cast<std::uint32_t>(turn.stage),
+                            static_cast<std::uint32_t>(number)};
+  const bool changes = flows_ != nullptr && options_.changes;
+  const Seconds usual = run.collective->way(turn.stage, turn.message).hop.latency;
+  const Seconds latency =
+      changes ? latency_.at(from, to, name, clock_.now(), run.latency_factor) : latency_(from, to, name, run.latency_factor * usual);
+  const Seconds reduction = stage.reduces ? planned_.gamma() * bytes : Seconds(0);
+  // Together, so that the time is the same whether or not somebody wants to know why.
+  const Seconds end = now.time + (latency + reduction);
+  if (!now.cause) return Moment(end);
+  const Seconds mean = changes ? latency_.mean_at(from, to, clock_.now()) : usual;
+  const Moment arrived = after(now, std::min(latency, end - now.time), why(PathClass::latency, run, turn, mean));
+  return until(arrived, end, why(reduction > Seconds(0) ? PathClass::reduce : PathClass::latency, run, turn));
+}
+
+const PlanOrder& MessageTransport::order_of(const PlannedCollective& collective) {
+  const auto found = orders_.find(&collective);
+  if (found != orders_.end()) return found->second;
+  return orders_.try_emplace(&collective, lanes_ == 1 ? fold(collective.plan()) : collective.plan()).first->second;
+}
+
+void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, const Moment& ready,
+                                std::function<void(const Moment&)> ended) {
+  const PlannedCollective::Way& way = run.collective->way(turn.stage, turn.message);
+  const Stage& stage = run.collective->plan().stage(turn.stage);
+  const Message& message = stage.messages[at(turn.message)];
+  const bool may_meet_others = !options_.shortcuts || !options_.is_alone || options_.overlaps || way.can_share;
+  if (flows_ != nullptr && may_meet_others) {
+    const int to = communicator_.rank(message.to);
+    const Path& path = planned_.network().path(communicator_.rank(message.from), to);
+    return flows_->start(path, to, bytes, run.movement.payload, ready, std::move(ended));
+  }
+  const Seconds duration = way.hop.beta * bytes;
+  const Why its_why = ready.cause ? why(PathClass::transfer, run, turn) : Why();
+  if (channels_) {
+    const auto port = [&](int rank) { return at(lanes_ == 1 ? 0 : rank) + (stage.inside ? at(lanes_) : 0); };
+    return channels_->send(run.movement.ticket, port(message.from), port(message.to), ready, duration, its_why, std::move(ended));
+  }
+  const Moment end = after(ready, duration, its_why);
+  clock_.at(end.time, [ended = std::move(ended), end] { ended(end); });
+}
+
+void MessageTransport::lane_ended(Ticket ticket, int lane, const Moment& now) {
+  Run& run = runs_.at(ticket);
+  if (!run.first_end) run.first_end = now.time;
+  if (run.run->has_ended()) {
+    if (run.equal_starts && *run.first_end >= now.time * (1.0 - rounding)) {
+      const auto [known, is_new] = known_.try_emplace({run.movement.operation, run.movement.bytes(), run.latency_factor});
+      if (is_new) {
+        known->second.length = now.time - run.first_start;
+        if (now.cause) known->second.pieces = std::make_shared<const std::vector<PathPiece>>(trace_back(now, run.first_start));
+      }
+    }
+    done_.push_back(std::move(run.run));
+    runs_.erase(ticket);
+    clock_.at(now.time, [this] { done_.clear(); });
+  }
+  ended(ticket, lane, now);
+}
+
+std::optional<Moment> MessageTransport::recall(const Movement& movement, const Moment& now) {
+  if (!options_.shortcuts || !options_.is_alone || options_.overlaps || !runs_.empty()) return std::nullopt;
+  const auto known = known_.find({movement.operation, movement.bytes(), latency_factor_(movement.ticket)});
+  if (known == known_.end() || known->second.length == Seconds(0)) return std::nullopt;
+  return ended_as_before(now, now.time + known->second.length, known->second.pieces, movement.payload);
+}
+
+}  // namespace syncopate

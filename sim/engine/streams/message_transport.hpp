@@ -1,0 +1,85 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "base/indexed.hpp"
+#include "cluster/planned.hpp"
+#include "engine/clock/clock.hpp"
+#include "engine/network/flows.hpp"
+#include "engine/network/latency.hpp"
+#include "engine/streams/channels.hpp"
+#include "engine/streams/plan_run.hpp"
+#include "engine/streams/transport.hpp"
+
+namespace syncopate {
+
+/// A collective is the messages of its plan, event by event: flows that share the network's links with each other and with whatever
+/// else moves (flow fidelity); or messages that have their links for themselves, and where several collectives are in flight, turns on
+/// their ranks' Channels (per-message fidelity).
+class MessageTransport : public Transport {
+ public:
+  struct Options {
+    bool overlaps = false;   ///< several collectives may be in flight at a rank
+    bool shortcuts = false;  ///< messages that cannot meet others on a full link are timers, and a collective of which all ranks start and
+                             ///< end at once, alone in the network, moves only the first time
+    bool is_alone = false;   ///< nothing but this stream uses the network, which is always the same
+    bool changes = false;    ///< latencies do with time
+    std::uint32_t stream = 0;
+  };
+
+  /// `flows`: null if messages have links for themselves. A lane stands for all ranks if there is only one: without flows, of
+  /// symmetric plans (see fold).
+  MessageTransport(int lanes, Communicator communicator, PlannedCollectives& planned, Flows* flows, LatencyFactor latency_factor,
+                   MessageLatency latency, const Options& options, Clock& clock);
+  ~MessageTransport() override;
+
+  int lanes() const override { return lanes_; }
+  bool goes_on_at_once() const override { return !options_.shortcuts; }
+  std::optional<Moment> start(const Movement& movement, int lane, const Moment& now) override;
+  std::optional<Moment> recall(const Movement& movement, const Moment& now) override;
+
+ private:
+  struct Run {
+    std::unique_ptr<PlanRun> run;
+    PlannedCollective* collective = nullptr;
+    Movement movement;
+    double latency_factor = 1.0;
+    Seconds first_start;
+    bool equal_starts = true;
+    std::optional<Seconds> first_end{};  ///< of a lane
+  };
+
+  Run& begin(const Movement& movement, Seconds now);
+  void transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, const Moment& ready, std::function<void(const Moment&)> ended);
+  void lane_ended(Ticket ticket, int lane, const Moment& now);
+  Moment arrival(const Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now) const;
+  Moment notice(const Run& run, PlanOrder::Turn turn, const Moment& now) const;
+  /// Of the message's latency: that of its way, whatever is drawn.
+  Why why(PathClass kind, const Run& run, PlanOrder::Turn turn, Seconds usual = Seconds(0)) const;
+  const PlanOrder& order_of(const PlannedCollective& collective);
+
+  int lanes_;
+  Communicator communicator_;
+  PlannedCollectives& planned_;
+  Flows* flows_;
+  LatencyFactor latency_factor_;
+  MessageLatency latency_;
+  Options options_;
+  Clock& clock_;
+  std::map<Ticket, Run> runs_;
+  std::vector<std::unique_ptr<PlanRun>> done_;  ///< whose last event may still be under way
+  std::optional<Channels> channels_;            ///< by lane and level, to other nodes and inside: where messages take turns
+  std::map<const PlannedCollective*, PlanOrder> orders_;
+  /// From equal starts to equal ends, alone.
+  struct Known {
+    Seconds length;
+    std::shared_ptr<const std::vector<PathPiece>> pieces;  ///< where causes are recorded
+  };
+  std::map<std::tuple<Operation, Bytes, double>, Known> known_;
+};
+
+}  // namespace syncopate

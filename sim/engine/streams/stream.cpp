@@ -1,0 +1,364 @@
+#include "engine/streams/stream.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "base/errors.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr Seconds never(std::numeric_limits<double>::infinity());
+
+}  // namespace
+
+Stream::Stream(int index, Communicator communicator, bool one_for_all, const StreamRules& rules, std::vector<Operation> operations,
+               std::unique_ptr<Transport> transport, Latecomers::HandOver hand_over, Clock& clock)
+    : index_(index),
+      communicator_(std::move(communicator)),
+      one_for_all_(one_for_all),
+      rules_(rules),
+      operations_(std::move(operations)),
+      transport_(std::move(transport)),
+      clock_(clock),
+      lanes_(static_cast<std::size_t>(transport_->lanes())),
+      foresees_(transport_->foresees()),
+      goes_on_at_once_(transport_->goes_on_at_once() && !rules.by_priority && !rules.is_partial()),
+      there_(one_for_all ? 1 : communicator_.size()),
+      needed_(share_of(there_)),
+      admission_(transport_->lanes(), rules),
+      next_(one_for_all ? 1 : static_cast<std::size_t>(communicator_.size())),
+      last_ends_(lanes_),
+      starts_(lanes_) {
+  if (rules.deadline) {
+    const auto may_start = [this](const Moment& now) { posted(0, now); };
+    latecomers_.emplace(communicator_, static_cast<int>(next_.size()), *rules.deadline, needed_, std::move(hand_over), may_start, clock);
+  }
+  transport_->when_ended([this](Ticket ticket, int lane, const Moment& now) { lane_ended(ticket, static_cast<std::size_t>(lane), now); });
+}
+
+int Stream::share_of(int ranks) const { return std::max(1, static_cast<int>(std::ceil(rules_.participants * ranks * (1.0 - rounding)))); }
+
+void Stream::leave(int rank, const Moment& now) {
+  if (!rules_.is_partial() || !has_member(rank)) return;
+  needed_ = share_of(--there_);
+  if (latecomers_) return latecomers_->leave(static_cast<int>(poster(rank)), needed_, now);
+  if (gathering_ < end_of_entries()) start_gathered(entry(gathering_), now);
+}
+
+void Stream::join(int rank) {
+  if (!rules_.is_partial() || !has_member(rank)) return;
+  needed_ = share_of(++there_);
+  if (latecomers_) latecomers_->join(static_cast<int>(poster(rank)), needed_);
+}
+
+bool Stream::has_missed(int rank) const { return latecomers_ && latecomers_->has_missed(static_cast<int>(poster(rank))); }
+
+bool Stream::is_expected(int rank) const { return latecomers_ && latecomers_->is_expected(static_cast<int>(poster(rank))); }
+
+void Stream::start_gathered(Entry& entry, const Moment& now) {
+  if (entry.has_enough || entry.posts < needed_) return;
+  entry.has_enough = true;
+  clock_.at(now.time, [this, now] { posted(0, now); });
+}
+
+Movement Stream::movement(Ticket ticket) const {
+  const Post& post = entry(ticket).post;
+  return {ticket, post.operation, post.payload};
+}
+
+Ticket Stream::next_ticket(int rank) const {
+  if (latecomers_) return latecomers_->next_ticket(static_cast<int>(poster(rank)));
+  return rules_.is_partial() ? gathering_ : next_[poster(rank)];
+}
+
+Ticket Stream::post(int rank, const Post& post, const Moment& at) {
+  const std::size_t poster = this->poster(rank);
+  const Ticket ticket = next_ticket(rank);
+  if (has_missed(rank)) {
+    const Moment end = has_entry(ticket) ? Moment(entry(ticket).ends[0]) : Moment();  // it is known from the start
+    next_[poster] = ticket + 1;
+    return latecomers_->take_over(static_cast<int>(poster), post.payload, at, end);
+  }
+  if (ticket < next_[poster]) {
+    throw SimulationError(fmt::format("rank {} posts again to stream {} before its post has started to move", rank, index_));
+  }
+  if (post.priority != 0.0 && !rules_.by_priority) {
+    throw SimulationError(
+        fmt::format("rank {} posted \"{}\" with a priority to stream {}, which serves in the order of posting; set "
+                    "by_priority in the stream's rules",
+                    rank, post.payload->label, index_));
+  }
+  next_[poster] = ticket + 1;
+  if (ticket == end_of_entries()) {
+    check_operation(rank, post);
+    entries_.push_back({post, rank});
+    entries_.back().ends.assign(lanes_, never);
+  } else {
+    if (!agrees(post, entry(ticket).post)) fail_for_disagreement(rank, post, entry(ticket), ticket);
+  }
+  Entry& its = entry(ticket);
+  its.ready = its.posts == 0 ? at : latest(its.ready, at);
+  ++its.posts;
+  if (latecomers_) {
+    latecomers_->post(static_cast<int>(poster), at);
+  } else if (foresees_) {
+    if (its.posts == 1) its.posted.assign(lanes_, Seconds(0));
+    its.posted.set(lane(poster), at);
+    its.has_enough = its.posts == needed_;
+    if (its.has_enough) foresee(ticket);
+  } else if (lanes_ > 1) {
+    its.has_enough = its.posts == needed_;
+    clock_.at(at.time, [this, lane = poster, at] { posted(lane, at); });
+  } else {
+    start_gathered(its, its.ready);
+  }
+  return ticket;
+}
+
+void Stream::foresee(Ticket ticket) {
+  Entry& its = entry(ticket);
+  starts_.assign_latest(its.posted, last_ends_);
+  transport_->foresee(movement(ticket), starts_, its.ends);
+  its.posted = {};
+  last_ends_ = its.ends;
+  its.start = starts_.latest_time();
+  const Seconds end = its.ends.latest_time();
+  spans_.push_back(span_of(ticket, end));
+  if (lanes_ > 1) {
+    for (const Waiter& waiter : std::exchange(its.waiters, {})) {
+      const Moment its_end = its.ends[lane(waiter.poster)];
+      clock_.at(its_end.time, [completion = waiter.completion, its_end] { completion->complete(its_end); });
+    }
+  }
+  clock_.at(end, [this, ticket] { finish(ticket); });
+  for (std::size_t lane = 0; lane < lanes_; ++lane) tell_followers(ticket, lane);
+}
+
+void Stream::posted(std::size_t lane, const Moment& now) {
+  // Calls at the same instant come in any order: this one need not be about the post that it was made for.
+  const Ticket ticket = admission_.next_to_post(static_cast<int>(lane));
+  const Post& post = entry(ticket).post;
+  const bool by_all = admission_.post(static_cast<int>(lane), post.priority, uncompressed(*post.payload));
+  if (!rules_.by_priority) return admit_at(lane, now);
+  // What is posted at this very instant counts, too.
+  clock_.after(now.time, [this, lane, by_all, now] { by_all ? admit_all(now) : admit(lane, now); });
+}
+
+void Stream::admit(std::size_t lane, const Moment& now) {
+  const std::size_t decided = admission_.decided();
+  admit_at(lane, now);
+  if (admission_.decided() > decided) admit_all(now);
+}
+
+void Stream::admit_all(const Moment& now) {
+  std::size_t decided = 0;
+  do {
+    decided = admission_.decided();
+    for (std::size_t lane = 0; lane < lanes_; ++lane) admit_at(lane, now);
+  } while (admission_.decided() > decided);
+}
+
+void Stream::admit_at(std::size_t lane, const Moment& now) {
+  while (const auto next = admission_.next(static_cast<int>(lane))) {
+    if (recall(*next, now)) return;
+    start(*next, lane, now);
+  }
+}
+
+bool Stream::recall(Ticket ticket, const Moment& now) {
+  Entry& its = entry(ticket);
+  if (lanes_ == 1 || !its.has_enough || its.ready.time > now.time * (1.0 + rounding)) return false;
+  for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) {
+    if (!admission_.is_idle_before(lane, ticket) || admission_.next_to_post(lane) <= ticket) return false;
+  }
+  const auto end = transport_->recall(movement(ticket), now);
+  if (!end) return false;
+  for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.start(lane);
+  its.start = now.time;
+  its.lanes_started = lanes_;
+  for (std::size_t lane = 0; lane < lanes_; ++lane) its.ends.set(lane, *end);
+  for (std::size_t lane = 0; lane < lanes_; ++lane) tell_followers(ticket, lane);
+  clock_.at(end->time, [this, ticket, end = *end] {
+    finish(ticket);
+    for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.end(lane, ticket);
+    if (rules_.by_priority) {
+      clock_.after(end.time, [this, end] { admit_all(end); });
+    } else {
+      admit_all(end);
+    }
+  });
+  return true;
+}
+
+void Stream::start(Ticket ticket, std::size_t lane, const Moment& now) {
+  Entry& its = entry(ticket);
+  its.start = std::max(its.start, now.time);
+  ++its.lanes_started;
+  admission_.start(static_cast<int>(lane));
+  if (rules_.is_partial()) gathering_ = ticket + 1;
+  if (latecomers_) {
+    latecomers_->start();
+    its.has_enough = true;
+  }
+  if (const auto end = transport_->start(movement(ticket), static_cast<int>(lane), now)) {
+    its.ends.set(lane, *end);
+    clock_.at(end->time, [this, ticket, lane, end = *end] { lane_ended(ticket, lane, end); });
+    tell_followers(ticket, lane);
+  }
+}
+
+void Stream::lane_ended(Ticket ticket, std::size_t lane, const Moment& now) {
+  Entry& its = entry(ticket);
+  its.ends.set(lane, now);
+  tell_followers(ticket, lane);
+  if (++its.lanes_ended == lanes_) {
+    finish(ticket);
+  } else {
+    wake(its, lane);
+  }
+  admission_.end(static_cast<int>(lane), ticket);
+  if (goes_on_at_once_) {
+    admit(lane, now);
+  } else {
+    const double instant = latecomers_ ? 1.0 + 2 * rounding : 1.0;  // in which those count who look who else has posted
+    clock_.after(now.time * instant, [this, lane, now] { admit(lane, now); });
+  }
+}
+
+void Stream::finish(Ticket ticket) {
+  Entry& its = entry(ticket);
+  its.lanes_ended = lanes_;
+  if (!foresees_) spans_.push_back(span_of(ticket, its.ends.latest_time()));
+  for (const Waiter& waiter : std::exchange(its.waiters, {})) waiter.completion->complete(its.ends[lane(waiter.poster)]);
+  for (; !entries_.empty() && entries_.front().lanes_ended == lanes_; entries_.pop_front()) ++forgotten_;
+}
+
+void Stream::wake(Entry& entry, std::size_t lane) {
+  const auto waiter = std::find_if(entry.waiters.begin(), entry.waiters.end(), [&](const Waiter& one) { return one.poster == lane; });
+  if (waiter == entry.waiters.end()) return;
+  waiter->completion->complete(entry.ends[lane]);
+  entry.waiters.erase(waiter);
+}
+
+void Stream::when_known(int rank, Ticket ticket, Follow follow) {
+  const std::size_t poster = poster_of(rank, ticket);
+  if (const Moment* const its = taken_over(poster, ticket)) return follow(*its);
+  const Moment end = has_entry(ticket) ? Moment(entry(ticket).ends[lane(poster)]) : Moment();
+  if (end.time < never) return follow(end);
+  entry(ticket).followers.push_back({poster, std::move(follow)});
+}
+
+void Stream::tell_followers(Ticket ticket, std::size_t lane) {
+  std::vector<Follower>& followers = entry(ticket).followers;
+  if (followers.empty()) return;
+  const Moment end = entry(ticket).ends[lane];
+  const auto told =
+      std::stable_partition(followers.begin(), followers.end(), [&](const Follower& one) { return this->lane(one.poster) != lane; });
+  const std::vector<Follower> its(std::make_move_iterator(told), std::make_move_iterator(followers.end()));
+  followers.erase(told, followers.end());
+  for (const Follower& one : its) one.follow(end);
+}
+
+std::size_t Stream::poster_of(int rank, Ticket ticket) const {
+  const std::size_t poster = this->poster(rank);
+  if (ticket < next_[poster]) return poster;
+  throw SimulationError(fmt::format("rank {} waits for collective {} of stream {}, which it has not posted", rank, ticket, index_));
+}
+
+Moment Stream::wait(int rank, Ticket ticket) {
+  const std::size_t poster = poster_of(rank, ticket);
+  if (const Moment* const its = taken_over(poster, ticket)) return wait_until(*its);
+  if (!has_entry(ticket)) return {};
+  Entry& its = entry(ticket);
+  Moment end = its.ends[lane(poster)];
+  if (its.lanes_ended == lanes_ || end.time <= clock_.now()) return end;
+  if (foresees_ && lanes_ > 1 && end.time < never) return wait_until(end);
+  Completion completion(clock_);
+  its.waiters.push_back({poster, &completion});
+  return completion.wait();
+}
+
+Moment Stream::wait_until(const Moment& end) {
+  if (end.time <= clock_.now()) return end;
+  Completion completion(clock_);
+  clock_.at(end.time, [&completion, end] { completion.complete(end); });
+  return completion.wait();
+}
+
+bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
+  const std::size_t poster = poster_of(rank, ticket);
+  if (const Moment* const its = taken_over(poster, ticket)) return its->time <= time * (1.0 + rounding);
+  return !has_entry(ticket) || entry(ticket).ends.times()[lane(poster)] <= time * (1.0 + rounding);
+}
+
+bool Stream::moves(Ticket ticket, std::size_t poster, Seconds time) const {
+  const Entry& its = entry(ticket);
+  if (latecomers_ && !latecomers_->takes_part(static_cast<int>(poster), ticket)) return false;
+  return its.has_enough && its.ready.time <= time && its.ends.times()[lane(poster)] > time;
+}
+
+bool Stream::is_busy(int rank, Seconds time) const {
+  const std::size_t poster = this->poster(rank);
+  for (Ticket ticket = forgotten_; ticket < end_of_entries() && entry(ticket).has_enough; ++ticket) {
+    const bool has_end = entry(ticket).ends.times()[lane(poster)] < never;
+    if (moves(ticket, poster, time) && (has_end || transport_->takes_time(movement(ticket)))) return true;
+  }
+  return false;
+}
+
+double Stream::use(int rank, Seconds time, const std::function<double(const Post&)>& share) const {
+  const std::size_t poster = this->poster(rank);
+  double all = 0.0;
+  if (!rules_.by_priority) {
+    int in_flight = 0;
+    for (Ticket ticket = forgotten_; ticket < end_of_entries() && in_flight < rules_.channels && entry(ticket).has_enough; ++ticket) {
+      if (!moves(ticket, poster, time)) continue;
+      ++in_flight;
+      all += share(entry(ticket).post);
+    }
+    return all;
+  }
+  const std::size_t lane = this->lane(poster);
+  int in_flight = admission_.in_flight(static_cast<int>(lane));
+  const std::span<const Ticket> started = admission_.started(static_cast<int>(lane));
+  for (std::size_t i = started.size(); i-- > 0 && in_flight > 0;) {
+    if (!has_entry(started[i]) || entry(started[i]).ends.times()[lane] <= time) continue;
+    --in_flight;
+    if (moves(started[i], poster, time)) all += share(entry(started[i]).post);
+  }
+  return all;
+}
+
+CollectiveSpan Stream::span_of(Ticket ticket, Seconds end) const {
+  const Entry& its = entry(ticket);
+  return {.start = its.start,
+          .end = end,
+          .stream = index_,
+          .round = its.post.round,
+          .payload = its.post.payload,
+          .ready = its.ready.time,
+          .operation = its.post.operation,
+          .number = static_cast<std::int32_t>(ticket)};
+}
+
+std::vector<CollectiveSpan> Stream::take_spans() {
+  if (!foresees_) {
+    for (Ticket ticket = forgotten_; ticket < end_of_entries(); ++ticket) {
+      const Entry& its = entry(ticket);
+      if (its.lanes_started < lanes_ || its.lanes_ended == lanes_) continue;
+      const Seconds end = its.ends.latest_time();
+      spans_.push_back(span_of(ticket, end < never ? end : std::max(its.start, clock_.now())));
+      spans_.back().is_cut_off = end == never;
+    }
+  }
+  return std::move(spans_);
+}
+
+}  // namespace syncopate

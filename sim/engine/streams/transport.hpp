@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "collective/payload.hpp"
+#include "engine/clock/moment.hpp"
+#include "engine/streams/admission.hpp"
+
+namespace syncopate {
+
+/// What a transport needs to know of a collective.
+struct Movement {
+  Ticket ticket = 0;
+  Operation operation = Operation::all_reduce;
+  SharedPayload payload;  ///< the vector
+
+  Bytes bytes() const { return payload->bytes; }
+};
+
+/// How the bytes of a stream's collectives move: one class for each way. A lane is a member of the stream's communicator or, where all of
+/// them start and end together, stands for all.
+class Transport {
+ public:
+  using Ended = std::function<void(Ticket, int lane, const Moment& now)>;
+
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  virtual int lanes() const = 0;
+
+  /// A collective starts at a lane at the clock's `now`. Returns when it ends there, if that is known; else ended() follows.
+  virtual std::optional<Moment> start(const Movement& movement, int lane, const Moment& now) = 0;
+  /// A lane goes on at once when a collective has ended there; else after everything else of that instant, so that lanes that start
+  /// together are seen to.
+  virtual bool goes_on_at_once() const = 0;
+
+  /// It computes the ends of one collective after the other from its starts, which may lie ahead of the clock: foresee() is called
+  /// then, in their order, and start() never.
+  virtual bool foresees() const { return false; }
+  virtual void foresee(const Movement& /*movement*/, const Moments& /*starts*/, Moments& /*ends*/) {}
+
+  /// All lanes may start it now, and nothing else is in flight: when it ends everywhere, if that is known, and then it is not started at
+  /// the lanes one by one.
+  virtual std::optional<Moment> recall(const Movement& /*movement*/, const Moment& /*now*/) { return std::nullopt; }
+
+  /// A collective takes any time at all.
+  virtual bool takes_time(const Movement& /*movement*/) const { return true; }
+
+  /// Who is told of ends that were not known at the start.
+  void when_ended(Ended ended) { ended_ = std::move(ended); }
+
+ protected:
+  void ended(Ticket ticket, int lane, const Moment& now) const { ended_(ticket, lane, now); }
+
+ private:
+  Ended ended_;
+};
+
+/// The factor on the latencies of the collective at a position.
+using LatencyFactor = std::function<double(Ticket)>;
+
+}  // namespace syncopate

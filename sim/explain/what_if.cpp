@@ -1,0 +1,327 @@
+#include "explain/what_if.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace syncopate {
+
+namespace {
+
+constexpr std::size_t most_layers = 10;
+constexpr std::size_t most_gradients = 10;
+constexpr std::size_t most_slow_workers = 10;
+constexpr double nothing = 1e-12;  ///< in place of 0, by which nothing can be divided
+constexpr Rate free_bandwidth(1e30);
+
+/// A trace that is not the other points'.
+Trace& own_trace(Scenario& scenario) {
+  const auto trace = std::make_shared<Trace>(*scenario.trace);
+  scenario.trace = trace;
+  return *trace;
+}
+
+// Compute
+
+void scale_forward(Trace& trace, std::size_t layer, double factor) {
+  const StepProfile profile = step_profile(trace, Granularity::tensor);
+  if (trace.forward_span) *trace.forward_span -= (1.0 - factor) * profile.layers[layer].forward;
+  trace.layers[layer].forward = factor * trace.layers[layer].forward;
+}
+
+/// What is ready during the layer or after it is ready earlier.
+void scale_backward(Trace& trace, std::size_t layer, double factor) {
+  const StepProfile profile = step_profile(trace, Granularity::tensor);
+  Seconds begin;
+  for (std::size_t i = trace.layers.size(); i-- > layer + 1;) begin += profile.layers[i].backward;
+  const Seconds length = profile.layers[layer].backward;
+  const auto then = [&](Seconds time) { return time - (1.0 - factor) * std::clamp(time - begin, Seconds(0), length); };
+  if (trace.backward_span) *trace.backward_span = then(*trace.backward_span);
+  for (Gradient& gradient : trace.gradients) {
+    if (gradient.ready) *gradient.ready = then(*gradient.ready);
+  }
+  trace.layers[layer].backward = factor * trace.layers[layer].backward;
+}
+
+void scale_compute(Trace& trace, double factor) {
+  for (std::optional<Seconds>* span : {&trace.forward_span, &trace.backward_span}) {
+    if (*span) **span = factor * **span;
+  }
+  for (Layer& layer : trace.layers) {
+    layer.forward = factor * layer.forward;
+    layer.backward = factor * layer.backward;
+  }
+  for (Gradient& gradient : trace.gradients) {
+    if (gradient.ready) *gradient.ready = factor * *gradient.ready;
+  }
+  trace.update = factor * trace.update;
+}
+
+// Links
+
+void scale_bandwidth(Link& link, double factor) {
+  link.bandwidth = factor * link.bandwidth;
+  if (link.download) link.download = factor * *link.download;
+  for (Change<Rate>& change : link.bandwidth_changes) change.value = factor * change.value;
+}
+
+void scale_latency(Link& link, double factor) {
+  link.latency = factor * link.latency;
+  for (Change<Seconds>& change : link.latency_changes) change.value = factor * change.value;
+}
+
+void scale(Uplink& uplink, double factor) { uplink = {factor * uplink.up, factor * uplink.down}; }
+
+/// Latency is a, bandwidth the rest.
+void scale_fit(Fit& fit, double latency, double bandwidth) {
+  const Seconds a = fit.line.a;
+  for (MeasuredTime& point : fit.points) {
+    const Seconds its_latency = std::min(a, point.time);
+    point.time = latency * its_latency + (point.time - its_latency) / bandwidth;
+  }
+  fit.line = {latency * a, fit.line.b / bandwidth};
+}
+
+void scale_fits(Cluster& cluster, double latency, double bandwidth) {
+  if (cluster.fit) cluster.reduce = cluster.reduce / bandwidth;  // in b, too: what is left of that is the link's
+  for (std::optional<Fit>* fit : {&cluster.fit, &cluster.all_gather_fit}) {
+    if (*fit) scale_fit(**fit, latency, bandwidth);
+  }
+}
+
+void steady_latencies(Cluster& cluster) {
+  cluster.latency_cv = 0.0;
+  cluster.link.jitter = cluster.intra_node.jitter = {};
+  if (!cluster.regions) return;
+  for (std::vector<Link>& row : cluster.regions->wan) {
+    for (Link& link : row) link.jitter = {};
+  }
+}
+
+void free_network(Cluster& cluster) {
+  const Link free = {.bandwidth = free_bandwidth, .latency = Seconds(0)};
+  cluster.link = cluster.intra_node = free;
+  if (cluster.regions) {
+    for (std::vector<Link>& row : cluster.regions->wan) row.assign(row.size(), free);
+    for (Region& region : cluster.regions->list) region.uplink = region.node_uplink = {};
+  }
+  cluster.latency_cv = 0.0;
+  scale_fits(cluster, 0.0, 1.0 / nothing);
+}
+
+/// Collects them.
+class Factors {
+ public:
+  Factors(const Scenario& scenario, const std::vector<PathShare>& path) : scenario_(scenario), path_(path) {}
+
+  std::vector<Factor> all() {
+    add_links();
+    add_others();
+    add_compute();
+    add_gradients();
+    add_workers();
+    add_limits();
+    return std::move(factors_);
+  }
+
+ private:
+  using Apply = std::function<void(Scenario&, double)>;
+
+  void add(std::string name, Factor::Kind kind, Apply apply) { factors_.push_back({std::move(name), kind, std::move(apply)}); }
+  void add_limit(std::string name, std::string limit, const std::function<void(Scenario&)>& apply) {
+    factors_.push_back(
+        {std::move(name), Factor::Kind::limit, [apply](Scenario& scenario, double /*factor*/) { apply(scenario); }, 1.0, std::move(limit)});
+  }
+  void add_quantity(std::string name, bool is_there, Apply apply) {
+    if (is_there) add(std::move(name), Factor::Kind::quantity, std::move(apply));
+  }
+
+  /// Something leaves a node.
+  bool uses_links() const {
+    const std::optional<ServerSetup>& servers = scenario_.schedule.traffic.servers;
+    return scenario_.cluster.nodes > 1 || (servers && !servers->colocated);
+  }
+
+  void add_links() {
+    const Cluster& cluster = scenario_.cluster;
+    if (uses_links() && (cluster.has_link || cluster.fit)) {
+      add("link.bandwidth", Factor::Kind::speed, [](Scenario& scenario, double factor) {
+        scale_bandwidth(scenario.cluster.link, factor);
+        scale_fits(scenario.cluster, 1.0, factor);
+      });
+      add("link.latency", Factor::Kind::quantity, [](Scenario& scenario, double factor) {
+        scale_latency(scenario.cluster.link, factor);
+        scale_fits(scenario.cluster, factor, 1.0);
+      });
+    }
+    if (cluster.gpus_per_node > 1) {
+      add("intra_node.bandwidth", Factor::Kind::speed,
+          [](Scenario& scenario, double factor) { scale_bandwidth(scenario.cluster.intra_node, factor); });
+      add("intra_node.latency", Factor::Kind::quantity,
+          [](Scenario& scenario, double factor) { scale_latency(scenario.cluster.intra_node, factor); });
+    }
+    if (!cluster.regions) return;
+    const std::vector<Region>& regions = cluster.regions->list;
+    for (std::size_t one = 0; one < regions.size(); ++one) {
+      for (std::size_t other = one + 1; other < regions.size(); ++other) {
+        const std::string name = fmt::format("wan {} - {}", regions[one].name, regions[other].name);
+        const auto both = [one, other](void (*change)(Link&, double)) {
+          return [=](Scenario& scenario, double factor) {
+            change(scenario.cluster.regions->wan[one][other], factor);
+            change(scenario.cluster.regions->wan[other][one], factor);
+          };
+        };
+        if (cluster.regions->are_linked(one, other)) add(name + ".bandwidth", Factor::Kind::speed, both(scale_bandwidth));
+        add(name + ".latency", Factor::Kind::quantity, both(scale_latency));
+      }
+      for (const auto& [key, uplink] : {std::pair("uplink", &Region::uplink), std::pair("node_uplink", &Region::node_uplink)}) {
+        if (!(regions[one].*uplink).is_there()) continue;
+        add(fmt::format("{} {}.bandwidth", key, regions[one].name), Factor::Kind::speed,
+            [one, its = uplink](Scenario& scenario, double factor) { scale(scenario.cluster.regions->list[one].*its, factor); });
+      }
+    }
+  }
+
+  void add_others() {
+    const Cluster& cluster = scenario_.cluster;
+    add_quantity("reduce_s_per_B", cluster.reduce > SecondsPerByte(0) && !cluster.fit,
+                 [](Scenario& scenario, double factor) { scenario.cluster.reduce = factor * scenario.cluster.reduce; });
+    add_quantity("copy_s_per_B", cluster.copy > SecondsPerByte(0),
+                 [](Scenario& scenario, double factor) { scenario.cluster.copy = factor * scenario.cluster.copy; });
+    add_quantity("host", std::max(cluster.host.per_message, cluster.host.per_collective) > Seconds(0),
+                 [](Scenario& scenario, double factor) {
+                   Host& host = scenario.cluster.host;
+                   host = {factor * host.per_message, factor * host.per_collective};
+                 });
+    const std::optional<ServerSetup>& servers = scenario_.schedule.traffic.servers;
+    if (!servers || std::max({servers->work, servers->decode, servers->encode}) == SecondsPerByte(0)) return;
+    add("servers", Factor::Kind::speed, [](Scenario& scenario, double factor) {
+      ServerSetup& its = *scenario.schedule.traffic.servers;
+      for (SecondsPerByte* work : {&its.work, &its.decode, &its.encode}) *work = *work / factor;
+    });
+  }
+
+  void add_compute() {
+    add("compute", Factor::Kind::speed, [](Scenario& scenario, double factor) { scale_compute(own_trace(scenario), 1.0 / factor); });
+    add_quantity("update", scenario_.trace->update > Seconds(0), [](Scenario& scenario, double factor) {
+      Trace& trace = own_trace(scenario);
+      trace.update = factor * trace.update;
+    });
+    const std::vector<Layer>& layers = scenario_.trace->layers;
+    std::size_t found = 0;
+    for (const PathShare& share : path_) {
+      if (share.kind != "compute" || found == most_layers) continue;
+      for (std::size_t layer = 0; layer < layers.size(); ++layer) {
+        for (const auto& [pass, scale] : {std::pair("forward", &scale_forward), std::pair("backward", &scale_backward)}) {
+          if (share.what != fmt::format("layers.{}.{}", layers[layer].name, pass)) continue;
+          ++found;
+          add(share.what, Factor::Kind::quantity,
+              [layer, change = scale](Scenario& scenario, double factor) { change(own_trace(scenario), layer, factor); });
+        }
+      }
+    }
+  }
+
+  void add_gradients() {
+    const std::vector<StepProfile::GradientReady> gradients = step_profile(*scenario_.trace, scenario_.granularity).gradients;
+    std::vector<std::size_t> order(gradients.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return gradients[a].bytes > gradients[b].bytes; });
+    order.resize(std::min(order.size(), most_gradients));
+    const bool by_layer = scenario_.granularity == Granularity::layer;
+    for (const std::size_t index : order) {
+      const std::size_t layer = gradients[index].layer;
+      add(fmt::format("gradients.{}.bytes", gradients[index].name), Factor::Kind::quantity, [=](Scenario& scenario, double factor) {
+        Trace& trace = own_trace(scenario);
+        for (std::size_t i = 0; i < trace.gradients.size(); ++i) {
+          Gradient& gradient = trace.gradients[i];
+          if (by_layer ? gradient.layer == layer : i == index) gradient.bytes = std::max(factor, nothing) * gradient.bytes;
+        }
+      });
+    }
+    const auto scale_all = [](Scenario& scenario, double factor) {
+      for (Gradient& gradient : own_trace(scenario).gradients) gradient.bytes = factor * gradient.bytes;
+    };
+    constexpr double half = 0.5;
+    factors_.push_back({"bytes", Factor::Kind::given, scale_all, half});
+  }
+
+  void add_workers() {
+    const Speed& speed = scenario_.speed;
+    if (speed.jitter.varies()) add_limit("workers.jitter", "off", [](Scenario& scenario) { scenario.speed.jitter = {}; });
+    if (draws_latencies(scenario_.cluster))
+      add_limit("latency_jitter", "off", [](Scenario& scenario) { steady_latencies(scenario.cluster); });
+    std::vector<std::size_t> slow;
+    for (std::size_t worker = 0; worker < speed.slow.size(); ++worker) {
+      if (speed.slow[worker] > 1.0) slow.push_back(worker);
+    }
+    std::stable_sort(slow.begin(), slow.end(), [&](std::size_t a, std::size_t b) { return speed.slow[a] > speed.slow[b]; });
+    slow.resize(std::min(slow.size(), most_slow_workers));
+    for (const std::size_t worker : slow) {
+      add_limit(fmt::format("workers.slow.{}", worker), "off", [worker](Scenario& scenario) { scenario.speed.slow[worker] = 1.0; });
+    }
+    if (speed.has_events()) add_limit("workers.events", "off", [](Scenario& scenario) { scenario.speed.clear_events(); });
+    if (speed.overlap_slowdown > 0.0)
+      add_limit("workers.overlap_slowdown", "off", [](Scenario& scenario) { scenario.speed.overlap_slowdown = 0.0; });
+  }
+
+  /// Every worker waits for what takes time besides compute: one that did not would make steps without end if compute took none.
+  bool all_wait() const {
+    const auto& [peers, servers] = std::tie(scenario_.schedule.traffic.peers, scenario_.schedule.traffic.servers);
+    if (peers && peers->drawn) return false;
+    const bool own_moves_nothing =
+        servers && servers->asynchronous && (!scenario_.cluster.has_link || (servers->colocated && servers->servers == 1));
+    return !own_moves_nothing && (scenario_.cluster.workers() > 1 || uses_links());
+  }
+
+  void add_limits() {
+    if (uses_links() || scenario_.cluster.workers() > 1)
+      add_limit("network", "free", [](Scenario& scenario) { free_network(scenario.cluster); });
+    if (all_wait()) add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), nothing); });
+    const Speed& speed = scenario_.speed;
+    const bool has_slow = std::any_of(speed.slow.begin(), speed.slow.end(), [](double factor) { return factor != 1.0; });
+    if (!has_slow && !speed.jitter.varies() && !speed.has_events()) return;
+    add_limit("workers", "equal", [](Scenario& scenario) {
+      scenario.speed.jitter = {};
+      scenario.speed.slow.clear();
+      scenario.speed.clear_events();
+    });
+  }
+
+  const Scenario& scenario_;
+  const std::vector<PathShare>& path_;
+  std::vector<Factor> factors_;
+};
+
+}  // namespace
+
+double Factor::factor(double by) const {
+  switch (kind) {
+    case Kind::speed: return 1.0 + by;
+    case Kind::quantity: return 1.0 - by;
+    case Kind::given: return given;
+    case Kind::limit: break;
+  }
+  return 1.0;
+}
+
+void scale_network_bandwidth(Cluster& cluster, double factor) {
+  scale_bandwidth(cluster.link, factor);
+  scale_fits(cluster, 1.0, factor);
+  if (!cluster.regions) return;
+  for (std::vector<Link>& row : cluster.regions->wan) {
+    for (Link& link : row) scale_bandwidth(link, factor);
+  }
+  for (Region& region : cluster.regions->list) {
+    scale(region.uplink, factor);
+    scale(region.node_uplink, factor);
+  }
+}
+
+std::vector<Factor> factors_of(const Scenario& scenario, const std::vector<PathShare>& path) { return Factors(scenario, path).all(); }
+
+}  // namespace syncopate

@@ -1,0 +1,153 @@
+#include "run/jobs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/processes.hpp"
+#include "base/random.hpp"
+#include "engine/simulate.hpp"
+#include "metrics/metrics.hpp"
+#include "run/fidelity.hpp"
+#include "run/links.hpp"
+#include "run/measure_point.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// What a job draws depends on the seed and its number; the first job draws as if it were the scenario's only one.
+std::uint64_t seed_of(std::uint64_t seed, std::size_t job) {
+  if (job == 0) return seed;
+  const auto [low, high, unused_1, unused_2] = philox4x32({static_cast<std::uint32_t>(job), 0, 0, 0x6a6f6273},
+                                                          {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)});
+  return (std::uint64_t{high} << 32U) | low;
+}
+
+/// One job of a point.
+struct Part {
+  Scenario scenario;
+  std::unique_ptr<Setup> setup{};
+  FidelityChoice choice{};
+};
+
+/// How much of all jobs' iterations is done, together and alone.
+class AllHeadway {
+ public:
+  explicit AllHeadway(std::size_t runs) : done_(runs), all_(runs) {}
+
+  void watch(Job& job, std::size_t run) {
+    all_[run] = job.warmup + job.measured;
+    job.on_iteration = [this, run](int iteration) {
+      done_[run] = std::min(iteration, all_[run]);
+      Headway headway;
+      for (std::size_t i = 0; i < done_.size(); ++i) {
+        headway.done += done_[i];
+        headway.all += all_[i];
+      }
+      tell_headway(headway);
+    };
+  }
+
+ private:
+  std::vector<int> done_;
+  std::vector<int> all_;
+};
+
+std::vector<Part> parts_of(const Point& point, const PointOptions& options) {
+  const Jobs& jobs = *point.scenario.jobs;
+  const auto links = std::make_shared<KnownLinks>();
+  std::vector<Part> parts;
+  int servers = 0;
+  for (const SharingJob& job : jobs.list) {
+    parts.push_back({job.scenario});
+    parts.back().scenario.speed.seed = seed_of(point.scenario.speed.seed, parts.size() - 1);
+    servers += job.scenario.paid_nodes() - job.scenario.cluster.nodes;
+  }
+  int servers_before = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const SharingJob& job = jobs.list[i];
+    NetworkShare share = {static_cast<int>(i), job.nodes, servers_before, servers, links};
+    servers_before += job.scenario.paid_nodes() - job.scenario.cluster.nodes;
+    const PointOptions its = i == 0 ? options : PointOptions{.shortcuts = options.shortcuts};
+    parts[i].setup = std::make_unique<Setup>(parts[i].scenario, jobs.cluster, std::move(share), its);
+    parts[i].choice = choose_fidelity(*parts[i].setup);
+  }
+  return parts;
+}
+
+Job job_of(Part& part, const SharingJob& sharing) {
+  Job job = part.setup->job(Fidelity::flow);
+  job.network = &part.setup->network();
+  job.start = sharing.start;
+  job.cycle = part.scenario.schedule.pace.cycle;
+  return job;
+}
+
+/// The busiest links of those that several jobs use.
+Json shared_links(const Timeline& runs, std::vector<Part>& parts, const Jobs& jobs) {
+  struct Use {
+    double utilisation = 0.0;
+    Json jobs = Json::array();
+  };
+  std::vector<Use> uses;
+  const Network& network = parts.front().setup->network();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::vector<Bytes> bytes = bytes_over_links(runs[i], *parts[i].setup);
+    uses.resize(std::max(uses.size(), bytes.size()));
+    const Seconds window = runs[i].window.close - runs[i].window.open;
+    for (std::size_t link = 0; link < bytes.size(); ++link) {
+      if (bytes[link] == Bytes(0)) continue;
+      uses[link].utilisation += bytes[link] / (network.bandwidth(link) * window);
+      uses[link].jobs.push_back(jobs.list[i].name);
+    }
+  }
+  std::vector<BusyLink> shared;
+  for (std::size_t link = 0; link < uses.size(); ++link) {
+    if (uses[link].jobs.size() > 1) shared.push_back({link, uses[link].utilisation});
+  }
+  constexpr std::size_t most_links = 10;
+  Json list = Json::array();
+  for (const BusyLink& one : busiest_links(std::move(shared), most_links, network)) {
+    const NetworkLink link = network.link(one.link);
+    list.push_back(
+        {{"name", link.name}, {"bandwidth_Bps", link.bandwidth.value}, {"utilisation", one.utilisation}, {"jobs", uses[one.link].jobs}});
+  }
+  return list;
+}
+
+}  // namespace
+
+PointResult simulate_jobs(const Point& point, const PointOptions& options) {
+  const Jobs& sharing = *point.scenario.jobs;
+  std::vector<Part> parts = parts_of(point, options);
+  AllHeadway headway(2 * parts.size());
+  std::vector<Job> jobs;
+  std::vector<Job> alone;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (std::vector<Job>* list : {&jobs, &alone}) list->push_back(job_of(parts[i], sharing.list[i]));
+    headway.watch(jobs.back(), i);
+    headway.watch(alone.back(), parts.size() + i);
+    alone.back().shown_workers.clear();
+    alone.back().records_causes = alone.back().keeps_messages = false;
+  }
+  const Timeline runs = simulate(jobs, parts.front().setup->network());
+  PointResult result = measure_point(point, *parts.front().setup, jobs.front(), runs.front(), parts.front().choice);
+  result.workers_simulated = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::int64_t batch = parts[i].scenario.trace->batch;
+    const Metrics together = measure(runs[i], batch);
+    const Timeline by_itself = simulate({alone[i]}, parts[i].setup->network());
+    result.jobs.push_back(
+        {together.iteration, measure(by_itself.front(), batch).iteration, together.exposed_communication, together.throughput});
+    result.workers_simulated += jobs[i].simulated();
+  }
+  result.details["shared_links"] = shared_links(runs, parts, sharing);
+  result.require_finite();
+  return result;
+}
+
+}  // namespace syncopate

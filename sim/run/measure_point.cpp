@@ -1,0 +1,111 @@
+#include "run/measure_point.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/gzip.hpp"
+#include "base/text.hpp"
+#include "metrics/metrics.hpp"
+#include "output/timeline_json.hpp"
+#include "run/link_use.hpp"
+#include "run/links.hpp"
+#include "run/path_shares.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// Pauses that the measured window does not see.
+Json pauses_outside(const std::vector<Pause>& pauses, const Window& window) {
+  Json outside = Json::array();
+  for (const Pause& pause : pauses) {
+    if (pause.end > window.open && pause.start < window.close) continue;
+    outside.push_back({{"rank", pause.worker},
+                       {"at_s", pause.start.value},
+                       {"window_open_s", window.open.value},
+                       {"window_close_s", window.close.value}});
+  }
+  return outside;
+}
+
+Json details_of(const Setup& setup, const JobTimeline& timeline) {
+  const Scenario& scenario = setup.scenario();
+  Json details = Json::object();
+  constexpr double noticeable = 0.01;
+  if (const double growth = backlog_growth(timeline); scenario.schedule.pace.waits_later && growth > noticeable)
+    details["backlog_growth"] = growth;
+  const Json outside = pauses_outside(scenario.speed.pauses, timeline.window);
+  if (!outside.empty()) details["pauses_outside_window"] = outside;
+  const std::vector<int> local_steps = count_local_steps(timeline);
+  if (const auto order = setup.region_order(); !order.empty()) details["region_order"] = order;
+  const double mixes = std::accumulate(local_steps.begin(), local_steps.end(), 0.0);
+  for (std::size_t i = 0; i < local_steps.size(); ++i) {
+    if (local_steps[i] > 0) details["local_steps_per_all_reduce"][std::to_string(i + 1)] = local_steps[i] / mixes;
+  }
+  return details;
+}
+
+void add_load(PointResult& result, const NetworkLoad& load, const JobTimeline& timeline) {
+  const double steps = (timeline.window.close - timeline.window.open) / result.metrics.iteration;
+  result.network_bytes = load.between_nodes / steps;
+  result.busiest_link_bytes = load.most / steps;
+  for (const LinkLoad& link : load.links) {
+    result.details["links"].push_back({{"name", link.name},
+                                       {"bandwidth_Bps", link.bandwidth.value},
+                                       {"bytes", link.bytes.value},
+                                       {"utilisation", link.utilisation},
+                                       {"utilisation_in_use", link.utilisation_in_use}});
+  }
+}
+
+/// How far messages exceed what their links can carry, if they do.
+std::string describe_overload(const Json& details) {
+  if (!details.contains("links")) return "";
+  const double most = details["links"][0]["utilisation"].get<double>();
+  return most > 1.0 ? fmt::format("; the busiest link would have to carry {} times what it can", rounded(most, 3)) : "";
+}
+
+/// What the header of a record of the dataflow says of a point.
+Json about(const Point& point) {
+  const Scenario& scenario = point.scenario;
+  Json labels = Json::object();
+  for (const auto& [pointer, value] : point.sweep) labels[pointer] = value;
+  const int gpus = scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;
+  return {{"point", point.index}, {"labels", labels}, {"schedule", scenario.schedule.name}, {"samples", scenario.trace->batch * gpus}};
+}
+
+}  // namespace
+
+PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const FidelityChoice& choice) {
+  const PointOptions& options = setup.options();
+  PointResult result;
+  result.metrics = measure(run, point.scenario.trace->batch);
+  result.fidelity = choice.fidelity;
+  result.workers_simulated = static_cast<int>(run.steps.size());
+  const Scenario& scenario = point.scenario;
+  result.measured = scenario.measured;
+  if (scenario.draws()) result.half_width = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle);
+  result.details = details_of(setup, run);
+  constexpr std::size_t most_links = 10;
+  NetworkLoad load;
+  if (choice.fidelity != Fidelity::alpha_beta) {
+    load = network_load(run, setup, most_links);
+    add_load(result, load, run);
+  }
+  result.require_finite();
+  if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
+  if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
+  if (options.timeline) {
+    const bool knows_all = !job.sends_more || job.keeps_messages;
+    const std::vector<LinkUse> uses = knows_all ? use_over_time(load.links, run, setup) : std::vector<LinkUse>();
+    result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup), uses);
+    if (options.timeline->compressed) result.timeline = gzip(result.timeline);
+  }
+  if (job.dataflow) result.dataflow = job.dataflow->take(about(point));
+  return result;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,300 @@
+#include "run/point.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "base/errors.hpp"
+#include "base/memory.hpp"
+#include "base/table.hpp"
+#include "base/text.hpp"
+#include "engine/clock/actors.hpp"
+#include "engine/simulate.hpp"
+#include "metrics/metrics.hpp"
+#include "run/cost.hpp"
+#include "run/fidelity.hpp"
+#include "run/jobs.hpp"
+#include "run/measure_point.hpp"
+#include "run/play_run.hpp"
+#include "run/replicates.hpp"
+
+namespace syncopate {
+
+namespace {
+
+PointResult simulate_once(const Point& point, const PointOptions& options) {
+  if (point.scenario.jobs) return simulate_jobs(point, options);
+  Setup setup(point.scenario, options);
+  const FidelityChoice choice = choose_fidelity(setup);
+  Job job = setup.job(choice.fidelity);
+  const int iterations = job.warmup + job.measured;
+  job.on_iteration = [iterations](int iteration) { tell_headway({std::min(iteration, iterations), iterations}); };
+  const Timeline timeline = simulate({job}, setup.network());
+  return measure_point(point, setup, job, timeline.front(), choice);
+}
+
+/// Measures more and more until the mean is known as well as the scenario wants, or more cannot be had.
+PointResult simulate_until(const Point& point, const PointOptions& options) {
+  constexpr double least_growth = 2.0;
+  constexpr double most_growth = 10.0;
+  constexpr double while_it_grows = 2.0;  // what is recorded moves to a larger place
+  const double wanted = *point.scenario.until;
+  const int most = point.scenario.most_until();
+  const int cycle = point.scenario.schedule.pace.cycle;
+  const int fewest = std::min(most, enough_slices * cycle);
+  Point longer = point;
+  int& measured = longer.scenario.measured;
+  PointResult result = simulate_once(longer, {.shortcuts = options.shortcuts});
+  const Json note = point.scenario.fidelity ? Json() : result.details.value("fidelity_note", Json());
+  longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
+  const auto is_enough = [&] { return result.half_width && *result.half_width <= wanted && measured >= fewest; };
+  std::string why_not = "no more are simulated";
+  while (!is_enough() && measured < most) {
+    const double needed = result.half_width ? std::pow(*result.half_width / wanted, 2) : most_growth;
+    const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
+    measured = std::clamp(static_cast<int>(std::min<double>(most, next)), fewest, most);
+    measured = (measured + cycle - 1) / cycle * cycle;
+    const Bytes memory =
+        while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts, .dataflow = options.dataflow}).memory;
+    if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
+      why_not = fmt::format("{} take about {} of memory, of which {} are left", measured, format_bytes(memory), format_bytes(left));
+      measured = result.measured;
+      break;
+    }
+    try {
+      result = simulate_once(longer, {.shortcuts = options.shortcuts});
+    } catch (const SimulationError& error) {
+      why_not = fmt::format("more fail: {}", error.what());
+      measured = result.measured;
+      break;
+    }
+  }
+  if (!is_enough()) {
+    result.details["until_missed"] = result.half_width ? Json(*result.half_width) : Json();
+    result.details["until_missed_because"] = why_not;
+  }
+  if (!note.is_null()) result.details["fidelity_note"] = note;
+  if (!options.explain && !options.timeline && !options.dataflow) return result;
+  PointResult shown = simulate_once(longer, options);
+  shown.details.update(result.details);
+  return shown;
+}
+
+}  // namespace
+
+PointResult simulate_point(const Point& point, const PointOptions& options) {
+  return point.scenario.measures_until() ? simulate_until(point, options) : simulate_once(point, options);
+}
+
+namespace {
+
+/// Its workers are sure to be simulated one by one.
+bool has_actors(const Point& point, const PointOptions& options) {
+  const Scenario& scenario = point.scenario;
+  const bool are_equal = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && scenario.fidelity != Fidelity::flow;
+  if (scenario.jobs) return true;
+  return scenario.cluster.workers() > 1 && (!options.may_be_one() || !are_equal);
+}
+
+/// The replicates of a point as they end.
+class Gathering {
+ public:
+  explicit Gathering(const Scenario& scenario)
+      : first_seed_(scenario.speed.seed), outcomes_(static_cast<std::size_t>(replicates_of(scenario))) {}
+
+  /// Notes how a replicate ended. With the last one, returns how the point ended: with the first failure, if there is one.
+  std::optional<Outcome> add(int replicate, const Outcome& outcome) {
+    outcomes_[static_cast<std::size_t>(replicate)] = outcome;
+    if (++ended_ < outcomes_.size()) return std::nullopt;
+    const std::vector<Outcome> all = std::move(outcomes_);
+    if (ended_ == 1) return outcome;
+    std::vector<PointResult> results;
+    results.reserve(all.size());
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      if (!all[r].ok) {
+        return Outcome{.ok = false,
+                       .result = {},
+                       .error = fmt::format("replicate {} (seed {}): {}", r, first_seed_ + r, all[r].error),
+                       .code = all[r].code};
+      }
+      results.push_back(PointResult::unpack(all[r].result));
+    }
+    return Outcome{.ok = true, .result = mean_of(results).pack(), .error = {}};
+  }
+
+ private:
+  std::uint64_t first_seed_;
+  std::vector<Outcome> outcomes_;
+  std::size_t ended_ = 0;
+};
+
+std::string describe_overdue(const Scenario& scenario, Seconds most_time, const Headway& iterations) {
+  const std::string faster = faster_fidelity(scenario);
+  return fmt::format(
+      "not done after {}, with {}; use {}fewer iterations or nodes, or allow more time", format_seconds(most_time),
+      iterations.all == 0 ? "no iteration simulated" : fmt::format("{} of {} iterations simulated", iterations.done, iterations.all),
+      faster.empty() ? "" : faster + ", ");
+}
+
+}  // namespace
+
+void simulate_points(const std::vector<const Point*>& points, int jobs, const std::function<PointOptions(int index)>& options,
+                     const std::function<void(int index, const Outcome&)>& done, const std::function<bool()>& interrupted,
+                     const PointsWatch& watch) {
+  struct Task {
+    int point;
+    int replicate;
+  };
+  std::vector<Task> tasks;
+  std::vector<Seconds> times;
+  std::vector<Bytes> memories;
+  std::vector<Gathering> gatherings;
+  gatherings.reserve(points.size());
+  bool any_has_actors = false;
+  Limits limits = watch.limits;
+  limits.memory = limits.most_memory();
+  for (int i = 0; i < static_cast<int>(points.size()); ++i) {
+    const Point& point = *points[static_cast<std::size_t>(i)];
+    gatherings.emplace_back(point.scenario);
+    const PointOptions its = options(i);
+    const Cost cost = estimate_cost(point.scenario, its);
+    if (const std::string excess = describe_excess(point.scenario, cost, limits); !excess.empty()) {
+      done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
+      continue;
+    }
+    const Seconds time = point.scenario.measures_until() ? estimate_most(point.scenario, its).time : cost.time;
+    for (int r = 0; r < replicates_of(point.scenario); ++r) {
+      tasks.push_back({i, r});
+      times.push_back(time);
+      memories.push_back(cost.memory);
+    }
+    any_has_actors = any_has_actors || has_actors(point, its);
+  }
+  if (tasks.size() > 1 && any_has_actors) load_actors();
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int parallel = count_fitting(std::move(memories), jobs > 0 ? jobs : cores, *limits.memory);
+  TimeLeft time_left(std::move(times), parallel);
+  const auto simulate_task = [&](int index) {
+    const auto [point, r] = tasks[static_cast<std::size_t>(index)];
+    PointOptions its = options(point);
+    if (r > 0) {
+      its.timeline.reset();
+      its.dataflow.reset();
+    }
+    const Point& whole = *points[static_cast<std::size_t>(point)];
+    const Point one = replicate(whole, r);
+    PointResult result = simulate_point(one, its);
+    if (whole.scenario.run) result.goodput = play_run(one, result, whole.scenario.speed.seed, its);
+    if (watch.keep && replicates_of(whole.scenario) == 1) watch.keep(point, result);
+    return result.pack();
+  };
+  const auto gather = [&](int index, const Outcome& outcome) {
+    time_left.finish(static_cast<std::size_t>(index));
+    const auto [point, r] = tasks[static_cast<std::size_t>(index)];
+    const auto all = gatherings[static_cast<std::size_t>(point)].add(r, outcome);
+    if (all) done(point, *all);
+  };
+  const auto point_of = [&](const RunningTask& task) { return tasks[static_cast<std::size_t>(task.index)].point; };
+  const auto start = std::chrono::steady_clock::now();
+  const auto look = [&](const std::vector<RunningTask>& running) {
+    const Seconds elapsed(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    PointsProgress progress = {time_left(elapsed, running), std::nullopt};
+    for (const RunningTask& task : running) {
+      if (!progress.longest || task.time > progress.longest->time) progress.longest = {point_of(task), task.time, task.headway};
+    }
+    watch.look(progress);
+  };
+  const auto overdue = [&](const RunningTask& task) {
+    return describe_overdue(points[static_cast<std::size_t>(point_of(task))]->scenario, *limits.time, task.headway);
+  };
+  Watch watch_tasks = {.look = watch.look ? look : Watch().look, .most_time = limits.time, .overdue = overdue};
+  if (watch.stalled) {
+    watch_tasks.stalled = [&](RunningTask task) {
+      task.index = point_of(task);
+      watch.stalled(task);
+    };
+  }
+  run_forked(static_cast<int>(tasks.size()), parallel, simulate_task, gather, interrupted, can_run_actors, watch_tasks);
+}
+
+namespace {
+
+/// bytes / time x 2 (R-1) / R, as nccl-tests has it, while all-reduces are under way; nothing where something else moves.
+std::optional<Rate> bus_bandwidth(const Scenario& scenario, const Metrics& metrics) {
+  const Traffic& traffic = scenario.schedule.traffic;
+  const bool all_reduces = traffic.streams.size() == 1 && traffic.streams.front().operations == std::vector{Operation::all_reduce};
+  const int ranks = traffic.ranks == RankKind::gpu ? scenario.cluster.workers() : scenario.cluster.nodes;
+  if (!all_reduces || traffic.peers || traffic.servers || ranks == 1 || metrics.communication == Seconds(0)) return std::nullopt;
+  return Rate(metrics.bytes_per_worker_per_iteration.value / metrics.communication.value * 2.0 * (ranks - 1) / ranks);
+}
+
+/// Of a rank that is one GPU, or of each GPU of one that is a node.
+KeptState kept_state(const Scenario& scenario) {
+  const Schedule& schedule = scenario.schedule;
+  if (schedule.keeps) return *schedule.keeps;
+  return {.optimizer = schedule.pace.servers_update ? 0.0 : 1.0};
+}
+
+std::vector<JobRow> job_rows(const Scenario& scenario, const std::vector<JobFigures>& figures) {
+  std::vector<JobRow> rows;
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const SharingJob& job = scenario.jobs->list[i];
+    const JobFigures& its = figures[i];
+    rows.push_back({.name = job.name,
+                    .model = job.scenario.trace->model,
+                    .schedule = job.scenario.schedule.name,
+                    .nodes = job.nodes,
+                    .workers = job.scenario.cluster.workers(),
+                    .start = job.start,
+                    .iteration = its.iteration,
+                    .alone = its.alone,
+                    .exposed_communication = its.exposed_communication,
+                    .throughput = its.throughput});
+  }
+  return rows;
+}
+
+}  // namespace
+
+Row make_row(const Point& point, const PointResult& result) {
+  const Scenario& scenario = point.scenario;
+  Row row;
+  row.point = point.index;
+  row.sweep = point.sweep;
+  row.model = scenario.trace->model;
+  row.cluster = scenario.cluster.name;
+  row.schedule = scenario.schedule.name;
+  row.all_reduce = scenario.all_reduce.name;
+  row.all_reduces = scenario.schedule.traffic.has_collectives();
+  row.fidelity = to_string(result.fidelity);
+  row.nodes = scenario.cluster.nodes;
+  row.workers = scenario.cluster.workers();
+  row.batch = scenario.trace->batch;
+  row.metrics = result.metrics;
+  row.network_bytes = result.network_bytes;
+  row.busiest_link_bytes = result.busiest_link_bytes;
+  if (scenario.samples) row.epoch = Seconds(*scenario.samples / row.metrics.throughput);
+  if (row.epoch && scenario.epochs) row.total = *scenario.epochs * *row.epoch;
+  constexpr Seconds hour(3600.0);
+  row.goodput = result.goodput;
+  if (scenario.run) row.total = result.goodput ? std::optional(result.goodput->total) : std::nullopt;
+  if (row.total && scenario.cluster.price) row.cost = *scenario.cluster.price * scenario.paid_nodes() * (*row.total / hour);
+  row.bus_bandwidth = bus_bandwidth(scenario, row.metrics);
+  row.states = kept_state(scenario).bytes(profile_of(scenario).bytes(), value_size(*scenario.trace));
+  row.jobs = job_rows(scenario, result.jobs);
+  row.measured_iterations = result.measured;
+  row.draws = scenario.draws();
+  for (const double seconds : result.replicates) row.replicates.emplace_back(seconds);
+  if (result.half_width) {
+    const Seconds half = *result.half_width * row.metrics.iteration;
+    row.interval = {std::max(Seconds(0), row.metrics.iteration - half), row.metrics.iteration + half};
+  }
+  row.workers_simulated = result.workers_simulated;
+  row.details = result.details;
+  return row;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,277 @@
+#include "run/setup.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "cluster/placement.hpp"
+#include "schedule/posts.hpp"
+#include "schedule/servers.hpp"
+
+namespace syncopate {
+
+namespace {
+
+using Costs = std::map<Communicator, CollectiveCosts>;
+
+/// A cluster on which something takes no time, besides what took none on the one before it.
+struct Cheaper {
+  int link = -1;  ///< a group of links (Network); -1: reducing
+  Cluster cluster;
+  Costs costs{};
+};
+
+/// For the share of each in a closed form. A measured line does not say.
+std::vector<Cheaper> cheaper_clusters(const Cluster& cluster) {
+  std::vector<Cheaper> all;
+  if (cluster.fit) return all;
+  const Link free = {.bandwidth = Rate(std::numeric_limits<double>::infinity()), .latency = Seconds(0)};
+  Cluster next = cluster;
+  next.reduce = SecondsPerByte(0);
+  all.push_back({-1, next});
+  next.intra_node = free;
+  all.push_back({Network::inside_node, next});
+  if (!cluster.regions) return all;
+  next.link = free;
+  all.push_back({Network::of_nodes, next});
+  return all;
+}
+
+ServerPlaces server_places(const Scenario& scenario) {
+  const Traffic& traffic = scenario.schedule.traffic;
+  if (!traffic.servers) return {};
+  ServerPlaces places = {.count = traffic.servers->servers, .colocated = traffic.servers->colocated};
+  if (!traffic.servers_region) return places;
+  const std::vector<Region>& regions = scenario.cluster.regions->list;
+  const auto found = std::find_if(regions.begin(), regions.end(), [&](const Region& one) { return one.name == *traffic.servers_region; });
+  places.region = static_cast<std::size_t>(found - regions.begin());
+  return places;
+}
+
+int gpus_per_rank(const Scenario& scenario) {
+  return scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;
+}
+
+/// Every collective is one of all ranks.
+bool all_together(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  const int gpus = gpus_per_rank(scenario);
+  const RankPlaces places = {cluster.workers() / gpus, cluster.gpus_per_node / gpus, regions_of_nodes(cluster, {})};
+  const std::vector<StreamTraffic>& streams = scenario.schedule.traffic.streams;
+  return std::all_of(streams.begin(), streams.end(), [&](const StreamTraffic& stream) { return stream.groups(places).size() == 1; });
+}
+
+}  // namespace
+
+Bytes value_size(const Trace& trace) { return Bytes(trace.dtype == "fp16" || trace.dtype == "bf16" ? 2 : 4); }
+
+StepProfile profile_of(const Scenario& scenario) {
+  StepProfile profile = step_profile(*scenario.trace, scenario.granularity);
+  const Pace& pace = scenario.schedule.pace;
+  if (pace.update) profile.update = pace.update(profile);
+  profile.update = profile.update / pace.steps_per_update;
+  return profile;
+}
+
+Setup::Setup(const Scenario& scenario, PointOptions options)
+    : scenario_(scenario),
+      options_(std::move(options)),
+      profile_(profile_of(scenario)),
+      gpus_per_rank_(gpus_per_rank(scenario)),
+      ranks_(scenario.cluster.workers() / gpus_per_rank_),
+      ranks_per_node_(scenario.cluster.gpus_per_node / gpus_per_rank_),
+      region_order_(fastest_region_order(scenario.cluster, profile_.bytes())),
+      network_(scenario.cluster, ranks_per_node_, server_places(scenario), region_order_),
+      planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
+  add_streams();
+}
+
+Setup::Setup(const Scenario& scenario, const Cluster& cluster, NetworkShare share, PointOptions options)
+    : scenario_(scenario),
+      options_(std::move(options)),
+      profile_(profile_of(scenario)),
+      gpus_per_rank_(gpus_per_rank(scenario)),
+      ranks_(scenario.cluster.workers() / gpus_per_rank_),
+      ranks_per_node_(scenario.cluster.gpus_per_node / gpus_per_rank_),
+      network_(cluster, std::move(share), ranks_per_node_, server_places(scenario)),
+      planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
+  add_streams();
+}
+
+void Setup::add_streams() {
+  if (scenario_.cluster.workers() == 1) return;  // nobody to communicate with
+  const RankPlaces places = {ranks_, ranks_per_node_, regions_of_nodes(scenario_.cluster, region_order_)};
+  for (const StreamTraffic& traffic : scenario_.schedule.traffic.streams) {
+    StreamSetup stream = {traffic.groups(places), traffic.rules, traffic.operations, traffic.follows};
+    if (scenario_.channels) stream.rules.channels = *scenario_.channels;
+    for (const Communicator& group : stream.groups) {
+      for (const Operation operation : traffic.operations) collectives_.push_back({operation, group});
+    }
+    streams_.push_back(std::move(stream));
+  }
+}
+
+bool Setup::overlaps_collectives() const {
+  return std::any_of(streams_.begin(), streams_.end(), [](const StreamSetup& stream) { return stream.rules.channels > 1; });
+}
+
+bool serves_by_flows(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  return scenario.schedule.traffic.servers && (cluster.regions || cluster.link.window > Bytes(0) || cluster.link.jitter.varies());
+}
+
+bool may_move_in_lockstep(const Scenario& scenario, Fidelity fidelity) {
+  const Cluster& cluster = scenario.cluster;
+  const Schedule& schedule = scenario.schedule;
+  const auto& servers = schedule.traffic.servers;
+  const bool equal_clients = !servers || (servers->service != Service::fifo && (!servers->colocated || servers->servers == cluster.nodes));
+  if (!schedule.pace.waits_for_all || !equal_clients || !scenario.speed.uniform()) return false;
+  if (cluster.workers() == 1) return true;
+  if (!all_together(scenario) || serves_by_flows(scenario) || (cluster.regions && !schedule.traffic.has_collectives())) return false;
+  if (fidelity == Fidelity::alpha_beta) return true;
+  const int nodes = cluster.nodes + (servers && !servers->colocated ? servers->servers : 0);
+  if (fidelity == Fidelity::flow || Network::latencies_vary(cluster, cluster.gpus_per_node / gpus_per_rank(scenario), nodes)) return false;
+  return schedule.traffic.has_collectives() || cluster.is_star();
+}
+
+bool Setup::moves_in_lockstep(Fidelity fidelity) {
+  if (!may_move_in_lockstep(scenario_, fidelity)) return false;
+  return fidelity == Fidelity::alpha_beta || std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& one) {
+           return planned_(one.operation, one.communicator, profile_.bytes()).times().in_lockstep();
+         });
+}
+
+NetworkModel Setup::model(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::per_message: return PerMessage{&planned_};
+    case Fidelity::flow: return PerFlow{&planned_};
+    case Fidelity::alpha_beta: break;
+  }
+  const auto costs_on = [this](const Cluster& cluster) {
+    Costs costs;
+    for (const Collective& one : collectives_) {
+      costs.try_emplace(one.communicator, cluster, scenario_.all_reduce, one.communicator, ranks_per_node_, region_order_);
+    }
+    return costs;
+  };
+  const auto costs = std::make_shared<const Costs>(costs_on(scenario_.cluster));
+  AlphaBeta model = {
+      [costs](Operation operation, const Communicator& communicator, Bytes bytes) { return costs->at(communicator)(operation, bytes); },
+      {}};
+  if (!options_.explain && !options_.timeline) return model;
+  const auto cheaper = std::make_shared<std::vector<Cheaper>>(cheaper_clusters(scenario_.cluster));
+  for (Cheaper& one : *cheaper) one.costs = costs_on(one.cluster);
+  const int rest = scenario_.cluster.regions && !scenario_.cluster.fit ? Network::of_regions : Network::of_nodes;
+  model.pieces = [costs, cheaper, rest](Operation operation, const Communicator& communicator, Bytes bytes) {
+    std::vector<CollectiveTime> times = {costs->at(communicator)(operation, bytes)};
+    for (const Cheaper& one : *cheaper) times.push_back(one.costs.at(communicator)(operation, bytes));
+    const auto link = [&](std::size_t i) { return i < cheaper->size() ? (*cheaper)[i].link : rest; };
+    std::vector<PathPiece> pieces;
+    // Round a ring of different links a part can come out below 0, and counts as nothing.
+    const auto split = [&](PathClass kind, Seconds CollectiveTime::*part) {
+      const std::size_t first = pieces.size();
+      Seconds sum;
+      for (std::size_t i = 0; i < times.size(); ++i) {
+        const Seconds length = std::max(Seconds(0), times[i].*part - (i + 1 < times.size() ? times[i + 1].*part : Seconds(0)));
+        const bool reduces = link(i) < 0;
+        if (length == Seconds(0) || (reduces && kind == PathClass::latency)) continue;
+        pieces.push_back({.length = length, .kind = reduces ? PathClass::reduce : kind, .link = link(i)});
+        sum += length;
+      }
+      for (std::size_t i = first; i < pieces.size(); ++i) pieces[i].length = times.front().*part / sum * pieces[i].length;
+    };
+    split(PathClass::latency, &CollectiveTime::latency);
+    split(PathClass::transfer, &CollectiveTime::transfer);
+    return pieces;
+  };
+  return model;
+}
+
+CollectiveTime Setup::message_time(Fidelity fidelity, int from, int to, Bytes bytes) {
+  const Hop hop = fidelity == Fidelity::alpha_beta ? network_.direct_hop(from, to) : network_.hop(from, to);
+  return {hop.latency, hop.beta * bytes};
+}
+
+Job Setup::job(Fidelity fidelity) {
+  const Schedule& schedule = scenario_.schedule;
+  const bool is_alone = scenario_.cluster.workers() == 1 && !schedule.traffic.servers;
+  Job job;
+  job.profile = profile_;
+  job.speed = scenario_.speed;
+  job.ranks = ranks_;
+  job.gpus_per_rank = gpus_per_rank_;
+  job.model = model(fidelity);
+  job.streams = streams_;
+  job.per_collective = scenario_.cluster.host.per_collective;
+  job.latency_cv = scenario_.cluster.latency_cv;
+  job.within_node = all_reduce_within_node(scenario_.cluster);
+  job.message = [this, fidelity](int from, int to, Bytes bytes) { return message_time(fidelity, from, to, bytes); };
+  ScheduleInput input = {profile_, scenario_.trace->update,      CostCurve(),           PushPullCost(),
+                         ranks_,   value_size(*scenario_.trace), scenario_.cluster.copy};
+  if (schedule.groups_by_cost && !is_alone) input.collective = collective_cost(fidelity);
+  job.sends_more = schedule.traffic.servers || schedule.traffic.peers;
+  if (schedule.traffic.servers) {
+    job.servers = place_servers(*schedule.traffic.servers, scenario_.cluster);
+    job.servers->as_flows = fidelity == Fidelity::flow || serves_by_flows();
+    input.push_pull = serves_by_flows() ? push_pull_cost(*job.servers, ranks_, network_) : push_pull_cost(*job.servers, ranks_);
+  }
+  job.program = is_alone ? single_worker(schedule.pace, schedule.pace.steps_per_update * profile_.update) : schedule.program(input);
+  job.warmup = (is_alone ? 0 : schedule.pace.steps_before_warmup) + scenario_.warmup;
+  job.measured = scenario_.measured;
+  job.updates_in_forward = schedule.pace.updates_in_forward;
+  job.steps_per_round = schedule.pace.steps_per_round;
+  job.lockstep = options_.may_be_one() && moves_in_lockstep(fidelity);
+  job.run_ahead = options_.may_be_one();
+  job.shortcuts = options_.shortcuts;
+  if (options_.dataflow) job.dataflow = std::make_shared<Dataflow>(parts(is_alone, input), *options_.dataflow, ranks_);
+  if (options_.timeline) job.shown_workers = options_.timeline->workers(job.simulated(), scenario_.cluster.workers() / job.simulated());
+  const bool is_shown_in_full = options_.timeline && job.simulated() <= TimelineView::most_in_full;
+  job.records_causes = options_.explain || is_shown_in_full;
+  job.keeps_messages = is_shown_in_full && job.sends_more;
+  return job;
+}
+
+std::vector<ModelPart> Setup::parts(bool is_alone, const ScheduleInput& input) const {
+  if (scenario_.schedule.parts && !is_alone) {
+    std::vector<ModelPart> parts = scenario_.schedule.parts(input);
+    if (parts.size() > 1) return parts;
+  }
+  return {{"model", profile_.bytes()}};
+}
+
+CostCurve Setup::collective_cost(Fidelity fidelity) {
+  const Operation operation = collectives_.front().operation;
+  const Bytes bytes = profile_.bytes();
+  const Groups& groups = streams_.front().groups;
+  const Communicator largest =
+      *std::max_element(groups.begin(), groups.end(), [](const Communicator& a, const Communicator& b) { return a.size() < b.size(); });
+  if (fidelity == Fidelity::alpha_beta) {
+    return CollectiveCosts(scenario_.cluster, scenario_.all_reduce, largest, ranks_per_node_, region_order_).curve(operation, bytes);
+  }
+  const CollectiveTime of_no_bytes = planned_.time(operation, largest, Bytes(0));
+  Seconds all = planned_(operation, largest, bytes).times().from_equal_starts(bytes);
+  if (fidelity == Fidelity::flow) {
+    Job once;
+    once.profile = {.layers = {}, .gradients = profile_.gradients, .forward = Seconds(1), .backward = Seconds(0), .update = Seconds(0)};
+    once.ranks = ranks_;
+    once.gpus_per_rank = gpus_per_rank_;
+    once.model = PerFlow{&planned_};
+    once.streams = {{.groups = groups, .operations = {operation}}};
+    once.run_ahead = once.shortcuts = options_.shortcuts;
+    once.draws_latencies = false;
+    once.program = [payload = whole_model(profile_), operation](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();  // which takes time, as a step must: a group of one rank's collective takes none
+        worker.wait(worker.post(payload, worker.step(), {.operation = operation}));
+      }
+    };
+    const Timeline timeline = simulate({once}, network_);
+    all = Seconds(0);
+    for (const CollectiveSpan& span : timeline.front().collectives) all = std::max(all, span.end - span.start);
+  }
+  return CostLine{of_no_bytes.latency, SecondsPerByte((all - of_no_bytes.latency).value / bytes.value)};
+}
+
+}  // namespace syncopate
