@@ -1,11 +1,13 @@
 """Opening a page in headless Chromium, from disk as its reader does."""
 
+import atexit
 import csv
+import functools
 import io
 import json
 import unittest
 
-from support import Pages
+from pages import Pages
 
 try:
     from selenium import webdriver
@@ -19,22 +21,35 @@ except ImportError as error:
     MISSING = f"{error}; apt-get install chromium chromium-driver python3-selenium"
 
 
+@functools.cache
+def start():
+    """(the browser of this process, why there is none)."""
+    if MISSING:
+        return None, MISSING
+    options = webdriver.ChromeOptions()
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    try:
+        driver = webdriver.Chrome(options=options)
+    except WebDriverException as error:
+        return None, f"no Chromium: {error.msg}; apt-get install chromium chromium-driver python3-selenium"
+    atexit.register(driver.quit)
+    return driver, ""
+
+
 class Browser(Pages):
-    """One browser for all tests of a class; `open` shows a report of folders, `show` any page; both fail where it complains or asks for anything."""
+    """One browser for all tests; `open` shows a report of folders, `show` any page; both fail where it complains or asks for anything."""
 
     @classmethod
     def setUpClass(cls):
-        if MISSING:
-            raise unittest.SkipTest(MISSING)
-        options = webdriver.ChromeOptions()
-        for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-            options.add_argument(word)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        try:
-            cls.driver = webdriver.Chrome(options=options)
-        except WebDriverException as error:
-            raise unittest.SkipTest(f"no Chromium: {error.msg}; apt-get install chromium chromium-driver python3-selenium") from None
-        cls.addClassCleanup(cls.driver.quit)
+        cls.driver, missing = start()
+        if missing:
+            raise unittest.SkipTest(missing)
+
+    def setUp(self):
+        super().setUp()
+        self.driver.get_log("browser")      # what a test before left
 
     def open(self, *folders, width=1100, theme="light", words=()):
         self.page(*folders, words=words)
@@ -70,10 +85,6 @@ class Browser(Pages):
     def set_theme(self, theme):
         self.emulate_theme(theme)
         self.await_frame()
-
-    def await_frame(self):
-        """Returns when the page knows its media: listeners of media queries are called once a frame, before what waits for that frame."""
-        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     def script(self, text, *arguments):
         return self.driver.execute_script(text, *arguments)

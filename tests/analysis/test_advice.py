@@ -6,11 +6,11 @@ import subprocess
 import sys
 import unittest
 
-from support import HERE, Folder, Page  # first: it says where the report's modules are
+from pages import ROOT, Folder, Page
 
 from samples import advice as result, candidate
 
-PROGRAM = HERE.parents[1] / "analysis" / "advice.py"
+PROGRAM = ROOT / "analysis" / "advice.py"
 
 
 class Advice(Folder):

@@ -1,20 +1,18 @@
 """Are claims judged by the stated rule, does the page say what was measured, and are the quotes the papers' own?"""
 
-import contextlib
 import csv
-import io
 import json
 import math
 import unittest
 
-from support import HERE, Folder, Page  # first: it says where the modules are
+from pages import ROOT, Folder, Page, run_main
 
-import claims
-from claim_points import Studies
-from claim_table import COLUMNS, Point, read_claims
-from claim_verdicts import AGREES, DENIES, UNCLEAR, compare
+from syncopate.claims import main as claims
+from syncopate.common.errors import InputError
+from syncopate.claims.points import Studies
+from syncopate.claims.table import COLUMNS, Point, read_claims
+from syncopate.claims.verdicts import AGREES, DENIES, UNCLEAR, compare
 
-ROOT = HERE.parents[1]
 PAPERS = ROOT.parent / "shared" / "papers"
 
 ROW = {"id": "one", "paper": "DTS", "place": "Table 1", "quote": "little effect", "says": "A delay loses nothing", "quantity": "loss",
@@ -71,15 +69,9 @@ class Claims(Folder):
     def claim(self, code=0, **words):
         """What the command line says of a table of this row."""
         self.table([ROW | words])
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                found = claims.main([str(self.tmp), "-o", str(self.tmp / "out"), "--table", str(self.tmp / "claims.csv")])
-            except SystemExit as stop:
-                found = stop.code
-        self.assertEqual(found, code, err.getvalue())
-        self.assertEqual(err.getvalue().count("\n"), 1 if code else 0, err.getvalue())
-        return (err if code else out).getvalue().rstrip("\n").replace(f"{self.tmp}/", "")
+        found, out, err = run_main(claims.main, self.tmp, "-o", self.tmp / "out", "--table", self.tmp / "claims.csv")
+        self.assertEqual((found, err.count("\n")), (code, 1 if code else 0), err)
+        return (err if code else out).rstrip("\n").replace(f"{self.tmp}/", "")
 
     def table(self, rows, columns=COLUMNS):
         with open(self.tmp / "claims.csv", "w", newline="", encoding="utf-8") as stream:
@@ -182,10 +174,10 @@ class Claims(Folder):
         for rows, columns, said in (([ROW, ROW], COLUMNS, 'line 3: id "one" appears twice, expected once'), ([], COLUMNS, "expected claims below its header, got none"),
                                     ([], COLUMNS[:3], f"header: expected {','.join(COLUMNS)}, got id,paper,place")):
             self.table(rows, columns)
-            with self.assertRaisesRegex(claims.InputError, said):
+            with self.assertRaisesRegex(InputError, said):
                 read_claims(self.tmp / "claims.csv")
         (self.tmp / "claims.csv").write_text(",".join(COLUMNS) + "\none,two\n")
-        with self.assertRaisesRegex(claims.InputError, "line 2: expected 10 cells"):
+        with self.assertRaisesRegex(InputError, "line 2: expected 10 cells"):
             read_claims(self.tmp / "claims.csv")
 
     def test_what_cannot_be_written(self):

@@ -8,13 +8,13 @@ import sys
 
 import unittest
 
-from support import HERE, Folder  # first: it says where the modules are
+from pages import ROOT, Folder
 
-import dataflow
+from syncopate.common.errors import InputError
+from syncopate.dataflow import record as dataflow
 import records
-from errors import InputError
 
-PROGRAM = HERE.parents[1] / "analysis" / "dataflow.py"
+PROGRAM = ROOT / "analysis" / "dataflow.py"
 AGAIN = "write it again: simctl run SCENARIO -o DIR --dataflow --force"
 
 
@@ -122,7 +122,7 @@ class Reading(Folder):
         path = self.tmp / "dataflow-0.jsonl"
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         with self.assertRaises(InputError) as caught:
-            dataflow.read(path)
+            dataflow.read_record(path)
         return str(caught.exception).replace(f"{self.tmp}/", "")
 
     def test_what_is_wrong_is_named_with_line_rule_and_value(self):
@@ -147,25 +147,25 @@ class Reading(Folder):
         for content, said in ((whole[:-4], "expected a whole gzip file"), (whole[:len(whole) // 2], "expected a whole gzip file"), (b"{}", "expected a whole gzip file")):
             path.write_bytes(content)
             with self.assertRaisesRegex(InputError, re.escape(said)):
-                dataflow.read(path)
+                dataflow.read_record(path)
 
     def test_what_is_no_file(self):
         for path, said in ((self.tmp / "none.gz", f"{self.tmp}/none.gz: missing; {AGAIN}"), (self.tmp, f"{self.tmp}: expected a regular file; name a record, dataflow-<point>.jsonl.gz")):
             with self.assertRaises(InputError) as caught:
-                dataflow.read(path)
+                dataflow.read_record(path)
             self.assertEqual(str(caught.exception), said)
 
     def test_every_kind_of_record_is_read_packed_or_not(self):
         for writer in (records.s_sgd(), records.ps_sgd(), records.asgd(parts=3), records.dts(optimizer="momentum"), records.sasgd(), records.local_sgd(),
                        records.compressed("qsgd", bits=4, bucket=8), records.compressed("top-k", parts=2, k=0.1)):
             with self.subTest(writer.header["schedule"]):
-                one, other = (dataflow.read(writer.write(self.tmp / name)) for name in ("a.jsonl.gz", "b.jsonl"))
+                one, other = (dataflow.read_record(writer.write(self.tmp / name)) for name in ("a.jsonl.gz", "b.jsonl"))
                 self.assertEqual(one.operations, other.operations)
                 self.assertEqual(len(one.operations), len(writer.lines))
                 self.assertEqual(one.gradients, writer.computed)
 
     def test_each_value_ends_once_where_it_is_taken_last(self):
-        record = dataflow.read(records.asgd(3, 5, parts=2).write(self.tmp / "a.jsonl"))
+        record = dataflow.read_record(records.asgd(3, 5, parts=2).write(self.tmp / "a.jsonl"))
         alive = {*record.header["initial"], *record.header["zeros"]}
         for one, ends in zip(record.operations, record.ends):
             self.assertLessEqual(set(dataflow.taken(one)), alive)

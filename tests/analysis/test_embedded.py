@@ -4,28 +4,27 @@ import itertools
 import math
 import unittest
 
-from support import Pages, labelled  # first: it says where the report's modules are
+from pages import Pages, labelled
 
-import axes
-import page_look
+from syncopate.common import style
+from syncopate.common.wording import plain, quantity, ratio
+from syncopate.report import axes, tracks
+from syncopate.results import timeline_file
+from syncopate.web import theme
 import samples
-import style
-import timeline_file
-import tracks
 from matplotlib.colors import to_rgb
 from test_figures import oklab
-from units import plain, quantity, ratio
 
 
 class Looks(Pages):
     def test_schedules_are_told_apart_on_a_dark_page_too(self):
         for color in style.HUES:
-            self.assertGreaterEqual(page_look.luminance(page_look.on_dark(color)), page_look.READABLE)
-        for one, other in itertools.combinations([page_look.on_dark(color) for color in style.HUES], 2):
+            self.assertGreaterEqual(theme.luminance(theme.on_dark(color)), theme.READABLE)
+        for one, other in itertools.combinations([theme.on_dark(color) for color in style.HUES], 2):
             self.assertGreater(math.dist(oklab(one), oklab(other)), 0.065, f"{one} {other}")
 
     def test_every_marker_has_a_path(self):
-        self.assertEqual(set(page_look.PATHS), set(style.MARKERS))
+        self.assertEqual(set(theme.PATHS), set(style.MARKERS))
 
     def test_a_schedule_gets_lighter_with_its_parameter_whatever_the_order_of_the_sweep(self):
         delays = [16, 2, 8, 4]
@@ -39,7 +38,7 @@ class Looks(Pages):
         self.assertLess(max(to_rgb(styles["dts delay=16"].color)[:2]), 0.9)
 
     def test_heat_goes_from_blue_over_orange_to_red(self):
-        self.assertEqual([page_look.heat(part) for part in (0, 0.5, 1, 3)],
+        self.assertEqual([theme.heat(part) for part in (0, 0.5, 1, 3)],
                          [color.lower() for color in (style.SKY, style.ORANGE, style.VERMILLION, style.VERMILLION)])
 
 

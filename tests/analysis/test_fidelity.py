@@ -2,7 +2,7 @@
 
 import unittest
 
-from support import Pages  # first: it says where the report's modules are
+from pages import Pages
 
 import samples
 from samples import point

@@ -5,13 +5,12 @@ import itertools
 import math
 import unittest
 
-from support import Folder, labelled, run  # first: it says where the report's modules are
+from pages import Folder, labelled, run
 
-import figures
-import report
+from syncopate.common import sheet, style
+from syncopate.report import figures, timeline
+from syncopate.report import main as report
 import samples
-import style
-import timeline
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
 
@@ -153,8 +152,8 @@ class WhatFiguresShow(Folder):
     def test_a_legend_of_long_names_has_one_column(self):
         for count in range(1, 12):
             handles = [Patch(label=f"{number} " + 30 * "long ") for number in range(count)]
-            self.assertEqual(style.legend_columns(handles, 7), 1)
-            self.assertEqual(style.legend_columns(handles, 1000), count)
+            self.assertEqual(sheet.legend_columns(handles, 7), 1)
+            self.assertEqual(sheet.legend_columns(handles, 1000), count)
 
     def test_more_series_than_can_be_told_apart_are_cut_and_the_figure_says_so(self):
         rows = [samples.row(place, {"/schedule/bucket": place}, "10gbe", "fusion", 8, 0.001 * (place + 1))

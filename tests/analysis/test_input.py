@@ -8,15 +8,12 @@ import subprocess
 import sys
 import unittest
 
-from support import HERE, Folder, labelled, run  # first: it says where the report's modules are
+from pages import ROOT, Folder, labelled, run
 
-import figures
-import notes
-import report
+from syncopate.report import figures
+from syncopate.report.answer import winners
+from syncopate.results.columns import COLUMNS
 import samples
-import timeline
-from answer import winners
-from columns import COLUMNS
 
 
 class WhatIsRead(Folder):
@@ -58,7 +55,7 @@ class WhatIsRead(Folder):
         self.assertTrue(about[0].endswith("cluster 10gbe"))
 
     def test_the_glossary_is_the_table_of_the_result_files(self):
-        text = (HERE.parents[1] / "sim/output/RESULTS.md").read_text(encoding="utf-8")
+        text = (ROOT / "sim/output/RESULTS.md").read_text(encoding="utf-8")
         table = re.search(r"^\| name \| unit \| meaning \|\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.M)[1].replace("`", "")
         documented = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines()]
         self.assertEqual(documented, [(name, column.unit, column.meaning) for name, column in COLUMNS.items()])
@@ -230,7 +227,7 @@ class WhatIsRefused(Folder):
         self.assertEqual(run(out, "-o", written)[0], 0)
 
         def program(*words, stdout=subprocess.PIPE):
-            return subprocess.run([sys.executable, report.__file__, *map(str, words)], cwd=self.tmp, stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=120)
+            return subprocess.run([sys.executable, ROOT / "analysis" / "report.py", *map(str, words)], cwd=self.tmp, stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=120)
 
         for name in ("-", "/dev/stdout"):
             with self.subTest(name):

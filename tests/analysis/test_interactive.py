@@ -5,12 +5,12 @@ import io
 import unittest
 from unittest import mock
 
-from browser import Browser  # first: it says where the report's modules are
+from browser import Browser
 
 import samples
-import style
-import tracks
-from page_look import on_dark
+from syncopate.common import style
+from syncopate.report import tracks
+from syncopate.web.theme import on_dark
 
 
 class Charts(Browser):

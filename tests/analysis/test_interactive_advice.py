@@ -5,11 +5,11 @@ import io
 import json
 import unittest
 
-from browser import Browser  # first: it says where the report's modules are
+from browser import Browser
 
-import advice
-import style
-from page_look import on_dark
+from syncopate.advice import main as advice
+from syncopate.common import style
+from syncopate.web.theme import on_dark
 from samples import advice as result
 from samples import candidate
 

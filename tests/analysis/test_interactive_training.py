@@ -5,10 +5,10 @@ import io
 import json
 import unittest
 
-from browser import Browser  # first: it says where the report's modules are
+from browser import Browser
 
 import records
-import train
+from syncopate.training import main as train
 
 
 class Training(Browser):

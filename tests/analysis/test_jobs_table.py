@@ -2,7 +2,7 @@
 
 import unittest
 
-from support import Pages, run  # first: it says where the report's modules are
+from pages import Pages, run
 
 import samples
 from samples import point

@@ -2,11 +2,11 @@
 
 import unittest
 
-from support import Pages, run  # first: it says where the report's modules are
+from pages import Pages, run
 
 import samples
 from samples import point
-from units import prefixed
+from syncopate.common.wording import prefixed
 
 AGAIN = "run the scenario again: simctl run SCENARIO -o OUT"
 

@@ -6,14 +6,13 @@ import json
 import re
 import unittest
 
-from support import Pages, labelled  # first: it says where the report's modules are
+from pages import Pages, labelled
 
-import figures
+from syncopate.report import figures, timeline
+from syncopate.results.columns import COLUMNS
+from syncopate.web.template import LIBRARY
 import samples
-import timeline
-from columns import COLUMNS
 from markupsafe import escape
-from template import LIBRARY
 
 
 class WhatThePageSays(Pages):

@@ -3,19 +3,19 @@
 import math
 import unittest
 
-from support import Folder  # first: it says where the modules are
+from pages import Folder
 
 import numpy
 
-import dataflow
-import draws
+from syncopate.common.errors import InputError
+from syncopate.dataflow import draws
+from syncopate.dataflow import record as dataflow
+from syncopate.dataflow.compressors import COMPRESSORS, Origin, share
+from syncopate.dataflow.optimisers import OPTIMISERS
+from syncopate.training import tasks
+from syncopate.training.moments import moments
+from syncopate.training.replay import Plan, replay, slices
 import records
-import tasks
-from compressors import COMPRESSORS, Origin, share
-from errors import InputError
-from optimisers import OPTIMISERS
-from replay import Plan, replay, slices
-from moments import moments
 
 try:
     import torch
@@ -29,7 +29,7 @@ DEFAULTS = {"lr": 0.3, "mu": 0.9, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8,
 class Replays(Folder):
     def models(self, writer, lr=0.3, seed=0, task=TASK, **settings):
         """The model at every E of the record, in the order of its lines."""
-        record = dataflow.read(writer.write(self.tmp / "record.jsonl"))
+        record = dataflow.read_record(writer.write(self.tmp / "record.jsonl"))
         places = [place for place, line in enumerate(writer.lines) if line["o"] == "E"]
         found = {}
         replay(Plan(record, task.size), task, seed, {"lr": (lr,), **settings}, [(place,) for place in places], found.__setitem__)
@@ -113,7 +113,7 @@ class Replays(Folder):
 
         for writer in (records.s_sgd(5, 8), records.asgd(5, 8), records.local_sgd(5, 8)):
             self.assert_equal(self.models(writer), self.models(writer, task=Alone))
-            record = dataflow.read(self.tmp / "record.jsonl")
+            record = dataflow.read_record(self.tmp / "record.jsonl")
             together = Plan(record, TASK.size).batches
             self.assertEqual(sorted(place for batch in together.values() for place in batch),
                              [place for place, line in enumerate(writer.lines) if line["o"] == "G"])
@@ -141,7 +141,7 @@ class Replays(Folder):
         self.assertEqual([(one.start, one.stop) for one in slices(2, [1, 1, 1, 1])], [(2, 2), (1, 2), (0, 1), (0, 0)])
 
     def test_moments_are_the_models_that_all_workers_compute_on(self):
-        record = dataflow.read(records.asgd(3, 8).write(self.tmp / "record.jsonl"))
+        record = dataflow.read_record(records.asgd(3, 8).write(self.tmp / "record.jsonl"))
         found = moments(record, 6, True)
         self.assertEqual(found[-1].gradients, max(one.gradients for one in found))
         for one in found:
@@ -159,17 +159,17 @@ class Replays(Folder):
         self.assert_equal(models[2], numpy.mean(list(alone.values()), axis=0))
 
     def test_moments_of_a_synchronous_schedule_are_its_one_model(self):
-        record = dataflow.read(records.s_sgd(4, 10).write(self.tmp / "record.jsonl"))
+        record = dataflow.read_record(records.s_sgd(4, 10).write(self.tmp / "record.jsonl"))
         for most, count in ((3, 3), (9, 9), (60, 9)):
             found = moments(record, most, True)
             self.assertEqual((len(found), found[-1].gradients), (count, 36))
             self.assertTrue(all(len({record.operations[place].x for place in one.places}) == 1 and len(one.places) == 4 for one in found))
 
     def test_moments_of_one_worker_end_with_the_record(self):
-        record = dataflow.read(records.s_sgd(4, 10).write(self.tmp / "record.jsonl"))
+        record = dataflow.read_record(records.s_sgd(4, 10).write(self.tmp / "record.jsonl"))
         self.assertEqual([one.gradients for one in moments(record, 5, False)], [8, 16, 24, 32, 40])
         self.assertTrue(all(len(one.places) == 1 for one in moments(record, 5, False)))
-        alone = dataflow.read(records.s_sgd(1, 10).write(self.tmp / "record.jsonl"))
+        alone = dataflow.read_record(records.s_sgd(1, 10).write(self.tmp / "record.jsonl"))
         self.assertEqual([one.gradients for one in moments(alone, 5, True)], [2, 4, 6, 8, 10])
 
 

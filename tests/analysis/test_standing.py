@@ -8,12 +8,12 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from support import Pages, labelled, run  # first: it says where the report's modules are
+from pages import Pages, labelled, run
 
-import answer
+from syncopate.common.wording import plain
+from syncopate.report import answer
+from syncopate.report.standing import EQUAL, SLOWER, UNDECIDED, Mean, standing
 import samples
-from standing import EQUAL, SLOWER, UNDECIDED, Mean, standing
-from units import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMCTL = os.environ.get("SIMCTL", str(ROOT / "build" / "simctl"))

@@ -5,7 +5,7 @@ import subprocess
 import unittest
 from html import escape
 
-from support import Pages, run  # first: it says where the report's modules are
+from pages import Pages, run
 
 from test_standing import SIMCTL
 

@@ -2,12 +2,10 @@
 
 import unittest
 
-from support import HERE  # noqa: F401  first: it says where the modules are
-
 import numpy
 
-import tasks
-from errors import InputError
+from syncopate.common.errors import InputError
+from syncopate.training import tasks
 
 AVAILABLE = []
 for name in tasks.TASKS:
@@ -83,7 +81,7 @@ class Tasks(unittest.TestCase):
 def loss_of_batch(task, worker, number):
     """The loss of models over one batch, by evaluation on it alone."""
     import copy
-    import draws
+    from syncopate.dataflow import draws
     alone = copy.copy(task)
     kind = 4 if hasattr(task, "model") else 6
     chosen = (draws.uniform(draws.keys(kind, 0, worker, number), task.batch)[0] * len(task.train[1])).astype(int)

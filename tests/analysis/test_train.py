@@ -11,12 +11,12 @@ import unittest
 import unittest.mock
 import warnings
 
-from support import Folder, Page  # first: it says where the modules are
+from pages import Folder, Page, run_main
 
 import records
-import train
-from trained import Curve, Trained
-from training_summary import Summary, Target, crossing, steady
+from syncopate.training import main as train
+from syncopate.training.summary import Summary, Target, crossing, steady
+from syncopate.training.trained import Curve, Trained
 
 TASK = ("--task", "synthetic:6-8-4", "--batch", "4")
 
@@ -28,18 +28,9 @@ def labelled(writer, point, labels):
 
 class Training(Folder):
     def train(self, *words, code=0):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                found = train.main([str(word) for word in words])
-            except SystemExit as stop:
-                found = stop.code
-        self.assertEqual(found, code, err.getvalue())
-        if code:
-            self.assertEqual(err.getvalue().count("\n"), 1, err.getvalue())
-            return err.getvalue().rstrip("\n").replace(f"{self.tmp}/", "")
-        self.assertEqual(err.getvalue(), "")
-        return out.getvalue()
+        found, out, err = run_main(train.main, *words)
+        self.assertEqual((found, err.count("\n")), (code, 1 if code else 0), err)
+        return err.rstrip("\n").replace(f"{self.tmp}/", "") if code else out
 
     def write(self, folder="runs", steps=40):
         """Two clusters, on each of which the same is simulated, four times as slow on the second."""
@@ -111,7 +102,7 @@ class Training(Folder):
 
     def test_a_record_that_could_be_shorter_is_named(self):
         path = records.asgd(2, 6, parts=3).write(self.tmp / "dataflow-0.jsonl.gz")
-        count = len(train.dataflow.read(path).operations)
+        count = len(train.read_record(path).operations)
         for many, said in ((count, ""), (count - 1, f'train.py: {path}: {count} operations, all of which are kept in memory; '
                                                     'one group in place of 3 parts moves the same model in about 36: "grouping": "sync-easgd"\n')):
             with unittest.mock.patch.object(train, "MANY", many), contextlib.redirect_stderr(io.StringIO()) as err:

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from support import Pages, run  # first: it says where the report's modules are
+from pages import Pages, run
 
 import samples
 from samples import point

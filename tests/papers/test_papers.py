@@ -1,44 +1,31 @@
 """Is every published number handled, do the papers' scenarios run, and does the page say what the files say?"""
 
 import collections
-import contextlib
 import csv
-import io
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 from dataclasses import replace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from pages import ROOT, Folder, Page, run_main
+from syncopate.common.errors import InputError
+from syncopate.papers import main as papers
+from syncopate.papers import page as paper_page
+from syncopate.papers.published import difference, read_published
+from syncopate.papers.quantities import CALIBRATED, CHOSEN, MODULES, QUANTITIES, REMARKS, UNEXPLAINED, Comparison, compare
+from syncopate.papers.results import Results
+
 SIMCTL = Path(os.environ.get("SIMCTL", ROOT / "build" / "simctl"))
-sys.path[:0] = [str(ROOT / "analysis"), str(ROOT / "tests" / "analysis")]
-
-import paper_page  # noqa: E402
-import papers  # noqa: E402
-from errors import InputError  # noqa: E402
-from paper_quantities import CALIBRATED, CHOSEN, MODULES, QUANTITIES, REMARKS, UNEXPLAINED, Comparison, compare  # noqa: E402
-from paper_results import Results  # noqa: E402
-from published import difference, read_published  # noqa: E402
-from support import Folder, Page  # noqa: E402
-
 PAPERS = ROOT / "scenarios" / "papers"
 PUBLISHED = PAPERS / "published.csv"
 SHARED = ROOT.parent / "shared" / "data" / "published.csv"
 
 
 def run(*words):
-    """(exit code, stdout, stderr) of the command line."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = papers.main([str(word) for word in words])
-        except SystemExit as stop:
-            code = stop.code
-    return code, out.getvalue(), err.getvalue()
+    return run_main(papers.main, *words)
 
 
 class Files(unittest.TestCase):

@@ -62,7 +62,7 @@ class Installation(unittest.TestCase):
 
     def test_the_page_programs_have_their_names(self):
         for program in ("syncopate-report", "syncopate-advice", "syncopate-papers", "syncopate-train"):
-            self.assertIn(f"usage: {program} ", self.run_installed(program, "--help")[0])
+            self.assertIn(f"Usage: {program} ", self.run_installed(program, "--help")[0])
             self.assertIn(program, self.run_installed(program, code=2)[1])
         self.assertIn(f"default: {self.prefix}/bin/simctl", re.sub(r"\s+", " ", self.run_installed("syncopate-papers", "--help")[0]))
 

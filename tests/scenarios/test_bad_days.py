@@ -318,7 +318,7 @@ class Formulas(Case):
             name = self.NAMES[int(row["/cluster"].split(".")[0])]
             self.assertEqual(row["cluster"], name if name in ("plain", "a=b") else "'" + name)
             self.assertIn(row["/x-note"], ("'=2", "-2"))
-        code = "import results, pathlib, json; print(json.dumps(list(results.read_run(pathlib.Path('out')).rows['cluster'])))"
+        code = "import json, pathlib; from syncopate.results.folder import read_run; print(json.dumps(list(read_run(pathlib.Path('out')).rows['cluster'])))"
         read = subprocess.run(["/usr/bin/python3", "-c", code], cwd=self.folder, env={**os.environ, "PYTHONPATH": str(ROOT / "analysis")}, capture_output=True,
                               text=True, check=True, timeout=60)
         self.assertEqual(json.loads(read.stdout)[::2], list(self.NAMES))

@@ -1,0 +1,1 @@
+"""What five papers claim of accuracy, judged on a small task."""

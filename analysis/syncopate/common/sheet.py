@@ -1,0 +1,126 @@
+"""Figures that are laid out in inches, and whose files have the same bytes for the same figure."""
+
+import io
+from contextlib import contextmanager
+from functools import lru_cache
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
+
+from syncopate.common.style import INK
+
+WIDTH, NARROW = 7.16, 4.9   # inches: two columns of a paper, and a figure of one panel
+
+
+@contextmanager
+def look():
+    """Matplotlib's own defaults plus ours, whatever the user's matplotlibrc says."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({
+            "font.family": "DejaVu Sans", "font.size": 7.5, "text.color": INK, "text.parse_math": False,
+            "axes.titlesize": 8.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 5,
+            "axes.labelsize": 8, "axes.labelcolor": INK, "axes.edgecolor": "#80868B", "axes.linewidth": 0.7,
+            "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
+            "xtick.color": INK, "ytick.color": INK, "xtick.labelsize": 7, "ytick.labelsize": 7,
+            "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.major.size": 3, "ytick.major.size": 3,
+            "grid.color": "#E8EAED", "grid.linewidth": 0.7, "legend.frameon": False, "legend.fontsize": 7.5,
+            "pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "syncopate", "figure.dpi": 100,
+        })
+        yield
+
+
+def to_bytes(figure, kind, dpi=300):
+    """The figure as a png, svg or pdf file: the same bytes for the same figure."""
+    quiet = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None},
+             "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
+    dpi = min(dpi, 60000 / max(figure.get_size_inches()))    # a png has at most 65535 pixels a side
+    stream = io.BytesIO()
+    with look():
+        figure.savefig(stream, format=kind, dpi=dpi, metadata=quiet[kind], facecolor="white")
+    return stream.getvalue()
+
+
+class Sheet:
+    """A figure laid out in inches, from its top left corner."""
+
+    def __init__(self, width, height):
+        self.width, self.height = width, height
+        self.figure = Figure(figsize=(width, height))
+
+    def axes(self, left, top, width, height):
+        return self.figure.add_axes([left / self.width, 1 - (top + height) / self.height,
+                                     width / self.width, height / self.height])
+
+    def text(self, left, top, text, **how):
+        how.setdefault("va", "top")
+        return self.figure.text(left / self.width, 1 - top / self.height, text, **how)
+
+    def legend(self, handles, top, size=7.5):
+        """A legend centred at `top`, in as few rows as fit."""
+        self.figure.legend(
+            handles=handles, ncol=legend_columns(handles, self.width - 0.3, size), loc="upper center", fontsize=size,
+            bbox_to_anchor=(0.5, 1 - top / self.height), borderaxespad=0, borderpad=0, handlelength=2.6,
+            columnspacing=1.6, labelspacing=0.5)
+
+
+def legend_columns(handles, width, size=7.5):
+    """The most columns that fit; matplotlib fills them from top to bottom, each as wide as its widest entry."""
+    cells = [text_width(handle.get_label(), size) + 0.074 * size for handle in handles]
+    for columns in dict.fromkeys(-(-len(cells) // rows) for rows in range(1, len(cells) + 1)):
+        rows = -(-len(cells) // columns)
+        long = len(cells) - columns * (rows - 1)      # so many columns have all the rows, the others one less
+        ends = [rows * min(place, long) + (rows - 1) * max(0, place - long) for place in range(columns + 1)]
+        if sum(max(cells[start:end]) for start, end in zip(ends, ends[1:])) <= width:
+            return columns
+    return 1
+
+
+def legend_height(handles, width, size=7.5):
+    """Inches that Sheet.legend takes on a sheet of that width."""
+    return 0.022 * size * -(-len(handles) // legend_columns(handles, width - 0.3, size))
+
+
+@lru_cache(maxsize=None)
+def text_width(text, size, weight="normal"):
+    """Inches."""
+    font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
+    vertices = TextPath((0, 0), text, prop=font).vertices if text.strip() else []
+    return float(vertices[:, 0].max()) / 72 if len(vertices) else 0.0
+
+
+def wrap(text, size, width, weight="normal"):
+    """The text as lines that are at most `width` inches wide, broken between words."""
+    lines = [""]
+    for word in (part for word in text.split() for part in pieces(word, size, width, weight)):
+        trial = f"{lines[-1]} {word}".strip()
+        if lines[-1] and text_width(trial, size, weight) > width:
+            lines.append(word)
+        else:
+            lines[-1] = trial
+    return lines
+
+
+def pieces(word, size, width, weight):
+    """The word; where it is wider than a line, as pieces that fit."""
+    found = [""]
+    for letter in word:
+        if found[-1] and text_width(found[-1] + letter, size, weight) > width:
+            found.append("")
+        found[-1] += letter
+    return found
+
+
+class Names:
+    """Names that stand left of the rows of a figure, wrapped: their widths and heights in inches."""
+
+    def __init__(self, names, size, limit):
+        self.texts = {name: "\n".join(wrap(name, size, limit)) for name in names}
+        self.width = max(text_width(line, size) for text in self.texts.values() for line in text.split("\n"))
+        self.row = 0.0185 * size * max(text.count("\n") + 1 for text in self.texts.values())
+
+
+def to_svg(figure):
+    return to_bytes(figure, "svg").decode()

@@ -1,0 +1,1 @@
+"""Records of dataflow: reading them, and the functions that they name."""

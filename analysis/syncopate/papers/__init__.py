@@ -1,0 +1,1 @@
+"""Published numbers of five papers beside simulated ones."""

@@ -1,0 +1,1 @@
+"""The report of result folders, as a page or as figures."""

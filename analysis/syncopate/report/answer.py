@@ -1,0 +1,108 @@
+"""The answer: in every setting and at every size, which choice trains fastest, and by how much."""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from syncopate.common.wording import counted, duration, listed, plain
+from syncopate.report.standing import SAME, SLOWER, UNDECIDED, read_means, standing
+
+EXACT = 1e-9     # relative difference below which two iteration times are one
+WITHIN = f"within {100 * SAME:g} %"
+UNSURE = "cannot be told apart"
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The fastest of one setting and size. Ratios are the other's iteration time divided by the winner's."""
+
+    setting: str
+    nodes: int
+    workers: int
+    names: tuple          # the fastest first; more than one when they tie, or cannot be told apart
+    iteration_s: float
+    efficiency: float
+    compared: int         # choices that were compared
+    runner_up: tuple      # (names, ratio), or None; several names where their times are equal
+    over_wfbp: float      # ratio, or None where there is no wfbp or it won
+    staleness: tuple      # mean, in steps, of each of `names`; 0 in synchronous schedules
+    within: str           # why there are several of `names`
+    means: tuple          # the Mean of each of `names`
+    one_draw: bool        # some of those that were compared are draws of unknown uncertainty
+
+
+def winners(runs, frame):
+    """One Winner per (setting, nodes, workers), in order of first appearance of the setting, then by size. Raises InputError."""
+    frame = frame.assign(mean=read_means(runs, frame))
+    return [winner(setting, int(nodes), int(workers), group) for setting, rows in frame.groupby("setting", sort=False)
+            for (nodes, workers), group in rows.groupby(["nodes", "workers"])]
+
+
+def winner(setting, nodes, workers, group):
+    ranked = group.sort_values("iteration_s", kind="stable")
+    best = ranked.iloc[0]
+    stands = ranked["mean"].map(lambda mean: standing(mean, best["mean"]))
+    won, rest = ranked[stands != SLOWER], ranked[stands == SLOWER]
+    runner_up = over_wfbp = None
+    if len(rest):
+        second = rest["iteration_s"].iloc[0]
+        runner_up = (tuple(rest[rest["iteration_s"] <= second * (1 + EXACT)]["choice"]), second / best["iteration_s"])
+    wfbp = rest[rest["schedule"] == "wfbp"]
+    if len(wfbp) and not (won["schedule"] == "wfbp").any():
+        over_wfbp = wfbp["iteration_s"].min() / best["iteration_s"]
+    return Winner(setting, nodes, workers, tuple(won["choice"]), best["iteration_s"], best["efficiency"], len(group), runner_up, over_wfbp,
+                  tuple(won["staleness_mean"]), UNSURE if (stands == UNDECIDED).any() else WITHIN, tuple(won["mean"]),
+                  any(mean.one_draw for mean in ranked["mean"]))
+
+
+def sentences(found):
+    """(setting, sentence) of each setting with rivals: its winners, with the sizes at which each wins."""
+    lines = []
+    for setting in dict.fromkeys(one.setting for one in found):
+        here = [one for one in found if one.setting == setting]
+        most = max(one.compared for one in here)
+        if most > 1:
+            spans = [list(span) for _, span in groupby(here, kind)]
+            parts = [f"{listed([with_staleness(name, span) for name in span[0].names])} {verb(span[0])} {sizes(span)}{rivals(span[0], most)}"
+                     for span in spans]
+            lines.append((setting, "; ".join(parts)))
+    return lines
+
+
+def kind(one):
+    """What winners have in common that one part of a sentence names."""
+    return set(one.names), one.compared, verb(one)
+
+
+def verb(one):
+    unsure = " in one draw of unknown uncertainty" if one.one_draw else ""
+    if len(one.names) == 1:
+        return f"is fastest{unsure}"
+    return f"{UNSURE}{unsure}" if one.within == UNSURE else f"tie ({one.within}){unsure}"
+
+
+def rivals(one, most):
+    """How few were compared, where others are missing."""
+    return f" (of {one.compared})" if one.compared < most else ""
+
+
+def with_staleness(name, span):
+    """A schedule is never called fastest without what that may cost: "asgd (staleness 3.5 to 7)"."""
+    steps = [dict(zip(one.names, one.staleness))[name] for one in span]
+    if max(steps) <= 0:
+        return name
+    least, most = plain(min(steps), 2), plain(max(steps), 2)
+    return f"{name} (staleness {least if least == most else f'{least} to {most}'})"
+
+
+def sizes(span):
+    """The sizes of winners; where these cannot be told apart at one size, their times, too."""
+    first, last = span[0], span[-1]
+    if first is not last:
+        return f"from {first.nodes} to {last.nodes} nodes"
+    times = f" ({listed([time(mean) for mean in first.means])})" if first.within == UNSURE else ""
+    return f"at {counted(first.nodes, 'node')}{times}"
+
+
+def time(mean):
+    """115 ms ± 5.2 %."""
+    return duration(mean.iteration_s) + (f" ± {plain(100 * mean.half_width / mean.iteration_s, 2)} %" if mean.half_width else "")

@@ -1,0 +1,81 @@
+"""All that the scripts of a report's page show."""
+
+from syncopate.common import style
+from syncopate.common.wording import counted, parse
+from syncopate.report import timeline
+from syncopate.report.axes import axes
+from syncopate.results.columns import COLUMNS
+from syncopate.results.labels import short
+from syncopate.web import theme
+from syncopate.web.embedded import column, rounded
+
+CLASSES = {      # of a critical path, in the order of its bar
+    "compute": style.BLUE, "update": style.GREEN, "compression": style.MOSS, "latency": style.SKY, "transfer": style.ORANGE,
+    "reduce": style.BROWN, "host": style.GREY, "server": style.PURPLE, "queue": style.MAGENTA, "straggler": style.CRIMSON,
+    "jitter": style.VIOLET, "overlap_slowdown": style.OLIVE, "pause": style.BLACK,
+}
+PHASES = {kind: theme.colors(color) | {"name": name} for kind, (name, color) in timeline.PHASES.items()} | {
+    "collective": theme.colors(style.PURPLE) | {"name": "message"}, "critical": theme.colors(style.VERMILLION) | {"name": "critical path"}}
+SLACK = [{"name": name, "most": most, **theme.colors(color)} for name, most, color in (
+    ("no slack", 0.0, style.VERMILLION), ("slack below 1% of an iteration", 0.01, style.ORANGE), ("below 10%", 0.1, style.SKY),
+    ("more", 1.0, style.lighter(style.SKY, 0.6)))]
+
+# Of the table of all points: documented columns that say the same as a swept key, and those that stand in the short table.
+REPEATED = {"/cluster": "cluster", "/cluster/name": "cluster", "/cluster/nodes": "nodes", "/schedule/name": "schedule",
+            "/all_reduce": "all_reduce", "/all_reduce/name": "all_reduce", "/fidelity": "fidelity"}
+ALWAYS = {"schedule", "nodes", "iteration_s", "compute_s", "wait_s", "exposed_communication_s", "speedup", "efficiency"}
+WHERE_ANY = {"iteration_low_s", "iteration_high_s", "staleness_mean", "total_h"}
+WHERE_DIFFERENT = {"model", "cluster", "all_reduce", "fidelity", "batch"}
+
+
+def page_data(runs, frame, tracks, kinds, explained):
+    """A dict. `tracks`: what tracks.tracks() returns of points of `frame`; `kinds`: theirs; `explained`: Explanations."""
+    texts = {}
+    return {
+        "axes": axes(runs, frame),
+        "columns": columns(runs, frame),
+        "parts": [{"column": name, "name": text, **theme.colors(color)} for name, (text, color) in style.PARTS.items()],
+        "phases": PHASES,
+        "slack": SLACK,
+        "kinds": list(kinds),
+        "timelines": [one | {"name": name_of(frame, one["run"], one["point"])} for one in tracks],
+        "classes": [{"name": name, **theme.colors(color)} for name, color in CLASSES.items()],
+        "explanations": [explanation(frame, one, texts) for one in explained],
+        "texts": list(texts),
+    }
+
+
+def columns(runs, frame):
+    """The columns of the table of all points, with the values of results.csv unrounded."""
+    names = [column("scenario", [runs[run].name for run in frame["run"]], is_text=True)] if len(runs) > 1 else []
+    swept = [column(name, frame[name], is_text=True) for name in frame.columns if name.startswith("/") and not repeats(frame, name)]
+    documented = [column(name, frame[name], one.unit, one.kind == "text", is_brief(frame, name)) for name, one in COLUMNS.items() if name != "point"]
+    return [*names, column("point", frame["point"]), *swept, *documented]
+
+
+def is_brief(frame, name):
+    return name in ALWAYS or name in WHERE_ANY and frame[name].fillna(0).any() or name in WHERE_DIFFERENT and frame[name].nunique() > 1
+
+
+def repeats(frame, pointer):
+    """Whether every cell of a swept pointer says no more than a documented column does."""
+    if pointer not in REPEATED:
+        return False
+    return all(short(parse(cell)) == str(value) for cell, value in zip(frame[pointer], frame[REPEATED[pointer]]) if isinstance(cell, str))
+
+
+def explanation(frame, one, texts):
+    """What the page shows of an Explanation. Its texts are numbers in `texts`, {text: its number}, which gets new ones."""
+    def number_of(text):
+        return texts.setdefault(text, len(texts))
+
+    return {"name": name_of(frame, one.row["run"], one.row["point"]), "iteration_s": one.iteration_s,
+            "path": [(number_of(kind), number_of(what), rounded(seconds, 9)) for kind, what, seconds in one.path],
+            "what_if": [(number_of(factor), change, rounded(seconds, 9), rounded(saved, 9)) for factor, change, seconds, saved in one.what_if]}
+
+
+def name_of(frame, run, point):
+    """A point in words: wfbp, 10gbe, 64 nodes."""
+    row = frame[(frame["run"] == run) & (frame["point"] == point)].iloc[0]
+    settings = [row["setting"]] if frame["setting"].nunique() > 1 else []
+    return ", ".join([row["choice"], *settings, counted(row["nodes"], "node")])

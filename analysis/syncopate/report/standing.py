@@ -1,0 +1,62 @@
+"""How a choice stands to the fastest of its rivals, by the rule of scenarios/UNCERTAINTY.md.
+
+simctl has the same rule in sim/output/standing.cpp, and a test holds both to it. results.json has the sentences that follow from it, but
+not how each point stands, which the report's table needs, nor can it compare points of several folders.
+"""
+
+import math
+import statistics
+from dataclasses import dataclass
+
+from syncopate.results.folder import of_points
+
+SAME = 0.005                                            # a relative difference on which no choice should rest
+EQUAL, UNDECIDED, SLOWER = "equal", "undecided", "slower"
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean iteration time of a point and how sure it is; times in seconds."""
+
+    iteration_s: float
+    half_width: float     # of its 95% interval; 0 where there is none
+    replicates: tuple     # the iteration time of each, where there are several; the first has `seed`, the next one more
+    seed: object
+    one_draw: bool        # drawn at random, and nobody knows how sure it is
+
+
+def standing(one, fastest):
+    """EQUAL, UNDECIDED or SLOWER."""
+    difference = one.iteration_s - fastest.iteration_s
+    if difference <= SAME * fastest.iteration_s:
+        return EQUAL
+    return UNDECIDED if difference <= half_width_of_difference(one, fastest) else SLOWER
+
+
+def half_width_of_difference(one, other):
+    """Half of the 95% interval of the mean difference. Replicates are paired: each one meets the same seed in both."""
+    if len(one.replicates) < 2 or len(one.replicates) != len(other.replicates) or one.seed != other.seed:
+        return math.hypot(one.half_width, other.half_width)
+    spread, half_width = max((statistics.stdev(its.replicates), its.half_width) for its in (one, other))
+    differences = [a - b for a, b in zip(one.replicates, other.replicates)]
+    return half_width / spread * statistics.stdev(differences) if spread > 0 else 0.0  # Student's t and the root are the same
+
+
+def read_means(runs, frame):
+    """The Mean of every row of `frame`, in its order. Raises InputError."""
+    found = of_points(runs, read)
+    means = []
+    for row in frame.to_dict("records"):
+        replicates, seed, one_draw = found.get((row["run"], row["point"]), ((), None, False))
+        half_width = 0.0 if math.isnan(row["iteration_high_s"]) else row["iteration_high_s"] - row["iteration_s"]
+        means.append(Mean(row["iteration_s"], half_width, replicates, runs[row["run"]].about["seed"] if seed is None else seed, one_draw))
+    return means
+
+
+def read(checker, where, item):
+    """(replicates, the swept seed or None, one_draw) of a point of results.json."""
+    replicates, one_draw = item.get("replicates_iteration_s", []), item.get("one_draw", False)
+    for place, seconds in enumerate(checker.list(replicates, f"{where}/replicates_iteration_s")):
+        checker.positive(seconds, f"{where}/replicates_iteration_s/{place}")
+    checker.need(isinstance(one_draw, bool), f"{where}/one_draw", "true or false", one_draw)
+    return tuple(replicates), checker.object(item.get("sweep", {}), f"{where}/sweep").get("/seed"), one_draw

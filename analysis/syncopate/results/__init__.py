@@ -1,0 +1,1 @@
+"""Result folders of simctl run, read, checked and labelled."""

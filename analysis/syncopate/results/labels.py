@@ -1,0 +1,173 @@
+"""Naming rows: what was given (the setting) and what was chosen (the schedule and its parameters).
+
+A report asks which choice is fastest in each setting. Pointers below /schedule and /all_reduce are choices; a cluster,
+a model and every other swept key belong to the setting.
+"""
+
+import json
+import math
+import re
+from pathlib import PurePath
+
+import pandas
+
+from syncopate.common.wording import counted, parse, plain, swept_quantity
+
+NODES = "/cluster/nodes"
+SHOWN_BY_COLUMNS = {"/cluster", "/cluster/name", "/cluster/nodes", "/trace", "/schedule", "/schedule/name"}
+ADDED = ["run", "along", "place", "setting", "choice", "panel", "series"]
+
+
+def label(runs, axis=NODES):
+    """All rows of all runs that have a number at the swept pointer `axis`, with the columns of ADDED in front.
+
+    `along` is that number, which no name holds, for charts have it along their axis; `place` is model and cluster, and for other axes
+    than nodes their number; `setting` adds the swept keys that are no choice; `choice` is the schedule with what
+    tells it apart. Figures have one panel per `panel` and one line or bar per `series`: setting and choice, or, where
+    there is but one choice, place and the swept values; these leave out what all rows share.
+    """
+    frame = pandas.concat([run.rows.assign(run=number) for number, run in enumerate(runs)], ignore_index=True)
+    frame["along"] = frame["nodes"] if axis == NODES else [number(cell) for cell in frame[axis]]
+    frame = frame[frame["along"].notna()].reset_index(drop=True)
+    pointers = [name for name in frame.columns if name.startswith("/") and name != axis]
+    values = [{name: parse(row[name]) for name in pointers if isinstance(row[name], str)}
+              for row in frame.to_dict("records")]
+    others = [name for name in pointers if name not in SHOWN_BY_COLUMNS and not is_choice(name)]
+    place = places(frame, axis != NODES and frame["nodes"].nunique() > 1)
+    swept = [[name_value(name, row[name], pointers) for name in others if name in row] for row in values]
+    frame["place"] = texts(place)
+    frame["choice"] = choices(frame, runs, values)
+    frame["setting"] = texts([one + two for one, two in zip(place, swept)])
+    tell_apart(frame, runs, values, swept)
+    if frame["choice"].nunique() > 1:
+        frame["panel"] = varying([one + two for one, two in zip(place, swept)], frame["setting"])
+        frame["series"] = frame["choice"]
+    else:
+        frame["panel"] = varying(place, frame["place"])
+        extra = [text or choice for text, choice in zip(texts(swept), frame["choice"])]
+        frame["series"] = varying(swept, extra)
+    return frame[ADDED + [name for name in frame.columns if name not in ADDED]]
+
+
+def is_choice(pointer):
+    return bool(re.match(r"/(schedule|all_reduce)(/|$)", pointer))
+
+
+def number(cell):
+    """What a swept cell says, in its unit; NaN where it is no number."""
+    found = swept_quantity(cell)
+    return found[0] if found else math.nan
+
+
+def texts(parts):
+    return [", ".join(one) for one in parts]
+
+
+def varying(parts, whole):
+    """The parts of each row that not all rows share; `whole`, the rows' full names, where these tell no rows apart."""
+    shared = set.intersection(*map(set, parts))
+    short = texts([[part for part in one if part not in shared] for one in parts])
+    return short if all(short) and len(set(short)) == len(set(whole)) else list(whole)
+
+
+def places(frame, sizes):
+    """Lists of the cluster's name, after the model and the batch where these differ between rows; before the nodes if `sizes`."""
+    models = frame["model"].nunique() > 1
+    batches = frame.groupby("model")["batch"].transform("nunique") > 1
+    return [([model] if models else []) + ([f"batch {batch}"] if several else []) + [cluster]
+            + ([counted(nodes, "node")] if sizes else [])
+            for model, batch, cluster, nodes, several
+            in zip(frame["model"], frame["batch"], frame["cluster"], frame["nodes"], batches)]
+
+
+def choices(frame, runs, values):
+    """The schedule's name, its parameters where they were swept or differ, its all-reduce where that differs."""
+    schedules = [schedule_of(runs[run].about["scenario"], row) for run, row in zip(frame["run"], values)]
+    differing = {name: differing_keys([one for other, one in zip(frame["schedule"], schedules) if other == name])
+                 for name in set(frame["schedule"])}
+    several = frame.groupby("schedule")["all_reduce"].transform("nunique") > 1
+    labels = []
+    for name, schedule, row, reduce, differs in zip(frame["schedule"], schedules, values, frame["all_reduce"], several):
+        keys = [key for key in schedule if key in differing[name]]
+        if isinstance(row.get("/schedule"), dict) and not keys:
+            keys = list(schedule)[:3]
+        text = " ".join([name] + [f"{key}={short(schedule[key])}" for key in keys])
+        labels.append(f"{text}, {reduce}" if differs else text)
+    return labels
+
+
+def differing_keys(schedules):
+    """The parameters that are not the same in all of these schedules."""
+    distinct = {json.dumps(one, sort_keys=True): one for one in schedules}.values()
+    return {key for schedule in distinct for key in schedule
+            if len({json.dumps(other.get(key), sort_keys=True) for other in distinct}) > 1}
+
+
+def schedule_of(scenario, row):
+    """The parameters of the row's schedule, without its name: the scenario's, overlaid with the swept ones."""
+    schedule = row.get("/schedule", scenario.get("schedule"))
+    schedule = dict(schedule) if isinstance(schedule, dict) else {}
+    if "/schedule/name" in row and "/schedule" not in row:
+        schedule = {}
+    for pointer, value in row.items():
+        if pointer.startswith("/schedule/"):
+            schedule[pointer[len("/schedule/"):]] = value
+    schedule.pop("name", None)
+    return schedule
+
+
+def name_value(pointer, value, pointers):
+    """A swept value with its key, short: the last word of the pointer, or all of it where two end alike."""
+    alike = [other for other in pointers if last_word(other) == last_word(pointer)]
+    return f"{last_word(pointer) if len(alike) == 1 else pointer[1:]}={short(value)}"
+
+
+def last_word(pointer):
+    """The key at the end of a pointer, without places in lists."""
+    words = [word for word in pointer.split("/") if word and not word.isdigit()]
+    return (words[-1] if words else pointer).replace("~1", "/").replace("~0", "~")
+
+
+def short(value):
+    """A swept value as part of a label."""
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if isinstance(value, (int, float)):
+        return plain(value) if isinstance(value, float) else str(value)
+    if isinstance(value, str):
+        return PurePath(value).stem if value.endswith(".json") else value
+    if isinstance(value, dict) and "name" in value:
+        return " ".join([str(value["name"])] + [f"{key}={short(part)}" for key, part in value.items()
+                                                if key != "name"])
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+def join(left, right):
+    return [f"{one}, {two}" if two else one for one, two in zip(left, right)]
+
+
+def tell_apart(frame, runs, values, swept):
+    """Adds to `setting` what distinguishes rows that would otherwise carry the same name at the same size.
+
+    The lists of `swept` get it too.
+    """
+    key = ["setting", "choice", "along"]
+    candidates = [
+        [short(row.get("/cluster", "")) for row in values],
+        [short(row.get("/trace", "")) for row in values],
+        [runs[run].name for run in frame["run"]],
+        [runs[run].folder.name for run in frame["run"]],
+        [f"folder {run + 1}" for run in frame["run"]],
+        [f"point {point}" for point in frame["point"]],
+    ]
+    for extra in candidates:
+        twins = frame.duplicated(key, keep=False)
+        if not twins.any():
+            return
+        settings = set(frame["setting"][twins])
+        trial = [text if setting in settings else "" for text, setting in zip(extra, frame["setting"])]
+        if len({(setting, text) for setting, text in zip(frame["setting"], trial) if text}) > len(settings):
+            frame["setting"] = join(frame["setting"], trial)
+            for parts, text in zip(swept, trial):
+                parts += [text] * bool(text)

@@ -1,0 +1,91 @@
+"""Reading timeline-<point>.json, the Chrome trace events that `simctl run --timeline` writes."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from syncopate.common.errors import InputError
+from syncopate.common.reading import Checker, read_json, shown
+from syncopate.results.folder import point_of
+
+
+class Event(NamedTuple):
+    """A stretch of time on a track of a process, in seconds from the start of the run."""
+
+    process: int
+    track: int
+    name: str
+    category: str
+    start: float
+    end: float
+    iteration: object    # None on the critical path
+    bytes: object        # None where nothing moves
+    phase: object        # of a layer: forward or backward, else None
+    slack: object        # seconds; None where it is not known
+
+
+@dataclass(frozen=True)
+class TimelineFile:
+    """What one file tells; `events` by their start, `row` the point's labelled row, `window` when measuring began and ended."""
+
+    name: str
+    row: object
+    window: tuple
+    processes: dict      # {process: name}
+    tracks: dict         # {(process, track): name}
+    events: list
+
+
+def read_all(runs, frame):
+    """Yields every timeline file of the runs, one after the other. Raises InputError."""
+    for number, run in enumerate(runs):
+        for path in run.timelines:
+            yield read(path, frame[(frame["run"] == number) & (frame["point"] == point_of(path))], run.folder)
+
+
+def read(path, rows, folder):
+    again = f"write it again: simctl run SCENARIO -o {folder} --timeline"
+    trace, checker = read_json(path, again), Checker(path, again)
+    about, events = checker.object(trace.get("otherData"), "/otherData"), checker.list(trace.get("traceEvents"), "/traceEvents")
+    if rows.empty:
+        raise InputError(f"{path}: expected a point of results.csv, which has no such row; delete the file or {again}")
+    row = rows.iloc[0]
+    for key in ("cluster", "schedule", "nodes"):
+        expected = int(row[key]) if key == "nodes" else row[key]
+        checker.need(about.get(key) == expected, f"/otherData/{key}", f"{shown(expected)} as in results.csv", about.get(key))
+    window = tuple(number_at(checker, f"/otherData/{key}", about.get(key)) for key in ("window_open_s", "window_close_s"))
+    processes, tracks = names_of(events)
+    return TimelineFile(path.name, row, window, processes, tracks, events_of(checker, events))
+
+
+def names_of(events):
+    """({process: its name}, {(process, track): its name})."""
+    processes, tracks = {}, {}
+    for event in events:
+        if isinstance(event, dict) and event.get("ph") == "M" and isinstance(event.get("args"), dict):
+            name = str(event["args"].get("name"))
+            if event.get("name") == "process_name":
+                processes[event.get("pid")] = name
+            elif event.get("name") == "thread_name":
+                tracks[event.get("pid"), event.get("tid")] = name
+    return processes, tracks
+
+
+def events_of(checker, events):
+    found = []
+    for place, event in enumerate(events):
+        if not isinstance(event, dict) or event.get("ph") != "X":
+            continue
+        start, length = (number_at(checker, f"/traceEvents/{place}/{key}", event.get(key)) for key in ("ts", "dur"))
+        for key in ("pid", "tid"):
+            checker.need(isinstance(event.get(key), int), f"/traceEvents/{place}/{key}", "an integer", event.get(key))
+        details = event["args"] if isinstance(event.get("args"), dict) else {}
+        slack = None if "slack_us" not in details else number_at(checker, f"/traceEvents/{place}/args/slack_us", details["slack_us"]) * 1e-6
+        found.append(Event(event["pid"], event["tid"], str(event.get("name")), str(event.get("cat")), start * 1e-6,
+                           (start + length) * 1e-6, details.get("iteration"), details.get("bytes"), details.get("phase"), slack))
+    return sorted(found, key=lambda one: (one.start, one.end))
+
+
+def number_at(checker, where, value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e15:
+        checker.need(False, where, "a number", value)
+    return float(value)

@@ -1,0 +1,1 @@
+"""Filling the HTML pages: templates/, scripts/ and the chart library in vendor/."""
