@@ -5,41 +5,42 @@
 #include <string>
 #include <vector>
 
-#include "cluster/regions.hpp"
+#include "cluster/link.hpp"
 #include "collective/closed_form.hpp"
 
 namespace syncopate {
 
-/// All-reduces of growing size as a benchmark has timed them.
+/// All-reduce times from a benchmark's output, by growing size.
 struct Benchmark {
   std::string file;
   std::string program;  ///< "nccl-tests", "OSU micro-benchmarks"
   int ranks = 0;
-  int nodes = 0;                            ///< with as many ranks each
-  std::vector<MeasuredTime> measured{};     ///< as printed, in the order of bytes
-  std::optional<Link> link{};               ///< between two ranks, where that was measured
-  std::vector<MeasuredTime> all_gathers{};  ///< by the bytes that every rank has in the end, where they were measured: as `increasing`
-  std::vector<MeasuredTime> increasing{};   ///< the nearest in squares of which more bytes take no less time, as a Fit's points
+  int nodes = 0;                         ///< with equally many ranks each
+  std::vector<MeasuredTime> measured{};  ///< as printed, by growing bytes
+  std::optional<Link> link{};            ///< between two ranks, if it was measured
+  std::vector<MeasuredTime>
+      all_gathers{};  ///< by the bytes that every rank has at the end; empty if not measured; non-decreasing like `increasing`
+  std::vector<MeasuredTime> increasing{};  ///< least-squares fit of `measured` with non-decreasing times; a Fit's points
 };
 
 struct BenchmarkOptions {
-  int ranks = 0;          ///< > 0: where the file does not say so
-  int gpus_per_node = 0;  ///< > 0: likewise; else one
-  bool in_place = false;  ///< nccl-tests: its second columns
+  int ranks = 0;          ///< > 0: if the file does not say it
+  int gpus_per_node = 0;  ///< > 0: if the file does not say it; 0 means 1
+  bool in_place = false;  ///< nccl-tests: read the in-place columns
 };
 
-/// Fills in `increasing`, and makes `all_gathers` such. Throws InputError when there are too few points, or none that take longer than
-/// others.
+/// Computes `increasing`, and makes the times of `all_gathers` non-decreasing. Throws InputError if there are too few points, or if all
+/// take equally long.
 void finish_benchmark(Benchmark& benchmark);
 
-/// Reads what nccl-tests' all_reduce_perf or OSU's osu_allreduce prints, or netprobe writes, found out by its header. Throws InputError
-/// that names the line when the file is of something else, cut off, or contradicts itself.
+/// Reads the output of nccl-tests' all_reduce_perf, OSU's osu_allreduce, or netprobe. The header tells which. Throws InputError that names
+/// the line if the file is something else, is truncated, or contradicts itself.
 Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options);
 
-/// Why options that say what the file itself says are wrong; empty if they are not.
+/// Why `options` contradict the file, which has `ranks` ranks. Empty if they agree.
 std::string contradiction(const BenchmarkOptions& options, int ranks);
 
-/// How many nodes so many ranks are on, by the options. Throws InputError that begins with `where`.
+/// The number of nodes that hold `ranks` ranks, by the options. Throws InputError that begins with `where`.
 int nodes_by_options(const BenchmarkOptions& options, int ranks, const std::string& where);
 
 }  // namespace syncopate

@@ -11,19 +11,20 @@
 
 namespace syncopate {
 
-/// What nccl-tests or OSU's micro-benchmarks print: `measured` in the file's order, without `increasing`. Throws InputError.
+/// Reads text output of nccl-tests or of the OSU micro-benchmarks. `measured` is in the file's order; `increasing` is not set. Throws
+/// InputError.
 Benchmark read_printed_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options);
 
-/// Likewise of a JSON file: network-probe/1, or what nccl-tests write with -J. Throws InputError.
+/// The same for JSON: network-probe/1, or the file that nccl-tests write with -J. Throws InputError.
 Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& options);
 
-/// Why a bus bandwidth in GB/s is not that of an all-reduce of such a time, by nccl-tests' doc/PERFORMANCE.md; empty if it is.
+/// Why `printed` (GB/s) cannot be the bus bandwidth of this all-reduce. Formula: nccl-tests, doc/PERFORMANCE.md. Empty if it can.
 std::string wrong_bus_bandwidth(double printed, const MeasuredTime& measured, int ranks);
 
-/// Which hosts have different numbers of ranks; empty if none have.
+/// A message that names hosts with different numbers of ranks. Empty if all have equally many.
 std::string uneven_hosts(const std::map<std::string, int>& ranks_of);
 
-/// As `measured` grows: throws by calling `fail` with the reason.
+/// Requires that `next` is larger than all sizes before it. Else calls `fail` with the reason; `fail` throws.
 template <class Fail>
 void require_growth(const std::vector<MeasuredTime>& measured, Bytes next, Fail fail) {
   if (measured.empty() || next > measured.back().bytes) return;

@@ -8,6 +8,7 @@
 
 #include "base/json.hpp"
 #include "base/units.hpp"
+#include "cluster/link.hpp"
 #include "cluster/regions.hpp"
 #include "cluster/topologies.hpp"
 #include "collective/algorithms.hpp"
@@ -17,78 +18,79 @@
 
 namespace syncopate {
 
-/// A measured line T(M) = a + b·M of an operation on vectors of M bytes over `ranks` ranks, or measured times.
+/// Measured cost of one operation on M bytes over `ranks` ranks: a line T(M) = a + b·M, or points.
 struct Fit {
-  CostLine line;                       ///< of several points, that through the first and the last, but for a >= 0
-  std::vector<MeasuredTime> points{};  ///< in the order of bytes, where they are known
+  CostLine line;                       ///< given several points: the line through the first and the last, with a >= 0
+  std::vector<MeasuredTime> points{};  ///< by growing bytes; empty if only the line is known
   int ranks = 2;
   const Algorithm* algorithm = nullptr;
 };
 
-/// Which place of the network each node has.
+/// How the cluster's nodes are placed in the network.
 struct Placement {
   enum class Kind {
-    linear,     ///< node i at place i; on regions, region after region as in the file
-    by_region,  ///< region after region in the order in which a ring is fastest
+    linear,     ///< node i at place i; on regions, region by region in the file's order
+    by_region,  ///< region by region, in the order that makes a ring fastest
     random,
   };
   Kind kind = Kind::linear;
-  std::uint64_t seed = 1;  ///< of `random`
+  std::uint64_t seed = 1;  ///< for Kind::random
 };
 
-/// What the processors of a node do for what moves, one after the other.
+/// Time on a node's processors. They handle one item at a time.
 struct Host {
-  Seconds per_message;     ///< of a parameter server: for each that it receives, and for each that it sends
-  Seconds per_collective;  ///< of a rank: for each that it posts, before it can start
+  Seconds per_message;     ///< a parameter server: for each message received and each message sent
+  Seconds per_collective;  ///< a rank: for each collective that it posts, before the collective can start
 };
 
 /// The file format cluster/1: nodes and the network between them.
 struct Cluster {
   std::string name;
-  std::string source;  ///< where its figures come from, for people
+  std::string source;  ///< where the figures come from
   int nodes = 1;
   int gpus_per_node = 1;
-  Link link;              ///< between two nodes; on regions, of the same region
-  bool has_link = true;   ///< false, on regions of one node each: what does not leave a region takes no time
-  Link intra_node;        ///< between two GPUs of a node, where there are several
+  Link link;              ///< between two nodes; on regions, between two nodes of one region
+  bool has_link = true;   ///< false on regions of one node each: nothing inside a region takes time
+  Link intra_node;        ///< between two GPUs of a node, if it has several
   SecondsPerByte reduce;  ///< time to add one byte of two gradients
-  SecondsPerByte copy;    ///< time to copy one byte of gradients into a merged buffer, or out of it
+  SecondsPerByte copy;    ///< time to copy one byte of gradients into or out of a merged buffer
   Host host;
-  Protocol protocol;  ///< of collectives
-  int nics = 1;       ///< network interfaces per node, each with a link of its own; `link` is all of them together
+  Protocol protocol;  ///< for collectives
+  int nics = 1;       ///< network interfaces per node, each with its own link; `link` is their sum
   std::shared_ptr<const Topology> topology;
   Placement placement;
-  std::optional<Fit> fit;               ///< of all-reduces
-  std::optional<Fit> all_gather_fit{};  ///< where there is a `fit`
+  std::optional<Fit> fit;               ///< for all-reduces
+  std::optional<Fit> all_gather_fit{};  ///< requires `fit`
   std::optional<Regions> regions;
-  std::optional<double> price{};  ///< of a node, per hour
-  double latency_cv = 0.0;        ///< collectives' latencies vary: coefficient of variation of a lognormal factor
+  std::optional<double> price{};  ///< per node and hour
+  double latency_cv = 0.0;        ///< coefficient of variation of a lognormal factor on collectives' latencies
 
-  /// Nodes have no links in common, and all of them are alike.
+  /// All nodes are alike and share no links.
   bool is_star() const { return !regions && topology->name() == default_topology()->name(); }
-  /// One per GPU.
+  /// One worker per GPU.
   int workers() const { return nodes * gpus_per_node; }
 };
 
-/// Whether the latencies of its links, or of collectives on it, are drawn at random.
+/// Whether latencies of links or of collectives are random.
 bool draws_latencies(const Cluster& cluster);
 
 /// Reads and validates a cluster/1 value at `pointer` of a document. Throws InputError.
 Cluster read_cluster(const Document& document, const std::string& pointer = "");
 
-/// Whether the cluster's fit, if it has one, can be carried to `algorithm`: it cannot when it is faster than its own
-/// algorithm's reduction alone, which leaves a negative time for the link.
+/// Whether the cluster's fit, if any, can be carried to `algorithm`. It cannot if the fit is faster than the reduction of its own algorithm
+/// alone: the time left for the link would be negative.
 bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm);
 
-/// Whether a link can be derived from the cluster's fit, if it has one.
+/// Whether a link can be derived from the cluster's fit, if any.
 bool implies_link(const Cluster& cluster);
 
-/// Whether the cluster says what the operation costs: by its links, a fit of its own, or the link that the fit implies.
+/// Whether the cluster gives a cost for the operation: by its links, by a fit of this operation, or by the link that the fit of all-reduces
+/// implies.
 bool knows_cost(const Cluster& cluster, Operation operation);
 
-/// What an operation over `ranks` ranks with a link each costs: from a fit of it, carried by the algorithms' closed forms, else from the
-/// link that the cluster's fit of all-reduces implies, or from its link. Requires can_carry_fit. Measured points are carried to their own
-/// algorithm only; others have their line.
+/// Cost of an operation over `ranks` ranks with one link each. The first of these that exists is used: a fit of the operation, carried to
+/// `algorithm` by closed forms; the link implied by the fit of all-reduces; the cluster's link. Requires can_carry_fit. Measured points are
+/// only carried to their own algorithm; others get the line.
 CostCurve collective_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks);
 
 }  // namespace syncopate

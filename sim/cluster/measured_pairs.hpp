@@ -8,24 +8,26 @@
 
 namespace syncopate {
 
-/// What iperf3 and ping have measured between two places.
+/// Measurements of iperf3 and ping between two places.
 struct MeasuredPair {
   std::string a;
   std::string b;
   Rate up;              ///< from a to b
-  Rate down;            ///< from b to a; where nobody measured that, as much
+  Rate down;            ///< from b to a; equal to `up` if not measured
   Seconds rtt;          ///< mean
   double rtt_cv = 0.0;  ///< standard deviation / mean
 };
 
 struct MeasuredPlaces {
-  std::vector<std::string> names;   ///< in order of the alphabet
-  std::vector<MeasuredPair> pairs;  ///< every two of them
+  std::vector<std::string> names;   ///< sorted
+  std::vector<MeasuredPair> pairs;  ///< every pair of names
 };
 
-/// Reads a folder of files that are named after two places each: A-B.json, what `iperf3 --json` prints at A when B serves (with --reverse,
-/// B sends), and A-B.txt, what `ping B` prints at A. Of names that have a "-" themselves, A--B. Throws InputError, also when a pair is
-/// missing.
+/// Reads a folder of files named after two places: A-B.json and A-B.txt (A--B if a name contains "-").
+///
+/// A-B.json: output of `iperf3 --json` at A with B as server (with --reverse, B sends). A-B.txt: output of `ping B` at A.
+///
+/// Throws InputError, also if a pair is missing.
 MeasuredPlaces read_measured_pairs(const std::filesystem::path& folder);
 
 }  // namespace syncopate

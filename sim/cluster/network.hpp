@@ -16,125 +16,125 @@ namespace syncopate {
 
 /// One direction of a cable between two ends.
 struct NetworkLink {
-  std::string name;  ///< begins with its level
+  std::string name;  ///< begins with `level`
   Rate bandwidth;
-  std::string level;    ///< of the network, for people: "node", "server", "gpu", "wan", "uplink", "node-uplink", or the topology's
-  std::string cable;    ///< the same for both directions
-  bool forward = true;  ///< which of them
+  std::string level;    ///< "node", "server", "gpu", "wan", "uplink", "node-uplink", or a level of the topology
+  std::string cable;    ///< the same name for both directions
+  bool forward = true;  ///< the direction
 };
 
-/// The way of a message.
+/// The route of a message.
 struct Path {
-  std::vector<std::size_t> links;  ///< numbers of the Network's links, in the order in which it crosses them
+  std::vector<std::size_t> links;  ///< numbers of the Network's links, in the order in which a message crosses them
   Seconds latency;
-  Rate rate;                        ///< of a flow that has it for itself, at first
-  Rate limit = infinite_bandwidth;  ///< of any flow, whatever its links have, at first
-  const Link* over = nullptr;       ///< the cluster's link that says how latencies vary, if any
+  Rate rate;                        ///< rate of a flow that is alone on the route, at time 0
+  Rate limit = infinite_bandwidth;  ///< maximum rate of any flow (TCP window), at time 0
+  const Link* over = nullptr;       ///< the cluster's link that gives jitter, connections and changes of latency; may be null
   struct Storage {
-    std::size_t after = 0;  ///< so many links all of a message is stored, and goes on
-    Rate upload;            ///< likewise, before ...
-    Rate download;          ///< ... and after that
+    std::size_t after = 0;  ///< after so many links the whole message is stored, then sent on
+    Rate upload;            ///< rate before storage, of a flow that is alone
+    Rate download;          ///< rate after storage, of a flow that is alone
   };
   std::optional<Storage> storage{};
 
   Hop hop() const { return {latency, inverse(rate)}; }
-  /// Over the link of this number among its own.
+  /// Rate over links[link].
   Rate rate_over(std::size_t link) const { return !storage ? rate : link < storage->after ? storage->upload : storage->download; }
   int connections() const { return over == nullptr ? 1 : over->connections; }
   bool latency_changes() const { return over != nullptr && !over->latency_changes.empty(); }
-  /// From a time on.
+  /// The latency at that time.
   Seconds latency_at(Seconds time) const { return latency_changes() ? value_at(time, latency, over->latency_changes) : latency; }
   Rate limit_at(Seconds time) const { return latency_changes() ? over->limit(latency_at(time)) : limit; }
 };
 
-/// What one of several jobs on a cluster without regions has of its network.
+/// One job's share of a network that several jobs use. Only for clusters without regions.
 struct NetworkShare {
-  int job = 0;                          ///< its number: GPUs are a job's own, also on a node that others use
-  std::vector<int> nodes;               ///< of the cluster, in the order of the job's ranks
-  int servers_before = 0;               ///< nodes that servers of the jobs before it have for themselves
-  int all_servers = 0;                  ///< those of all jobs
-  std::shared_ptr<KnownLinks> links{};  ///< the same for all jobs, so that links have the same numbers
+  int job = 0;                          ///< the job's number; GPUs are never shared between jobs, even on a shared node
+  std::vector<int> nodes;               ///< the cluster's nodes, by node of the job
+  int servers_before = 0;               ///< nodes reserved for servers of earlier jobs
+  int all_servers = 0;                  ///< nodes reserved for servers of all jobs
+  std::shared_ptr<KnownLinks> links{};  ///< shared by all jobs: a link has the same number for each
 };
 
-/// The network between a job's ranks (the GPUs of every node, or every node) and its parameter servers. Ranks of one node have
-/// links of their own to each other; others meet in the nodes' network.
+/// The network between a job's ranks (one per GPU, or one per node) and its parameter servers. Ranks of one node have links of their own to
+/// each other. Other messages cross the nodes' network.
 ///
-/// A rank's number divided by the ranks per node is its node's; servers with nodes of their own come after the last one of a rank.
+/// Rank r is on node r / ranks_per_node. Servers with nodes of their own follow the last node of the ranks.
 class Network {
  public:
-  /// `region_order`: see regions_of_nodes; used where nodes are placed by region.
+  /// `region_order`: see regions_of_nodes. Only used if nodes are placed by region.
   Network(const Cluster& cluster, int ranks_per_node, const ServerPlaces& servers, const std::vector<std::size_t>& region_order);
-  /// A job's share of it. `cluster`: all of it.
+  /// The network as one job sees it. `cluster`: the whole cluster.
   Network(const Cluster& cluster, NetworkShare share, int ranks_per_node, const ServerPlaces& servers);
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  /// The way from one rank (or server) to another one; it is kept.
+  /// The route between two ranks or servers. Cached.
   const Path& path(int from, int to);
-  /// The same, found anew.
+  /// The same, not cached.
   Path find_path(int from, int to);
-  /// Its latency and bandwidth only.
+  /// Latency and inverse bandwidth of the route.
   Hop hop(int from, int to);
-  /// The same, as if all nodes that are in one place had one switch: in any topology.
+  /// The same, as if all nodes of one place were connected to one switch, in any topology.
   Hop direct_hop(int from, int to);
 
-  /// With those of the servers alone.
+  /// Nodes of ranks, and nodes of servers only.
   int nodes() const { return nodes_; }
   int first_rank(int node) const { return node * ranks_per_node_; }
 
-  /// Where the parameter servers are: the first rank of each one's node.
+  /// The first rank of each server's node.
   const std::vector<int>& server_ranks() const { return server_ranks_; }
 
-  // Links have the numbers below count_links(), in the order in which paths have crossed them first.
+  // Links have numbers below count_links(), in the order of first use.
 
   std::size_t count_links() const { return links_->size(); }
   NetworkLink link(std::size_t number) const;
-  /// At first.
+  /// At time 0.
   Rate bandwidth(std::size_t link) const;
-  /// From a time on.
+  /// At `time`.
   Rate bandwidth(std::size_t link, Seconds time) const;
-  /// For people: nodes' links before others, by the numbers of their ends, upwards before downwards.
+  /// The order of links in reports: nodes' links first; then by the numbers of the ends; upwards before downwards.
   bool comes_before(std::size_t link, std::size_t other) const;
-  // Links of one kind are a group.
+  // Groups of links of one kind:
 
   static constexpr int of_nodes = 0;     ///< between a node and the network
   static constexpr int inside_node = 1;  ///< between GPUs of one node
   static constexpr int of_switches = 2;  ///< between switches
-  static constexpr int of_regions = 3;   ///< between regions, whichever; each pair is a group of its own, too, and so are uplinks
-  /// Of a link; between two regions, that of the pair; that of a region's uplink, or of its nodes' own.
+  static constexpr int of_regions = 3;   ///< between regions; each pair of regions, and each uplink, also has its own group above this
+  /// The group of a link. Between regions: the group of the pair. Uplink: the group of the region's uplink, or of its nodes' uplinks.
   int group(std::size_t link) const;
-  /// Of what the way between two ranks takes longest for, besides bytes: that of the pair of their regions, or of their own links.
+  /// The group with the largest latency between two ranks: the pair of their regions, or their own links.
   int group_between(int from, int to) const;
-  /// Of what limits a message that has the way between two ranks for itself: as `group_between`, or that of a narrower uplink.
+  /// The group with the smallest bandwidth between two ranks: group_between, or the group of a narrower uplink.
   int narrowest_group(int from, int to) const;
-  /// As a cluster's keys name it: "link", "intra_node", "wan", "wan A - B", "uplink A", "node_uplink A"; of switches "link" and the
+  /// The name as in the cluster file: "link", "intra_node", "wan", "wan A - B", "uplink A", "node_uplink A". For switches: "link" and the
   /// topology.
   std::string group_name(int group) const;
 
-  /// Joins GPUs of one node.
+  /// The link joins GPUs of one node.
   bool is_inside_node(std::size_t link) const { return (*links_)[link].kind == KnownLink::Kind::gpu; }
-  /// Its bandwidth changes with time.
+  /// The link's bandwidth changes with time.
   bool changes(std::size_t link) const;
-  /// When some link's bandwidth or latency changes, in order.
+  /// All times at which a bandwidth or latency changes, sorted.
   std::vector<Seconds> times_of_changes() const;
   bool changes_with_time() const { return cluster_.regions && cluster_.regions->change_with_time(); }
-  /// From message to message, on some way.
+  /// Some route's latency is random, drawn for each message.
   bool latencies_vary() const { return latencies_vary_; }
-  /// Likewise, on so many nodes, with those of the servers alone.
+  /// The same for `nodes` nodes, including nodes of servers only.
   static bool latencies_vary(const Cluster& cluster, int ranks_per_node, int nodes);
 
-  /// Of a rank or server; on regions only.
+  /// The region of a rank or server. Requires regions.
   std::size_t region_of(int rank) const { return place_region_[static_cast<std::size_t>(place_of(rank))]; }
   /// Both ranks are on one node.
   bool share_node(int from, int to) const { return node_of(from) == node_of(to); }
 
-  /// Nodes have no links in common, and all of them are alike: on a star.
+  /// A star: all nodes are alike and share no links.
   bool is_star() const { return is_star_; }
 
  private:
   void place_servers(const ServerPlaces& servers);
   int node_of(int rank) const { return rank / ranks_per_node_; }
-  /// Of the cluster's.
+  /// The node's number in the cluster.
   int whole_node_of(int rank) const { return share_.nodes[static_cast<std::size_t>(node_of(rank))]; }
   int place_of(int rank) const { return places_[static_cast<std::size_t>(whole_node_of(rank))]; }
   Path path_inside_node(int from, int to);
@@ -144,10 +144,10 @@ class Network {
   int group_of_uplink(std::size_t region, bool of_node) const;
   std::size_t region_of_uplink(const KnownLink& node_uplink) const { return region_of(first_rank(static_cast<int>(node_uplink.number))); }
   bool is_of_server(const KnownLink& link) const { return static_cast<int>(link.number) >= cluster_.nodes; }
-  /// A node's own one, then its region's, or the other way round.
+  /// Appends the uplinks of the rank's node and region: the node's first if `up`, else the region's first.
   void cross_uplinks(int rank, bool up, std::vector<std::size_t>& links);
   Seconds latency_over(std::size_t links) const;
-  /// As the link says how flows are limited, and latencies vary.
+  /// Sets the limit of flows and the source of jitter from `link`.
   static Path limited(Path path, const Link& link);
   std::size_t node_link(int rank, bool up);
   std::size_t gpu_link(int rank, bool up);
@@ -159,12 +159,12 @@ class Network {
 
   const Cluster& cluster_;
   int ranks_per_node_;
-  int own_nodes_;  ///< of ranks
-  int nodes_;      ///< with servers
+  int own_nodes_;  ///< nodes of the job's ranks
+  int nodes_;      ///< own_nodes_, and nodes of servers only
   bool is_star_;
-  NetworkShare share_;                     ///< its nodes are also those of servers
-  std::vector<int> places_;                ///< of the cluster's nodes
-  std::vector<std::size_t> place_region_;  ///< of the places, on regions
+  NetworkShare share_;                     ///< `nodes` also lists nodes of servers
+  std::vector<int> places_;                ///< by node of the cluster
+  std::vector<std::size_t> place_region_;  ///< by place; empty without regions
   std::vector<int> server_ranks_;
   bool latencies_vary_;
   std::shared_ptr<KnownLinks> links_;

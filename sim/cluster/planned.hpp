@@ -14,7 +14,7 @@
 
 namespace syncopate {
 
-/// A collective's messages on a network, which outlives it.
+/// The messages of one collective on a network. The network must outlive it.
 class PlannedCollective {
  public:
   PlannedCollective(Plan plan, Communicator members, Network& network, SecondsPerByte gamma);
@@ -22,22 +22,22 @@ class PlannedCollective {
   PlannedCollective& operator=(const PlannedCollective&) = delete;
 
   const Plan& plan() const { return times_.plan(); }
-  /// If no messages share a link.
+  /// Times of the messages if no two of them share a link.
   PlanTimes& times() { return times_; }
 
-  /// Messages could fill some link together, which one alone could not, or its bandwidth changes.
+  /// Whether several messages together can fill a link that one alone cannot, or a bandwidth changes.
   bool can_share() const { return !network_.is_star() && crossed().any_shared; }
-  /// Per link of the network: the share of the collective's bytes that crosses it.
+  /// By link of the network: the fraction of the collective's bytes that crosses it.
   const std::vector<double>& loads() const { return crossed().loads; }
-  /// That share of all messages between two nodes together.
+  /// The fraction of the bytes that all messages between nodes carry.
   double between_nodes() const { return crossed().between_nodes; }
 
-  /// The way of a message: its latency and bandwidth, and whether others could fill a link of it together with this one.
+  /// Latency and bandwidth of one message's route, and whether it shares a link that several messages could fill.
   struct Way {
     Hop hop;
     bool can_share = false;
   };
-  /// That of the plan's message with this number in a step, which must be a stage.
+  /// The route of a message in a step of the plan. The step must be a stage.
   const Way& way(int step, int message) {
     std::vector<Way>& ways = ways_[static_cast<std::size_t>(step)];
     if (ways.empty()) ways = find_ways(plan().stage(step));
@@ -45,7 +45,7 @@ class PlannedCollective {
   }
 
  private:
-  /// By link of the network.
+  /// Indexed by link of the network.
   struct Crossed {
     std::vector<bool> shared;
     bool any_shared = false;
@@ -59,23 +59,22 @@ class PlannedCollective {
   Crossed find_crossed() const;
   std::vector<Way> find_ways(const Stage& stage) const;
 
-  Communicator members_;  ///< by whose numbers the plan goes
+  Communicator members_;  ///< maps the plan's members to ranks
   Network& network_;
   PlanTimes times_;
-  std::vector<std::vector<Way>> ways_;  ///< by step
+  std::vector<std::vector<Way>> ways_;  ///< by step; filled on demand
   mutable std::optional<Crossed> crossed_{};
 };
 
-/// The collectives of a job's ranks over any communicator, as the messages that they consist of. Plans are made when they are asked for,
-/// and kept.
+/// Plans of a job's collectives over any communicator. Plans are made on demand and cached.
 class PlannedCollectives {
  public:
   PlannedCollectives(const Cluster& cluster, AllReduce all_reduce, Network& network, int ranks_per_node);
 
-  /// Throws SimulationError for a communicator that no algorithm is defined for (layout_on_nodes).
+  /// Throws SimulationError if no algorithm is defined for the communicator (see layout_on_nodes).
   PlannedCollective& operator()(Operation operation, const Communicator& communicator, Bytes bytes);
 
-  /// How long the collective takes if all ranks start it at once, and how long without its bytes.
+  /// Time of the collective if all ranks start at once; `latency` is the time without bytes.
   CollectiveTime time(Operation operation, const Communicator& communicator, Bytes bytes);
 
   Network& network() { return network_; }
@@ -88,7 +87,7 @@ class PlannedCollectives {
   int ranks_per_node_;
   struct Layout {
     NodeGroups nodes;
-    LongestWay longest_way;  ///< from node to node, where chunks depend on it
+    LongestWay longest_way;  ///< between two nodes; only set if chunks depend on it
   };
   Layout layout(const Communicator& communicator);
 

@@ -2,20 +2,22 @@
 
 #include <vector>
 
+#include "cluster/link.hpp"
 #include "cluster/regions.hpp"
 
 namespace syncopate {
 
-/// The links of a ring through nodes of those regions, `inside` between two of the same one.
+/// The links of a ring through nodes of these regions. `inside`: between two nodes of one region.
 std::vector<Hop> ring_hops(const Regions& regions, const std::vector<std::size_t>& regions_of_nodes, const Link& inside);
 
-/// Time of a ring all-reduce over those links (see ring_time).
+/// Time of a ring all-reduce over these links (see ring_time).
 Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByte gamma);
 
-/// The order of the regions in which a ring all-reduce of `bytes` is fastest; the first region stays first. All orders are tried
-/// for up to 9 regions, unless that takes over 10^9 messages; else 2-opt improves a metric TSP tour of their links. The shortest
-/// cycle is not always the fastest: a message waits for the slowest link again and again. Where one order alone takes over 10^9 messages,
-/// orders are compared by the longer of two ways that bytes have to go, which mostly is the longest.
+/// The order of the regions in which a ring all-reduce of `bytes` is fastest. The first region stays first.
+///
+/// Up to 9 regions: all orders are tried, unless that takes more than 10^9 messages. Else: 2-opt improves a metric TSP tour of the regions'
+/// links. The shortest cycle is not always fastest, as messages wait for the slowest link repeatedly. If one order alone takes more than
+/// 10^9 messages, orders are compared by the longer of two paths through the ring, which usually is the critical path.
 std::vector<std::size_t> fastest_order(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma);
 
 }  // namespace syncopate

@@ -11,14 +11,14 @@
 
 namespace syncopate {
 
-/// A link that is no node's own, by the numbers of its ends, and which way it is crossed: up from the lower end to the upper one.
+/// A link between switches, by the numbers of its ends. `up`: crossed from `lower` to `upper`.
 struct InnerLink {
   int lower = 0;
   int upper = 0;
   bool up = true;
 };
 
-/// How places for nodes and the links between them form a network. All links of a topology are alike.
+/// A network's places for nodes, and the links between the places. All links of a topology are alike.
 class Topology {
  public:
   Topology() = default;
@@ -28,28 +28,28 @@ class Topology {
 
   virtual std::string_view name() const = 0;
 
-  /// The places that it has for nodes and parameter servers.
+  /// The number of places for nodes and parameter servers.
   virtual int places() const = 0;
 
-  /// Advice for so many nodes: parameters that have places for them, such as `"k": 8`.
+  /// Parameters with enough places for `nodes` nodes, as advice in a message: `"k": 8`.
   virtual std::string advice(int nodes) const = 0;
 
-  /// The switch without which a place has no network, by any number of its own; empty where there are none.
+  /// The switch that a place depends on, by a number that the topology chooses. Empty if there are no switches.
   virtual std::optional<int> switch_of(int /*place*/) const { return std::nullopt; }
 
-  /// Links that a node's messages to its nearest neighbour cross; each has an equal share of the cluster's latency.
+  /// Number of links between nearest neighbours. Each link has an equal part of the cluster's latency.
   virtual int nearest_links() const { return 2; }
 
-  /// Every place has one link of its own to a switch, which a message crosses first, and another one last.
+  /// Every place has its own link to a switch. A message crosses the sender's first and the receiver's last.
   virtual bool has_node_links() const { return true; }
 
-  /// What is at the ends of the other links, for people.
+  /// What the inner links connect, for people.
   virtual std::string_view switch_name() const { return "switch"; }
 
-  /// Where in the network such a link is, in a word or two for people: "edge-aggregation".
+  /// The level of an inner link, for people: "edge-aggregation".
   virtual std::string level(const InnerLink& link) const = 0;
 
-  /// The links that are no place's own which a message crosses from one place to another one, in that order.
+  /// The inner links from one place to another one, in the order of crossing.
   virtual std::vector<InnerLink> route(int from, int to) const = 0;
 };
 
@@ -57,22 +57,22 @@ class Topology {
 struct TopologyRow {
   std::string_view name;
   std::string_view meaning;
-  std::string_view parameters;  ///< for people: name, default
-  std::string_view example;     ///< of the whole object, where parameters are required; else empty
+  std::string_view parameters;  ///< name and default, for people
+  std::string_view example;     ///< the whole JSON object, if parameters are required; else empty
   std::shared_ptr<const Topology> (*read)(Object& fields, int nodes);
 };
 
-/// The table: to add a topology, write its file and add a row. The first one is the default, and needs no parameters.
+/// The table. To add a topology, write its file and add a row. The first row is the default and needs no parameters.
 std::span<const TopologyRow> topologies();
 
-/// Reads a topology's name, or an object with its `name` and parameters, for a cluster of so many nodes. Throws InputError, also when
-/// it has fewer places than nodes.
+/// Reads a topology's name, or an object with `name` and parameters, for a cluster of `nodes` nodes. Throws InputError, also if the
+/// topology has fewer places than nodes.
 std::shared_ptr<const Topology> read_topology(const Field& field, int nodes);
 
-/// The topology of a cluster that names none.
+/// The topology of a cluster that does not name one.
 std::shared_ptr<const Topology> default_topology();
 
-// The readers of the rows.
+// Readers used in the table:
 std::shared_ptr<const Topology> read_star(Object& fields, int nodes);
 std::shared_ptr<const Topology> read_fat_tree(Object& fields, int nodes);
 std::shared_ptr<const Topology> read_tree(Object& fields, int nodes);

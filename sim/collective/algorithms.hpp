@@ -12,7 +12,8 @@
 
 namespace syncopate {
 
-/// One row of the table of algorithms. What has no row of its own for an operation goes by another one's plan, as its plan's comment says.
+/// One row of the table of algorithms. An operation for which an algorithm has no plan of its own uses another plan: see the plans'
+/// comments (plan.hpp).
 struct Algorithm {
   std::string_view name;
   std::string_view meaning;
@@ -21,48 +22,51 @@ struct Algorithm {
   ClosedForm all_gather;
   ClosedForm broadcast;
   Plan (*plan)(Operation operation, int ranks, int chunks);
-  bool is_pipelined;        ///< always in chunks
-  bool takes_chunks;        ///< `chunk` means something to it
-  std::string_view caveat;  ///< what every report must say of its figures in alpha-beta fidelity, or empty
+  bool is_pipelined;        ///< always splits data into chunks
+  bool takes_chunks;        ///< a scenario may set `chunk`
+  std::string_view caveat;  ///< a warning that reports add to its alpha-beta figures, or empty
 
   const ClosedForm& form(Operation operation) const;
 };
 
-/// How a scenario's all-reduces move their bytes.
+/// The all-reduce that a scenario asks for.
 struct AllReduce {
-  const Algorithm* algorithm = nullptr;        ///< with several GPUs per node, among the nodes
-  std::string name;                            ///< as the scenario calls it
-  bool two_level = false;                      ///< called so
-  bool by_region = false;                      ///< in each region, then among them; other operations by the algorithm
-  const Algorithm* between_regions = nullptr;  ///< ... where it is that, among them
-  bool across_gpus = false;                    ///< in one level over all ranks, whatever nodes they are on
-  Bytes chunk{};                               ///< > 0: of a pipeline
+  const Algorithm* algorithm = nullptr;        ///< among the nodes, if they have several GPUs
+  std::string name;                            ///< the scenario's name for it
+  bool two_level = false;                      ///< the scenario says "two-level"
+  bool by_region = false;                      ///< first within each region, then among regions; other operations use `algorithm`
+  const Algorithm* between_regions = nullptr;  ///< if by_region: the algorithm among regions
+  bool across_gpus = false;                    ///< one level over all ranks, without regard to nodes
+  Bytes chunk{};                               ///< > 0: chunk size of a pipeline
 };
 
-/// The table: to add an algorithm, add a row (and its closed forms' test). The ring is the first one.
+/// The table. To add an algorithm, add a row, and a test of its closed forms. The ring comes first.
 std::span<const Algorithm> algorithms();
 const Algorithm& ring();
 
-/// Reads an algorithm's name (or an object with its `name`, and a `chunk` where it is a pipeline). `two-level`, with the algorithm
-/// `between` the nodes (ring), says what holds of every algorithm where nodes have several GPUs; its chunks are inside the nodes
-/// and between them at the same time. `by-region` adds up in each region first, and has an algorithm `between` regions. A ring may go
-/// `across` all GPUs. Throws InputError with the nearest name.
+/// Reads an algorithm's name, or an object with `name`, and `chunk` for a pipeline. Throws InputError with the nearest name.
+///
+/// `two-level`: names explicitly what every algorithm does if nodes have several GPUs; `between` is the algorithm among nodes (default:
+/// ring). With `chunk`, one chunk moves inside the nodes while another one moves between them.
+///
+/// `by-region`: adds up within each region first; `between` is the algorithm among regions.
+///
+/// `ring` with `across`: one ring over all GPUs.
 AllReduce read_all_reduce(const Field& field);
 
-/// The ring.
 AllReduce default_all_reduce();
 AllReduce ring_across_gpus();
 
-/// Nodes with as many ranks each, in the order of the ranks.
+/// Nodes with equally many ranks, in the order of the ranks.
 struct NodeGroups {
   int nodes = 1;
   int ranks_per_node = 1;
-  std::vector<std::size_t> regions{};  ///< of the nodes; empty without
-  int largest_region = 0;              ///< its nodes
+  std::vector<std::size_t> regions{};  ///< of each node; empty without regions
+  int largest_region = 0;              ///< its number of nodes
 };
 
-/// In how many chunks a collective's bytes go: between nodes, and from level to level. A chunk of an all-gather is one of what each
-/// rank comes with. A double tree is always in chunks, by default of a size that suits the longest `way`.
+/// The number of chunks of a collective's data: between nodes, and between the levels of a two-level plan. For an all-gather, each rank's
+/// contribution is split. A double tree always uses chunks; the default size suits the longest `way`.
 struct Chunks {
   int between = 1;
   int levels = 1;
@@ -71,7 +75,7 @@ struct Chunks {
 };
 Chunks chunks_of(const AllReduce& all_reduce, Operation operation, const NodeGroups& groups, Bytes vector, const LongestWay& way);
 
-/// The messages of a collective over those nodes.
+/// The messages of a collective over nodes and ranks as in `groups`.
 Plan make_plan(const AllReduce& all_reduce, Operation operation, const NodeGroups& groups, Chunks chunks);
 
 }  // namespace syncopate

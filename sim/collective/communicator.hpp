@@ -5,18 +5,18 @@
 
 namespace syncopate {
 
-/// Some of a job's ranks in an order: all of them, the GPUs of a node, the first GPU of every node, those that are left. A rank's
-/// position in it is its member number; plans and closed forms know members only.
+/// An ordered set of a job's ranks: all ranks, the GPUs of a node, the first GPU of every node, the ranks that remain. A rank's position in
+/// the set is its member number. Plans and closed forms only use member numbers.
 class Communicator {
  public:
-  /// The ranks first, first + stride, ...; `count` of them. Throws SimulationError unless there is at least one.
+  /// `count` ranks: first, first + stride, ... Throws SimulationError if `count` < 1.
   explicit Communicator(int count, int first = 0, int stride = 1);
-  /// Those ranks. Throws SimulationError unless there is at least one, and each is there once.
+  /// The given ranks. Throws SimulationError if there are none, or if one appears twice.
   explicit Communicator(std::vector<int> ranks);
 
   int size() const { return count_; }
   int rank(int member) const { return list_.empty() ? first_ + member * stride_ : list_[static_cast<std::size_t>(member)]; }
-  /// The member number of a rank; -1 when it is not in it.
+  /// The member number of a rank; -1 if it is not a member.
   int member(int rank) const {
     if (!list_.empty()) return find(rank);
     const int distance = rank - first_;
@@ -32,17 +32,17 @@ class Communicator {
   int first_ = 0;
   int count_ = 1;
   int stride_ = 1;
-  std::vector<int> list_;  ///< by member, where they are at no regular distance
+  std::vector<int> list_;  ///< ranks by member; empty if they have a regular stride
 };
 
-/// Ranks on nodes: the same number of them on each. Member numbers run through a node's ranks, then through the next one's.
+/// Nodes with equally many ranks. Member numbers run through the ranks of a node, then through those of the next node.
 struct NodeLayout {
   std::vector<int> nodes;
   int ranks_per_node = 1;
 };
 
-/// Where a communicator's ranks are if rank i is on node i / `ranks_per_node`. Throws SimulationError when its nodes have different
-/// numbers of its ranks, or their members do not follow each other: no algorithm is defined for it.
+/// The nodes of a communicator's ranks. Rank i is on node i / `ranks_per_node`. Throws SimulationError if its nodes have different numbers
+/// of ranks, or if the members of a node are not consecutive: no algorithm is defined for that.
 NodeLayout layout_on_nodes(const Communicator& communicator, int ranks_per_node);
 
 }  // namespace syncopate

@@ -9,24 +9,25 @@
 
 namespace syncopate {
 
-/// What a collective does to a vector of M bytes. Of a reduce-scatter every member ends with its share of the sum, to an all-gather it
-/// comes with its share; a broadcast spreads what the first member has.
+/// An operation on a vector of M bytes. Reduce-scatter: each member ends with its 1/N of the sum. All-gather: each member starts with its
+/// 1/N. Broadcast: all members get the first member's vector.
 enum class Operation { all_reduce, reduce_scatter, all_gather, broadcast };
 
 std::string_view to_string(Operation operation);
 
-/// What each of `members` hands over to an operation on a vector of so many bytes.
+/// Bytes that each of `members` contributes to an operation on a vector of `bytes`.
 constexpr Bytes contribution(Operation operation, Bytes bytes, int members) {
   return operation == Operation::all_gather ? bytes / members : bytes;
 }
 
-/// What one of `members` sends round a ring for that: of an all-reduce both halves. A broadcast passes everything on once.
+/// Bytes that one of `members` sends around a ring. An all-reduce sends both halves: 2 (N-1)/N·M. A broadcast sends (N-1)/N·M on average:
+/// all members but the last pass the vector on.
 constexpr Bytes sent_in_ring(Operation operation, Bytes bytes, int members) {
   const Bytes half = (members - 1.0) / members * bytes;
   return operation == Operation::all_reduce ? 2.0 * half : half;
 }
 
-/// One gradient or a part of it: a payload is a list of slices, so that tensors can be merged or partitioned.
+/// One gradient, or a part of one. A payload is a list of slices, so tensors can be merged or partitioned.
 struct Slice {
   int tensor = 0;  ///< index into the step profile's gradients
   Bytes bytes;
@@ -34,16 +35,16 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-/// The data of one collective. Made once and shared by all ranks.
+/// The data of one collective. All ranks share one object.
 struct Payload {
   std::string label;  ///< for people: "conv1.weight" or "fc.bias..conv1.weight"
   std::vector<Slice> slices;
-  Bytes bytes;  ///< the slices' total; less where they are sent compressed
+  Bytes bytes;  ///< total of the slices, or less if compressed
 };
 
 using SharedPayload = std::shared_ptr<const Payload>;
 
-/// Of what it stands for, before compression.
+/// The payload's bytes before compression.
 inline Bytes uncompressed(const Payload& payload) {
   Bytes bytes;
   for (const Slice& slice : payload.slices) bytes += slice.bytes;

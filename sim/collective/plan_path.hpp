@@ -10,24 +10,24 @@
 
 namespace syncopate {
 
-/// Why a rank ended a collective when it did, if messages have their links for themselves: from some rank's start on, one thing after the
-/// other.
+/// The critical path of one rank's collective: the sequence of delays from some rank's start to this rank's end. It holds if no messages
+/// share links.
 struct PlanPath {
   enum class Kind { transfer, latency, reduce };
   struct Piece {
     Kind kind = Kind::transfer;
-    int step = 0;     ///< of the plan ...
-    int message = 0;  ///< ... the message there: it moves, or is on its way, or its receiver tells its sender that it may come
+    int step = 0;     ///< of the plan
+    int message = 0;  ///< of the step. Kind::latency is the message's latency, or that of its receiver's notice
     Seconds length;
   };
 
-  int origin = 0;  ///< whose start it was
+  int origin = 0;  ///< the rank whose start begins the path
   std::vector<Piece> pieces;
 };
 
-/// The path to the end of `rank`, by the recurrence that PlanTimes computes (whose ends it has but for rounding). Of several things that
-/// end at once, the one is taken that brought data, then what the sender has done, then the receiver, then its node, then its notice.
-/// `hop`: of a step's message.
+/// The path to the end of `rank`. It uses PlanTimes' recurrence; ends are equal up to rounding. Ties are resolved in this order: arrival of
+/// data, the sender's previous message, the receiver's previous message, the node's barrier, the notice. `hop`: link of a message in a
+/// step.
 PlanPath find_path(const Plan& plan, const std::function<Hop(int step, int message)>& hop, SecondsPerByte gamma, Bytes data,
                    double latency_factor, std::span<const Seconds> starts, int rank);
 

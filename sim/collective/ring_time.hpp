@@ -7,13 +7,14 @@
 
 namespace syncopate {
 
-/// When the last message of a ring has arrived whose links differ. Over each of the N links go `messages` messages of `chunk`
-/// bytes, one after the other: a message starts once the one before it has been transferred over this link and has arrived over
-/// the link before; latencies of messages on the same link overlap. The first `reduced` arrivals take gamma more per byte.
-/// A max-plus recurrence, O(N·messages). All-reduce: 2(N-1) messages of 1/N of the bytes, N-1 of them reduced.
+/// Time until the last message of a ring with different links has arrived. `messages` messages of `chunk` bytes cross each of the N links
+/// in sequence. A message starts once the previous one has been transferred over the same link, and it has arrived over the link before.
+/// Latencies of messages on one link overlap. The first `reduced` arrivals take gamma more per byte.
+///
+/// A max-plus recurrence, O(N·messages). An all-reduce has 2(N-1) messages of 1/N of the bytes; N-1 of them are reduced.
 Seconds ring_time(std::span<const Hop> hops, int messages, Bytes chunk, int reduced, SecondsPerByte gamma);
 
-/// When the last of `messages` has arrived that go along a chain of those links, one after the other: a ring's broadcast.
+/// Time until the last of `messages` messages has arrived at the end of a chain of links (a ring's broadcast).
 Seconds chain_time(std::span<const Hop> hops, int messages, Bytes chunk);
 
 }  // namespace syncopate

@@ -6,7 +6,7 @@
 
 namespace syncopate {
 
-/// Whether there is a record with such an optimiser; a file appears whole or not at all.
+/// Whether the file is a dataflow record with this optimiser. Files are written atomically, so an existing file is complete.
 bool is_record_with(const std::filesystem::path& path, Optimizer optimizer);
 
 }  // namespace syncopate

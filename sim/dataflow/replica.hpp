@@ -6,20 +6,20 @@
 
 namespace syncopate {
 
-/// A copy of the model, as a worker or the servers have it, and the state of its optimiser. Empty, and nothing happens to it, where
-/// nothing is recorded.
+/// A copy of the model, held by a worker or by the servers, with the optimiser's state. Without recording it is empty, and its operations
+/// do nothing.
 class Replica {
  public:
   Replica() = default;
-  /// Of the initial model; `flow` may be null. `makers`: whether there are other replicas to which the same happens.
+  /// Starts from the initial model. `flow` may be null. `makers`: whether other replicas go through the same operations.
   Replica(Dataflow* flow, Dataflow::Makers makers);
 
   const Values& model() const { return model_; }
-  /// Those parts of the model that `model` has are now that.
+  /// Replaces the parts of the model that `model` has.
   void become(const Sum& model);
-  /// The optimiser's step along a gradient of some parts: x - lr g where that is SGD.
+  /// Takes one optimiser step along a gradient of some parts. SGD: x - lr g.
   void step(const Sum& gradient);
-  /// DC-ASGD's step instead, with the model that the gradient was computed on.
+  /// The same with DC-ASGD's compensation. `computed_on`: the model at which the gradient was computed.
   void compensated_step(const Sum& gradient, const Values& computed_on);
 
  private:

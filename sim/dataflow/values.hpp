@@ -10,13 +10,13 @@
 
 namespace syncopate {
 
-/// Names a value of a record: a vector as long as the model, or as a part of it.
+/// Identifies a value of a record: a vector of the size of the model, or of a part of it.
 using ValueId = std::int64_t;
 
-/// Most often there is one, of a model in one part.
+/// Usually one value: most models have one part.
 using ValueIds = boost::container::small_vector<ValueId, 1>;
 
-/// What a replay may choose.
+/// Hyper-parameters that a replay sets.
 enum class Hyper { lr, mu, alpha, beta, lr_loc, gamma_p, rho };
 constexpr std::size_t hyper_count = 7;
 constexpr std::array<std::string_view, hyper_count> hyper_names = {"lr", "mu", "alpha", "beta", "lr_loc", "gamma_p", "rho"};
@@ -33,7 +33,7 @@ class Coefficient {
 
   constexpr double number() const { return number_; }
   const Powers& powers() const { return powers_; }
-  /// To its number.
+  /// Adds to the number.
   void add(double number) { number_ += number; }
 
   bool operator==(const Coefficient&) const = default;
@@ -54,7 +54,7 @@ class Coefficient {
   Powers powers_{};
 };
 
-/// Names, as papers have them.
+/// Named as in the papers.
 namespace hyper {
 inline constexpr Coefficient lr = Hyper::lr;            ///< eta
 inline constexpr Coefficient mu = Hyper::mu;            ///< momentum
@@ -65,7 +65,7 @@ inline constexpr Coefficient gamma_p = Hyper::gamma_p;  ///< SASGD, Algorithm 1
 inline constexpr Coefficient rho = Hyper::rho;          ///< elastic averaging
 }  // namespace hyper
 
-/// Values of consecutive parts of a model: the model, a gradient, a message. Empty where nothing is recorded.
+/// Values of consecutive parts of a model: of the model itself, a gradient or a message. Empty without recording.
 class Values {
  public:
   Values() = default;
@@ -74,15 +74,15 @@ class Values {
   bool empty() const { return values_.empty(); }
   std::size_t first() const { return first_; }
   std::size_t size() const { return values_.size(); }
-  /// `part` counts from the model's first.
+  /// `part` is an index into the model's parts.
   ValueId operator[](std::size_t part) const { return values_[part - first_]; }
   const ValueIds& values() const { return values_; }
 
   Values parts(std::size_t first, std::size_t count) const;
   Values part(std::size_t part) const { return empty() ? Values() : parts(part, 1); }
-  /// Takes those of `other` in place of its own.
+  /// Overwrites the parts that `other` has.
   void replace(const Values& other);
-  /// Adds the parts that follow.
+  /// Appends parts that follow directly.
   void append(const Values& other);
 
  private:
@@ -90,7 +90,7 @@ class Values {
   ValueIds values_;
 };
 
-/// A linear combination of values of the same parts, as an expression; nothing where nothing is recorded.
+/// A linear combination of values of the same parts. Empty without recording.
 class Sum {
  public:
   struct Term {
@@ -124,7 +124,6 @@ inline Sum operator*(const Coefficient& factor, Sum sum) { return sum *= factor;
 inline Sum operator/(Sum sum, const Coefficient& factor) { return sum *= 1.0 / factor; }
 inline Sum operator-(Sum a, const Sum& b) { return a += -1.0 * b; }
 
-/// Of all of them.
 Sum mean(const std::vector<Values>& all);
 
 }  // namespace syncopate

@@ -11,15 +11,15 @@
 
 namespace syncopate {
 
-/// What a layer has to do for one batch.
+/// The work of a layer for one batch.
 struct LayerWork {
   double macs = 0;    ///< multiply-accumulates of forward
-  Bytes activations;  ///< inputs and output
-  Bytes weights;      ///< parameters
+  Bytes activations;  ///< of inputs and output
+  Bytes weights;      ///< of parameters
 };
 
-/// Seconds = launch + macs / macs_per_s + activations / bandwidth + weights / weight_bandwidth. Kept as inverses: 0 means
-/// that the term costs nothing.
+/// Time of a layer: launch + macs / macs_per_s + activations / bandwidth + weights / weight_bandwidth. Rates are stored as inverses; 0
+/// means that the term costs nothing.
 struct LayerCost {
   Seconds launch;
   double s_per_mac = 0;
@@ -31,17 +31,17 @@ struct LayerCost {
   }
 };
 
-/// How far a profile is from something measured: profile / measured - 1, of what was measured.
+/// Relative error of a profile against a measurement: profile / measured - 1.
 struct ProfileError {
   std::string against;            ///< what was measured
-  std::string model;              ///< of which model, or empty
-  std::optional<double> forward;  ///< of its total time
+  std::string model;              ///< the measured model, or empty
+  std::optional<double> forward;  ///< of total forward time
   std::optional<double> backward;
-  std::optional<double> median_layer;   ///< the size of a layer's error, forward and backward together; median over layers
+  std::optional<double> median_layer;   ///< median over layers of |error|, forward and backward together
   std::optional<double> samples_per_s;  ///< of one worker that trains alone
 };
 
-/// The file format device/1: what the layers of any model cost on one device.
+/// The file format device/1: cost of any model's layers on one device.
 struct DeviceProfile {
   struct Direction {
     LayerCost forward;
@@ -51,18 +51,18 @@ struct DeviceProfile {
   std::string file;
   std::string name;
   std::string kind;       ///< "gpu" or "cpu"
-  std::string source;     ///< where the coefficients come from
-  std::string dtype;      ///< the one it holds for
-  std::int64_t gpus = 1;  ///< share one worker's batch evenly, as the two of a K80 board do
+  std::string source;     ///< origin of the coefficients
+  std::string dtype;      ///< that it is valid for
+  std::int64_t gpus = 1;  ///< GPUs that share one worker's batch evenly, as the two GPUs of a K80 board do
   std::map<CostClass, Direction> costs;
-  std::optional<Direction> others;   ///< of the classes that `costs` does not have
-  LayerCost update;                  ///< the optimiser's step; launch is per tensor
-  std::vector<ProfileError> errors;  ///< empty when unknown
+  std::optional<Direction> others;   ///< of classes that are not in `costs`
+  LayerCost update;                  ///< the optimiser's step; `launch` is per tensor
+  std::vector<ProfileError> errors;  ///< empty if unknown
 
-  /// The cost of a class of layers: its own, else that of the class that it resembles (3x3: convolution, depthwise and
-  /// join: elementwise, attention: linear), else that of the others, if the profile has one.
+  /// The cost of a class of layers. The first that exists: the class's own cost; the cost of the class that it resembles (3x3: convolution;
+  /// depthwise and join: elementwise; attention: linear); `others`. Null if none exists.
   const Direction* cost(CostClass cost_class) const;
-  /// The cost of a layer of `model`. Throws InputError when the profile has none.
+  /// The cost of a layer of `model`. Throws InputError if the profile has none.
   const Direction& cost_of(const ModelLayer& layer, const std::string& model) const;
   /// "forward +1.2%, backward -0.3% against ...", or "unknown".
   std::string describe_errors() const;
@@ -74,7 +74,7 @@ DeviceProfile read_device_profile(const Document& document);
 /// The device/1 text of a profile.
 std::string write_device_profile(const DeviceProfile& profile);
 
-/// What a layer does for `samples` samples of `bytes_per_element` bytes.
+/// The work of a layer for `samples` samples, with `bytes_per_element` bytes per element.
 LayerWork work_of(const ModelLayer& layer, double samples, double bytes_per_element);
 
 }  // namespace syncopate

@@ -9,42 +9,44 @@
 
 namespace syncopate {
 
-/// A measured trace and the model that it is of.
+/// A measured trace, and the model that was measured.
 struct FitSample {
   const Trace* trace;
   const Model* model;
 };
 
-/// How well one class of layers fits.
+/// Quality of the fit of one class of layers.
 struct ClassFit {
   CostClass cost_class = CostClass::free;
   std::size_t layers = 0;
-  double r2_forward = 0;  ///< share of the variance that the fit explains; 1 when there is none
+  double r2_forward = 0;  ///< coefficient of determination; 1 if there is no variance
   double r2_backward = 0;
 };
 
 /// Measured and predicted totals of one sample.
 struct SampleFit {
   LayerMatch match;
-  Seconds forward;  ///< measured, of the matched layers
+  Seconds forward;  ///< measured, of matched layers
   Seconds backward;
-  Seconds forward_left_out;  ///< measured, of layers without a partner in the model
+  Seconds forward_left_out;  ///< measured, of layers without partner in the model
   Seconds backward_left_out;
 };
 
 struct FitReport {
-  DeviceProfile profile;  ///< its `errors` are those against the samples; name, kind and source are for the caller to set
+  DeviceProfile profile;  ///< `errors` are against the samples; the caller sets name, kind and source
   std::vector<ClassFit> classes;
   std::vector<SampleFit> samples;
 };
 
-/// Fits the costs of each class of layers that the samples have, by least squares of seconds with no coefficient below 0,
-/// forward and backward apart; classes that they lack cost what those do that they resemble, or elementwise layers. Linear
-/// layers, when there are less than 4, get the rate of convolutions. `gpus` share each sample's batch. The samples must have
-/// a common dtype. Throws InputError when less than half of a trace's time is in layers of its model.
+/// Fits the costs of each class of layers in the samples. Forward and backward are fitted separately, by least squares of seconds with
+/// coefficients >= 0.
+///
+/// Classes that are not in the samples get the cost of the class that they resemble, or of elementwise layers. Fewer than 4 linear layers
+/// get the rate of convolutions. `gpus`: they share each sample's batch. All samples must have the same dtype. Throws InputError if less
+/// than half of a trace's time is in matched layers.
 FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus);
 
-/// How far the profile is from a trace's layers, those that match.
+/// The profile's error against the matched layers of a trace.
 ProfileError profile_error(const DeviceProfile& profile, const FitSample& sample);
 
 }  // namespace syncopate

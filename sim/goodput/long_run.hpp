@@ -14,38 +14,38 @@ namespace syncopate {
 struct Checkpoints {
   enum class Rule { fixed, young, daly };
   Rule rule = Rule::daly;
-  Seconds every{};  ///< of training between two of them, where the rule is `fixed`
-  Seconds write{};  ///< from the begin of one until it is complete
-  Seconds stall{};  ///< at most `write`: from its begin until training goes on
+  Seconds every{};  ///< training between two checkpoints, for Rule::fixed
+  Seconds write{};  ///< from the begin of a checkpoint until it is complete
+  Seconds stall{};  ///< from the begin until training continues; at most `write`
 };
 
-/// How long it takes to train again after a failure.
+/// Delays from a failure until training continues.
 struct RestartTimes {
-  Seconds detect = Seconds(60.0);    ///< until it is noticed
-  Seconds restart = Seconds(300.0);  ///< until the job runs
-  Seconds load{};                    ///< until it has a checkpoint, or its neighbours' state
+  Seconds detect = Seconds(60.0);    ///< until the failure is noticed
+  Seconds restart = Seconds(300.0);  ///< until the job runs again
+  Seconds load{};                    ///< until it has loaded a checkpoint, or the state of its neighbours
 };
 
-/// What is done about a failure; scenarios/LONG_RUNS.md says it in full.
+/// The reaction to a failure. Full description: scenarios/LONG_RUNS.md.
 struct FailurePolicy {
   enum class Kind {
-    restart,    ///< with other nodes at once
-    hot_spare,  ///< with spares, while there are any
-    shrink,     ///< with the nodes that are left
-    per_step,   ///< no restart: the others go on after the last step, as in torchft
+    restart,    ///< replaces failed nodes at once
+    hot_spare,  ///< replaces failed nodes by spares, as long as there are some
+    shrink,     ///< continues with the remaining nodes
+    per_step,   ///< no restart: the others continue after the last step, as torchft does
   };
   Kind kind = Kind::restart;
-  int spares = 0;                         ///< of hot_spare
+  int spares = 0;                         ///< for hot_spare
   Seconds repair = Seconds(24 * 3600.0);  ///< until a failed node is back
-  int min_nodes = 1;                      ///< of shrink and per_step: fewer wait for repairs
+  int min_nodes = 1;                      ///< for shrink and per_step: with fewer nodes, wait for repairs
 
   bool may_shrink() const { return kind == Kind::shrink || kind == Kind::per_step; }
 };
 
 /// A run of days in which nodes fail.
 struct LongRun {
-  std::optional<double> samples{};  ///< that are to be trained
-  double steps = 0.0;               ///< of all nodes, where no samples are said
+  std::optional<double> samples{};  ///< to train in total
+  double steps = 0.0;               ///< used if `samples` is empty: steps of all nodes
   int nodes = 1;
   std::vector<FailureKind> failures{};
   std::optional<Checkpoints> checkpoints{};
@@ -54,7 +54,7 @@ struct LongRun {
   int seeds = 100;
 };
 
-/// How fast so many nodes train.
+/// Training speed with a given number of nodes.
 struct TrainingSpeed {
   Seconds iteration;
   double samples_per_s = 0.0;
@@ -63,21 +63,21 @@ struct TrainingSpeed {
 };
 using SpeedOf = std::function<TrainingSpeed(int nodes)>;
 
-/// Where the time of a run went; but for `total`, no two of them count the same second, and they add up to it.
+/// Breakdown of a run's time. The parts are disjoint and add up to `total`.
 struct RunTimes {
   Seconds total;
-  Seconds useful;      ///< what all nodes would have taken for the samples, undisturbed
-  Seconds degraded;    ///< beyond that, as fewer nodes trained them
-  Seconds lost;        ///< training that a failure undid
-  Seconds checkpoint;  ///< training stood still for one
-  Seconds detection;   ///< nobody had noticed a failure yet
+  Seconds useful;      ///< time that all nodes would have taken for the samples without disturbance
+  Seconds degraded;    ///< extra time because fewer nodes trained
+  Seconds lost;        ///< training undone by failures
+  Seconds checkpoint;  ///< training stopped for a checkpoint
+  Seconds detection;   ///< before a failure was noticed
   Seconds restart;     ///< restarting, loading, waiting for nodes
   std::int64_t failures = 0;
 };
 
-/// Plays the run once: `samples` of them, with a checkpoint `every` so much training (infinite: none; see checkpoint_interval), at the
-/// speeds that `speed` says of all numbers of nodes that come about, with the failures that `seed` draws. Throws SimulationError where it
-/// does not get ahead.
+/// Simulates a run once. `samples`: to train. `every`: training time between two checkpoints; infinite: no checkpoints (see
+/// checkpoint_interval). `speed`: called for each number of nodes that occurs. `seed`: of the failures. Throws SimulationError if the run
+/// makes no progress.
 RunTimes play(const LongRun& run, double samples, Seconds every, const SpeedOf& speed, std::uint64_t seed);
 
 }  // namespace syncopate

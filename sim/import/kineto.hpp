@@ -9,7 +9,7 @@
 
 namespace syncopate {
 
-/// Numbers for strings that repeat.
+/// Numbers for repeated strings.
 class StringPool {
  public:
   std::uint32_t number_of(const std::string& text);
@@ -20,25 +20,24 @@ class StringPool {
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
-/// What an import needs of a torch.profiler (Kineto) trace; a hundredth of the file. Times are microseconds on the file's
-/// clock.
+/// The part of a torch.profiler (Kineto) trace that an import needs, about 1% of the file. Times are in microseconds, on the file's clock.
 struct KinetoTrace {
   static constexpr std::int64_t none = -1;
 
-  /// An operator on a CPU thread: those of autograd (with a sequence number), AccumulateGrad and the optimiser's step.
+  /// An operator on a CPU thread: autograd operators (with sequence number), AccumulateGrad, the optimiser's step.
   struct Operator {
     double start = 0;
     double end = 0;
     std::int64_t sequence = none;  ///< shared by a forward operator and its backward node
     std::uint32_t name = 0;
     std::uint32_t thread = 0;
-    std::uint32_t shapes = 0;  ///< of its first two inputs: "(32,3,224,224)(64,3,7,7)", empty when not recorded
-    std::uint32_t type = 0;    ///< of its first input: "float", ...
-    /// Of a backward node: autograd's number of the thread that ran forward; 0 of a forward operator.
+    std::uint32_t shapes = 0;  ///< of the first two inputs: "(32,3,224,224)(64,3,7,7)"; empty if not recorded
+    std::uint32_t type = 0;    ///< of the first input: "float", ...
+    /// For a backward node: autograd's number of the thread that ran forward. For a forward operator: 0.
     std::int64_t forward_thread = 0;
   };
 
-  /// A call that starts work on a GPU.
+  /// A call that launches work on a GPU.
   struct Launch {
     double time = 0;
     std::int64_t correlation = none;
@@ -55,11 +54,11 @@ struct KinetoTrace {
     bool communication = false;
   };
 
-  /// An NCCL all-reduce, as PyTorch 2.2 and later describe it with its kernel.
+  /// An NCCL all-reduce, as PyTorch 2.2 and later record it with its kernel.
   struct AllReduce {
     std::int64_t elements = 0;
     std::int64_t ranks = 0;
-    std::string type;  ///< of the elements: "Float", "BFloat16", ...
+    std::string type;  ///< element type: "Float", "BFloat16", ...
     double duration = 0;
   };
 
@@ -70,22 +69,21 @@ struct KinetoTrace {
   std::vector<Kernel> kernels;
   std::vector<AllReduce> all_reduces;
   std::vector<std::string> devices;  ///< names, by number
-  double origin = 0;                 ///< microseconds that were taken off every time
-  double base_time_s = 0;            ///< seconds since 1970 of the file's clock's 0, 0 when the clock itself counts from there
-  std::int64_t world_size = 0;       ///< of a distributed run, else 0
-  std::size_t events = 0;            ///< in the file
-  std::size_t cpu_operators = 0;     ///< in the file, of all kinds
-  std::string gpu_operator;          ///< one that runs on a GPU only, to judge by its name; else empty
+  double origin = 0;                 ///< microseconds subtracted from all times
+  double base_time_s = 0;            ///< seconds since 1970 at time 0 of the file's clock; 0 if that clock counts since 1970
+  std::int64_t world_size = 0;       ///< of a distributed run; else 0
+  std::size_t events = 0;            ///< number of events in the file
+  std::size_t cpu_operators = 0;     ///< number of CPU operators of all kinds in the file
+  std::string gpu_operator;          ///< an operator whose name says that it runs on a GPU only, or empty
 
-  /// Whether the profiler saw no GPU at work: then the operators' own times are all there is.
+  /// The profiler saw no GPU work. Then only the operators' own times are available.
   bool cpu_only() const { return kernels.empty() && launches.empty(); }
 
-  /// Throws InputError: what the profile lacks, and how to record one that has it.
+  /// Throws InputError: what the profile lacks, and how to record a profile that has it.
   [[noreturn]] void lacks(std::string_view what) const;
 };
 
-/// Reads a Kineto JSON file, gzip-compressed or plain, without holding it in memory. Throws InputError for anything that
-/// is not one.
+/// Reads a Kineto JSON file, plain or gzip. The file is not held in memory. Throws InputError if it is something else.
 KinetoTrace read_kineto(const std::filesystem::path& path);
 
 }  // namespace syncopate

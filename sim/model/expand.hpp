@@ -10,24 +10,24 @@
 
 namespace syncopate {
 
-/// One layer of a model/1 document with blocks and repetitions written out.
+/// One layer of a model/1 document, with blocks and repetitions expanded.
 struct LayerEntry {
-  std::string name;                  ///< in full: "layer1.0.conv1"
-  std::shared_ptr<const Json> json;  ///< the description, parameters of blocks filled in
-  std::string pointer;               ///< where the description stands
+  std::string name;                  ///< full name: "layer1.0.conv1"
+  std::shared_ptr<const Json> json;  ///< the description, with block parameters substituted
+  std::string pointer;               ///< of the description in the document
   std::vector<std::string> inputs;   ///< full names; `block_input` for the model's input
 };
 
 struct ExpandedLayers {
   std::vector<LayerEntry> entries;
-  /// Instance of a block -> its last layer or instance.
+  /// From an instance of a block to its last layer or inner instance.
   std::unordered_map<std::string, std::string> instances;
 };
 
-/// What `inputs` calls the input of a block, or of the model.
+/// The name in `inputs` for the input of a block or of the model.
 inline constexpr std::string_view block_input = "$input";
 
-/// Writes out the `layers` of a model/1 document with its `blocks`. Throws InputError.
+/// Expands the `layers` of a model/1 document with its `blocks`. Throws InputError.
 ExpandedLayers expand_layers(const Field& layers, const std::optional<Field>& blocks);
 
 }  // namespace syncopate

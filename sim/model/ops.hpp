@@ -16,24 +16,25 @@ namespace syncopate {
 /// A trainable parameter tensor.
 struct Tensor {
   std::string name;  ///< the layer's name, then ".weight" or ".bias"
-  Shape shape;       ///< as PyTorch has it: [out, in/groups, kernel height, kernel width], [out, in], ...
+  Shape shape;       ///< in PyTorch's order: [out, in/groups, kernel height, kernel width], [out, in], ...
 };
 
-/// What a layer's description says beyond its op and inputs; an op fills what it has.
+/// Parameters of a layer beyond its op and inputs. Each op sets those that it has.
 struct Attributes {
-  std::array<std::int64_t, 2> kernel = {1, 1};  ///< height, width; of conv1d {1, window}
+  std::array<std::int64_t, 2> kernel = {1, 1};  ///< height, width; conv1d: {1, window}
   std::array<std::int64_t, 2> stride = {1, 1};
   std::array<std::int64_t, 2> pad = {0, 0};  ///< on each side
   std::int64_t groups = 1;
   std::int64_t heads = 1;
   bool bias = false;
-  bool causal = false;  ///< a token attends to itself and those before it
-  bool ceil = false;    ///< a pooling window may begin inside the input and end beyond it
+  bool causal = false;  ///< a token only attends to itself and earlier tokens
+  bool ceil = false;    ///< a pooling window may begin inside the input and end outside
 };
 
-/// Layers that cost time in the same way: a device profile has one line of coefficients for each. convolution_3x3 are those
-/// of stride 1 and one group, which libraries compute by Winograd's algorithm with fewer multiplications than the others;
-/// depthwise ones have a group per channel, and memory limits them rather than arithmetic.
+/// Layers with one cost model: a device profile has one line of coefficients per class.
+///
+/// convolution_3x3: stride 1 and one group. Libraries use Winograd's algorithm for them, which needs fewer multiplications. depthwise: one
+/// group per channel; limited by memory, not by arithmetic.
 enum class CostClass {
   convolution,
   convolution_3x3,
@@ -52,19 +53,19 @@ enum class CostClass {
 struct CostClassRow {
   CostClass cost_class;
   std::string_view name;
-  std::optional<CostClass> resembles;  ///< what it costs in a profile that has no line for it
+  std::optional<CostClass> resembles;  ///< the class that replaces it in a profile without a line for it
 };
 
-/// The table, with `free`, which no profile has a line for.
+/// The table. It includes `free`, for which profiles have no line.
 std::span<const CostClassRow> cost_classes();
 
 std::string_view name_of(CostClass cost_class);
 
-/// One layer for one sample.
+/// What an op makes of its inputs, for one sample.
 struct OpResult {
   Attributes attributes;
   Shape output;
-  std::vector<Tensor> tensors;  ///< names without the layer's: "weight", "bias"
+  std::vector<Tensor> tensors;  ///< names without the layer's name: "weight", "bias"
   double macs = 0;              ///< multiply-accumulates of forward
 };
 
@@ -74,12 +75,11 @@ struct Op {
   std::string_view meaning;
   std::string_view attributes;
   CostClass cost_class;
-  /// Reads the op's attributes from the layer's fields and computes what it makes of its inputs. Throws InputError, also
-  /// for shapes that do not fit.
+  /// Reads the op's attributes from the layer's fields and computes its output. Throws InputError, also if the inputs' shapes do not fit.
   OpResult (*apply)(Object& fields, std::span<const Shape> inputs);
 };
 
-/// The table: to add an op, add a row.
+/// The table. To add an op, add a row.
 std::span<const Op> ops();
 
 }  // namespace syncopate

@@ -14,23 +14,23 @@
 
 namespace syncopate {
 
-/// Reads the files that a study's points name, each once.
+/// Reads the files that a study's points name. Each file is read once.
 class Library {
  public:
   explicit Library(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  /// Of files that have been read already.
+  /// A library of files that have been read already.
   explicit Library(const std::vector<InputFile>& files);
 
-  /// The document of the file that `field` names, a trace or a cluster: see named_file, whose folder is the scenario's.
+  /// The document of the trace or cluster file that `field` names. Relative names: see named_file, with the scenario's folder.
   const Document& document(const Field& field, FileKind kind);
-  /// The trace in that file, or in the document itself.
+  /// The trace that `field` names or contains.
   std::shared_ptr<const Trace> trace(const Field& field);
-  /// Keeps a document whose `/trace` is a trace, for many scenarios that have it. Returns what stands for it as theirs.
+  /// Keeps a document whose `/trace` is a trace, shared by many scenarios. Returns the placeholder to put into their documents.
   Json share_trace(Document document);
-  /// Of the JSON of the trace that `field` names or is.
+  /// Digest of the JSON of the trace that `field` names or contains.
   std::string trace_digest(const Field& field);
 
-  /// All that have been read.
+  /// All files read so far.
   std::vector<InputFile> files() const;
 
  private:
@@ -39,23 +39,23 @@ class Library {
     std::string digest;
     std::shared_ptr<const Trace> trace{};
   };
-  /// Null where the field is none.
+  /// The shared trace that `field` is a placeholder for, or null.
   SharedTrace* find_shared(const Field& field);
 
   std::filesystem::path folder_;
   std::map<std::pair<FileKind, std::string>, Document> documents_;
   std::map<std::string, std::shared_ptr<const Trace>> traces_;
-  std::map<std::string, std::string> trace_digests_;  ///< by name
-  std::vector<SharedTrace> shared_;                   ///< by the number that stands for each
+  std::map<std::string, std::string> trace_digests_;  ///< by file name
+  std::vector<SharedTrace> shared_;                   ///< by number of the placeholder
 };
 
-/// Reads a scenario from a document without a sweep in which `/cluster` (and `/trace`, when something below it was set)
-/// has been replaced by its file's content. Throws InputError.
-/// `is_job`: of several, whose servers have places in the network of all.
+/// Reads a scenario from a document without a sweep. `/cluster` (and `/trace`, if something inside it was set) must hold the file's content
+/// instead of its name. `is_job`: the scenario is one of several jobs, so its servers get places in the network of all jobs. Throws
+/// InputError.
 Scenario read_scenario(const Document& document, Library& library, bool is_job = false);
 
-/// The same with values put at pointers, outer ones before those inside them, of a document whose files are still paths. `origin`: who put
-/// them there, for messages. `digest`, unless null, becomes that of the scenario and of the files that it names.
+/// The same for a document that still names its files. `values` are set at JSON pointers, outer pointers before those inside them.
+/// `origin`: the source of the values, for messages. `digest`: unless null, receives the digest of the scenario and its files.
 Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, Json>> values, const std::string& origin, Library& library,
                        std::string* digest = nullptr);
 

@@ -8,8 +8,8 @@
 
 namespace syncopate {
 
-/// Reads `run` of a scenario on that cluster: see scenarios/LONG_RUNS.md. `samples` of all epochs, where it says those: how long the run is
-/// then follows from them, and must not be said twice. Throws InputError.
+/// Reads the `run` of a scenario on `cluster`: see scenarios/LONG_RUNS.md. `samples`: total of all epochs, if the scenario gives them; they
+/// determine the run's length, so `run` must not give it again. Throws InputError.
 LongRun read_run(const Field& field, const Cluster& cluster, const std::optional<double>& samples);
 
 }  // namespace syncopate

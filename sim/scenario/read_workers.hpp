@@ -6,10 +6,10 @@
 
 namespace syncopate {
 
-/// Reads a scenario's `workers`, of so many ranks. Throws InputError.
+/// Reads a scenario's `workers` for `ranks` ranks. Throws InputError.
 Speed read_workers(const Field& field, int ranks);
 
-/// Throws InputError where ranks leave that the scenario cannot do without.
+/// Throws InputError if ranks leave that the scenario requires.
 void check_absences(const Scenario& scenario, const Document& document);
 
 }  // namespace syncopate

@@ -25,81 +25,81 @@ inline constexpr int most_replicates = 1000;
 
 struct Jobs;
 
-/// One simulation, all of whose inputs have been read and validated. Of several jobs on one network it is the first one.
+/// One simulation, with all inputs read and validated. For several jobs on one network, it is the first job.
 struct Scenario {
   std::string name;
   std::shared_ptr<const Trace> trace;
   Granularity granularity = Granularity::tensor;
   Cluster cluster;
   AllReduce all_reduce;
-  std::optional<Fidelity> fidelity;  ///< else the one that is deep enough
+  std::optional<Fidelity> fidelity;  ///< empty: the simplest fidelity that is accurate enough
   Schedule schedule;
-  std::optional<int> channels;  ///< collectives in flight at a time on each stream; else what the schedule says
+  std::optional<int> channels;  ///< collectives in flight per stream; empty: the schedule's default
   Speed speed;
-  std::optional<double> samples;  ///< of an epoch
+  std::optional<double> samples;  ///< per epoch
   std::optional<double> epochs;
-  int warmup = 2;                ///< whole cycles of the schedule
-  int measured = 10;             ///< likewise
-  std::optional<double> until;   ///< measure more until the iteration's mean is known so well: half its 95% interval over it
-  int replicates = 1;            ///< with other seeds
-  std::optional<LongRun> run{};  ///< of days, with failures
-  /// The same with a node less, two less, ..., as many as a failure of the run may leave; without `run`.
+  int warmup = 2;                ///< in whole cycles of the schedule
+  int measured = 10;             ///< in whole cycles of the schedule
+  std::optional<double> until;   ///< continue until the 95% half-interval of the mean iteration time, relative to the mean, is at most this
+  int replicates = 1;            ///< runs with different seeds
+  std::optional<LongRun> run{};  ///< a run of days, with failures
+  /// The same scenario with 1, 2, ... nodes less, as far as failures of `run` may go. Without `run`.
   std::shared_ptr<const std::vector<Scenario>> smaller{};
-  std::shared_ptr<const Jobs> jobs{};  ///< on one network, of which it is the first; null where it is alone
+  std::shared_ptr<const Jobs> jobs{};  ///< the jobs on one network, this one first; null for a single job
 
-  /// It, or each of its jobs.
+  /// This scenario, or all of its jobs.
   std::vector<const Scenario*> trainings() const;
 
-  /// Another seed gives another result.
+  /// Whether the result depends on the seed.
   bool draws() const;
-  /// With so many of its nodes, which a run may come to.
+  /// The scenario with `nodes` nodes, as `run` may reach.
   const Scenario& of_nodes(int nodes) const {
     return nodes == cluster.nodes ? *this : (*smaller)[static_cast<std::size_t>(cluster.nodes - 1 - nodes)];
   }
-  /// Of the cluster, of parameter servers that have nodes of their own, and spares.
+  /// Nodes of the cluster, nodes of dedicated parameter servers, and spares.
   int paid_nodes() const;
-  /// It has an `until`, and something to be known better.
+  /// It has an `until`, and its results are random.
   bool measures_until() const { return until && draws(); }
-  /// Iterations that `until` measures at most.
+  /// Maximum number of iterations that `until` may measure.
   int most_until() const;
 };
 
-/// A training job beside others.
+/// A training job that shares a network with others.
 struct SharingJob {
   std::string name;
   std::vector<int> nodes;  ///< of the network's cluster
   Seconds start;
-  Scenario scenario;  ///< on a cluster of so many nodes
+  Scenario scenario;  ///< its cluster has nodes.size() nodes
 };
 
 /// Training jobs that share a network.
 struct Jobs {
-  Cluster cluster;  ///< all of it
+  Cluster cluster;  ///< the whole cluster
   std::vector<SharingJob> list;
 };
 
-/// One point of a sweep: the values put at the swept pointers and the scenario that results.
+/// One point of a sweep: the swept values, and the resulting scenario.
 struct Point {
   int index = 0;
   std::vector<std::pair<std::string, Json>> sweep;  ///< pointer and value, in file order
   Scenario scenario;
-  std::string digest{};  ///< of all that its simulation depends on, scenario and files; where asked for
+  std::string digest{};  ///< of the scenario and its files; only if requested
 };
 
 /// A value for a JSON pointer of the scenario, from the command line.
 struct Setting {
   std::string pointer;
   Json value;
-  std::string option = "--set";  ///< that gave it, for messages
+  std::string option = "--set";  ///< the option that gave it, for messages
 };
 
-/// Parses `POINTER=JSON`, as `--set` takes it. Throws UsageError.
+/// Parses `POINTER=JSON`, the argument of `--set`. Throws UsageError.
 Setting parse_setting(const std::string& text);
 
-/// A file that a study names, as it was read.
+/// A file that a study names, with its content.
 struct InputFile {
   FileKind kind = FileKind::trace;
-  std::string name;  ///< in the scenario
+  std::string name;  ///< as the scenario names it
   std::string file;
   Json content;
 };
@@ -109,19 +109,20 @@ struct Study {
   std::string file;
   std::string name;
   std::uint64_t seed = 1;
-  Json document;  ///< the scenario as read, after the settings
+  Json document;  ///< the scenario, with the settings applied
   std::vector<Setting> settings;
   std::vector<Point> points;
-  std::vector<InputFile> inputs;  ///< that its points name
+  std::vector<InputFile> inputs;  ///< all files that its points name
 };
 
-/// Reads a scenario/1 file, as named_file finds it ("-" is stdin), the traces and clusters that it names (relative to it, or to the current
-/// folder), applies `settings` and expands the sweep: the product of its lists, the last pointer varying fastest. Every point is validated.
-/// A setting at a swept pointer pins it to that one value. `with_digests`: of the points. Throws InputError, or UsageError for a setting
-/// that cannot be.
+/// Reads a scenario/1 file and the traces and clusters that it names, applies `settings`, and expands the sweep. The points are the product
+/// of the sweep's lists; the last pointer varies fastest. Every point is validated.
+///
+/// `name`: see named_file; "-" is stdin. Other files are relative to the scenario's folder, or to the current one. A setting at a swept
+/// pointer fixes its value. `with_digests`: compute the points' digests. Throws InputError, or UsageError for an impossible setting.
 Study read_study(const std::string& name, const std::vector<Setting>& settings = {}, bool with_digests = false);
 
-/// The same study again, with digests, from its `document`, `settings` and `inputs`, without reading a file. Throws InputError.
+/// Restores a study from its `document`, `settings` and `inputs`, with digests. Reads no files. Throws InputError.
 Study restore_study(const Study& study);
 
 }  // namespace syncopate

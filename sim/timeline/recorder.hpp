@@ -9,15 +9,15 @@
 
 namespace syncopate {
 
-/// Writes a job's timeline, and nobody else does: what happens is told to it as it happens. It keeps what figures and pictures need:
-/// layers and single transfers of the workers that are shown, for the others compute as one span and transfers as bytes and busy times.
-/// What begins after the measured window is left out.
+/// Writes one job's timeline from events as they happen. For shown workers it keeps layers and single transfers. For other workers it
+/// merges consecutive compute into one span, and keeps bytes and busy times of transfers. Events that begin after the measured window are
+/// dropped.
 class Recorder {
  public:
-  /// `workers`: simulated ones; `shown`: those of them that are kept in full. `compute`: of an undisturbed step. `keeps_messages`: of all
-  /// workers.
+  /// `workers`: number of simulated workers. `shown`: workers kept in full. `compute`: of one undisturbed step. `keeps_messages`: keep the
+  /// messages of all workers.
   Recorder(int workers, const std::vector<int>& shown, Seconds compute, bool keeps_messages);
-  /// Also where workers meet collectives, so many times at most: if they do so more often, nothing of it.
+  /// Also records Ties, at most `most` of them. If there are more, none are kept.
   void keep_ties(std::size_t most) {
     timeline_.ties.resize(timeline_.steps.size());
     most_ties_ = most;
@@ -27,15 +27,15 @@ class Recorder {
 
   void open_window(Seconds now);
   void close_window(Seconds now);
-  /// A worker has begun a step after the window: what it does from now on is not kept.
+  /// The worker has begun a step after the window. Later events of this worker are dropped.
   void leave_window(int worker) { past_window_[index(worker)] = true; }
   bool has_left_window(int worker) const { return past_window_[index(worker)]; }
 
   void begin_step(int worker, Seconds now);
-  /// A worker's step ends, and it is not there until its next one begins.
+  /// The worker's step ends. The worker is absent until its next step begins.
   void leave(int worker, Seconds now);
   const std::vector<Step>& steps(int worker) const { return timeline_.steps[index(worker)]; }
-  /// A worker has been in a phase. Its phases follow each other without gap or overlap.
+  /// The worker was in a phase. Its phases are contiguous.
   void phase(int worker, const Span& span) {
     if (has_left_window(worker)) return;
     std::vector<Span>& spans = timeline_.spans[index(worker)];
@@ -55,42 +55,44 @@ class Recorder {
     timeline_.ties[index(worker)].push_back(tie);
     if (++ties_ > most_ties_) timeline_.ties = {};
   }
-  /// A worker has handed over `posts` collectives or messages of so many bytes each, for which it sends so much.
+  /// The worker posted `posts` collectives or messages of `bytes` each, for which it sends `sent` in total.
   void post(int worker, int posts, Bytes bytes, Bytes sent) {
     Step& its = step(worker);
     its.posts += posts;
     its.bytes += posts * bytes;
     its.sent += sent;
   }
-  /// A worker holds so many bytes of others' parameters more.
+  /// The worker now holds this many more bytes of other workers' parameters.
   void hold(int worker, Bytes bytes) {
     held_[index(worker)] += bytes;
     timeline_.held_at_most = std::max(timeline_.held_at_most, held_[index(worker)]);
   }
-  /// What others computed has entered a worker's parameters, so many steps stale.
+  /// An update from other workers' gradients entered the worker's parameters; `staleness` in steps.
   void update(int worker, double staleness) {
     Step& its = step(worker);
     ++its.updates;
     its.staleness += staleness;
     its.staleness_max = std::max(its.staleness_max, staleness);
   }
-  /// Not all of the worker's step may enter the model: it says what does.
+  /// enter() will tell which share of the current step's gradients enters the model.
   void await_entry(int worker) { step(worker).entered = 0.0; }
-  /// Such a share of its step's gradients does.
+  /// This share of the current step's gradients enters the model.
   void enter(int worker, double share) { step(worker).entered += share; }
-  /// What entered was the mean of the ranks' models, which took so many steps: one more than had passed if the worker waited for it.
+  /// The mean of the ranks' models entered, `steps` steps after it was posted. If the worker waited for it, the step in which it waited
+  /// counts too.
   void mix(int worker, int steps) { step(worker).mixed_after = steps; }
 
-  /// A message has moved over a worker's own channel. Those of a kind follow each other in time.
+  /// A message moved over the worker's channel. Messages of one kind are reported in order of time.
   void transfer(int worker, TransferSpan::Kind kind, int round, const Interval& moving, const SharedPayload& payload, int to = -1);
-  /// The end of the run has cut off one that had begun to move.
+  /// The run ended during a transfer.
   void cut_off(int worker, TransferSpan::Kind kind, Interval moving);
-  /// So many bytes move from a worker to another one, whether or not the run sees the end of it.
+  /// Bytes move from a worker to another one. The transfer may outlast the run.
   void send(int worker, int to, const Interval& moving, Bytes bytes);
-  /// The parameter servers have worked.
+  /// The parameter servers were busy.
   void serve(const Interval& work);
 
-  /// The complete timeline: of all `workers`, simulated or stood for, steps that have ended, and the spans of every stream's collectives.
+  /// The complete timeline. `workers`: all workers, simulated or represented. Contains completed steps only. `streams` and `collectives`:
+  /// as in JobTimeline.
   JobTimeline take(int workers, bool serves, std::vector<Communicator> streams, std::vector<CollectiveSpan> collectives);
 
  private:
@@ -103,8 +105,8 @@ class Recorder {
   std::size_t ties_ = 0;
   std::size_t most_ties_ = 0;
   bool keeps_messages_;
-  std::vector<MessageSpan> sent_;  ///< what ends after the window has opened, as far as that is known
-  std::vector<Bytes> held_;        ///< by worker
+  std::vector<MessageSpan> sent_;  ///< messages that end, as far as known, after the window opened
+  std::vector<Bytes> held_;        ///< bytes of other workers' parameters, by worker
   std::vector<bool> shown_;
   std::vector<bool> past_window_;
   std::vector<std::optional<Seconds>> absent_since_;

@@ -9,41 +9,41 @@
 
 namespace syncopate {
 
-/// The same time in two traces.
+/// A time in both traces.
 struct TimePair {
   Seconds first;
   Seconds second;
 
-  /// second / first - 1, or 0 where the first is 0.
+  /// Relative difference: second / first - 1; 0 if `first` is 0.
   double apart() const { return first > Seconds(0) ? second / first - 1 : 0; }
 };
 
-/// Forward and backward of one layer, or of all matched layers of a type.
+/// Times of one layer, or of all matched layers of one type.
 struct LayerComparison {
-  std::string name;   ///< in the first trace, or the type
-  std::string other;  ///< in the second trace; empty of a type
+  std::string name;   ///< name in the first trace, or the type
+  std::string other;  ///< name in the second trace; empty for a type
   std::size_t layers = 1;
   TimePair forward;
   TimePair backward;
-  std::vector<std::string> kernels;        ///< that the first trace's `timing.kernels` has of the layer; empty of a type
-  std::vector<std::string> other_kernels;  ///< likewise the second
+  std::vector<std::string> kernels;        ///< names in the first trace's `timing.kernels`; empty for a type
+  std::vector<std::string> other_kernels;  ///< the same for the second trace
 
   Seconds difference() const { return second() - first(); }
   Seconds first() const { return forward.first + backward.first; }
   Seconds second() const { return forward.second + backward.second; }
 };
 
-/// Two traces of one network beside each other: captured and imported, two devices, two formats of numbers, ...
+/// Comparison of two traces of one network: captured and imported, two devices, two number formats, ...
 struct TraceComparison {
-  TimePair forward;  ///< spans, launch gaps included, as a simulation takes them
+  TimePair forward;  ///< spans with launch gaps, as simulated
   TimePair backward;
   TimePair update;
   TimePair iteration;
   TimePair forward_of_layers;  ///< sums over all layers
   TimePair backward_of_layers;
   LayerMatch match;
-  std::vector<LayerComparison> layers;  ///< that were matched, the largest difference first
-  std::vector<LayerComparison> types;   ///< of these layers, likewise
+  std::vector<LayerComparison> layers;  ///< matched layers, by descending difference
+  std::vector<LayerComparison> types;   ///< types of matched layers, by descending difference
 };
 
 TraceComparison compare_traces(const Trace& first, const Trace& second);

@@ -9,38 +9,40 @@ namespace syncopate {
 
 struct Trace;
 
-/// What counts as one gradient: each parameter tensor, or all tensors of a layer together (bytes added, ready with the
-/// last of them).
+/// What counts as one gradient. `tensor`: each parameter tensor. `layer`: all tensors of a layer; bytes are added, and it is ready with the
+/// last of them.
 enum class Granularity { tensor, layer };
 
-/// One iteration's work on one undisturbed worker, derived from a trace.
+/// The work of one iteration on one undisturbed worker, derived from a trace.
 struct StepProfile {
   struct LayerTimes {
     std::string name;
-    Seconds forward;   ///< stretched so that the layers fill the forward span
-    Seconds backward;  ///< likewise backward
+    Seconds forward;   ///< stretched so that all layers fill the forward span
+    Seconds backward;  ///< stretched so that all layers fill the backward span
   };
   struct GradientReady {
     std::string name;
     Bytes bytes;
-    Seconds ready;          ///< since backward began, nondecreasing
+    Seconds ready;          ///< time since backward began; non-decreasing
     std::size_t layer = 0;  ///< index into layers
   };
 
   std::vector<LayerTimes> layers;        ///< in forward order
   std::vector<GradientReady> gradients;  ///< in the order in which they become ready
   Seconds forward;                       ///< span of forward
-  Seconds backward;                      ///< span of backward, >= the last ready
+  Seconds backward;                      ///< span of backward, at least the last `ready`
   Seconds update;
 
-  /// compute_s of the results: forward + backward + update.
+  /// The figure compute_s: forward + backward + update.
   Seconds compute() const { return forward + backward + update; }
   Bytes bytes() const;
 };
 
-/// Forward lasts `iteration.forward_s`, else the sum over layers; backward lasts `iteration.backward_s`, else the last
-/// `ready_s`, else the sum over layers. Layer times stretch evenly to the span. Without `ready_s` a gradient is ready
-/// when its layer's (stretched) backward ends.
+/// Derives the profile of a step.
+///
+/// Forward lasts `iteration.forward_s`, else the sum over layers. Backward lasts `iteration.backward_s`, else the last `ready_s`, else the
+/// sum over layers. Layer times are stretched evenly to the span. A gradient without `ready_s` is ready when its layer's stretched backward
+/// ends.
 StepProfile step_profile(const Trace& trace, Granularity granularity);
 
 }  // namespace syncopate

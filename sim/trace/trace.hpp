@@ -15,26 +15,26 @@ namespace syncopate {
 /// First and third quartile of repeated measurements.
 using Quartiles = std::array<Seconds, 2>;
 
-/// Times of one layer (operator) for one batch, undisturbed.
+/// Times of one layer (operator) for one batch, without communication.
 struct Layer {
   std::string name;
-  std::string type;  ///< the framework's word for the operator, or "unknown"
+  std::string type;  ///< the framework's name of the operator, or "unknown"
   Seconds forward;
   Seconds backward;
   std::optional<Quartiles> forward_quartiles;
   std::optional<Quartiles> backward_quartiles;
 };
 
-/// One parameter tensor's gradient, as backward makes it.
+/// The gradient of one parameter tensor.
 struct Gradient {
   std::string name;
   std::size_t layer = 0;  ///< index into Trace::layers
   Bytes bytes;
-  std::vector<std::int64_t> shape;  ///< empty when the trace does not say
-  std::optional<Seconds> ready;     ///< since backward began; on all gradients of a trace or on none
+  std::vector<std::int64_t> shape;  ///< empty if unknown
+  std::optional<Seconds> ready;     ///< time since backward began; all gradients of a trace have it, or none
 };
 
-/// Where a trace's numbers come from: "measured", "imported" or "synthetic".
+/// The origin of a trace. `kind` is "measured", "imported" or "synthetic".
 struct Provenance {
   std::string kind;
   std::string source;
@@ -52,28 +52,28 @@ struct Trace {
   std::string model;
   std::int64_t batch = 0;  ///< samples per worker and iteration
   std::string dtype;
-  std::vector<std::int64_t> input;       ///< of a sample, where it is not the model file's; else empty
+  std::vector<std::int64_t> input;       ///< shape of a sample if it differs from the model file's; else empty
   std::string device_kind;               ///< "gpu", "cpu" or empty
-  std::string device;                    ///< the device's name or empty
+  std::string device;                    ///< name, or empty
   Json software = Json::object();        ///< free-form: versions
   Json timing = Json::object();          ///< free-form: how it was measured
-  Seconds update;                        ///< the optimiser's step at the end of an iteration
-  std::optional<Seconds> forward_span;   ///< measured span of all forward work, launch gaps included
-  std::optional<Seconds> backward_span;  ///< likewise backward
+  Seconds update;                        ///< the optimiser's step
+  std::optional<Seconds> forward_span;   ///< measured span of forward, with launch gaps
+  std::optional<Seconds> backward_span;  ///< measured span of backward, with launch gaps
   std::vector<Layer> layers;             ///< in forward order
-  std::vector<Gradient> gradients;       ///< in the order in which backward makes them ready
+  std::vector<Gradient> gradients;       ///< in the order in which they become ready
 };
 
 /// Reads and validates a trace/1 document. Throws InputError.
 Trace read_trace(const Document& document, const std::string& pointer = "");
 
-/// The JSON object of a provenance, without what is empty.
+/// The JSON object of a provenance, without empty fields.
 Json provenance_json(const Provenance& provenance);
 
-/// The trace/1 text of a trace, times with nine significant digits.
+/// The trace/1 text of a trace. Times have nine significant digits.
 std::string write_trace(const Trace& trace);
 
-/// Writes a trace to a file, once it has proved that it reads back. Throws InputError, which blames `cause`, and OutputError.
+/// Writes a trace to a file, after checking that it can be read back. Throws InputError that begins with `cause`, and OutputError.
 void write_trace_file(const std::filesystem::path& out, const Trace& trace, const std::string& cause);
 
 }  // namespace syncopate
