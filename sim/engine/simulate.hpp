@@ -36,7 +36,7 @@ struct StreamSetup {
   std::vector<Communicator> groups;  ///< no two of which have a rank in common
   StreamRules rules{};
   std::vector<Operation> operations{};  ///< that programs may post; empty: any
-  bool follows = false;                 ///< what is posted to it follows collectives of other streams (Worker::Options::after)
+  bool follows = false;                 ///< what is posted to it follows collectives of other streams (PostOptions::after)
 };
 
 /// One training job on the cluster.

@@ -46,9 +46,12 @@ void forward_by_layer(Worker& worker, const std::vector<std::vector<std::size_t>
   }
 }
 
-/// A rank that posts parts of gradients as these are ready, and waits for them layer by layer in the next forward if `gated`, else at the
-/// step's end. `way` moves them: `post(worker, i, value)` the i-th; `decode(i)`, what a worker does when it has come; `take_in(worker,
-/// posted)`, when all have; `update(worker, layer)` of a layer, and `update(worker)` of all.
+/// A rank that posts parts of gradients as they are ready. It waits for them layer by layer in the next forward if `gated`, else at the
+/// step's end. `way` moves the parts:
+/// - `post(worker, i, value)` posts part i, `wait(worker, posted)` waits for some parts;
+/// - `decode(i)` is the worker's time for part i when it has come;
+/// - `take_in(worker, posted)` changes the model when all parts have come;
+/// - `update(worker, layer)` updates a layer, `update(worker)` all layers.
 template <class Way>
 Program program_by_layer(const std::vector<GradientPart>& parts, const StepProfile& profile, bool gated, const Compression& compression,
                          const Way& way) {
@@ -62,7 +65,7 @@ Program program_by_layer(const std::vector<GradientPart>& parts, const StepProfi
       Seconds of_layer;
       for (std::size_t number = messages[layer].size(); number-- > 0;) {
         const std::size_t i = messages[layer][number];
-        worker.wait(posted[i]);
+        way.wait(worker, {&posted[i], 1});
         of_layer += way.decode(i);
       }
       worker.spend(of_layer);
@@ -73,18 +76,18 @@ Program program_by_layer(const std::vector<GradientPart>& parts, const StepProfi
         forward_by_layer(worker, messages, arrive);
         worker.apply(worker.step());
         way.take_in(worker, posted);
-        worker.compute_on_model();
+        worker.dataflow().compute_on_model();
       } else {
         worker.forward();
       }
       posted.clear();
       for (std::size_t i = 0; i < parts.size(); ++i) {
         worker.backward_until(parts[i].ready);
-        posted.push_back(way.post(worker, i, send(worker, i, [&] { return worker.gradient(); })));
+        posted.push_back(way.post(worker, i, send(worker, i, [&] { return worker.dataflow().gradient(); })));
       }
       worker.backward();
       if (gated) continue;
-      worker.wait(posted);
+      way.wait(worker, posted);
       worker.spend(decode);
       worker.apply(worker.step());
       way.take_in(worker, posted);

@@ -28,16 +28,16 @@ struct DPsgd {
       const int messages = ranks > 1 ? period(ranks) : 0;
       while (worker.next_step()) {
         const int first = worker.step() * messages;
-        Replica& x = worker.replica();
+        Replica& x = worker.dataflow().replica();
         std::vector<Values> models = {x.model()};
-        for (int i = 0; i < messages; ++i) worker.send(model, peer(worker.rank(), i, ranks), first + i, x.model());
+        for (int i = 0; i < messages; ++i) worker.peers().send(model, peer(worker.rank(), i, ranks), first + i, x.model());
         worker.forward();
         backward(worker);
-        for (int i = 0; i < messages; ++i) models.push_back(worker.receive(first + i).model);
+        for (int i = 0; i < messages; ++i) models.push_back(worker.peers().receive(first + i).model);
         if (messages > 0) worker.apply(worker.step());
         worker.update();
         x.become(mean(models));
-        x.step(worker.gradient());
+        x.step(worker.dataflow().gradient());
       }
     };
   }

@@ -48,7 +48,7 @@ struct StreamTraffic {
   std::vector<Operation> operations = {Operation::all_reduce};
   StreamRules rules{};
   std::function<Groups(const RankPlaces&)> groups = everybody;
-  bool follows = false;  ///< each of them begins when one of another stream has ended (Worker::Options::after)
+  bool follows = false;  ///< each of them begins when one of another stream has ended (PostOptions::after)
 };
 
 /// Messages from rank to rank.

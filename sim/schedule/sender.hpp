@@ -22,9 +22,9 @@ class Sender {
   }
 
  private:
-  static bool is_in_parts(Worker& worker) { return worker.replica().model().size() > 1; }
+  static bool is_in_parts(Worker& worker) { return worker.dataflow().replica().model().size() > 1; }
   bool carries(Worker& worker, std::size_t message) const {
-    return worker.is_recorded() && (message + 1 == residuals_.size() || is_in_parts(worker));
+    return worker.dataflow().is_recorded() && (message + 1 == residuals_.size() || is_in_parts(worker));
   }
   Values take(Worker& worker, std::size_t message, const Sum& all);
 
@@ -39,7 +39,7 @@ class GradientSum {
 
   /// With this step's, which is added when it is asked for first.
   const Sum& operator()() {
-    if (worker_.is_recorded() && added_ < worker_.step()) sum_ += factor_ * worker_.gradient();
+    if (worker_.dataflow().is_recorded() && added_ < worker_.step()) sum_ += factor_ * worker_.dataflow().gradient();
     added_ = worker_.step();
     return sum_;
   }

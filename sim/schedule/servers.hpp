@@ -49,7 +49,7 @@ class ServerPost {
 
   /// Encodes and pushes it.
   Exchange push(Worker& worker, int round, Answer answer, PushOptions options) const;
-  Exchange pull(Worker& worker, int round) const { return worker.pull(whole_, round, as_pulled_); }
+  Exchange pull(Worker& worker, int round) const { return worker.servers().pull(whole_, round, as_pulled_); }
   /// The worker joins the sum of all clients' pushes. `value`: of the parts that it will pull.
   Exchange join(Worker& worker, int round, const Values& value) const;
   /// Encodes and pushes it to that sum, unless that has been pulled. `share`: of all gradients.

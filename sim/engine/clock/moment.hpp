@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "base/units.hpp"
 #include "timeline/timeline.hpp"
 
@@ -124,36 +125,37 @@ inline Moment after(const Moment& start, Seconds length, const Why& why) { retur
 /// The later one; the first where they are equal.
 inline const Moment& latest(const Moment& first, const Moment& second) { return first.time >= second.time ? first : second; }
 
-/// Moments of the lanes or members of something. Without causes they take no more than their times.
+/// A moment for each lane or member of something. Without causes they take no more memory than their times.
 class Moments {
  public:
   Moments() = default;
-  explicit Moments(std::size_t count) : times_(count) {}
+  explicit Moments(int count) : times_(count) {}
 
-  std::size_t size() const { return times_.size(); }
+  int size() const { return static_cast<int>(times_.size()); }
   bool have_causes() const { return !causes_.empty(); }
   const std::vector<Seconds>& times() const { return times_; }
-  Moment operator[](std::size_t i) const { return {times_[i], have_causes() ? causes_[i] : Cause()}; }
+  Seconds time(int i) const { return times_[i]; }
+  Moment operator[](int i) const { return {times_[i], have_causes() ? causes_[i] : Cause()}; }
   Seconds latest_time() const { return *std::max_element(times_.begin(), times_.end()); }
 
-  /// All at that time, without causes.
-  void assign(std::size_t count, Seconds time) {
-    times_.assign(count, time);
+  /// All become that time, without causes.
+  void assign(int count, Seconds time) {
+    times_.assign(at(count), time);
     causes_.clear();
   }
-  void assign(std::vector<Seconds> times, std::vector<Cause> causes = {}) {
+  void assign(Indexed<Seconds> times, Indexed<Cause> causes = {}) {
     times_ = std::move(times);
     causes_ = std::move(causes);
   }
-  /// Of each two the later moment, of `first` where they are equal.
+  /// Each becomes the later one of two moments, that of `first` where they are equal.
   void assign_latest(const Moments& first, const Moments& second) {
-    times_.resize(first.size());
-    for (std::size_t i = 0; i < size(); ++i) times_[i] = std::max(first.times_[i], second.times_[i]);
+    times_.resize(first.times_.size());
+    for (int i = 0; i < size(); ++i) times_[i] = std::max(first.times_[i], second.times_[i]);
     causes_.clear();
     if (!first.have_causes() && !second.have_causes()) return;
-    for (std::size_t i = 0; i < size(); ++i) causes_.push_back((first.times_[i] >= second.times_[i] ? first : second)[i].cause);
+    for (int i = 0; i < size(); ++i) causes_.push_back((first.times_[i] >= second.times_[i] ? first : second)[i].cause);
   }
-  void set(std::size_t i, Moment moment) {
+  void set(int i, Moment moment) {
     times_[i] = moment.time;
     if (!moment.cause && !have_causes()) return;
     causes_.resize(times_.size());
@@ -161,8 +163,8 @@ class Moments {
   }
 
  private:
-  std::vector<Seconds> times_;
-  std::vector<Cause> causes_;  ///< empty: none has one
+  Indexed<Seconds> times_;
+  Indexed<Cause> causes_;  ///< empty: none has one
 };
 
 /// The chain that ends at `end`, back to `begin`, in the order of time; its lengths add up to `end - begin`. Successive pieces of the same
