@@ -22,12 +22,12 @@ struct GradientPart {
   SharedPayload payload;  ///< before compression
 };
 
-/// Parts of such a size and, of each tensor, a last one of what remains, in the order in which they are ready. ByteScheduler, SOSP'19.
+/// Cuts each tensor into parts of `size` and a last part of what remains; in the order in which they are ready. ByteScheduler, SOSP'19.
 std::vector<GradientPart> partition(const StepProfile& profile, Bytes size);
-/// So many there are.
+/// How many parts there are.
 double count_parts(const StepProfile& profile, Bytes size);
 
-/// By layer of the network, which of `count` messages have gradients of it: `carried(i)` lists the layers of the i-th.
+/// By layer of the network: which of `count` messages have gradients of it. `carried(i)` lists the layers of message i.
 template <class Carried>
 std::vector<std::vector<std::size_t>> by_layer(const StepProfile& profile, std::size_t count, Carried&& carried) {
   std::vector<std::vector<std::size_t>> messages(profile.layers.size());
@@ -37,7 +37,7 @@ std::vector<std::vector<std::size_t>> by_layer(const StepProfile& profile, std::
   return messages;
 }
 
-/// Forward, each layer with gradients once `take_in(layer)` has waited for these and updated it.
+/// Forward layer by layer; before each layer with gradients, `take_in(layer)` waits for them and updates the layer.
 template <class TakeIn>
 void forward_by_layer(Worker& worker, const std::vector<std::vector<std::size_t>>& messages, TakeIn&& take_in) {
   for (std::size_t layer = 0; layer < messages.size(); ++layer) {
@@ -96,7 +96,7 @@ Program program_by_layer(const std::vector<GradientPart>& parts, const StepProfi
   };
 }
 
-/// Parts of gradients over parameter servers, of which those of layers near the input go first.
+/// Parts of gradients over parameter servers; parts of layers near the input go first.
 struct PartsOverServers {
   ServerParameters servers{};
   Bytes size{};
@@ -110,10 +110,10 @@ struct PartsOverServers {
   Program program(const ScheduleInput& input) const;
 };
 
-/// What a record of the dataflow has as parts: those of the gradients if each is compressed by itself, else the model.
+/// The parts of the model in a record of the dataflow: the parts of gradients if `by_part`, where each is compressed by itself; else one.
 std::vector<ModelPart> model_parts(const StepProfile& profile, Bytes size, bool by_part);
 
-/// That a part is as large as any tensor, if it is.
+/// A note where no tensor is larger than a part; else empty.
 std::string note_whole_tensors(const StepProfile& profile, Bytes size);
 
 }  // namespace syncopate

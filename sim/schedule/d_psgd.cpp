@@ -14,7 +14,7 @@ namespace {
 struct DPsgd {
   WithinNode within_node{};
 
-  /// Messages of a step: one of two ranks, who have one neighbour.
+  /// Messages that a rank sends in a step: one if there are two ranks, each of which has one neighbour.
   static int period(int ranks) { return std::min(2, ranks - 1); }
   static int peer(int rank, int message, int ranks) { return (rank + (message % period(ranks) == 0 ? 1 : ranks - 1)) % ranks; }
 

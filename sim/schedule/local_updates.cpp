@@ -10,7 +10,8 @@ namespace syncopate {
 
 namespace {
 
-/// One task at a time, each from when it is possible on; of several, the one of least `rank` first. `run(task, start)` says when one ends.
+/// Runs one task at a time, each when it is possible; of several possible ones, the one of least `rank` first. `run(task, start)` returns
+/// its end.
 template <class Run>
 void take_turns(const std::vector<Seconds>& possible, const std::vector<std::size_t>& rank, Run&& run) {
   std::vector<std::size_t> order(possible.size());

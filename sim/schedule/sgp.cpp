@@ -20,7 +20,7 @@ struct Sgp {
   static Traffic traffic() { return {.ranks = RankKind::node, .peers = PeerTraffic{peer, period}}; }
   static Pace pace() { return {.waits_for_all = true}; }
 
-  /// The rank's numerator and weight; its model is the one over the other.
+  /// The rank's numerator and weight; its model is numerator / weight.
   class PushSum {
    public:
     explicit PushSum(Worker& worker) : worker_(worker), biased_(worker.dataflow().replica()) {}

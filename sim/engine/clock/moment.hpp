@@ -20,7 +20,7 @@ class Event;
 class Cause {
  public:
   Cause() = default;
-  /// Of an event that nobody else knows yet.
+  /// `event`: a new one, which no other cause refers to yet.
   explicit Cause(Event* event) : event_(event) { share(); }
   Cause(const Cause& other) : event_(other.event_) { share(); }
   Cause(Cause&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
@@ -36,23 +36,23 @@ class Cause {
 
  private:
   inline void share() const;
-  /// Of an event that nobody knows any more, and of the chain behind it that nobody else knows.
+  /// Deletes an event that no cause refers to any more, and those before it that no other cause refers to.
   static void forget(Event* event);
 
   Event* event_ = nullptr;
 };
 
-/// A time and, where causes are recorded, what ended then. Engines compute with moments as they would with times: what starts when
-/// several things have ended starts at the latest of these moments, and what takes a while ends after() it. So every time knows the chain
-/// of stretches that it is the sum of, at a null pointer's cost where nobody wants to know.
+/// A time and, where causes are recorded, what ended then. Engines compute with moments as with times: what waits for several things starts
+/// at the latest() of their moments, and what takes a while ends after() its start. So every moment knows the chain of stretches that its
+/// time is the sum of. Where causes are not recorded this costs a null pointer.
 struct Moment {
   Seconds time;
   Cause cause{};
 
   Moment() = default;
-  /// One without a cause.
-  explicit Moment(Seconds its_time) : time(its_time) {}
-  Moment(Seconds its_time, Cause its_cause) : time(its_time), cause(std::move(its_cause)) {}
+  /// A moment without a cause.
+  explicit Moment(Seconds when) : time(when) {}
+  Moment(Seconds when, Cause why) : time(when), cause(std::move(why)) {}
 
   /// The begin of a run whose causes are recorded.
   static Moment origin();
@@ -82,12 +82,12 @@ class Event {
  protected:
   const Cause& before() const { return before_; }
   Seconds length() const { return before_ ? time_ - before_->time() : Seconds(0); }
-  /// The length may be off by that, as times are sums.
+  /// How far the length may be off by rounding errors, since times are sums.
   Seconds noise() const { return 1e3 * rounding * length() + rounding * time_; }
 
  private:
   friend class Cause;
-  std::uint32_t known_by_ = 0;  ///< causes
+  std::uint32_t known_by_ = 0;  ///< how many causes refer to it
   Seconds time_;
   Cause before_;
 };
@@ -100,16 +100,16 @@ Cause::~Cause() {
   if (event_ != nullptr && --event_->known_by_ == 0) forget(event_);
 }
 
-/// A stretch of one kind.
+/// Why a stretch lasts: one kind of time.
 struct Why {
   PathClass kind = PathClass::transfer;
   int worker = -1;
   int link = -1;               ///< see PathPiece
-  Seconds usual = Seconds(0);  ///< of a latency that varies, its mean: the rest is jitter; 0: it does not
+  Seconds usual = Seconds(0);  ///< the mean of a latency that varies, where the rest is jitter; 0: it does not vary
   const SharedPayload* payload = nullptr;
 };
 
-/// Something that began at `start` ended at `end`, of which `make(end, cause)` makes an event. Nothing does that takes no time: then it is
+/// The end of something that began at `start`; `make(end, cause)` makes its event. If it takes no time there is no event, and it is
 /// `start`.
 template <class Make>
 Moment until_event(const Moment& start, Seconds end, Make&& make) {
@@ -171,7 +171,7 @@ class Moments {
 /// collective or message that are of a kind are one. Throws std::logic_error when the chain does not reach back so far.
 std::vector<PathPiece> trace_back(const Moment& end, Seconds begin);
 
-/// A stretch that is known piece by piece from another time, and of another payload; `pieces` add up to its length.
+/// The end of a stretch whose pieces are known from an earlier one, of another payload; they add up to its length.
 Moment ended_as_before(const Moment& start, Seconds end, const std::shared_ptr<const std::vector<PathPiece>>& pieces,
                        const SharedPayload& payload);
 
