@@ -243,8 +243,8 @@ Json Dataflow::hyper() const {
 std::string Dataflow::take(const Json& about) {
   if (gradients_ == 0) {
     throw SimulationError(
-        "there is no record of its dataflow: the schedule's program does not say what its steps do to models (Worker::replica, "
-        "Worker::gradient)");
+        "there is no record of its dataflow: the schedule's program does not say what its steps do to models "
+        "(Worker::dataflow)");
   }
   Json header = {{"format", "dataflow/1"}, {"program", version()}};
   header.update(about);

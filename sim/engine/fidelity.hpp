@@ -4,7 +4,7 @@
 
 namespace syncopate {
 
-/// How bytes move (scenarios/FIDELITY.md): one event per collective, messages that have their links for themselves, flows that
+/// How bytes move (scenarios/FIDELITY.md): one event per collective, messages that have their links to themselves, or flows that
 /// share links.
 enum class Fidelity { alpha_beta, per_message, flow };
 

@@ -83,13 +83,13 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
   return std::make_unique<RecurrenceTransport>(posters, communicator, planned, std::move(factor), job.shortcuts);
 }
 
-/// Not everything begins where a program posts it.
+/// Whether some collectives begin later than a program posts them.
 bool has_following_stream(const Job& job) {
-  return std::any_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.follows; });
+  return std::any_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& row) { return row.follows; });
 }
 
 bool has_partial_stream(const Job& job) {
-  return std::any_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& one) { return one.rules.is_partial(); });
+  return std::any_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& row) { return row.rules.is_partial(); });
 }
 
 constexpr std::size_t most_ties = 2'000'000;  ///< which take some 300 MB while slack is computed
@@ -109,13 +109,13 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
       peers_(
           job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); },
           [this, &network](const PeerLinks::Message& message) { return mean_latency_of(message, network); }, network, flows_of(job, flows),
-          [this](int rank) { return workers_[static_cast<std::size_t>(rank)]->step(); },
+          [this](int rank) { return workers_[rank]->step(); },
           [this](int rank, const PeerLinks::Model& brought) { return answer_with(rank, brought); }, recorder_, clock) {
   if (job.records_causes && !job.shown_workers.empty() && !job.sends_more && !has_partial_stream(job) && !has_following_stream(job))
     recorder_.keep_ties(most_ties);
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
-  const auto count = static_cast<std::size_t>(job.simulated());
-  std::vector<std::vector<Stream*>> own(count);  // by worker: that of its group in every row
+  const int count = job.simulated();
+  Indexed<std::vector<Stream*>> streams_of(count);  // by worker: for every row, the stream of its group
   const Latecomers::HandOver hand_over = [this, &network](int from, int to, const SharedPayload& payload, const Moment& start) {
     const CollectiveTime time = job_.message(from, to, payload->bytes);
     const auto piece = [&](PathClass kind, int link) { return Why{.kind = kind, .worker = to, .link = link, .payload = &payload}; };
@@ -131,21 +131,20 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
       streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, row.operations,
                                                   std::move(transport), hand_over, clock));
       for (int member = 0; member < group.size(); ++member) {
-        if (const auto rank = static_cast<std::size_t>(group.rank(member)); rank < count) own[rank].push_back(streams_.back().get());
+        if (const int rank = group.rank(member); rank < count) streams_of[rank].push_back(streams_.back().get());
       }
     }
     ++rows;
-    for (std::vector<Stream*>& one : own) one.resize(rows, streams_.back().get());  // whoever is in no group meets an error when it posts
+    // A worker that is in no group of the row meets an error when it posts.
+    for (std::vector<Stream*>& streams : streams_of) streams.resize(rows, streams_.back().get());
   }
-  workers_.reserve(count);
-  for (std::size_t rank = 0; rank < count; ++rank) {
-    workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(rank), std::move(own[rank])));
-  }
-  begun_in_window_.resize(count);
-  last_begin_.resize(count);
-  begun_then_.resize(count);
-  ended_.resize(count);
-  absent_.resize(count);
+  workers_.reserve(at(count));
+  for (int rank = 0; rank < count; ++rank) workers_.push_back(std::make_unique<Worker>(*this, rank, std::move(streams_of[rank])));
+  begun_in_window_.resize(at(count));
+  last_begin_.resize(at(count));
+  begun_at_last_begin_.resize(at(count));
+  ended_.resize(at(count));
+  absent_.resize(at(count));
   staying_ = static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->stays(); }));
   if (job.servers) {
     server_.emplace(*job.servers, simulated(), job.ranks / simulated(), network, job.servers->as_flows ? flows : nullptr,
@@ -153,10 +152,10 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
   }
 }
 
-Values JobRun::answer_with(int worker, const PeerLinks::Model& brought) {
-  Replica& its = workers_[static_cast<std::size_t>(worker)]->replica();
-  Values before = its.model();
-  its.become(0.5 * before + 0.5 * brought.value);
+Values JobRun::answer_with(int rank, const PeerLinks::Model& brought) {
+  Replica& replica = workers_[rank]->dataflow().replica();
+  Values before = replica.model();
+  replica.become(0.5 * before + 0.5 * brought.value);
   return before;
 }
 
@@ -217,10 +216,10 @@ bool JobRun::is_awaited(int rank) const {
 }
 
 void JobRun::run_worker(int rank) {
-  Worker& worker = *workers_[static_cast<std::size_t>(rank)];
+  Worker& worker = *workers_[rank];
   try {
     job_.program(worker);
-    ended_[static_cast<std::size_t>(rank)] = true;
+    ended_[rank] = 1;
     if (windows_.all_finished() || recorder_.has_left_window(rank)) return;
     throw SimulationError(
         fmt::format("rank {} ended its program in step {}, at {:.9g} s, before the measured window had closed; "
@@ -231,13 +230,12 @@ void JobRun::run_worker(int rank) {
   }
 }
 
-bool JobRun::begin_step(Worker& worker, const Moment& now) {
-  const int rank = worker.rank_;
-  ++worker.step_;
-  ++worker.steps_since_post_;
-  recorder_.begin_step(rank, now.time);
-  if (!job_.updates_in_forward || worker.step_ == 0) evaluate(worker);
-  if (!counts_rounds()) update_window(worker, worker.step_, now);
+bool JobRun::begin_step(Worker& worker) {
+  const int rank = worker.rank();
+  worker.state_.begin_step();
+  recorder_.begin_step(rank, worker.now());
+  if (!job_.updates_in_forward || worker.step() == 0) evaluate(worker.state_, worker.dataflow().replica());
+  if (!counts_rounds()) update_window(worker, worker.step());
   if (close_) finish(rank);
   if (windows_.all_finished()) return false;
   check_progress(worker);
@@ -251,85 +249,85 @@ void JobRun::finish(int rank) {
 }
 
 void JobRun::leave(const Worker& worker) {
-  absent_[static_cast<std::size_t>(worker.rank_)] = true;
-  recorder_.leave(worker.rank_, worker.now());
-  for (const auto& stream : streams_) stream->leave(worker.rank_, worker.now_);
-  if (close_) finish(worker.rank_);
+  absent_[worker.rank()] = 1;
+  recorder_.leave(worker.rank(), worker.now());
+  for (const auto& stream : streams_) stream->leave(worker.rank(), worker.state_.moment());
+  if (close_) finish(worker.rank());
 }
 
 bool JobRun::join(const Worker& worker) {
   if (close_) return false;
-  absent_[static_cast<std::size_t>(worker.rank_)] = false;
-  for (const auto& stream : streams_) stream->join(worker.rank_);
+  absent_[worker.rank()] = 0;
+  for (const auto& stream : streams_) stream->join(worker.rank());
   return true;
 }
 
-void JobRun::evaluate(Worker& worker) const {
-  if (job_.dataflow && worker.rank_ == 0) job_.dataflow->evaluate(worker.rank_, worker.replica().model(), worker.now());
+void JobRun::evaluate(const WorkerState& worker, Replica& replica) const {
+  if (job_.dataflow && worker.rank() == 0) job_.dataflow->evaluate(worker.rank(), replica.model(), worker.now());
 }
 
-void JobRun::begin_round(const Worker& worker, const Moment& now) { update_window(worker, worker.round_, now); }
+void JobRun::begin_round(const Worker& worker) { update_window(worker, worker.round_); }
 
-void JobRun::update_window(const Worker& worker, int iteration, const Moment& moment) {
+void JobRun::update_window(const Worker& worker, int iteration) {
   if (!worker.stays()) return;
-  const Seconds now = moment.time;
-  const auto index = static_cast<std::size_t>(worker.rank_);
-  begun_then_[index] = now == last_begin_[index] ? begun_then_[index] + 1 : 1;
-  last_begin_[index] = now;
-  begin_ = moment;
+  const int rank = worker.rank();
+  const Seconds now = worker.now();
+  begun_at_last_begin_[rank] = now == last_begin_[rank] ? begun_at_last_begin_[rank] + 1 : 1;
+  last_begin_[rank] = now;
+  begin_ = worker.state_.moment();
   if (iteration > reached_) {
     reached_ = iteration;
     if (job_.on_iteration) job_.on_iteration(iteration);
   }
   if (open_) {
-    ++begun_in_window_[index];
+    ++begun_in_window_[rank];
   } else if (iteration == job_.warmup && ++warm_workers_ == staying_) {
     windows_.warmed_up(now);
   }
   look_at_window(now);
-  if (has_measured_ || begun_in_window_[index] <= job_.measured) return;
+  if (has_measured_ || begun_in_window_[rank] <= job_.measured) return;
   has_measured_ = true;
   windows_.measured(now);
 }
 
 void JobRun::look_at_window(Seconds now) {
   if (close_ || begin_.time < now * (1.0 - rounding)) return;
-  const auto begins = [&](std::size_t worker) { return last_begin_[worker] >= now * (1.0 - rounding); };
+  const auto begins = [&](int rank) { return last_begin_[rank] >= now * (1.0 - rounding); };
   if (!open_ && windows_.may_open()) {
     open_ = now;
     recorder_.open_window(now);
     // What began at the very instant of opening, before it was known, belongs to the window too.
-    for (std::size_t i = 0; i < workers_.size(); ++i) begun_in_window_[i] = begins(i) ? begun_then_[i] : 0;
+    for (int rank = 0; rank < simulated(); ++rank) begun_in_window_[rank] = begins(rank) ? begun_at_last_begin_[rank] : 0;
   }
   if (!has_measured_ || !windows_.may_close()) return;
-  const auto ends_cycle = [&](std::size_t worker) {
-    const int done = begun_in_window_[worker] - 1;
-    return begins(worker) && done >= job_.measured && done % job_.cycle == 0;
+  const auto ends_cycle = [&](int rank) {
+    const int done = begun_in_window_[rank] - 1;
+    return begins(rank) && done >= job_.measured && done % job_.cycle == 0;
   };
   bool may_close = false;
-  for (std::size_t i = 0; i < workers_.size() && !may_close; ++i) may_close = ends_cycle(i);
+  for (int rank = 0; rank < simulated() && !may_close; ++rank) may_close = ends_cycle(rank);
   if (!may_close) return;
   close_ = now;
   closing_ = begin_;
   recorder_.close_window(now);
   for (int rank = 0; rank < simulated(); ++rank) {
-    if (absent_[static_cast<std::size_t>(rank)]) finish(rank);
+    if (absent_[rank] != 0) finish(rank);
   }
 }
 
 void JobRun::check_progress(const Worker& worker) const {
   const std::int64_t patience = (std::int64_t{job_.warmup} + job_.measured + 1) * std::max(1, job_.steps_per_round);
-  const std::vector<Step>& steps = recorder_.steps(worker.rank_);
-  const std::size_t before = steps.size() - 1 - std::min<std::size_t>(steps.size() - 1, static_cast<std::size_t>(patience));
-  if (worker.step_ >= patience && steps[before].start == steps.back().start) {
-    throw SimulationError(fmt::format("rank {} made {} steps in no time, at {:.9g} s: a step must take some time", worker.rank_, patience,
+  const std::vector<Step>& steps = recorder_.steps(worker.rank());
+  const std::size_t before = steps.size() - 1 - std::min(steps.size() - 1, static_cast<std::size_t>(patience));
+  if (worker.step() >= patience && steps[before].start == steps.back().start) {
+    throw SimulationError(fmt::format("rank {} made {} steps in no time, at {:.9g} s: a step must take some time", worker.rank(), patience,
                                       steps.back().start.value));
   }
   // Whole cycles of every schedule fit into the measured steps, so a rank that others wait for posts within them.
-  if (worker.steps_since_post_ <= patience) return;
-  if (!is_awaited(worker.rank_)) return;
-  throw SimulationError(
-      fmt::format("no progress: rank {} made {} steps without a post: {}", worker.rank_, worker.steps_since_post_ - 1, describe()));
+  if (worker.state_.steps_since_post() <= patience) return;
+  if (!is_awaited(worker.rank())) return;
+  throw SimulationError(fmt::format("no progress: rank {} made {} steps without a post: {}", worker.rank(),
+                                    worker.state_.steps_since_post() - 1, describe()));
 }
 
 std::string JobRun::describe() const {
@@ -340,7 +338,7 @@ std::string JobRun::describe() const {
   if (server_) add(server_->describe_waits());
   std::vector<int> ended;
   for (int rank = 0; rank < simulated(); ++rank) {
-    if (ended_[static_cast<std::size_t>(rank)]) ended.push_back(rank);
+    if (ended_[rank] != 0) ended.push_back(rank);
   }
   if (!ended.empty()) add(fmt::format("ended: {}", describe_ranks(ended)));
   return text;

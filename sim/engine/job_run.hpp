@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "engine/clock/clock.hpp"
 #include "engine/network/flows.hpp"
 #include "engine/network/latency.hpp"
@@ -25,7 +26,7 @@ namespace syncopate {
 /// One job while it runs: its workers, its streams and its measured window. Private to the engine.
 class JobRun {
  public:
-  /// `flows`: null without them; `alone`: no other job uses the network; `windows`: of all jobs.
+  /// `flows`: null where nothing moves as flows. `alone`: no other job uses the network. `windows`: of all jobs.
   JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windows& windows, Clock& clock);
 
   const Job& job() const { return job_; }
@@ -36,35 +37,36 @@ class JobRun {
   ParameterServer& server();
   PeerLinks& peers() { return peers_; }
   PostedValues& posted_values() { return posted_values_; }
+  /// How many workers are simulated.
   int simulated() const { return static_cast<int>(workers_.size()); }
 
   /// Body of a worker's actor.
   void run_worker(int rank);
 
-  /// A worker begins a step at `now`; false when the whole run is over.
-  bool begin_step(Worker& worker, const Moment& now);
+  /// A worker begins its next step now; false when the whole run is over.
+  bool begin_step(Worker& worker);
   /// A worker that is between two steps leaves the job.
   void leave(const Worker& worker);
-  /// And comes back; false when nothing is left for it to do.
+  /// A worker comes back; false when nothing is left for it to do.
   bool join(const Worker& worker);
-  /// A place where a worker's model may be evaluated, for a record of the dataflow.
-  void evaluate(Worker& worker) const;
-  /// A worker begins a round at `now`.
-  void begin_round(const Worker& worker, const Moment& now);
+  /// A worker begins a round now.
+  void begin_round(const Worker& worker);
+  /// Notes in the record of the dataflow that a worker's model may be evaluated now.
+  void evaluate(const WorkerState& worker, Replica& replica) const;
 
-  /// Compute depends on what happens at the start of every layer.
+  /// Whether compute depends on what happens at the start of every layer.
   bool layer_by_layer() const { return job_.speed.overlap_slowdown > 0.0; }
+  /// Whether workers' own times may be ahead of the clock within a step.
   bool runs_ahead() const { return runs_ahead_; }
-  bool is_channel_busy(int rank, Seconds now) const;
-  /// How much of what slows overlapping layers down there is: 0 to 1.
+  /// How much of the traffic that slows overlapping layers down a rank has: 0 to 1.
   double channel_use(int rank, Seconds now) const;
 
-  /// Opens or closes the measured window if it may be and a worker begins an iteration at `now`.
+  /// Opens or closes the measured window, where it may be opened or closed and a worker begins an iteration at `now`.
   void look_at_window(Seconds now);
 
   bool finished() const { return finished_workers_ == simulated(); }
 
-  /// The exception that ended a worker's program, if one did.
+  /// The exception that ended a worker's program, if any did.
   std::exception_ptr failure() const { return failure_; }
 
   /// Who waits for what, and who has ended; for a deadlock's message.
@@ -74,19 +76,20 @@ class JobRun {
   JobTimeline take_timeline();
 
  private:
-  /// A worker has done all that the timeline tells of it.
+  /// The timeline tells no more of this worker.
   void finish(int rank);
   bool counts_rounds() const { return job_.steps_per_round > 0; }
-  /// A worker begins its iteration number `iteration`.
-  void update_window(const Worker& worker, int iteration, const Moment& moment);
+  /// A worker begins its iteration number `iteration` now.
+  void update_window(const Worker& worker, int iteration);
   void check_progress(const Worker& worker) const;
+  bool is_channel_busy(int rank, Seconds now) const;
   bool is_awaited(int rank) const;
-  /// Of the collective's time, from equal starts and by itself, that in which bytes move: what is no latency, and as long at least as the
-  /// busiest channel is busy.
+  /// The share of the time of a collective, alone and from equal starts, in which bytes move: all but its latency, and at least as long as
+  /// the busiest channel is busy.
   double share_of_bytes(const Communicator& communicator, const Post& post) const;
-  /// A worker is asked for its model, and takes in what the question brings.
-  Values answer_with(int worker, const PeerLinks::Model& brought);
-  /// With the latency that this very message has.
+  /// A worker answers with its model, which becomes the mean with what the question brings.
+  Values answer_with(int rank, const PeerLinks::Model& brought);
+  /// The message's time, with the latency that is drawn for it.
   CollectiveTime time_of(const PeerLinks::Message& message, Network& network) const;
   Seconds mean_latency_of(const PeerLinks::Message& message, Network& network) const;
 
@@ -99,22 +102,24 @@ class JobRun {
   std::vector<std::unique_ptr<Stream>> streams_;
   PeerLinks peers_;
   std::optional<ParameterServer> server_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  Indexed<std::unique_ptr<Worker>> workers_;  ///< by rank
   PostedValues posted_values_{job_.dataflow.get()};
   mutable std::map<std::tuple<Communicator, Operation, Bytes>, double> shares_of_bytes_;
+
+  // The measured window:
   int reached_ = 0;                   ///< iterations that the first worker has done
-  int staying_ = 0;                   ///< workers that are there all the time, who make the window
-  int warm_workers_ = 0;              ///< of these
-  std::vector<int> begun_in_window_;  ///< per worker: iterations begun since the window opened
-  std::vector<Seconds> last_begin_;   ///< per worker: of its latest iteration ...
-  std::vector<int> begun_then_;       ///< ... and how many it began at that instant
-  std::vector<bool> ended_;
-  Moment begin_;  ///< of the latest iteration
-  std::vector<bool> absent_;
-  std::optional<Seconds> open_;
-  bool has_measured_ = false;  ///< what it has to
-  std::optional<Seconds> close_;
-  Moment closing_;  ///< the same, with its cause
+  int staying_ = 0;                   ///< workers that are never absent, who make the window
+  int warm_workers_ = 0;              ///< of these, how many have left their warm-up
+  Indexed<int> begun_in_window_;      ///< per worker: iterations begun since the window opened
+  Indexed<Seconds> last_begin_;       ///< per worker: when its latest iteration began ...
+  Indexed<int> begun_at_last_begin_;  ///< ... and how many it began at that instant
+  Indexed<char> ended_;               ///< per worker: its program has returned
+  Indexed<char> absent_;              ///< per worker
+  Moment begin_;                      ///< of the latest iteration
+  std::optional<Seconds> open_;       ///< when the window opened
+  bool has_measured_ = false;         ///< the job has done its measured iterations
+  std::optional<Seconds> close_;      ///< when the window closed
+  Moment closing_;                    ///< the same, with its cause
   int finished_workers_ = 0;
   std::exception_ptr failure_;
 };

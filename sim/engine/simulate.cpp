@@ -9,6 +9,7 @@
 #include <simgrid/version.h>
 
 #include "base/errors.hpp"
+#include "base/indexed.hpp"
 #include "base/memory.hpp"
 #include "engine/clock/actors.hpp"
 #include "engine/clock/clock.hpp"
@@ -43,15 +44,15 @@ void check_memory(double workers) {
 
 /// Runs every worker as an actor; returns who waits for what if the run ends in a deadlock.
 std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, Clock& clock) {
-  std::vector<std::pair<JobRun*, int>> workers;
+  Indexed<std::pair<JobRun*, int>> workers;
   for (const auto& run : runs) {
     for (int rank = 0; rank < run->simulated(); ++rank) workers.emplace_back(run.get(), rank);
   }
   bool is_over = false;
   const auto work = [&](int number) {
-    const auto [run, rank] = workers[static_cast<std::size_t>(number)];
+    const auto [run, rank] = workers[number];
     run->run_worker(rank);
-    const auto finished = [](const auto& other) { return other->finished(); };
+    const auto finished = [](const auto& job) { return job->finished(); };
     if (is_over || (!run->failure() && !std::all_of(runs.begin(), runs.end(), finished))) return;
     is_over = true;
     clock.stop();
@@ -96,8 +97,8 @@ Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   std::vector<std::unique_ptr<JobRun>> runs;
   runs.reserve(jobs.size());
   for (const Job& job : jobs) {
-    Network& its = job.network == nullptr ? network : *job.network;
-    runs.push_back(std::make_unique<JobRun>(job, its, flows.get(), jobs.size() == 1, windows, clock));
+    Network& network_of_job = job.network == nullptr ? network : *job.network;
+    runs.push_back(std::make_unique<JobRun>(job, network_of_job, flows.get(), jobs.size() == 1, windows, clock));
     windows.add(*runs.back());
   }
   const std::string deadlock = simulated > 1 ? run_actors(runs, clock) : run_alone(*runs.front());

@@ -17,10 +17,10 @@
 
 namespace syncopate {
 
-/// What each fidelity moves collectives by.
+/// How collectives move, for each fidelity.
 struct AlphaBeta {
   std::function<CollectiveTime(Operation, const Communicator&, Bytes)> cost;
-  /// What that consists of: pieces of latency, and others that add up to the transfer.
+  /// The pieces of that time: pieces of latency, and others that add up to the transfer.
   std::function<std::vector<PathPiece>(Operation, const Communicator&, Bytes)> pieces{};
 };
 struct PerMessage {
@@ -31,57 +31,57 @@ struct PerFlow {
 };
 using NetworkModel = std::variant<AlphaBeta, PerMessage, PerFlow>;
 
-/// A row of a job's streams: every group of ranks has a stream of its own, for its collectives.
+/// A row of a job's streams: every group of ranks has a stream of its own for its collectives.
 struct StreamSetup {
-  std::vector<Communicator> groups;  ///< no two of which have a rank in common
+  std::vector<Communicator> groups;  ///< without common ranks
   StreamRules rules{};
   std::vector<Operation> operations{};  ///< that programs may post; empty: any
-  bool follows = false;                 ///< what is posted to it follows collectives of other streams (Worker::Options::after)
+  bool follows = false;                 ///< its collectives follow those of other streams (PostOptions::after)
 };
 
 /// One training job on the cluster.
 struct Job {
   Network* network = nullptr;  ///< its share of the network, whose links have the same numbers for all jobs; null: the whole of it
-  Seconds start;               ///< of its workers
+  Seconds start;               ///< when its workers begin
   Program program;
   StepProfile profile;
   Speed speed;
-  int ranks = 1;          ///< that run the program
+  int ranks = 1;          ///< how many run the program
   int gpus_per_rank = 1;  ///< GPUs that a rank stands for: the slowest of them makes the pace
 
   NetworkModel model;
   std::vector<StreamSetup> streams;                                ///< the first is the one that programs use unless they say otherwise
-  bool draws_latencies = true;                                     ///< for each message, where the network's vary; else their mean
-  Seconds per_collective;                                          ///< of a rank's host, for each that it posts
-  double latency_cv = 0.0;                                         ///< of the factor on each collective's latency
+  bool draws_latencies = true;                                     ///< each message's latency is drawn, where the network's vary; else mean
+  Seconds per_collective;                                          ///< time of a rank's host for each collective that it posts
+  double latency_cv = 0.0;                                         ///< coefficient of variation of a factor on each collective's latency
   CostLine within_node;                                            ///< an all-reduce among the GPUs of a rank
   std::function<CollectiveTime(int from, int to, Bytes)> message;  ///< from rank to rank, over the sender's own link
   std::optional<ServerSetup> servers;                              ///< parameter servers, if there are any
-  bool sends_more = false;                                         ///< than what its streams carry: to peers or servers
+  bool sends_more = false;                                         ///< its workers send also to peers or servers
 
   int warmup = 0;                        ///< iterations before a worker has left its warm-up
   int measured = 1;                      ///< >= 1, iterations that the first worker has to do in the measured window
   int cycle = 1;                         ///< >= 1, of which the measured ones are a multiple
-  bool updates_in_forward = false;       ///< of the step after, so that a step ends with a model that is not complete
+  bool updates_in_forward = false;       ///< the next step's forward updates the model, which is not complete at a step's end
   int steps_per_round = 0;               ///< > 0: iterations are rounds, of at most so many steps; else steps
   bool lockstep = false;                 ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
                                          ///< for something that all of them do
   bool run_ahead = true;                 ///< workers may run ahead of the clock within a step
-  bool shortcuts = true;                 ///< what is known from before is not simulated again
+  bool shortcuts = true;                 ///< collectives whose times are known from before are not simulated again
   bool records_causes = false;           ///< for the timeline's critical path
   bool keeps_messages = false;           ///< in the timeline: those between two workers, or with servers
   std::vector<int> shown_workers;        ///< simulated ones, for which per-layer spans are kept
-  std::shared_ptr<Dataflow> dataflow{};  ///< a record of what is computed from what; needs every worker, and none that runs ahead
+  std::shared_ptr<Dataflow> dataflow{};  ///< records what is computed from what; needs every worker simulated, and none that runs ahead
   std::function<void(int iteration)> on_iteration{};  ///< called when the first worker begins it
 
-  /// Workers: one stands for all of the job's ranks, or each for itself.
+  /// How many workers are simulated: one for all of the job's ranks, or one for each.
   int simulated() const { return lockstep ? 1 : ranks; }
 };
 
-/// Runs the jobs until every worker has finished the step in which its job's measured window closed; what is in
-/// flight then is cancelled. Windows of several jobs open when all of them have done their warm-up, and close when all have done their
-/// measured iterations, each at its job's next iteration; until then all go on. Throws SimulationError, with who waits for what, when a
-/// program deadlocks, ends early, posts what others do not, or makes no progress; never returns a Timeline of a run that did not finish.
+/// Runs the jobs until every worker has finished the step in which its job's measured window closed; what is in flight then is cancelled.
+/// Windows of several jobs open when all of them have done their warm-up, and close when all have done their measured iterations, each at
+/// its job's next iteration; until then all go on. Throws SimulationError, which says who waits for what, when a program deadlocks, ends
+/// early, disagrees with other ranks' or makes no progress.
 ///
 /// Several workers are actors: after a deadlock, no more of them can be simulated in the process (see can_run_actors).
 Timeline simulate(const std::vector<Job>& jobs, Network& network);

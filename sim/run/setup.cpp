@@ -264,7 +264,7 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
     once.program = [payload = whole_model(profile_), operation](Worker& worker) {
       while (worker.next_step()) {
         worker.forward();  // which takes time, as a step must: a group of one rank's collective takes none
-        worker.wait(worker.post(payload, worker.step(), {.operation = operation}));
+        worker.collectives().wait(worker.collectives().post(payload, worker.step(), {.operation = operation}));
       }
     };
     const Timeline timeline = simulate({once}, network_);

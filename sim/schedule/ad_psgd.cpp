@@ -26,8 +26,9 @@ struct AdPsgd {
   /// Whom an active rank may draw.
   std::vector<int> passive(int rank, int ranks) const {
     std::vector<int> found;
-    for (int other = 1; other < ranks; other += 2) {
-      if (anybody || other == rank + 1 || other == rank - 1 || (rank == 0 && other == ranks - 1)) found.push_back(other);
+    for (int neighbour = 1; neighbour < ranks; neighbour += 2) {
+      const bool is_beside = neighbour == rank + 1 || neighbour == rank - 1 || (rank == 0 && neighbour == ranks - 1);
+      if (anybody || is_beside) found.push_back(neighbour);
     }
     return found;
   }
@@ -37,22 +38,22 @@ struct AdPsgd {
             ranks = input.ranks](Worker& worker) {
       const bool is_active = ranks > 1 && worker.rank() % 2 == 0;
       const std::vector<int> passive = is_active ? self.passive(worker.rank(), ranks) : std::vector<int>();
-      Replica& x = worker.replica();
+      Replica& x = worker.dataflow().replica();
       while (worker.next_step()) {
         const Values sent = x.model();
         if (is_active) {
           const auto drawn = static_cast<std::size_t>(worker.draw() * static_cast<double>(passive.size()));
-          worker.exchange(model, passive[drawn], worker.step(), sent);
+          worker.peers().exchange(model, passive[drawn], worker.step(), sent);
         }
         worker.forward();
         backward(worker);
         if (is_active) {
-          const Received answer = worker.receive(worker.step());
+          const Received answer = worker.peers().receive(worker.step());
           worker.apply(std::min(worker.step(), answer.step));
           x.become(mean({sent, answer.model}));
         }
         worker.update();
-        x.step(worker.gradient());
+        x.step(worker.dataflow().gradient());
       }
     };
   }

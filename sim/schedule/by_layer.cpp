@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <span>
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
@@ -86,8 +87,11 @@ struct OverServers {
   Exchange post(Worker& worker, std::size_t i, const Values& value) const {
     return messages[i].push(worker, worker.step(), Answer::all, {.priority = priorities[i], .value = value});
   }
+  static void wait(Worker& worker, std::span<const Exchange> pushed) { worker.servers().wait(pushed); }
   Seconds decode(std::size_t i) const { return messages[i].decode(); }
-  static void take_in(Worker& worker, const std::vector<Exchange>& pushed) { worker.replica().become(worker.pulled_by(pushed)); }
+  static void take_in(Worker& worker, const std::vector<Exchange>& pushed) {
+    worker.dataflow().replica().become(worker.servers().pulled_by(pushed));
+  }
   static void update(Worker& /*worker*/, std::size_t /*layer*/) {}  // servers do
   static void update(Worker& /*worker*/) {}
 

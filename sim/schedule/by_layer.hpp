@@ -22,12 +22,12 @@ struct GradientPart {
   SharedPayload payload;  ///< before compression
 };
 
-/// Parts of such a size and, of each tensor, a last one of what remains, in the order in which they are ready. ByteScheduler, SOSP'19.
+/// Cuts each tensor into parts of `size` and a last part of what remains; in the order in which they are ready. ByteScheduler, SOSP'19.
 std::vector<GradientPart> partition(const StepProfile& profile, Bytes size);
-/// So many there are.
+/// How many parts there are.
 double count_parts(const StepProfile& profile, Bytes size);
 
-/// By layer of the network, which of `count` messages have gradients of it: `carried(i)` lists the layers of the i-th.
+/// By layer of the network: which of `count` messages have gradients of it. `carried(i)` lists the layers of message i.
 template <class Carried>
 std::vector<std::vector<std::size_t>> by_layer(const StepProfile& profile, std::size_t count, Carried&& carried) {
   std::vector<std::vector<std::size_t>> messages(profile.layers.size());
@@ -37,7 +37,7 @@ std::vector<std::vector<std::size_t>> by_layer(const StepProfile& profile, std::
   return messages;
 }
 
-/// Forward, each layer with gradients once `take_in(layer)` has waited for these and updated it.
+/// Forward layer by layer; before each layer with gradients, `take_in(layer)` waits for them and updates the layer.
 template <class TakeIn>
 void forward_by_layer(Worker& worker, const std::vector<std::vector<std::size_t>>& messages, TakeIn&& take_in) {
   for (std::size_t layer = 0; layer < messages.size(); ++layer) {
@@ -46,9 +46,12 @@ void forward_by_layer(Worker& worker, const std::vector<std::vector<std::size_t>
   }
 }
 
-/// A rank that posts parts of gradients as these are ready, and waits for them layer by layer in the next forward if `gated`, else at the
-/// step's end. `way` moves them: `post(worker, i, value)` the i-th; `decode(i)`, what a worker does when it has come; `take_in(worker,
-/// posted)`, when all have; `update(worker, layer)` of a layer, and `update(worker)` of all.
+/// A rank that posts parts of gradients as they are ready. It waits for them layer by layer in the next forward if `gated`, else at the
+/// step's end. `way` moves the parts:
+/// - `post(worker, i, value)` posts part i, `wait(worker, posted)` waits for some parts;
+/// - `decode(i)` is the worker's time for part i when it has come;
+/// - `take_in(worker, posted)` changes the model when all parts have come;
+/// - `update(worker, layer)` updates a layer, `update(worker)` all layers.
 template <class Way>
 Program program_by_layer(const std::vector<GradientPart>& parts, const StepProfile& profile, bool gated, const Compression& compression,
                          const Way& way) {
@@ -62,7 +65,7 @@ Program program_by_layer(const std::vector<GradientPart>& parts, const StepProfi
       Seconds of_layer;
       for (std::size_t number = messages[layer].size(); number-- > 0;) {
         const std::size_t i = messages[layer][number];
-        worker.wait(posted[i]);
+        way.wait(worker, {&posted[i], 1});
         of_layer += way.decode(i);
       }
       worker.spend(of_layer);
@@ -73,18 +76,18 @@ Program program_by_layer(const std::vector<GradientPart>& parts, const StepProfi
         forward_by_layer(worker, messages, arrive);
         worker.apply(worker.step());
         way.take_in(worker, posted);
-        worker.compute_on_model();
+        worker.dataflow().compute_on_model();
       } else {
         worker.forward();
       }
       posted.clear();
       for (std::size_t i = 0; i < parts.size(); ++i) {
         worker.backward_until(parts[i].ready);
-        posted.push_back(way.post(worker, i, send(worker, i, [&] { return worker.gradient(); })));
+        posted.push_back(way.post(worker, i, send(worker, i, [&] { return worker.dataflow().gradient(); })));
       }
       worker.backward();
       if (gated) continue;
-      worker.wait(posted);
+      way.wait(worker, posted);
       worker.spend(decode);
       worker.apply(worker.step());
       way.take_in(worker, posted);
@@ -93,7 +96,7 @@ Program program_by_layer(const std::vector<GradientPart>& parts, const StepProfi
   };
 }
 
-/// Parts of gradients over parameter servers, of which those of layers near the input go first.
+/// Parts of gradients over parameter servers; parts of layers near the input go first.
 struct PartsOverServers {
   ServerParameters servers{};
   Bytes size{};
@@ -107,10 +110,10 @@ struct PartsOverServers {
   Program program(const ScheduleInput& input) const;
 };
 
-/// What a record of the dataflow has as parts: those of the gradients if each is compressed by itself, else the model.
+/// The parts of the model in a record of the dataflow: the parts of gradients if `by_part`, where each is compressed by itself; else one.
 std::vector<ModelPart> model_parts(const StepProfile& profile, Bytes size, bool by_part);
 
-/// That a part is as large as any tensor, if it is.
+/// A note where no tensor is larger than a part; else empty.
 std::string note_whole_tensors(const StepProfile& profile, Bytes size);
 
 }  // namespace syncopate

@@ -1,3 +1,5 @@
+#include <span>
+
 #include "schedule/by_layer.hpp"
 
 namespace syncopate {
@@ -9,10 +11,14 @@ struct OverAllReduces {
 
   Handle post(Worker& worker, std::size_t i, const Values& value) const {
     worker.spend(messages[i].encode);
-    return worker.post(messages[i].payload, worker.step(), {.operation = messages[i].operation, .priority = priorities[i], .value = value});
+    return worker.collectives().post(messages[i].payload, worker.step(),
+                                     {.operation = messages[i].operation, .priority = priorities[i], .value = value});
   }
+  static void wait(Worker& worker, std::span<const Handle> posted) { worker.collectives().wait(posted); }
   Seconds decode(std::size_t i) const { return messages[i].decode; }
-  static void take_in(Worker& worker, const std::vector<Handle>& posted) { worker.replica().step(worker.mean_of(posted)); }
+  static void take_in(Worker& worker, const std::vector<Handle>& posted) {
+    worker.dataflow().replica().step(worker.collectives().mean_of(posted));
+  }
   static void update(Worker& worker, std::size_t layer) { worker.update(layer); }
   static void update(Worker& worker) { worker.update(); }
 

@@ -136,7 +136,7 @@ CompressedPost::CompressedPost(const Compression& compression, const SharedPaylo
 
 Handle CompressedPost::operator()(Worker& worker, int round, const Values& value) const {
   worker.spend(encode);
-  return worker.post(payload, round, {.operation = operation, .value = value});
+  return worker.collectives().post(payload, round, {.operation = operation, .value = value});
 }
 
 }  // namespace syncopate

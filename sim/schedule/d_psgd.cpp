@@ -14,7 +14,7 @@ namespace {
 struct DPsgd {
   WithinNode within_node{};
 
-  /// Messages of a step: one of two ranks, who have one neighbour.
+  /// Messages that a rank sends in a step: one if there are two ranks, each of which has one neighbour.
   static int period(int ranks) { return std::min(2, ranks - 1); }
   static int peer(int rank, int message, int ranks) { return (rank + (message % period(ranks) == 0 ? 1 : ranks - 1)) % ranks; }
 
@@ -28,16 +28,16 @@ struct DPsgd {
       const int messages = ranks > 1 ? period(ranks) : 0;
       while (worker.next_step()) {
         const int first = worker.step() * messages;
-        Replica& x = worker.replica();
+        Replica& x = worker.dataflow().replica();
         std::vector<Values> models = {x.model()};
-        for (int i = 0; i < messages; ++i) worker.send(model, peer(worker.rank(), i, ranks), first + i, x.model());
+        for (int i = 0; i < messages; ++i) worker.peers().send(model, peer(worker.rank(), i, ranks), first + i, x.model());
         worker.forward();
         backward(worker);
-        for (int i = 0; i < messages; ++i) models.push_back(worker.receive(first + i).model);
+        for (int i = 0; i < messages; ++i) models.push_back(worker.peers().receive(first + i).model);
         if (messages > 0) worker.apply(worker.step());
         worker.update();
         x.become(mean(models));
-        x.step(worker.gradient());
+        x.step(worker.dataflow().gradient());
       }
     };
   }

@@ -2,6 +2,7 @@
 #include <memory>
 #include <numeric>
 
+#include "base/indexed.hpp"
 #include "schedule/by_layer.hpp"
 #include "schedule/compression.hpp"
 #include "schedule/posts.hpp"
@@ -53,15 +54,15 @@ struct Dear {
     for (const GroupPost& group : group_posts(group(input.profile), input.profile)) {
       const Payload& whole = *group.payload;
       const Seconds copy = merge_time(whole, input.copy);
-      Bucket its = {group.post_at,
-                    compression(group.payload, input),
-                    copy + compression.encode_time(whole.bytes),
-                    copy + compression.decode_time(whole.bytes, input.ranks),
-                    {}};
-      for (const Slice& slice : whole.slices) its.layers.push_back(input.profile.gradients[static_cast<std::size_t>(slice.tensor)].layer);
-      std::sort(its.layers.begin(), its.layers.end());
-      its.layers.erase(std::unique(its.layers.begin(), its.layers.end()), its.layers.end());
-      all.push_back(std::move(its));
+      Bucket filled = {group.post_at,
+                       compression(group.payload, input),
+                       copy + compression.encode_time(whole.bytes),
+                       copy + compression.decode_time(whole.bytes, input.ranks),
+                       {}};
+      for (const Slice& slice : whole.slices) filled.layers.push_back(input.profile.gradients[at(slice.tensor)].layer);
+      std::sort(filled.layers.begin(), filled.layers.end());
+      filled.layers.erase(std::unique(filled.layers.begin(), filled.layers.end()), filled.layers.end());
+      all.push_back(std::move(filled));
     }
     return all;
   }
@@ -83,7 +84,7 @@ struct Dear {
           if (worker.step() == 0) return;
           for (const std::size_t i : messages[layer]) {
             if (!is_awaited[i]) continue;
-            worker.wait(gathered[i]);
+            worker.collectives().wait(gathered[i]);
             worker.spend(buckets[i].after);
             is_awaited[i] = false;
           }
@@ -93,15 +94,16 @@ struct Dear {
         for (std::size_t i = 0; i < buckets.size(); ++i) {
           worker.backward_until(buckets[i].ready);
           worker.spend(buckets[i].before);
-          const Values value = send(worker, i, [&] { return worker.gradient(); });
-          scattered.push_back(worker.post(buckets[i].payload, worker.step(), {.operation = Operation::reduce_scatter, .value = value}));
+          const Values value = send(worker, i, [&] { return worker.dataflow().gradient(); });
+          scattered.push_back(
+              worker.collectives().post(buckets[i].payload, worker.step(), {.operation = Operation::reduce_scatter, .value = value}));
         }
         worker.backward();
-        worker.wait(scattered);
+        worker.collectives().wait(scattered);
         worker.apply(worker.step());
-        worker.replica().step(worker.mean_of(scattered));
+        worker.dataflow().replica().step(worker.collectives().mean_of(scattered));
         for (const std::size_t i : order) {
-          gathered[i] = worker.post(buckets[i].payload, worker.step(), {.operation = Operation::all_gather});
+          gathered[i] = worker.collectives().post(buckets[i].payload, worker.step(), {.operation = Operation::all_gather});
           is_awaited[i] = true;
         }
       }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/errors.hpp"
+#include "base/indexed.hpp"
 #include "dataflow/dataflow.hpp"
 #include "schedule/grouping.hpp"
 #include "schedule/outer_optimizer.hpp"
@@ -19,12 +20,12 @@ namespace syncopate {
 namespace {
 
 struct Message {
-  Seconds ready;  ///< its last gradient is, since backward began, on an undisturbed worker
+  Seconds ready;  ///< when its last gradient is ready: since backward began, on an undisturbed worker
   SharedPayload payload;
   Seconds quantize;
 };
 
-/// What is averaged together, in the order of posting.
+/// Messages that are averaged together, in the order of posting.
 using Fragment = std::vector<Message>;
 
 /// Inner steps on models of their own, and an outer step of every fragment of the model once a round. A. Douillard et al., "DiLoCo", 2023,
@@ -171,17 +172,17 @@ struct Diloco {
     return bits < 16 ? fmt::format("no paper says how a difference of models becomes {} bits of each parameter", bits) : "";
   }
 
-  /// In inner steps of the round that have ended.
+  /// After how many inner steps of the round the fragment's outer step comes, and its snapshot.
   int outer_step_of(int fragment) const { return ((fragment + 1) * interval + fragments - 1) / fragments; }
   int snapshot_of(int fragment) const { return outer_step_of(fragment) - overlap; }
-  /// The last of so many steps of a round; of none the last of the round before.
-  std::size_t last_of(int ended) const { return static_cast<std::size_t>((ended + interval - 1) % interval); }
+  /// The step of a round that is the last of `ended` many; the last step of the round before for 0.
+  int last_of(int ended) const { return (ended + interval - 1) % interval; }
 
-  /// Of each gradient.
+  /// By gradient: its fragment.
   std::vector<int> fragment_of_gradients(const StepProfile& profile) const;
-  /// By fragment, its gradients in the order of readiness.
-  std::vector<std::vector<Slice>> slices(const ScheduleInput& input) const;
-  std::vector<Fragment> cut(const ScheduleInput& input) const;
+  /// By fragment: its gradients in the order in which they are ready.
+  Indexed<std::vector<Slice>> slices(const ScheduleInput& input) const;
+  Indexed<Fragment> cut(const ScheduleInput& input) const;
   Program program(const ScheduleInput& input) const;
 
   struct Plan;
@@ -192,7 +193,7 @@ std::vector<int> Diloco::fragment_of_gradients(const StepProfile& profile) const
   std::vector<int> number(profile.layers.size(), -1);  // of layers with gradients
   for (const StepProfile::GradientReady& gradient : profile.gradients) number[gradient.layer] = 0;
   int layers = 0;
-  for (int& one : number) one = one < 0 ? -1 : layers++;
+  for (int& layer : number) layer = layer < 0 ? -1 : layers++;
   if (layers == 0 || layers < fragments) {
     throw SimulationError(
         fmt::format("diloco: {} fragments of a model with {} layers that have gradients; use at most {}", fragments, layers, layers));
@@ -205,30 +206,30 @@ std::vector<int> Diloco::fragment_of_gradients(const StepProfile& profile) const
   return fragment;
 }
 
-std::vector<std::vector<Slice>> Diloco::slices(const ScheduleInput& input) const {
-  std::vector<std::vector<Slice>> all(static_cast<std::size_t>(fragments));
+Indexed<std::vector<Slice>> Diloco::slices(const ScheduleInput& input) const {
+  Indexed<std::vector<Slice>> all(fragments);
   const std::vector<int> fragment = fragment_of_gradients(input.profile);
   for (std::size_t i = 0; i < fragment.size(); ++i) {
-    all[static_cast<std::size_t>(fragment[i])].push_back({static_cast<int>(i), input.profile.gradients[i].bytes});
+    all[fragment[i]].push_back({static_cast<int>(i), input.profile.gradients[i].bytes});
   }
   return all;
 }
 
-std::vector<Fragment> Diloco::cut(const ScheduleInput& input) const {
+Indexed<Fragment> Diloco::cut(const ScheduleInput& input) const {
   const double sent = bits / bits_per_byte / input.value.value;
-  std::vector<Fragment> all;
+  Indexed<Fragment> all;
   for (const std::vector<Slice>& fragment : slices(input)) {
     std::map<std::size_t, Payload> payloads;  // by layer, or all together
     for (const Slice& slice : fragment) {
-      const std::size_t layer = input.profile.gradients[static_cast<std::size_t>(slice.tensor)].layer;
-      Payload& its = payloads[by_layer ? layer : 0];
-      its.label = by_layer ? input.profile.layers[layer].name : fmt::format("fragment {}", all.size());
-      its.slices.push_back(slice);
-      its.bytes += sent * slice.bytes;
+      const std::size_t layer = input.profile.gradients[at(slice.tensor)].layer;
+      Payload& message = payloads[by_layer ? layer : 0];
+      message.label = by_layer ? input.profile.layers[layer].name : fmt::format("fragment {}", all.size());
+      message.slices.push_back(slice);
+      message.bytes += sent * slice.bytes;
     }
     Fragment messages;
     for (auto& [layer, payload] : payloads) {
-      const Seconds ready = input.profile.gradients[static_cast<std::size_t>(payload.slices.back().tensor)].ready;
+      const Seconds ready = input.profile.gradients[at(payload.slices.back().tensor)].ready;
       const Seconds time = quantize * uncompressed(payload);
       messages.push_back({ready, std::make_shared<Payload>(std::move(payload)), time});
     }
@@ -242,12 +243,12 @@ std::vector<Fragment> Diloco::cut(const ScheduleInput& input) const {
 /// What all ranks know.
 struct Diloco::Plan {
   Diloco diloco;
-  std::vector<Fragment> fragments;
+  Indexed<Fragment> fragments;
   std::vector<GroupPost> inner;
-  std::vector<Seconds> merge;  ///< of each of these: until it is in a buffer, or out of it
-  // By step of a round: the fragment of which, when it has ended, comes ...
-  std::vector<int> snapshots;    ///< ... the snapshot; -1: none
-  std::vector<int> outer_steps;  ///< ... the outer step
+  std::vector<Seconds> merge;  ///< by group: the time to copy it into a buffer, or out of it
+  // By step of a round: the fragment of which, at the step's end, comes ...
+  Indexed<int> snapshots;    ///< ... the snapshot; -1: none
+  Indexed<int> outer_steps;  ///< ... the outer step
 };
 
 class Diloco::Rank {
@@ -255,10 +256,13 @@ class Diloco::Rank {
   Rank(const Plan& plan, Worker& worker)
       : plan_(plan),
         worker_(worker),
-        shared_(worker.replica().model()),
+        collectives_(worker.collectives()),
+        dataflow_(worker.dataflow()),
+        x_(dataflow_.replica()),
+        shared_(x_.model()),
         velocity_(plan.fragments.size()),
-        is_island_(plan.diloco.has_islands && worker.group(inner_row).size() > 1),
-        leads_(!is_island_ || worker.group(inner_row).member(worker.rank()) == 0) {}
+        is_island_(plan.diloco.has_islands && collectives_.group(inner_row).size() > 1),
+        leads_(!is_island_ || collectives_.group(inner_row).member(worker.rank()) == 0) {}
 
   void step() {
     if (worker_.has_joined()) come_back();
@@ -271,10 +275,10 @@ class Diloco::Rank {
       learn();
     }
     worker_.update();
-    if (is_back_ && worker_.is_expected(outer_stream())) place_ = p().last_of(p().snapshot_of(0));
+    if (is_back_ && collectives_.is_expected(outer_stream())) place_ = p().last_of(p().snapshot_of(0));
     if (!p().by_layer && plan_.snapshots[place_] >= 0) post_whole(plan_.snapshots[place_]);
     if (plan_.outer_steps[place_] >= 0) step_outer(plan_.outer_steps[place_]);
-    place_ = (place_ + 1) % plan_.snapshots.size();
+    place_ = (place_ + 1) % p().interval;
   }
 
  private:
@@ -286,20 +290,20 @@ class Diloco::Rank {
   const Diloco& p() const { return plan_.diloco; }
   int outer_stream() const { return p().has_islands ? outer_row : 0; }
 
-  /// After an absence: ends what it was in, and takes over what it has missed.
+  /// After an absence: waits for what it has posted, and takes over what it has missed.
   void come_back() {
     is_back_ = true;
-    for (; !leaving_.empty(); leaving_.pop_front()) worker_.wait(leaving_.front().handles);
-    if (!worker_.has_missed(outer_stream())) return;
-    worker_.wait(worker_.post(messages_of(0).front().payload, worker_.step(), {.stream = outer_stream()}));
+    for (; !leaving_.empty(); leaving_.pop_front()) collectives_.wait(leaving_.front().handles);
+    if (!collectives_.has_missed(outer_stream())) return;
+    collectives_.wait(collectives_.post(messages_of(0).front().payload, worker_.step(), {.stream = outer_stream()}));
     place_ = 0;
   }
 
-  /// Backward and, in an island, the all-reduce of its gradients.
+  /// Backward and, in an island, the all-reduce of the gradients.
   void learn() {
     if (!is_island_) {
       worker_.backward();
-      worker_.replica().step(worker_.gradient());
+      x_.step(dataflow_.gradient());
       return;
     }
     std::vector<Handle> posted;
@@ -310,13 +314,13 @@ class Diloco::Rank {
       worker_.spend(plan_.merge[posted.size()]);
       merged += plan_.merge[posted.size()];
       posted.push_back(
-          worker_.post(group.payload, worker_.step(), {.stream = inner_row, .value = is_last ? worker_.gradient() : Values()}));
+          collectives_.post(group.payload, worker_.step(), {.stream = inner_row, .value = is_last ? dataflow_.gradient() : Values()}));
     }
     worker_.backward();
-    worker_.wait(posted);
+    collectives_.wait(posted);
     worker_.spend(merged);
     worker_.apply(worker_.step());
-    worker_.replica().step(worker_.mean_of(posted.back()));
+    x_.step(collectives_.mean_of(posted.back()));
   }
 
   void post_layers(int fragment) {
@@ -325,7 +329,7 @@ class Diloco::Rank {
     for (const Message& layer : layers) {
       worker_.backward_until(layer.ready);
       const bool is_last = &layer == &layers.back();
-      if (is_last) worker_.replica().step(worker_.gradient());
+      if (is_last) x_.step(dataflow_.gradient());
       post(layer, is_last ? learned(fragment) : Values());
     }
   }
@@ -338,14 +342,14 @@ class Diloco::Rank {
 
   void post(const Message& message, const Values& value) {
     worker_.spend(message.quantize);
-    Worker::Options options = {.stream = outer_stream(), .value = value, .delay = p().matchmaking};
+    PostOptions options = {.stream = outer_stream(), .value = value, .delay = p().matchmaking};
     Handle handle;
-    if (leads_) handle = worker_.post(message.payload, worker_.step(), options);
+    if (leads_) handle = collectives_.post(message.payload, worker_.step(), options);
     if (is_island_) {
       if (leads_) leaving_.back().handles.push_back(handle);
       options = {.operation = Operation::broadcast, .stream = down_row, .delay = p().matchmaking};
       if (leads_) options.after = handle;
-      handle = worker_.post(message.payload, worker_.step(), options);
+      handle = collectives_.post(message.payload, worker_.step(), options);
     }
     leaving_.back().handles.push_back(handle);
   }
@@ -355,39 +359,37 @@ class Diloco::Rank {
     const std::vector<Handle> handles = std::move(leaving_.front().handles);
     leaving_.pop_front();
     if (is_island_) {
-      for (const Handle handle : handles) worker_.wait(handle);  // what follows another one is posted when that has ended
+      for (const Handle handle : handles) collectives_.wait(handle);  // what follows another one is posted when that has ended
     } else {
-      worker_.wait(handles);
+      collectives_.wait(handles);
     }
     worker_.apply(worker_.step() - p().overlap);
-    if (!worker_.is_recorded()) return;
-    const auto part = static_cast<std::size_t>(fragment);
-    const Sum back = p().outer(worker_, worker_.mean_of(handles.back()), velocity_[part]);
-    const Values its = worker_.value(shared_.part(part) - back);
-    shared_.replace(its);
-    Replica& x = worker_.replica();
-    x.become((1.0 - p().mix) * its + p().mix * x.model().part(part));
+    if (!dataflow_.is_recorded()) return;
+    const Sum back = p().outer(worker_, collectives_.mean_of(handles.back()), velocity_[fragment]);
+    const Values stepped = dataflow_.value(shared_.part(at(fragment)) - back);
+    shared_.replace(stepped);
+    x_.become((1.0 - p().mix) * stepped + p().mix * x_.model().part(at(fragment)));
   }
 
-  const Fragment& messages_of(int fragment) const { return plan_.fragments[static_cast<std::size_t>(fragment)]; }
-  Values learned(int fragment) const {
-    const auto part = static_cast<std::size_t>(fragment);
-    return worker_.value(shared_.part(part) - worker_.replica().model().part(part));
-  }
+  const Fragment& messages_of(int fragment) const { return plan_.fragments[fragment]; }
+  Values learned(int fragment) const { return dataflow_.value(shared_.part(at(fragment)) - x_.model().part(at(fragment))); }
 
   const Plan& plan_;
   Worker& worker_;
-  Values shared_;                 ///< the model after the last outer step of each fragment
-  std::vector<Values> velocity_;  ///< by fragment
-  bool is_island_;                ///< its worker has other GPUs, too ...
-  bool leads_;                    ///< ... of which this is the first
-  std::deque<Leaving> leaving_;   ///< in the order of their snapshots
-  std::size_t place_ = 0;         ///< in the round
-  bool is_back_ = false;          ///< from an absence, and has not posted since
+  Collectives& collectives_;
+  WorkerDataflow& dataflow_;
+  Replica& x_;                   ///< the worker's model
+  Values shared_;                ///< the model after the last outer step of each fragment
+  Indexed<Values> velocity_;     ///< by fragment
+  bool is_island_;               ///< the worker has several GPUs ...
+  bool leads_;                   ///< ... of which this is the first
+  std::deque<Leaving> leaving_;  ///< in the order of their snapshots
+  int place_ = 0;                ///< in the round, from 0
+  bool is_back_ = false;         ///< from an absence, and has not posted since
 };
 
 Program Diloco::program(const ScheduleInput& input) const {
-  const std::vector<int> none(static_cast<std::size_t>(interval), -1);
+  const Indexed<int> none(interval, -1);
   Plan plan = {*this, cut(input), {}, {}, none, none};
   if (has_islands) plan.inner = group_posts(inner(input.profile, input.collective), input.profile);
   for (const GroupPost& group : plan.inner) plan.merge.push_back(merge_time(*group.payload, input.copy));

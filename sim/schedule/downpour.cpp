@@ -17,9 +17,9 @@ struct Downpour : Learner {
   Program program(const ScheduleInput& input) const {
     return Learner::program(input, [](Worker& worker, const ServerPost& model, Sender& send, const Sum& learned) {
       const Exchange exchange = model.push(worker, worker.step(), Answer::own, {.value = send(worker, 0, [&] { return learned; })});
-      worker.wait(exchange);
+      worker.servers().wait(exchange);
       worker.spend(model.decode());
-      worker.replica().become(worker.pulled_by(exchange));
+      worker.dataflow().replica().become(worker.servers().pulled_by(exchange));
     });
   }
 };

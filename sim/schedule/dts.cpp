@@ -116,28 +116,28 @@ struct Dts {
           }
         }
         worker.backward();
-        Sum gradient = worker.gradient();
+        Sum gradient = worker.dataflow().gradient();
         const bool launches_now = launches && !p.by_gradient;
         const auto launch = [&] {
           in_flight.push_back({worker.step(), {}, send(worker, 0, since_launch)});
           const CompressedPost& whole = sent.front().post;
           in_flight.back().handles.push_back(
-              worker.post(whole.payload, worker.step(), {.operation = whole.operation, .value = in_flight.back().own}));
+              worker.collectives().post(whole.payload, worker.step(), {.operation = whole.operation, .value = in_flight.back().own}));
         };
         if (launches_now) worker.spend(p.overhead + sent.front().post.encode);
         if (launches_now && p.delay == 0) launch();
         if (!in_flight.empty() && in_flight.front().step == worker.step() - p.delay) {
-          worker.wait(in_flight.front().handles);
+          worker.collectives().wait(in_flight.front().handles);
           worker.spend(decode);
           worker.apply(in_flight.front().step);
-          gradient += worker.mean_of(in_flight.front().handles) - in_flight.front().own;
+          gradient += worker.collectives().mean_of(in_flight.front().handles) - in_flight.front().own;
           in_flight.pop_front();
         }
         if (launches_now && p.delay > 0) launch();
         since_launch();
         if (launches) since_launch.clear();
         worker.update();
-        worker.replica().step(gradient);
+        worker.dataflow().replica().step(gradient);
       }
     };
   }

@@ -16,13 +16,13 @@ struct Eamsgd : Learner {
   Program program(const ScheduleInput& input) const {
     return Learner::program(input, [](Worker& worker, const ServerPost& model, Sender& send, const Sum& /*learned*/) {
       const Exchange pull = model.pull(worker, worker.step());
-      worker.wait(pull);
+      worker.servers().wait(pull);
       worker.spend(model.decode());
-      Replica& x = worker.replica();
-      const Sum distance = x.model() - worker.pulled_by(pull);
+      Replica& x = worker.dataflow().replica();
+      const Sum distance = x.model() - worker.servers().pulled_by(pull);
       const Values difference = send(worker, 0, [&] { return hyper::rho * distance; });
       x.become(x.model() - difference);
-      worker.wait(model.push(worker, worker.step(), Answer::none, {.value = difference}));
+      worker.servers().wait(model.push(worker, worker.step(), Answer::none, {.value = difference}));
     });
   }
 };

@@ -27,15 +27,15 @@ using Grouping = std::vector<GradientGroup>;
 /// A pure function from the undisturbed step and the cost of an all-reduce to groups; the same on every rank.
 using GroupingFunction = std::function<Grouping(const StepProfile&, const CostCurve&)>;
 
-/// One row of the table of ways to group gradients: each makes a synchronous schedule over all-reduces of that name, and a value of
-/// `grouping` of schedules over servers.
+/// A row of the table of ways to group gradients. Each is a synchronous schedule over all-reduces with that name, and a value of `grouping`
+/// for schedules over servers.
 struct GroupingRow {
   std::string_view name;
   std::string_view meaning;  ///< as a schedule over all-reduces
   std::string_view paper;
   std::vector<ParameterInfo> parameters;
   std::function<GroupingFunction(Object& fields)> read;
-  bool by_cost = false;  ///< it looks at what communication costs
+  bool by_cost = false;  ///< the groups depend on the cost of communication
 };
 
 /// The table: to add a way, write its file and add a row.

@@ -40,29 +40,29 @@ struct Lasgd {
       int round = 0;
       int posted = 0;
       Handle all_reduce;
-      Replica& x = worker.replica();
+      Replica& x = worker.dataflow().replica();
       Values sent;
       while (worker.next_step()) {
         worker.forward();
         backward(worker);
         worker.update();
-        x.step(worker.gradient());
+        x.step(worker.dataflow().gradient());
         if (alone) {
           worker.begin_round();
           continue;
         }
         if (round > 0) {
           const int local_steps = worker.step() - posted;
-          const bool has_ended = worker.has_ended(all_reduce);
+          const bool has_ended = worker.collectives().has_ended(all_reduce);
           if (local_steps < tau_max && !has_ended) continue;
-          worker.wait(all_reduce);
+          worker.collectives().wait(all_reduce);
           worker.spend(send.decode);
           worker.mix(posted, !has_ended);
-          x.become(worker.mean_of(all_reduce) + (x.model() - sent));
+          x.become(worker.collectives().mean_of(all_reduce) + (x.model() - sent));
         }
         worker.spend(send.encode);
         worker.begin_round();
-        all_reduce = worker.post(send.payload, round++, {.operation = send.operation, .value = x.model()});
+        all_reduce = worker.collectives().post(send.payload, round++, {.operation = send.operation, .value = x.model()});
         posted = worker.step();
         sent = x.model();
       }

@@ -10,7 +10,8 @@ namespace syncopate {
 
 namespace {
 
-/// One task at a time, each from when it is possible on; of several, the one of least `rank` first. `run(task, start)` says when one ends.
+/// Runs one task at a time, each when it is possible; of several possible ones, the one of least `rank` first. `run(task, start)` returns
+/// its end.
 template <class Run>
 void take_turns(const std::vector<Seconds>& possible, const std::vector<std::size_t>& rank, Run&& run) {
   std::vector<std::size_t> order(possible.size());
@@ -71,14 +72,14 @@ void LocalUpdates::Step::end(Worker& worker) {
     return done_[layer].updated = updated[layer] = worker.end_of_update(start, layers[layer].update);
   });
   take_turns(updated, updates_.depths_,
-             [&](std::size_t layer, Seconds start) { return done_[layer].spread = worker.spread_within_node(layers[layer].model, start); });
+             [&](std::size_t layer, Seconds start) { return done_[layer].spread = worker.node().spread(layers[layer].model, start); });
   std::fill(possible_.begin(), possible_.end(), Seconds(0));
   wait(worker, layers.size() - 1);
 }
 
 void LocalUpdates::Step::wait(Worker& worker, std::size_t layer) const {
   worker.update_until(done_[layer].updated);
-  worker.communicate_until(done_[layer].spread);
+  worker.node().wait_until(done_[layer].spread);
 }
 
 void LocalUpdates::Step::forward(Worker& worker) {

@@ -10,23 +10,23 @@
 
 namespace syncopate {
 
-/// A node's updates of its own model, layer by layer, beside its GPUs: one at a time; then each updated layer is spread among these, one at
-/// a time. Of what is possible the layer nearest to the input comes first.
+/// A node's updates of its own model, layer by layer, beside its GPUs. One layer is updated at a time; then it is spread among the GPUs,
+/// one layer at a time. Of the layers that are possible, the one nearest to the input goes first.
 class LocalUpdates {
  public:
   /// A layer with gradients.
   struct Layer {
     std::size_t index = 0;
-    Seconds ready;   ///< the last of its gradients, since backward began, on an undisturbed worker
-    Seconds update;  ///< on an undisturbed worker
+    Seconds ready;   ///< when its last gradient is ready: since backward began, on an undisturbed worker
+    Seconds update;  ///< time of its update on an undisturbed worker
     SharedPayload model;
   };
-  /// `update`: of all layers, each taking its share of the bytes.
+  /// `update`: time for all layers; each takes its share, by bytes.
   LocalUpdates(const StepProfile& profile, Seconds update);
-  /// `last_update`: of the layer that is ready last; others take no time.
+  /// `last_update`: time for the layer that is ready last; the others take none.
   static LocalUpdates of_last(const StepProfile& profile, Seconds last_update);
 
-  /// In the order in which they are ready, none of them empty.
+  /// Layers with gradients, in the order in which they are ready.
   const std::vector<Layer>& layers() const { return layers_; }
 
   /// One step's updates of one worker.
@@ -34,14 +34,14 @@ class LocalUpdates {
    public:
     explicit Step(const LocalUpdates& updates) : updates_(updates), possible_(updates.layers_.size()), done_(updates.layers_.size()) {}
 
-    /// The update of a layer is not possible before that; counted in the order in which layers are ready.
+    /// The update of a layer is not possible before `until`. `layer`: its position in layers().
     void hold(std::size_t layer, Seconds until) { possible_[layer] = std::max(possible_[layer], until); }
     void hold_all(Seconds until) {
       for (Seconds& possible : possible_) possible = std::max(possible, until);
     }
-    /// Updates and spreads all layers; then blocks until the layer that is ready last has been.
+    /// Updates and spreads all layers; blocks until that is done for the layer that is ready last.
     void end(Worker& worker);
-    /// Forward of the step after, each layer when it has been updated and spread.
+    /// The next step's forward: each layer when it has been updated and spread.
     void forward(Worker& worker);
 
    private:
@@ -60,7 +60,7 @@ class LocalUpdates {
   explicit LocalUpdates(const StepProfile& profile);
 
   std::vector<Layer> layers_;
-  std::vector<std::size_t> depths_;  ///< their indices
+  std::vector<std::size_t> depths_;  ///< by layer: its index
 };
 
 }  // namespace syncopate

@@ -22,7 +22,7 @@ void OuterOptimizer::read(const Field& field) {
 
 Sum OuterOptimizer::operator()(Worker& worker, const Values& mean, Values& velocity) const {
   if (optimizer == Optimizer::sgd) return lr * Sum(mean);
-  velocity = worker.value(momentum * Sum(velocity) + mean);
+  velocity = worker.dataflow().value(momentum * Sum(velocity) + mean);
   if (optimizer == Optimizer::momentum) return lr * Sum(velocity);
   return lr * (Sum(mean) + momentum * Sum(velocity));
 }

@@ -40,10 +40,10 @@ std::string describe_values(const ParameterInfo& parameter) {
 
 std::string describe_briefly(const std::vector<ParameterInfo>& parameters) {
   std::vector<std::string> all;
-  for (const ParameterInfo& one : parameters) {
-    const bool chooses = one.kind == Kind::choice;
-    const std::string value = chooses ? fmt::format("{}", fmt::join(one.choices, " | ")) : one.default_value;
-    all.push_back(value.empty() ? one.name : fmt::format("{} ({})", one.name, value));
+  for (const ParameterInfo& parameter : parameters) {
+    const bool chooses = parameter.kind == Kind::choice;
+    const std::string value = chooses ? fmt::format("{}", fmt::join(parameter.choices, " | ")) : parameter.default_value;
+    all.push_back(value.empty() ? parameter.name : fmt::format("{} ({})", parameter.name, value));
   }
   return fmt::format("{}", fmt::join(all, ", "));
 }

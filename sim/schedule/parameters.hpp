@@ -38,9 +38,9 @@ struct ParameterInfo {
   std::string name;
   std::string meaning;  ///< one line
   Kind kind = Kind::number;
-  double low = 0.0;  ///< of integers and numbers
+  double low = 0.0;  ///< smallest and largest value, of integers and numbers
   double high = 0.0;
-  bool above = false;                  ///< `low` itself is none
+  bool above = false;                  ///< `low` itself is not allowed
   std::vector<std::string> choices{};  ///< the default first
   std::string default_value{};         ///< as text; empty where a value is required
 };
@@ -50,8 +50,8 @@ std::string describe_values(const ParameterInfo& parameter);
 /// For people: "delay, period (1), in_flight (pipelined | serial)".
 std::string describe_briefly(const std::vector<ParameterInfo>& parameters);
 
-/// To whom a schedule declares its parameters, each once: its name, the member that holds its value, which values there are and what it
-/// means. The member's value is the default.
+/// Where a schedule declares its parameters, each once: its name, the member that holds its value, its possible values and its meaning. The
+/// member's value is the default.
 class Parameters {
  public:
   Parameters() = default;

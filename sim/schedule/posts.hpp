@@ -8,7 +8,7 @@
 
 namespace syncopate {
 
-/// What a group of gradients sends, and when.
+/// The message of a group of gradients.
 struct GroupPost {
   Seconds post_at;  ///< since backward began, on an undisturbed worker
   SharedPayload payload;
@@ -16,7 +16,7 @@ struct GroupPost {
 
 std::vector<GroupPost> group_posts(const Grouping& grouping, const StepProfile& profile);
 
-/// Until gradients that are sent together are in one buffer, or out of it; a single one needs none. `copy`: see ScheduleInput.
+/// The time to copy gradients that are sent together into one buffer, or out of it; 0 for a single one. `copy`: see ScheduleInput.
 Seconds merge_time(const Payload& payload, SecondsPerByte copy);
 
 /// All gradients, or the whole model, in one message.

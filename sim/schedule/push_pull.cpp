@@ -45,13 +45,13 @@ Program PushPull::program(const ScheduleInput& input) const {
       exchanges.clear();
       for (std::size_t i = 0; i < groups.size(); ++i) {
         worker.backward_until(groups[i].post_at);
-        const Values gradient = send(worker, i, [&] { return worker.gradient(); });
+        const Values gradient = send(worker, i, [&] { return worker.dataflow().gradient(); });
         exchanges.push_back(groups[i].message.push(worker, worker.step(), answer, {.value = gradient}));
       }
       worker.backward();
-      worker.wait(exchanges);
+      worker.servers().wait(exchanges);
       worker.spend(decode);
-      worker.replica().become(worker.pulled_by(exchanges));
+      worker.dataflow().replica().become(worker.servers().pulled_by(exchanges));
       if (answer == Answer::all) worker.apply(worker.step());
     }
   };
@@ -65,20 +65,20 @@ Program PushPull::program_with_backup(const ScheduleInput& input) const {
     while (worker.next_step()) {
       sums.clear();
       for (std::size_t i = 0; i < groups.size(); ++i) {
-        sums.push_back(groups[i].message.join(worker, worker.step(), worker.replica().model().part(i)));
+        sums.push_back(groups[i].message.join(worker, worker.step(), worker.dataflow().replica().model().part(i)));
       }
-      worker.give_up_when_in(sums);
+      worker.servers().give_up_when_in(sums);
       worker.forward();
       for (std::size_t i = 0; i < groups.size(); ++i) {
         worker.backward_until(groups[i].post_at);
-        if (worker.has_given_up()) break;
-        const Values gradient = send(worker, i, [&] { return worker.gradient(); });
+        if (worker.servers().has_given_up()) break;
+        const Values gradient = send(worker, i, [&] { return worker.dataflow().gradient(); });
         groups[i].message.contribute(worker, sums[i], groups[i].message.whole()->bytes / all, gradient);
       }
       worker.backward();
-      worker.wait(sums);
+      worker.servers().wait(sums);
       worker.spend(decode);
-      worker.replica().become(worker.pulled_by(sums));
+      worker.dataflow().replica().become(worker.servers().pulled_by(sums));
       worker.apply(worker.step());
     }
   };

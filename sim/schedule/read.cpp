@@ -8,6 +8,7 @@
 
 #include "base/choice.hpp"
 #include "base/document.hpp"
+#include "base/indexed.hpp"
 #include "schedule/schedules.hpp"
 
 namespace syncopate {
@@ -58,7 +59,7 @@ constexpr std::array other_names = {
 
 void advise_other_name(const Field& name) {
   if (!name.is_text()) return;
-  const auto found = std::find_if(other_names.begin(), other_names.end(), [&](const OtherName& its) { return its.name == name.text(); });
+  const auto found = std::find_if(other_names.begin(), other_names.end(), [&](const OtherName& row) { return row.name == name.text(); });
   if (found != other_names.end())
     name.fail_because(fmt::format("{} is not the name of a schedule here; {}", name.json().dump(), found->advice));
 }
@@ -66,7 +67,7 @@ void advise_other_name(const Field& name) {
 }  // namespace
 
 bool Traffic::has_partial_collectives() const {
-  return std::any_of(streams.begin(), streams.end(), [](const StreamTraffic& one) { return one.rules.is_partial(); });
+  return std::any_of(streams.begin(), streams.end(), [](const StreamTraffic& row) { return row.rules.is_partial(); });
 }
 
 Groups each_node(const RankPlaces& places) {
@@ -84,8 +85,8 @@ Groups across_nodes(const RankPlaces& places) {
 Groups each_region(const RankPlaces& places) {
   std::map<std::size_t, std::vector<int>> ranks;
   for (int rank = 0; rank < places.ranks; ++rank) {
-    const auto node = static_cast<std::size_t>(rank / places.ranks_per_node);
-    ranks[places.region_of_node.empty() ? 0 : places.region_of_node[node]].push_back(rank);
+    const int node = rank / places.ranks_per_node;
+    ranks[places.region_of_node.empty() ? 0 : places.region_of_node[at(node)]].push_back(rank);
   }
   Groups groups;
   for (auto& [region, members] : ranks) groups.emplace_back(std::move(members));

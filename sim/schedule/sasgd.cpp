@@ -26,7 +26,7 @@ struct Sasgd {
   Program program(const ScheduleInput& input) const {
     return [p = *this, post = CompressedPost(compression, whole_model(input.profile), input), ranks = input.ranks](Worker& worker) {
       Sender send(p.compression, 1);
-      Replica& x = worker.replica();
+      Replica& x = worker.dataflow().replica();
       Values before = x.model();  // what the last exchange has left, on all ranks
       Sum base;                   // that, where what is sent is how far models have moved
       if (!p.compression.is_none()) base = before;
@@ -35,15 +35,15 @@ struct Sasgd {
         worker.forward();
         worker.backward();
         const bool exchanges = worker.step() % p.interval == p.interval - 1;
-        if (p.averages_models || !exchanges) x.step(worker.gradient());
-        if (!p.averages_models) learned += worker.gradient();
+        if (p.averages_models || !exchanges) x.step(worker.dataflow().gradient());
+        if (!p.averages_models) learned += worker.dataflow().gradient();
         if (exchanges) {
           if (p.averages_models) learned = x.model() - base;
           const Handle all_reduce = post(worker, worker.step(), send(worker, 0, [&] { return learned; }));
-          worker.wait(all_reduce);
+          worker.collectives().wait(all_reduce);
           worker.spend(post.decode);
           worker.apply(worker.step());
-          const Values mean = worker.mean_of(all_reduce);
+          const Values mean = worker.collectives().mean_of(all_reduce);
           x.become(p.averages_models ? base + mean : before - hyper::gamma_p * (ranks * mean));
           before = x.model();
           if (!p.compression.is_none()) base = before;

@@ -21,26 +21,26 @@ namespace syncopate {
 /// Who runs a schedule: every GPU, or every node, whose GPUs act as one.
 enum class RankKind { gpu, node };
 
-/// The ranks of a job: rank i is on node i / ranks_per_node, in the region of that.
+/// Where the ranks of a job are: rank i is on node i / ranks_per_node.
 struct RankPlaces {
   int ranks = 1;
   int ranks_per_node = 1;
-  std::vector<std::size_t> region_of_node;  ///< by their order in the cluster's file; empty without regions
+  std::vector<std::size_t> region_of_node;  ///< regions in the order of the cluster's file; empty without regions
 
   int nodes() const { return ranks / ranks_per_node; }
 };
 
 using Groups = std::vector<Communicator>;
 
-/// Everybody together.
+/// All ranks together.
 inline Groups everybody(const RankPlaces& places) { return {Communicator(places.ranks)}; }
 /// The ranks of each node.
 Groups each_node(const RankPlaces& places);
 /// The first ranks of all nodes, the second ones, ...
 Groups across_nodes(const RankPlaces& places);
-/// The ranks of each region, or everybody without regions.
+/// The ranks of each region, or all ranks without regions.
 Groups each_region(const RankPlaces& places);
-/// The first rank of each group, in the order of ranks, which on regions is that of the ring.
+/// The first rank of each group, in the order of ranks, which on regions is the ring's order.
 Communicator first_ranks(const Groups& groups);
 
 /// The collectives of groups of ranks, each group on a stream of its own.
@@ -48,81 +48,81 @@ struct StreamTraffic {
   std::vector<Operation> operations = {Operation::all_reduce};
   StreamRules rules{};
   std::function<Groups(const RankPlaces&)> groups = everybody;
-  bool follows = false;  ///< each of them begins when one of another stream has ended (Worker::Options::after)
+  bool follows = false;  ///< each collective begins when one of another stream has ended (PostOptions::after)
 };
 
 /// Messages from rank to rank.
 struct PeerTraffic {
   int (*to)(int rank, int step, int ranks) = nullptr;  ///< whom a rank sends to in a step
-  int (*period)(int ranks) = nullptr;                  ///< after so many steps it is the same
-  bool drawn = false;                                  ///< it is not, so that several may send to one at a time
+  int (*period)(int ranks) = nullptr;                  ///< after how many steps that repeats
+  bool drawn = false;                                  ///< it is random, so that several ranks may send to the same one at a time
 };
 
-/// Who sends what to whom. How deep a simulation has to go, whether equal ranks move in lock-step, and which clusters suit the schedule
-/// follow from this; its program must keep to it. A program names a row of `streams` by its number, and posts to the stream of its own
-/// group there.
+/// Who sends what to whom. From this follow the fidelity that a simulation needs, whether equal ranks move in lock-step, and which clusters
+/// suit the schedule; its program must keep to it. A program names a row of `streams` by its number, and posts to the stream of its group
+/// in that row.
 struct Traffic {
   RankKind ranks = RankKind::gpu;
   std::vector<StreamTraffic> streams{};
   std::optional<PeerTraffic> peers{};
-  std::optional<ServerSetup> servers{};         ///< as the schedule wants them; the links are the cluster's
-  std::optional<std::string> servers_region{};  ///< where all of them are
+  std::optional<ServerSetup> servers{};         ///< the schedule's servers, without links, which the cluster has
+  std::optional<std::string> servers_region{};  ///< the region where all of them are
 
   bool has_collectives() const { return !streams.empty(); }
   bool has_partial_collectives() const;
 };
 
-/// One stream of all-reduces over all GPUs, or of what stands for them: what most schedules send.
+/// One stream of all-reduces over all ranks, or of another operation: what most schedules send.
 Traffic all_reduces(const StreamRules& rules = {}, Operation operation = Operation::all_reduce);
 
 /// How a schedule goes on from iteration to iteration, and what its ranks wait for.
 struct Pace {
   int cycle = 1;                    ///< iterations after which its pattern repeats; warm-up and measured ones are whole cycles
-  int steps_before_warmup = 0;      ///< that are never measured
+  int steps_before_warmup = 0;      ///< steps that are never measured
   int steps_per_round = 0;          ///< > 0: iterations are rounds, of at most so many steps
   int steps_per_update = 1;         ///< only the last of so many steps updates
   bool waits_for_all = false;       ///< every wait is for something that all ranks do, so that equal ranks move in lock-step
   bool updates_in_forward = false;  ///< what a step has computed enters the model during the next one's forward
   bool may_lose_ranks = false;      ///< a rank may leave, and come back
-  bool waits_later = false;         ///< for collectives of earlier steps, so that these may queue up
+  bool waits_later = false;         ///< a rank waits for collectives of earlier steps, so that they may queue up
   /// Every step applies the mean of that step's gradients of all ranks, as they are: what one worker with all their samples would do.
   bool is_sgd = false;
   bool is_lossy = false;        ///< what is sent is compressed
-  bool servers_update = false;  ///< which keep the optimiser's state then
-  /// Of an undisturbed worker by itself, at the end of a step; empty: the trace's.
+  bool servers_update = false;  ///< servers update the model, and keep the optimiser's state
+  /// The time of an undisturbed worker's update at the end of a step; empty: the trace's.
   std::function<Seconds(const StepProfile&)> update{};
 };
 
 /// A push and its pull, when all clients do both at the same time.
 struct PushPullCost {
-  CostLine push;                ///< by the bytes that are sent, with the servers' work on these
-  CostLine pull;                ///< likewise
-  CostLine within_node;         ///< by those that they stand for
-  double clients_per_server{};  ///< that each of which works for, by these, too ...
-  double answers_per_server{};  ///< ... and how often it answers
+  CostLine push;                ///< by the bytes that are sent, with the servers' work on them
+  CostLine pull;                ///< by the bytes that are sent, with the servers' work on them
+  CostLine within_node;         ///< by the bytes before compression
+  double clients_per_server{};  ///< how many clients' pushes a server decodes ...
+  double answers_per_server{};  ///< ... and how often it encodes an answer
 };
 
 /// What a schedule may know before it runs. There are at least two workers.
 struct ScheduleInput {
-  const StepProfile& profile;  ///< the undisturbed step, its update that of the schedule's pace
-  Seconds update;              ///< the trace's
-  CostCurve collective;        ///< of the first operation of its first stream, over its largest group, by bytes of the whole vector
-  PushPullCost push_pull;      ///< schedules over servers only
+  const StepProfile& profile;  ///< the undisturbed step, with the update of the schedule's pace
+  Seconds update;              ///< the trace's update
+  CostCurve collective;        ///< by bytes of the whole vector: first operation of the first stream, over the largest group
+  PushPullCost push_pull;      ///< for schedules over servers
   int ranks = 1;
   Bytes value;          ///< size of one gradient value
-  SecondsPerByte copy;  ///< into a merged buffer, or out of it
+  SecondsPerByte copy;  ///< time to copy into a merged buffer, or out of it
 };
 
-/// What a rank keeps of a training's state from step to step, as shares of what all of it takes.
+/// What a rank keeps of a training's state from step to step, as shares of the whole state.
 struct KeptState {
   double parameters = 1.0;
   double gradients = 1.0;
   double optimizer = 1.0;
-  double parameter_bytes = 1.0;                 ///< of parameters, by those of the trace's gradients
-  double reduce_bytes = 1.0;                    ///< of gradients, likewise
+  double parameter_bytes = 1.0;                 ///< of parameters, per byte of the trace's gradients
+  double reduce_bytes = 1.0;                    ///< of gradients, per byte of the trace's gradients
   double optimizer_bytes_per_parameter = 12.0;  ///< Adam's two moments and a copy of the parameters, in float32
 
-  /// Of a model whose gradients have so many bytes in the trace, and each `value` of them.
+  /// How much that is for a model whose gradients have `model` bytes in the trace, `value` for each.
   Bytes bytes(Bytes model, Bytes value) const {
     return (parameters * parameter_bytes + gradients * reduce_bytes) * model +
            optimizer * optimizer_bytes_per_parameter / value.value * model;
@@ -137,18 +137,19 @@ struct Schedule {
   bool groups_by_cost = false;                               ///< its program depends on input.collective
   std::string note{};                                        ///< what a report must say of the parameters ...
   std::function<std::string(const StepProfile&)> note_on{};  ///< ... and of how they suit a step; empty: nothing
-  /// How many collectives, messages or exchanges with servers a worker posts in a step on average, about; empty: one.
+  /// About how many collectives, messages or exchanges with servers a worker posts in a step on average; empty: one.
   std::function<double(const StepProfile&)> posts{};
   std::function<Program(const ScheduleInput&)> program{};
-  /// Of a record of its dataflow; empty: the whole model is one.
+  /// The parts of the model in a record of its dataflow; empty: the whole model is one part.
   std::function<std::vector<ModelPart>(const ScheduleInput&)> parts{};
-  std::optional<KeptState> keeps{};  ///< empty: everything; where servers update, but the optimiser's
+  std::optional<KeptState> keeps{};  ///< empty: everything, without the optimiser's state where servers update
   std::string unrecorded{};          ///< why its dataflow cannot be recorded; empty where it can
 
-  /// No rank gets far ahead of the slowest: those that wait for a share of the ranks do, though equal ones move in lock-step.
+  /// Whether no rank gets far ahead of the slowest one. Where a rank waits for a share of the ranks it may, though equal ranks move in
+  /// lock-step.
   bool waits_for_slowest() const { return pace.waits_for_all && !traffic.has_partial_collectives(); }
 
-  /// As synchronous SGD does; by itself a worker neither waits for others nor averages with them.
+  /// Whether it trains as synchronous SGD does. A single worker does where it updates in every step and compresses nothing.
   bool trains_as_sgd(int workers) const { return pace.is_sgd || (workers == 1 && pace.steps_per_update == 1 && !pace.is_lossy); }
 };
 
@@ -206,7 +207,8 @@ ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, st
   return {name, meaning, paper, parameters.list, read};
 }
 
-/// A single worker has nothing to communicate; its step is compute only, and a round. `update`: of the steps that do.
+/// The program of a single worker, which has nothing to communicate: its step is compute only, and is a round where the schedule has
+/// rounds. `update`: the time of an update, in the steps that have one.
 Program single_worker(const Pace& pace, Seconds update);
 
 /// Reads a scenario's `schedule` object. Throws InputError, also when the schedule does not suit the cluster.

@@ -4,7 +4,7 @@
 
 namespace syncopate {
 
-// Each in the file of its name, or of the one that it is like.
+// Each in the file of its name, or of the schedule that it varies.
 ScheduleRow ps_sgd();
 ScheduleRow asgd();
 ScheduleRow dc_asgd();

@@ -7,9 +7,9 @@ namespace syncopate {
 Sender::Sender(const Compression& compression, std::size_t messages) : compression_(compression), residuals_(messages) {}
 
 Values Sender::take(Worker& worker, std::size_t message, const Sum& all) {
-  const Sum its = is_in_parts(worker) ? all.part(message) : all;
-  if (compression_.is_none()) return worker.value(its);
-  return worker.compress(compression_.way(worker.step()), its, residuals_[message]);
+  const Sum carried = is_in_parts(worker) ? all.part(message) : all;
+  if (compression_.is_none()) return worker.dataflow().value(carried);
+  return worker.dataflow().compress(compression_.way(worker.step()), carried, residuals_[message]);
 }
 
 std::vector<ModelPart> parts_of(const Grouping& grouping, const StepProfile& profile) {

@@ -9,22 +9,22 @@
 
 namespace syncopate {
 
-/// What a rank's messages carry of its gradients, for a record of the dataflow: all of them with the last message of a step; or, where the
-/// model is recorded in parts, each message its own part, compressed with error feedback where the schedule compresses.
+/// What a rank's messages carry of its gradients, for a record of the dataflow. The last message of a step carries all of them; where the
+/// model is recorded in parts, each message carries its own part, compressed with error feedback where the schedule compresses.
 class Sender {
  public:
   Sender(const Compression& compression, std::size_t messages);
 
-  /// What message number `message` of a step carries of `all()`, a Sum, which is asked for when it carries anything.
+  /// What message number `message` of a step carries. `all()` is the Sum of all gradients, called if the message carries any.
   template <class All>
   Values operator()(Worker& worker, std::size_t message, All&& all) {
     return carries(worker, message) ? take(worker, message, all()) : Values();
   }
 
  private:
-  static bool is_in_parts(Worker& worker) { return worker.replica().model().size() > 1; }
+  static bool is_in_parts(Worker& worker) { return worker.dataflow().replica().model().size() > 1; }
   bool carries(Worker& worker, std::size_t message) const {
-    return worker.is_recorded() && (message + 1 == residuals_.size() || is_in_parts(worker));
+    return worker.dataflow().is_recorded() && (message + 1 == residuals_.size() || is_in_parts(worker));
   }
   Values take(Worker& worker, std::size_t message, const Sum& all);
 
@@ -32,14 +32,14 @@ class Sender {
   std::vector<Values> residuals_;
 };
 
-/// A worker's gradients since the sum was cleared, each times a factor, for a record of the dataflow.
+/// The sum of a worker's gradients since it was cleared, each times a factor, for a record of the dataflow.
 class GradientSum {
  public:
   explicit GradientSum(Worker& worker, const Coefficient& factor = 1.0) : worker_(worker), factor_(factor) {}
 
-  /// With this step's, which is added when it is asked for first.
+  /// The sum with this step's gradient.
   const Sum& operator()() {
-    if (worker_.is_recorded() && added_ < worker_.step()) sum_ += factor_ * worker_.gradient();
+    if (worker_.dataflow().is_recorded() && added_ < worker_.step()) sum_ += factor_ * worker_.dataflow().gradient();
     added_ = worker_.step();
     return sum_;
   }
@@ -49,10 +49,10 @@ class GradientSum {
   Worker& worker_;
   Coefficient factor_;
   Sum sum_;
-  int added_ = -1;  ///< the last step whose gradient is in it, or was
+  int added_ = -1;  ///< the last step whose gradient has been added
 };
 
-/// Parts that are the groups.
+/// The parts of the model in a record of the dataflow: one for each group.
 std::vector<ModelPart> parts_of(const Grouping& grouping, const StepProfile& profile);
 
 }  // namespace syncopate

@@ -79,15 +79,15 @@ Traffic ServerParameters::traffic(bool asynchronous, const ServerRule& rule) con
 }
 
 CostLine ServerParameters::cost(const ScheduleInput& input) const {
-  const PushPullCost& its = input.push_pull;
+  const PushPullCost& exchange = input.push_pull;
   const auto compressed = [&](const CostLine& line) {
     const Bytes none = compression.sent(Bytes(0), input.value);
     const Bytes million = compression.sent(Bytes(1e6), input.value) - none;
     return CostLine{line(none), million / Bytes(1e6) * line.b};
   };
-  CostLine cost = compressed(its.push) + (compression.pulls ? compressed(its.pull) : its.pull) + its.within_node;
-  cost.b += compression.encode + its.clients_per_server * compression.decode;
-  if (compression.pulls) cost.b += its.answers_per_server * compression.encode + compression.decode;
+  CostLine cost = compressed(exchange.push) + (compression.pulls ? compressed(exchange.pull) : exchange.pull) + exchange.within_node;
+  cost.b += compression.encode + exchange.clients_per_server * compression.decode;
+  if (compression.pulls) cost.b += exchange.answers_per_server * compression.encode + compression.decode;
   return cost;
 }
 
@@ -102,23 +102,23 @@ Exchange ServerPost::push(Worker& worker, int round, Answer answer, PushOptions 
   worker.spend(encode_);
   options.as_pushed = as_pushed_;
   options.as_pulled = as_pulled_;
-  return worker.push(whole_, round, answer, options);
+  return worker.servers().push(whole_, round, answer, options);
 }
 
 Exchange ServerPost::join(Worker& worker, int round, const Values& value) const {
-  return worker.join(whole_, round, {.as_pushed = as_pushed_, .as_pulled = as_pulled_, .value = value});
+  return worker.servers().join(whole_, round, {.as_pushed = as_pushed_, .as_pulled = as_pulled_, .value = value});
 }
 
 void ServerPost::contribute(Worker& worker, Exchange joined, double share, const Values& value) const {
   worker.spend(encode_);
-  worker.contribute(joined, share, {.as_pushed = as_pushed_, .as_pulled = as_pulled_, .value = value});
+  worker.servers().contribute(joined, share, {.as_pushed = as_pushed_, .as_pulled = as_pulled_, .value = value});
 }
 
 void begin_with(Worker& worker, const ServerPost& model) {
   const Exchange pull = model.pull(worker, worker.step());
-  worker.wait(pull);
+  worker.servers().wait(pull);
   worker.spend(model.decode());
-  worker.replica().become(worker.pulled_by(pull));
+  worker.dataflow().replica().become(worker.servers().pulled_by(pull));
 }
 
 std::vector<GroupPush> group_pushes(const ServerParameters& servers, const Grouping& grouping, const ScheduleInput& input) {
@@ -165,7 +165,7 @@ Program Learner::program(const ScheduleInput& input, ExchangeModel exchange) con
       worker.forward();
       worker.backward();
       worker.update();
-      worker.replica().step(worker.gradient());
+      worker.dataflow().replica().step(worker.dataflow().gradient());
       learned();
       if (worker.step() % interval != interval - 1) continue;
       exchange(worker, model, send, learned());

@@ -32,31 +32,32 @@ struct ServerParameters {
   Compression compression{};
 
   void declare(Parameters& parameters);
-  /// Of these, how many servers there are, where, and what they do for a byte.
+  /// Declares those that say how many servers there are, where, and their time for a byte.
   void declare_places(Parameters& parameters);
-  /// Throws InputError where they do not suit each other.
+  /// Throws InputError where the parameters do not suit each other.
   void check(Object& fields, const Cluster& cluster) const;
-  /// Nodes are the ranks, and there is no all-reduce. `asynchronous`: clients do not wait for each other; `rule`: what servers do.
+  /// Traffic whose ranks are nodes, without collectives. `asynchronous`: clients do not wait for each other. `rule`: what servers do to the
+  /// model.
   Traffic traffic(bool asynchronous, const ServerRule& rule) const;
-  /// What a push and its pull cost by the bytes of the message: what merging schedules reckon with (MG-WFBP, Sec. 4.3).
+  /// The cost of a push and its pull by the bytes of the message, with which merging schedules reckon (MG-WFBP, Sec. 4.3).
   CostLine cost(const ScheduleInput& input) const;
 };
 
-/// A message to the servers and back as it moves, and what a client does for that.
+/// A message to the servers and back, with a client's times for it.
 class ServerPost {
  public:
   ServerPost(const ServerParameters& servers, const SharedPayload& whole, Bytes value);
 
-  /// Encodes and pushes it.
+  /// Encodes and pushes the message.
   Exchange push(Worker& worker, int round, Answer answer, PushOptions options) const;
-  Exchange pull(Worker& worker, int round) const { return worker.pull(whole_, round, as_pulled_); }
-  /// The worker joins the sum of all clients' pushes. `value`: of the parts that it will pull.
+  Exchange pull(Worker& worker, int round) const { return worker.servers().pull(whole_, round, as_pulled_); }
+  /// The worker joins the sum of all clients' pushes. `value`: the parts that it will pull.
   Exchange join(Worker& worker, int round, const Values& value) const;
-  /// Encodes and pushes it to that sum, unless that has been pulled. `share`: of all gradients.
+  /// Encodes and pushes the message to a sum that the worker has joined and not pulled yet. `share`: of all gradients.
   void contribute(Worker& worker, Exchange joined, double share, const Values& value) const;
 
   const SharedPayload& whole() const { return whole_; }
-  /// Time of a client when it has pulled it.
+  /// A client's time when it has pulled the message.
   Seconds decode() const { return decode_; }
 
  private:
@@ -67,17 +68,17 @@ class ServerPost {
   Seconds decode_;
 };
 
-/// A worker that has joined pulls the whole model, waits for it and goes on with that.
+/// A worker that is back pulls the whole model, waits for it and goes on with it.
 void begin_with(Worker& worker, const ServerPost& model);
 
-/// A group of gradients that is pushed when its time has come.
+/// The push of a group of gradients.
 struct GroupPush {
   Seconds post_at;  ///< since backward began, on an undisturbed worker
   ServerPost message;
 };
 std::vector<GroupPush> group_pushes(const ServerParameters& servers, const Grouping& grouping, const ScheduleInput& input);
 
-/// Time of a client when it has pulled all of them.
+/// A client's time when it has pulled all of them.
 Seconds decode_time(const std::vector<GroupPush>& groups);
 
 /// How a schedule over servers groups its gradients: `grouping`, by default each by itself.
@@ -86,7 +87,7 @@ struct ServerGrouping {
 
   void declare(Parameters& parameters);
   double posts(const StepProfile& profile) const { return static_cast<double>(group(profile, CostCurve()).size()); }
-  /// The groups, or all of them as one.
+  /// The parts of the model in a record of the dataflow: one for each group, or one.
   std::vector<ModelPart> parts(const ServerParameters& servers, const ScheduleInput& input, bool by_group) const;
 };
 
@@ -100,14 +101,14 @@ struct Learner {
   std::string unrecorded() const { return servers.compression.unrecorded(); }
   Pace pace() const { return {.cycle = interval, .may_lose_ranks = true, .is_lossy = !servers.compression.is_none()}; }
   double posts(const StepProfile& /*profile*/) const { return 1.0 / interval; }
-  /// Exchanges the whole model with the servers: `learned` is the sum of the gradients since it did so before.
+  /// Exchanges the whole model with the servers. `learned`: the sum of the gradients since the last exchange.
   using ExchangeModel = std::function<void(Worker& worker, const ServerPost& model, Sender& send, const Sum& learned)>;
-  /// Local steps, and `exchange` after every `interval` of them.
+  /// Makes local steps, and calls `exchange` after every `interval` of them.
   Program program(const ScheduleInput& input, ExchangeModel exchange) const;
 };
 
-/// A rank that pushes every group of gradients when its time has come, pulls what the servers answer with, and ends a step when all
-/// pulls are in. Servers update, not workers. MG-WFBP, Sec. 4.3, merges gradients for a server as it does for an all-reduce.
+/// A rank pushes every group of gradients when it is ready, pulls the servers' answer, and ends a step when all pulls are in. Servers
+/// update, not workers. MG-WFBP, Sec. 4.3, merges gradients for a server as it does for an all-reduce.
 struct PushPull {
   Answer answer = Answer::all;
   ServerRule rule{};
@@ -133,15 +134,15 @@ struct PushPull {
     return grouping.parts(servers, input, answer == Answer::own || backup > 0 || !servers.compression.is_none());
   }
   Program program(const ScheduleInput& input) const;
-  /// Likewise, but a step is over when its sums have been pulled, whatever the worker does then.
+  /// Likewise, but a step is over when its sums have been pulled; the worker gives up the rest of its compute.
   Program program_with_backup(const ScheduleInput& input) const;
 };
 
-/// The servers that a schedule wants, on the links of a star. In a node of g GPUs, half of a ring among these reduces what is
-/// pushed, the other half spreads what is pulled.
+/// A schedule's servers, on the links of a star. In a node of g GPUs, half of a ring among the GPUs reduces pushes, the other half spreads
+/// pulls.
 ServerSetup place_servers(ServerSetup setup, const Cluster& cluster);
 
-/// On a star, or on the network's links as they are at first.
+/// The cost of a push and a pull, on a star or on the network's links as they are at the begin.
 PushPullCost push_pull_cost(const ServerSetup& setup, int clients);
 PushPullCost push_pull_cost(const ServerSetup& setup, int clients, Network& network);
 

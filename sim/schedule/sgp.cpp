@@ -20,10 +20,10 @@ struct Sgp {
   static Traffic traffic() { return {.ranks = RankKind::node, .peers = PeerTraffic{peer, period}}; }
   static Pace pace() { return {.waits_for_all = true}; }
 
-  /// The rank's numerator and weight; its model is the one over the other.
+  /// The rank's numerator and weight; its model is numerator / weight.
   class PushSum {
    public:
-    explicit PushSum(Worker& worker) : worker_(worker), biased_(worker.replica()) {}
+    explicit PushSum(Worker& worker) : worker_(worker), biased_(worker.dataflow().replica()) {}
 
     const Values& value() const { return biased_.model(); }
     double weight() const { return weight_; }
@@ -37,7 +37,7 @@ struct Sgp {
       weight_ += received.weight;
     }
     /// The worker's model follows.
-    void show() { worker_.replica().become(1.0 / weight_ * biased_.model()); }
+    void show() { worker_.dataflow().replica().become(1.0 / weight_ * biased_.model()); }
 
    private:
     Worker& worker_;
@@ -53,14 +53,14 @@ struct Sgp {
         if (ranks > 1) {
           const int to = peer(worker.rank(), worker.step(), ranks);
           sum.halve();
-          worker.send(model, to, worker.step(), sum.value(), sum.weight());
+          worker.peers().send(model, to, worker.step(), sum.value(), sum.weight());
         }
         worker.forward();
         backward(worker);
         worker.update();
-        sum.step(worker.gradient());
+        sum.step(worker.dataflow().gradient());
         if (ranks > 1 && worker.step() > 0) {
-          sum.add(worker.receive(worker.step() - 1));
+          sum.add(worker.peers().receive(worker.step() - 1));
           worker.apply(worker.step() - 1);
         }
         sum.show();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/choice.hpp"
+#include "base/indexed.hpp"
 #include "base/text.hpp"
 #include "schedule/compression.hpp"
 #include "schedule/sender.hpp"
@@ -184,10 +185,10 @@ std::vector<Unit> Sharding::units(const StepProfile& profile) const {
     const std::string& first = profile.layers[unit.first_layer].name;
     whole.label = unit.first_layer == unit.last_layer ? first : fmt::format("{}..{}", first, profile.layers[unit.last_layer].name);
     const auto scaled = [&](double factor) {
-      Payload its = whole;
-      for (Slice& slice : its.slices) slice.bytes = factor * slice.bytes;
-      its.bytes = factor * cuts[number].bytes;
-      return std::make_shared<const Payload>(std::move(its));
+      Payload part = whole;
+      for (Slice& slice : part.slices) slice.bytes = factor * slice.bytes;
+      part.bytes = factor * cuts[number].bytes;
+      return std::make_shared<const Payload>(std::move(part));
     };
     unit.parameters = scaled(parameter_bytes);
     unit.gradients = scaled(reduce_bytes);
@@ -228,11 +229,12 @@ class Sharding::Rank {
 
   /// Issues AG(u).
   void gather(std::size_t unit) {
-    if (is_sharded()) gathers_[unit] = worker_.post(units_[unit].parameters, worker_.step(), {.operation = Operation::all_gather});
+    if (is_sharded())
+      gathers_[unit] = worker_.collectives().post(units_[unit].parameters, worker_.step(), {.operation = Operation::all_gather});
   }
   /// Waits for the last AG(u) that was issued, if it has not yet.
   void wait_for(std::size_t unit) {
-    if (const auto gather = std::exchange(gathers_[unit], std::nullopt)) worker_.wait(*gather);
+    if (const auto gather = std::exchange(gathers_[unit], std::nullopt)) worker_.collectives().wait(*gather);
   }
   void forward(std::size_t unit) {
     for (std::size_t layer = units_[unit].first_layer; layer <= units_[unit].last_layer; ++layer) worker_.forward(layer);
@@ -245,22 +247,23 @@ class Sharding::Rank {
   void scatter(std::size_t unit, const Values& gradient) {
     const int row_of_scatters = sharding_.streams - 1;
     if (is_sharded()) {
-      scatters_.push_back(worker_.post(units_[unit].gradients, worker_.step(),
-                                       {.operation = Operation::reduce_scatter, .stream = row_of_scatters, .value = gradient}));
+      scatters_.push_back(worker_.collectives().post(
+          units_[unit].gradients, worker_.step(), {.operation = Operation::reduce_scatter, .stream = row_of_scatters, .value = gradient}));
     }
     if (sharding_.replicas == 1) return;
     if (is_sharded()) {
-      reduces_.push_back(worker_.post(units_[unit].share, worker_.step(), {.stream = row_of_scatters + 1, .after = scatters_.back()}));
+      reduces_.push_back(
+          worker_.collectives().post(units_[unit].share, worker_.step(), {.stream = row_of_scatters + 1, .after = scatters_.back()}));
     } else {
-      reduces_.push_back(worker_.post(units_[unit].share, worker_.step(), {.value = gradient}));
+      reduces_.push_back(worker_.collectives().post(units_[unit].share, worker_.step(), {.value = gradient}));
     }
   }
   /// Waits for all gradients, and updates the rank's share.
   void update(Seconds length) {
-    worker_.wait(scatters_);
-    worker_.wait(reduces_);
+    worker_.collectives().wait(scatters_);
+    worker_.collectives().wait(reduces_);
     worker_.apply(worker_.step());
-    worker_.replica().step(worker_.mean_of(sharding_.replicas > 1 ? reduces_ : scatters_));
+    worker_.dataflow().replica().step(worker_.collectives().mean_of(sharding_.replicas > 1 ? reduces_ : scatters_));
     scatters_.clear();
     reduces_.clear();
     worker_.update_for(length);
@@ -283,7 +286,7 @@ Program Sharding::program_that_gathers(const ScheduleInput& input) const {
     Sender send({}, units.size());
     GradientSum mean(worker, 1.0 / sharding.accumulated);
     const std::size_t count = units.size();
-    const auto ahead = sharding.frees_units() ? std::min(static_cast<std::size_t>(sharding.limit_all_gathers), count) : count;
+    const auto ahead = sharding.frees_units() ? std::min(at(sharding.limit_all_gathers), count) : count;
     const auto gather = [&](std::size_t unit) {
       if (sharding.sharders > 1) worker.hold(units[unit].parameters->bytes);
       rank.gather(unit);

@@ -15,7 +15,7 @@ namespace syncopate {
 struct Unit {
   std::size_t first_layer = 0;
   std::size_t last_layer = 0;
-  Seconds ready;             ///< its backward has ended, since backward began, on an undisturbed worker
+  Seconds ready;             ///< when its backward has ended: since backward began, on an undisturbed worker
   SharedPayload parameters;  ///< P_u
   SharedPayload gradients;   ///< G_u
   SharedPayload share;       ///< G_u/S
@@ -28,14 +28,14 @@ struct Sharding {
   enum class Prefetch { pre, post, none };
 
   int stage = 3;
-  int layers_of_unit = 0;  ///< > 0: of those with gradients; else up to `bytes_of_unit`
+  int layers_of_unit = 0;  ///< > 0: layers with gradients in a unit; else a unit has up to `bytes_of_unit`
   Bytes bytes_of_unit{100e6};
   bool reshard_after_forward = true;
   bool reshard_last = false;
   Prefetch prefetch = Prefetch::pre;
   int limit_all_gathers = 2;
   int streams = 1;
-  std::string shard_group = "all";  ///< or "node", or so many:
+  std::string shard_group = "all";  ///< or "node", or a number, which is `asked_group`
   int asked_group = 0;
   double parameter_bytes = 1.0;
   double reduce_bytes = 1.0;
@@ -45,7 +45,7 @@ struct Sharding {
   int replicas = 1;  ///< R
 
   void declare_units(Parameters& parameters);
-  /// Of stage 3 only.
+  /// Declares the parameters that only stage 3 has.
   void declare_gathering(Parameters& parameters);
   void declare_rest(Parameters& parameters);
   void place(const Cluster& cluster);
@@ -54,23 +54,24 @@ struct Sharding {
   Traffic traffic() const;
   Pace pace() const;
   std::vector<Unit> units(const StepProfile& profile) const;
-  /// When their forward has ended; else units stay gathered until backward ...
+  /// Whether units are freed when their forward has ended; else they stay gathered until backward.
   bool frees_units() const { return stage == 3 && reshard_after_forward; }
-  /// ... as the last one may by itself.
+  /// The same for one of `units` units: the last one may stay gathered by itself.
   bool frees(std::size_t unit, std::size_t units) const { return frees_units() && (unit + 1 < units || reshard_last); }
   std::string note_on(const StepProfile& profile) const;
   double posts(const StepProfile& profile) const;
-  /// With such shares of parameters and gradients.
+  /// The state that a rank keeps, with these shares of parameters and gradients.
   KeptState kept(double parameters, double gradients) const {
     return {parameters, gradients, 1.0 / sharders, parameter_bytes, reduce_bytes, optimizer_bytes_per_parameter};
   }
 
-  /// Units are gathered for forward and for backward.
+  /// The program where units are gathered for forward and for backward.
   Program program_that_gathers(const ScheduleInput& input) const;
-  /// Parameters stay whole, and are gathered when they have been updated: in the same step or, if `gated`, during the next forward.
+  /// The program where parameters stay whole, and are gathered when they have been updated: in the same step or, if `gated`, during the
+  /// next forward.
   Program program_that_keeps(const ScheduleInput& input, bool gated) const;
 
-  /// What a rank posts in a step, to the rows of traffic().
+  /// The collectives that a rank posts in a step, to the rows of traffic().
   class Rank;
 };
 

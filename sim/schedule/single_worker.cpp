@@ -12,7 +12,7 @@ Program single_worker(const Pace& pace, Seconds update) {
       mean();
       if (worker.step() % every == every - 1) {
         worker.update_for(update);
-        worker.replica().step(mean());
+        worker.dataflow().replica().step(mean());
         mean.clear();
       }
       if (counts_rounds) worker.begin_round();

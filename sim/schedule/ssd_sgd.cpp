@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/indexed.hpp"
 #include "schedule/local_updates.hpp"
 #include "schedule/servers.hpp"
 
@@ -80,11 +81,11 @@ struct SsdSgd {
     for (std::size_t layer = 0; layer < updates.layers().size(); ++layer) number[updates.layers()[layer].index] = layer;
     std::vector<std::vector<std::size_t>> carried;
     for (const GroupPush& group : groups) {
-      std::vector<std::size_t>& its = carried.emplace_back();
+      std::vector<std::size_t>& layers = carried.emplace_back();
       for (const Slice& slice : group.message.whole()->slices) {
-        its.push_back(number[profile.gradients[static_cast<std::size_t>(slice.tensor)].layer]);
+        layers.push_back(number[profile.gradients[at(slice.tensor)].layer]);
       }
-      its.erase(std::unique(its.begin(), its.end()), its.end());
+      layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
     }
     return carried;
   }
@@ -92,30 +93,31 @@ struct SsdSgd {
   /// The local update's arithmetic. GLU: global gradients, by what pulls have moved the model, besides local ones (Eq. 8, Algorithm 2).
   class Update {
    public:
-    Update(Worker& worker, Local rule, int delay) : worker_(worker), rule_(rule), delay_(delay), before_(worker.replica().model()) {}
+    Update(Worker& worker, Local rule, int delay)
+        : worker_(worker), rule_(rule), delay_(delay), before_(worker.dataflow().replica().model()) {}
 
     /// The model of the warm-up.
     void start(const Values& pulled) {
       if (pulled.empty()) return;
-      worker_.replica().become(pulled);
+      worker_.dataflow().replica().become(pulled);
       before_ = pulled;
     }
 
     void operator()(const Values& pulled) {
-      if (!worker_.is_recorded()) return;
-      Replica& x = worker_.replica();
+      if (!worker_.dataflow().is_recorded()) return;
+      Replica& x = worker_.dataflow().replica();
       if (!pulled.empty()) x.become(pulled);
       const Values at = x.model();
       switch (rule_) {
         case Local::glu: {
           Sum global = (before_ - at) / (hyper::lr * delay_);
-          if (worker_.has_momentum()) global = global - hyper::mu * global;
+          if (worker_.dataflow().has_momentum()) global = global - hyper::mu * global;
           if (!pulled.empty()) before_ = pulled;
-          return x.become(at - hyper::lr_loc * (hyper::alpha * worker_.gradient() + hyper::beta * global));
+          return x.become(at - hyper::lr_loc * (hyper::alpha * worker_.dataflow().gradient() + hyper::beta * global));
         }
-        case Local::sgd: return x.become(at - hyper::lr_loc * worker_.gradient());
+        case Local::sgd: return x.become(at - hyper::lr_loc * worker_.dataflow().gradient());
         case Local::dc_asgd: {
-          x.compensated_step(worker_.gradient(), worker_.computed_on());
+          x.compensated_step(worker_.dataflow().gradient(), worker_.dataflow().computed_on());
           return x.become(at + hyper::lr_loc / hyper::lr * (x.model() - at));
         }
       }
@@ -149,7 +151,7 @@ struct SsdSgd {
         for (const Event& event : events) {
           worker.backward_until(event.at);
           if (event.pushes) {
-            const Values gradient = send(worker, event.index, [&] { return worker.gradient(); });
+            const Values gradient = send(worker, event.index, [&] { return worker.dataflow().gradient(); });
             const PushOptions options = {.spread = warming_up, .keep_end = pull && !warming_up, .value = gradient};
             pushed.push_back(groups[event.index].message.push(worker, worker.step(), pull ? Answer::all : Answer::none, options));
           } else {
@@ -159,14 +161,14 @@ struct SsdSgd {
         worker.backward();
         local.hold(updates.layers().size() - 1, worker.now());
         if (warming_up) {
-          worker.wait(pushed);
+          worker.servers().wait(pushed);
           worker.spend(decode);
           worker.apply(worker.step());
-          update.start(worker.pulled_by(pushed));
+          update.start(worker.servers().pulled_by(pushed));
           continue;
         }
         for (std::size_t group = pulls.size(); group-- > 0;) {
-          const Seconds arrived = worker.wait(pulls[group]);
+          const Seconds arrived = worker.servers().wait(pulls[group]);
           for (const std::size_t layer : carried[group]) local.hold(layer, arrived);
         }
         if (!pulls.empty()) {
@@ -175,7 +177,7 @@ struct SsdSgd {
           worker.apply(worker.step() - 1);
         }
         local.end(worker);
-        update(worker.pulled_by(pulls));
+        update(worker.servers().pulled_by(pulls));
         pulls.clear();
         if (pull) pulls.swap(pushed);
       }

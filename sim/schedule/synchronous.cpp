@@ -57,14 +57,14 @@ Program send_groups(const Grouping& grouping, const ScheduleInput& input, const 
       for (std::size_t i = 0; i < groups.size(); ++i) {
         worker.backward_until(groups[i].post.post_at);
         worker.spend(groups[i].prepare);
-        posted.push_back(
-            worker.post(groups[i].post.payload, worker.step(), {.operation = compression.operation, .value = send(worker, i, mean)}));
+        posted.push_back(worker.collectives().post(groups[i].post.payload, worker.step(),
+                                                   {.operation = compression.operation, .value = send(worker, i, mean)}));
       }
       worker.backward();
-      worker.wait(posted);
+      worker.collectives().wait(posted);
       worker.spend(finish);
       worker.apply(worker.step());
-      worker.replica().step(worker.mean_of(posted));
+      worker.dataflow().replica().step(worker.collectives().mean_of(posted));
       mean.clear();
       worker.update_for(update);
     }

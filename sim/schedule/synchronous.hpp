@@ -5,8 +5,8 @@
 
 namespace syncopate {
 
-/// Synchronous data parallelism: in every step each group of gradients is all-reduced when its time has come, and the next
-/// step waits for the last one.
+/// Synchronous data parallelism: in every step each group of gradients is all-reduced when it is ready, and the next step waits for all of
+/// them.
 ScheduleRow synchronous(const GroupingRow& grouping);
 
 }  // namespace syncopate

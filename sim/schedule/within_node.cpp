@@ -16,10 +16,10 @@ void WithinNode::Backward::operator()(Worker& worker) const {
   Seconds end;
   for (const GroupPost& bucket : buckets_) {
     worker.backward_until(bucket.post_at);
-    end = worker.all_reduce_within_node(bucket.payload, std::max(end, worker.now()));
+    end = worker.node().all_reduce(bucket.payload, std::max(end, worker.now()));
   }
   worker.backward();
-  worker.communicate_until(end);
+  worker.node().wait_until(end);
 }
 
 }  // namespace syncopate

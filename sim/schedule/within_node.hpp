@@ -8,14 +8,14 @@
 
 namespace syncopate {
 
-/// How the GPUs of a node that is one rank all-reduce their gradients: in buckets while backward goes on, as PyTorch DDP does, or all after
-/// it.
+/// How the GPUs of a node that is one rank all-reduce their gradients: in buckets during backward, as PyTorch DDP does, or all after
+/// backward.
 struct WithinNode {
   bool overlapped = true;
 
   void declare(Parameters& parameters);
 
-  /// A step's backward, with that all-reduce; blocks until it has ended.
+  /// A step's backward with the all-reduce; blocks until both have ended.
   class Backward {
    public:
     Backward(const WithinNode& within, const StepProfile& profile);

@@ -32,12 +32,12 @@ Program with(const ScheduleInput& input) {
 }
 
 void one_too_many(Worker& worker, const SharedPayload& payload) {
-  worker.wait(worker.post(payload, worker.step()));
-  if (worker.rank() == 0) worker.wait(worker.post(payload, worker.step()));
+  worker.collectives().wait(worker.collectives().post(payload, worker.step()));
+  if (worker.rank() == 0) worker.collectives().wait(worker.collectives().post(payload, worker.step()));
 }
 
 void never_posts(Worker& worker, const SharedPayload& payload) {
-  if (worker.rank() != 1) worker.wait(worker.post(payload, worker.step()));
+  if (worker.rank() != 1) worker.collectives().wait(worker.collectives().post(payload, worker.step()));
 }
 
 void crashes(Worker& worker, const SharedPayload& /*payload*/) {
@@ -46,7 +46,7 @@ void crashes(Worker& worker, const SharedPayload& /*payload*/) {
 
 void takes_for_ever(Worker& worker, const SharedPayload& payload) {
   worker.spend(Seconds(1e300));
-  worker.wait(worker.post(payload, worker.step()));
+  worker.collectives().wait(worker.collectives().post(payload, worker.step()));
 }
 
 template <int last_step>
@@ -55,7 +55,7 @@ Program ends_early(const ScheduleInput& input) {
     while (worker.next_step() && !(worker.rank() == 1 && worker.step() == last_step)) {
       worker.forward();
       worker.backward();
-      worker.wait(worker.post(payload, worker.step()));
+      worker.collectives().wait(worker.collectives().post(payload, worker.step()));
     }
   };
 }

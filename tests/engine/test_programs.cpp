@@ -71,7 +71,7 @@ void all_reduce_after_backward(Worker& worker) {
   while (worker.next_step()) {
     worker.forward();
     worker.backward();
-    worker.wait(worker.post(second, worker.step()));
+    worker.collectives().wait(worker.collectives().post(second, worker.step()));
   }
 }
 
@@ -103,8 +103,9 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
         worker.forward(0);
         worker.forward(1);
         worker.backward();
-        const std::vector<Handle> handles = {worker.post(first, worker.step()), worker.post(second, worker.step())};
-        worker.wait(handles);
+        const std::vector<Handle> handles = {worker.collectives().post(first, worker.step()),
+                                             worker.collectives().post(second, worker.step())};
+        worker.collectives().wait(handles);
       }
     };
     CHECK(iteration_time(small_job(3, program)) == "4.000000");
@@ -116,13 +117,13 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
       while (worker.next_step()) {
         worker.forward();
         worker.backward_until(Seconds(1.8));
-        const Handle moving = worker.post(first, worker.step());
+        const Handle moving = worker.collectives().post(first, worker.step());
         worker.backward();
-        const Handle ordinary = worker.post(second, worker.step());
-        const Handle urgent = worker.post(third, worker.step(), {.priority = -1.0});
-        worker.wait(moving);
-        worker.wait(urgent);
-        worker.wait(ordinary);
+        const Handle ordinary = worker.collectives().post(second, worker.step());
+        const Handle urgent = worker.collectives().post(third, worker.step(), {.priority = -1.0});
+        worker.collectives().wait(moving);
+        worker.collectives().wait(urgent);
+        worker.collectives().wait(ordinary);
       }
     };
     Job job = small_job(2, program);
@@ -140,7 +141,7 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        worker.wait(worker.post(second, worker.step()));
+        worker.collectives().wait(worker.collectives().post(second, worker.step()));
         worker.update();
       }
     };
@@ -169,7 +170,7 @@ TEST_SUITE("Does the engine run a program as sequential text says?") {
       while (worker.next_step()) {
         worker.forward();
         worker.backward_until(Seconds(0.5));
-        worker.wait(worker.post(first, worker.step()));
+        worker.collectives().wait(worker.collectives().post(first, worker.step()));
         worker.backward();
       }
     };
@@ -244,8 +245,8 @@ TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a numb
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        worker.wait(worker.post(second, worker.step()));
-        if (worker.rank() == 0 && worker.step() == 1) worker.wait(worker.post(first, worker.step()));
+        worker.collectives().wait(worker.collectives().post(second, worker.step()));
+        if (worker.rank() == 0 && worker.step() == 1) worker.collectives().wait(worker.collectives().post(first, worker.step()));
       }
     };
     CHECK(
@@ -259,7 +260,7 @@ TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a numb
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        worker.wait(worker.post(second, worker.step()));
+        worker.collectives().wait(worker.collectives().post(second, worker.step()));
         if (worker.rank() == 2 && worker.step() == 2) return;
       }
     };
@@ -273,7 +274,7 @@ TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a numb
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        if (worker.rank() != 3) worker.wait(worker.post(second, worker.step()));
+        if (worker.rank() != 3) worker.collectives().wait(worker.collectives().post(second, worker.step()));
       }
     };
     CHECK(simulate_apart({small_job(4, program)}, nothing) ==
@@ -287,9 +288,9 @@ TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a numb
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        const Handle handle = worker.post(second, worker.step());
-        if (worker.rank() == 0) worker.wait(Handle{0, handle.ticket + 1});
-        worker.wait(handle);
+        const Handle handle = worker.collectives().post(second, worker.step());
+        if (worker.rank() == 0) worker.collectives().wait(Handle{0, handle.ticket + 1});
+        worker.collectives().wait(handle);
       }
     };
     const std::string text = simulate_apart({small_job(3, program)}, nothing);
@@ -302,7 +303,7 @@ TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a numb
         worker.forward();
         worker.backward();
         if (worker.rank() == 1 && worker.step() == 2) actors().suspend();
-        worker.wait(worker.post(second, worker.step()));
+        worker.collectives().wait(worker.collectives().post(second, worker.step()));
       }
     };
     CHECK(

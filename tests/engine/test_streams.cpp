@@ -106,7 +106,7 @@ Trial gated_by_layer(bool by_priority, double part) {
     std::array<std::vector<Handle>, 3> pending;
     while (worker.next_step()) {
       for (std::size_t layer = 0; layer < 3; ++layer) {
-        worker.wait(pending[layer]);
+        worker.collectives().wait(pending[layer]);
         worker.forward(layer);
       }
       for (std::size_t layer = 3; layer-- > 0;) {
@@ -114,8 +114,8 @@ Trial gated_by_layer(bool by_priority, double part) {
         pending[layer].clear();
         for (double sent = 0.0; sent < bytes[layer]; sent += part) {
           const double priority = by_priority ? static_cast<double>(layer) : 0.0;
-          pending[layer].push_back(
-              worker.post(payload(fmt::format("{}", layer), std::min(part, bytes[layer])), worker.step(), {.priority = priority}));
+          pending[layer].push_back(worker.collectives().post(payload(fmt::format("{}", layer), std::min(part, bytes[layer])), worker.step(),
+                                                             {.priority = priority}));
         }
       }
     }
@@ -166,13 +166,13 @@ TEST_SUITE("Does a stream start what its rules say, in every fidelity?") {
             std::vector<Handle> posted;
             posted.reserve(12);
             for (int i = 0; i < 12; ++i) {
-              posted.push_back(
-                  worker.post(payload(fmt::format("{}", i), 1), worker.step(), {.priority = static_cast<double>((7 * i) % 12)}));
+              posted.push_back(worker.collectives().post(payload(fmt::format("{}", i), 1), worker.step(),
+                                                         {.priority = static_cast<double>((7 * i) % 12)}));
             }
             // At the very end of the second one the most urgent of all is posted.
             worker.spend(Seconds(2));
-            posted.push_back(worker.post(payload("last", 1), worker.step(), {.priority = -1.0}));
-            worker.wait(posted);
+            posted.push_back(worker.collectives().post(payload("last", 1), worker.step(), {.priority = -1.0}));
+            worker.collectives().wait(posted);
           }
         };
         const auto order = [](const JobTimeline& timeline) {
@@ -199,10 +199,10 @@ TEST_SUITE("Does a stream start what its rules say, in every fidelity?") {
             posted.clear();
             for (const double bytes : {30.0, 100.0, 500.0}) {
               worker.backward_until(Seconds(bytes / 1000.0));
-              posted.push_back(worker.post(payload("part", bytes), worker.step()));
+              posted.push_back(worker.collectives().post(payload("part", bytes), worker.step()));
             }
             worker.backward();
-            worker.wait(posted);
+            worker.collectives().wait(posted);
           }
         };
         const double in_order = trial.iteration(fidelity);
@@ -221,8 +221,8 @@ TEST_SUITE("Does a stream start what its rules say, in every fidelity?") {
         worker.forward();
         worker.backward();
         std::vector<Handle> posted;
-        for (const char* label : {"a", "b", "c"}) posted.push_back(worker.post(payload(label, 2), worker.step()));
-        worker.wait(posted);
+        for (const char* label : {"a", "b", "c"}) posted.push_back(worker.collectives().post(payload(label, 2), worker.step()));
+        worker.collectives().wait(posted);
       }
     };
     const auto ends = [&](int channels) {
@@ -247,8 +247,8 @@ TEST_SUITE("Does a stream start what its rules say, in every fidelity?") {
             worker.forward();
             worker.backward();
             std::vector<Handle> posted;
-            for (const double bytes : {1.0, 2.0, 3.0}) posted.push_back(worker.post(payload("part", bytes), worker.step()));
-            worker.wait(posted);
+            for (const double bytes : {1.0, 2.0, 3.0}) posted.push_back(worker.collectives().post(payload("part", bytes), worker.step()));
+            worker.collectives().wait(posted);
           }
         };
         CHECK(trial.iteration(fidelity) == doctest::Approx(7.0).epsilon(1e-9));
@@ -261,7 +261,7 @@ TEST_SUITE("Does a stream start what its rules say, in every fidelity?") {
     trial.job.program = [](Worker& worker) {
       while (worker.next_step()) {
         worker.forward();
-        worker.wait(worker.post(payload("urgent", 1), worker.step(), {.priority = -1.0}));
+        worker.collectives().wait(worker.collectives().post(payload("urgent", 1), worker.step(), {.priority = -1.0}));
       }
     };
     const auto nothing = [](const JobTimeline&) { return std::string("a number"); };
@@ -271,7 +271,7 @@ TEST_SUITE("Does a stream start what its rules say, in every fidelity?") {
     trial.job.program = [](Worker& worker) {
       while (worker.next_step()) {
         worker.forward();
-        worker.wait(worker.post(payload("all", 1), worker.step(), {.stream = 1}));
+        worker.collectives().wait(worker.collectives().post(payload("all", 1), worker.step(), {.stream = 1}));
       }
     };
     CHECK(trial.run(Fidelity::alpha_beta, nothing) == "error: a program uses stream 1, and its job has 1");
@@ -294,8 +294,8 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
           worker.forward();
           worker.backward();
           const double bytes = worker.rank() < 2 ? 3.0 : 5.0;
-          worker.wait(worker.post(payload("pair", bytes), worker.step(), {.stream = 1}));
-          worker.wait(worker.post(payload("all", 4), worker.step()));
+          worker.collectives().wait(worker.collectives().post(payload("pair", bytes), worker.step(), {.stream = 1}));
+          worker.collectives().wait(worker.collectives().post(payload("all", 4), worker.step()));
         }
       };
       // 1 s of compute, 5 s in the slower pair, 2 x 3/4 x 4 s for all.
@@ -330,7 +330,7 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
               worker.backward();
               if (communicator.member(worker.rank()) < 0) continue;
               for (const Operation operation : operations) {
-                worker.wait(worker.post(payload("vector", bytes), worker.step(), {.operation = operation}));
+                worker.collectives().wait(worker.collectives().post(payload("vector", bytes), worker.step(), {.operation = operation}));
               }
             }
           };
@@ -358,14 +358,14 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        if (worker.rank() == 1) worker.wait(worker.post(payload("alone", 8), worker.step()));
+        if (worker.rank() == 1) worker.collectives().wait(worker.collectives().post(payload("alone", 8), worker.step()));
       }
     };
     for (const Fidelity fidelity : all_fidelities) CHECK(trial.iteration(fidelity) == doctest::Approx(1.0));
     trial.job.program = [](Worker& worker) {
       while (worker.next_step()) {
         worker.forward();
-        worker.wait(worker.post(payload("alone", 8), worker.step()));
+        worker.collectives().wait(worker.collectives().post(payload("alone", 8), worker.step()));
       }
     };
     CHECK(trial.run(Fidelity::alpha_beta, [](const JobTimeline&) { return std::string("a number"); }) ==
@@ -379,8 +379,9 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        const std::array both = {worker.post(payload("a", 3), worker.step()), worker.post(payload("b", 3), worker.step(), {.stream = 1})};
-        worker.wait(both);
+        const std::array both = {worker.collectives().post(payload("a", 3), worker.step()),
+                                 worker.collectives().post(payload("b", 3), worker.step(), {.stream = 1})};
+        worker.collectives().wait(both);
       }
     };
     CHECK(trial.iteration(Fidelity::flow) == doctest::Approx(7.0).epsilon(1e-9));
@@ -391,9 +392,9 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        worker.send(payload("to the other", 4), 1 - worker.rank(), worker.step());
-        worker.wait(worker.post(payload("all", 4), worker.step()));
-        worker.receive(worker.step());
+        worker.peers().send(payload("to the other", 4), 1 - worker.rank(), worker.step());
+        worker.collectives().wait(worker.collectives().post(payload("all", 4), worker.step()));
+        worker.peers().receive(worker.step());
       }
     };
     CHECK(trial.iteration(Fidelity::flow) == doctest::Approx(9.0).epsilon(1e-9));
@@ -407,7 +408,7 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
     trial.job.program = [](Worker& worker) {
       while (worker.next_step()) {
         worker.forward();
-        if (worker.rank() < 3) worker.wait(worker.post(payload("all", 1), worker.step()));
+        if (worker.rank() < 3) worker.collectives().wait(worker.collectives().post(payload("all", 1), worker.step()));
       }
     };
     for (const Fidelity fidelity : all_fidelities) {
@@ -470,7 +471,7 @@ TEST_SUITE("Are passes as long layer by layer as at once?") {
         worker.spend(Seconds(0.25));
         worker.forward();
         worker.backward_until(Seconds(0.5));
-        worker.wait(worker.post(payload("early", 2), worker.step()));
+        worker.collectives().wait(worker.collectives().post(payload("early", 2), worker.step()));
         worker.update(2);  // three quarters of the bytes, 0.3 s
         worker.backward(2);
         worker.backward();

@@ -33,7 +33,8 @@ struct Collective {
       while (worker.next_step()) {
         worker.forward();
         worker.backward();
-        if (group.member(worker.rank()) >= 0) worker.wait(worker.post(model, worker.step(), {.operation = operation}));
+        if (group.member(worker.rank()) >= 0)
+          worker.collectives().wait(worker.collectives().post(model, worker.step(), {.operation = operation}));
       }
     };
   }
@@ -70,14 +71,15 @@ struct Gated {
       std::vector<std::vector<Handle>> pending(sent.size());
       while (worker.next_step()) {
         for (std::size_t layer = 0; layer < sent.size(); ++layer) {
-          worker.wait(pending[layer]);
+          worker.collectives().wait(pending[layer]);
           worker.forward(layer);
         }
         for (std::size_t layer = sent.size(); layer-- > 0;) {
           worker.backward(layer);
           pending[layer].clear();
           for (const SharedPayload& part : sent[layer]) {
-            pending[layer].push_back(worker.post(part, worker.step(), {.priority = by_priority ? static_cast<double>(layer) : 0.0}));
+            pending[layer].push_back(
+                worker.collectives().post(part, worker.step(), {.priority = by_priority ? static_cast<double>(layer) : 0.0}));
           }
         }
       }

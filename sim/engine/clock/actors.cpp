@@ -18,7 +18,7 @@ constexpr const char* library = "libsyncopate-actors.so";
 
 bool are_made = false;
 
-/// What makes the actors, or why there is nothing that does.
+/// The library's function that makes the actors, or why there is none.
 struct Maker {
   void* function = nullptr;
   std::string error;
@@ -31,8 +31,8 @@ Maker find_maker() {
 }
 
 const Maker& maker() {
-  static const Maker the_maker = find_maker();
-  return the_maker;
+  static const Maker found = find_maker();
+  return found;
 }
 
 Actors& make() {
@@ -57,8 +57,8 @@ std::filesystem::path actors_file() {
 void load_actors() { maker(); }
 
 Actors& actors() {
-  static Actors& those = make();
-  return those;
+  static Actors& made = make();
+  return made;
 }
 
 bool can_run_actors() { return !are_made || actors().can_run(); }

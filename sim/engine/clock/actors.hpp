@@ -5,9 +5,9 @@
 
 namespace syncopate {
 
-/// Runs functions side by side, each of which goes on where it was when it waited: actors, SimGrid's. They have no clock; time is ours.
+/// Runs functions as actors, side by side; each goes on where it waited. They are SimGrid's actors, without its clock.
 ///
-/// A library of its own, which is loaded at first use: it takes longer to load than most commands of simctl to run.
+/// They are a library of their own, loaded at first use: it takes longer to load than most commands of simctl take to run.
 class Actors {
  public:
   Actors() = default;
@@ -16,10 +16,10 @@ class Actors {
   virtual ~Actors() = default;
 
   /// Calls body(0) to body(count - 1), each as an actor, until all have returned or been ended. Whenever none of them can go on,
-  /// `pass_time` lets one do so; where it cannot, it returns false, and those that are left are ended. A body lets no exception out.
+  /// `pass_time` is called to resume one; where it returns false, the actors that are left are ended. A body lets no exception out.
   virtual void run(int count, const std::function<void(int)>& body, const std::function<bool()>& pass_time) = 0;
 
-  /// No run before has left actors waiting: there may be another one.
+  /// Whether there may be another run: none before has left actors waiting.
   virtual bool can_run() const = 0;
 
   // For the actor that is running:
@@ -29,7 +29,8 @@ class Actors {
   virtual void suspend() = 0;
   virtual void end_others() = 0;
 
-  /// For anyone.
+  // For anyone:
+
   virtual void resume(void* actor) = 0;
 };
 
@@ -39,10 +40,10 @@ std::filesystem::path actors_file();
 /// Loads the library, so that processes forked later need not, unless it is missing.
 void load_actors();
 
-/// Those of the process, which it has one of. Throws SimulationError where the library is missing.
+/// The process's only Actors. Throws SimulationError where the library is missing.
 Actors& actors();
 
-/// Whether a run may begin in this process: not after one that left actors waiting.
+/// Whether a run may begin in this process: not after a run that left actors waiting.
 bool can_run_actors();
 
 }  // namespace syncopate

@@ -11,37 +11,37 @@
 
 namespace syncopate {
 
-/// Nothing is to happen any more, and the only worker waits.
+/// Thrown when no event is left, and the only worker waits.
 struct Deadlock {};
 
-/// The clock of a simulation, and what is to happen on it. Workers are actors; where there is one only, it runs on the caller's stack,
-/// and time passes while it waits.
+/// The clock of a simulation, with its queue of events. Workers are actors; a single worker runs on the caller's stack, and time passes
+/// while it waits.
 class Clock {
  public:
-  /// `actors`: those that the workers run as; none for a single one.
+  /// `actors`: those that the workers run as; null for a single worker.
   explicit Clock(Actors* actors) : actors_(actors) {}
   Clock(const Clock&) = delete;
   Clock& operator=(const Clock&) = delete;
 
   Seconds now() const { return now_; }
 
-  /// Throws SimulationError when a time is beyond what sums over workers and squares of times can be.
+  /// Throws SimulationError when a time is so large that sums over workers or squares of times overflow.
   static void check(Seconds time);
 
-  /// Calls `function` when the clock reaches `time`, at once when a rounding error has carried it past that; in the order of these calls
-  /// where times are equal.
+  /// Calls `function` when the clock reaches `time`; as the next event if a rounding error has carried the clock past that. Functions of
+  /// equal times are called in the order of these calls.
   void at(Seconds time, std::function<void()> function);
 
   /// Calls `function` when everything of the clock's instant `time` has happened.
   void after(Seconds time, std::function<void()> function);
 
-  /// With actors: lets time pass until one of them goes on; returns false when nothing is to happen any more.
+  /// With actors: lets time pass until one of them goes on; returns false when no event is left.
   bool run_until_actor_goes_on();
 
-  /// The run is over: nothing happens any more.
+  /// The run is over: drops all events.
   void stop();
 
-  // For Completion.
+  // For Completion:
 
   Actors* actors() const { return actors_; }
   void resume(void* actor);
@@ -52,7 +52,7 @@ class Clock {
   struct Event {
     Seconds time;
     std::uint64_t number = 0;
-    std::size_t function = 0;  ///< its index
+    std::size_t function = 0;  ///< index into functions_
 
     /// For a heap with the next event on top.
     bool operator<(const Event& other) const { return time != other.time ? time > other.time : number > other.number; }
@@ -68,10 +68,10 @@ class Clock {
   std::uint64_t events_ = 0;
   std::vector<Event> queue_;  ///< a heap
   std::vector<std::function<void()>> functions_;
-  std::vector<std::size_t> unused_;  ///< of these
+  std::vector<std::size_t> unused_;  ///< places in functions_
 };
 
-/// What one actor waits for: the only place where an actor is suspended. Lives on the actor's stack.
+/// Something that an actor waits for: the only place where an actor is suspended. Lives on the actor's stack.
 class Completion {
  public:
   explicit Completion(Clock& clock) : clock_(clock) {}
@@ -90,7 +90,7 @@ class Completion {
     return end_;
   }
 
-  /// What was waited for ended at `end`.
+  /// Ends the wait, with `end` as its moment.
   void complete(Moment end) {
     end_ = std::move(end);
     is_complete_ = true;
@@ -99,7 +99,7 @@ class Completion {
 
  private:
   Clock& clock_;
-  void* actor_ = nullptr;  ///< which waits, so that it lives
+  void* actor_ = nullptr;  ///< the actor that waits
   Moment end_;
   bool is_complete_ = false;
 };

@@ -8,14 +8,14 @@
 namespace syncopate {
 
 void Cause::forget(Event* event) {
-  // One after the other: a chain may be longer than a stack is deep.
-  static std::vector<Event*> unknown;
+  // In a loop: recursion along a long chain would overflow the stack.
+  static std::vector<Event*> forgotten;
   static bool is_forgetting = false;
-  unknown.push_back(event);
+  forgotten.push_back(event);
   if (std::exchange(is_forgetting, true)) return;
-  while (!unknown.empty()) {
-    Event* last = unknown.back();
-    unknown.pop_back();
+  while (!forgotten.empty()) {
+    Event* last = forgotten.back();
+    forgotten.pop_back();
     while (last != nullptr) {
       Event* const before = std::exchange(last->before_.event_, nullptr);
       delete last;
@@ -27,7 +27,7 @@ void Cause::forget(Event* event) {
 
 namespace {
 
-/// There are millions of them.
+/// For millions of events.
 std::pmr::memory_resource& pool() {
   static std::pmr::unsynchronized_pool_resource events;
   return events;
@@ -130,7 +130,7 @@ std::vector<PathPiece> trace_back(const Moment& end, Seconds begin) {
       for (PathPiece& piece : story.pieces) {
         piece.length = share * piece.length;
         const auto first = path.begin() + static_cast<std::ptrdiff_t>(first_alike);
-        const auto same = std::find_if(first, path.end(), [&](const PathPiece& one) { return are_alike(one, piece); });
+        const auto same = std::find_if(first, path.end(), [&](const PathPiece& known) { return are_alike(known, piece); });
         if (goes_on && same != path.end()) {
           same->length += piece.length;
         } else {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "base/units.hpp"
 #include "timeline/timeline.hpp"
 
@@ -19,7 +20,7 @@ class Event;
 class Cause {
  public:
   Cause() = default;
-  /// Of an event that nobody else knows yet.
+  /// `event`: a new one, which no other cause refers to yet.
   explicit Cause(Event* event) : event_(event) { share(); }
   Cause(const Cause& other) : event_(other.event_) { share(); }
   Cause(Cause&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
@@ -35,23 +36,23 @@ class Cause {
 
  private:
   inline void share() const;
-  /// Of an event that nobody knows any more, and of the chain behind it that nobody else knows.
+  /// Deletes an event that no cause refers to any more, and those before it that no other cause refers to.
   static void forget(Event* event);
 
   Event* event_ = nullptr;
 };
 
-/// A time and, where causes are recorded, what ended then. Engines compute with moments as they would with times: what starts when
-/// several things have ended starts at the latest of these moments, and what takes a while ends after() it. So every time knows the chain
-/// of stretches that it is the sum of, at a null pointer's cost where nobody wants to know.
+/// A time and, where causes are recorded, what ended then. Engines compute with moments as with times: what waits for several things starts
+/// at the latest() of their moments, and what takes a while ends after() its start. So every moment knows the chain of stretches that its
+/// time is the sum of. Where causes are not recorded this costs a null pointer.
 struct Moment {
   Seconds time;
   Cause cause{};
 
   Moment() = default;
-  /// One without a cause.
-  explicit Moment(Seconds its_time) : time(its_time) {}
-  Moment(Seconds its_time, Cause its_cause) : time(its_time), cause(std::move(its_cause)) {}
+  /// A moment without a cause.
+  explicit Moment(Seconds when) : time(when) {}
+  Moment(Seconds when, Cause why) : time(when), cause(std::move(why)) {}
 
   /// The begin of a run whose causes are recorded.
   static Moment origin();
@@ -81,12 +82,12 @@ class Event {
  protected:
   const Cause& before() const { return before_; }
   Seconds length() const { return before_ ? time_ - before_->time() : Seconds(0); }
-  /// The length may be off by that, as times are sums.
+  /// How far the length may be off by rounding errors, since times are sums.
   Seconds noise() const { return 1e3 * rounding * length() + rounding * time_; }
 
  private:
   friend class Cause;
-  std::uint32_t known_by_ = 0;  ///< causes
+  std::uint32_t known_by_ = 0;  ///< how many causes refer to it
   Seconds time_;
   Cause before_;
 };
@@ -99,16 +100,16 @@ Cause::~Cause() {
   if (event_ != nullptr && --event_->known_by_ == 0) forget(event_);
 }
 
-/// A stretch of one kind.
+/// Why a stretch lasts: one kind of time.
 struct Why {
   PathClass kind = PathClass::transfer;
   int worker = -1;
   int link = -1;               ///< see PathPiece
-  Seconds usual = Seconds(0);  ///< of a latency that varies, its mean: the rest is jitter; 0: it does not
+  Seconds usual = Seconds(0);  ///< the mean of a latency that varies, where the rest is jitter; 0: it does not vary
   const SharedPayload* payload = nullptr;
 };
 
-/// Something that began at `start` ended at `end`, of which `make(end, cause)` makes an event. Nothing does that takes no time: then it is
+/// The end of something that began at `start`; `make(end, cause)` makes its event. If it takes no time there is no event, and it is
 /// `start`.
 template <class Make>
 Moment until_event(const Moment& start, Seconds end, Make&& make) {
@@ -124,36 +125,37 @@ inline Moment after(const Moment& start, Seconds length, const Why& why) { retur
 /// The later one; the first where they are equal.
 inline const Moment& latest(const Moment& first, const Moment& second) { return first.time >= second.time ? first : second; }
 
-/// Moments of the lanes or members of something. Without causes they take no more than their times.
+/// A moment for each lane or member of something. Without causes they take no more memory than their times.
 class Moments {
  public:
   Moments() = default;
-  explicit Moments(std::size_t count) : times_(count) {}
+  explicit Moments(int count) : times_(count) {}
 
-  std::size_t size() const { return times_.size(); }
+  int size() const { return static_cast<int>(times_.size()); }
   bool have_causes() const { return !causes_.empty(); }
   const std::vector<Seconds>& times() const { return times_; }
-  Moment operator[](std::size_t i) const { return {times_[i], have_causes() ? causes_[i] : Cause()}; }
+  Seconds time(int i) const { return times_[i]; }
+  Moment operator[](int i) const { return {times_[i], have_causes() ? causes_[i] : Cause()}; }
   Seconds latest_time() const { return *std::max_element(times_.begin(), times_.end()); }
 
-  /// All at that time, without causes.
-  void assign(std::size_t count, Seconds time) {
-    times_.assign(count, time);
+  /// All become that time, without causes.
+  void assign(int count, Seconds time) {
+    times_.assign(at(count), time);
     causes_.clear();
   }
-  void assign(std::vector<Seconds> times, std::vector<Cause> causes = {}) {
+  void assign(Indexed<Seconds> times, Indexed<Cause> causes = {}) {
     times_ = std::move(times);
     causes_ = std::move(causes);
   }
-  /// Of each two the later moment, of `first` where they are equal.
+  /// Each becomes the later one of two moments, that of `first` where they are equal.
   void assign_latest(const Moments& first, const Moments& second) {
-    times_.resize(first.size());
-    for (std::size_t i = 0; i < size(); ++i) times_[i] = std::max(first.times_[i], second.times_[i]);
+    times_.resize(first.times_.size());
+    for (int i = 0; i < size(); ++i) times_[i] = std::max(first.times_[i], second.times_[i]);
     causes_.clear();
     if (!first.have_causes() && !second.have_causes()) return;
-    for (std::size_t i = 0; i < size(); ++i) causes_.push_back((first.times_[i] >= second.times_[i] ? first : second)[i].cause);
+    for (int i = 0; i < size(); ++i) causes_.push_back((first.times_[i] >= second.times_[i] ? first : second)[i].cause);
   }
-  void set(std::size_t i, Moment moment) {
+  void set(int i, Moment moment) {
     times_[i] = moment.time;
     if (!moment.cause && !have_causes()) return;
     causes_.resize(times_.size());
@@ -161,15 +163,15 @@ class Moments {
   }
 
  private:
-  std::vector<Seconds> times_;
-  std::vector<Cause> causes_;  ///< empty: none has one
+  Indexed<Seconds> times_;
+  Indexed<Cause> causes_;  ///< empty: none has one
 };
 
 /// The chain that ends at `end`, back to `begin`, in the order of time; its lengths add up to `end - begin`. Successive pieces of the same
 /// collective or message that are of a kind are one. Throws std::logic_error when the chain does not reach back so far.
 std::vector<PathPiece> trace_back(const Moment& end, Seconds begin);
 
-/// A stretch that is known piece by piece from another time, and of another payload; `pieces` add up to its length.
+/// The end of a stretch whose pieces are known from an earlier one, of another payload; they add up to its length.
 Moment ended_as_before(const Moment& start, Seconds end, const std::shared_ptr<const std::vector<PathPiece>>& pieces,
                        const SharedPayload& payload);
 

@@ -19,15 +19,15 @@ void FairRates::touch(std::size_t link) {
 
 void FairRates::add(std::size_t flow, std::span<const std::size_t> links, Rate limit, int weight) {
   if (flow >= flows_.size()) flows_.resize(flow + 1);
-  Flow& its = flows_[flow];
-  its.limit = limit.value;
-  its.rate = 0.0;
-  its.weight = static_cast<Index>(weight);
-  its.crossings.clear();
+  Flow& added = flows_[flow];
+  added.limit = limit.value;
+  added.rate = 0.0;
+  added.weight = static_cast<Index>(weight);
+  added.crossings.clear();
   for (const std::size_t index : links) {
     SharedLink& link = links_[index];
-    link.flows.push_back({static_cast<Index>(flow), static_cast<Index>(its.crossings.size())});
-    its.crossings.push_back({static_cast<Index>(index), static_cast<Index>(link.flows.size() - 1)});
+    link.flows.push_back({static_cast<Index>(flow), static_cast<Index>(added.crossings.size())});
+    added.crossings.push_back({static_cast<Index>(index), static_cast<Index>(link.flows.size() - 1)});
     touch(index);
   }
 }
@@ -130,10 +130,10 @@ void FairRates::fill() {
 }
 
 std::size_t FairRates::limiting_link(std::size_t flow) const {
-  const Flow& its = flows_[flow];
-  if (its.stopped_by != none) return its.stopped_by;
+  const Flow& limited = flows_[flow];
+  if (limited.stopped_by != none) return limited.stopped_by;
   const auto narrower = [this](const Crossing& a, const Crossing& b) { return links_[a.link].bandwidth < links_[b.link].bandwidth; };
-  return std::min_element(its.crossings.begin(), its.crossings.end(), narrower)->link;
+  return std::min_element(limited.crossings.begin(), limited.crossings.end(), narrower)->link;
 }
 
 void FairRates::settle(Flow& flow, Index index, double level, Index stopped_by) {

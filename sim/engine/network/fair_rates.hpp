@@ -14,10 +14,10 @@ namespace syncopate {
 /// rate, the others grow on. D. Bertsekas and R. Gallager, "Data Networks", 2nd edition, section 6.5.2. A flow of weight w grows w times
 /// as fast: as w flows would together.
 ///
-/// Only flows that a change can reach, from link to link that flows have in common, get their rates anew.
+/// Only flows that a change can reach, over links that flows have in common, get new rates.
 class FairRates {
  public:
-  /// From now on; where flows are on it already, their rates follow at the next update().
+  /// The link's bandwidth from now on. The rates of flows that are on it follow at the next update().
   void set_bandwidth(std::size_t link, Rate bandwidth);
   bool knows(std::size_t link) const { return link < links_.size() && links_[link].bandwidth > 0.0; }
 
@@ -25,10 +25,10 @@ class FairRates {
   /// is free again when its flow has been removed.
   void add(std::size_t flow, std::span<const std::size_t> links, Rate limit, int weight = 1);
   void remove(std::size_t flow);
-  /// From now on, likewise.
+  /// The flow's limit from now on; rates follow at the next update().
   void set_limit(std::size_t flow, Rate limit);
 
-  /// Shares the links anew; returns the flows whose rates are now others than before.
+  /// Shares the links anew; returns the flows whose rates have changed.
   std::span<const std::size_t> update();
   Rate rate(std::size_t flow) const { return Rate(flows_[flow].rate); }
   /// The link that keeps the flow from being faster; where its own limit does, the narrowest on its way.
@@ -51,9 +51,9 @@ class FairRates {
   struct SharedLink {
     double bandwidth = 0.0;
     std::vector<Member> flows;
-    std::uint64_t seen = 0;  ///< by the update of this number
-    double left = 0.0;       ///< of its bandwidth, while rates grow
-    Index growing = 0;       ///< weight of the flows on it, likewise
+    std::uint64_t seen = 0;  ///< the last update that has reached the link
+    double left = 0.0;       ///< while rates grow: bandwidth that is left ...
+    Index growing = 0;       ///< ... and the weight of the flows on it that grow
     bool is_touched = false;
   };
   struct Flow {
@@ -65,7 +65,7 @@ class FairRates {
     Index stopped_by = none;  ///< link
     bool is_growing = false;
   };
-  /// What ends the growth of flows, at the latest at this rate of weight 1: a link or a flow's own limit.
+  /// What ends the growth of flows, at the latest at this rate of a flow of weight 1: a full link, or a flow's own limit.
   struct Stop {
     double rate = 0.0;
     Index index = 0;

@@ -14,7 +14,8 @@
 
 namespace syncopate {
 
-/// Flows over a network: those that meet on a link share it max-min fairly. They take no latency; who needs one pays it.
+/// Flows over a network: flows that meet on a link share it max-min fairly (FairRates). A flow takes no latency: whoever sends a message
+/// adds it.
 ///
 /// Flows that begin or end at the same instant (within `rounding`) change the others' rates once.
 class Flows {
@@ -25,9 +26,9 @@ class Flows {
   Flows(const Flows&) = delete;
   Flows& operator=(const Flows&) = delete;
 
-  /// Bytes of `payload` begin to move to a rank on `path`, which stays where it is and is of a network with the same links, at `now`, the
-  /// clock's time but for a rounding error; `ended` is called when they have; if they are stored on their way, they move there first, then
-  /// on. Flows that end at the same instant are told of in the order in which they started.
+  /// Bytes of `payload` begin to move over `path` to rank `to` at `now`, the clock's time but for a rounding error. `ended` is called when
+  /// they have moved; flows that end at the same instant are told of in the order in which they started. Where the path stores messages on
+  /// their way, the bytes move there first, then on. `path` stays where it is, and is of a network with the same links.
   void start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended);
 
  private:
@@ -41,25 +42,25 @@ class Flows {
   using Ends = boost::heap::d_ary_heap<End, boost::heap::arity<4>, boost::heap::mutable_<true>>;
   struct Flow {
     Ended ended;
-    const Path* path = nullptr;  ///< null: none
+    const Path* path = nullptr;  ///< null: the place is unused
     std::uint64_t number = 0;
-    Bytes left;     ///< to move
-    Seconds since;  ///< at this time
+    Bytes left;     ///< bytes to move ...
+    Seconds since;  ///< ... at this time
     Rate rate;      ///< 0 before links have been shared with it
-    Moment moved;   ///< since when the same link has kept it from being faster ...
+    Moment moved;   ///< since when the same link has limited it ...
     Why why{};      ///< ... which is this one
     int to = 0;
     SharedPayload payload{};
     Ends::handle_type end;
   };
 
-  /// Over some links of its way.
+  /// Moves bytes over some links of a path.
   void move(const Path& path, std::span<const std::size_t> links, int to, Bytes bytes, const SharedPayload& payload, const Moment& now,
             Ended ended);
   void change_links();
   void share_soon();
   void share();
-  /// From now on another link may.
+  /// Another link may limit the flow from now on.
   void note_limit(Flow& flow, std::size_t index, Seconds now);
   void call_at_next_end();
   void end_flows();
@@ -68,12 +69,12 @@ class Flows {
   Clock& clock_;
   FairRates rates_;
   std::vector<Flow> flows_;
-  std::vector<std::size_t> unused_;  ///< of these
+  std::vector<std::size_t> unused_;  ///< places in flows_
   std::uint64_t started_ = 0;
   Ends ends_;
-  std::vector<End> ended_;             ///< at this instant
-  std::optional<Seconds> changed_at_;  ///< flows or bandwidths, so that rates follow soon
-  std::optional<Seconds> called_at_;   ///< by the clock, for the next end
+  std::vector<End> ended_;             ///< flows that end at this instant
+  std::optional<Seconds> changed_at_;  ///< flows or bandwidths have changed then, and rates follow soon
+  std::optional<Seconds> called_at_;   ///< when the clock calls for the next end
   std::uint64_t calls_ = 0;            ///< only the last one counts
 };
 

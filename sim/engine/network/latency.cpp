@@ -7,8 +7,8 @@
 namespace syncopate {
 
 double latency_factor(double cv, std::uint64_t seed, int stream, std::size_t collective) {
-  constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
-  return lognormal(cv, uniform_pair(seed, nobody, static_cast<std::uint32_t>(collective), 1 + static_cast<std::uint32_t>(stream)));
+  constexpr std::uint32_t no_worker = std::numeric_limits<std::uint32_t>::max();
+  return lognormal(cv, uniform_pair(seed, no_worker, static_cast<std::uint32_t>(collective), 1 + static_cast<std::uint32_t>(stream)));
 }
 
 Seconds MessageLatency::operator()(int from, int to, const MessageName& name, Seconds latency) const {

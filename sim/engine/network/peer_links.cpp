@@ -20,9 +20,9 @@ PeerLinks::PeerLinks(int workers, Time time, Latency mean_latency, Network& netw
       answer_(std::move(answer)),
       recorder_(recorder),
       clock_(clock),
-      free_(static_cast<std::size_t>(workers)),
-      moving_(static_cast<std::size_t>(workers)),
-      inboxes_(static_cast<std::size_t>(workers)) {}
+      free_(workers),
+      moving_(workers),
+      inboxes_(workers) {}
 
 void PeerLinks::send(Message message) {
   const int from = message.from;

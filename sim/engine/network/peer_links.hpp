@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "base/units.hpp"
 #include "collective/closed_form.hpp"
 #include "collective/payload.hpp"
@@ -16,37 +17,37 @@
 
 namespace syncopate {
 
-/// Messages from worker to worker. Each worker sends them one at a time, in order: the next one when the one before has arrived. A message
-/// may ask for an answer, which is posted as soon as it has arrived, whatever its receiver does; those of one instant in the order of
-/// who asked.
+/// Messages from worker to worker. Each worker sends one at a time, in order: the next one when the one before has arrived. A message may
+/// ask for an answer, which the receiver's link posts as soon as the question has arrived, whatever the receiver does. Answers to questions
+/// that arrive at the same instant go in the order of who asked.
 class PeerLinks {
  public:
   enum class Kind { plain, question, answer };
   /// What a message carries, for a record of the dataflow.
   struct Model {
     Values value{};
-    double weight = 1.0;  ///< of that in a push-sum
+    double weight = 1.0;  ///< the model's, in a push-sum
   };
   struct Message {
     int from = 0;
     int to = 0;
-    int round = 0;  ///< its receiver tells it by this
+    int round = 0;  ///< the receiver asks for it by this number
     SharedPayload payload;
-    Moment posted;  ///< by a worker: an answer with its question
-    int step = 0;   ///< its sender's last one whose gradient is in what it sends
+    Moment posted;  ///< when the worker posted it; of an answer, its question
+    int step = 0;   ///< the sender's last step whose gradient is in the model
     Kind kind = Kind::plain;
     Model model{};
     Seconds start{};  ///< when the sender's link takes it
     Moment arrival{};
   };
-  /// Of a message that has the network for itself.
+  /// The time of a message that has the network to itself.
   using Time = std::function<CollectiveTime(const Message&)>;
   using Latency = std::function<Seconds(const Message&)>;
   /// A worker takes in the model that a question brings, and answers with its own as it was before.
   using Answer = std::function<Values(int worker, const Model& brought)>;
 
   /// `flows`: moves the transfers; null where nothing else shares their links, so that an arrival is known when a message is sent.
-  /// A worker stands for all ranks if there is only one. `step`: in which a worker is.
+  /// `workers`: if there is only one, it stands for all ranks. `step`: the step in which a worker is.
   PeerLinks(int workers, Time time, Latency mean_latency, Network& network, Flows* flows, std::function<int(int worker)> step,
             Answer answer, Recorder& recorder, Clock& clock);
   PeerLinks(const PeerLinks&) = delete;
@@ -73,7 +74,8 @@ class PeerLinks {
     Completion* waiter = nullptr;
   };
 
-  std::size_t worker(int rank) const { return inboxes_.size() == 1 ? 0 : static_cast<std::size_t>(rank); }
+  /// The simulated worker that stands for a rank.
+  int worker(int rank) const { return inboxes_.size() == 1 ? 0 : rank; }
   void queue(Message message, const Moment& at);
   void move_next(int from, const Moment& now);
   Why why(PathClass kind, const Message& message) const;
@@ -88,10 +90,10 @@ class PeerLinks {
   Answer answer_;
   Recorder& recorder_;
   Clock& clock_;
-  std::vector<Moment> free_;                 ///< by sender
-  std::vector<std::deque<Message>> moving_;  ///< by sender, as flows
-  std::vector<Inbox> inboxes_;
-  std::vector<Message> questions_;  ///< that have arrived at this instant
+  Indexed<Moment> free_;                 ///< by sender: when its link is free
+  Indexed<std::deque<Message>> moving_;  ///< by sender, where messages are flows: the one that moves, and those that wait for it
+  Indexed<Inbox> inboxes_;               ///< by receiver
+  std::vector<Message> questions_;       ///< those that have arrived at this instant
 };
 
 }  // namespace syncopate

@@ -28,7 +28,7 @@ class SharedFlows {
   /// When the next flow ends at the current rate. Requires that there is one.
   Seconds next_end() const { return last_ + (flows_.top().first - moved_) / rate_; }
 
-  /// Takes those flows out that have ended at `now`, to which time has been advanced, but for a rounding error.
+  /// Takes out the flows that have ended at `now` but for a rounding error, after advance_to(now).
   void pop_ended(Seconds now, std::vector<int>& ids);
 
  private:

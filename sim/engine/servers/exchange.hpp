@@ -10,17 +10,17 @@
 
 namespace syncopate {
 
-/// How the links of servers carry what several clients send at a time.
+/// How the links of servers carry several clients' messages at a time.
 enum class Service {
   shared,  ///< in equal shares
-  queued,  ///< what is pushed in a queue, byte by byte; what is pulled in equal shares
+  queued,  ///< pushes in a queue, byte by byte; pulls in equal shares
   fifo,    ///< message after message
 };
 
-/// What servers do to the model with what is pushed, for a record of the dataflow.
+/// What servers do to the model with a push, for a record of the dataflow.
 struct ServerRule {
-  bool sums_rounds = false;  ///< with the mean of what all clients have pushed in a round; else with each push, in order
-  /// `seen`: what this client was answered with last, of the same parts; empty with `sums_rounds`.
+  bool sums_rounds = false;  ///< `handle` is called with the mean of all clients' pushes in a round; else with each push, in order
+  /// `seen`: what the servers have answered this client with last, for the same parts; empty with `sums_rounds`.
   void (*handle)(Replica& servers, const Values& pushed, const Values& seen, int clients) = nullptr;
 };
 
@@ -29,17 +29,17 @@ struct ServerSetup {
   int servers = 1;         ///< each holds the same share of every tensor
   bool colocated = false;  ///< server s is on the node of client s (on regions: where the network says) and shares its link
   bool duplex = true;      ///< pushes and pulls of a client move at the same time; false: one tensor at a time, push, work and pull
-  bool overlaps = false;   ///< latencies of a client's messages pass at the same time, only their bytes follow each other; with duplex only
+  bool overlaps = false;   ///< a client's messages follow each other with their bytes, not with their latencies; with duplex only
   /// A client's messages go by their priorities, with such a credit in each direction; they overlap then.
   std::optional<Credit> by_priority{};
   Service service = Service::shared;  ///< others on a star of plain links only, and not colocated
   bool asynchronous = false;          ///< clients do not wait for each other: note the staleness of every push
-  int backup = 0;                     ///< so many clients' pushes are not waited for, where all clients pull a sum; with duplex only
+  int backup = 0;                     ///< how many clients' pushes a sum does not wait for; with duplex only
   SecondsPerByte work;                ///< a server's time for each byte of its share of a push, as it was sent
-  SecondsPerByte decode{};            ///< the same of what it stands for, where that is more
-  Seconds per_message;                ///< of a server, for each message that it receives or sends
-  SecondsPerByte encode{};            ///< of what is pulled, for each answer
-  bool as_flows = false;              ///< messages are flows over the network's links; else on a star, whose links are all alike:
+  SecondsPerByte decode{};            ///< a server's time for each byte of its share of a push before compression
+  Seconds per_message;                ///< a server's time for each message that it receives or sends
+  SecondsPerByte encode{};            ///< a server's time for each byte of its share of a pull, for each answer
+  bool as_flows = false;              ///< messages are flows over the network's links; else they move on a star, whose links are all alike:
   Rate bandwidth;
   Seconds latency;
   bool pipelined = true;   ///< a client's node reduces and spreads messages while its channels move others
@@ -50,24 +50,24 @@ struct ServerSetup {
   ServerRule rule{};
 };
 
-/// What a server answers a push with.
+/// What servers answer a push with.
 enum class Answer {
   none,
   own,  ///< the client pulls as soon as its own push has been handled
   all,  ///< every client pulls once the pushes of all of them have been handled
 };
 
-/// What moves for a message, and how the pull that answers it ends.
+/// How a push moves, and the pull that answers it.
 struct PushOptions {
-  SharedPayload as_pushed{};  ///< null: the message itself
-  SharedPayload as_pulled{};  ///< likewise
-  bool spread = true;         ///< what has been pulled, among the GPUs of the client's node
+  SharedPayload as_pushed{};  ///< what moves for the push; null: the payload itself
+  SharedPayload as_pulled{};  ///< what moves for the pull; null: the payload itself
+  bool spread = true;         ///< the client's node spreads what it has pulled among its GPUs
   double priority = 0.0;      ///< lower first, where the setup is by priority
-  bool keep_end = false;      ///< when it ended is kept until it is waited for
-  Values value{};             ///< what it carries, for a record of the dataflow
+  bool keep_end = false;      ///< the time of its end is kept until the client waits for it
+  Values value{};             ///< what the push carries, for a record of the dataflow
 };
 
-/// Names one push, with the pull that answers it, or one pull: its position among those of its client.
+/// Names a push with the pull that answers it, or a pull: its position among those of its client.
 struct Exchange {
   std::size_t index = 0;
 };

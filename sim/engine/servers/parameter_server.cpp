@@ -7,34 +7,36 @@
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
-#include "engine/servers/fifo_server_links.hpp"
-#include "engine/servers/flow_server_links.hpp"
-#include "engine/servers/queued_server_links.hpp"
+#include "engine/network/fifo_server_links.hpp"
+#include "engine/network/flow_server_links.hpp"
+#include "engine/network/queued_server_links.hpp"
+#include "engine/network/star_server_links.hpp"
 
 namespace syncopate {
 
 ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equals, Network& network, Flows* flows, MessageLatency latency,
-                                 Dataflow* flow, Recorder& recorder, Clock& clock)
+                                 Dataflow* dataflow, Recorder& recorder, Clock& clock)
     : setup_(setup),
       equals_(equals),
       recorder_(recorder),
       clock_(clock),
-      clients_(static_cast<std::size_t>(clients)),
-      values_(flow, setup.rule, clients, clients - setup.backup) {
+      clients_(clients),
+      values_(dataflow, setup.rule, clients, clients - setup.backup) {
   const auto arrival = [this](ServerLinks::Way way, int client, const Moment& now) { arrived(way, client, now); };
   if (flows != nullptr) {
     links_ = std::make_unique<FlowServerLinks>(network, *flows, latency, arrival, clock);
     return;
   }
+  const ServerStar star = {setup.servers, setup.colocated, setup.bandwidth, setup.latency};
   switch (setup.service) {
-    case Service::shared: links_ = std::make_unique<StarServerLinks>(setup, clients, equals, arrival, clock); break;
-    case Service::queued: links_ = std::make_unique<QueuedServerLinks>(setup, clients, equals, arrival, clock); break;
-    case Service::fifo: links_ = std::make_unique<FifoServerLinks>(setup, clients, arrival, clock); break;
+    case Service::shared: links_ = std::make_unique<StarServerLinks>(star, clients, equals, arrival, clock); break;
+    case Service::queued: links_ = std::make_unique<QueuedServerLinks>(star, clients, equals, arrival, clock); break;
+    case Service::fifo: links_ = std::make_unique<FifoServerLinks>(star, clients, arrival, clock); break;
   }
 }
 
 std::size_t ParameterServer::add(int client, Request request) {
-  Client& state = client_at(client);
+  Client& state = clients_[client];
   state.requests.push_back(std::move(request));
   return state.forgotten + state.requests.size() - 1;
 }
@@ -50,7 +52,7 @@ std::size_t ParameterServer::send(int client, Request pushed, const Moment& at) 
   Moment ready = at;
   const Seconds gather = gather_time(pushed.payload->bytes);
   if (setup_.pipelined && gather > Seconds(0)) {
-    Moment& gathered = client_at(client).gathered;
+    Moment& gathered = clients_[client].gathered;
     const Moment start = latest(at, gathered);
     gathered = ready = after(start, gather, in_node(client));
     recorder_.transfer(client, TransferSpan::Kind::gather, pushed.round, {start.time, ready.time}, pushed.payload);
@@ -61,18 +63,18 @@ std::size_t ParameterServer::send(int client, Request pushed, const Moment& at) 
     clock_.at(ready.time, [this, client, index, ready] { let_wait(client, ServerLinks::Way::push, index, ready); });
     return index;
   }
-  client_at(client).up.queue.push_back(index);
+  clients_[client].up.queue.push_back(index);
   next_push(client);
   return index;
 }
 
 void ParameterServer::join_aggregate(int client, std::size_t index) {
-  const std::size_t number = client_at(client).aggregates++;
+  const std::size_t number = clients_[client].aggregates++;
   Request& pushed = request(client, index);
   pushed.aggregate = number;
   if (number == forgotten_aggregates_ + aggregates_.size()) {
     aggregates_.push_back(
-        {.payload = pushed.payload, .round = pushed.round, .first_client = client, .requests = std::vector<std::size_t>(clients_.size())});
+        {.payload = pushed.payload, .round = pushed.round, .first_client = client, .requests = Indexed<std::size_t>(clients_.size())});
   }
   Aggregate& aggregate = aggregates_[number - forgotten_aggregates_];
   if (aggregate.payload != pushed.payload || aggregate.round != pushed.round) {
@@ -82,7 +84,7 @@ void ParameterServer::join_aggregate(int client, std::size_t index) {
         number, aggregate.first_client, aggregate.payload->label, aggregate.round, client, pushed.payload->label, pushed.round));
   }
   ++aggregate.joined;
-  if (!aggregate.requests.empty()) aggregate.requests[static_cast<std::size_t>(client)] = index + 1;
+  if (!aggregate.requests.empty()) aggregate.requests[client] = index + 1;
 }
 
 Exchange ParameterServer::join(int client, const SharedPayload& payload, int round, const PushOptions& options, const Moment& at) {
@@ -132,16 +134,16 @@ void ParameterServer::serve_arrivals() {
 
 Seconds ParameterServer::work_on(const Request& pushed) {
   const auto share = [this](const SharedPayload& payload) { return payload->bytes / setup_.servers; };
-  const Seconds its =
+  const Seconds one_push =
       equals_ * (setup_.per_message + setup_.work * share(pushed.options.as_pushed) + setup_.decode * share(pushed.payload));
   switch (pushed.answer) {
-    case Answer::none: return its;
-    case Answer::own: return its + equals_ * (setup_.per_message + setup_.encode * share(pushed.payload));
+    case Answer::none: return one_push;
+    case Answer::own: return one_push + equals_ * (setup_.per_message + setup_.encode * share(pushed.payload));
     case Answer::all: break;
   }
   const auto clients = static_cast<int>(clients_.size());
   const bool is_last = ++aggregate_of(pushed).served == needed();
-  return is_last ? its + equals_ * clients * setup_.per_message + setup_.encode * share(pushed.payload) : its;
+  return is_last ? one_push + equals_ * clients * setup_.per_message + setup_.encode * share(pushed.payload) : one_push;
 }
 
 void ParameterServer::serve_push(int client, std::size_t index, const Moment& arrival) {
@@ -164,7 +166,7 @@ void ParameterServer::serve_pull(int client, std::size_t index, const Moment& ar
   const auto take_turn = [this, client, index, turn, done] {
     for (auto& [payload, versions] : versions_) {
       versions.seen.resize(clients_.size());
-      versions.seen[static_cast<std::size_t>(client)] = versions.updates;
+      versions.seen[client] = versions.updates;
     }
     if (done.time == turn.time) return answer(client, index, turn);
     clock_.at(done.time, [this, client, index, done] { answer(client, index, done); });
@@ -181,7 +183,7 @@ void ParameterServer::serve_pull(int client, std::size_t index, const Moment& ar
 }
 
 void ParameterServer::push_arrived(int client, const Moment& now) {
-  Channel& up = client_at(client).up;
+  Channel& up = clients_[client].up;
   const std::size_t index = up.queue.front();
   const Request& pushed = request(client, index);
   end_transfer(client, up, now);
@@ -205,23 +207,23 @@ void ParameterServer::handled(int client, std::size_t index, const Moment& now) 
     end(client, index, now);
   }
   if (++aggregate.handled < needed()) return;
-  const std::vector<std::size_t> requests = std::move(aggregate.requests);
+  const Indexed<std::size_t> requests = std::move(aggregate.requests);
   aggregate.requests.clear();
   forget_answered();
-  for (std::size_t other = 0; other < requests.size(); ++other) {
-    if (requests[other] > 0) answer(static_cast<int>(other), requests[other] - 1, now);
+  for (int joined = 0; joined < static_cast<int>(requests.size()); ++joined) {
+    if (requests[joined] > 0) answer(joined, requests[joined] - 1, now);
   }
 }
 
 void ParameterServer::forget_answered() {
-  const auto is_over = [this](const Aggregate& one) { return one.requests.empty() && one.joined == static_cast<int>(clients_.size()); };
+  const auto is_over = [this](const Aggregate& sum) { return sum.requests.empty() && sum.joined == static_cast<int>(clients_.size()); };
   for (; !aggregates_.empty() && is_over(aggregates_.front()); aggregates_.pop_front()) ++forgotten_aggregates_;
 }
 
 void ParameterServer::note_staleness(int client, const Request& pushed) {
   Versions& versions = versions_[pushed.payload.get()];
   versions.seen.resize(clients_.size());
-  long& seen = versions.seen[static_cast<std::size_t>(client)];
+  long& seen = versions.seen[client];
   const double staleness = static_cast<double>(versions.updates - seen) / static_cast<double>(clients_.size());
   ++versions.updates;
   if (pushed.answer == Answer::own) seen = versions.updates;  // what the client is about to pull
@@ -242,7 +244,7 @@ void ParameterServer::end(int client, std::size_t index, const Moment& now) {
   Request& ended = request(client, index);
   ended.ended = now;
   if (ended.waiter != nullptr) std::exchange(ended.waiter, nullptr)->complete(now);
-  forget_ended(client_at(client));
+  forget_ended(clients_[client]);
 }
 
 void ParameterServer::forget_ended(Client& client) {
@@ -251,7 +253,7 @@ void ParameterServer::forget_ended(Client& client) {
 }
 
 const ParameterServer::Request* ParameterServer::find(int client, std::size_t index) const {
-  const Client& state = clients_[static_cast<std::size_t>(client)];
+  const Client& state = clients_[client];
   if (index >= state.forgotten + state.requests.size()) {
     throw SimulationError(fmt::format("rank {} waits for message {} to the servers, which it has not posted", client, index));
   }
@@ -264,7 +266,7 @@ Moment ParameterServer::wait(int client, Exchange exchange) {
   awaited.options.keep_end = false;
   if (awaited.ended) {
     Moment ended = *awaited.ended;
-    forget_ended(client_at(client));
+    forget_ended(clients_[client]);
     return ended;
   }
   Completion completion(clock_);
@@ -293,18 +295,154 @@ std::optional<Moment> ParameterServer::wait_until(int client, std::span<const Ex
   return all;
 }
 
+void ParameterServer::send_off(int client, Channel& channel, ServerLinks::Way way) {
+  for (; channel.left < channel.queue.size(); ++channel.left) {
+    const Request& next = request(client, channel.queue[channel.left]);
+    const SharedPayload& moved = way == ServerLinks::Way::push ? next.options.as_pushed : next.options.as_pulled;
+    transfer(way, client, moved->bytes, next.posted);
+  }
+}
+
+void ParameterServer::let_wait(int client, ServerLinks::Way way, std::size_t index, const Moment& now) {
+  Channel& channel = way == ServerLinks::Way::push ? clients_[client].up : down(client);
+  channel.waiting.emplace(request(client, index).options.priority, index);
+  clock_.after(now.time * (1.0 + rounding), [this, client, way, now] { choose(client, way, now); });
+}
+
+void ParameterServer::choose(int client, ServerLinks::Way way, const Moment& now) {
+  const bool pushes = way == ServerLinks::Way::push;
+  Channel& channel = pushes ? clients_[client].up : down(client);
+  while (!channel.waiting.empty()) {
+    const std::size_t index = channel.waiting.begin()->second;
+    Request& chosen = request(client, index);
+    if (!setup_.by_priority->allows(chosen.payload->bytes, channel.bytes)) return;
+    chosen.posted = now;
+    channel.bytes += chosen.payload->bytes;
+    channel.queue.push_back(index);
+    channel.waiting.erase(channel.waiting.begin());
+    if (pushes) {
+      next_push(client);
+    } else {
+      send_off(client, channel, way);
+      next_pull(client, now);
+    }
+  }
+}
+
+void ParameterServer::next_push(int client) {
+  Channel& up = clients_[client].up;
+  if (setup_.overlaps) send_off(client, up, ServerLinks::Way::push);
+  if (up.occupied || up.queue.empty()) return;
+  const Request& next = request(client, up.queue.front());
+  if (next.only_pull) return next_pull(client, up.free);
+  up.occupied = true;
+  const Seconds gather = setup_.pipelined ? Seconds(0) : gather_time(next.payload->bytes);
+  begin_transfer(client, up, TransferSpan::Kind::push, latest(next.posted, up.free), gather);
+  if (!setup_.overlaps) transfer(ServerLinks::Way::push, client, next.options.as_pushed->bytes, after(up.since, gather, in_node(client)));
+}
+
+void ParameterServer::transfer(ServerLinks::Way way, int client, Bytes bytes, const Moment& start) {
+  const Bytes moved = links_->moved_share(client) * bytes;
+  if (moved > Bytes(0)) {
+    links_->start(way, client, moved, start);
+  } else {
+    clock_.at(start.time, [=, this] { arrived(way, client, start); });
+  }
+}
+
+void ParameterServer::arrived(ServerLinks::Way way, int client, const Moment& now) {
+  if (way == ServerLinks::Way::push) {
+    push_arrived(client, now);
+    return;
+  }
+  const Seconds spread = setup_.pipelined ? Seconds(0) : spread_time(request(client, down(client).queue.front()));
+  if (spread > Seconds(0)) {
+    const Moment end = after(now, spread, in_node(client));
+    clock_.at(end.time, [this, client, end] { pull_arrived(client, end); });
+  } else {
+    pull_arrived(client, now);
+  }
+}
+
+Seconds ParameterServer::spread_time(const Request& pulled) const {
+  return pulled.options.spread ? setup_.spread_latency + setup_.spread * pulled.payload->bytes : Seconds(0);
+}
+
+void ParameterServer::next_pull(int client, const Moment& now) {
+  Channel& channel = down(client);
+  if (channel.occupied || channel.queue.empty()) return;
+  channel.occupied = true;
+  move_pull(client, latest(setup_.overlaps ? request(client, channel.queue.front()).posted : now, channel.free));
+}
+
+void ParameterServer::move_pull(int client, const Moment& now) {
+  Channel& channel = down(client);
+  const Request& pulled = request(client, channel.queue.front());
+  begin_transfer(client, channel, TransferSpan::Kind::pull, now, setup_.pipelined ? Seconds(0) : spread_time(pulled));
+  if (!setup_.overlaps) transfer(ServerLinks::Way::pull, client, pulled.options.as_pulled->bytes, now);
+}
+
+void ParameterServer::pull_arrived(int client, const Moment& now) {
+  Channel& channel = down(client);
+  const std::size_t index = channel.queue.front();
+  end_transfer(client, channel, now);
+  release(client, channel, ServerLinks::Way::pull, now);
+  spread_in_node(client, index, now);
+  if (setup_.duplex) {
+    next_pull(client, now);
+  } else {
+    next_push(client);
+  }
+}
+
+void ParameterServer::spread_in_node(int client, std::size_t index, const Moment& now) {
+  const Request& pulled = request(client, index);
+  const Seconds spread = setup_.pipelined ? spread_time(pulled) : Seconds(0);
+  if (spread == Seconds(0)) return end(client, index, now);
+  Moment& spread_by = clients_[client].spread;
+  const Moment start = latest(now, spread_by);
+  spread_by = after(start, spread, in_node(client));
+  recorder_.transfer(client, TransferSpan::Kind::spread, pulled.round, {start.time, spread_by.time}, pulled.payload);
+  clock_.at(spread_by.time, [this, client, index, done = spread_by] { end(client, index, done); });
+}
+
+void ParameterServer::release(int client, Channel& channel, ServerLinks::Way way, const Moment& now) {
+  if (setup_.by_priority) {
+    channel.bytes = channel.queue.size() > 1 ? channel.bytes - request(client, channel.queue.front()).payload->bytes : Bytes(0);
+    clock_.after(now.time * (1.0 + rounding), [this, client, way, now] { choose(client, way, now); });
+  }
+  channel.queue.pop_front();
+  if (setup_.overlaps) --channel.left;
+  channel.occupied = false;
+  channel.free = now;
+}
+
+void ParameterServer::begin_transfer(int client, Channel& channel, TransferSpan::Kind kind, const Moment& now, Seconds node_time) {
+  channel.since = now;
+  channel.moving = node_time > Seconds(0) || links_->moved_share(client) > 0.0;
+  channel.kind = kind;
+}
+
+void ParameterServer::end_transfer(int client, Channel& channel, const Moment& now) {
+  channel.moving = false;
+  const Request& moved = request(client, channel.queue.front());
+  const bool pushed = channel.kind == TransferSpan::Kind::push;
+  recorder_.transfer(client, channel.kind, moved.round, {channel.since.time, now.time},
+                     pushed ? moved.options.as_pushed : moved.options.as_pulled);
+}
+
 bool ParameterServer::is_busy(int client, Seconds time) const {
-  const Client& state = clients_[static_cast<std::size_t>(client)];
+  const Client& state = clients_[client];
   const auto busy = [&](const Channel& channel) { return channel.moving && channel.since.time <= time; };
   return busy(state.up) || busy(state.down) || state.gathered.time > time || state.spread.time > time;
 }
 
 bool ParameterServer::is_awaited_from(int client) const {
   return std::any_of(aggregates_.begin(), aggregates_.end(), [&](const Aggregate& aggregate) {
-    if (aggregate.requests.empty() || aggregate.requests[static_cast<std::size_t>(client)] > 0) return false;
-    for (std::size_t other = 0; other < clients_.size(); ++other) {
-      if (aggregate.requests[other] == 0) continue;
-      const Request* pushed = find(static_cast<int>(other), aggregate.requests[other] - 1);
+    if (aggregate.requests.empty() || aggregate.requests[client] > 0) return false;
+    for (int joined = 0; joined < static_cast<int>(clients_.size()); ++joined) {
+      if (aggregate.requests[joined] == 0) continue;
+      const Request* pushed = find(joined, aggregate.requests[joined] - 1);
       if (pushed != nullptr && pushed->waiter != nullptr) return true;
     }
     return false;
@@ -316,13 +454,13 @@ std::string ParameterServer::describe_waits() const {
   for (const Aggregate& aggregate : aggregates_) {
     std::vector<int> waiting;
     std::vector<int> missing;
-    for (std::size_t client = 0; client < aggregate.requests.size(); ++client) {
+    for (int client = 0; client < static_cast<int>(aggregate.requests.size()); ++client) {
       if (aggregate.requests[client] == 0) {
-        missing.push_back(static_cast<int>(client));
+        missing.push_back(client);
         continue;
       }
-      const Request* pushed = find(static_cast<int>(client), aggregate.requests[client] - 1);
-      if (pushed != nullptr && pushed->waiter != nullptr) waiting.push_back(static_cast<int>(client));
+      const Request* pushed = find(client, aggregate.requests[client] - 1);
+      if (pushed != nullptr && pushed->waiter != nullptr) waiting.push_back(client);
     }
     if (waiting.empty()) continue;
     text += fmt::format("{}the servers' sum of \"{}\" ({} B, round {}) is awaited by {}, not pushed by {}", text.empty() ? "" : "; ",
@@ -334,7 +472,7 @@ std::string ParameterServer::describe_waits() const {
 
 void ParameterServer::cut_off() {
   for (int client = 0; client < static_cast<int>(clients_.size()); ++client) {
-    for (const Channel* channel : {&client_at(client).up, &client_at(client).down}) {
+    for (const Channel* channel : {&clients_[client].up, &clients_[client].down}) {
       if (channel->moving) recorder_.cut_off(client, channel->kind, {channel->since.time, clock_.now()});
     }
   }

@@ -3,10 +3,10 @@
 namespace syncopate {
 
 Admission::Admission(int lanes, const StreamRules& rules)
-    : lanes_(static_cast<std::size_t>(lanes)), channels_(rules.channels), by_priority_(rules.by_priority), credit_(rules.credit) {}
+    : lanes_(lanes), channels_(rules.channels), by_priority_(rules.by_priority), credit_(rules.credit) {}
 
 bool Admission::post(int lane, double priority, Bytes bytes) {
-  const Ticket ticket = lane_at(lane).posted++;
+  const Ticket ticket = lanes_[lane].posted++;
   if (has_credit() && ticket == bytes_.size()) bytes_.push_back(bytes);
   if (!by_priority_) return false;
   if (ticket == posted_.size()) {
@@ -20,15 +20,15 @@ bool Admission::post(int lane, double priority, Bytes bytes) {
 }
 
 std::optional<Ticket> Admission::next(int lane) {
-  const Lane& its = lane_at(lane);
-  if (its.in_flight >= channels_) return std::nullopt;
-  Ticket next = its.started;
+  const Lane& state = lanes_[lane];
+  if (state.in_flight >= channels_) return std::nullopt;
+  Ticket next = state.started;
   if (by_priority_) {
-    if (its.started == order_.size()) decide(its);
-    if (its.started == order_.size()) return std::nullopt;
-    next = order_[its.started];
+    if (state.started == order_.size()) decide(state);
+    if (state.started == order_.size()) return std::nullopt;
+    next = order_[state.started];
   }
-  return next < its.posted && may_start(its, next) ? std::optional(next) : std::nullopt;
+  return next < state.posted && may_start(state, next) ? std::optional(next) : std::nullopt;
 }
 
 void Admission::decide(const Lane& lane) {
@@ -45,22 +45,22 @@ void Admission::decide(const Lane& lane) {
 }
 
 bool Admission::is_idle_before(int lane, Ticket ticket) const {
-  const Lane& its = lane_at(lane);
-  if (its.in_flight > 0) return false;
-  return by_priority_ ? its.started < order_.size() && order_[its.started] == ticket : its.started == ticket;
+  const Lane& state = lanes_[lane];
+  if (state.in_flight > 0) return false;
+  return by_priority_ ? state.started < order_.size() && order_[state.started] == ticket : state.started == ticket;
 }
 
 void Admission::start(int lane) {
-  Lane& its = lane_at(lane);
-  if (has_credit()) its.bytes += bytes_[by_priority_ ? order_[its.started] : its.started];
-  ++its.started;
-  ++its.in_flight;
+  Lane& state = lanes_[lane];
+  if (has_credit()) state.bytes += bytes_[by_priority_ ? order_[state.started] : state.started];
+  ++state.started;
+  ++state.in_flight;
 }
 
 void Admission::end(int lane, Ticket ticket) {
-  Lane& its = lane_at(lane);
-  --its.in_flight;
-  if (has_credit()) its.bytes = its.in_flight > 0 ? its.bytes - bytes_[ticket] : Bytes(0);
+  Lane& state = lanes_[lane];
+  --state.in_flight;
+  if (has_credit()) state.bytes = state.in_flight > 0 ? state.bytes - bytes_[ticket] : Bytes(0);
 }
 
 }  // namespace syncopate

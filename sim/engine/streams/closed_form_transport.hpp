@@ -5,13 +5,13 @@
 
 namespace syncopate {
 
-/// A collective is one event of a time that depends on its bytes alone, for all ranks at once: alpha-beta fidelity. Of several in flight
-/// the latencies pass at the same time, the transfers follow each other.
+/// A collective is one event, for all ranks at once, whose time depends on its bytes alone: alpha-beta fidelity. Where several are in
+/// flight, their latencies pass at the same time and their transfers follow each other.
 class ClosedFormTransport : public Transport {
  public:
   using Cost = std::function<CollectiveTime(const Movement&)>;
 
-  /// What the time consists of, but for the jitter of its latency: pieces of latency, and others that add up to the transfer.
+  /// The pieces of that time: pieces of latency, without jitter, and others that add up to the transfer.
   using Pieces = std::function<std::vector<PathPiece>(const Movement&)>;
 
   ClosedFormTransport(Cost cost, Pieces pieces) : cost_(std::move(cost)), pieces_(std::move(pieces)) {}
@@ -24,7 +24,7 @@ class ClosedFormTransport : public Transport {
  private:
   Cost cost_;
   Pieces pieces_;
-  Moment transferred_;  ///< the transfers before
+  Moment transferred_;  ///< the end of the last transfer
 };
 
 }  // namespace syncopate

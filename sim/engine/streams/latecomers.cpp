@@ -14,43 +14,41 @@ Latecomers::Latecomers(Communicator communicator, int posters, Seconds deadline,
       hand_over_(std::move(hand_over)),
       may_start_(std::move(may_start)),
       clock_(clock),
-      members_(static_cast<std::size_t>(posters)) {}
+      members_(posters) {}
 
-Ticket Latecomers::next_ticket(int member) const {
-  return has_missed(member) ? gathering_ - 1 : members_[static_cast<std::size_t>(member)].next;
-}
+Ticket Latecomers::next_ticket(int member) const { return has_missed(member) ? gathering_ - 1 : members_[member].next; }
 
 bool Latecomers::takes_part(int member, Ticket ticket) const {
-  return ticket + 1 != gathering_ || std::binary_search(present_.begin(), present_.end(), member);
+  return ticket + 1 != gathering_ || std::binary_search(participants_.begin(), participants_.end(), member);
 }
 
 bool Latecomers::is_expected(int member) const {
-  const Ticket next = members_[static_cast<std::size_t>(member)].next;
+  const Ticket next = members_[member].next;
   return next < gathering_ + attendances_.size();
 }
 
 void Latecomers::leave(int member, int needed, const Moment& now) {
   needed_ = needed;
-  Member& its = members_[static_cast<std::size_t>(member)];
-  its.is_there = false;
+  Member& state = members_[member];
+  state.is_present = false;
   for (Ticket ticket = gathering_; ticket < gathering_ + attendances_.size(); ++ticket) {
-    if (ticket >= its.next) --attendance(ticket).awaited;
+    if (ticket >= state.next) --attendance(ticket).awaited;
     consider(ticket, now);
   }
 }
 
 void Latecomers::join(int member, int needed) {
   needed_ = needed;
-  Member& its = members_[static_cast<std::size_t>(member)];
-  its.is_there = true;
-  for (Ticket ticket = std::max(its.next, gathering_); ticket < gathering_ + attendances_.size(); ++ticket) ++attendance(ticket).awaited;
+  Member& state = members_[member];
+  state.is_present = true;
+  for (Ticket ticket = std::max(state.next, gathering_); ticket < gathering_ + attendances_.size(); ++ticket) ++attendance(ticket).awaited;
 }
 
 void Latecomers::post(int member, const Moment& now) {
-  const Ticket ticket = members_[static_cast<std::size_t>(member)].next++;
+  const Ticket ticket = members_[member].next++;
   if (ticket - gathering_ == attendances_.size()) {
-    const auto there = std::count_if(members_.begin(), members_.end(), [](const Member& one) { return one.is_there; });
-    attendances_.push_back({.members = {}, .awaited = static_cast<int>(there)});
+    const auto present = std::count_if(members_.begin(), members_.end(), [](const Member& each) { return each.is_present; });
+    attendances_.push_back({.members = {}, .awaited = static_cast<int>(present)});
     const Moment due = after(now, deadline_, {.kind = PathClass::host, .worker = communicator_.rank(member)});
     clock_.after(due.time * (1.0 + rounding), [this, ticket, due] {
       if (ticket < gathering_) return;
@@ -63,14 +61,14 @@ void Latecomers::post(int member, const Moment& now) {
   consider(ticket, now);
 }
 
-bool Latecomers::are_enough(const Attendance& its) const {
-  return its.awaited == 0 || (its.is_overdue && its.members.size() >= static_cast<std::size_t>(needed_));
+bool Latecomers::are_enough(const Attendance& attendance) const {
+  return attendance.awaited == 0 || (attendance.is_overdue && attendance.members.size() >= at(needed_));
 }
 
 void Latecomers::consider(Ticket ticket, const Moment& now) {
   if (attendance(ticket).may_start || !are_enough(attendance(ticket))) return;
-  // What else happens at this instant counts, whatever rounding errors say: posts, also of those who first look who else has posted, and
-  // comings and goings.
+  // Whatever else happens at this instant, but for rounding errors, counts: posts, also of members that look first who else has posted, and
+  // members that leave or come back.
   clock_.after(now.time * (1.0 + 2 * rounding), [this, ticket, now] {
     if (ticket < gathering_ || attendance(ticket).may_start || !are_enough(attendance(ticket))) return;
     attendance(ticket).may_start = true;
@@ -79,33 +77,33 @@ void Latecomers::consider(Ticket ticket, const Moment& now) {
 }
 
 void Latecomers::start() {
-  present_ = std::move(attendances_.front().members);
-  std::sort(present_.begin(), present_.end());
+  participants_ = std::move(attendances_.front().members);
+  std::sort(participants_.begin(), participants_.end());
   attendances_.pop_front();
   ++gathering_;
 }
 
 int Latecomers::giver(int to) const {
   std::vector<int> givers;
-  std::copy_if(present_.begin(), present_.end(), std::back_inserter(givers),
-               [this](int one) { return members_[static_cast<std::size_t>(one)].is_there; });
-  if (givers.empty()) givers = present_;
-  const auto after_it = std::lower_bound(givers.begin(), givers.end(), to);
-  return after_it == givers.begin() ? givers.back() : *std::prev(after_it);
+  std::copy_if(participants_.begin(), participants_.end(), std::back_inserter(givers),
+               [this](int member) { return members_[member].is_present; });
+  if (givers.empty()) givers = participants_;
+  const auto next = std::lower_bound(givers.begin(), givers.end(), to);
+  return next == givers.begin() ? givers.back() : *std::prev(next);
 }
 
 Ticket Latecomers::take_over(int member, const SharedPayload& payload, const Moment& now, const Moment& end) {
   const Ticket newest = gathering_ - 1;
   const Moment has_it = hand_over_(communicator_.rank(giver(member)), communicator_.rank(member), payload, latest(now, end));
-  Member& its = members_[static_cast<std::size_t>(member)];
-  its.next = gathering_;
-  its.taken_over = {TakenOver{newest, has_it}, its.taken_over.front()};
+  Member& state = members_[member];
+  state.next = gathering_;
+  state.taken_over = {TakenOver{newest, has_it}, state.taken_over.front()};
   return newest;
 }
 
 const Moment* Latecomers::taken_over(int member, Ticket ticket) const {
-  for (const std::optional<TakenOver>& its : members_[static_cast<std::size_t>(member)].taken_over) {
-    if (its && its->ticket == ticket) return &its->end;
+  for (const std::optional<TakenOver>& taken_over : members_[member].taken_over) {
+    if (taken_over && taken_over->ticket == ticket) return &taken_over->end;
   }
   return nullptr;
 }

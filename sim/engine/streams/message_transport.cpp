@@ -107,12 +107,12 @@ void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, con
     return flows_->start(path, to, bytes, run.movement.payload, ready, std::move(ended));
   }
   const Seconds duration = way.hop.beta * bytes;
-  const Why its_why = ready.cause ? why(PathClass::transfer, run, turn) : Why();
+  const Why reason = ready.cause ? why(PathClass::transfer, run, turn) : Why();
   if (channels_) {
     const auto port = [&](int rank) { return at(lanes_ == 1 ? 0 : rank) + (stage.inside ? at(lanes_) : 0); };
-    return channels_->send(run.movement.ticket, port(message.from), port(message.to), ready, duration, its_why, std::move(ended));
+    return channels_->send(run.movement.ticket, port(message.from), port(message.to), ready, duration, reason, std::move(ended));
   }
-  const Moment end = after(ready, duration, its_why);
+  const Moment end = after(ready, duration, reason);
   clock_.at(end.time, [ended = std::move(ended), end] { ended(end); });
 }
 

@@ -9,29 +9,29 @@
 #include "base/indexed.hpp"
 #include "cluster/planned.hpp"
 #include "engine/clock/clock.hpp"
+#include "engine/network/channels.hpp"
 #include "engine/network/flows.hpp"
 #include "engine/network/latency.hpp"
-#include "engine/streams/channels.hpp"
 #include "engine/streams/plan_run.hpp"
 #include "engine/streams/transport.hpp"
 
 namespace syncopate {
 
-/// A collective is the messages of its plan, event by event: flows that share the network's links with each other and with whatever
-/// else moves (flow fidelity); or messages that have their links for themselves, and where several collectives are in flight, turns on
-/// their ranks' Channels (per-message fidelity).
+/// A collective is the messages of its plan, event by event. In flow fidelity they are flows, which share the network's links with all
+/// other flows. In per-message fidelity they have their links to themselves; where several collectives are in flight, their messages take
+/// turns on the ranks' Channels.
 class MessageTransport : public Transport {
  public:
   struct Options {
     bool overlaps = false;   ///< several collectives may be in flight at a rank
-    bool shortcuts = false;  ///< messages that cannot meet others on a full link are timers, and a collective of which all ranks start and
-                             ///< end at once, alone in the network, moves only the first time
-    bool is_alone = false;   ///< nothing but this stream uses the network, which is always the same
-    bool changes = false;    ///< latencies do with time
+    bool shortcuts = false;  ///< a message that cannot meet others on a full link is a timer; a collective that all ranks start and end at
+                             ///< once, alone in the network, moves only the first time
+    bool is_alone = false;   ///< nothing else uses the network, which does not change
+    bool changes = false;    ///< latencies change with time
     std::uint32_t stream = 0;
   };
 
-  /// `flows`: null if messages have links for themselves. A lane stands for all ranks if there is only one: without flows, of
+  /// `flows`: null if messages have links to themselves. `lanes`: if there is only one, it stands for all ranks: without flows, for
   /// symmetric plans (see fold).
   MessageTransport(int lanes, Communicator communicator, PlannedCollectives& planned, Flows* flows, LatencyFactor latency_factor,
                    MessageLatency latency, const Options& options, Clock& clock);
@@ -50,7 +50,7 @@ class MessageTransport : public Transport {
     double latency_factor = 1.0;
     Seconds first_start;
     bool equal_starts = true;
-    std::optional<Seconds> first_end{};  ///< of a lane
+    std::optional<Seconds> first_end{};  ///< when the first lane has ended
   };
 
   Run& begin(const Movement& movement, Seconds now);
@@ -58,7 +58,7 @@ class MessageTransport : public Transport {
   void lane_ended(Ticket ticket, int lane, const Moment& now);
   Moment arrival(const Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now) const;
   Moment notice(const Run& run, PlanOrder::Turn turn, const Moment& now) const;
-  /// Of the message's latency: that of its way, whatever is drawn.
+  /// `usual`: of a latency, the mean of the message's way.
   Why why(PathClass kind, const Run& run, PlanOrder::Turn turn, Seconds usual = Seconds(0)) const;
   const PlanOrder& order_of(const PlannedCollective& collective);
 
@@ -71,10 +71,10 @@ class MessageTransport : public Transport {
   Options options_;
   Clock& clock_;
   std::map<Ticket, Run> runs_;
-  std::vector<std::unique_ptr<PlanRun>> done_;  ///< whose last event may still be under way
+  std::vector<std::unique_ptr<PlanRun>> done_;  ///< collectives that have ended, whose last event may still be under way
   std::optional<Channels> channels_;            ///< by lane and level, to other nodes and inside: where messages take turns
   std::map<const PlannedCollective*, PlanOrder> orders_;
-  /// From equal starts to equal ends, alone.
+  /// A collective that is alone in the network, from equal starts to equal ends.
   struct Known {
     Seconds length;
     std::shared_ptr<const std::vector<PathPiece>> pieces;  ///< where causes are recorded

@@ -8,22 +8,22 @@ namespace syncopate {
 
 std::size_t PlanOrder::port(const Turn& turn, int rank) const { return at(rank) + (plan_.stage(turn.stage).inside ? at(plan_.ranks) : 0); }
 
-PlanOrder::PlanOrder(Plan its_plan)
-    : sends(2 * at(its_plan.ranks)),
-      receives(2 * at(its_plan.ranks)),
-      waits_for(its_plan.steps.size()),
-      receives_too(its_plan.steps.size()),
-      number(its_plan.steps.size()),
-      all_receives(at(its_plan.ranks)),
-      barriers_of_cell(at(its_plan.cells)),
-      plan_(std::move(its_plan)) {
+PlanOrder::PlanOrder(Plan given)
+    : sends(2 * at(given.ranks)),
+      receives(2 * at(given.ranks)),
+      waits_for(given.steps.size()),
+      receives_too(given.steps.size()),
+      number(given.steps.size()),
+      all_receives(at(given.ranks)),
+      barriers_of_cell(at(given.cells)),
+      plan_(std::move(given)) {
   const Plan& plan = plan_;
   std::vector<int> before(at(plan.ranks) * at(plan.cells));  // receives by rank and cell
   const auto received = [&](int rank, int cell) -> int& { return before[at(rank) * at(plan.cells) + at(cell)]; };
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    if (const auto* its = std::get_if<NodeBarrier>(&plan.steps[s])) {
-      Barrier barrier = {*its, static_cast<int>(s), std::vector<int>(at(plan.ranks / plan.node_size))};
-      for (int cell = its->first_cell; cell < its->first_cell + its->cells; ++cell) {
+    if (const auto* node_barrier = std::get_if<NodeBarrier>(&plan.steps[s])) {
+      Barrier barrier = {*node_barrier, static_cast<int>(s), std::vector<int>(at(plan.ranks / plan.node_size))};
+      for (int cell = node_barrier->first_cell; cell < node_barrier->first_cell + node_barrier->cells; ++cell) {
         for (int rank = 0; rank < plan.ranks; ++rank) {
           barrier.receives[at(rank / plan.node_size)] += plan.protocol.segments * received(rank, cell);
         }
@@ -81,7 +81,7 @@ void PlanRun::start(int rank, const Moment& now) {
   if (!received_.empty()) std::fill_n(received_.begin() + static_cast<std::ptrdiff_t>(at(rank) * segments_), segments_, Received{0, now});
   const int node = rank / plan_.node_size;
   if (--to_start_[at(node)] == 0) {
-    for (int other = node * plan_.node_size; other < (node + 1) * plan_.node_size; ++other) try_all_of(other, now);
+    for (int each = node * plan_.node_size; each < (node + 1) * plan_.node_size; ++each) try_all_of(each, now);
   } else {
     try_all_of(rank, now);
   }

@@ -5,9 +5,9 @@
 namespace syncopate {
 
 void PostedValues::post(int stream, Ticket ticket, int rank, const Values& value) {
-  Collective& its = collectives_[{stream, ticket}];
-  its.posted.emplace_back(rank, value);
-  ++its.takers;
+  Collective& collective = collectives_[{stream, ticket}];
+  collective.posted.emplace_back(rank, value);
+  ++collective.takers;
 }
 
 void PostedValues::expect(int stream, Ticket ticket) { ++collectives_[{stream, ticket}].takers; }
@@ -15,15 +15,15 @@ void PostedValues::expect(int stream, Ticket ticket) { ++collectives_[{stream, t
 Values PostedValues::mean(int stream, Ticket ticket) {
   const auto found = collectives_.find({stream, ticket});
   if (found == collectives_.end()) return {};
-  Collective& its = found->second;
-  if (its.taken == 0) {
-    std::sort(its.posted.begin(), its.posted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Collective& collective = found->second;
+  if (collective.taken == 0) {
+    std::sort(collective.posted.begin(), collective.posted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     Sum sum;
-    for (const auto& [rank, value] : its.posted) sum.add(1.0 / static_cast<double>(its.posted.size()), value);
-    its.mean = flow_->value(sum);
+    for (const auto& [rank, value] : collective.posted) sum.add(1.0 / static_cast<double>(collective.posted.size()), value);
+    collective.mean = dataflow_->value(sum);
   }
-  Values mean = its.mean;
-  if (++its.taken == its.takers) collectives_.erase(found);
+  Values mean = collective.mean;
+  if (++collective.taken == collective.takers) collectives_.erase(found);
   return mean;
 }
 

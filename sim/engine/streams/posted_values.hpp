@@ -9,27 +9,27 @@
 
 namespace syncopate {
 
-/// What ranks have handed to collectives, until all of them have got what came of it.
+/// What ranks' posts carry, for a record of the dataflow, until all of them have got the mean.
 class PostedValues {
  public:
-  /// `flow`: null where nothing is recorded.
-  explicit PostedValues(Dataflow* flow) : flow_(flow) {}
+  /// `dataflow`: null where nothing is recorded.
+  explicit PostedValues(Dataflow* dataflow) : dataflow_(dataflow) {}
 
-  /// What `rank` has posted as that collective of a stream, if it is anything.
+  /// `rank` posts `value` as that collective of a stream.
   void post(int stream, Ticket ticket, int rank, const Values& value);
-  /// One more rank will ask for the mean, which posts nothing.
+  /// One more rank will ask for the mean, and posts nothing.
   void expect(int stream, Ticket ticket);
-  /// The mean of what has been posted, once the collective has ended for a rank that took part; nothing where that was nothing.
+  /// The mean of what has been posted, for a rank for which the collective has ended; empty where nothing has been posted.
   Values mean(int stream, Ticket ticket);
 
  private:
   struct Collective {
-    std::vector<std::pair<int, Values>> posted;  ///< by whom
+    std::vector<std::pair<int, Values>> posted;  ///< ranks and values
     Values mean;
-    std::size_t taken = 0;
-    std::size_t takers = 0;
+    std::size_t taken = 0;   ///< how many ranks have got the mean ...
+    std::size_t takers = 0;  ///< ... of how many that will
   };
-  Dataflow* flow_;
+  Dataflow* dataflow_;
   std::map<std::pair<int, Ticket>, Collective> collectives_;
 };
 

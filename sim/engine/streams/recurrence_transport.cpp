@@ -36,22 +36,22 @@ std::optional<Moment> RecurrenceTransport::start(const Movement& /*movement*/, i
 
 void RecurrenceTransport::foresee(const Movement& movement, const Moments& starts, Moments& ends) {
   const double latency_factor = latency_factor_(movement.ticket);
-  std::vector<Seconds> times = this->ends(movement, latency_factor, starts.times());
-  std::vector<Cause> causes;
+  Indexed<Seconds> times = this->ends(movement, latency_factor, starts.times());
+  Indexed<Cause> causes;
   if (starts.have_causes()) {
     const auto foreseen = std::make_shared<const Foreseen>(Foreseen{movement, latency_factor, starts});
-    for (std::size_t lane = 0; lane < times.size(); ++lane) {
-      const bool takes_time = times[lane] > starts.times()[lane];
-      causes.push_back(takes_time ? Cause(new ForeseenEvent(times[lane], *this, foreseen, static_cast<int>(lane))) : starts[lane].cause);
+    for (int lane = 0; lane < lanes_; ++lane) {
+      const bool takes_time = times[lane] > starts.time(lane);
+      causes.push_back(takes_time ? Cause(new ForeseenEvent(times[lane], *this, foreseen, lane)) : starts[lane].cause);
     }
   }
   ends.assign(std::move(times), std::move(causes));
 }
 
-std::vector<Seconds> RecurrenceTransport::ends(const Movement& movement, double latency_factor, const std::vector<Seconds>& starts) {
+Indexed<Seconds> RecurrenceTransport::ends(const Movement& movement, double latency_factor, const std::vector<Seconds>& starts) {
   PlannedCollective& collective = planned_(movement.operation, communicator_, movement.bytes());
   if (lanes_ == 1) return {starts.front() + collective.times().from_equal_starts(movement.bytes(), latency_factor)};
-  std::vector<Seconds> ends(starts.size());
+  Indexed<Seconds> ends(starts.size());
   if (!shortcuts_) {
     collective.times()(movement.bytes(), latency_factor, starts, ends);
     return ends;
@@ -79,20 +79,20 @@ Event::Story RecurrenceTransport::tell(const Foreseen& foreseen, int lane, Secon
   const PlanPath path = find_path(
       lanes_ == 1 ? folded : collective.plan(), [&](int step, int message) { return collective.way(step, message).hop; }, planned_.gamma(),
       movement.bytes(), foreseen.latency_factor, foreseen.starts.times(), lane);
-  const Moment start = foreseen.starts[static_cast<std::size_t>(path.origin)];
+  const Moment start = foreseen.starts[path.origin];
 
   std::vector<PathPiece> pieces;
   Seconds rest = end - start.time;
   const auto add = [&](const PlanPath::Piece& from, PathClass kind, Seconds length) {
     rest -= length;
-    const Message& message = collective.plan().stage(from.step).messages[static_cast<std::size_t>(from.message)];
+    const Message& message = collective.plan().stage(from.step).messages[at(from.message)];
     const int to = communicator_.rank(message.to);
     const Network& network = planned_.network();
     const int sender = communicator_.rank(message.from);
     const int way = kind == PathClass::transfer ? network.narrowest_group(sender, to) : network.group_between(sender, to);
     const int link = kind == PathClass::reduce ? -1 : way;
     const auto same =
-        std::find_if(pieces.begin(), pieces.end(), [&](const PathPiece& one) { return one.kind == kind && one.link == link; });
+        std::find_if(pieces.begin(), pieces.end(), [&](const PathPiece& piece) { return piece.kind == kind && piece.link == link; });
     if (same != pieces.end()) {
       same->length += length;
     } else {
@@ -117,8 +117,8 @@ Event::Story RecurrenceTransport::tell(const Foreseen& foreseen, int lane, Secon
 const RecurrenceTransport::Known* RecurrenceTransport::recall(const std::vector<Known>& known, double latency_factor,
                                                               std::span<const Seconds> starts, Seconds first) {
   // Times are sums of maxima: starts that differ by a rounding error give ends that differ by no more.
-  constexpr double one_rounding = 1e-14;
-  const Seconds most = one_rounding * first;
+  constexpr double rounding_error = 1e-14;
+  const Seconds most = rounding_error * first;
   const auto same = std::find_if(known.begin(), known.end(), [&](const Known& candidate) {
     if (candidate.latency_factor != latency_factor) return false;
     for (std::size_t lane = 0; lane < starts.size(); ++lane) {

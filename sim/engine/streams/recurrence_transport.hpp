@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "cluster/planned.hpp"
 #include "engine/streams/transport.hpp"
 
@@ -25,7 +26,7 @@ class RecurrenceTransport : public Transport {
 
  private:
   class ForeseenEvent;
-  /// A collective whose causes are wanted.
+  /// A collective of which causes are wanted.
   struct Foreseen {
     Movement movement;
     double latency_factor = 1.0;
@@ -33,7 +34,7 @@ class RecurrenceTransport : public Transport {
   };
 
   Event::Story tell(const Foreseen& foreseen, int lane, Seconds end);
-  std::vector<Seconds> ends(const Movement& movement, double latency_factor, const std::vector<Seconds>& starts);
+  Indexed<Seconds> ends(const Movement& movement, double latency_factor, const std::vector<Seconds>& starts);
   /// The ends of a collective from some starts, relative to the first of these.
   struct Known {
     double latency_factor = 1.0;

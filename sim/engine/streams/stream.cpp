@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/errors.hpp"
+#include "base/text.hpp"
 
 namespace syncopate {
 
@@ -27,40 +28,40 @@ Stream::Stream(int index, Communicator communicator, bool one_for_all, const Str
       operations_(std::move(operations)),
       transport_(std::move(transport)),
       clock_(clock),
-      lanes_(static_cast<std::size_t>(transport_->lanes())),
+      lanes_(transport_->lanes()),
       foresees_(transport_->foresees()),
       goes_on_at_once_(transport_->goes_on_at_once() && !rules.by_priority && !rules.is_partial()),
-      there_(one_for_all ? 1 : communicator_.size()),
-      needed_(share_of(there_)),
+      present_(one_for_all ? 1 : communicator_.size()),
+      needed_(share_of(present_)),
       admission_(transport_->lanes(), rules),
-      next_(one_for_all ? 1 : static_cast<std::size_t>(communicator_.size())),
+      next_(one_for_all ? 1 : communicator_.size()),
       last_ends_(lanes_),
       starts_(lanes_) {
   if (rules.deadline) {
     const auto may_start = [this](const Moment& now) { posted(0, now); };
     latecomers_.emplace(communicator_, static_cast<int>(next_.size()), *rules.deadline, needed_, std::move(hand_over), may_start, clock);
   }
-  transport_->when_ended([this](Ticket ticket, int lane, const Moment& now) { lane_ended(ticket, static_cast<std::size_t>(lane), now); });
+  transport_->when_ended([this](Ticket ticket, int lane, const Moment& now) { lane_ended(ticket, lane, now); });
 }
 
 int Stream::share_of(int ranks) const { return std::max(1, static_cast<int>(std::ceil(rules_.participants * ranks * (1.0 - rounding)))); }
 
 void Stream::leave(int rank, const Moment& now) {
   if (!rules_.is_partial() || !has_member(rank)) return;
-  needed_ = share_of(--there_);
-  if (latecomers_) return latecomers_->leave(static_cast<int>(poster(rank)), needed_, now);
+  needed_ = share_of(--present_);
+  if (latecomers_) return latecomers_->leave(poster(rank), needed_, now);
   if (gathering_ < end_of_entries()) start_gathered(entry(gathering_), now);
 }
 
 void Stream::join(int rank) {
   if (!rules_.is_partial() || !has_member(rank)) return;
-  needed_ = share_of(++there_);
-  if (latecomers_) latecomers_->join(static_cast<int>(poster(rank)), needed_);
+  needed_ = share_of(++present_);
+  if (latecomers_) latecomers_->join(poster(rank), needed_);
 }
 
-bool Stream::has_missed(int rank) const { return latecomers_ && latecomers_->has_missed(static_cast<int>(poster(rank))); }
+bool Stream::has_missed(int rank) const { return latecomers_ && latecomers_->has_missed(poster(rank)); }
 
-bool Stream::is_expected(int rank) const { return latecomers_ && latecomers_->is_expected(static_cast<int>(poster(rank))); }
+bool Stream::is_expected(int rank) const { return latecomers_ && latecomers_->is_expected(poster(rank)); }
 
 void Stream::start_gathered(Entry& entry, const Moment& now) {
   if (entry.has_enough || entry.posts < needed_) return;
@@ -74,17 +75,17 @@ Movement Stream::movement(Ticket ticket) const {
 }
 
 Ticket Stream::next_ticket(int rank) const {
-  if (latecomers_) return latecomers_->next_ticket(static_cast<int>(poster(rank)));
+  if (latecomers_) return latecomers_->next_ticket(poster(rank));
   return rules_.is_partial() ? gathering_ : next_[poster(rank)];
 }
 
 Ticket Stream::post(int rank, const Post& post, const Moment& at) {
-  const std::size_t poster = this->poster(rank);
+  const int poster = this->poster(rank);
   const Ticket ticket = next_ticket(rank);
   if (has_missed(rank)) {
     const Moment end = has_entry(ticket) ? Moment(entry(ticket).ends[0]) : Moment();  // it is known from the start
     next_[poster] = ticket + 1;
-    return latecomers_->take_over(static_cast<int>(poster), post.payload, at, end);
+    return latecomers_->take_over(poster, post.payload, at, end);
   }
   if (ticket < next_[poster]) {
     throw SimulationError(fmt::format("rank {} posts again to stream {} before its post has started to move", rank, index_));
@@ -103,55 +104,55 @@ Ticket Stream::post(int rank, const Post& post, const Moment& at) {
   } else {
     if (!agrees(post, entry(ticket).post)) fail_for_disagreement(rank, post, entry(ticket), ticket);
   }
-  Entry& its = entry(ticket);
-  its.ready = its.posts == 0 ? at : latest(its.ready, at);
-  ++its.posts;
+  Entry& collective = entry(ticket);
+  collective.ready = collective.posts == 0 ? at : latest(collective.ready, at);
+  ++collective.posts;
   if (latecomers_) {
-    latecomers_->post(static_cast<int>(poster), at);
+    latecomers_->post(poster, at);
   } else if (foresees_) {
-    if (its.posts == 1) its.posted.assign(lanes_, Seconds(0));
-    its.posted.set(lane(poster), at);
-    its.has_enough = its.posts == needed_;
-    if (its.has_enough) foresee(ticket);
+    if (collective.posts == 1) collective.posted.assign(lanes_, Seconds(0));
+    collective.posted.set(lane(poster), at);
+    collective.has_enough = collective.posts == needed_;
+    if (collective.has_enough) foresee(ticket);
   } else if (lanes_ > 1) {
-    its.has_enough = its.posts == needed_;
+    collective.has_enough = collective.posts == needed_;
     clock_.at(at.time, [this, lane = poster, at] { posted(lane, at); });
   } else {
-    start_gathered(its, its.ready);
+    start_gathered(collective, collective.ready);
   }
   return ticket;
 }
 
 void Stream::foresee(Ticket ticket) {
-  Entry& its = entry(ticket);
-  starts_.assign_latest(its.posted, last_ends_);
-  transport_->foresee(movement(ticket), starts_, its.ends);
-  its.posted = {};
-  last_ends_ = its.ends;
-  its.start = starts_.latest_time();
-  const Seconds end = its.ends.latest_time();
+  Entry& collective = entry(ticket);
+  starts_.assign_latest(collective.posted, last_ends_);
+  transport_->foresee(movement(ticket), starts_, collective.ends);
+  collective.posted = {};
+  last_ends_ = collective.ends;
+  collective.start = starts_.latest_time();
+  const Seconds end = collective.ends.latest_time();
   spans_.push_back(span_of(ticket, end));
   if (lanes_ > 1) {
-    for (const Waiter& waiter : std::exchange(its.waiters, {})) {
-      const Moment its_end = its.ends[lane(waiter.poster)];
-      clock_.at(its_end.time, [completion = waiter.completion, its_end] { completion->complete(its_end); });
+    for (const Waiter& waiter : std::exchange(collective.waiters, {})) {
+      const Moment end_for_waiter = collective.ends[lane(waiter.poster)];
+      clock_.at(end_for_waiter.time, [completion = waiter.completion, end_for_waiter] { completion->complete(end_for_waiter); });
     }
   }
   clock_.at(end, [this, ticket] { finish(ticket); });
-  for (std::size_t lane = 0; lane < lanes_; ++lane) tell_followers(ticket, lane);
+  for (int lane = 0; lane < lanes_; ++lane) tell_followers(ticket, lane);
 }
 
-void Stream::posted(std::size_t lane, const Moment& now) {
+void Stream::posted(int lane, const Moment& now) {
   // Calls at the same instant come in any order: this one need not be about the post that it was made for.
-  const Ticket ticket = admission_.next_to_post(static_cast<int>(lane));
+  const Ticket ticket = admission_.next_to_post(lane);
   const Post& post = entry(ticket).post;
-  const bool by_all = admission_.post(static_cast<int>(lane), post.priority, uncompressed(*post.payload));
+  const bool by_all = admission_.post(lane, post.priority, uncompressed(*post.payload));
   if (!rules_.by_priority) return admit_at(lane, now);
   // What is posted at this very instant counts, too.
   clock_.after(now.time, [this, lane, by_all, now] { by_all ? admit_all(now) : admit(lane, now); });
 }
 
-void Stream::admit(std::size_t lane, const Moment& now) {
+void Stream::admit(int lane, const Moment& now) {
   const std::size_t decided = admission_.decided();
   admit_at(lane, now);
   if (admission_.decided() > decided) admit_all(now);
@@ -161,33 +162,33 @@ void Stream::admit_all(const Moment& now) {
   std::size_t decided = 0;
   do {
     decided = admission_.decided();
-    for (std::size_t lane = 0; lane < lanes_; ++lane) admit_at(lane, now);
+    for (int lane = 0; lane < lanes_; ++lane) admit_at(lane, now);
   } while (admission_.decided() > decided);
 }
 
-void Stream::admit_at(std::size_t lane, const Moment& now) {
-  while (const auto next = admission_.next(static_cast<int>(lane))) {
+void Stream::admit_at(int lane, const Moment& now) {
+  while (const auto next = admission_.next(lane)) {
     if (recall(*next, now)) return;
     start(*next, lane, now);
   }
 }
 
 bool Stream::recall(Ticket ticket, const Moment& now) {
-  Entry& its = entry(ticket);
-  if (lanes_ == 1 || !its.has_enough || its.ready.time > now.time * (1.0 + rounding)) return false;
-  for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) {
+  Entry& collective = entry(ticket);
+  if (lanes_ == 1 || !collective.has_enough || collective.ready.time > now.time * (1.0 + rounding)) return false;
+  for (int lane = 0; lane < lanes_; ++lane) {
     if (!admission_.is_idle_before(lane, ticket) || admission_.next_to_post(lane) <= ticket) return false;
   }
   const auto end = transport_->recall(movement(ticket), now);
   if (!end) return false;
-  for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.start(lane);
-  its.start = now.time;
-  its.lanes_started = lanes_;
-  for (std::size_t lane = 0; lane < lanes_; ++lane) its.ends.set(lane, *end);
-  for (std::size_t lane = 0; lane < lanes_; ++lane) tell_followers(ticket, lane);
+  for (int lane = 0; lane < lanes_; ++lane) admission_.start(lane);
+  collective.start = now.time;
+  collective.lanes_started = lanes_;
+  for (int lane = 0; lane < lanes_; ++lane) collective.ends.set(lane, *end);
+  for (int lane = 0; lane < lanes_; ++lane) tell_followers(ticket, lane);
   clock_.at(end->time, [this, ticket, end = *end] {
     finish(ticket);
-    for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) admission_.end(lane, ticket);
+    for (int lane = 0; lane < lanes_; ++lane) admission_.end(lane, ticket);
     if (rules_.by_priority) {
       clock_.after(end.time, [this, end] { admit_all(end); });
     } else {
@@ -197,33 +198,33 @@ bool Stream::recall(Ticket ticket, const Moment& now) {
   return true;
 }
 
-void Stream::start(Ticket ticket, std::size_t lane, const Moment& now) {
-  Entry& its = entry(ticket);
-  its.start = std::max(its.start, now.time);
-  ++its.lanes_started;
-  admission_.start(static_cast<int>(lane));
+void Stream::start(Ticket ticket, int lane, const Moment& now) {
+  Entry& collective = entry(ticket);
+  collective.start = std::max(collective.start, now.time);
+  ++collective.lanes_started;
+  admission_.start(lane);
   if (rules_.is_partial()) gathering_ = ticket + 1;
   if (latecomers_) {
     latecomers_->start();
-    its.has_enough = true;
+    collective.has_enough = true;
   }
-  if (const auto end = transport_->start(movement(ticket), static_cast<int>(lane), now)) {
-    its.ends.set(lane, *end);
+  if (const auto end = transport_->start(movement(ticket), lane, now)) {
+    collective.ends.set(lane, *end);
     clock_.at(end->time, [this, ticket, lane, end = *end] { lane_ended(ticket, lane, end); });
     tell_followers(ticket, lane);
   }
 }
 
-void Stream::lane_ended(Ticket ticket, std::size_t lane, const Moment& now) {
-  Entry& its = entry(ticket);
-  its.ends.set(lane, now);
+void Stream::lane_ended(Ticket ticket, int lane, const Moment& now) {
+  Entry& collective = entry(ticket);
+  collective.ends.set(lane, now);
   tell_followers(ticket, lane);
-  if (++its.lanes_ended == lanes_) {
+  if (++collective.lanes_ended == lanes_) {
     finish(ticket);
   } else {
-    wake(its, lane);
+    wake(collective, lane);
   }
-  admission_.end(static_cast<int>(lane), ticket);
+  admission_.end(lane, ticket);
   if (goes_on_at_once_) {
     admit(lane, now);
   } else {
@@ -233,55 +234,55 @@ void Stream::lane_ended(Ticket ticket, std::size_t lane, const Moment& now) {
 }
 
 void Stream::finish(Ticket ticket) {
-  Entry& its = entry(ticket);
-  its.lanes_ended = lanes_;
-  if (!foresees_) spans_.push_back(span_of(ticket, its.ends.latest_time()));
-  for (const Waiter& waiter : std::exchange(its.waiters, {})) waiter.completion->complete(its.ends[lane(waiter.poster)]);
+  Entry& collective = entry(ticket);
+  collective.lanes_ended = lanes_;
+  if (!foresees_) spans_.push_back(span_of(ticket, collective.ends.latest_time()));
+  for (const Waiter& waiter : std::exchange(collective.waiters, {})) waiter.completion->complete(collective.ends[lane(waiter.poster)]);
   for (; !entries_.empty() && entries_.front().lanes_ended == lanes_; entries_.pop_front()) ++forgotten_;
 }
 
-void Stream::wake(Entry& entry, std::size_t lane) {
-  const auto waiter = std::find_if(entry.waiters.begin(), entry.waiters.end(), [&](const Waiter& one) { return one.poster == lane; });
+void Stream::wake(Entry& entry, int lane) {
+  const auto waiter = std::find_if(entry.waiters.begin(), entry.waiters.end(), [&](const Waiter& each) { return each.poster == lane; });
   if (waiter == entry.waiters.end()) return;
   waiter->completion->complete(entry.ends[lane]);
   entry.waiters.erase(waiter);
 }
 
 void Stream::when_known(int rank, Ticket ticket, Follow follow) {
-  const std::size_t poster = poster_of(rank, ticket);
-  if (const Moment* const its = taken_over(poster, ticket)) return follow(*its);
+  const int poster = poster_of(rank, ticket);
+  if (const Moment* const end = taken_over(poster, ticket)) return follow(*end);
   const Moment end = has_entry(ticket) ? Moment(entry(ticket).ends[lane(poster)]) : Moment();
   if (end.time < never) return follow(end);
   entry(ticket).followers.push_back({poster, std::move(follow)});
 }
 
-void Stream::tell_followers(Ticket ticket, std::size_t lane) {
+void Stream::tell_followers(Ticket ticket, int lane) {
   std::vector<Follower>& followers = entry(ticket).followers;
   if (followers.empty()) return;
   const Moment end = entry(ticket).ends[lane];
   const auto told =
-      std::stable_partition(followers.begin(), followers.end(), [&](const Follower& one) { return this->lane(one.poster) != lane; });
-  const std::vector<Follower> its(std::make_move_iterator(told), std::make_move_iterator(followers.end()));
+      std::stable_partition(followers.begin(), followers.end(), [&](const Follower& each) { return this->lane(each.poster) != lane; });
+  const std::vector<Follower> followers_of_lane(std::make_move_iterator(told), std::make_move_iterator(followers.end()));
   followers.erase(told, followers.end());
-  for (const Follower& one : its) one.follow(end);
+  for (const Follower& follower : followers_of_lane) follower.follow(end);
 }
 
-std::size_t Stream::poster_of(int rank, Ticket ticket) const {
-  const std::size_t poster = this->poster(rank);
+int Stream::poster_of(int rank, Ticket ticket) const {
+  const int poster = this->poster(rank);
   if (ticket < next_[poster]) return poster;
   throw SimulationError(fmt::format("rank {} waits for collective {} of stream {}, which it has not posted", rank, ticket, index_));
 }
 
 Moment Stream::wait(int rank, Ticket ticket) {
-  const std::size_t poster = poster_of(rank, ticket);
-  if (const Moment* const its = taken_over(poster, ticket)) return wait_until(*its);
+  const int poster = poster_of(rank, ticket);
+  if (const Moment* const end = taken_over(poster, ticket)) return wait_until(*end);
   if (!has_entry(ticket)) return {};
-  Entry& its = entry(ticket);
-  Moment end = its.ends[lane(poster)];
-  if (its.lanes_ended == lanes_ || end.time <= clock_.now()) return end;
+  Entry& collective = entry(ticket);
+  Moment end = collective.ends[lane(poster)];
+  if (collective.lanes_ended == lanes_ || end.time <= clock_.now()) return end;
   if (foresees_ && lanes_ > 1 && end.time < never) return wait_until(end);
   Completion completion(clock_);
-  its.waiters.push_back({poster, &completion});
+  collective.waiters.push_back({poster, &completion});
   return completion.wait();
 }
 
@@ -293,28 +294,28 @@ Moment Stream::wait_until(const Moment& end) {
 }
 
 bool Stream::has_ended(int rank, Ticket ticket, Seconds time) const {
-  const std::size_t poster = poster_of(rank, ticket);
-  if (const Moment* const its = taken_over(poster, ticket)) return its->time <= time * (1.0 + rounding);
-  return !has_entry(ticket) || entry(ticket).ends.times()[lane(poster)] <= time * (1.0 + rounding);
+  const int poster = poster_of(rank, ticket);
+  if (const Moment* const end = taken_over(poster, ticket)) return end->time <= time * (1.0 + rounding);
+  return !has_entry(ticket) || entry(ticket).ends.time(lane(poster)) <= time * (1.0 + rounding);
 }
 
-bool Stream::moves(Ticket ticket, std::size_t poster, Seconds time) const {
-  const Entry& its = entry(ticket);
-  if (latecomers_ && !latecomers_->takes_part(static_cast<int>(poster), ticket)) return false;
-  return its.has_enough && its.ready.time <= time && its.ends.times()[lane(poster)] > time;
+bool Stream::moves(Ticket ticket, int poster, Seconds time) const {
+  const Entry& collective = entry(ticket);
+  if (latecomers_ && !latecomers_->takes_part(poster, ticket)) return false;
+  return collective.has_enough && collective.ready.time <= time && collective.ends.time(lane(poster)) > time;
 }
 
 bool Stream::is_busy(int rank, Seconds time) const {
-  const std::size_t poster = this->poster(rank);
+  const int poster = this->poster(rank);
   for (Ticket ticket = forgotten_; ticket < end_of_entries() && entry(ticket).has_enough; ++ticket) {
-    const bool has_end = entry(ticket).ends.times()[lane(poster)] < never;
+    const bool has_end = entry(ticket).ends.time(lane(poster)) < never;
     if (moves(ticket, poster, time) && (has_end || transport_->takes_time(movement(ticket)))) return true;
   }
   return false;
 }
 
 double Stream::use(int rank, Seconds time, const std::function<double(const Post&)>& share) const {
-  const std::size_t poster = this->poster(rank);
+  const int poster = this->poster(rank);
   double all = 0.0;
   if (!rules_.by_priority) {
     int in_flight = 0;
@@ -325,11 +326,11 @@ double Stream::use(int rank, Seconds time, const std::function<double(const Post
     }
     return all;
   }
-  const std::size_t lane = this->lane(poster);
-  int in_flight = admission_.in_flight(static_cast<int>(lane));
-  const std::span<const Ticket> started = admission_.started(static_cast<int>(lane));
+  const int lane = this->lane(poster);
+  int in_flight = admission_.in_flight(lane);
+  const std::span<const Ticket> started = admission_.started(lane);
   for (std::size_t i = started.size(); i-- > 0 && in_flight > 0;) {
-    if (!has_entry(started[i]) || entry(started[i]).ends.times()[lane] <= time) continue;
+    if (!has_entry(started[i]) || entry(started[i]).ends.time(lane) <= time) continue;
     --in_flight;
     if (moves(started[i], poster, time)) all += share(entry(started[i]).post);
   }
@@ -337,28 +338,81 @@ double Stream::use(int rank, Seconds time, const std::function<double(const Post
 }
 
 CollectiveSpan Stream::span_of(Ticket ticket, Seconds end) const {
-  const Entry& its = entry(ticket);
-  return {.start = its.start,
+  const Entry& collective = entry(ticket);
+  return {.start = collective.start,
           .end = end,
           .stream = index_,
-          .round = its.post.round,
-          .payload = its.post.payload,
-          .ready = its.ready.time,
-          .operation = its.post.operation,
+          .round = collective.post.round,
+          .payload = collective.post.payload,
+          .ready = collective.ready.time,
+          .operation = collective.post.operation,
           .number = static_cast<std::int32_t>(ticket)};
 }
 
 std::vector<CollectiveSpan> Stream::take_spans() {
   if (!foresees_) {
     for (Ticket ticket = forgotten_; ticket < end_of_entries(); ++ticket) {
-      const Entry& its = entry(ticket);
-      if (its.lanes_started < lanes_ || its.lanes_ended == lanes_) continue;
-      const Seconds end = its.ends.latest_time();
-      spans_.push_back(span_of(ticket, end < never ? end : std::max(its.start, clock_.now())));
+      const Entry& collective = entry(ticket);
+      if (collective.lanes_started < lanes_ || collective.lanes_ended == lanes_) continue;
+      const Seconds end = collective.ends.latest_time();
+      spans_.push_back(span_of(ticket, end < never ? end : std::max(collective.start, clock_.now())));
       spans_.back().is_cut_off = end == never;
     }
   }
   return std::move(spans_);
+}
+
+void Stream::fail_for_stranger(int rank) const {
+  throw SimulationError(fmt::format("rank {} is no member of the communicator of stream {}", rank, index_));
+}
+
+void Stream::check_operation(int rank, const Post& post) const {
+  if (operations_.empty() || std::find(operations_.begin(), operations_.end(), post.operation) != operations_.end()) return;
+  throw SimulationError(fmt::format("rank {} posted {} of \"{}\" to stream {}, whose traffic does not say so; add the operation there",
+                                    rank, to_string(post.operation), post.payload->label, index_));
+}
+
+void Stream::fail_for_disagreement(int rank, const Post& post, const Entry& entry, Ticket ticket) const {
+  const Post& first = entry.post;
+  if (first.priority != post.priority) {
+    throw SimulationError(
+        fmt::format("ranks disagree on collective {} of stream {} (\"{}\", round {}): rank {} posted it with priority {}, "
+                    "rank {} with priority {}; give it the same on every rank",
+                    ticket, index_, first.payload->label, first.round, entry.first_rank, first.priority, rank, post.priority));
+  }
+  throw SimulationError(
+      fmt::format("ranks disagree on collective {} of stream {}: rank {} posted {} of \"{}\" in round {}, rank {} posted {} of \"{}\" in "
+                  "round {}; every rank must post the same collectives in the same order",
+                  ticket, index_, entry.first_rank, to_string(first.operation), first.payload->label, first.round, rank,
+                  to_string(post.operation), post.payload->label, post.round));
+}
+
+bool Stream::is_awaited_from(int rank) const {
+  for (Ticket ticket = std::max(forgotten_, next_[poster(rank)]); ticket < end_of_entries(); ++ticket) {
+    if (!entry(ticket).waiters.empty()) return true;
+  }
+  return false;
+}
+
+std::string Stream::describe_waits() const {
+  std::string text;
+  for (Ticket ticket = forgotten_; ticket < end_of_entries(); ++ticket) {
+    const Entry& collective = entry(ticket);
+    if (collective.waiters.empty()) continue;
+    std::vector<int> waiting;
+    for (const Waiter& waiter : collective.waiters) waiting.push_back(communicator_.rank(waiter.poster));
+    std::sort(waiting.begin(), waiting.end());
+    std::vector<int> posted;
+    std::vector<int> missing;
+    for (int poster = 0; poster < static_cast<int>(next_.size()); ++poster) {
+      (next_[poster] > ticket ? posted : missing).push_back(communicator_.rank(poster));
+    }
+    const Payload& payload = *collective.post.payload;
+    text += fmt::format("{}{} {} of stream {} (\"{}\", {} B, round {}) is awaited by {}, posted by {}, not posted by {}",
+                        text.empty() ? "" : "; ", to_string(collective.post.operation), ticket, index_, payload.label, payload.bytes.value,
+                        collective.post.round, describe_ranks(waiting), describe_ranks(posted), describe_ranks(missing));
+  }
+  return text;
 }
 
 }  // namespace syncopate

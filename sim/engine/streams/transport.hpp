@@ -19,8 +19,14 @@ struct Movement {
   Bytes bytes() const { return payload->bytes; }
 };
 
-/// How the bytes of a stream's collectives move: one class for each way. A lane is a member of the stream's communicator or, where all of
-/// them start and end together, stands for all.
+/// How the bytes of a stream's collectives move. A lane is a member of the stream's communicator or, where all members start and end
+/// together, stands for all.
+///
+/// | class | how |
+/// |---|---|
+/// | `ClosedFormTransport` | one event for all ranks, by a closed form |
+/// | `RecurrenceTransport` | all ends from all starts, by a recurrence over the plan |
+/// | `MessageTransport` | the messages of the plan, event by event |
 class Transport {
  public:
   using Ended = std::function<void(Ticket, int lane, const Moment& now)>;
@@ -32,25 +38,25 @@ class Transport {
 
   virtual int lanes() const = 0;
 
-  /// A collective starts at a lane at the clock's `now`. Returns when it ends there, if that is known; else ended() follows.
+  /// A collective starts at a lane at the clock's `now`. Returns when it ends there, if that is known; else ended() is called when it does.
   virtual std::optional<Moment> start(const Movement& movement, int lane, const Moment& now) = 0;
-  /// A lane goes on at once when a collective has ended there; else after everything else of that instant, so that lanes that start
-  /// together are seen to.
+  /// Whether a lane goes on at once when a collective has ended there. Else it goes on after everything else of that instant, so that lanes
+  /// that start together are seen to do so.
   virtual bool goes_on_at_once() const = 0;
 
-  /// It computes the ends of one collective after the other from its starts, which may lie ahead of the clock: foresee() is called
-  /// then, in their order, and start() never.
+  /// Whether the transport computes the ends of one collective after the other from its starts, which may lie ahead of the clock. Then
+  /// foresee() is called, in the order of the collectives, and start() never.
   virtual bool foresees() const { return false; }
   virtual void foresee(const Movement& /*movement*/, const Moments& /*starts*/, Moments& /*ends*/) {}
 
-  /// All lanes may start it now, and nothing else is in flight: when it ends everywhere, if that is known, and then it is not started at
-  /// the lanes one by one.
+  /// All lanes may start the collective now, and nothing else is in flight: returns when it ends everywhere, if that is known. Then start()
+  /// is not called for it.
   virtual std::optional<Moment> recall(const Movement& /*movement*/, const Moment& /*now*/) { return std::nullopt; }
 
-  /// A collective takes any time at all.
+  /// Whether a collective takes any time at all.
   virtual bool takes_time(const Movement& /*movement*/) const { return true; }
 
-  /// Who is told of ends that were not known at the start.
+  /// `ended` is called for ends that were not known at the start.
   void when_ended(Ended ended) { ended_ = std::move(ended); }
 
  protected:
@@ -60,7 +66,7 @@ class Transport {
   Ended ended_;
 };
 
-/// The factor on the latencies of the collective at a position.
+/// The factor on the latencies of a collective.
 using LatencyFactor = std::function<double(Ticket)>;
 
 }  // namespace syncopate

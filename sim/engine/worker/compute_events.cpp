@@ -7,7 +7,7 @@ namespace syncopate {
 
 namespace {
 
-/// Adds what slows so much undisturbed work down, until all pieces are as long as the stretch: what is left is a pause.
+/// Adds pieces for what slows undisturbed work down, so that all pieces together are as long as the stretch; the rest is a pause.
 void add_slowness(std::vector<PathPiece>& pieces, Seconds undisturbed, Seconds length, Seconds noise, const Slowness& slowness) {
   Seconds done = undisturbed;
   const auto add = [&](PathClass kind, Seconds more) {

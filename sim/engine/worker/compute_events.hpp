@@ -5,18 +5,18 @@
 
 namespace syncopate {
 
-/// How a worker's compute is slower than an undisturbed one's.
+/// Factors on a worker's compute.
 struct Slowness {
   int worker = 0;
-  double always = 1.0;   ///< factor
-  double jitter = 1.0;   ///< of the step
-  double overlap = 1.0;  ///< of what moves
+  double always = 1.0;   ///< of a slow worker
+  double jitter = 1.0;   ///< of this step
+  double overlap = 1.0;  ///< of traffic at the layer's start
 };
 
 /// A worker has gone on with a pass.
 class PassEvent : public Event {
  public:
-  /// From so much done to so much, as `pass` counts; its table outlives the event.
+  /// The worker has gone on from `from` to `to`, as `pass` counts; the pass's table outlives the event.
   PassEvent(Seconds time, Cause before, const PassLayers& pass, Seconds from, Seconds to, const Slowness& slowness);
   Story tell() const override;
 
@@ -27,7 +27,7 @@ class PassEvent : public Event {
   Slowness slowness_;
 };
 
-/// A worker has gone on with its update, by so much.
+/// A worker has gone on with its update, by what takes an undisturbed worker so long.
 class UpdateEvent : public Event {
  public:
   UpdateEvent(Seconds time, Cause before, Seconds undisturbed, const Slowness& slowness)

@@ -9,7 +9,7 @@
 
 namespace syncopate {
 
-/// When each layer of an undisturbed pass ends, in the order of the pass. The last one ends with it.
+/// When each layer of an undisturbed pass ends, in the order of the pass. The last layer ends with the pass.
 struct PassTable {
   explicit PassTable(const StepProfile& profile);
 
@@ -19,10 +19,10 @@ struct PassTable {
   };
   Layers forward;
   Layers backward;                    ///< from the last layer to the first one
-  std::vector<double> update_shares;  ///< by layer, of the update: its gradients' share of the bytes
+  std::vector<double> update_shares;  ///< by layer: its share of the update, which is its gradients' share of the bytes
 };
 
-/// The layers of forward or backward in the order in which they come there.
+/// The layers of forward or backward, numbered in the order of the pass.
 class PassLayers {
  public:
   PassLayers(const PassTable::Layers& layers, Phase phase) : layers_(&layers), phase_(phase) {}
@@ -30,10 +30,9 @@ class PassLayers {
   Phase phase() const { return phase_; }
   Seconds total() const { return layers_->total; }
   std::size_t layers() const { return layers_->ends.size(); }
-  /// Of the layer `number` of the pass.
   Seconds layer_begin(std::size_t number) const { return number == 0 ? Seconds(0) : layers_->ends[number - 1]; }
   Seconds layer_end(std::size_t number) const { return layers_->ends[number]; }
-  /// Its index in the network.
+  /// The layer's index in the network, counted from the input.
   std::size_t layer_index(std::size_t number) const { return phase_ == Phase::forward ? number : layers() - 1 - number; }
 
  private:
@@ -41,8 +40,8 @@ class PassLayers {
   Phase phase_;
 };
 
-/// A worker's way through forward or backward, of which so much is done as an undisturbed worker counts it. From an anchor on, the
-/// point where it last began, stood still or changed its pace, it goes on without a break.
+/// A worker's way through forward or backward. How much of it is done is counted in an undisturbed worker's time. An anchor is the point
+/// where the pass last began, stood still or changed its pace; from there it goes on without a break.
 class Pass : public PassLayers {
  public:
   using PassLayers::PassLayers;
@@ -52,10 +51,10 @@ class Pass : public PassLayers {
   void end() { has_begun_ = false; }
 
   Seconds done() const { return done_; }
-  /// How much longer it takes now than an undisturbed one.
+  /// How many times longer than undisturbed it takes now.
   double pace() const { return factor_; }
 
-  /// When so much will be done if nothing holds it up.
+  /// When so much will be done, if nothing but the pauses holds it up.
   Seconds time_of(Seconds done, const std::vector<Pause>& pauses) const {
     return end_of_compute(anchor_time_, factor_ * (done - anchor_done_), pauses);
   }
@@ -74,9 +73,9 @@ class Pass : public PassLayers {
     factor_ = factor;
   }
 
-  std::size_t asked = 0;     ///< layers that were asked for one by one ...
-  Seconds asked_until;       ///< ... until so much was done
-  std::size_t begun = 0;     ///< layers that have begun, where their paces differ
+  std::size_t asked = 0;     ///< how many layers the program has asked for one by one ...
+  Seconds asked_until;       ///< ... and how much is done at their end
+  std::size_t begun = 0;     ///< how many layers have begun, where their paces differ
   std::size_t recorded = 0;  ///< layers in the timeline
   Seconds layer_start;       ///< when the first layer that is not recorded began
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/indexed.hpp"
 #include "base/random.hpp"
 
 namespace syncopate {
@@ -15,16 +16,16 @@ bool all_equal(const std::vector<double>& factors) {
 template <class Stretch>
 std::vector<Stretch> joined(const std::vector<Stretch>& all, int first_worker, int count) {
   std::vector<Stretch> chosen;
-  for (const Stretch& one : all) {
-    if (one.worker >= first_worker && one.worker < first_worker + count) chosen.push_back(one);
+  for (const Stretch& stretch : all) {
+    if (stretch.worker >= first_worker && stretch.worker < first_worker + count) chosen.push_back(stretch);
   }
   std::sort(chosen.begin(), chosen.end(), [](const Stretch& a, const Stretch& b) { return a.start < b.start; });
   std::vector<Stretch> joined;
-  for (const Stretch& one : chosen) {
-    if (!joined.empty() && one.start <= joined.back().end) {
-      joined.back().end = std::max(joined.back().end, one.end);
+  for (const Stretch& stretch : chosen) {
+    if (!joined.empty() && stretch.start <= joined.back().end) {
+      joined.back().end = std::max(joined.back().end, stretch.end);
     } else {
-      joined.push_back(one);
+      joined.push_back(stretch);
     }
   }
   return joined;
@@ -34,7 +35,7 @@ std::vector<Stretch> joined(const std::vector<Stretch>& all, int first_worker, i
 
 bool Speed::uniform() const { return all_equal(slow) && !has_events() && !jitter.varies(); }
 
-double Speed::slowness(int worker) const { return slow.empty() ? 1.0 : slow[static_cast<std::size_t>(worker)]; }
+double Speed::slowness(int worker) const { return slow.empty() ? 1.0 : slow[at(worker)]; }
 
 double Speed::compute_factor(int worker, int step) const {
   const auto uniform = uniform_pair(seed, static_cast<std::uint32_t>(worker), static_cast<std::uint32_t>(step), 0);

@@ -8,28 +8,28 @@
 
 namespace syncopate {
 
-/// A worker that stops computing for a while; what it has posted moves on.
+/// A worker stops computing for a while; what it has posted moves on.
 struct Pause {
   int worker = 0;
   Seconds start;
   Seconds end;
 };
 
-/// A worker that is not there, from the end of the step that is under way at `start` until `end`, which may be infinite.
+/// A worker is absent from the end of its step that is under way at `start` until `end`, which may be infinite.
 struct Absence {
   int worker = 0;
   Seconds start;
   Seconds end;
 };
 
-/// How fast the workers of a job are, and when they are there.
+/// How fast the workers of a job are, and when they are present.
 struct Speed {
   Jitter jitter;                   ///< of a worker's compute, from step to step
   std::vector<double> slow;        ///< per worker, a factor on its compute and update; empty: all 1
   std::vector<Pause> pauses;       ///< in any order
-  std::vector<Absence> absences;   ///< of each worker in the order of time
+  std::vector<Absence> absences;   ///< those of a worker in the order of time
   double overlap_slowdown = 0.0;   ///< x: a layer that starts while the worker's channel is busy takes 1 + x times as long ...
-  bool slowed_by_traffic = false;  ///< ... or 1 + u x times as long, u being the share of its collectives' time in which bytes move
+  bool slowed_by_traffic = false;  ///< ... or 1 + u x times as long; u: share of its collectives' time in which bytes move
   std::uint64_t seed = 1;
 
   bool has_events() const { return !pauses.empty() || !absences.empty(); }
@@ -38,7 +38,7 @@ struct Speed {
     absences.clear();
   }
 
-  /// All workers do every step in the same time.
+  /// Whether all workers do every step in the same time.
   bool uniform() const;
 
   /// The factor on a worker's update.
@@ -50,12 +50,12 @@ struct Speed {
   /// The pauses of those workers, in the order of time, joined where they touch.
   std::vector<Pause> pauses_of(int first_worker, int count) const;
 
-  /// The absences of those workers, likewise: together they are there when all of them are.
+  /// The absences of those workers, likewise: together they are present when all of them are.
   std::vector<Absence> absences_of(int first_worker, int count) const;
 };
 
-/// When compute of that length ends that begins at `start`: it stands still in the pauses, which are in the order of time.
-/// What ends just when a pause begins has ended.
+/// When compute ends that begins at `start`, takes `length`, and stands still in the pauses, which are in the order of time. Compute that
+/// ends just when a pause begins has ended.
 Seconds end_of_compute(Seconds start, Seconds length, const std::vector<Pause>& pauses);
 
 /// `time`, or the end of the pause in which it is.

@@ -1,4 +1,4 @@
-#include "engine/streams/channels.hpp"
+#include "engine/network/channels.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,8 @@ namespace syncopate {
 
 Channels::Channels(std::size_t ports, Clock& clock) : clock_(clock), senders_(ports), receivers_(ports) {}
 
-void Channels::send(Ticket ticket, std::size_t from, std::size_t to, const Moment& now, Seconds duration, const Why& why, Ended ended) {
+void Channels::send(std::uint32_t order, std::size_t from, std::size_t to, const Moment& now, Seconds duration, const Why& why,
+                    Ended ended) {
   if (unused_.empty()) {
     unused_.push_back(messages_.size());
     messages_.emplace_back();
@@ -16,7 +17,7 @@ void Channels::send(Ticket ticket, std::size_t from, std::size_t to, const Momen
   unused_.pop_back();
   messages_[message] = {now, duration, why, std::move(ended)};
   const std::size_t number = way(from, to);
-  ways_[number].waiting.emplace(ticket, message);
+  ways_[number].waiting.emplace(order, message);
   look_at({&number, 1}, now.time);
 }
 
@@ -56,17 +57,17 @@ void Channels::decide() {
 void Channels::start(Way& way) {
   const std::size_t message = way.waiting.begin()->second;
   way.waiting.erase(way.waiting.begin());
-  Waiting its = std::exchange(messages_[message], {});
+  Waiting started = std::exchange(messages_[message], {});
   unused_.push_back(message);
   End& sender = senders_[way.from];
   End& receiver = receivers_[way.to];
-  const Moment end = after(latest(latest(its.ready, sender.free), receiver.free), its.duration, its.why);
-  for (End* one : {&sender, &receiver}) one->is_taken = true;
-  clock_.at(end.time, [this, &sender, &receiver, end, ended = std::move(its.ended)] {
-    for (End* one : {&sender, &receiver}) {
-      one->is_taken = false;
-      one->free = end;
-      look_at(one->ways, end.time);
+  const Moment end = after(latest(latest(started.ready, sender.free), receiver.free), started.duration, started.why);
+  for (End* channel_end : {&sender, &receiver}) channel_end->is_taken = true;
+  clock_.at(end.time, [this, &sender, &receiver, end, ended = std::move(started.ended)] {
+    for (End* channel_end : {&sender, &receiver}) {
+      channel_end->is_taken = false;
+      channel_end->free = end;
+      look_at(channel_end->ways, end.time);
     }
     ended(end);
   });

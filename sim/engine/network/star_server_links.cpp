@@ -1,45 +1,35 @@
-#include "engine/servers/server_links.hpp"
+#include "engine/network/star_server_links.hpp"
 
 #include <algorithm>
 #include <utility>
-
-#include "cluster/network.hpp"
+#include <vector>
 
 namespace syncopate {
 
-Moment arrive(const Moment& start, Seconds end, Seconds alone, int client) {
-  const Why moves = {.kind = PathClass::transfer, .worker = client, .link = Network::of_nodes};
-  return until(after(start, std::min(alone, end - start.time), moves), end, {.kind = PathClass::queue, .worker = client});
-}
-
-Moment pass_latency(const Moment& start, Seconds latency, int client) {
-  return after(start, latency, {.kind = PathClass::latency, .worker = client, .link = Network::of_nodes});
-}
-
-StarServerLinks::StarServerLinks(const ServerSetup& setup, int clients, int equals, Arrival arrival, Clock& clock)
-    : setup_(setup),
+StarServerLinks::StarServerLinks(const ServerStar& star, int clients, int equals, Arrival arrival, Clock& clock)
+    : star_(star),
       equals_(equals),
       arrival_(std::move(arrival)),
       clock_(clock),
       classes_({{{Way::push, false, {}}, {Way::push, true, {}}, {Way::pull, false, {}}, {Way::pull, true, {}}}}),
-      messages_(static_cast<std::size_t>(clients)) {
-  if (!setup_.colocated) return;
-  moving_.resize(static_cast<std::size_t>(std::min(clients, setup_.servers)));
-  server_states_[0][0] = setup_.servers;
+      messages_(clients) {
+  if (!star_.colocated) return;
+  moving_.resize(at(std::min(clients, star_.servers)));
+  server_states_[0][0] = star_.servers;
 }
 
-double StarServerLinks::moved_share(int client) const { return on_server(client) ? (setup_.servers - 1.0) / setup_.servers : 1.0; }
+double StarServerLinks::moved_share(int client) const { return on_server(client) ? (star_.servers - 1.0) / star_.servers : 1.0; }
 
 void StarServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) {
-  const Moment moves_at = pass_latency(at, setup_.latency, client);
+  const Moment moves_at = pass_latency(at, star_.latency, client);
   clock_.at(moves_at.time, [=, this] { add(way, client, bytes, moves_at); });
 }
 
 void StarServerLinks::add(Way way, int client, Bytes bytes, const Moment& now) {
-  Queue<Waiting>& messages = messages_[static_cast<std::size_t>(client)][way == Way::push ? 0 : 1];
+  Queue<Waiting>& messages = messages_[client][way == Way::push ? 0 : 1];
   messages.push_back({bytes, now});
   if (messages.size() > 1) return;
-  for (Class& other : classes_) other.flows.advance_to(now.time);
+  for (Class& flows : classes_) flows.flows.advance_to(now.time);
   begin(way, client, bytes);
   share_out(now.time);
 }
@@ -51,7 +41,7 @@ void StarServerLinks::begin(Way way, int client, Bytes bytes) {
 
 void StarServerLinks::set_moving(Way way, int client, bool moving) {
   if (!on_server(client)) return;
-  auto& [pushing, pulling] = moving_[static_cast<std::size_t>(client)];
+  auto& [pushing, pulling] = moving_[client];
   server_states_[pushing ? 1 : 0][pulling ? 1 : 0] -= equals_;
   (way == Way::push ? pushing : pulling) = moving;
   server_states_[pushing ? 1 : 0][pulling ? 1 : 0] += equals_;
@@ -60,14 +50,14 @@ void StarServerLinks::set_moving(Way way, int client, bool moving) {
 double StarServerLinks::busiest(Way way) const {
   const std::size_t first = way == Way::push ? 0 : 2;
   const auto flows = static_cast<double>(equals_) * static_cast<double>(classes_[first].flows.size() + classes_[first + 1].flows.size());
-  if (!setup_.colocated) return flows;
+  if (!star_.colocated) return flows;
   double most = 0.0;
   for (const bool pushing : {false, true}) {
     for (const bool pulling : {false, true}) {
       if (server_states_[pushing ? 1 : 0][pulling ? 1 : 0] == 0) continue;
       const bool same = way == Way::push ? pushing : pulling;     // its own client's part stays inside the node
       const bool against = way == Way::push ? pulling : pushing;  // its own client's traffic with the other servers
-      most = std::max(most, flows - (same ? 1.0 : 0.0) + (against ? setup_.servers - 1.0 : 0.0));
+      most = std::max(most, flows - (same ? 1.0 : 0.0) + (against ? star_.servers - 1.0 : 0.0));
     }
   }
   return most;
@@ -80,10 +70,10 @@ void StarServerLinks::share_out(Seconds now) {
   Seconds end;
   for (Class& flows : classes_) {
     if (flows.flows.empty()) continue;
-    const double parts = setup_.servers - (flows.on_server ? 1.0 : 0.0);
+    const double parts = star_.servers - (flows.on_server ? 1.0 : 0.0);
     const bool push = flows.way == Way::push;
     const double sharing = std::max({parts, push ? down : up, flows.on_server ? (push ? up : down) : 0.0});
-    flows.flows.set_rate(Rate(setup_.bandwidth.value * parts / sharing));
+    flows.flows.set_rate(Rate(star_.bandwidth.value * parts / sharing));
     end = moving ? std::min(end, flows.flows.next_end()) : flows.flows.next_end();
     moving = true;
   }
@@ -107,8 +97,8 @@ void StarServerLinks::end_flows(Seconds now) {
     if (!flows.flows.empty()) flows.flows.pop_ended(now, clients);
     for (const int client : clients) {
       set_moving(flows.way, client, false);
-      Queue<Waiting>& messages = messages_[static_cast<std::size_t>(client)][flows.way == Way::push ? 0 : 1];
-      const Seconds alone = messages.front().bytes / setup_.bandwidth;
+      Queue<Waiting>& messages = messages_[client][flows.way == Way::push ? 0 : 1];
+      const Seconds alone = messages.front().bytes / star_.bandwidth;
       Moment arrival = arrive(messages.front().since, now, alone, client);
       messages.pop_front();
       if (!messages.empty()) {
@@ -120,10 +110,10 @@ void StarServerLinks::end_flows(Seconds now) {
   }
   share_out(now);
   for (const Way way : {Way::push, Way::pull}) {
-    std::vector<Ended>& its = ended[way == Way::push ? 0 : 1];
-    // What arrives at the same instant arrives in the order of the clients.
-    std::sort(its.begin(), its.end(), [](const Ended& a, const Ended& b) { return a.client < b.client; });
-    for (const Ended& one : its) arrival_(way, one.client, one.at);
+    std::vector<Ended>& arrived = ended[way == Way::push ? 0 : 1];
+    // Messages of the same instant arrive in the order of the clients.
+    std::sort(arrived.begin(), arrived.end(), [](const Ended& a, const Ended& b) { return a.client < b.client; });
+    for (const Ended& message : arrived) arrival_(way, message.client, message.at);
   }
 }
 

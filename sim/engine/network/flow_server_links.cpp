@@ -1,4 +1,4 @@
-#include "engine/servers/flow_server_links.hpp"
+#include "engine/network/flow_server_links.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,18 +10,18 @@ namespace syncopate {
 FlowServerLinks::FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, Arrival arrival, Clock& clock)
     : network_(network), flows_(flows), latency_(latency), arrival_(std::move(arrival)), clock_(clock) {}
 
-std::size_t FlowServerLinks::others(int client) const {
+int FlowServerLinks::other_servers(int client) const {
   const std::vector<int>& servers = network_.server_ranks();
-  return servers.size() - static_cast<std::size_t>(std::count(servers.begin(), servers.end(), client));
+  return static_cast<int>(servers.end() - servers.begin() - std::count(servers.begin(), servers.end(), client));
 }
 
 double FlowServerLinks::moved_share(int client) const {
-  return static_cast<double>(others(client)) / static_cast<double>(network_.server_ranks().size());
+  return other_servers(client) / static_cast<double>(network_.server_ranks().size());
 }
 
 void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) {
-  const auto left = std::make_shared<std::size_t>(others(client));
-  const Bytes part = bytes / static_cast<double>(*left);
+  const auto left = std::make_shared<int>(other_servers(client));
+  const Bytes part = bytes / *left;
   const auto ended = [this, way, client, left](const Moment& end) {
     if (--*left == 0) arrival_(way, client, end);
   };

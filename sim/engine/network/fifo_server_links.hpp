@@ -3,29 +3,31 @@
 #include <array>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "base/queue.hpp"
-#include "engine/servers/server_links.hpp"
+#include "engine/clock/clock.hpp"
+#include "engine/network/server_links.hpp"
 
 namespace syncopate {
 
-/// On a star, with servers on nodes of their own: these carry as many messages at a time in each direction as there are servers, each at
-/// its client's full speed, first come first served; what comes at the same instant, in the order of the clients.
+/// On a star, with servers on nodes of their own: they carry as many messages at a time in each direction as there are servers, each at the
+/// client's full speed, first come first served. Messages that come at the same instant go in the order of the clients.
 class FifoServerLinks : public ServerLinks {
  public:
-  FifoServerLinks(const ServerSetup& setup, int clients, Arrival arrival, Clock& clock);
+  FifoServerLinks(const ServerStar& star, int clients, Arrival arrival, Clock& clock);
 
   double moved_share(int /*client*/) const override { return 1.0; }
   void start(Way way, int client, Bytes bytes, const Moment& at) override;
 
  private:
-  /// A client's first message, since then.
+  /// The first message of a client, which may move since then.
   struct Turn {
     int client = 0;
     Moment since;
   };
   struct Direction {
-    std::vector<Queue<Waiting>> messages;  ///< by client: what moves or waits for its turn, and what follows that
-    std::vector<Turn> coming;              ///< at this instant
+    Indexed<Queue<Waiting>> messages;  ///< by client: the message that moves or waits for its turn, and those behind it
+    std::vector<Turn> coming;          ///< those that have come at this instant
     Queue<Turn> waiting;
     int moving = 0;
   };

@@ -1,23 +1,23 @@
-#include "engine/servers/queued_server_links.hpp"
+#include "engine/network/queued_server_links.hpp"
 
 #include <algorithm>
 
 namespace syncopate {
 
-QueuedServerLinks::QueuedServerLinks(const ServerSetup& setup, int clients, int equals, const Arrival& arrival, Clock& clock)
-    : pulls_(setup, clients, equals, arrival, clock),
-      clients_per_server_(static_cast<double>(equals) / setup.servers),
-      bandwidth_(setup.bandwidth),
-      latency_(setup.latency),
+QueuedServerLinks::QueuedServerLinks(const ServerStar& star, int clients, int equals, const Arrival& arrival, Clock& clock)
+    : pulls_(star, clients, equals, arrival, clock),
+      clients_per_server_(static_cast<double>(equals) / star.servers),
+      bandwidth_(star.bandwidth),
+      latency_(star.latency),
       arrival_(arrival),
       clock_(clock),
-      messages_(static_cast<std::size_t>(clients)) {}
+      messages_(clients) {}
 
 void QueuedServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) {
   if (way == Way::pull) return pulls_.start(way, client, bytes, at);
   const Moment moves_at = pass_latency(at, latency_, client);
   clock_.at(moves_at.time, [=, this] {
-    Queue<Waiting>& messages = messages_[static_cast<std::size_t>(client)];
+    Queue<Waiting>& messages = messages_[client];
     messages.push_back({bytes, moves_at});
     if (messages.size() == 1) begin(client, bytes, moves_at);
   });
@@ -38,7 +38,7 @@ void QueuedServerLinks::begin(int client, Bytes bytes, const Moment& now) {
     --sending_;
     const Moment arrives = arrive(end, end.time + queue_, Seconds(0), client);
     clock_.at(arrives.time, [this, client, arrives] { arrival_(Way::push, client, arrives); });
-    Queue<Waiting>& messages = messages_[static_cast<std::size_t>(client)];
+    Queue<Waiting>& messages = messages_[client];
     messages.pop_front();
     if (!messages.empty()) begin(client, messages.front().bytes, latest(end, messages.front().since));
   });

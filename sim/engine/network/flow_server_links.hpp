@@ -7,14 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "engine/clock/clock.hpp"
 #include "engine/network/flows.hpp"
 #include "engine/network/latency.hpp"
-#include "engine/servers/server_links.hpp"
+#include "engine/network/server_links.hpp"
 
 namespace syncopate {
 
-/// The parts of a message as flows, on any topology and beside any other traffic. Each begins when its own way's latency has passed; the
-/// message has arrived when the last part has.
+/// The parts of a message as flows, on any topology and beside any other traffic. Each part begins to move when the latency of its way has
+/// passed; the message has arrived when the last part has.
 class FlowServerLinks : public ServerLinks {
  public:
   FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, Arrival arrival, Clock& clock);
@@ -31,13 +32,14 @@ class FlowServerLinks : public ServerLinks {
     Moment since;
   };
   struct Line {
-    std::deque<Part> parts;  ///< the first one moves
-    Moment last;             ///< when the latency of the latest one is over
+    std::deque<Part> parts;  ///< the first one moves, the others wait
+    Moment last;             ///< when the latency of the last one is over
   };
 
   using LineName = std::pair<Way, Ends>;
 
-  std::size_t others(int client) const;
+  /// How many servers are not on the client's node.
+  int other_servers(int client) const;
   void add(const LineName& name, Part part);
   void begin(const LineName& name, const Moment& now);
 
