@@ -13,8 +13,8 @@ constexpr Seconds compute_lasts(10e-3);    // about, when alone
 constexpr double communication_lasts = 3;  // times as long as the compute; the first guess
 constexpr int most_rounds = 100'000;
 
-const CudaWorkRow& find(std::span<const CudaWorkRow> table, const std::string& name) {
-  return *std::find_if(table.begin(), table.end(), [&name](const CudaWorkRow& row) { return row.name == name; });
+const CudaWorkRow& find(std::span<const CudaWorkRow> rows, const std::string& name) {
+  return *std::find_if(rows.begin(), rows.end(), [&name](const CudaWorkRow& row) { return row.name == name; });
 }
 
 int repeats(Seconds wanted, Seconds one) {
