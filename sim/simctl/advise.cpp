@@ -187,10 +187,10 @@ class Report {
     const auto is_comparable = [](const Candidate& its) { return its.depth >= 0 && its.is_comparable(); };
     const bool has_some = std::any_of(adviser_.candidates().begin(), adviser_.candidates().end(), is_comparable);
     const bool has_limits = advice.most_staleness || advice.budget || advice.deadline_h;
-    display("\nnothing that trains as synchronous SGD does, or has a \"samples_factor\", {}\n", !has_some ? "is among the candidates"
-                                                                                                : has_limits
-                                                                                                    ? "is within the limits"
-                                                                                                    : "can be simulated deep enough");
+    display("\nno schedule that is equivalent to synchronous SGD or has a \"samples_factor\" {}\n", !has_some ? "is among the candidates"
+                                                                                                    : has_limits
+                                                                                                        ? "is within the limits"
+                                                                                                        : "can be simulated deep enough");
     const Candidate* fastest = nullptr;
     const Candidate* cheapest = nullptr;
     for (const Candidate& its : adviser_.candidates()) {
@@ -206,8 +206,8 @@ class Report {
     const std::vector<std::size_t> rows = adviser_.staler();
     if (rows.empty()) return;
     const bool is_compared = std::isfinite(adviser_.break_even(rows.front()));
-    display("\n{} not train as synchronous SGD does; if you know how many times the samples they need, say so (\"samples_factor\"):\n\n",
-            is_compared ? "better, but they do" : "these do");
+    display("\n{} not equivalent to synchronous SGD; to compare them, give a \"samples_factor\":\n\n",
+            is_compared ? "better for the same samples, but" : "these schedules are");
     print_table(rows, is_compared);
   }
 

@@ -238,7 +238,7 @@ class Explanation {
       table.push_back({kind, what, first, second, same ? Seconds(0) : second - first});
     };
     for (const Line& line : lines) add(line.first.first, line.first.second, line.second.first, line.second.second);
-    add("all of it", "", a.iteration(), b.iteration());
+    add("iteration", "", a.iteration(), b.iteration());
     display("{}", format_table(table));
   }
 

@@ -211,7 +211,7 @@ class Solver {
     std::vector<std::string> command = {own_command(), "run", options_.scenario};
     for (const std::string& setting : options_.settings) command.insert(command.end(), {"--set", setting});
     command.insert(command.end(), {"--set", fmt::format("{}={}", options_.pointer, range_.value(found->threshold.threshold()).dump())});
-    display("\nall of it, there: {}\n", command_line(command));
+    display("\nrun it at that value: {}\n", command_line(command));
   }
 
   const SolveOptions& options_;
