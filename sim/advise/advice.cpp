@@ -21,7 +21,7 @@ namespace {
 
 constexpr int most_nodes = 1'000'000;
 constexpr double most_money = 1e15;
-constexpr double most_samples = 1e15;  // of a scenario
+constexpr double most_samples = 1e15;  // a scenario's limit
 
 struct ObjectiveRow {
   std::string_view name;
@@ -40,7 +40,7 @@ const ScheduleRow& row_of(const std::string& name) {
   return *std::find_if(schedules().begin(), schedules().end(), [&](const ScheduleRow& row) { return row.name == name; });
 }
 
-/// The key of an object that maps names of schedules to something.
+/// Fails at `entry` unless `name` is a schedule.
 void check_schedule_name(const Field& entry, const std::string& name) {
   const std::vector<std::string> names = schedule_names();
   if (std::find(names.begin(), names.end(), name) == names.end())
@@ -108,10 +108,10 @@ std::vector<Advice::Tuned> read_tune(const Field& field) {
 
 bool is_tuned(const Advice& advice, std::string_view schedule, const std::string& parameter) {
   return std::any_of(advice.tuned.begin(), advice.tuned.end(),
-                     [&](const Advice::Tuned& its) { return its.schedule == schedule && its.parameter == parameter; });
+                     [&](const Advice::Tuned& tuned) { return tuned.schedule == schedule && tuned.parameter == parameter; });
 }
 
-/// All that have values for their parameters.
+/// Adds every schedule whose parameters all have a default or a range.
 void add_all_schedules(Advice& advice) {
   for (const ScheduleRow& row : schedules()) {
     const auto lacking = std::find_if(row.parameters.begin(), row.parameters.end(), [&](const ParameterInfo& info) {
@@ -125,7 +125,7 @@ void add_all_schedules(Advice& advice) {
   }
 }
 
-/// How many times the samples, which a scenario must still be able to have.
+/// Reads a samples_factor. The product with the target's samples must be within a scenario's limit.
 double read_factor(const Field& field, double samples) {
   constexpr double most_times = 1e6;
   const double factor = field.positive(most_times);
@@ -154,7 +154,8 @@ Advice::Entry read_entry(const Field& field, double samples) {
   return entry;
 }
 
-/// Of a list of schedules: nothing is said of one that it does not have, and no range is given for a parameter that has a value.
+/// Checks "tune" and "samples_factor" against a list of schedules: they name only listed schedules, and no range is given for a parameter
+/// with a fixed value.
 void check_mentions(const Advice& advice, const std::optional<Field>& tune, const std::optional<Field>& factors) {
   const auto named = [&](const std::string& schedule) {
     std::vector<const Advice::Entry*> entries;
@@ -166,13 +167,13 @@ void check_mentions(const Advice& advice, const std::optional<Field>& tune, cons
   const auto fail_unlisted = [](const Field& field, const std::string& schedule) {
     field.fail_because(fmt::format("\"{}\" is not among the \"schedules\"; add it there, or leave this out", schedule));
   };
-  for (const Advice::Tuned& one : advice.tuned) {
-    const Field field = member(*tune, one.schedule + '.' + one.parameter);
-    const auto entries = named(one.schedule);
-    if (entries.empty()) fail_unlisted(field, one.schedule);
-    if (std::all_of(entries.begin(), entries.end(), [&](const auto* entry) { return entry->schedule.contains(one.parameter); })) {
+  for (const Advice::Tuned& tuned : advice.tuned) {
+    const Field field = member(*tune, tuned.schedule + '.' + tuned.parameter);
+    const auto entries = named(tuned.schedule);
+    if (entries.empty()) fail_unlisted(field, tuned.schedule);
+    if (std::all_of(entries.begin(), entries.end(), [&](const auto* entry) { return entry->schedule.contains(tuned.parameter); })) {
       field.fail_because(
-          fmt::format("every \"{}\" among the \"schedules\" gives \"{}\" itself; leave one of them out", one.schedule, one.parameter));
+          fmt::format("every \"{}\" among the \"schedules\" gives \"{}\" itself; leave one of them out", tuned.schedule, tuned.parameter));
     }
   }
   for (const auto& [schedule, factor] : advice.samples_factor) {
@@ -180,7 +181,7 @@ void check_mentions(const Advice& advice, const std::optional<Field>& tune, cons
   }
 }
 
-/// A file's factors in the place of its name.
+/// Replaces the name of a file with factors by its content.
 Document mount_factors(Document document, const std::filesystem::path& folder) {
   const JsonPointer place("/samples_factor");
   if (!document.root().is_object() || !document.root().contains(place) || !document.root()[place].is_string()) return document;
@@ -194,7 +195,7 @@ Document mount_factors(Document document, const std::filesystem::path& folder) {
   return document;
 }
 
-/// Of what may be chosen: a file has those of all that it was made from.
+/// Drops the factors of schedules that are not listed. A file may hold factors of more schedules than one advice considers.
 void drop_unlisted_factors(Advice& advice) {
   std::erase_if(advice.samples_factor, [&](const auto& factor) {
     return std::none_of(advice.schedules.begin(), advice.schedules.end(),
@@ -235,7 +236,7 @@ void read_limits(const Field& field, Advice& advice) {
   fields.finish();
 }
 
-/// Whoever asks for costs must say what nodes cost.
+/// An objective or a limit in costs needs prices of nodes.
 void check_prices(const Advice& advice, const Field& clusters) {
   const bool wants_costs = advice.objective != Advice::Objective::time || advice.budget;
   if (!wants_costs) return;

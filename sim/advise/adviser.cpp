@@ -11,6 +11,7 @@
 
 #include "advise/tuning.hpp"
 #include "base/errors.hpp"
+#include "base/indexed.hpp"
 #include "base/progress.hpp"
 #include "explain/what_if.hpp"
 
@@ -22,12 +23,12 @@ using Objective = Advice::Objective;
 
 constexpr std::array<double, Candidate::depths> usual_margins = {0.0, 0.1, 0.03};
 
-/// Figures of a fidelity that tell whether two candidates of one schedule do the same.
+/// Two candidates of one schedule with equal fingerprints behave the same.
 auto fingerprint(const Candidate& candidate, int depth) {
   const Metrics& metrics = candidate.row.metrics;
-  return std::tuple(candidate.place, candidate.nodes, candidate.paid_nodes, candidate.origin,
-                    candidate.iteration[static_cast<std::size_t>(depth)], metrics.communications_per_iteration,
-                    metrics.bytes_per_worker_per_iteration.value, metrics.staleness_mean, candidate.cycle);
+  return std::tuple(candidate.place, candidate.nodes, candidate.paid_nodes, candidate.origin, candidate.iteration[at(depth)],
+                    metrics.communications_per_iteration, metrics.bytes_per_worker_per_iteration.value, metrics.staleness_mean,
+                    candidate.cycle);
 }
 using Fingerprints = std::set<decltype(fingerprint(Candidate(), 0))>;
 
@@ -44,7 +45,7 @@ void Adviser::search() {
     throw InputError(fmt::format("{}: nothing of it can be simulated: {}", advice_.scenario.file(),
                                  left_out().empty() ? std::string("no schedule is left") : left_out().front()));
   }
-  // What turns out not to be possible deeper, or not to be within the limits there, makes room for others.
+  // A candidate that fails or exceeds the limits in a deeper fidelity makes room for others.
   bool has_more = true;
   while (has_more) {
     has_more = deepen(1);
@@ -54,21 +55,21 @@ void Adviser::search() {
   choose();
 }
 
-// What there is
+// All candidates, in alpha-beta
 
 void Adviser::simulate_all() {
   std::vector<Origin> tuned;
   for (std::size_t place = 0; place < advice_.places.size(); ++place) {
     for (const int nodes : advice_.places[place].nodes) {
       for (std::size_t origin = 0; origin < advice_.schedules.size(); ++origin) {
-        const Json& its = advice_.schedules[origin].schedule;
-        const bool has_ranges = std::any_of(advice_.tuned.begin(), advice_.tuned.end(), [&](const Advice::Tuned& one) {
-          return one.schedule == its["name"].get<std::string>() && !its.contains(one.parameter);
+        const Json& schedule = advice_.schedules[origin].schedule;
+        const bool has_ranges = std::any_of(advice_.tuned.begin(), advice_.tuned.end(), [&](const Advice::Tuned& tunable) {
+          return tunable.schedule == schedule["name"].get<std::string>() && !schedule.contains(tunable.parameter);
         });
         if (has_ranges) {
           tuned.push_back({place, nodes, origin});
         } else {
-          candidates_.push_back({.place = place, .nodes = nodes, .schedule = its, .origin = origin});
+          candidates_.push_back({.place = place, .nodes = nodes, .schedule = schedule, .origin = origin});
         }
       }
     }
@@ -83,8 +84,8 @@ void Adviser::tune(const std::vector<Origin>& origins) {
   struct Search {
     Origin origin;
     std::vector<std::string> parameters;
-    std::vector<Tuning> tunings;                         // one by each measure of the objective
-    std::map<Tuning::Values, std::size_t> candidates{};  // that any of them has asked for
+    std::vector<Tuning> tunings;                         // one per measure of the objective
+    std::map<Tuning::Values, std::size_t> candidates{};  // index of the candidate with these values
   };
   const std::size_t measures = advice_.objective == Objective::pareto ? 2 : 1;
   std::vector<Search> searches;
@@ -92,10 +93,10 @@ void Adviser::tune(const std::vector<Origin>& origins) {
     std::vector<std::string> parameters;
     std::vector<ValueRange> ranges;
     const Json& schedule = advice_.schedules[origin.schedule].schedule;
-    for (const Advice::Tuned& one : advice_.tuned) {
-      if (one.schedule != schedule["name"].get<std::string>() || schedule.contains(one.parameter)) continue;
-      parameters.push_back(one.parameter);
-      ranges.push_back(one.range);
+    for (const Advice::Tuned& tunable : advice_.tuned) {
+      if (tunable.schedule != schedule["name"].get<std::string>() || schedule.contains(tunable.parameter)) continue;
+      parameters.push_back(tunable.parameter);
+      ranges.push_back(tunable.range);
     }
     searches.push_back({origin, parameters, std::vector<Tuning>(measures, Tuning(ranges))});
   }
@@ -132,9 +133,9 @@ void Adviser::tune(const std::vector<Origin>& origins) {
   }
 }
 
-// What is worth more than alpha-beta
+// Deeper fidelities for candidates that may be best
 
-/// In a fidelity of that depth, another value of its parameters is no worse in anything, and can be simulated deeper.
+/// Whether, at that depth, other values of the same parameters are no worse in any measure and can be simulated deeper.
 bool Adviser::is_probe(const Candidate& candidate, int depth) const {
   if (!candidate.search || !candidate.is_comparable()) return false;
   return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& rival) {
@@ -150,7 +151,7 @@ bool Adviser::is_beaten(const Candidate& candidate, double margin, int depth) co
 }
 
 std::vector<std::size_t> Adviser::worth_deepening(int depth, double margin) const {
-  const bool agrees = margin <= usual_margins[static_cast<std::size_t>(depth)];
+  const bool agrees = margin <= usual_margins[at(depth)];
   std::vector<std::size_t> found;
   Fingerprints seen;
   for (const Candidate& its : candidates_) {
@@ -165,13 +166,14 @@ std::vector<std::size_t> Adviser::worth_deepening(int depth, double margin) cons
   return found;
 }
 
-/// By how much the ratios of two depths' times differ from candidate to candidate, those that are not known being 1.
+/// The spread of the ratio (time at `depth`) / (time at `depth` - 1) over the candidates: largest / smallest - 1. Unknown ratios count
+/// as 1.
 double Adviser::disagreement(int depth) const {
   double least = 1.0;
   double most = 1.0;
   for (const Candidate& its : candidates_) {
-    const auto& deep = its.iteration[static_cast<std::size_t>(depth)];
-    const auto& shallow = its.iteration[static_cast<std::size_t>(depth) - 1];
+    const auto& deep = its.iteration[at(depth)];
+    const auto& shallow = its.iteration[at(depth - 1)];
     if (!deep || !shallow) continue;
     least = std::min(least, *deep / *shallow);
     most = std::max(most, *deep / *shallow);
@@ -179,9 +181,9 @@ double Adviser::disagreement(int depth) const {
   return most / least - 1.0;
 }
 
-/// Whether there was anything.
+/// Simulates candidates at that depth until no further one may be best. Returns whether it simulated any.
 bool Adviser::deepen(int depth) {
-  double& margin = margins_[static_cast<std::size_t>(depth)];
+  double& margin = margins_[at(depth)];
   for (bool has_deepened = false;; has_deepened = true) {
     const std::vector<std::size_t> next = worth_deepening(depth, margin);
     if (next.empty()) return has_deepened;
@@ -190,7 +192,7 @@ bool Adviser::deepen(int depth) {
   }
 }
 
-/// Those of the best that have not been; whether there were any.
+/// Judges those of the best candidates that have no risk yet. Returns whether there were any.
 bool Adviser::judge_risk() {
   std::vector<std::size_t> next;
   for (const std::size_t index : ranked(true)) {
@@ -201,14 +203,15 @@ bool Adviser::judge_risk() {
   return !next.empty();
 }
 
-// What is best
+// The choice
 
 void Adviser::choose() {
   if (advice_.objective == Objective::pareto) return;
   for (std::vector<std::size_t> best = ranking(); !best.empty(); best = ranking()) {
     choice_ = best.front();
-    const auto other = std::find_if(best.begin(), best.end(), [this](std::size_t one) { return !is_same_but_parameters(one, *choice_); });
-    runner_up_ = other == best.end() ? std::nullopt : std::optional(*other);
+    const auto next_best =
+        std::find_if(best.begin(), best.end(), [this](std::size_t index) { return !is_same_but_parameters(index, *choice_); });
+    runner_up_ = next_best == best.end() ? std::nullopt : std::optional(*next_best);
     if (const auto next = promising_runner_up()) {
       simulate({*next}, Candidate::depths - 1);
       if (worlds_) judge_risk();
@@ -226,7 +229,7 @@ void Adviser::choose() {
   }
 }
 
-/// What might be better than the runner-up, or be one, and has not been simulated deepest.
+/// A candidate that may be better than the runner-up and has not been simulated in the deepest fidelity.
 std::optional<std::size_t> Adviser::promising_runner_up() const {
   std::optional<std::size_t> next = runner_up_;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
@@ -258,13 +261,13 @@ std::vector<WhatIf> Adviser::ask_what_decides(const Candidate& candidate) {
   return deciding;
 }
 
-bool Adviser::is_same_but_parameters(std::size_t one, std::size_t other) const {
-  const Candidate& a = candidates_[one];
-  const Candidate& b = candidates_[other];
+bool Adviser::is_same_but_parameters(std::size_t first, std::size_t second) const {
+  const Candidate& a = candidates_[first];
+  const Candidate& b = candidates_[second];
   return a.place == b.place && a.nodes == b.nodes && a.schedule["name"] == b.schedule["name"];
 }
 
-/// Those that were simulated deepest and are within the limits, best first.
+/// Candidates within the limits that were simulated in the deepest fidelity, best first.
 std::vector<std::size_t> Adviser::ranked(bool comparable) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
@@ -283,7 +286,7 @@ std::vector<std::size_t> Adviser::ranking() const {
       std::stable_partition(found.begin(), found.end(), [this](std::size_t one) { return candidates_[one].risk.has_value(); });
   const auto regret = [this](std::size_t one) { return *candidates_[one].risk->worst_regret; };
   for (auto next = found.begin(); next != judged; ++next) {
-    // Of those whose worst regret is practically the least, the one with the best mean.
+    // Among candidates with practically the least worst regret, take the best mean.
     const double least = regret(*std::min_element(next, judged, [&](std::size_t a, std::size_t b) { return regret(a) < regret(b); }));
     const auto rank = [&](std::size_t one) {
       return std::pair(regret(one) > least + practically_none, criteria_.mean_value(candidates_[one]));
@@ -338,9 +341,9 @@ std::vector<std::string> Adviser::notes() const {
   std::vector<std::string> notes = runs_.notes();
   for (std::size_t depth = 1; depth < margins_.size(); ++depth) {
     if (margins_[depth] <= usual_margins[depth]) continue;
-    notes.push_back(
-        fmt::format("{} and {} disagree by up to {:.1f}%: what is within that of the best was simulated deeper, not only within {:.0f}%",
-                    fidelity_of_depth[depth - 1], fidelity_of_depth[depth], 100.0 * margins_[depth], 100.0 * usual_margins[depth]));
+    notes.push_back(fmt::format(
+        "{} and {} disagree by up to {:.1f}%: candidates within that of the best were simulated deeper, not only within {:.0f}%",
+        fidelity_of_depth[depth - 1], fidelity_of_depth[depth], 100.0 * margins_[depth], 100.0 * usual_margins[depth]));
   }
   for (const auto& index : {choice_, runner_up_}) {
     if (!index || !candidates_[*index].row.details.contains("fidelity_note")) continue;

@@ -15,43 +15,45 @@
 
 namespace syncopate {
 
-/// Searches what an advice asks for: everything in alpha-beta, what may be best deeper. See scenarios/advice/README.md.
+/// Searches the best candidate of an advice. Simulates all candidates in alpha-beta, and those that may be best in deeper fidelities. See
+/// scenarios/advice/README.md.
 class Adviser {
  public:
   Adviser(Advice advice, RunOptions options);
   Adviser(const Adviser&) = delete;
   Adviser& operator=(const Adviser&) = delete;
 
-  /// Throws InputError where nothing can be simulated at all, with the first reason, and Interrupted.
+  /// Throws InputError with the first reason if no candidate can be simulated, and Interrupted.
   void search();
 
   const Advice& advice() const { return advice_; }
   const Criteria& criteria() const { return criteria_; }
   const std::vector<Candidate>& candidates() const { return candidates_; }
-  /// Of what is comparable and within the limits, the best; empty for "pareto", or where there is nothing.
+  /// The best comparable candidate within the limits. Nullopt for "pareto", or if there is none.
   std::optional<std::size_t> choice() const { return choice_; }
-  /// The best besides, of another schedule, cluster or number of nodes.
+  /// The best candidate with another schedule, cluster or number of nodes.
   std::optional<std::size_t> runner_up() const { return runner_up_; }
-  /// Comparable ones within the limits that were simulated deepest, best first: by the objective ("pareto": by time) or, with `risk`, the
-  /// least regret first.
+  /// Comparable candidates within the limits that were simulated in the deepest fidelity, best first. Ordered by the objective ("pareto":
+  /// by time) or, with `risk`, by regret.
   std::vector<std::size_t> ranking() const;
-  /// Of these, those than which no other is noticeably better in the objective (with "pareto", in time or cost and as good in the other).
+  /// The Pareto front of `ranking`: no other candidate is noticeably better in one measure of the objective and as good in the others.
   std::vector<std::size_t> front() const;
-  /// Others within the limits that would be noticeably better with no more samples, best first; those that fresher ones equal are left out.
+  /// Candidates without a samples_factor, within the limits, that would be noticeably better with the same samples, best first. Left out
+  /// are those that a candidate with less staleness equals.
   std::vector<std::size_t> staler() const;
-  /// How many times the samples a staler one could need and still be as good as what is comparable; with "pareto", be neither slower nor
-  /// dearer than any of these. Infinite where nothing is comparable.
+  /// The samples_factor at which a candidate of `staler` is as good as the best comparable candidate. With "pareto": neither slower nor
+  /// dearer than any of them. Infinite if nothing is comparable.
   double break_even(std::size_t staler) const;
-  /// What would make the choice fastest: at most two.
+  /// The factors that would speed up the choice most, at most two.
   const std::vector<WhatIf>& decides() const { return decides_; }
-  /// The same schedule on as many nodes of the same cluster, whatever its parameters are.
-  bool is_same_but_parameters(std::size_t one, std::size_t other) const;
+  /// Whether both have the same schedule, cluster and number of nodes; parameters may differ.
+  bool is_same_but_parameters(std::size_t first, std::size_t second) const;
 
   const std::map<std::string, std::size_t>& simulated() const { return runs_.simulated(); }  ///< by fidelity
   std::vector<std::string> notes() const;
   const std::vector<std::string>& left_out() const { return runs_.left_out(); }
 
-  /// A scenario of the candidate, its paths relative to `folder`; absolute where that is reached by a symbolic link.
+  /// The candidate as a scenario. Paths are relative to `folder`, or absolute if a symbolic link leads to it.
   Json scenario(const Candidate& candidate, const std::filesystem::path& folder) const;
 
  private:
@@ -82,7 +84,7 @@ class Adviser {
   CandidateRuns runs_;
   std::optional<Worlds> worlds_;
   std::vector<Candidate> candidates_;
-  std::array<double, Candidate::depths> margins_;  ///< within which of the best something is simulated in that depth
+  std::array<double, Candidate::depths> margins_;  ///< by depth: candidates within this share of the best are simulated at that depth
   std::optional<std::size_t> choice_;
   std::optional<std::size_t> runner_up_;
   std::vector<WhatIf> decides_;

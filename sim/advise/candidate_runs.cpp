@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.hpp"
+#include "base/indexed.hpp"
 #include "base/interruption.hpp"
 #include "base/progress.hpp"
 
@@ -10,11 +11,11 @@ namespace syncopate {
 
 namespace {
 
-/// One that takes a while.
+/// Progress of a simulation that takes more than a second; else empty.
 std::string describe(const std::vector<Point>& points, const std::optional<RunningTask>& running) {
   constexpr Seconds noticeable(1.0);
   if (!running || running->time < noticeable || running->headway.all == 0) return "";
-  const Scenario& scenario = points[static_cast<std::size_t>(running->index)].scenario;
+  const Scenario& scenario = points[at(running->index)].scenario;
   return fmt::format("; {} on {} x {}: {} of {} iterations", scenario.schedule.name, scenario.cluster.nodes, scenario.cluster.name,
                      running->headway.done, running->headway.all);
 }
@@ -29,7 +30,7 @@ Scenario CandidateRuns::read_at(const Candidate& candidate, int depth, std::vect
   values.emplace_back("/cluster", advice_->places[candidate.place].cluster);
   values.emplace_back("/schedule", candidate.schedule);
   values.emplace_back("/cluster/nodes", candidate.nodes);
-  values.emplace_back("/fidelity", fidelity_of_depth[static_cast<std::size_t>(depth)]);
+  values.emplace_back("/fidelity", fidelity_of_depth[at(depth)]);
   return read_scenario(advice_->scenario, std::move(values), origin, library_);
 }
 
@@ -39,7 +40,7 @@ Point CandidateRuns::point(const Candidate& candidate, std::vector<std::pair<std
   return point;
 }
 
-/// Its scenario in that depth, or in the next one that can have it. Nullopt, and a reason, if none can.
+/// The candidate's scenario at that depth, or at the next depth that supports it. Nullopt, and a reason, if none does.
 std::optional<std::pair<Scenario, int>> CandidateRuns::read(const Candidate& candidate, int depth, std::string& reason) {
   for (; depth < Candidate::depths; ++depth) {
     try {
@@ -58,10 +59,10 @@ std::vector<Outcome> CandidateRuns::run(const std::vector<Point>& points, const 
   for (const Point& point : points) asked.push_back(&point);
   ProgressBar progress(points.size(), what, options_.shows_progress);
   const auto done = [&](int place, const Outcome& outcome) {
-    outcomes[static_cast<std::size_t>(place)] = outcome;
+    outcomes[at(place)] = outcome;
     progress.advance();
   };
-  const auto show = [&](const PointsProgress& its) { progress.show(its.left, describe(points, its.longest)); };
+  const auto show = [&](const PointsProgress& state) { progress.show(state.left, describe(points, state.longest)); };
   simulate_points(asked, options_.jobs, [](int /*place*/) { return PointOptions(); }, done, options_.interrupted, {show, options_.limits});
   if (options_.interrupted()) throw Interrupted();
   return outcomes;
@@ -98,7 +99,7 @@ void CandidateRuns::simulate(std::vector<Candidate>& candidates, std::vector<std
       points.emplace_back().scenario = std::move(found->first);
       tasks.push_back({index, found->second});
     }
-    const std::vector<Outcome> outcomes = run(points, fmt::format("simulations in {}", fidelity_of_depth[static_cast<std::size_t>(depth)]));
+    const std::vector<Outcome> outcomes = run(points, fmt::format("simulations in {}", fidelity_of_depth[at(depth)]));
     indices.clear();
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       Candidate& candidate = candidates[tasks[i].candidate];
@@ -115,7 +116,7 @@ void CandidateRuns::simulate(std::vector<Candidate>& candidates, std::vector<std
   }
 }
 
-/// What its scenario tells.
+/// Fills in what the scenario says about the candidate.
 void CandidateRuns::learn(Candidate& candidate, const Scenario& scenario) {
   if (scenario.trace->provenance.synthetic() && !is_synthetic_) {
     is_synthetic_ = true;
@@ -128,7 +129,7 @@ void CandidateRuns::learn(Candidate& candidate, const Scenario& scenario) {
 }
 
 void CandidateRuns::keep(Candidate& candidate, int depth, const Point& point, const PointResult& result) {
-  candidate.iteration[static_cast<std::size_t>(depth)] = result.metrics.iteration;
+  candidate.iteration[at(depth)] = result.metrics.iteration;
   if (depth < candidate.depth) return;
   candidate.depth = depth;
   candidate.row = make_row(point, result);

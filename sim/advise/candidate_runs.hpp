@@ -16,27 +16,28 @@ namespace syncopate {
 
 /// How candidates are simulated.
 struct RunOptions {
-  int jobs = 0;                         ///< at a time; 0: one per core
+  int jobs = 0;                         ///< simulations at the same time; 0: one per core
   std::function<bool()> interrupted{};  ///< see run_forked
-  Limits limits{};                      ///< of each simulation
-  bool shows_progress = false;          ///< on a terminal
+  Limits limits{};                      ///< for each simulation
+  bool shows_progress = false;          ///< if stderr is a terminal
 };
 
-/// Simulates candidates of an advice, and keeps in them what came of it.
+/// Simulates candidates of an advice and stores the results in them.
 class CandidateRuns {
  public:
-  /// Both must outlive it.
+  /// `advice` and `criteria` must outlive this object.
   CandidateRuns(const Advice& advice, const Criteria& criteria, RunOptions options);
 
-  /// In a fidelity of that depth, or in the next one that can have them; those that none can have get a refusal. Throws Interrupted.
+  /// Simulates at that depth, or at the next depth that supports the candidate. Candidates that no depth supports get a refusal. Throws
+  /// Interrupted.
   void simulate(std::vector<Candidate>& candidates, std::vector<std::size_t> indices, int depth);
-  /// What becomes of points, in their order; `what` they are, in the plural. Throws Interrupted.
+  /// Simulates points and returns their outcomes in the same order. `what`: plural noun for the progress bar. Throws Interrupted.
   std::vector<Outcome> run(const std::vector<Point>& points, const std::string& what);
 
-  /// The candidate as a point of the deepest fidelity, with values put at pointers besides. `origin`: who put them there, for messages.
-  /// Throws InputError.
+  /// The candidate as a point of the deepest fidelity, with `values` set at JSON pointers. `origin`: where the values come from, for
+  /// messages. Throws InputError.
   Point point(const Candidate& candidate, std::vector<std::pair<std::string, Json>> values = {}, const std::string& origin = "");
-  /// Notes that it cannot be simulated deeper, or at all.
+  /// Records that the candidate cannot be simulated deeper, or at all.
   void refuse(Candidate& candidate, const std::string& reason);
   void count(Fidelity fidelity) { ++simulated_[std::string(to_string(fidelity))]; }
 
@@ -55,7 +56,7 @@ class CandidateRuns {
   const Criteria* criteria_;
   RunOptions options_;
   Library library_;
-  bool is_synthetic_ = false;  ///< the trace
+  bool is_synthetic_ = false;  ///< the trace is synthetic
   std::map<std::string, std::size_t> simulated_;
   std::vector<std::string> notes_;
   std::vector<std::string> left_out_;

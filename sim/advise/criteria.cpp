@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/indexed.hpp"
+
 namespace syncopate {
 
 namespace {
@@ -48,7 +50,7 @@ std::vector<double> Criteria::measures(const Candidate& candidate, double hours)
 }
 
 std::vector<double> Criteria::measures_at(const Candidate& candidate, int depth) const {
-  return measures(candidate, hours(candidate, *candidate.iteration[static_cast<std::size_t>(depth)]));
+  return measures(candidate, hours(candidate, *candidate.iteration[at(depth)]));
 }
 
 double Criteria::mean_value(const Candidate& candidate) const {
@@ -70,8 +72,9 @@ double Criteria::excess(const Candidate& candidate) const {
 }
 
 bool Criteria::beats(const Candidate& one, const Candidate& other, double margin, int depth) const {
-  const auto at = static_cast<std::size_t>(depth);
-  if (!one.is_comparable() || !one.iteration[at] || !other.iteration[at] || !is_within_limits(one, 1.0 / (1.0 + margin))) return false;
+  const std::size_t level = at(depth);
+  if (!one.is_comparable() || !one.iteration[level] || !other.iteration[level] || !is_within_limits(one, 1.0 / (1.0 + margin)))
+    return false;
   const std::vector<double> a = measures_at(one, depth);
   const std::vector<double> b = measures_at(other, depth);
   bool is_better = false;
@@ -83,10 +86,10 @@ bool Criteria::beats(const Candidate& one, const Candidate& other, double margin
 }
 
 bool Criteria::is_no_worse(const Candidate& one, const Candidate& other, int depth) const {
-  const auto at = static_cast<std::size_t>(depth);
-  if (!one.iteration[at] || !other.iteration[at] || !is_within_limits(one)) return false;
+  const std::size_t level = at(depth);
+  if (!one.iteration[level] || !other.iteration[level] || !is_within_limits(one)) return false;
   const auto figures = [&](const Candidate& its) {
-    const double hours = this->hours(its, *its.iteration[at]);
+    const double hours = this->hours(its, *its.iteration[level]);
     return std::array{hours, cost(its, hours).value_or(0.0), its.row.metrics.staleness_mean};
   };
   const auto is_no_more = [](const auto& a, const auto& b) {
@@ -98,8 +101,8 @@ bool Criteria::is_no_worse(const Candidate& one, const Candidate& other, int dep
 }
 
 bool Criteria::is_fresher_and_as_good(const Candidate& one, const Candidate& other, int depth) const {
-  const auto at = static_cast<std::size_t>(depth);
-  if (one.is_comparable() || one.origin != other.origin || !one.iteration[at] || !other.iteration[at] || !is_within_limits(one))
+  const std::size_t level = at(depth);
+  if (one.is_comparable() || one.origin != other.origin || !one.iteration[level] || !other.iteration[level] || !is_within_limits(one))
     return false;
   const auto distance = [](const Candidate& its) { return std::pair(its.row.metrics.staleness_mean, its.cycle); };
   const auto [staleness, cycle] = distance(one);

@@ -7,41 +7,41 @@
 
 namespace syncopate {
 
-/// A difference that decides nothing, relative.
+/// Relative differences up to this one do not decide.
 constexpr double practically_none = 0.005;
 
-/// What an advice looks at: how long candidates take, what they cost, whether that is within its limits, and which are better.
+/// Judges candidates by an advice: times, costs, limits, comparisons.
 class Criteria {
  public:
-  /// `advice` must outlive it.
+  /// `advice` must outlive this object.
   explicit Criteria(const Advice& advice) : advice_(&advice) {}
 
-  /// How many times the samples an entry of the advice's schedules needs; nullopt: nobody has said.
+  /// Samples of an entry of the advice's schedules relative to synchronous SGD. Nullopt: not given.
   std::optional<double> samples_factor(std::size_t origin, bool is_sgd) const;
 
-  /// Until the target, of one that has been simulated, at so many seconds per iteration.
+  /// Hours until the target at this iteration time. The candidate must have been simulated.
   double hours(const Candidate& candidate, Seconds iteration) const;
-  /// Of so many hours; nullopt without a price.
+  /// Cost of `hours`. Nullopt without a price.
   std::optional<double> cost(const Candidate& candidate, double hours) const;
-  /// What the objective looks at, less being better: hours, costs or, with "pareto", both.
+  /// The measures of the objective, less is better: hours, costs or, with "pareto", both.
   std::vector<double> measures(const Candidate& candidate, double hours) const;
-  /// The objective in the deepest fidelity that has been simulated; of "pareto" the hours.
+  /// The objective by the deepest simulation; hours with "pareto".
   double value(const Candidate& candidate) const { return measures(candidate, candidate.hours).front(); }
-  /// The same in the mean of the other worlds, where it has been simulated in these.
+  /// The objective's mean over the worlds of `risk`; `value` if the candidate was not simulated in them.
   double mean_value(const Candidate& candidate) const;
 
-  /// Times `slack`. They hold for what has been simulated deepest and, where that is known, in the mean of the other worlds.
+  /// Whether the deepest simulation and, if known, the mean over the worlds of `risk` are within the limits times `slack`.
   bool is_within_limits(const Candidate& candidate, double slack = 1.0) const;
-  /// By what share it is over the limits, in all; 0 within them.
+  /// Sum of the shares by which it exceeds the limits. 0 within them.
   double excess(const Candidate& candidate) const;
 
-  /// In a fidelity of that depth, it is comparable, within the limits, and better by more than the margin in all that counts.
+  /// At that depth, `one` is comparable, within the limits, and better by more than the margin in every measure of the objective.
   bool beats(const Candidate& one, const Candidate& other, double margin, int depth) const;
-  /// In a fidelity of that depth, it is within the limits and no slower, no dearer and no staler; of equals it is the first.
+  /// At that depth, `one` is within the limits and no slower, no dearer and no staler. Of equal candidates the first wins.
   bool is_no_worse(const Candidate& one, const Candidate& other, int depth) const;
-  /// Of one entry of the schedules, neither being comparable: no staler, no rarer, and as good.
+  /// Both come from one entry of the schedules, `one` is not comparable, and `one` has no more staleness, no longer cycle and is as good.
   bool is_fresher_and_as_good(const Candidate& one, const Candidate& other, int depth) const;
-  /// Better by more than `practically_none` in something that counts, and as good in the rest.
+  /// `one` is better by more than `practically_none` in one measure of the objective and as good in the others.
   bool is_noticeably_better(const Candidate& one, const Candidate& other) const;
 
  private:

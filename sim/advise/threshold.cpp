@@ -32,7 +32,7 @@ std::optional<ParsedQuantity> parse(const std::string& text) {
   return ParsedQuantity{std::stod(parts[1].str() + parts[2].str()), !parts[2].matched, parts[3].str()};
 }
 
-/// Of four significant digits: the step of a number that lies on one, else of the one below or above.
+/// The step (of four significant digits) at a number, else the next one below or above it.
 std::int64_t step_of(double number, bool above) {
   const double decade = std::floor(std::log10(number) * (1.0 + 1e-15));
   const double digits = number / std::pow(10.0, decade - 3.0);
@@ -46,8 +46,8 @@ std::int64_t step_of(double number, bool above) {
 ValueRange::ValueRange(const std::string& from, const std::string& to) {
   const std::optional<ParsedQuantity> low = parse(from);
   const std::optional<ParsedQuantity> high = parse(to);
-  for (const auto& [name, text, its] : {std::tuple("--from", from, low), std::tuple("--to", to, high)}) {
-    if (!its || its->number == 0.0)
+  for (const auto& [name, text, parsed] : {std::tuple("--from", from, low), std::tuple("--to", to, high)}) {
+    if (!parsed || parsed->number == 0.0)
       throw UsageError(fmt::format("{} {}: expected a number above 0, perhaps with a unit, such as 64, 0.5 or 10Gbps", name, text));
   }
   if (low->unit != high->unit) throw UsageError(fmt::format("--to {}: expected the unit of --from {}", to, from));

@@ -9,7 +9,7 @@
 
 namespace syncopate {
 
-/// Values from one to another in steps that can be counted: whole numbers, or decimals of four significant digits, perhaps with a unit.
+/// A range of values in numbered steps: whole numbers, or decimals of four significant digits, optionally with a unit.
 class ValueRange {
  public:
   /// "4" and "2048", "0.5" and "2", or "1Gbps" and "400Gbps": above 0, ascending, of one unit. Throws UsageError.
@@ -17,9 +17,9 @@ class ValueRange {
 
   std::int64_t first() const { return first_; }
   std::int64_t last() const { return last_; }
-  /// As a scenario would have it: a number, or a text with the unit.
+  /// The value for a scenario: a number, or a text with the unit.
   Json value(std::int64_t step) const;
-  /// Some of the steps, both ends among them: of about equal ratios of their values.
+  /// About `count` steps with roughly equal ratios of their values, including both ends.
   std::vector<std::int64_t> samples(int count) const;
 
  private:
@@ -29,22 +29,22 @@ class ValueRange {
   std::int64_t last_ = 0;
 };
 
-/// Where along a range a condition begins to hold, or ceases to: by samples of the whole range, then by bisection between two of them.
+/// Finds where along a range a condition begins or ceases to hold: samples the whole range, then bisects between two samples.
 class ThresholdSearch {
  public:
   explicit ThresholdSearch(const ValueRange& range);
 
-  /// The steps that it wants to know about next; none when it is over.
+  /// The steps to test next. Empty when the search is over.
   const std::vector<std::int64_t>& wanted() const { return wanted_; }
-  /// What has been asked for, all of it known now.
+  /// Takes the answers for all wanted steps.
   void learn(std::map<std::int64_t, bool> holds);
 
   enum class Result { everywhere, nowhere, from, until, several };
-  /// Once something is known.
+  /// Call it after the first `learn`.
   Result result() const;
-  /// The last step on the side where it holds, where there is one change.
+  /// The last step at which the condition holds, next to the change. Only for `from` and `until`.
   std::int64_t threshold() const;
-  /// Steps after which it changes, among those that are known.
+  /// Known steps after which the condition changes.
   std::vector<std::int64_t> changes() const;
 
  private:

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int samples = 17;
 
-bool is_noticeably_less(const Tuning::Worth& one, const Tuning::Worth& other) {
-  return one.excess < other.excess || (one.excess == other.excess && one.value < other.value * (1.0 - rounding));
+bool is_noticeably_less(const Tuning::Worth& a, const Tuning::Worth& b) {
+  return a.excess < b.excess || (a.excess == b.excess && a.value < b.value * (1.0 - rounding));
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ Tuning::Tuning(std::vector<ValueRange> ranges) : ranges_(std::move(ranges)) {
   }
 }
 
-/// Of several parameters, few values each.
+/// Asks for a grid with few values of each parameter.
 void Tuning::ask_grid() {
   constexpr std::size_t most = 125;
   int each = 9;
@@ -55,12 +55,12 @@ void Tuning::learn(const std::map<Values, Worth>& worths) {
   wanted_.clear();
   if (is_grid) {
     best_ = std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
-    if (!known_.at(best_).is_possible()) return;  // nowhere
+    if (!known_.at(best_).is_possible()) return;  // nothing is possible
     ask(ranges_.front().samples(samples));
     if (!wanted_.empty()) return;
   }
   if (!narrows_) {
-    // The neighbours of the best among all that are known along this parameter.
+    // The neighbours of the best known value along this parameter.
     std::vector<std::int64_t> along;
     for (const auto& [its, worth] : known_) {
       if (its == with(its[parameter_])) along.push_back(its[parameter_]);
@@ -108,7 +108,7 @@ void Tuning::next_parameter() {
   if (wanted_.empty()) next_parameter();
 }
 
-/// A probe on the longer side of the best, after which the bracket is what lies around the better of both.
+/// One step of the golden-section search: probes the longer side of the best value, then keeps the bracket around the better of both.
 void Tuning::narrow() {
   constexpr double section = 0.381966011250105;
   const std::int64_t best = best_[parameter_];

@@ -11,14 +11,15 @@
 
 namespace syncopate {
 
-/// Looks for the values of a schedule's parameters with which something is least within limits: of several, it begins at the best of a grid
-/// of few values each; then, one parameter after the other until none improves it, some values of its range, and a golden-section search
-/// between the neighbours of the best.
+/// Minimises a measure over a schedule's parameters, within limits:
+/// 1. With several parameters, it starts at the best point of a coarse grid.
+/// 2. For one parameter after the other it tests samples of the range, then runs a golden-section search between the neighbours of the
+///    best one. It ends when no parameter improves the result.
 class Tuning {
  public:
   using Values = std::vector<std::int64_t>;  ///< a step of each parameter's range
 
-  /// How good values are: within the limits at all, then by what is to be least.
+  /// Rank of values, less is better: first the excess over the limits, then the measure.
   struct Worth {
     double excess = std::numeric_limits<double>::infinity();  ///< over the limits; infinite: the values are not possible
     double value = std::numeric_limits<double>::infinity();
@@ -29,12 +30,12 @@ class Tuning {
 
   explicit Tuning(std::vector<ValueRange> ranges);
 
-  /// What it wants to know about next, and has not asked for yet; none when it is over.
+  /// The values to test next. Empty when the search is over.
   const std::vector<Values>& wanted() const { return wanted_; }
-  /// What has been asked for, all of it known now.
+  /// Takes the answers for all wanted values.
   void learn(const std::map<Values, Worth>& worths);
 
-  /// The values as a scenario has them.
+  /// The values for a scenario.
   std::vector<Json> as_json(const Values& values) const;
 
  private:
@@ -49,8 +50,8 @@ class Tuning {
   std::map<Values, Worth> known_;
   std::vector<Values> wanted_;
   Values best_;
-  std::size_t parameter_ = 0;   ///< that is being looked at
-  std::size_t unimproved_ = 0;  ///< parameters in a row
+  std::size_t parameter_ = 0;   ///< index of the current parameter
+  std::size_t unimproved_ = 0;  ///< number of parameters in a row without improvement
   Worth before_;                ///< the best before this parameter's turn
   bool narrows_ = false;        ///< golden section, between low_ and high_
   std::int64_t low_ = 0;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/indexed.hpp"
 #include "explain/what_if.hpp"
 #include "run/fidelity.hpp"
 
@@ -17,7 +18,7 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// Of unequal workers, every message of collectives that overlap is an event, where there is no need for flows.
+/// Whether fidelity auto would simulate every message of overlapping collectives.
 bool moves_by_message(const Scenario& scenario) {
   const std::vector<StreamTraffic>& streams = scenario.schedule.traffic.streams;
   const auto overlaps = [](const StreamTraffic& stream) { return stream.rules.channels > 1; };
@@ -32,7 +33,7 @@ Worlds::Worlds(const Advice& advice, const Criteria& criteria, CandidateRuns& ru
   bandwidths_ = change > 0.0 ? std::vector{1.0 - change, 1.0, 1.0 + change} : std::vector{1.0};
 }
 
-/// Itself in every world.
+/// The candidate's points, one per world.
 std::vector<Point> Worlds::points_of(const Candidate& candidate) const {
   std::vector<std::pair<std::string, Json>> values;
   if (advice_->risk->workers) values.emplace_back("/workers", *advice_->risk->workers);
@@ -55,7 +56,7 @@ void Worlds::judge(std::vector<Candidate>& candidates, const std::vector<std::si
     for (Point& point : points_of(candidates[index])) points.push_back(std::move(point));
   }
   const std::vector<Outcome> outcomes = runs_->run(points, "simulations of other worlds");
-  const std::size_t worlds = bandwidths_.size() * static_cast<std::size_t>(seeds_);
+  const std::size_t worlds = bandwidths_.size() * at(seeds_);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     Candidate& candidate = candidates[indices[i]];
     Candidate::Risk risk;
@@ -83,7 +84,7 @@ void Worlds::find_regrets(std::vector<Candidate>& candidates) const {
   for (Candidate& its : candidates) {
     if (its.risk && criteria_->is_within_limits(its)) rivals.push_back(&its);
   }
-  std::vector<double> best(bandwidths_.size() * static_cast<std::size_t>(seeds_), std::numeric_limits<double>::infinity());
+  std::vector<double> best(bandwidths_.size() * at(seeds_), std::numeric_limits<double>::infinity());
   const auto value = [&](const Candidate& its, std::size_t world) { return criteria_->measures(its, its.risk->hours[world]).front(); };
   for (const Candidate* its : rivals) {
     for (std::size_t world = 0; world < best.size(); ++world) best[world] = std::min(best[world], value(*its, world));

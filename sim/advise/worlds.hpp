@@ -6,14 +6,14 @@
 
 namespace syncopate {
 
-/// The other worlds of an advice's `risk`: other seeds of its workers, and other bandwidths between nodes.
+/// The worlds of an advice's `risk`: other seeds of the workers and other bandwidths between nodes.
 class Worlds {
  public:
-  /// Of an advice that has a `risk`. All of them must outlive it.
+  /// `advice` must have a `risk`. All arguments must outlive this object.
   Worlds(const Advice& advice, const Criteria& criteria, CandidateRuns& runs);
 
-  /// Simulates these in all worlds, then judges all that have been: their regrets are against the best of those within the limits. What
-  /// fails in a world is refused. Throws InputError for what the risk says, and Interrupted.
+  /// Simulates these candidates in all worlds. Then computes the regrets of all judged candidates against the best one within the limits. A
+  /// candidate that fails in a world is refused. Throws InputError for errors in the risk, and Interrupted.
   void judge(std::vector<Candidate>& candidates, const std::vector<std::size_t>& indices);
 
  private:
@@ -23,7 +23,7 @@ class Worlds {
   const Advice* advice_;
   const Criteria* criteria_;
   CandidateRuns* runs_;
-  std::vector<double> bandwidths_;  ///< times what they are
+  std::vector<double> bandwidths_;  ///< factors on the bandwidths
   int seeds_;
 };
 

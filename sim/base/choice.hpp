@@ -9,11 +9,10 @@
 
 namespace syncopate {
 
-/// The name that the field gives, which must be one of `names`. Throws InputError that lists them and suggests the
-/// nearest.
+/// The field's text, which must be one of `names`. Throws InputError that lists the names and suggests the nearest.
 std::string choose_name(const Field& field, const std::vector<std::string>& names);
 
-/// The row of a table whose `name` the field gives. Throws InputError as choose_name does.
+/// The row of a table whose `name` is the field's text. Throws InputError as choose_name does.
 template <class Row>
 const Row& choose(const Field& field, std::span<const Row> table) {
   std::vector<std::string> names;

@@ -52,7 +52,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   }
 
  private:
-  /// Of the keys of the innermost object, which are searched one by one where they are few.
+  /// Whether the innermost object lacks the key. Few keys are compared one by one, many are hashed.
   bool is_new(const std::string& key) {
     constexpr std::size_t few = 16;
     const auto& members = stack_.back()->get_ref<const Json::object_t&>();
@@ -97,7 +97,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
     return &members.back().second;
   }
 
-  /// The pointer of the innermost open container: each level is the newest child of the one above.
+  /// The pointer of the innermost open container. Every level is the newest child of the level above.
   std::string place() const {
     std::string pointer;
     for (std::size_t level = 0; level + 1 < stack_.size(); ++level) {
@@ -108,7 +108,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
     return pointer.empty() ? "/" : pointer;
   }
 
-  /// The letters round a position (counted from 1), in lower case.
+  /// The word at a position (counted from 1), in lower case.
   std::string word_at(std::size_t position) const {
     const auto is_letter = [this](std::size_t i) { return i < text_.size() && std::isalpha(static_cast<unsigned char>(text_[i])) != 0; };
     std::size_t begin = position == 0 ? 0 : position - 1;
@@ -130,7 +130,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   const std::string& name_;
   Json root_;
   std::vector<Json*> stack_;
-  std::vector<std::unordered_set<std::string>> keys_;  ///< of the objects on the stack, of those that have many
+  std::vector<std::unordered_set<std::string>> keys_;  ///< per level of the stack; empty for objects with few keys
   std::string key_;
 };
 
@@ -176,7 +176,7 @@ void Document::set(const JsonPointer& pointer, const Json& value, const std::str
   std::erase_if(parts_, [&](const Part& part) { return is_at_or_above(pointer.to_string(), part.pointer); });
   patches_.push_back({pointer.to_string(), origin});
 } catch (const Json::exception&) {
-  // An index that is no index, or beyond every list.
+  // An array index that is not a number, or out of range.
   fail_at(where(pointer.to_string()), "there is no such place", origin);
 }
 
@@ -202,7 +202,7 @@ const Document::Patch* Document::patch_at(const std::string& pointer) const {
 
 namespace {
 
-/// Where the user has to edit what is at `pointer`: another place of this file, where one of its parts is a copy of what is there.
+/// The pointer that the user has to edit to change the value at `pointer`. It differs where a part is a copy of another place of this file.
 template <class Parts>
 std::string source_of(const std::string& pointer, const Parts& parts, const std::string& file) {
   const std::string here = file + ": /";
@@ -215,8 +215,8 @@ std::string source_of(const std::string& pointer, const Parts& parts, const std:
 
 }  // namespace
 
-std::string Document::where(const std::string& its_pointer) const {
-  const std::string pointer = source_of(its_pointer, parts_, file_);
+std::string Document::where(const std::string& shown_pointer) const {
+  const std::string pointer = source_of(shown_pointer, parts_, file_);
   const auto show = [](const std::string& file, const std::string& place) {
     constexpr std::size_t longest = 200;
     return fmt::format("{}: {}", file, place.empty() ? "/" : shortened(place, longest));
@@ -227,8 +227,8 @@ std::string Document::where(const std::string& its_pointer) const {
   return show(part->file, pointer.substr(part->pointer.size()));
 }
 
-std::string Document::origin(const std::string& its_pointer) const {
-  const std::string pointer = source_of(its_pointer, parts_, file_);
+std::string Document::origin(const std::string& shown_pointer) const {
+  const std::string pointer = source_of(shown_pointer, parts_, file_);
   const Patch* patch = patch_at(pointer);
   if (patch != nullptr) return patch->origin;
   const Part* part = part_at(pointer);

@@ -12,15 +12,15 @@ namespace syncopate {
 
 using JsonPointer = Json::json_pointer;
 
-/// Parses JSON text strictly: duplicate keys, NaN, numbers beyond a double's range, nesting deeper than 64 and text
-/// after the value are errors. Throws InputError that starts with `name` and says where.
+/// Parses JSON strictly. Errors: duplicate keys, NaN, numbers beyond a double's range, nesting deeper than 64, text after the value.
+/// Throws InputError with `name`, line and column.
 Json parse_json(std::string_view text, const std::string& name);
 
-/// What nlohmann's parser complains about, without its own prefixes, places and control characters.
+/// The reason in an exception of nlohmann's parser, without its prefix, position and control characters.
 std::string parse_error_reason(const nlohmann::detail::exception& error);
 
-/// A JSON document that remembers where its parts came from, so that an error names the file and the pointer that the
-/// user has to edit, even when a cluster file was put into a scenario and a sweep then changed one of its values.
+/// A JSON document that remembers where its parts came from. Errors name the file and the pointer that the user has to edit, even when a
+/// cluster file was mounted into a scenario and a sweep changed one of its values.
 class Document {
  public:
   Document(Json root, std::string file) : root_(std::move(root)), file_(std::move(file)) {}
@@ -34,18 +34,20 @@ class Document {
   /// Replaces the value at `pointer` by the whole of another document.
   void mount(const JsonPointer& pointer, const Document& part);
 
-  /// Sets the value at `pointer`, which the user gave by `origin` (a sweep point, an option of the command line).
-  /// Missing objects on the way are made. Throws InputError when the way leads through something else.
+  /// Sets the value at `pointer`. `origin` says who gave it: a sweep point or a command-line option. Creates missing objects on the path.
+  /// Throws InputError when the path leads through a value that is not an object or a list.
   void set(const JsonPointer& pointer, const Json& value, const std::string& origin);
 
-  /// Removes a key of the root, if it is there.
+  /// Removes a key of the root, if present.
   void erase(const std::string& key);
 
-  /// "file: /pointer" of a value of this document; `pointer` is "" for the root.
+  /// "file: /pointer" of the value at `pointer`. "" is the root.
   std::string where(const std::string& pointer) const;
 
-  /// " (in point 3)" when a sweep or an option set the value at `pointer` or something around it, " (named by scenario.json: /cluster)"
-  /// when it is of a file that was mounted, else "".
+  /// Where the value at `pointer` comes from, as the end of a message:
+  /// - " (in point 3)": a sweep or an option set it, or a value around it.
+  /// - " (named by scenario.json: /cluster)": it belongs to a mounted file.
+  /// - "": it was read from this document's file.
   std::string origin(const std::string& pointer) const;
 
  private:
@@ -66,19 +68,19 @@ class Document {
   std::vector<Patch> patches_;
 };
 
-/// The origin of a value that an option of the command line gave: " (from --set)".
+/// The origin of a value that a command-line option gave: " (from --set)".
 std::string from_option(std::string_view option);
 
-/// Throws "place: message (origin)": an InputError, or a UsageError when an option is the origin.
+/// Throws "place: message (origin)". The error is a UsageError when the origin is an option, else an InputError.
 [[noreturn]] void fail_at(const std::string& place, std::string_view message, const std::string& origin);
 
-/// As a file holds it: indented, and with a newline at its end. What is no UTF-8 is replaced.
+/// JSON text for a file: indented by one space, with a newline at the end. Bytes that are not UTF-8 are replaced.
 std::string pretty(const Json& value);
 
-/// One value as it is shown in a message: compact JSON, shortened when long.
+/// A value for a message: compact JSON, at most 60 bytes.
 std::string excerpt(const Json& value);
 
-/// "/a" is at or above "/a/b" (and "/a"), not above "/ab".
+/// Whether one JSON pointer contains the other. "/a" is at or above "/a" and "/a/b", but not "/ab".
 bool is_at_or_above(const std::string& ancestor, const std::string& pointer);
 
 }  // namespace syncopate

@@ -5,10 +5,10 @@
 
 namespace syncopate {
 
-/// What the process exits with; also the public contract of `simctl` (see README).
+/// Exit codes of the process. They are part of `simctl`'s public interface.
 enum class ExitCode { done = 0, usage = 2, bad_input = 3, simulation_failed = 4, cannot_write = 5, interrupted = 130 };
 
-/// An error that the user can act on: the message names the place, the rule, the value and, where there is one, the fix.
+/// An error that the user can act on. The message names the place, the rule, the value and, if known, the fix.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}

@@ -42,7 +42,7 @@ std::string Field::text() const {
 }
 
 std::string Field::name() const {
-  constexpr std::size_t most = 255;  // as a file's
+  constexpr std::size_t most = 255;  // as for file names
   std::string name = text();
   if (name.size() > most) fail(fmt::format("a name of at most {} bytes", most));
   return name;
@@ -109,8 +109,8 @@ Bytes Field::bytes() const {
                                                             : std::nullopt;
   if (!value || !(*value >= 1.0 && *value <= most)) fail(rule);
   const double whole = std::round(*value);
-  constexpr double of_decimals = 4.0 * std::numeric_limits<double>::epsilon();  // 64.38 MB is not whole as a double
-  if (std::abs(*value - whole) > of_decimals * whole) fail(rule);
+  constexpr double tolerance = 4.0 * std::numeric_limits<double>::epsilon();  // 64.38 MB is not whole as a double
+  if (std::abs(*value - whole) > tolerance * whole) fail(rule);
   return Bytes(whole);
 }
 

@@ -12,8 +12,7 @@
 
 namespace syncopate {
 
-/// One value of a Document, asked for by type. Every error is an InputError of the form
-/// `file: /pointer: expected RULE, got VALUE`.
+/// One value of a Document, read by type. Errors are InputErrors of the form `file: /pointer: expected RULE, got VALUE`.
 class Field {
  public:
   Field(const Document& document, std::string pointer, const Json& value)
@@ -36,7 +35,7 @@ class Field {
   bool is_object() const;
 
   std::string text() const;  ///< a string that is not empty
-  std::string name() const;  ///< such a string of at most 255 bytes
+  std::string name() const;  ///< a string of 1 to 255 bytes
   bool boolean() const;
   std::int64_t integer(std::int64_t min, std::int64_t max) const;
   double number(double min, double max) const;
@@ -57,8 +56,8 @@ class Field {
   const Json* value_;
 };
 
-/// The members of a JSON object. A reader asks for every key that it knows, then calls `finish`, which rejects the
-/// others (except those that begin with `x-`) and suggests the nearest known key.
+/// The members of a JSON object. A reader asks for every key that it knows, then calls `finish`. `finish` rejects all other keys except
+/// those that begin with `x-`, and suggests the nearest known key.
 class Object {
  public:
   /// Throws InputError when the value is not an object.
@@ -70,11 +69,11 @@ class Object {
   Field at(const std::string& key);
   /// An optional member.
   std::optional<Field> find(const std::string& key);
-  /// Checks an optional `format` member against `kind` ("trace/1", ...); required when the object is a whole file. Beside it there may be
-  /// a `$schema`, which is for editors.
+  /// Checks the `format` member against `kind`, such as "trace/1". `required`: the member must be there, as in a whole file. Also accepts
+  /// a `$schema` member, which editors use.
   void format(const std::string& kind, bool required);
 
-  /// Throws InputError when the object has a key that nobody asked for.
+  /// Throws InputError when the object has a key that the reader did not ask for.
   void finish() const;
 
  private:

@@ -60,12 +60,12 @@ int open_file(const fs::path& path, int flags, mode_t mode = 0) {
   return open(path.c_str(), flags | O_CLOEXEC, mode);  // NOLINT(cppcoreguidelines-pro-type-vararg): that is how it is declared
 }
 
-/// open_file, which waits until somebody opens a named pipe at its other end, but not for ever: then it fails with EINTR.
+/// Opens a named pipe. Waits up to 5 s for a process at the other end, then fails with EINTR.
 int open_pipe(const fs::path& path, int flags) {
   constexpr unsigned patience_s = 5;
   struct sigaction before = {};
   struct sigaction wake_up = {};
-  wake_up.sa_handler = [](int) {};  // without SA_RESTART: what waits gives up
+  wake_up.sa_handler = [](int) {};  // without SA_RESTART: open() returns EINTR
   sigaction(SIGALRM, &wake_up, &before);
   alarm(patience_s);
   const int file = open_file(path, flags);
@@ -76,7 +76,7 @@ int open_pipe(const fs::path& path, int flags) {
   return file;
 }
 
-/// All that is left in a file. Throws InputError.
+/// Reads a file from its current position to its end. Throws InputError.
 std::string read_all(int file, const std::string& name, std::size_t expected, std::size_t most) {
   constexpr std::size_t piece = 1 << 16;
   std::string text;
@@ -94,7 +94,7 @@ std::string read_all(int file, const std::string& name, std::size_t expected, st
   return text;
 }
 
-/// False, with errno set, when not all could be written.
+/// Returns false, with errno set, when some bytes could not be written.
 bool write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = write(file, text.data(), text.size());
@@ -111,8 +111,8 @@ bool write_all(int file, std::string_view text) {
 }
 
 bool is_stdout(const Status& status) {
-  Status its = {};
-  return fstat(STDOUT_FILENO, &its) == 0 && its.st_dev == status.st_dev && its.st_ino == status.st_ino;
+  Status stdout_status = {};
+  return fstat(STDOUT_FILENO, &stdout_status) == 0 && stdout_status.st_dev == status.st_dev && stdout_status.st_ino == status.st_ino;
 }
 
 bool is_stdout(const fs::path& out) {
@@ -123,7 +123,7 @@ bool is_stdout(const fs::path& out) {
 
 fs::path folder_of_file(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-/// The descriptor of this process that a path such as /proc/self/fd/3 stands for.
+/// The descriptor number behind a path such as /proc/self/fd/3.
 std::optional<int> descriptor_at(const fs::path& path) {
   std::error_code error;
   const fs::path folder = fs::canonical(folder_of_file(path), error);
@@ -134,9 +134,9 @@ std::optional<int> descriptor_at(const fs::path& path) {
   return problem == std::errc() && *end == '\0' && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
-/// Where a path leads that may be a symbolic link, also to what is missing; not beyond a descriptor of this process.
+/// Resolves symbolic links. The target may be missing. Stops at a descriptor of this process (/proc/self/fd/N).
 fs::path follow_links(fs::path path) {
-  constexpr int most = 40;  // as the system has it
+  constexpr int most = 40;  // Linux's limit
   for (int i = 0; i < most; ++i) {
     std::error_code is_none;
     const fs::path target = fs::read_symlink(path, is_none);
@@ -146,7 +146,7 @@ fs::path follow_links(fs::path path) {
   fail_to_write(path, ELOOP);
 }
 
-/// While it lives, a pipe whose reader has left is an error, not the end of the process.
+/// Ignores SIGPIPE while in scope: writing to a pipe without a reader fails with EPIPE.
 class NoPipeSignal {
  public:
   NoPipeSignal() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
@@ -165,24 +165,24 @@ void write_to_stdout(std::string_view text) {
     throw OutputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
 }
 
-/// What `path` stands for: see descriptor_at.
+/// `path`: the path that descriptor_at resolved, for messages.
 void write_to_descriptor(int descriptor, const fs::path& path, std::string_view text) {
   if (descriptor == STDOUT_FILENO) return write_to_stdout(text);
   const NoPipeSignal none;
   if (!write_all(descriptor, text)) fail_to_write(path, errno);
 }
 
-/// Into a device or a pipe, which no file may replace.
+/// Writes into a device or a pipe, which must not be replaced by a file.
 void write_through(const fs::path& path, const Status& status, std::string_view text) {
   const NoPipeSignal none;
   const Descriptor file(S_ISFIFO(status.st_mode) ? open_pipe(path, O_WRONLY) : open_file(path, O_WRONLY));
   if (!file.is_open() || !write_all(file.number(), text)) fail_to_write(path, errno);
 }
 
-/// A new file whose name nobody can have foreseen. It is gone with its scope unless it has become another.
+/// A new file with a random name. The destructor removes it unless `become` has renamed it.
 class TemporaryFile {
  public:
-  /// Not open, with errno set, if it cannot be made.
+  /// is_open() is false, with errno set, if the file cannot be created.
   explicit TemporaryFile(const fs::path& folder)
       : path_(folder / random_name()),
         file_(open_file(path_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666)),
@@ -195,7 +195,7 @@ class TemporaryFile {
 
   bool is_open() const { return file_.is_open(); }
 
-  /// Takes the permissions of the file that it will replace. This and the others are false, with errno set, when they fail.
+  /// Copies the permissions of the file that it will replace. All three operations return false, with errno set, on failure.
   bool take_permissions(const Status& replaced) const {
     constexpr mode_t permissions = 07777;
     return fchmod(file_.number(), replaced.st_mode & permissions) == 0 || errno == EPERM;
@@ -222,7 +222,8 @@ class TemporaryFile {
   bool is_there_;
 };
 
-/// False, with errno set, when it fails. `there`: a file whose permissions stay.
+/// Replaces `path` by a new file with this text. `there`: the existing file, whose permissions are kept. Returns false, with errno set, on
+/// failure.
 bool replace(const fs::path& path, const std::optional<Status>& there, std::string_view text, Durability durability) {
   const fs::path folder = folder_of_file(path);
   std::optional<TemporaryFile> file(std::in_place, folder);
@@ -247,7 +248,7 @@ void require_readable_file(const fs::path& path) {
 int open_to_read(const fs::path& path) {
   require_readable_file(path);
   const auto status = status_of(path);
-  // Non-blocking: some of the system's files have nothing to read for ever.
+  // Non-blocking: reading some system files would wait for ever.
   const int file = status && S_ISFIFO(status->st_mode) ? open_pipe(path, O_RDONLY) : open_file(path, O_RDONLY | O_NONBLOCK);
   if (file >= 0) return file;
   throw InputError(

@@ -27,7 +27,7 @@ gzFile open_readable(const std::filesystem::path& path) {
 }  // namespace
 
 GzipText::GzipText(int level) : stream_(std::make_unique<z_stream>()) {
-  constexpr int as_gzip = 16;  // added to the window's bits
+  constexpr int as_gzip = 16;  // zlib: added to the window bits, it selects the gzip format
   if (deflateInit2(stream_.get(), level, Z_DEFLATED, MAX_WBITS + as_gzip, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
     throw std::bad_alloc();
 }
@@ -35,7 +35,7 @@ GzipText::GzipText(int level) : stream_(std::make_unique<z_stream>()) {
 GzipText::~GzipText() { deflateEnd(stream_.get()); }
 
 void GzipText::compress(std::string_view text, bool is_last) {
-  constexpr std::size_t most_at_once = std::size_t{1} << 30U;  // zlib counts by 32 bits
+  constexpr std::size_t most_at_once = std::size_t{1} << 30U;  // zlib counts with 32 bits
   std::array<char, 1 << 14> piece{};
   do {
     const std::string_view part = text.substr(0, most_at_once);
@@ -43,7 +43,7 @@ void GzipText::compress(std::string_view text, bool is_last) {
     stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(part.data()));  // NOLINT: zlib only reads it
     stream_->avail_in = static_cast<uInt>(part.size());
     do {
-      stream_->next_out = reinterpret_cast<Bytef*>(piece.data());  // NOLINT: bytes are bytes
+      stream_->next_out = reinterpret_cast<Bytef*>(piece.data());  // NOLINT: zlib's type for bytes
       stream_->avail_out = static_cast<uInt>(piece.size());
       deflate(stream_.get(), is_last && text.empty() ? Z_FINISH : Z_NO_FLUSH);
       compressed_.append(piece.data(), piece.size() - stream_->avail_out);
@@ -57,9 +57,9 @@ std::string GzipText::take() {
 }
 
 std::string gzip(std::string_view text) {
-  GzipText its(Z_DEFAULT_COMPRESSION);
-  its.append(text);
-  return its.take();
+  GzipText compressor(Z_DEFAULT_COMPRESSION);
+  compressor.append(text);
+  return compressor.take();
 }
 
 GzipBuffer::GzipBuffer(const std::filesystem::path& path) : path_(path.string()), file_(open_readable(path)) {
@@ -72,7 +72,7 @@ GzipBuffer::int_type GzipBuffer::underflow() {
   const int count = gzread(file_, buffer_.data(), static_cast<unsigned>(buffer_.size()));
   int error = Z_OK;
   std::string_view reason = gzerror(file_, &error);
-  // At the end of a file that was cut off zlib gives the bytes that it has, and this error.
+  // At the end of a truncated file zlib returns the bytes it has, and this error.
   if (error == Z_BUF_ERROR) throw InputError(fmt::format("{}: the compressed file ends early; copy it again", path_));
   if (const std::size_t file = reason.find(">: "); file != std::string_view::npos) reason.remove_prefix(file + 3);  // "<fd:3>: "
   if (count < 0)

@@ -12,17 +12,17 @@ struct z_stream_s;
 
 namespace syncopate {
 
-/// The content of a gzip file, compressed as it comes.
+/// Builds the content of a gzip file piece by piece.
 class GzipText {
  public:
-  /// `level`: 1 (fast) to 9 (small), as zlib has it.
+  /// `level`: zlib's compression level, 1 (fast) to 9 (small).
   explicit GzipText(int level);
   ~GzipText();
   GzipText(const GzipText&) = delete;
   GzipText& operator=(const GzipText&) = delete;
 
   void append(std::string_view text) { compress(text, false); }
-  /// All of it; only once.
+  /// The compressed bytes. Call it once, after the last append.
   std::string take();
 
  private:
@@ -32,12 +32,13 @@ class GzipText {
   std::string compressed_;
 };
 
-/// The text as the content of a gzip file.
+/// The text, compressed as a gzip file.
 std::string gzip(std::string_view text);
 
-/// Reads a file, gzip-compressed or plain, a piece at a time. Reading throws InputError when the file cannot be read or
-/// its compressed data is damaged or cut off, or when it grows beyond 4 GiB or holds a text, that is anything without a quote, of more
-/// than 64 MiB: what is small on a disk may not fit into memory.
+/// Reads a file, gzip-compressed or plain, piece by piece. Throws InputError when
+/// - the file cannot be read, or its compressed data is damaged or truncated;
+/// - it holds more than 4 GiB uncompressed, or more than 64 MiB without a double quote (one JSON string). A small compressed file could
+///   otherwise exceed the memory.
 class GzipBuffer : public std::streambuf {
  public:
   explicit GzipBuffer(const std::filesystem::path& path);
@@ -54,8 +55,8 @@ class GzipBuffer : public std::streambuf {
   std::string path_;
   gzFile_s* file_;
   std::array<char, 1 << 17> buffer_{};
-  std::size_t size_ = 0;         ///< of all that has been read
-  std::size_t since_quote_ = 0;  ///< of what comes after its last quote
+  std::size_t size_ = 0;         ///< uncompressed bytes read so far
+  std::size_t since_quote_ = 0;  ///< bytes since the last double quote
 };
 
 }  // namespace syncopate

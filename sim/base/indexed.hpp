@@ -5,10 +5,10 @@
 
 namespace syncopate {
 
-/// A position, which is never negative, as the index of a container.
+/// Converts an int position, which must not be negative, to a container's index type.
 constexpr std::size_t at(int position) { return static_cast<std::size_t>(position); }
 
-/// A vector whose elements are numbered by `int`, as ranks, nodes, clients and servers are.
+/// A vector indexed by `int`: ranks, nodes, clients, servers.
 template <typename T>
 class Indexed : public std::vector<T> {
  public:

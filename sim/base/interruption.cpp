@@ -8,9 +8,9 @@ namespace syncopate {
 namespace {
 
 constexpr std::array signals = {SIGHUP, SIGINT, SIGTERM};
-volatile std::sig_atomic_t has_come = 0;
+volatile std::sig_atomic_t is_interrupted = 0;
 
-/// What is ignored, as under nohup, stays so.
+/// Signals that are ignored, as under nohup, stay ignored.
 void handle_by(void (*handler)(int)) {
   for (const int signal : signals) {
     if (std::signal(signal, handler) == SIG_IGN) std::signal(signal, SIG_IGN);
@@ -20,12 +20,12 @@ void handle_by(void (*handler)(int)) {
 }  // namespace
 
 InterruptionWatch::InterruptionWatch() {
-  has_come = 0;
-  handle_by([](int) { has_come = 1; });
+  is_interrupted = 0;
+  handle_by([](int) { is_interrupted = 1; });
 }
 
 InterruptionWatch::~InterruptionWatch() { handle_by(SIG_DFL); }
 
-bool InterruptionWatch::interrupted() { return has_come != 0; }
+bool InterruptionWatch::interrupted() { return is_interrupted != 0; }
 
 }  // namespace syncopate

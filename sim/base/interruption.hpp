@@ -4,7 +4,7 @@
 
 namespace syncopate {
 
-/// While one lives, SIGINT (Ctrl-C), SIGTERM and SIGHUP do not end this process but are noted.
+/// While in scope, SIGINT (Ctrl-C), SIGTERM and SIGHUP set a flag and do not end this process.
 class InterruptionWatch {
  public:
   InterruptionWatch();
@@ -12,11 +12,11 @@ class InterruptionWatch {
   InterruptionWatch(const InterruptionWatch&) = delete;
   InterruptionWatch& operator=(const InterruptionWatch&) = delete;
 
-  /// Whether one of them has come since the last watch began.
+  /// Whether one of these signals has arrived since the last watch began.
   static bool interrupted();
 };
 
-/// Work that an interruption has left without a result.
+/// An interruption stopped the work before there was a result.
 struct Interrupted : Error {
   Interrupted() : Error(ExitCode::interrupted, "interrupted") {}
 };

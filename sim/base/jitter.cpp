@@ -19,7 +19,7 @@ constexpr std::array distributions = {
     DistributionRow{"lognormal", Jitter::Distribution::lognormal}, DistributionRow{"uniform", Jitter::Distribution::uniform},
     DistributionRow{"exponential", Jitter::Distribution::exponential}, DistributionRow{"empirical", Jitter::Distribution::empirical}};
 
-/// Factors as measured, scaled so that their mean is 1.
+/// Measured factors, scaled to a mean of 1.
 std::vector<double> read_factors(const Field& field) {
   constexpr double largest = 1e6;
   std::vector<double> factors;

@@ -4,7 +4,8 @@
 
 namespace syncopate {
 
-/// A JSON value, by name alone: base/document.hpp has all of it. Objects keep the order of their keys, which a sweep relies on.
+/// A JSON value. This is a forward declaration; base/document.hpp includes the definition. Objects keep the order of their keys, which
+/// sweeps need.
 using Json = nlohmann::ordered_json;
 
 class Document;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Bytes unlimited(std::numeric_limits<double>::infinity());
 
-/// What a file's line says after that key.
+/// The number after a key at the start of a line.
 std::optional<double> value_of(const std::string& file, std::string_view wanted) {
   std::ifstream lines(file);
   std::string key;
@@ -25,30 +25,30 @@ std::optional<double> value_of(const std::string& file, std::string_view wanted)
   return std::nullopt;
 }
 
-/// Nullopt also where it says "max".
+/// The number that a file holds. Nullopt for a missing file and for "max".
 std::optional<double> number_in(const std::string& file) {
   double number = 0.0;
   return std::ifstream(file) >> number ? std::optional(number) : std::nullopt;
 }
 
-/// The files of a version of control groups.
+/// The files of one version of control groups.
 struct ControlGroups {
   std::string folder;
   std::string limit;
   std::string used;
-  std::string cached;  ///< of `used`, what makes room for others: a key of memory.stat
+  std::string cached;  ///< key in memory.stat: the part of `used` that can be reclaimed
 };
 
 Bytes left_in(const std::string& group, const ControlGroups& version) {
-  constexpr double none = 1e18;  // version 1 says so by the largest number of pages
+  constexpr double none = 1e18;  // version 1 writes a huge number for "no limit"
   const std::optional<double> limit = number_in(group + version.limit);
-  if (!limit || *limit > none) return unlimited;  // before the rest is read, which takes the system longer
+  if (!limit || *limit > none) return unlimited;  // reading the other files takes the system longer
   const std::optional<double> used = number_in(group + version.used);
   if (!used) return unlimited;
   return Bytes(std::max(0.0, *limit - *used + value_of(group + "/memory.stat", version.cached).value_or(0.0)));
 }
 
-/// Of a group and all around it.
+/// The least memory left in a group and its parents.
 Bytes left_around(std::string group, const ControlGroups& version) {
   Bytes left = left_in(version.folder, version);
   for (; group.starts_with('/'); group.erase(group.rfind('/'))) left = std::min(left, left_in(version.folder + group, version));
@@ -64,9 +64,9 @@ Bytes left_in_control_groups(const std::string& root) {
     const std::size_t controllers = line.find(':') + 1;
     const std::size_t group = line.find(':', controllers) + 1;
     if (controllers == 0 || group == 0) continue;
-    const std::string its = line.substr(controllers, group - controllers - 1);
-    if (its.empty()) left = std::min(left, left_around(line.substr(group), second));
-    if (("," + its + ",").find(",memory,") != std::string::npos) left = std::min(left, left_around(line.substr(group), first));
+    const std::string names = line.substr(controllers, group - controllers - 1);
+    if (names.empty()) left = std::min(left, left_around(line.substr(group), second));
+    if (("," + names + ",").find(",memory,") != std::string::npos) left = std::min(left, left_around(line.substr(group), first));
   }
   return left;
 }

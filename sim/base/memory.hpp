@@ -6,11 +6,11 @@
 
 namespace syncopate {
 
-/// What the machine can give to new processes without swapping, or less where this process's control group, or one around it, has less
-/// left of its limit (as in a container). Infinite where neither is known. `root`: of the file system that tells it.
+/// Memory for new processes, in bytes: the least of what the machine has without swapping and what this process's control groups (as in a
+/// container) have left. Infinite where neither is known. `root`: folder that holds proc/ and sys/, for tests.
 Bytes available_memory(const std::string& root = "");
 
-/// How much more memory this process may name, whether or not it uses it (ulimit -v); infinite where nothing limits it.
+/// Address space that this process has left under ulimit -v, in bytes. Infinite without a limit.
 Bytes available_addresses();
 
 }  // namespace syncopate

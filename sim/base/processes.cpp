@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "base/program.hpp"
 
 #ifdef SYNCOPATE_COVERAGE
@@ -36,11 +37,11 @@ namespace syncopate {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;  // one for all processes
+using Clock = std::chrono::steady_clock;  // the same clock in all processes
 
-/// What a child tells all the time, in memory that it shares with its parent.
+/// A child's state, in memory that it shares with its parent.
 struct Slot {
-  std::atomic<int> task{-1};  ///< -1: between two of them
+  std::atomic<int> task{-1};  ///< -1: between two tasks
   std::atomic<Clock::rep> since{0};
   std::atomic<int> done{0};
   std::atomic<int> all{0};
@@ -67,10 +68,10 @@ struct Slot {
 Slot* own_slot = nullptr;  ///< in a child
 int own_pipe = -1;         ///< in a child
 
-/// The slots of so many children at a time.
+/// Slots for `count` children at a time.
 class Slots {
  public:
-  explicit Slots(int count) : size_(sizeof(Slot) * static_cast<std::size_t>(count)) {
+  explicit Slots(int count) : size_(sizeof(Slot) * at(count)) {
     if (count == 0) return;
     memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory_ == MAP_FAILED) throw std::bad_alloc();
@@ -107,7 +108,7 @@ struct Range {
   int last;
 };
 
-/// By which one sees that a task lives.
+/// Signs of life of a task. It has stalled when none of them changes.
 struct Pulse {
   int task = -1;
   int done = 0;
@@ -116,22 +117,22 @@ struct Pulse {
 };
 
 struct Child {
-  Range tasks;  ///< that it has still to do
+  Range tasks;  ///< that are left
   pid_t process;
   int pipe;
   Slot* slot;
   std::string received{};
-  bool has_stopped = false;              ///< of its own accord, when it had done one of them
-  std::optional<RunningTask> overdue{};  ///< for which it is being ended
+  bool has_stopped = false;              ///< by itself, after a task
+  std::optional<RunningTask> overdue{};  ///< the task for which it was killed
   Pulse pulse{};
   Clock::time_point last_beat = Clock::now();
-  bool has_stalled = false;  ///< since then
+  bool has_stalled = false;  ///< since the last beat, and reported
 };
 
-// A child's messages: a head, then the result or an error.
+// A child's message is a head, then the result or an error.
 constexpr char result_tag = 'R';
 constexpr char error_tag = 'E';
-constexpr char stop_tag = 'S';  ///< it does no more of its tasks
+constexpr char stop_tag = 'S';  ///< the child does no more tasks
 
 struct Head {
   char tag = result_tag;
@@ -155,15 +156,15 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
   write_to_pipe(pipe, message + text);
 }
 
-/// Ends a child that gets no more memory, wherever it is: not all that it calls lets exceptions pass.
+/// Ends a child that is out of memory. An exception would not do: some of the called code does not let it pass.
 [[noreturn]] void end_without_memory() {
   const Head head = {error_tag, ExitCode::simulation_failed, lack_of_memory.size()};
-  write_to_pipe(own_pipe, {reinterpret_cast<const char*>(&head), sizeof head});  // NOLINT: bytes are bytes
+  write_to_pipe(own_pipe, {reinterpret_cast<const char*>(&head), sizeof head});  // NOLINT: a plain struct as bytes
   write_to_pipe(own_pipe, lack_of_memory);
   _exit(0);
 }
 
-/// Without what the parent does at its exit.
+/// Exits without the parent's exit handlers.
 [[noreturn]] void end_child() {
 #ifdef SYNCOPATE_COVERAGE
   __gcov_dump();  // as the parent's exit would
@@ -181,7 +182,7 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
   sigaddset(&interrupt, SIGINT);
   sigprocmask(SIG_BLOCK, &interrupt, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(0);  // it died before that
+  if (getppid() != parent) _exit(0);  // the parent died before prctl
   const auto start = Clock::now();
   for (int index = tasks.first; index < tasks.last; ++index) {
     slot->begin(index);
@@ -196,18 +197,19 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
     } catch (const std::exception& error) {
       send(pipe, error_tag, error.what(), ExitCode::simulation_failed);
     }
-    constexpr std::chrono::milliseconds long_enough(50);  // beyond which processes of their own cost little, and cores are shared better
+    // Longer tasks get a process each: forking costs little then, and the cores are shared better.
+    constexpr std::chrono::milliseconds long_enough(50);
     if (!work.can_go_on || !work.can_go_on() || Clock::now() - start > long_enough) break;
   }
   send(pipe, stop_tag, "");
   end_child();
 }
 
-/// Nullopt, with errno set, when the system has no pipe or process to give.
+/// Nullopt, with errno set, when the system has no more pipes or processes.
 std::optional<Child> start(Range tasks, const std::vector<Child>& running, Slots& slots, const Work& work) {
   std::array<int, 2> ends = {};
   if (pipe(ends.data()) != 0) return std::nullopt;
-  std::fflush(nullptr);  // what is buffered must not be written twice
+  std::fflush(nullptr);  // else the child would write the buffers again
   const pid_t parent = getpid();
   Slot* const slot = slots.take();
   const pid_t process = fork();
@@ -221,14 +223,14 @@ std::optional<Child> start(Range tasks, const std::vector<Child>& running, Slots
   }
   if (process == 0) {
     close(ends[0]);
-    for (const Child& other : running) close(other.pipe);  // files may be short, and a task needs some
+    for (const Child& sibling : running) close(sibling.pipe);  // saves descriptors for the task
     run_child(tasks, ends[1], parent, slot, work);
   }
   close(ends[1]);
   return Child{tasks, process, ends[0], slot};
 }
 
-/// Of the task that a child was about when it ended.
+/// The outcome of the task that a child was running when it died.
 Outcome outcome_of_end(int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
@@ -239,15 +241,15 @@ Outcome outcome_of_end(int status) {
   return {false, {}, fmt::format("its process ended with status {} and no result", WEXITSTATUS(status)), ExitCode::simulation_failed};
 }
 
-/// Takes what is complete out of what has been received.
+/// Takes complete messages out of the received bytes.
 void take_messages(Child& child, const std::function<void(int, const Outcome&)>& done) {
-  std::size_t at = 0;
-  while (child.received.size() - at >= sizeof(Head)) {
+  std::size_t begin = 0;
+  while (child.received.size() - begin >= sizeof(Head)) {
     Head head;
-    std::memcpy(&head, child.received.data() + at, sizeof head);
-    if (child.received.size() - at - sizeof head < head.size) break;
-    std::string text = child.received.substr(at + sizeof head, head.size);
-    at += sizeof head + head.size;
+    std::memcpy(&head, child.received.data() + begin, sizeof head);
+    if (child.received.size() - begin - sizeof head < head.size) break;
+    std::string text = child.received.substr(begin + sizeof head, head.size);
+    begin += sizeof head + head.size;
     if (head.tag == stop_tag) {
       child.has_stopped = true;
     } else if (head.tag == result_tag) {
@@ -256,10 +258,10 @@ void take_messages(Child& child, const std::function<void(int, const Outcome&)>&
       done(child.tasks.first++, {false, {}, std::move(text), head.code});
     }
   }
-  child.received.erase(0, at);
+  child.received.erase(0, begin);
 }
 
-/// Reads what has arrived; true at the end of the child's messages.
+/// Reads what has arrived. Returns true at the end of the child's messages.
 bool receive(Child& child) {
   std::array<char, 65536> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): read() fills it
   const ssize_t count = read(child.pipe, buffer.data(), buffer.size());
@@ -276,12 +278,13 @@ int reap(const Child& child, Slots& slots) {
   return status;
 }
 
-/// Some of the tasks that nobody has yet, taken out: enough for few processes, and not so many that one of them ends long after the others.
+/// Takes some waiting tasks for one child. Large ranges need few processes, small ones let all children end at about the same time.
 Range next_tasks(std::deque<Range>& waiting, int parallel, bool alone) {
   constexpr int most = 64;
   constexpr int shares = 4;
   Range& first = waiting.front();
-  const int all = std::accumulate(waiting.begin(), waiting.end(), 0, [](int sum, const Range& one) { return sum + one.last - one.first; });
+  const int all =
+      std::accumulate(waiting.begin(), waiting.end(), 0, [](int sum, const Range& range) { return sum + range.last - range.first; });
   const int count = alone ? 1 : std::min(first.last - first.first, std::clamp(all / (shares * parallel), 1, most));
   const Range tasks = {first.first, first.first + count};
   first.first += count;
@@ -289,7 +292,7 @@ Range next_tasks(std::deque<Range>& waiting, int parallel, bool alone) {
   return tasks;
 }
 
-/// That a process has used; 0 where it has ended.
+/// Processor time that a process has used. 0 if it has ended.
 Seconds processor_time(pid_t process) {
   clockid_t clock = {};
   timespec time = {};
@@ -297,7 +300,7 @@ Seconds processor_time(pid_t process) {
   return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
 }
 
-/// Tells it, once, of a child that has shown no sign of life for too long.
+/// Reports a child, once, that has shown no sign of life for `watch.patience`.
 void feel_pulse(Child& child, const RunningTask& task, const Watch& watch) {
   const Pulse pulse = {task.index, task.headway.done, processor_time(child.process)};
   const auto now = Clock::now();
@@ -311,12 +314,12 @@ void feel_pulse(Child& child, const RunningTask& task, const Watch& watch) {
   }
 }
 
-/// Looks at what runs, and ends what has taken too long.
+/// Passes the running tasks to `watch.look` and kills those that take too long.
 void watch_over(std::vector<Child>& running, const Watch& watch) {
   std::vector<RunningTask> tasks;
   for (Child& child : running) {
     std::optional<RunningTask> task = child.slot->read();
-    // Of a task before its present one, a child's outcome is still on its way.
+    // The outcome of the child's previous task has not arrived yet.
     if (!task || task->index != child.tasks.first || child.overdue) continue;
     task->process = child.process;
     tasks.push_back(*task);
@@ -328,13 +331,13 @@ void watch_over(std::vector<Child>& running, const Watch& watch) {
   if (watch.look) watch.look(tasks);
 }
 
-/// When it has ended: its tasks that are still to do. `done`: of the one that it was about, if it has failed.
+/// For a child that has ended: the tasks that it has not done. Calls `done` for the task that it was running, if that failed.
 Range end_of(const Child& child, int status, const Watch& watch, const std::function<void(int, const Outcome&)>& done) {
   Range left = child.tasks;
   const bool has_failed = !child.has_stopped && left.first < left.last;
   if (child.overdue && child.overdue->index == left.first) {
     done(left.first++, {false, {}, watch.overdue(*child.overdue), ExitCode::simulation_failed});
-  } else if (has_failed && !child.overdue) {  // what was overdue may have ended just then, and what came after it was killed for nothing
+  } else if (has_failed && !child.overdue) {  // an overdue task may have ended just before the kill; the task after it is not to blame
     done(left.first++, outcome_of_end(status));
   }
   return left;
@@ -353,7 +356,7 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
   const Work work = {task, can_go_on};
   const auto stop = [&] { return interrupted && interrupted(); };
   Slots slots(std::min(count, parallel));
-  constexpr std::chrono::milliseconds patience(200);  // also because a signal may arrive between the test and the poll
+  constexpr std::chrono::milliseconds patience(200);  // not longer: a signal may arrive between the test and poll()
   Clock::time_point last_look = Clock::now();
   std::vector<Child> running;
   std::deque<Range> waiting;
@@ -372,7 +375,7 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
         done(left.first++, {false, {}, fmt::format("cannot start its process: {}", std::strerror(reason)), ExitCode::simulation_failed});
       }
       if (left.first < left.last) waiting.push_front(left);
-      if (!running.empty()) break;  // again when one has ended
+      if (!running.empty()) break;  // try again when a child has ended
     }
     if (Clock::now() - last_look >= patience) {
       watch_over(running, watch);

@@ -10,7 +10,7 @@
 
 namespace syncopate {
 
-/// What became of one task.
+/// How one task ended.
 struct Outcome {
   bool ok = false;
   std::string result;  ///< what the task returned
@@ -18,41 +18,41 @@ struct Outcome {
   ExitCode code = ExitCode::done;
 };
 
-/// How far a task has come, in steps of its own.
+/// Progress of a task, in steps that the task defines.
 struct Headway {
   int done = 0;
-  int all = 0;  ///< 0: it has not said
+  int all = 0;  ///< 0: unknown
 };
 
-/// In a task's process: tells those who watch how far it has come. Elsewhere nobody hears it.
+/// Reports the progress of the task that this process runs. Does nothing in a process that run_forked did not start.
 void tell_headway(const Headway& headway);
 
-/// A task that runs.
+/// A running task.
 struct RunningTask {
   int index = 0;
-  Seconds time;  ///< that it has taken so far
+  Seconds time;  ///< wall-clock time so far
   Headway headway;
-  int process = 0;  ///< its number
+  int process = 0;  ///< process id
 };
 
-/// What happens to tasks while they run.
+/// Callbacks and limits for running tasks.
 struct Watch {
   std::function<void(const std::vector<RunningTask>&)> look{};  ///< about five times a second
-  std::optional<Seconds> most_time{};                           ///< a task that takes longer is ended, and has failed ...
+  std::optional<Seconds> most_time{};                           ///< a task that takes longer is killed and fails ...
   std::function<std::string(const RunningTask&)> overdue{};     ///< ... with this error
-  Seconds patience{60.0};                                       ///< with a task that neither says that it gets on nor uses a processor, ...
-  std::function<void(const RunningTask&)> stalled{};            ///< ... of which this then hears, once
+  Seconds patience{60.0};                                       ///< a task that reports no progress and uses no processor for so long ...
+  std::function<void(const RunningTask&)> stalled{};            ///< ... is passed to this function, once
 };
 
-/// Runs task(0) ... task(count - 1) in processes forked from this one, at most `parallel` at a time. Calls done(index, outcome) here as
-/// they end, in any order. A task that throws or crashes gives a failed outcome, and leaves the others alone.
-///
-/// `can_go_on`: asked in a task's process when it is done, whether another one may follow there; if empty, each has its own.
-///
-/// `watch`: what is seen of tasks while they run.
-///
-/// When `interrupted` becomes true (a signal handler may set it) no more tasks are started and the running ones are
-/// killed without a call of done. Children block SIGINT and die with this process.
+/// Runs task(0) ... task(count - 1) in forked processes, at most `parallel` at a time.
+/// - `done(index, outcome)` is called in this process as tasks end, in any order. A task that throws or crashes has a failed outcome; the
+///   other tasks go on.
+/// - `can_go_on` is called in a task's process after the task. True: the process may run another task. If empty, every task has its own
+///   process.
+/// - `watch`: callbacks while tasks run.
+/// - When `interrupted` becomes true (a signal handler may set it), no more tasks start and the running ones are killed without a call of
+///   `done`.
+/// Children block SIGINT and die with this process.
 void run_forked(int count, int parallel, const std::function<std::string(int)>& task, const std::function<void(int, const Outcome&)>& done,
                 const std::function<bool()>& interrupted = {}, const std::function<bool()>& can_go_on = {}, const Watch& watch = {});
 

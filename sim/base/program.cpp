@@ -14,12 +14,12 @@ namespace syncopate {
 
 namespace {
 
-/// Whoever reads or writes it then fails, as with the closed one; only stderr, with which nobody could say so, takes all.
+/// Opens /dev/null in place of closed standard streams. Reading stdin and writing stdout still fail; stderr swallows everything.
 void replace_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;  // NOLINT(cppcoreguidelines-pro-type-vararg): they are declared so
+    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;  // NOLINT(cppcoreguidelines-pro-type-vararg): POSIX
     const int fails = stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY;
-    if (open("/dev/null", fails) != stream) return;  // NOLINT(cppcoreguidelines-pro-type-vararg): the lowest number that is free
+    if (open("/dev/null", fails) != stream) return;  // NOLINT(cppcoreguidelines-pro-type-vararg): POSIX; it takes the lowest free number
   }
 }
 

@@ -7,15 +7,15 @@
 
 namespace syncopate {
 
-/// What a program does before all else, so that bad surroundings end in an error that says so: a file that grows over the limit does not
-/// kill it, and no file that it opens takes the place of a standard stream that was closed.
+/// Call it first in main. Writing beyond the file size limit becomes an error instead of a signal, and no file that the program opens takes
+/// the number of a closed standard stream.
 void begin_program();
 
-/// In a handler of std::exception: says on stderr, in one line that begins with the program's name, what went wrong. Returns the exit code;
-/// `otherwise` where the exception has none of its own.
+/// Call it in a handler of std::exception. Prints "program: message" on stderr in one line. Returns the exception's exit code, or
+/// `otherwise` if it has none.
 ExitCode tell_failure(const std::string& program, ExitCode otherwise);
 
-/// Of a simulation or a program that gets no more memory.
+/// Message of a simulation or a program that is out of memory.
 constexpr std::string_view lack_of_memory = "out of memory; free some of it, raise the limit (ulimit -v), or do less at a time (-j)";
 
 }  // namespace syncopate

@@ -9,17 +9,17 @@
 
 namespace syncopate {
 
-/// A progress bar on stderr, one line of it; silent where stderr is no terminal. Erased when it goes out of scope.
+/// A progress bar of one line on stderr. It is silent if stderr is not a terminal, and erased when it goes out of scope.
 class ProgressBar {
  public:
-  /// `what` is counted, in the plural: "points". Where there is but one, nothing is drawn in the first second.
+  /// `what`: the plural of what is counted, such as "points". A bar with a total of 1 appears after the first second.
   ProgressBar(std::size_t total, std::string what, bool wanted);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   void advance();
-  /// Draws the time that has passed, too, the time that is left, about, and what is going on, which may be empty.
+  /// Adds the elapsed time, the estimated time left and a detail (may be empty) to the bar.
   void show(Seconds left, std::string detail);
 
  private:

@@ -23,7 +23,7 @@ fs::path shown(const fs::path& path) {
 
 namespace {
 
-/// Also what can be read like one, such as a pipe.
+/// Also true for a pipe and other things that can be read.
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
@@ -36,10 +36,10 @@ fs::path this_program() {
 
 fs::path folder_of_program() { return this_program().parent_path(); }
 
-/// Where the project's files are when the program stands in PREFIX/bin.
+/// The project's files of a program that is installed in PREFIX/bin.
 fs::path installed_folder() { return folder_of_program().parent_path() / "share/syncopate"; }
 
-/// Those that may have the project's files, in the order in which they are searched.
+/// Folders that may hold the project's files, in search order.
 std::vector<fs::path> folders_to_search() {
   std::vector<fs::path> folders;
   const auto add_with_those_above = [&](fs::path folder) {
@@ -52,7 +52,7 @@ std::vector<fs::path> folders_to_search() {
   return folders;
 }
 
-/// The first place of the project's folders that is as wanted.
+/// The first FOLDER/wanted of folders_to_search() for which `suits` is true.
 template <class Predicate>
 std::optional<fs::path> find_first(const fs::path& wanted, const Predicate& suits) {
   for (const fs::path& folder : folders_to_search()) {
@@ -61,13 +61,13 @@ std::optional<fs::path> find_first(const fs::path& wanted, const Predicate& suit
   return std::nullopt;
 }
 
-/// Whether a shell finds this folder's programs by their names.
+/// Whether the folder is in $PATH.
 bool is_on_the_path(const fs::path& folder) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
   std::error_code ignored;
-  for (std::string one; std::getline(folders, one, ':');) {
-    if (fs::equivalent(one, folder, ignored)) return true;
+  for (std::string name; std::getline(folders, name, ':');) {
+    if (fs::equivalent(name, folder, ignored)) return true;
   }
   return false;
 }
@@ -93,7 +93,7 @@ namespace {
 
 struct KindRow {
   const char* name;
-  const char* names;  ///< several of them
+  const char* names;  ///< plural
   const char* folder;
 };
 constexpr std::array kinds_of_files = {KindRow{"scenario", "scenarios", "scenarios"},
@@ -105,7 +105,7 @@ constexpr std::array kinds_of_files = {KindRow{"scenario", "scenarios", "scenari
 
 const KindRow& row_of(FileKind kind) { return kinds_of_files.at(static_cast<std::size_t>(kind)); }
 
-/// By name; of those with the same one, the first that is found.
+/// All files of a kind, sorted by name. Of files with the same name, the first one found.
 std::vector<fs::path> find_all(FileKind kind) {
   std::map<std::string, fs::path> files;
   for (const fs::path& folder : folders_to_search()) {
@@ -120,7 +120,7 @@ std::vector<fs::path> find_all(FileKind kind) {
   return all;
 }
 
-/// What there is in place of what nobody has: names like it, a name that it may misspell, else all of them if they can be read.
+/// The end of a message about an unknown name: names that contain it, else the nearest name, else all names if they are few.
 std::string alternatives(const std::string& text, const std::vector<FileKind>& kinds) {
   std::vector<std::string> names;
   std::vector<std::string> lists;
@@ -166,7 +166,7 @@ fs::path named_file(const std::string& text, const std::vector<FileKind>& kinds,
   }
   if (found.size() == 1) return found.front();
   std::error_code ignored;
-  if (found.empty() && fs::exists(folder / text, ignored)) return folder / text;  // a folder, as whoever reads it will say
+  if (found.empty() && fs::exists(folder / text, ignored)) return folder / text;  // a folder: reading it gives the error
   if (found.empty())
     throw InputError(
         fmt::format("{}: no such file, and no {} is called that{}", text, fmt::join(names, " or "), alternatives(text, kinds)));

@@ -6,7 +6,7 @@
 
 namespace syncopate {
 
-/// First in, first out, with all elements at hand by their position; keeps its memory, unlike std::deque.
+/// A FIFO queue with access by position. Unlike std::deque it keeps its memory.
 template <class T>
 class Queue : public boost::circular_buffer<T> {
  public:

@@ -5,9 +5,9 @@
 
 namespace syncopate {
 
-/// Philox4x32-10, a counter-based generator: the same (key, counter) always gives the same four words, so that
-/// drawing for one worker, step or layer never changes what another one gets.
-/// J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11; tested against the authors' known answers.
+/// Philox4x32-10, a counter-based generator: the same (key, counter) always gives the same four words. Drawing for one worker, step or
+/// layer does not change the numbers of another one. J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11; tested
+/// against the authors' known answers.
 constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
   constexpr std::uint64_t multiplier_0 = 0xD2511F53;
   constexpr std::uint64_t multiplier_1 = 0xCD9E8D57;
@@ -22,7 +22,7 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
   return counter;
 }
 
-/// Two independent numbers, uniform in the open interval (0, 1), of four words.
+/// Four words as two independent numbers, uniform in the open interval (0, 1).
 constexpr std::array<double, 2> open_units(const std::array<std::uint32_t, 4>& words) {
   const auto open_unit = [](std::uint32_t high, std::uint32_t low) {
     const std::uint64_t bits = ((static_cast<std::uint64_t>(high) << 32U) | low) >> 12U;
@@ -31,7 +31,7 @@ constexpr std::array<double, 2> open_units(const std::array<std::uint32_t, 4>& w
   return {open_unit(words[0], words[1]), open_unit(words[2], words[3])};
 }
 
-/// The same for one (seed, worker, step, layer).
+/// Two independent uniform numbers in (0, 1) for a (seed, worker, step, layer).
 constexpr std::array<double, 2> uniform_pair(std::uint64_t seed, std::uint32_t worker, std::uint32_t step, std::uint32_t layer) {
   return open_units(philox4x32({worker, step, layer, 0}, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}));
 }

@@ -6,8 +6,8 @@
 
 namespace syncopate {
 
-/// The value below which a `share` (0 to 1) of ascending values lies, between neighbours in proportion. `sorted` is not
-/// empty; each value counts as `copies` equal ones.
+/// The quantile `share` (0 to 1) of ascending values, interpolated linearly between neighbours. `sorted` must not be empty. Each value
+/// counts `copies` times.
 template <class Value>
 Value quantile(const std::vector<Value>& sorted, double share, std::size_t copies = 1) {
   const double place = share * static_cast<double>(sorted.size() * copies - 1);

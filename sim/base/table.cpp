@@ -26,7 +26,7 @@ using Rows = std::vector<Texts>;
 
 constexpr std::size_t gap = 2;  ///< between columns
 
-/// The width of UTF-8 text on a terminal, as far as our own texts go: one column per code point.
+/// The width of UTF-8 text on a terminal: one column per code point, which is right for this program's texts.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -41,7 +41,7 @@ std::string pad(const std::string& text, std::size_t columns, bool right) {
   return right ? space + text : text + space;
 }
 
-/// The text in lines of at most so many columns, broken at spaces; a longer word has a line of its own.
+/// Breaks a text at spaces into lines of at most `columns`. A longer word gets a line of its own.
 Texts break_text(const std::string& text, std::size_t columns) {
   Texts lines(1);
   for (std::size_t begin = 0; begin < text.size();) {
@@ -54,12 +54,12 @@ Texts break_text(const std::string& text, std::size_t columns) {
   return lines;
 }
 
-/// Such lines; nothing of nothing.
+/// The broken text with newlines. Empty for an empty text.
 std::string paragraph(const std::string& text, std::size_t columns) {
   return text.empty() ? "" : fmt::format("{}\n", fmt::join(break_text(text, columns), "\n"));
 }
 
-/// Rows, and how wide their columns get.
+/// Rows and the widths of their columns.
 class Layout {
  public:
   explicit Layout(const Rows& rows)
@@ -77,7 +77,7 @@ class Layout {
 
   std::size_t width() const { return std::accumulate(widths_.begin(), widths_.end(), gap * (widths_.size() - 1)); }
 
-  /// Breaks long texts until it fits; false, and nothing is changed, where that does not help.
+  /// Breaks long texts so that the table is at most `most` columns wide. Returns false, and changes nothing, if that is impossible.
   bool break_to(std::size_t most) {
     constexpr std::size_t narrowest = 16;
     std::vector<std::size_t> widths = widths_;
@@ -85,16 +85,16 @@ class Layout {
     for (std::size_t c = 0; c < widths.size(); ++c) {
       if (is_prose_[c]) prose.push_back(c);
     }
-    // Those that need least first, so that the others share what these leave.
+    // Narrow columns first: the wider ones share the rest.
     std::sort(prose.begin(), prose.end(), [&](std::size_t a, std::size_t b) { return widths_[a] < widths_[b]; });
     std::size_t others = width();
     for (const std::size_t c : prose) others -= widths_[c];
     if (others + narrowest * prose.size() > most) return width() <= most;
     std::size_t room = most - others;
     for (std::size_t i = 0; i < prose.size(); ++i) {
-      std::size_t& its = widths[prose[i]];
-      its = std::min(its, room / (prose.size() - i));
-      room -= its;
+      std::size_t& column_width = widths[prose[i]];
+      column_width = std::min(column_width, room / (prose.size() - i));
+      room -= column_width;
     }
     for (const std::size_t c : prose) {
       for (const Texts& row : rows_) {
@@ -146,7 +146,7 @@ void erase_column(Rows& rows, std::size_t column) {
   for (Texts& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
 }
 
-/// "header: value" of each.
+/// Removes the columns that are equal in all rows. Returns "header: value" of each.
 std::string take_equal_columns(Rows& rows) {
   std::string told;
   if (rows.size() < 3) return told;
@@ -159,7 +159,7 @@ std::string take_equal_columns(Rows& rows) {
   return told;
 }
 
-/// Of those that are there, the one to leave out next: of the expendable ones the first, else the last column.
+/// The column to leave out next: the first expendable one that is left, else the last column.
 std::size_t least_important(const Texts& header, const Texts& expendable) {
   for (const std::string& name : expendable) {
     const auto found = std::find(header.begin() + 1, header.end(), name);

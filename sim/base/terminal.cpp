@@ -15,7 +15,7 @@ namespace syncopate {
 
 namespace {
 
-int reason_of_loss = 0;  ///< why something that was printed on stdout has not arrived
+int reason_of_loss = 0;  ///< errno of the first failed write to stdout; 0: none
 
 void print_bytes(std::FILE* stream, std::string_view text) {
   const bool is_lost = std::fwrite(text.data(), 1, text.size(), stream) < text.size();

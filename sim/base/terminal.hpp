@@ -10,19 +10,20 @@
 
 namespace syncopate {
 
-/// Columns of the terminal behind a file descriptor: as it says itself, else as COLUMNS does, else 80. Nullopt where there is none.
+/// Width of the terminal behind a file descriptor in columns: from the terminal, else from $COLUMNS, else 80. Nullopt if it is not a
+/// terminal.
 std::optional<std::size_t> terminal_width(int descriptor);
 
-/// Prints what another program may read, as it is. What cannot be printed is told by finish_stdout.
+/// Prints data for other programs on stdout, unchanged unless stdout is a terminal. finish_stdout reports errors.
 void print_data(std::string_view text);
 
-/// Prints text for people: printable, with its newlines.
+/// Prints text for people: escaped by `printable`, newlines kept.
 void print_text(std::FILE* stream, std::string_view text);
 
-/// Prints one line on stderr, whatever is in the message: printable, and shortened where it is very long.
+/// Prints the message on stderr in one line, escaped by `printable`, and shortened to 4000 bytes.
 void print_line_of_error(std::string_view message);
 
-/// print_text of what fmt::format makes.
+/// fmt::format, then print_text; without a stream on stdout.
 template <class... Arguments>
 void display(std::FILE* stream, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   print_text(stream, fmt::format(format, std::forward<Arguments>(arguments)...));
@@ -33,13 +34,13 @@ void display(fmt::format_string<Arguments...> format, Arguments&&... arguments) 
   print_text(stdout, fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-/// print_line_of_error of what fmt::format makes.
+/// fmt::format, then print_line_of_error.
 template <class... Arguments>
 void complain(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   print_line_of_error(fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-/// Throws OutputError unless all that was printed on stdout has arrived.
+/// Flushes stdout. Throws OutputError if any write to stdout failed.
 void finish_stdout();
 
 }  // namespace syncopate

@@ -43,10 +43,10 @@ bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U
 
 struct Character {
   char32_t code;
-  std::size_t bytes;  ///< 0: it is no UTF-8
+  std::size_t bytes;  ///< 0: not UTF-8
 };
 
-/// The first one of a text that is not empty.
+/// The first character of a text that is not empty.
 Character first_character(std::string_view text) {
   struct Form {
     unsigned char mask, lead;
@@ -68,17 +68,17 @@ Character first_character(std::string_view text) {
   return {0, 0};
 }
 
-/// Controls, and the marks that change the order in which a line is shown or end it.
+/// Control characters, marks that change the direction of text, line separators.
 bool is_unprintable(char32_t code) {
   struct Range {
     char32_t first, last;
   };
   constexpr std::array ranges = {Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Range{0x61C, 0x61C},
                                  Range{0x200E, 0x200F}, Range{0x2028, 0x202E}, Range{0x2066, 0x2069}};
-  return std::any_of(ranges.begin(), ranges.end(), [code](const Range& its) { return code >= its.first && code <= its.last; });
+  return std::any_of(ranges.begin(), ranges.end(), [code](const Range& range) { return code >= range.first && code <= range.last; });
 }
 
-/// In the largest unit, each of which is a thousand of the one before, in which the value is at least 1.
+/// The value in the largest unit in which it is at least 1. Each unit is a thousand of the one before.
 std::string with_unit(double value, std::span<const char* const> units) {
   constexpr double step = 1e3;
   constexpr double rounds_to_step = 0.99995 * step;  // as four digits
@@ -169,7 +169,7 @@ std::optional<Seconds> parse_duration(std::string_view text) {
   double number = 0.0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  const auto* const unit = std::find_if(units.begin(), units.end(), [=](const Unit& one) { return one.name == rest; });
+  const auto* const unit = std::find_if(units.begin(), units.end(), [=](const Unit& row) { return row.name == rest; });
   if (error != std::errc() || unit == units.end() || !(number > 0.0) || !std::isfinite(number)) return std::nullopt;
   return Seconds(number * unit->seconds);
 }

@@ -4,8 +4,8 @@
 
 namespace syncopate {
 
-/// A physical quantity as a type: quantities of different units neither mix nor convert by accident.
-/// The value is in the unit's base: seconds, bytes, bytes per second, seconds per byte.
+/// A physical quantity as a type: quantities of different units do not mix. The value is in base units: seconds, bytes, bytes per second,
+/// seconds per byte.
 template <class Unit>
 struct Quantity {
   double value = 0.0;
@@ -25,8 +25,8 @@ struct Quantity {
   friend constexpr double operator/(Quantity a, Quantity b) { return a.value / b.value; }
 };
 
-/// Relative: figures that differ by less are the same. Times are sums of some thousands of others, which in another order differ by a few
-/// times 1e-13 of their value.
+/// Relative tolerance: figures that differ by less are equal. A time is a sum of some thousands of times; another order of summation
+/// changes it by a few times 1e-13.
 constexpr double rounding = 1e-12;
 
 using Seconds = Quantity<struct SecondsUnit>;

@@ -4,7 +4,7 @@
 
 namespace syncopate {
 
-/// Syncopate's own, such as "0.1.0".
+/// Syncopate's version, such as "0.1.0".
 std::string version();
 
 }  // namespace syncopate

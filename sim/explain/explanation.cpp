@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/indexed.hpp"
 #include "base/interruption.hpp"
 
 namespace syncopate {
@@ -14,14 +15,14 @@ namespace {
 
 bool has_one_change(const Factor& factor) { return factor.kind == Factor::Kind::given || factor.kind == Factor::Kind::limit; }
 
-Json point_json(const Explained& its) {
+Json point_json(const Explained& explained) {
   Json sweep = Json::object();
-  for (const auto& [pointer, value] : its.point->sweep) sweep[pointer] = value;
-  return {{"point", its.point->index},
+  for (const auto& [pointer, value] : explained.point->sweep) sweep[pointer] = value;
+  return {{"point", explained.point->index},
           {"sweep", sweep},
-          {"fidelity", its.row.fidelity},
-          {"iteration_s", its.iteration().value},
-          {"path", to_json(its.path)}};
+          {"fidelity", explained.row.fidelity},
+          {"iteration_s", explained.iteration().value},
+          {"path", to_json(explained.path)}};
 }
 
 Json head_json(const std::string& scenario, const Explained& explained) {
@@ -55,7 +56,7 @@ std::vector<Explained> explain(const std::vector<const Point*>& points, int jobs
   simulate_points(
       points, jobs, [](int /*index*/) { return PointOptions{.explain = true}; },
       [&](int index, const Outcome& outcome) {
-        const auto place = static_cast<std::size_t>(index);
+        const std::size_t place = at(index);
         const Point& point = *points[place];
         if (!outcome.ok) throw SimulationError(fmt::format("point {}: {}", point.index, outcome.error));
         const PointResult result = PointResult::unpack(outcome.result);
@@ -71,7 +72,7 @@ std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>
                                 const std::function<bool()>& interrupted, const Limits& limits) {
   std::vector<WhatIf> what_if;
   std::vector<Point> points;
-  std::vector<std::pair<std::size_t, std::size_t>> places;  // of each: what-if, change
+  std::vector<std::pair<std::size_t, std::size_t>> places;  // per point: index of the what-if, index of the change
   for (Factor& factor : factors_of(base.point->scenario, base.path)) {
     const std::size_t count = has_one_change(factor) ? 1 : changes.size();
     for (std::size_t change = 0; change < count; ++change) {
@@ -92,7 +93,7 @@ std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>
       asked, jobs, [](int /*index*/) { return PointOptions(); },
       [&](int index, const Outcome& outcome) {
         advance(++ended, asked.size());
-        const auto [what, change] = places[static_cast<std::size_t>(index)];
+        const auto [what, change] = places[at(index)];
         Effect& effect = what_if[what].effects[change];
         if (outcome.ok) {
           effect.iteration = PointResult::unpack(outcome.result).metrics.iteration;
@@ -103,7 +104,7 @@ std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>
       interrupted, {.limits = limits});
   if (interrupted()) throw Interrupted();
   std::stable_sort(what_if.begin(), what_if.end(), [&](const WhatIf& a, const WhatIf& b) {
-    const auto place = [&](const WhatIf& one) { return std::pair(one.factor.is_unreal(), -one.saved(base.iteration())); };
+    const auto place = [&](const WhatIf& what) { return std::pair(what.factor.is_unreal(), -what.saved(base.iteration())); };
     return place(a) < place(b);
   });
   return what_if;

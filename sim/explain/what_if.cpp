@@ -15,10 +15,10 @@ namespace {
 constexpr std::size_t most_layers = 10;
 constexpr std::size_t most_gradients = 10;
 constexpr std::size_t most_slow_workers = 10;
-constexpr double nothing = 1e-12;  ///< in place of 0, by which nothing can be divided
+constexpr double nothing = 1e-12;  ///< stands for 0, because some factors divide
 constexpr Rate free_bandwidth(1e30);
 
-/// A trace that is not the other points'.
+/// Gives the scenario its own copy of the trace, which other points share.
 Trace& own_trace(Scenario& scenario) {
   const auto trace = std::make_shared<Trace>(*scenario.trace);
   scenario.trace = trace;
@@ -33,16 +33,16 @@ void scale_forward(Trace& trace, std::size_t layer, double factor) {
   trace.layers[layer].forward = factor * trace.layers[layer].forward;
 }
 
-/// What is ready during the layer or after it is ready earlier.
+/// Scales a layer's backward. Gradients that are ready during or after the layer are ready earlier.
 void scale_backward(Trace& trace, std::size_t layer, double factor) {
   const StepProfile profile = step_profile(trace, Granularity::tensor);
   Seconds begin;
   for (std::size_t i = trace.layers.size(); i-- > layer + 1;) begin += profile.layers[i].backward;
   const Seconds length = profile.layers[layer].backward;
-  const auto then = [&](Seconds time) { return time - (1.0 - factor) * std::clamp(time - begin, Seconds(0), length); };
-  if (trace.backward_span) *trace.backward_span = then(*trace.backward_span);
+  const auto shifted = [&](Seconds time) { return time - (1.0 - factor) * std::clamp(time - begin, Seconds(0), length); };
+  if (trace.backward_span) *trace.backward_span = shifted(*trace.backward_span);
   for (Gradient& gradient : trace.gradients) {
-    if (gradient.ready) *gradient.ready = then(*gradient.ready);
+    if (gradient.ready) *gradient.ready = shifted(*gradient.ready);
   }
   trace.layers[layer].backward = factor * trace.layers[layer].backward;
 }
@@ -76,18 +76,18 @@ void scale_latency(Link& link, double factor) {
 
 void scale(Uplink& uplink, double factor) { uplink = {factor * uplink.up, factor * uplink.down}; }
 
-/// Latency is a, bandwidth the rest.
+/// Scales a measured curve. Of each time, the part up to the line's `a` is latency, the rest is bandwidth.
 void scale_fit(Fit& fit, double latency, double bandwidth) {
   const Seconds a = fit.line.a;
   for (MeasuredTime& point : fit.points) {
-    const Seconds its_latency = std::min(a, point.time);
-    point.time = latency * its_latency + (point.time - its_latency) / bandwidth;
+    const Seconds latency_part = std::min(a, point.time);
+    point.time = latency * latency_part + (point.time - latency_part) / bandwidth;
   }
   fit.line = {latency * a, fit.line.b / bandwidth};
 }
 
 void scale_fits(Cluster& cluster, double latency, double bandwidth) {
-  if (cluster.fit) cluster.reduce = cluster.reduce / bandwidth;  // in b, too: what is left of that is the link's
+  if (cluster.fit) cluster.reduce = cluster.reduce / bandwidth;  // the line's b contains the reduction
   for (std::optional<Fit>* fit : {&cluster.fit, &cluster.all_gather_fit}) {
     if (*fit) scale_fit(**fit, latency, bandwidth);
   }
@@ -113,7 +113,7 @@ void free_network(Cluster& cluster) {
   scale_fits(cluster, 0.0, 1.0 / nothing);
 }
 
-/// Collects them.
+/// The factors of a scenario.
 class Factors {
  public:
   Factors(const Scenario& scenario, const std::vector<PathShare>& path) : scenario_(scenario), path_(path) {}
@@ -140,7 +140,7 @@ class Factors {
     if (is_there) add(std::move(name), Factor::Kind::quantity, std::move(apply));
   }
 
-  /// Something leaves a node.
+  /// Whether any message leaves a node.
   bool uses_links() const {
     const std::optional<ServerSetup>& servers = scenario_.schedule.traffic.servers;
     return scenario_.cluster.nodes > 1 || (servers && !servers->colocated);
@@ -166,22 +166,22 @@ class Factors {
     }
     if (!cluster.regions) return;
     const std::vector<Region>& regions = cluster.regions->list;
-    for (std::size_t one = 0; one < regions.size(); ++one) {
-      for (std::size_t other = one + 1; other < regions.size(); ++other) {
-        const std::string name = fmt::format("wan {} - {}", regions[one].name, regions[other].name);
-        const auto both = [one, other](void (*change)(Link&, double)) {
+    for (std::size_t a = 0; a < regions.size(); ++a) {
+      for (std::size_t b = a + 1; b < regions.size(); ++b) {
+        const std::string name = fmt::format("wan {} - {}", regions[a].name, regions[b].name);
+        const auto both = [a, b](void (*change)(Link&, double)) {
           return [=](Scenario& scenario, double factor) {
-            change(scenario.cluster.regions->wan[one][other], factor);
-            change(scenario.cluster.regions->wan[other][one], factor);
+            change(scenario.cluster.regions->wan[a][b], factor);
+            change(scenario.cluster.regions->wan[b][a], factor);
           };
         };
-        if (cluster.regions->are_linked(one, other)) add(name + ".bandwidth", Factor::Kind::speed, both(scale_bandwidth));
+        if (cluster.regions->are_linked(a, b)) add(name + ".bandwidth", Factor::Kind::speed, both(scale_bandwidth));
         add(name + ".latency", Factor::Kind::quantity, both(scale_latency));
       }
       for (const auto& [key, uplink] : {std::pair("uplink", &Region::uplink), std::pair("node_uplink", &Region::node_uplink)}) {
-        if (!(regions[one].*uplink).is_there()) continue;
-        add(fmt::format("{} {}.bandwidth", key, regions[one].name), Factor::Kind::speed,
-            [one, its = uplink](Scenario& scenario, double factor) { scale(scenario.cluster.regions->list[one].*its, factor); });
+        if (!(regions[a].*uplink).is_there()) continue;
+        add(fmt::format("{} {}.bandwidth", key, regions[a].name), Factor::Kind::speed,
+            [a, member = uplink](Scenario& scenario, double factor) { scale(scenario.cluster.regions->list[a].*member, factor); });
       }
     }
   }
@@ -200,8 +200,8 @@ class Factors {
     const std::optional<ServerSetup>& servers = scenario_.schedule.traffic.servers;
     if (!servers || std::max({servers->work, servers->decode, servers->encode}) == SecondsPerByte(0)) return;
     add("servers", Factor::Kind::speed, [](Scenario& scenario, double factor) {
-      ServerSetup& its = *scenario.schedule.traffic.servers;
-      for (SecondsPerByte* work : {&its.work, &its.decode, &its.encode}) *work = *work / factor;
+      ServerSetup& setup = *scenario.schedule.traffic.servers;
+      for (SecondsPerByte* work : {&setup.work, &setup.decode, &setup.encode}) *work = *work / factor;
     });
   }
 
@@ -269,7 +269,8 @@ class Factors {
       add_limit("workers.overlap_slowdown", "off", [](Scenario& scenario) { scenario.speed.overlap_slowdown = 0.0; });
   }
 
-  /// Every worker waits for what takes time besides compute: one that did not would make steps without end if compute took none.
+  /// Whether every worker waits for something besides compute. Without that, steps would take no time if compute took none, and a run would
+  /// not end.
   bool all_wait() const {
     const auto& [peers, servers] = std::tie(scenario_.schedule.traffic.peers, scenario_.schedule.traffic.servers);
     if (peers && peers->drawn) return false;

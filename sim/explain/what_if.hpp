@@ -9,32 +9,33 @@
 
 namespace syncopate {
 
-/// Something of a scenario that could be better than it is.
+/// A quantity of a scenario that could be better, such as a link's bandwidth.
 struct Factor {
   enum class Kind {
-    speed,     ///< multiplied by more than 1
-    quantity,  ///< multiplied by less than 1
-    given,     ///< multiplied by `given`
-    limit,     ///< as good as it can be: `limit` says how
+    speed,     ///< better when multiplied by more than 1
+    quantity,  ///< better when multiplied by less than 1
+    given,     ///< always multiplied by `given`
+    limit,     ///< set to its best value; `limit` names it
   };
-  std::string name;  ///< as the scenario's keys are, such as "link.bandwidth"
+  std::string name;  ///< like the scenario's keys, such as "link.bandwidth"
   Kind kind = Kind::quantity;
-  /// Changes the scenario. Limits do not look at the number.
+  /// Changes the scenario. Limits ignore `factor`.
   std::function<void(Scenario& scenario, double factor)> apply;
   double given = 1.0;
   std::string limit{};
 
-  /// As no scenario is.
+  /// Whether no real system could have it, such as a free network.
   bool is_unreal() const { return kind == Kind::limit && limit != "off"; }
 
-  /// On what it multiplies, for a change by a share such as 0.1.
+  /// The multiplier for a change by a share such as 0.1: 1.1 for a speed, 0.9 for a quantity.
   double factor(double by) const;
 };
 
-/// Of all links between nodes; of a fit, of all but its latency.
+/// Multiplies the bandwidth of all links between nodes. Of a measured fit it scales everything but the latency.
 void scale_network_bandwidth(Cluster& cluster, double factor);
 
-/// All that the scenario has. Of layers, those with most seconds on the critical path, of gradients the largest. Limits come last.
+/// All factors of a scenario, limits last. Only the ten layers with most time on the critical path and the ten largest gradients are
+/// included.
 std::vector<Factor> factors_of(const Scenario& scenario, const std::vector<PathShare>& path);
 
 }  // namespace syncopate

@@ -57,7 +57,7 @@ class Report {
 
   std::string title(const Candidate& its) const { return syncopate::title(its, adviser_.advice()); }
 
-  /// Servers on nodes of their own are paid, too.
+  /// Time and cost. The cost includes dedicated server nodes.
   static std::string figures(const Candidate& its) {
     if (!its.cost) return hours_label(its.hours);
     const int servers = its.paid_nodes - its.nodes;
@@ -66,7 +66,7 @@ class Report {
     return fmt::format("{}, cost {:.4g}{}", hours_label(its.hours), *its.cost, paid);
   }
 
-  /// Its value at so many hours.
+  /// The objective at `hours`.
   std::string objective_label(const Candidate& its, double hours) const {
     const double value = adviser_.criteria().measures(its, hours).front();
     return by_cost() ? fmt::format("{:.4g}", value) : hours_label(value);
@@ -108,11 +108,11 @@ class Report {
     if (rows.size() > most_candidates) display("{} more: --format json has all\n", rows.size() - most_candidates);
   }
 
-  /// The best one of each schedule, cluster and number of nodes.
+  /// The best candidate of each schedule, cluster and number of nodes.
   std::vector<std::size_t> ranking() const {
     std::vector<std::size_t> kept;
     for (const std::size_t index : adviser_.ranking()) {
-      const auto is_same = [&](std::size_t other) { return adviser_.is_same_but_parameters(index, other); };
+      const auto is_same = [&](std::size_t better) { return adviser_.is_same_but_parameters(index, better); };
       if (std::none_of(kept.begin(), kept.end(), is_same)) kept.push_back(index);
     }
     return kept;
@@ -129,7 +129,7 @@ class Report {
     } else if (adviser_.choice()) {
       print_choice();
     } else {
-      display("\nnothing is both faster and cheaper than any of these:\n\n");
+      display("\nthe Pareto front of time and cost:\n\n");
       print_table(best, false);
     }
     print_staler();
@@ -169,7 +169,7 @@ class Report {
     }
   }
 
-  /// Of the objective, where there are other worlds in their mean.
+  /// The difference in the objective; with a risk, in its mean over the worlds.
   std::string difference(const Candidate& other, const Candidate& best) const {
     const double its = adviser_.criteria().mean_value(other);
     const double least = adviser_.criteria().mean_value(best);
@@ -187,10 +187,10 @@ class Report {
     const auto is_comparable = [](const Candidate& its) { return its.depth >= 0 && its.is_comparable(); };
     const bool has_some = std::any_of(adviser_.candidates().begin(), adviser_.candidates().end(), is_comparable);
     const bool has_limits = advice.most_staleness || advice.budget || advice.deadline_h;
-    display("\nnothing that trains as synchronous SGD does, or has a \"samples_factor\", {}\n", !has_some ? "is among the candidates"
-                                                                                                : has_limits
-                                                                                                    ? "is within the limits"
-                                                                                                    : "can be simulated deep enough");
+    display("\nno schedule that is equivalent to synchronous SGD or has a \"samples_factor\" {}\n", !has_some ? "is among the candidates"
+                                                                                                    : has_limits
+                                                                                                        ? "is within the limits"
+                                                                                                        : "can be simulated deep enough");
     const Candidate* fastest = nullptr;
     const Candidate* cheapest = nullptr;
     for (const Candidate& its : adviser_.candidates()) {
@@ -206,8 +206,8 @@ class Report {
     const std::vector<std::size_t> rows = adviser_.staler();
     if (rows.empty()) return;
     const bool is_compared = std::isfinite(adviser_.break_even(rows.front()));
-    display("\n{} not train as synchronous SGD does; if you know how many times the samples they need, say so (\"samples_factor\"):\n\n",
-            is_compared ? "better, but they do" : "these do");
+    display("\n{} not equivalent to synchronous SGD; to compare them, give a \"samples_factor\":\n\n",
+            is_compared ? "better for the same samples, but" : "these schedules are");
     print_table(rows, is_compared);
   }
 
@@ -236,7 +236,7 @@ class Report {
     constexpr std::array names = {"time", "cost", "pareto"};
     Json json = {{"format", "advice-result/1"},
                  {"name", advice.scenario.root()["name"]},
-                 {"objective", names[static_cast<std::size_t>(advice.objective)]},
+                 {"objective", names.at(static_cast<std::size_t>(advice.objective))},
                  {"samples", advice.samples}};
     json["samples_factor"] = advice.samples_factor;
     if (adviser_.choice()) json["choice"] = *adviser_.choice();
@@ -307,7 +307,7 @@ class Report {
       write_file(folder / "choice.json", pretty(adviser_.scenario(at(*adviser_.choice()), folder)));
     } else {
       std::error_code ignored;
-      std::filesystem::remove(folder / "choice.json", ignored);  // that of an earlier run would be taken for this one's
+      std::filesystem::remove(folder / "choice.json", ignored);  // it would belong to an earlier run
     }
   }
 
@@ -321,7 +321,7 @@ void add_advise_command(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<AdviseOptions>();
   CLI::App* command = app.add_subcommand("advise", "Choose a schedule, its parameters, a cluster and its size, by time or cost");
   command->add_option("ADVICE", options->advice, "advice/1 file, or a name that \"simctl list advice\" shows; - is stdin")->required();
-  command->add_option("-o,--output", options->folder, "folder for advice.json, all candidates, and choice.json, a scenario of the choice");
+  command->add_option("-o,--output", options->folder, "folder for advice.json (all candidates) and choice.json (a scenario of the choice)");
   command->add_option("--format", options->format, "text, or json (advice-result/1)")->check(CLI::IsMember({"text", "json"}));
   command->add_option("-j,--jobs", options->jobs, "simulations at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   add_limit_options(*command, options->limits, "a simulation");

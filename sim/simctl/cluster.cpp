@@ -1,10 +1,12 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "base/document.hpp"
 #include "base/errors.hpp"
 #include "base/files.hpp"
 #include "base/table.hpp"
@@ -28,33 +30,41 @@ struct FitOptions {
   std::string out;
 };
 
-/// Whether the benchmark has timed messages from node to node, not all-reduces only.
+/// Whether the benchmark has timed messages between nodes, besides all-reduces.
 bool has_link(const Benchmark& benchmark) { return benchmark.link && benchmark.nodes == benchmark.ranks; }
 
-std::string fit_text(std::string_view operation, int ranks, const std::vector<MeasuredTime>& points) {
-  std::vector<std::string> pairs;
-  pairs.reserve(points.size());
-  for (const MeasuredTime& point : points) pairs.push_back(fmt::format("[{:.0f}, {:.6g}]", point.bytes.value, point.time.value));
-  return fmt::format("{{\"operation\": \"{}\", \"nodes\": {}, \"algorithm\": \"ring\", \"points\": [\n    {}\n  ]}}", operation, ranks,
-                     fmt::join(pairs, ",\n    "));
+/// A number rounded to significant digits; whole numbers are integers in JSON.
+Json number_json(double value, int digits = 6) {
+  constexpr double most_whole = 1e15;
+  const double rounded_value = std::stod(fmt::format("{:.{}g}", value, digits));
+  const bool is_whole = rounded_value == std::floor(rounded_value) && std::abs(rounded_value) < most_whole;
+  return is_whole ? Json(static_cast<std::int64_t>(rounded_value)) : Json(rounded_value);
 }
 
-/// The points as a Fit, whose line is that of the file that is written.
+Json fit_json(std::string_view operation, int ranks, const std::vector<MeasuredTime>& points) {
+  Json pairs = Json::array();
+  for (const MeasuredTime& point : points) pairs.push_back({std::llround(point.bytes.value), number_json(point.time.value)});
+  return {{"operation", operation}, {"nodes", ranks}, {"algorithm", "ring"}, {"points", std::move(pairs)}};
+}
+
+/// A cluster/1 file. Without measured messages between nodes its link is `implied`.
 std::string cluster_text(const Benchmark& benchmark, const FitOptions& options, const LinkCost& implied) {
   const int gpus = benchmark.ranks / benchmark.nodes;
   const Link link = has_link(benchmark) ? *benchmark.link : Link{Rate(1.0 / implied.beta.value), std::max(Seconds(0), implied.alpha)};
-  const std::string link_text = fmt::format(R"({{"bandwidth": {:.6g}, "latency": {:.6g}}})", link.bandwidth.value, link.latency.value);
+  const Json link_json = {{"bandwidth", number_json(link.bandwidth.value)}, {"latency", number_json(link.latency.value)}};
   const std::string source = fmt::format(
       "all-reduces over {} ranks on {} nodes, timed by {}; the links are {}", benchmark.ranks, benchmark.nodes, benchmark.program,
       has_link(benchmark) ? "medians of its messages from node to node" : "those of a ring that would take as long");
-  std::string text = fmt::format("{{\n  \"format\": \"cluster/1\",\n  \"name\": {},\n  \"source\": {},\n  \"nodes\": {},\n",
-                                 Json(options.name).dump(), Json(source).dump(), benchmark.nodes);
-  if (gpus > 1) text += fmt::format("  \"gpus_per_node\": {},\n  \"intra_node\": {},\n", gpus, link_text);
-  const std::string all_reduces = fit_text("all-reduce", benchmark.ranks, benchmark.increasing);
-  const bool has_more = benchmark.all_gathers.size() > 1 && benchmark.all_gathers.front().time < benchmark.all_gathers.back().time;
-  const std::string fits =
-      has_more ? fmt::format("[{}, {}]", all_reduces, fit_text("all-gather", benchmark.ranks, benchmark.all_gathers)) : all_reduces;
-  return text + fmt::format("  \"link\": {},\n  \"fit\": {}\n}}\n", link_text, fits);
+  Json json = {{"format", "cluster/1"}, {"name", options.name}, {"source", source}, {"nodes", benchmark.nodes}};
+  if (gpus > 1) {
+    json["gpus_per_node"] = gpus;
+    json["intra_node"] = link_json;
+  }
+  json["link"] = link_json;
+  json["fit"] = fit_json("all-reduce", benchmark.ranks, benchmark.increasing);
+  const bool has_all_gathers = benchmark.all_gathers.size() > 1 && benchmark.all_gathers.front().time < benchmark.all_gathers.back().time;
+  if (has_all_gathers) json["fit"] = Json::array({json["fit"], fit_json("all-gather", benchmark.ranks, benchmark.all_gathers)});
+  return pretty(json);
 }
 
 void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCost& link, std::FILE* stream) {
@@ -68,10 +78,11 @@ void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCo
     table.push_back(
         {fmt::format("{:.0f}", bytes.value), time, benchmark.increasing[i].time, line(bytes), fmt::format("{:+.1f}%", 100.0 * off)});
   }
-  display(stream,
-          "\n{}\nkept: as measured, but that more bytes take no less time; a line through the first and last point would be up to {:.0f}% "
-          "off\n",
-          format_table(table), 100.0 * worst);
+  display(
+      stream,
+      "\n{}\nkept: the measured times, raised where more bytes took less time; a line through the first and last point is up to {:.0f}% "
+      "off\n",
+      format_table(table), 100.0 * worst);
   display(stream, "a ring of links with {} and {:.4g} Gb/s would take as long as the line\n", format_seconds(link.alpha),
           8e-9 / link.beta.value);
   if (has_link(benchmark)) {
@@ -81,22 +92,22 @@ void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCo
 }
 
 std::string regions_text(const MeasuredPlaces& places, const FitOptions& options) {
-  std::vector<std::string> regions;
-  for (const std::string& name : places.names) regions.push_back(fmt::format("{{\"name\": {}, \"nodes\": 1}}", Json(name).dump()));
-  std::vector<std::string> wan;
+  Json regions = Json::array();
+  for (const std::string& name : places.names) regions.push_back({{"name", name}, {"nodes", 1}});
+  Json wan = Json::array();
   for (const MeasuredPair& pair : places.pairs) {
-    const std::string bandwidth = pair.up == pair.down ? fmt::format("{:.6g}", pair.up.value)
-                                                       : fmt::format(R"({{"up": {:.6g}, "down": {:.6g}}})", pair.up.value, pair.down.value);
-    const std::string jitter =
-        pair.rtt_cv > 0.0 ? fmt::format(R"(, "latency_jitter": {{"distribution": "lognormal", "cv": {:.4g}}})", pair.rtt_cv) : "";
-    wan.push_back(fmt::format(R"({{"between": [{}, {}], "rtt": {:.6g}, "bandwidth": {}{}}})", Json(pair.a).dump(), Json(pair.b).dump(),
-                              pair.rtt.value, bandwidth, jitter));
+    Json link = {{"between", Json::array({pair.a, pair.b})}, {"rtt", number_json(pair.rtt.value)}};
+    link["bandwidth"] = pair.up == pair.down ? number_json(pair.up.value)
+                                             : Json{{"up", number_json(pair.up.value)}, {"down", number_json(pair.down.value)}};
+    if (pair.rtt_cv > 0.0) link["latency_jitter"] = {{"distribution", "lognormal"}, {"cv", number_json(pair.rtt_cv, 4)}};
+    wan.push_back(std::move(link));
   }
-  return fmt::format(
-      "{{\n  \"format\": \"cluster/1\",\n  \"name\": {},\n  \"source\": \"round trips by ping, bandwidths by iperf3\",\n  \"nodes\": {},\n "
-      " "
-      "\"regions\": [\n    {}\n  ],\n  \"wan\": [\n    {}\n  ]\n}}\n",
-      Json(options.name).dump(), places.names.size(), fmt::join(regions, ",\n    "), fmt::join(wan, ",\n    "));
+  return pretty({{"format", "cluster/1"},
+                 {"name", options.name},
+                 {"source", "round trips by ping, bandwidths by iperf3"},
+                 {"nodes", places.names.size()},
+                 {"regions", std::move(regions)},
+                 {"wan", std::move(wan)}});
 }
 
 void print_regions(const MeasuredPlaces& places, std::FILE* stream) {
@@ -105,15 +116,16 @@ void print_regions(const MeasuredPlaces& places, std::FILE* stream) {
     table.push_back({pair.a, pair.b, pair.rtt, fmt::format("{:.3f}", pair.rtt_cv), fmt::format("{:.4g}", 8e-9 * pair.up.value),
                      fmt::format("{:.4g}", 8e-9 * pair.down.value)});
   }
-  display(stream,
-          "{}\na node in each of {} regions: say more by \"nodes\" of the file and of its regions, and add a \"link\" for those of one\n",
-          format_table(table), places.names.size());
+  display(
+      stream,
+      "{}\n{} regions of one node each; for more, change \"nodes\" of the file and of its regions, and add a \"link\" within a region\n",
+      format_table(table), places.names.size());
 }
 
 void fit_regions(const FitOptions& options) {
   if (options.reading.ranks > 0 || options.reading.in_place || options.reading.gpus_per_node > 0) {
     throw UsageError(
-        "--ranks, --gpus-per-node and --in-place are of all-reduces; leave them out for a folder of iperf3's and ping's files");
+        "--ranks, --gpus-per-node and --in-place apply to all-reduces; leave them out for a folder of iperf3's and ping's files");
   }
   const MeasuredPlaces places = read_measured_pairs(options.benchmark);
   write_output(options.out, regions_text(places, options));
@@ -129,18 +141,16 @@ Benchmark read_any_benchmark(const FitOptions& options) {
 
 void add_cluster_fit_command(CLI::App& app) {
   const auto options = std::make_shared<FitOptions>();
-  CLI::App* command =
-      app.add_subcommand("fit", "Make a cluster of the all-reduces that netprobe, nccl-tests or OSU's micro-benchmarks have timed on it");
+  CLI::App* command = app.add_subcommand("fit", "Make a cluster from all-reduces timed by netprobe, nccl-tests or OSU's micro-benchmarks");
   command
       ->add_option("FILE", options->benchmark,
-                   "what netprobe wrote, or all_reduce_perf or osu_allreduce printed; a PyTorch profile of a distributed run; or a folder "
+                   "output of netprobe, all_reduce_perf or osu_allreduce; a PyTorch profile of a distributed run; or a folder "
                    "of iperf3's and ping's files")
       ->required();
-  command->add_option("--ranks", options->reading.ranks, "processes that took part: OSU does not print that")
-      ->check(CLI::Range(2, 1 << 20));
-  command->add_option("--gpus-per-node", options->reading.gpus_per_node, "of OSU or a profile: ranks that share a node [1]")
+  command->add_option("--ranks", options->reading.ranks, "number of processes, which OSU does not print")->check(CLI::Range(2, 1 << 20));
+  command->add_option("--gpus-per-node", options->reading.gpus_per_node, "for OSU or a profile: ranks per node (default: 1)")
       ->check(CLI::Range(1, 1024));
-  command->add_flag("--in-place", options->reading.in_place, "nccl-tests: its in-place columns");
+  command->add_flag("--in-place", options->reading.in_place, "for nccl-tests: use the in-place columns");
   command->add_option("--name", options->name, "name of the cluster; default: the file's");
   command->add_option("-o", options->out, "cluster/1 file to write")->required();
   command->footer("Example: simctl cluster fit scenarios/clusters/runs/generated.txt -o results/mine.json");
@@ -162,7 +172,7 @@ void add_cluster_fit_command(CLI::App& app) {
 }  // namespace
 
 void add_cluster_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("cluster", "Make a cluster of measurements");
+  CLI::App* command = app.add_subcommand("cluster", "Make a cluster from measurements");
   command->require_subcommand(1);
   command->footer("Example: simctl cluster fit scenarios/clusters/runs/generated.txt -o results/mine.json");
   add_cluster_fit_command(*command);

@@ -15,7 +15,7 @@ namespace syncopate {
 
 namespace {
 
-/// Each asks simctl itself, by the hidden command "complete" with the line's words so far, the last one unfinished.
+/// The scripts call the hidden command "simctl complete" with the words of the line so far; the last word is unfinished.
 constexpr std::string_view for_bash = R"(# bash completion for simctl
 _simctl() {
   mapfile -t COMPREPLY < <("${1/#\~/$HOME}" complete "${COMP_WORDS[@]:0:COMP_CWORD+1}" 2> /dev/null | cut -f 1)
@@ -57,7 +57,7 @@ struct ShellRow {
 };
 constexpr std::array shells = {ShellRow{"bash", for_bash}, ShellRow{"zsh", for_zsh}, ShellRow{"fish", for_fish}};
 
-/// What options and arguments of these names mean, by the project's names for it.
+/// Kinds of the project's files by the name of an option or argument.
 struct NamedFiles {
   std::string_view name;
   std::vector<FileKind> kinds;
@@ -83,7 +83,7 @@ void add_names(Candidates& candidates, FileKind kind) {
   for (const std::filesystem::path& file : project_files(kind)) candidates.push_back({file.stem().string(), std::string(name_of(kind))});
 }
 
-/// The names in "TEXT:{csv,json}", as CLI11 describes one of several.
+/// The names in "TEXT:{csv,json}", CLI11's description of a choice.
 Candidates choices(const std::string& type) {
   Candidates candidates;
   const std::size_t open = type.find('{');
@@ -111,13 +111,13 @@ Candidates values_of(const CLI::App& command, const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_expected_max() > 0 && option.get_type_size() > 0; }
 
-/// Where the words of a command line have led.
+/// The position in the command's grammar after some words.
 class Place {
  public:
   explicit Place(const CLI::App& root) : command_(&root) {}
 
   void go_on(const std::string& word) {
-    // Of "--format=csv" and of a value "/nodes=8" bash makes three words.
+    // bash splits "--format=csv" and "/nodes=8" into three words.
     const bool is_behind_equals = std::exchange(was_equals_, word == "=");
     if (was_equals_) return;
     if (awaits_value_) {
@@ -134,14 +134,14 @@ class Place {
     }
   }
 
-  /// What `word` may become.
+  /// Completions of `word`.
   Candidates candidates(const std::string& word) const {
     if (awaits_value_ != nullptr) return values_of(*command_, *awaits_value_);
     const std::size_t equals = word.find('=');
     if (word.starts_with("--") && equals != std::string::npos) return values_behind(word.substr(0, equals));
     if (word.starts_with('-')) return options();
     Candidates found;
-    for (const CLI::App* one : shown_subcommands()) found.push_back({one->get_name(), one->get_description()});
+    for (const CLI::App* next : shown_subcommands()) found.push_back({next->get_name(), next->get_description()});
     if (const CLI::Option* option = argument())
       for (Candidate& value : values_of(*command_, *option)) found.push_back(std::move(value));
     return found;
@@ -149,12 +149,12 @@ class Place {
 
  private:
   std::vector<const CLI::App*> shown_subcommands() const {
-    return command_->get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); });
+    return command_->get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
   }
 
   const CLI::App* subcommand(const std::string& word) const {
     const auto all = shown_subcommands();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const CLI::App* one) { return one->get_name() == word; });
+    const auto found = std::find_if(all.begin(), all.end(), [&](const CLI::App* command) { return command->get_name() == word; });
     return found == all.end() ? nullptr : *found;
   }
 
@@ -167,20 +167,20 @@ class Place {
     return found;
   }
 
-  /// With the option before each, as they are one word.
+  /// Values as "--option=value".
   Candidates values_behind(const std::string& name) const {
     const CLI::Option* option = command_->get_option_no_throw(name);
     if (option == nullptr) return {};
     Candidates found = values_of(*command_, *option);
-    for (Candidate& one : found) one.text.insert(0, name + '=');
+    for (Candidate& candidate : found) candidate.text.insert(0, name + '=');
     return found;
   }
 
-  /// The argument that stands here; the last one may be given several times.
+  /// The positional argument at this position. The last one may be given several times.
   const CLI::Option* argument() const {
     const CLI::Option* last = nullptr;
     int left = arguments_;
-    for (const CLI::Option* option : command_->get_options([](const CLI::Option* one) { return one->get_positional(); })) {
+    for (const CLI::Option* option : command_->get_options([](const CLI::Option* positional) { return positional->get_positional(); })) {
       last = option;
       left -= option->get_items_expected_max();
       if (left < 0) return last;
@@ -194,14 +194,14 @@ class Place {
   int arguments_ = 0;
 };
 
-/// `words` are those of a command line, of which the first is the program and the last unfinished.
+/// `words`: the command line. The first word is the program, the last one is unfinished.
 void print_candidates(const CLI::App& root, const std::vector<std::string>& words) {
   if (words.size() < 2) return;
   const std::string unfinished = words.back() == "=" ? "" : words.back();
   Place place(root);
   std::for_each(words.begin() + 1, words.end() - 1, [&](const std::string& word) { place.go_on(word); });
-  for (const Candidate& one : place.candidates(unfinished)) {
-    if (one.text.starts_with(unfinished)) print_data(fmt::format("{}\t{}\n", one.text, one.about));
+  for (const Candidate& candidate : place.candidates(unfinished)) {
+    if (candidate.text.starts_with(unfinished)) print_data(fmt::format("{}\t{}\n", candidate.text, candidate.about));
   }
 }
 

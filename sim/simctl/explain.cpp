@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/indexed.hpp"
 #include "base/interruption.hpp"
 #include "base/progress.hpp"
 #include "base/table.hpp"
@@ -22,7 +23,7 @@ namespace syncopate {
 namespace {
 
 constexpr double negligible = 0.001;  ///< a share of the iteration
-constexpr int most_what_ifs = 12;     ///< of what-ifs, besides limits
+constexpr int most_what_ifs = 12;     ///< in the table, without limits
 
 struct ExplainOptions {
   std::string scenario;
@@ -55,10 +56,10 @@ double read_share(const std::string& text) {
   return value;
 }
 
-std::string title_of(const Explained& its) {
-  const std::string swept = swept_values(*its.point, ", ");
-  return fmt::format("point {}, {} on {} x {}{}", its.point->index, its.row.schedule, its.row.nodes, its.row.cluster,
-                     swept.empty() ? "" : fmt::format(" ({})", swept));
+std::string title_of(const Explained& explained) {
+  const std::string swept = swept_values(*explained.point, ", ");
+  return fmt::format("point {}, {} on {} x {}{}", explained.point->index, explained.row.schedule, explained.row.nodes,
+                     explained.row.cluster, swept.empty() ? "" : fmt::format(" ({})", swept));
 }
 
 class Explanation {
@@ -79,7 +80,7 @@ class Explanation {
     }
   }
 
-  /// The network of the point instead, with the use of its cables.
+  /// Prints the point's network with the utilisation of its links, for Graphviz.
   void draw() const {
     try {
       const Point& point = chosen("--point", options_.point);
@@ -113,11 +114,11 @@ class Explanation {
     const int count = static_cast<int>(study_.points.size());
     if (!number && count == 1) return study_.points.front();
     const auto points = parse_ranges(number.value_or(""), count - 1);
-    if (points && points->size() == 1) return study_.points[static_cast<std::size_t>(points->front())];
+    if (points && points->size() == 1) return study_.points[at(points->front())];
     constexpr int most_listed = 20;
     std::string list;
     for (int i = 0; i < std::min(count, most_listed); ++i) {
-      list += fmt::format("{}{} is {}", i == 0 ? " " : ", ", i, swept_values(study_.points[static_cast<std::size_t>(i)], " "));
+      list += fmt::format("{}{} is {}", i == 0 ? " " : ", ", i, swept_values(study_.points[at(i)], " "));
     }
     if (count > most_listed) list += ", ...";
     throw UsageError(!number ? fmt::format("{}: the scenario has {} points; say which one with {} 0 to {}:{}", options_.scenario, count,
@@ -141,9 +142,9 @@ class Explanation {
                             : explanation_json(study_.file, explained_.front(), what_if_);
   }
 
-  // For people
+  // Text output
 
-  /// All layers' forward together, and all layers' backward.
+  /// The path with the forward times of all layers summed, and likewise the backward times.
   static std::vector<PathShare> summary_of(const std::vector<PathShare>& path) {
     std::vector<PathShare> shares = path;
     for (PathShare& share : shares) {
@@ -152,16 +153,16 @@ class Explanation {
     return summed(shares);
   }
 
-  static void print_path(const Explained& its) {
+  static void print_path(const Explained& explained) {
     std::vector<Cells> table = {{"critical path", "", "time", "share"}};
-    for (const PathShare& share : summary_of(its.path)) {
-      table.push_back({share.kind, share.what, share.seconds, percent(share.seconds / its.iteration())});
+    for (const PathShare& share : summary_of(explained.path)) {
+      table.push_back({share.kind, share.what, share.seconds, percent(share.seconds / explained.iteration())});
     }
     display("{}\n", format_table(table));
     std::string longest;
     int listed = 0;
     constexpr int most_listed = 3;
-    for (const PathShare& share : its.path) {
+    for (const PathShare& share : explained.path) {
       if (share.kind != "compute" || listed == most_listed) continue;
       ++listed;
       longest += fmt::format("{}{} {}", longest.empty() ? "" : ", ", share.what, format_seconds(share.seconds));
@@ -187,7 +188,7 @@ class Explanation {
     double most_saved = 0.0;
     for (const WhatIf& what : what_if_) {
       const bool is_limit = what.factor.is_unreal();
-      const bool failed = std::any_of(what.effects.begin(), what.effects.end(), [](const Effect& one) { return !one.iteration; });
+      const bool failed = std::any_of(what.effects.begin(), what.effects.end(), [](const Effect& effect) { return !effect.iteration; });
       const double saved = what.saved(iteration);
       const bool costs = saved <= -negligible;
       if (!is_limit && !failed && !costs && (shown == most_what_ifs || saved < negligible)) {
@@ -237,14 +238,14 @@ class Explanation {
       table.push_back({kind, what, first, second, same ? Seconds(0) : second - first});
     };
     for (const Line& line : lines) add(line.first.first, line.first.second, line.second.first, line.second.second);
-    add("all of it", "", a.iteration(), b.iteration());
+    add("iteration", "", a.iteration(), b.iteration());
     display("{}", format_table(table));
   }
 
   void print() const {
     display("{}\n", describe_study(study_));
-    for (const Explained& its : explained_) {
-      display("{}: {} per iteration, {}\n", title_of(its), format_seconds(its.iteration()), its.row.fidelity);
+    for (const Explained& explained : explained_) {
+      display("{}: {} per iteration, {}\n", title_of(explained), format_seconds(explained.iteration()), explained.row.fidelity);
     }
     display("\n");
     if (options_.against) return print_difference();

@@ -22,7 +22,7 @@ void add_commands(CLI::App& app, ExitCode& code) {
   add_completion_command(app);
 }
 #else
-/// Without SimGrid: what makes traces and shows them.
+/// Without SimGrid: only the commands for traces.
 void add_commands(CLI::App& app, ExitCode& /*code*/) {
   app.description("Makes, shows and compares traces. This simctl was built without SimGrid, which run, check and list need.");
   app.footer("Exit codes: 0 done, 2 usage, 3 bad input, 5 cannot write.\nExample: simctl show cpu-resnet50-b8");

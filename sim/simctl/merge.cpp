@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "base/indexed.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "engine/simulate.hpp"
@@ -31,8 +32,8 @@ struct MergeOptions {
   bool quiet = false;
 };
 
-/// What became of a point in one of the folders; of several, one with a result, of failures the first in the alphabet. Throws
-/// SimulationError where two have different results.
+/// How a point ended in these folders. A result wins over failures; of failures, the first in alphabetical order. Throws SimulationError if
+/// two folders have different results.
 std::optional<EndedPoint> find_in(const std::vector<std::string>& folders, const RunFolder& study, int point) {
   std::optional<EndedPoint> found;
   std::string where;
@@ -54,7 +55,7 @@ std::optional<EndedPoint> find_in(const std::vector<std::string>& folders, const
   return found;
 }
 
-/// Timelines and explanations.
+/// Copies timelines, dataflow records and explanations.
 void copy_others(const std::vector<std::string>& folders, const fs::path& out) {
   for (const fs::path folder : folders) {
     std::error_code ignored;
@@ -74,9 +75,9 @@ ExitCode merge(const MergeOptions& options) {
   std::vector<EndedPoint> ended;
   std::vector<int> missing;
   for (const Point& point : found.study.points) {
-    std::optional<EndedPoint> its = find_in(options.folders, out, point.index);
-    if (!its) missing.push_back(point.index);
-    ended.push_back(its.value_or(EndedPoint()));
+    const std::optional<EndedPoint> found_end = find_in(options.folders, out, point.index);
+    if (!found_end) missing.push_back(point.index);
+    ended.push_back(found_end.value_or(EndedPoint()));
   }
   if (!missing.empty()) {
     throw SimulationError(fmt::format("{} of {} points are missing: {}; simctl run with --resume or --shard adds them", missing.size(),
@@ -90,13 +91,13 @@ ExitCode merge(const MergeOptions& options) {
   Results results;
   results.simgrid_version = simgrid_version();
   for (const Point& point : found.study.points) {
-    const EndedPoint& its = ended[static_cast<std::size_t>(point.index)];
-    out.keep(point.index, its);
+    const EndedPoint& end = ended[at(point.index)];
+    out.keep(point.index, end);
     out.sync_now_and_then(point.index);
-    if (its.result) {
-      results.rows.push_back(make_row(point, *its.result));
+    if (end.result) {
+      results.rows.push_back(make_row(point, *end.result));
     } else {
-      results.failed.push_back({point.index, its.error});
+      results.failed.push_back({point.index, end.error});
     }
   }
   copy_others(options.folders, out.path());
@@ -113,10 +114,10 @@ ExitCode merge(const MergeOptions& options) {
 
 void add_merge_command(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<MergeOptions>();
-  CLI::App* command = app.add_subcommand("merge", "Put the results of a study's shards together, as one run would have written them");
+  CLI::App* command = app.add_subcommand("merge", "Merge the results of a study's shards into one folder");
   command->add_option("DIR", options->folders, "folders of simctl run -o DIR, of one study")->required();
-  command->add_option("-o,--output", options->out, "folder for the whole, made when missing")->required();
-  command->add_flag("--force", options->force, "replace what another study has left there");
+  command->add_option("-o,--output", options->out, "folder for the merged results, created if missing")->required();
+  command->add_flag("--force", options->force, "replace the results of another study there");
   command->add_flag("--quiet", options->quiet, "print nothing but errors");
   command->footer("Example: simctl merge results/shard-0 results/shard-1 -o results/all");
   command->callback([options, &code] { code = merge(*options); });

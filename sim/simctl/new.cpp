@@ -28,12 +28,13 @@ struct NewOptions {
   bool force = false;
 };
 
-/// With its required parameters, which are all numbers of steps.
+/// The schedule with example values for its required parameters, which are all numbers of steps.
 Json schedule_json(const ScheduleRow& row) {
   constexpr double example = 4.0;
   Json schedule = {{"name", row.name}};
-  for (const ParameterInfo& one : row.parameters) {
-    if (one.default_value.empty()) schedule[one.name] = static_cast<std::int64_t>(std::clamp(example, one.low, one.high));
+  for (const ParameterInfo& parameter : row.parameters) {
+    if (parameter.default_value.empty())
+      schedule[parameter.name] = static_cast<std::int64_t>(std::clamp(example, parameter.low, parameter.high));
   }
   return schedule;
 }
@@ -71,7 +72,7 @@ std::vector<int> read_nodes(const std::string& list) {
   return *nodes;
 }
 
-/// Like Json::dump, with spaces that people put.
+/// Like Json::dump, with a space after commas and colons.
 std::string inline_json(const Json& value) {
   if (!value.is_structured()) return value.dump();
   std::vector<std::string> members;
@@ -81,7 +82,7 @@ std::string inline_json(const Json& value) {
   return fmt::format("{}{}{}", value.is_array() ? "[" : "{", fmt::join(members, ", "), value.is_array() ? "]" : "}");
 }
 
-/// A line per key, before which there is an empty one where it begins another subject; a line per list of the sweep.
+/// One line per key and per list of the sweep. An empty line precedes every "x-help-" key.
 std::string format_scenario(const Json& scenario) {
   std::vector<std::string> lines;
   for (const auto& [key, value] : scenario.items()) {
@@ -183,7 +184,7 @@ class NewScenario {
   }
 
  private:
-  /// What the scenario calls a file: by its name, if that means the same there, else by the way to it.
+  /// How the scenario names a file: by its name if that means the same file there, else by its relative path.
   std::string reference(const std::string& text, FileKind kind) const {
     const fs::path file = named_file(text, {kind});
     require_readable_file(file);
@@ -197,7 +198,7 @@ class NewScenario {
     return fs::absolute(file).lexically_normal().lexically_proximate(folder.lexically_normal()).string();
   }
 
-  /// For an editor: from there where both are in one tree, so that it may be moved, else from the root, whatever links lead there.
+  /// The schema's path for an editor: relative if both files are in one tree, so that the tree can be moved, else absolute.
   std::string way_to(const fs::path& schema) const {
     const fs::path file = fs::canonical(schema);
     const fs::path tree = file.parent_path().parent_path().parent_path();
@@ -206,7 +207,7 @@ class NewScenario {
     return (is_inside ? file.lexically_relative(folder) : file).string();
   }
 
-  /// Throws InputError unless the schedule runs on so many nodes, each of them; none: those of the cluster.
+  /// Throws InputError unless the schedule runs on each of these numbers of nodes. Empty: the cluster's own number.
   void check(const Json& schedule, const std::vector<int>& nodes) {
     Document scenario({{"format", "scenario/1"}, {"name", name_}, {"trace", trace_}, {"schedule", schedule}}, name_ + ".json");
     scenario.mount(JsonPointer("/cluster"), cluster_file_);
@@ -217,7 +218,7 @@ class NewScenario {
     }
   }
 
-  /// None where the cluster is of one size.
+  /// Empty if the cluster has a fixed size.
   std::vector<int> usual_nodes() {
     std::vector<int> usual = {4, 8, 16, 32, 64};
     try {

@@ -16,7 +16,7 @@ namespace syncopate {
 
 namespace {
 
-/// Bytes of an element; 0 where that is not known.
+/// Bytes of an element. 0 for an unknown type.
 double size_of(std::string_view type) {
   struct Row {
     std::string_view name;
@@ -51,15 +51,16 @@ Benchmark read_profiled_benchmark(const std::filesystem::path& path, const Bench
   Benchmark benchmark = {path.string(), "NCCL, in a PyTorch profile"};
   const auto ranks = trace.all_reduces.front().ranks;
   std::map<double, double> shortest;  // microseconds by bytes
-  for (const KinetoTrace::AllReduce& one : trace.all_reduces) {
-    if (one.ranks != ranks) {
-      fail(fmt::format("all-reduces over {} ranks and over {} are in it; profile a run with one kind of group", ranks, one.ranks));
+  for (const KinetoTrace::AllReduce& all_reduce : trace.all_reduces) {
+    if (all_reduce.ranks != ranks) {
+      fail(fmt::format("all-reduces over {} ranks and over {} are in it; profile a run with one kind of group", ranks, all_reduce.ranks));
     }
-    const double bytes = size_of(one.type) * static_cast<double>(one.elements);
-    if (size_of(one.type) == 0.0) fail(fmt::format("an all-reduce of elements of the type \"{}\", whose size is not known", one.type));
-    if (bytes <= 0.0 || one.duration <= 0.0) continue;
-    const auto [known, is_new] = shortest.try_emplace(bytes, one.duration);
-    if (!is_new) known->second = std::min(known->second, one.duration);
+    const double bytes = size_of(all_reduce.type) * static_cast<double>(all_reduce.elements);
+    if (size_of(all_reduce.type) == 0.0)
+      fail(fmt::format("an all-reduce of elements of the type \"{}\", whose size is not known", all_reduce.type));
+    if (bytes <= 0.0 || all_reduce.duration <= 0.0) continue;
+    const auto [known, is_new] = shortest.try_emplace(bytes, all_reduce.duration);
+    if (!is_new) known->second = std::min(known->second, all_reduce.duration);
   }
   constexpr std::int64_t most_ranks = 1 << 20;
   if (ranks < 2 || ranks > most_ranks) fail(fmt::format("its all-reduces are over {} ranks; at least two are needed", ranks));

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/files.hpp"
+#include "base/indexed.hpp"
 #include "base/interruption.hpp"
 #include "base/processes.hpp"
 #include "base/progress.hpp"
@@ -53,7 +54,7 @@ Optimizer read_optimizer(const std::string& name) {
   return static_cast<Optimizer>(std::find(optimizer_names.begin(), optimizer_names.end(), name) - optimizer_names.begin());
 }
 
-/// Runs a study's points and keeps what finishes.
+/// Runs a study's points and stores their results.
 class StudyRun {
  public:
   StudyRun(const RunCommandOptions& options, const Study& study)
@@ -90,12 +91,12 @@ class StudyRun {
     std::sort(results_.failed.begin(), results_.failed.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
   }
 
-  /// Writes and prints what there is; returns how the run ended.
+  /// Writes and prints the results. Returns the exit code.
   ExitCode report() {
     const End end = how_it_ended();
     write(end);
     explain_points();
-    watch_.reset();  // not before what has finished is safe
+    watch_.reset();  // only after the results are written
     print(end);
     for (const auto& [point, error] : results_.failed) complain("simctl: {}: point {}: {}", study_.file, point, error);
     for (const std::string& error : missing_) complain("simctl: {}: {}", study_.file, error);
@@ -114,9 +115,9 @@ class StudyRun {
 
  private:
   enum class End {
-    whole,      ///< every point of the study has ended, by whichever run
-    part,       ///< every point of this run's shard has
-    cut_short,  ///< not even these
+    whole,      ///< every point of the study has ended, in this run or another
+    part,       ///< every point of this run's shard has ended
+    cut_short,  ///< some points of the shard have not ended
   };
 
   End how_it_ended() const {
@@ -124,7 +125,7 @@ class StudyRun {
     return results_.rows.size() + results_.failed.size() == study_.points.size() ? End::whole : End::part;
   }
 
-  /// What a point is about that takes a while.
+  /// Progress of a point that takes more than a second; else empty.
   static std::string describe(const std::optional<RunningTask>& point, const std::vector<int>& points) {
     constexpr Seconds noticeable(1.0);
     if (!point || point->time < noticeable || point->headway.all == 0) return "";
@@ -168,13 +169,13 @@ class StudyRun {
   }
 
   PointOptions point_options(int index) const {
-    PointOptions its = {.shortcuts = !options_.no_symmetry};
-    if (timeline_points_[place(index)]) its.timeline = view_;
-    if (recorded_points_[place(index)]) its.dataflow = read_optimizer(options_.optimizer);
-    return its;
+    PointOptions point = {.shortcuts = !options_.no_symmetry};
+    if (timeline_points_[place(index)]) point.timeline = view_;
+    if (recorded_points_[place(index)]) point.dataflow = read_optimizer(options_.optimizer);
+    return point;
   }
 
-  /// Of those that have finished; what an explanation cannot be made of fails as a point does.
+  /// Explains the finished points. A failed explanation counts as a failed point.
   void explain_points() {
     std::vector<Point> points;
     for (const Row& row : results_.rows) {
@@ -188,10 +189,10 @@ class StudyRun {
     std::size_t failed = 0;
     for (const Point& point : points) {
       try {
-        const Explained its = explain({&point}, options_.jobs, InterruptionWatch::interrupted, limits_).front();
+        const Explained explanation = explain({&point}, options_.jobs, InterruptionWatch::interrupted, limits_).front();
         constexpr double by = 0.1;
-        const auto what_if = ask_what_if(its, {by}, options_.jobs, ignore, InterruptionWatch::interrupted, limits_);
-        const Json json = explanation_json(study_.file, its, what_if);
+        const auto what_if = ask_what_if(explanation, {by}, options_.jobs, ignore, InterruptionWatch::interrupted, limits_);
+        const Json json = explanation_json(study_.file, explanation, what_if);
         write_into_folder(explanation_name(point.index), pretty(json));
         ++explained;
       } catch (const Interrupted&) {
@@ -205,7 +206,7 @@ class StudyRun {
     unexplained_ = points.size() - explained - failed;
   }
 
-  /// A file that cannot be written is told at the end: what else there is still counts.
+  /// Notes an error of writing; report() throws it after the other results are written.
   void try_to_write(const std::function<void()>& write_it) {
     try {
       write_it();
@@ -218,13 +219,13 @@ class StudyRun {
     try_to_write([&] { write_file(shared_->folder()->path() / name, text); });
   }
 
-  /// Results of a shard are for simctl merge.
+  /// Not for a shard: simctl merge writes the results.
   void write(End end) {
     if (!shared_->folder() || (end != End::whole && shared_->is_shard())) return;
     try_to_write([&] { shared_->folder()->write(results_, end == End::whole, shared_->is_shard()); });
   }
 
-  /// For another program; what a person should know goes to stderr.
+  /// Prints results for another program on stdout, notes for people on stderr.
   void print_results() const {
     if (options_.format == "csv") {
       print_data(results_csv(results_));
@@ -255,7 +256,7 @@ class StudyRun {
   static std::string dataflow_name(int point) { return fmt::format("dataflow-{}.jsonl.gz", point); }
   static std::string explanation_name(int point) { return fmt::format("explanation-{}.json", point); }
 
-  static std::size_t place(int point) { return static_cast<std::size_t>(point); }
+  static std::size_t place(int point) { return at(point); }
 
   bool has_record(int point) const {
     return is_record_with(std::filesystem::path(options_.folder) / dataflow_name(point), read_optimizer(options_.optimizer));
@@ -266,7 +267,7 @@ class StudyRun {
     return std::filesystem::exists(std::filesystem::path(options_.folder) / name, ignored);
   }
 
-  /// Longest first, where several are simulated at a time.
+  /// Longest points first if several run at the same time.
   std::vector<int> in_order(std::vector<int> points) const {
     if (points.size() < 2 || options_.jobs == 1) return points;
     std::vector<Seconds> costs(study_.points.size());
@@ -299,7 +300,7 @@ class StudyRun {
       keep(point_of(index), outcome);
       progress.advance();
     };
-    const auto show = [&](const PointsProgress& its) { progress.show(its.left, describe(its.longest, wanted)); };
+    const auto show = [&](const PointsProgress& state) { progress.show(state.left, describe(state.longest, wanted)); };
     const auto keep_it = [&](int index, PointResult& result) { keep_at_once(point_of(index), result); };
     const auto stalled = [&](const RunningTask& task) {
       complain(
@@ -311,13 +312,14 @@ class StudyRun {
                     {show, limits_, keep_it, stalled});
   }
 
-  /// In the process that has simulated it: files are written side by side.
+  /// Called in the process that simulated the point, so that processes write in parallel.
   void keep_at_once(int point, PointResult& result) const {
-    if (!shared_->folder() || !result.timeline.empty() || !result.dataflow.empty()) return;  // these files are written first
+    if (!shared_->folder() || !result.timeline.empty() || !result.dataflow.empty())
+      return;  // the timeline and the dataflow record are written first
     try {
       result = *shared_->keep(point, {.result = result}).result;
       result.is_kept = true;
-    } catch (const OutputError&) {  // keep() finds out, too
+    } catch (const OutputError&) {  // keep() reports it
     }
   }
 
@@ -346,8 +348,8 @@ class StudyRun {
   std::vector<bool> explained_points_;
   TimelineView view_;
   Limits limits_;
-  std::vector<std::string> missing_;  ///< what could not be made beside results, and why
-  std::size_t unexplained_ = 0;       ///< for want of time
+  std::vector<std::string> missing_;  ///< missing timelines, records and explanations, with the reason
+  std::size_t unexplained_ = 0;       ///< because of an interruption
   Results results_;
   std::optional<std::string> write_error_;
   std::optional<SharedPoints> shared_;

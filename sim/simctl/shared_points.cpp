@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/indexed.hpp"
+
 namespace syncopate {
 
 SharedPoints::SharedPoints(const Study& study, const SharingOptions& options, const std::string& folder, bool shortcuts,
@@ -16,8 +18,8 @@ SharedPoints::SharedPoints(const Study& study, const SharingOptions& options, co
 
 std::size_t SharedPoints::in_shard() const {
   const std::size_t all = has_ended_.size();
-  const auto index = static_cast<std::size_t>(shard_.index);
-  const auto count = static_cast<std::size_t>(shard_.count);
+  const std::size_t index = at(shard_.index);
+  const std::size_t count = at(shard_.count);
   return all > index ? (all - index - 1) / count + 1 : 0;
 }
 
@@ -43,7 +45,7 @@ SharedPoints::Ended SharedPoints::take(bool in_shard, const std::function<std::o
   for (const int point : not_ended(in_shard)) {
     std::optional<EndedPoint> ended = look(point);
     if (!ended) continue;
-    has_ended_[static_cast<std::size_t>(point)] = true;
+    has_ended_[at(point)] = true;
     all.emplace_back(point, std::move(*ended));
   }
   return all;
@@ -52,7 +54,7 @@ SharedPoints::Ended SharedPoints::take(bool in_shard, const std::function<std::o
 std::vector<int> SharedPoints::not_ended(bool in_shard) const {
   std::vector<int> points;
   for (int point = 0; point < static_cast<int>(has_ended_.size()); ++point) {
-    if (!has_ended_[static_cast<std::size_t>(point)] && is_in_shard(point) == in_shard) points.push_back(point);
+    if (!has_ended_[at(point)] && is_in_shard(point) == in_shard) points.push_back(point);
   }
   return points;
 }
@@ -91,7 +93,7 @@ EndedPoint SharedPoints::keep(int point, const EndedPoint& ended) const {
 }
 
 void SharedPoints::note_end(int point) {
-  has_ended_[static_cast<std::size_t>(point)] = true;
+  has_ended_[at(point)] = true;
   if (folder_) folder_->sync_now_and_then(point);
 }
 

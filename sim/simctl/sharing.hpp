@@ -10,7 +10,7 @@
 
 namespace syncopate {
 
-/// How a run continues from the results that there are, and which share of the points it simulates.
+/// Options that say how a run uses existing results, and which share of the points it simulates.
 struct SharingOptions {
   bool resume = false;
   bool force = false;
@@ -32,8 +32,8 @@ Shard read_shard(const std::string& text);
 
 RunFolder::Entry entry_of(const SharingOptions& options);
 
-/// Throws UsageError for options that exclude each other, and where mpirun or srun has started several of these processes without
-/// --shard: all would simulate the same points. `folder`: the value of -o; "-" for stdout, empty without it.
+/// Throws UsageError for options that exclude each other, and when mpirun or srun started several processes without --shard (all would
+/// simulate the same points). `folder`: the value of -o; "-" is stdout, empty means no option.
 void check_sharing(const SharingOptions& options, const std::string& folder);
 
 }  // namespace syncopate

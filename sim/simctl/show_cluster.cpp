@@ -49,7 +49,7 @@ void show_regions(const Regions& regions) {
   }
 }
 
-/// The all-reduces of a cluster as messages that have all links for themselves.
+/// Times of a cluster's all-reduces in per-message fidelity.
 class MessageTimes {
  public:
   MessageTimes(const Cluster& cluster, Bytes bytes, const std::vector<std::size_t>& region_order)
@@ -66,7 +66,7 @@ class MessageTimes {
   Network network_;
 };
 
-/// By every algorithm, and round the ring across all GPUs where that is another one.
+/// All algorithms, and the ring across all GPUs where that differs from the ring across nodes.
 std::vector<AllReduce> all_reduces(const Cluster& cluster) {
   std::vector<AllReduce> list;
   for (const Algorithm& algorithm : algorithms()) {

@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "advise/threshold.hpp"
+#include "base/indexed.hpp"
 #include "base/interruption.hpp"
 #include "base/processes.hpp"
 #include "base/project_files.hpp"
@@ -63,7 +64,7 @@ class Condition {
 
   std::string_view column() const { return column_->name; }
 
-  /// Throws UsageError for what is no number.
+  /// The column's value. Throws UsageError if it is not a number.
   double value(const Row& row) const {
     const Json value = column_->value(row);
     if (value.is_number()) return value.get<double>();
@@ -82,7 +83,7 @@ class Condition {
   double limit_ = 0.0;
 };
 
-/// One of the points that the scenario sweeps: its search, and what it has found.
+/// The search for one point of the scenario's sweep.
 struct Search {
   std::vector<std::pair<std::string, Json>> sweep;
   ThresholdSearch threshold;
@@ -155,13 +156,13 @@ class Solver {
     simulate_points(
         points, options_.jobs, [](int /*index*/) { return PointOptions(); },
         [&](int i, const Outcome& outcome) {
-          const auto& [index, step] = tasks[static_cast<std::size_t>(i)];
+          const auto& [index, step] = tasks[at(i)];
           Search& search = searches_[index];
           if (!outcome.ok) {
             if (search.error.empty()) search.error = fmt::format("point {} at {}: {}", index, label(step), outcome.error);
             return;
           }
-          const double value = condition_.value(make_row(*points[static_cast<std::size_t>(i)], PointResult::unpack(outcome.result)));
+          const double value = condition_.value(make_row(*points[at(i)], PointResult::unpack(outcome.result)));
           search.values[step] = value;
           answers[index][step] = condition_.holds(value);
         },
@@ -175,7 +176,7 @@ class Solver {
 
   std::string label(std::int64_t step) const { return value_label(range_.value(step)); }
 
-  /// Where it holds, and what the column is there.
+  /// Where the condition holds, and the column's value there.
   std::pair<std::string, std::string> answer(const Search& search) const {
     using enum ThresholdSearch::Result;
     const auto value_at = [&](std::int64_t step) { return rounded(search.values.at(step), 4); };
@@ -210,7 +211,7 @@ class Solver {
     std::vector<std::string> command = {own_command(), "run", options_.scenario};
     for (const std::string& setting : options_.settings) command.insert(command.end(), {"--set", setting});
     command.insert(command.end(), {"--set", fmt::format("{}={}", options_.pointer, range_.value(found->threshold.threshold()).dump())});
-    display("\nall of it, there: {}\n", command_line(command));
+    display("\nrun it at that value: {}\n", command_line(command));
   }
 
   const SolveOptions& options_;

@@ -22,7 +22,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// "1: 12.3%, 2: 87.7%"; empty where nothing is mixed in.
+/// "1: 12.3%, 2: 87.7%". Empty if the schedule does not mix steps.
 std::string local_steps(const Row& row) {
   std::string text;
   const Json shares = row.details.value("local_steps_per_all_reduce", Json::object());
@@ -47,9 +47,10 @@ bool has_any_run(const std::vector<Row>& rows) {
 }
 
 /// Where the time of a long run goes: "checkpoints 3.5%, lost work 3.6%, ...".
-std::string other_time(const Goodput& its) {
-  return fmt::format("checkpoints {}, lost work {}, detection {}, restarts {}, fewer nodes {}", percent(its.checkpoint_share),
-                     percent(its.lost_share), percent(its.detection_share), percent(its.restart_share), percent(its.degraded_share));
+std::string other_time(const Goodput& goodput) {
+  return fmt::format("checkpoints {}, lost work {}, detection {}, restarts {}, fewer nodes {}", percent(goodput.checkpoint_share),
+                     percent(goodput.lost_share), percent(goodput.detection_share), percent(goodput.restart_share),
+                     percent(goodput.degraded_share));
 }
 
 std::string figures(const Row& row) {
@@ -150,7 +151,7 @@ class Grid {
  public:
   explicit Grid(const std::vector<Row>& rows)
       : column_(column_key(rows.front())), header_(keys_of(rows.front(), true)), key_(rows.front().sweep[column_].first) {
-    // In the order in which values first appear; a line is incomplete when points failed.
+    // In order of first appearance. A line is incomplete if points failed.
     std::set<std::string> seen_columns;
     std::set<Texts> seen_lines;
     for (const Row& row : rows) {
@@ -165,13 +166,13 @@ class Grid {
 
   std::size_t columns() const { return columns_.size(); }
 
-  /// What differs from column to column, where the table is not turned.
+  /// The swept key of the columns, unless the table is transposed.
   std::string heading() const { return is_wide() ? "" : fmt::format(", by {}", key_); }
 
-  /// Whether the columns are rivals, of which the fastest of a line is marked *.
+  /// Whether the columns are alternatives; the fastest of a line is marked *.
   bool compares() const { return compares_; }
 
-  /// `mark`: the fastest of each line gets a *, where columns are rivals.
+  /// `mark`: mark the fastest of each line with *, if compares().
   std::string format(Cell (*show)(const Row&), bool mark = true) const {
     std::vector<Cells> table = {Cells(header_.begin(), header_.end())};
     table.front().insert(table.front().end(), columns_.begin(), columns_.end());
@@ -200,7 +201,7 @@ class Grid {
     return keys;
   }
 
-  /// Names of schedules with parameters do not fit side by side on a screen.
+  /// Whether the columns are too wide for the screen, as names of schedules with parameters are.
   bool is_wide() const {
     constexpr std::size_t usual_screen = 140;
     constexpr std::size_t figure = 9;
@@ -242,7 +243,7 @@ std::string swept_values(const Point& point, const char* separator) {
 
 namespace {
 
-/// Empty for one that has been seen before.
+/// A line about a trace. Empty if the trace has been seen before.
 std::string describe_trace(const Trace& trace, std::set<const Trace*>& seen) {
   if (!seen.insert(&trace).second) return "";
   std::string text = fmt::format("trace {}: {}, batch {}, {}{}\n", trace.file, trace.model, trace.batch,

@@ -12,18 +12,20 @@ namespace syncopate {
 /// The values of a point's swept keys: "/cluster/nodes=8, /schedule=wfbp".
 std::string swept_values(const Point& point, const char* separator);
 
-/// What was simulated, in a few lines: the scenario, its traces with a mark for synthetic ones, what --set changed.
+/// A few lines about the study: the scenario, its traces (synthetic ones are marked), values changed by --set.
 std::string describe_study(const Study& study);
 
-/// The finished rows for people. Without a sweep a list of figures; a sweep of one key gives a line per value; of
-/// several, tables of iteration time and efficiency with a column per schedule (else per collective, else per value of the
-/// last key); rivals that win their line are marked *. `rows`: of `study`.
+/// The finished rows of `study` for people:
+/// - without a sweep, a list of figures;
+/// - for a sweep of one key, a line per value;
+/// - for several keys, tables of iteration time and efficiency with a column per schedule (else per collective, else per value of the last
+///   key). The fastest schedule or collective of a line is marked *.
 std::string summarise(const std::vector<Row>& rows, const Study& study);
 
-/// Prints all of that, what it amounts to, and what must be said of it.
+/// Prints the description, the summary, the conclusions and the notes.
 void print_study(const Results& results, const Study& study);
 
-/// Prints where results are, and what makes a page of them.
+/// Prints where the results are, and the command that makes a page of them.
 void print_where(const std::string& folder);
 
 }  // namespace syncopate

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int most_numbers = 10'000'000;
 
-/// "2" is the first two, "3-4" the fourth and the fifth.
+/// "2" means iterations 0 and 1, "3-4" means iterations 3 and 4.
 TimelineView::Iterations read_iterations(const std::string& text) {
   const auto numbers = text.find(',') == std::string::npos ? parse_ranges(text, most_numbers) : std::nullopt;
   const bool is_range = text.find('-') != std::string::npos;

@@ -10,7 +10,7 @@
 
 namespace syncopate {
 
-/// What the command line says of timelines.
+/// Command-line options for timelines.
 struct TimelineOptions {
   std::string points;  ///< empty: all of them
   std::string ranks;
@@ -21,13 +21,13 @@ struct TimelineOptions {
   TimelineView view() const;
 };
 
-/// Adds --timeline and what goes with it.
+/// Adds --timeline and the options that need it. Returns --timeline.
 CLI::Option* add_timeline_options(CLI::App& command, TimelineOptions& options);
 
 /// Throws UsageError when the view shows nothing of a point.
 void check_view(const TimelineView& view, const Point& point);
 
-/// What to tell somebody who is about to get large files of these points; empty where they are not large.
+/// A warning if the timelines of these points are estimated to exceed 100 MB in all; else empty.
 std::string describe_large_timelines(const TimelineView& view, const std::vector<const Point*>& points, bool shortcuts);
 
 }  // namespace syncopate

@@ -25,7 +25,7 @@ struct TraceFitOptions {
   std::string out;
 };
 
-/// The model that a trace names, from models/, or the one that the user names.
+/// The model given by --model, else the one in models/ that the trace names.
 Model model_of(const Trace& trace, const TraceFitOptions& options) {
   if (!options.model.empty()) return read_model(Document::read(named_file(options.model, {FileKind::model})), trace.input);
   const std::filesystem::path wanted = folder_of(FileKind::model) / (trace.model + ".json");

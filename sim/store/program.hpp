@@ -4,8 +4,8 @@
 
 namespace syncopate {
 
-/// What tells this build of the program from every other one: the SHA-256 of its version, its binary and SimGrid's version. Throws
-/// InputError where the binary cannot be read.
+/// Identifies this build of the program: SHA-256 of its version, SimGrid's version and its binary. Throws InputError if the binary cannot
+/// be read.
 const std::string& program_digest();
 
 }  // namespace syncopate

@@ -36,7 +36,7 @@ std::string describe(const Json& study) {
   return describe(study.at("name").get<std::string>(), study.at("scenario_file").get<std::string>(), study.at("points").get<std::size_t>());
 }
 
-/// The study that a folder holds; null if none.
+/// The content of study.json in a folder. Null if there is none.
 Json read_description(const fs::path& folder) {
   std::error_code ignored;
   const fs::path path = folder / study_file;
@@ -61,10 +61,10 @@ Json require_description(const fs::path& folder) {
 
 bool is_same_program(const Json& found) { return found["program"] == program_digest(); }
 
-/// Of a program, as people compare it.
+/// A short form of a program's digest, for messages.
 std::string build_of(const std::string& digest) { return digest.substr(0, 8); }
 
-/// A run that has not stirred for so long is at work no more.
+/// A run that has written nothing for so long is not running any more.
 constexpr std::chrono::minutes lately(10);
 
 void remove(const fs::path& path) {
@@ -73,9 +73,9 @@ void remove(const fs::path& path) {
   if (error) throw OutputError(fmt::format("{}: cannot be removed: {}; choose another folder with -o", path.string(), error.message()));
 }
 
-/// What is on the disk already will be there after a power cut, too.
+/// Flushes a file or a folder to the disk, so that it survives a power cut.
 void sync(const fs::path& path) {
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg): that is how it is declared
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg): POSIX
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   fsync(file);
@@ -93,14 +93,14 @@ FileKind read_kind(const std::string& name) {
 
 RunFolder::RunFolder(fs::path folder, const Study& study, bool shortcuts)
     : folder_(std::move(folder)), study_(study), shortcuts_(shortcuts) {
-  const std::string way = fmt::format("{} {}", point_format, shortcuts ? "" : "without shortcuts");
-  std::string all = way;
+  const std::string mode = fmt::format("{} {}", point_format, shortcuts ? "" : "without shortcuts");
+  std::string all = mode;
   keys_.reserve(study.points.size());
   for (const Point& point : study.points) {
     all += point.digest;
-    keys_.push_back(sha256(way + program_digest() + point.digest));
+    keys_.push_back(sha256(mode + program_digest() + point.digest));
   }
-  all += study.document.dump(-1, ' ', false, Json::error_handler_t::replace);  // what columns and labels come from
+  all += study.document.dump(-1, ' ', false, Json::error_handler_t::replace);  // columns and labels depend on it
   digest_ = sha256(all);
 }
 
@@ -184,7 +184,7 @@ std::optional<EndedPoint> RunFolder::find(int point, const fs::path& other) cons
     if (json.at("format") != point_format) return std::nullopt;
     if (json.contains("error")) return EndedPoint{.error = json["error"].get<std::string>()};
     return EndedPoint{.result = PointResult::from_json(json.at("result"))};
-  } catch (const std::exception&) {  // no whole file
+  } catch (const std::exception&) {  // an incomplete file
     return std::nullopt;
   }
 }

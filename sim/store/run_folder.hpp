@@ -6,61 +6,64 @@
 #include <string>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "output/results.hpp"
 #include "run/point_result.hpp"
 #include "scenario/scenario.hpp"
 
 namespace syncopate {
 
-/// What became of a point: a result, or an error.
+/// How a point ended: with a result or with an error.
 struct EndedPoint {
   std::optional<PointResult> result{};
   std::string error{};
 };
 
-/// The folder that a study's results go to. `study.json` says which study that is, with all that was read for it; every point that has
-/// ended has a file in `points/` at once, named after all that decides its result, so that runs can be cut short, shared out and merged.
+/// The folder of a study's results.
+/// - `study.json` describes the study, with the content of all input files.
+/// - `points/` holds a file per ended point, written at once. Its name is a digest of everything that determines the result. So runs can be
+///   interrupted, split into shards and merged.
 /// See scenarios/STUDIES.md.
 class RunFolder {
  public:
-  /// How a run takes what there is.
+  /// What a run does with an existing folder.
   enum class Entry {
-    begin,      ///< nothing, or a run of the same study that has finished: from the start
-    go_on,      ///< what has ended of the same study stays
-    overwrite,  ///< whatever it is: from the start
+    begin,      ///< the folder must be empty or hold a finished run of the same study; starts from scratch
+    go_on,      ///< keeps the ended points of the same study
+    overwrite,  ///< accepts any folder; starts from scratch
   };
 
-  /// `study` has digests, and outlives this. `shortcuts`: see PointOptions.
+  /// `study` must have digests and outlive this object. `shortcuts`: see PointOptions.
   RunFolder(std::filesystem::path folder, const Study& study, bool shortcuts);
 
-  /// Makes it the folder of that study, without what is of another or earlier run but for Entry::go_on. Throws UsageError where `entry`
-  /// forbids it, OutputError.
+  /// Creates the folder or takes it over for this study. Removes the results of earlier runs, except with Entry::go_on. Throws UsageError
+  /// if `entry` does not accept the folder's content, and OutputError.
   void enter(Entry entry);
-  /// Whether the last run there has written all results.
+  /// Whether the last run in the folder has written all results.
   bool has_finished() const;
 
   const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path points() const { return folder_ / "points"; }
   /// The name of a point's file, without its ending.
-  const std::string& key(int point) const { return keys_[static_cast<std::size_t>(point)]; }
+  const std::string& key(int point) const { return keys_[point]; }
 
-  /// False where it is not worth looking for any of them.
+  /// Whether `points/` holds any file.
   bool has_points() const;
-  /// Nullopt also for a file that is not whole.
+  /// How a point ended, as its file says. Nullopt if there is no file, or an incomplete one.
   std::optional<EndedPoint> find(int point) const { return find(point, folder_); }
-  /// In another run's folder, of whatever study.
+  /// The same from another run's folder, which may hold another study.
   std::optional<EndedPoint> find(int point, const std::filesystem::path& other) const;
-  /// In any process. Throws OutputError.
+  /// Writes a point's file. May be called in any process. Throws OutputError.
   void keep(int point, const EndedPoint& ended) const;
-  /// A point has been kept, which is safe from a power cut within a second if this is called of all.
+  /// Call it after a point's file was written. Flushes files to the disk at most once a second.
   void sync_now_and_then(int point);
   void remove(int point) const;
 
-  /// Throws UsageError unless `other` holds the same study, of the same program.
+  /// Throws UsageError unless `other` holds results of the same study by the same program.
   void require_same_study(const std::filesystem::path& other) const;
 
-  /// results.csv, results.json and run.json. `finished`: every point has ended. `shared`: other runs may write points yet. A
-  /// file that cannot be written costs no other. Throws OutputError.
+  /// Writes results.csv, results.json and run.json. `finished`: every point has ended. `shared`: other runs may still write points. Writes
+  /// the other files even if one fails, then throws OutputError.
   void write(const Results& results, bool finished, bool shared) const;
 
  private:
@@ -73,21 +76,21 @@ class RunFolder {
   std::filesystem::path folder_;
   const Study& study_;
   bool shortcuts_;
-  std::vector<std::string> keys_;
-  std::string digest_;  ///< of the study, whatever the program
+  Indexed<std::string> keys_;  ///< by point
+  std::string digest_;         ///< of the study, without the program
   std::chrono::steady_clock::time_point last_sync_{};
 };
 
-/// Whether that is the name of a timeline, a dataflow or an explanation in a run's folder.
+/// Whether the file is a timeline, a dataflow record or an explanation of a point, by its name.
 bool is_about_a_point(const std::string& file_name);
 
-/// The study of a run's folder, with digests, and whether it was simulated with shortcuts.
+/// The study of a run's folder, with digests.
 struct FoundStudy {
   Study study;
-  bool shortcuts = true;
+  bool shortcuts = true;  ///< whether it was simulated with shortcuts, see PointOptions
 };
 
-/// Throws InputError for a folder without one, or with one that is damaged.
+/// Reads the study from a run's folder. Throws InputError if study.json is missing or damaged.
 FoundStudy read_study_of(const std::filesystem::path& folder);
 
 }  // namespace syncopate

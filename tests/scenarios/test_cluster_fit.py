@@ -332,7 +332,7 @@ class ClusterFit(Case):
         for words in (("--ranks", "4"), ("--in-place",), ("--gpus-per-node", "2")):
             done = self.simctl("cluster", "fit", "pairs", "-o", "other.json", *words)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn("--ranks, --gpus-per-node and --in-place are of all-reduces", done.stderr)
+            self.assertIn("--ranks, --gpus-per-node and --in-place apply to all-reduces", done.stderr)
 
     def test_files_and_words(self):
         for words, code, message in ((("gone.txt", "-o", "x.json"), 3, "gone.txt: no such file"),

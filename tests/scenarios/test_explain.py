@@ -715,7 +715,7 @@ class Asking(Explain):
         done = self.call("explain", content, "--point", "1", "--against", "0")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         lines = [re.split("  +", line) for line in done.stdout.splitlines()]
-        for line in (["all of it", "14.5 s", "13.75 s", "-750 ms"], ["latency", "link", "1.5 s", "0.75 s", "-750 ms"],
+        for line in (["iteration", "14.5 s", "13.75 s", "-750 ms"], ["latency", "link", "1.5 s", "0.75 s", "-750 ms"],
                      ["transfer", "link", "9 s", "9 s", "0 ms"]):
             self.assertIn(line, lines)
 

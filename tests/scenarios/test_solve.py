@@ -24,7 +24,7 @@ class Solve(Case):
         self.assertEqual(done.stderr, "")
         lines = done.stdout.splitlines()
         first = next(index for index, line in enumerate(lines) if line.startswith("---"))
-        return [re.split("  +", line) for line in lines[first + 1:] if line and not line.startswith("all of it")]
+        return [re.split("  +", line) for line in lines[first + 1:] if line and not line.startswith("run it at")]
 
     def figure(self, content, column, *settings):
         self.write("scenario.json", content)
@@ -55,13 +55,13 @@ class Solve(Case):
             times = [self.figure(content, "iteration_s", f"/cluster/nodes={int(most) + more}", f'/schedule/name="{name}"') for more in (0, 1)]
             self.assertLess(times[0], 0.15)
             self.assertGreaterEqual(times[1], 0.15)
-        self.assertIn(f"all of it, there: {self.own_command()} run scenario.json --set /cluster/nodes=", done.stdout)
+        self.assertIn(f"run it at that value: {self.own_command()} run scenario.json --set /cluster/nodes=", done.stdout)
 
     def test_everywhere_and_nowhere(self):
         for condition, answer in (("iteration_s > 0", "everywhere"), ("efficiency > 1.5", "nowhere")):
             done = self.solve(self.one(), "--for", "/cluster/link/latency", "--from", "1us", "--to", "100us", "--until", condition)
             self.assertEqual((done.returncode, self.cells(done)[0][0].strip()), (0, answer))
-            self.assertNotIn("all of it", done.stdout)
+            self.assertNotIn("run it at", done.stdout)
 
     def test_what_comes_and_goes_is_no_answer(self):
         content = self.one(schedule={"name": "wfbp"}, workers={"jitter": {"distribution": "lognormal", "cv": 0.5}})
