@@ -84,7 +84,7 @@ constexpr std::array table = {
 constexpr std::string_view two_level = "two-level";
 constexpr std::string_view region_by_region = "by-region";
 
-/// As it is called: an algorithm, or one of the names that say more of the levels.
+/// The name of an algorithm, or "two-level" or "by-region".
 void read_name(const Field& name, AllReduce& all_reduce) {
   all_reduce.two_level = name.json() == two_level;
   all_reduce.by_region = name.json() == region_by_region;

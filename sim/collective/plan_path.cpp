@@ -13,7 +13,7 @@ namespace syncopate {
 
 namespace {
 
-/// When something ended, and what that was.
+/// A time, and the event that ended then.
 struct Ended {
   double time = 0.0;
   /// A rank's start: ~rank, below 0. Else twice a message's number for its transfer, and one more for its arrival.
@@ -24,7 +24,7 @@ void wait_for(Ended& latest, const Ended& candidate) {
   if (candidate.time > latest.time) latest = candidate;
 }
 
-/// The recurrence, with a note of what each message has waited for.
+/// The recurrence of PlanTimes. It also records what each message waited for.
 class Tracer {
  public:
   Tracer(const Plan& plan, const std::function<Hop(int, int)>& hop, double gamma, double part, double latency_factor,
@@ -200,7 +200,7 @@ class Tracer {
 /// rank i up has begun d < K ranks before it, at whichever of these the later of free and ready, and the latencies from there, is latest.
 class RingTracer {
  public:
-  /// None where it is no such ring.
+  /// Returns nothing if the plan is not such a ring.
   static std::optional<RingTracer> make(const Plan& plan, const std::function<Hop(int, int)>& hop, double gamma, double part,
                                         double latency_factor, std::span<const Seconds> starts) {
     if (plan.cells > 1 || plan.protocol != Protocol() || plan.ranks < 2) return std::nullopt;
