@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/indexed.hpp"
 #include "cluster/placement.hpp"
 #include "cluster/ring_order.hpp"
 #include "collective/ring_time.hpp"
@@ -15,14 +16,14 @@ LinkCost link_cost(const Link& link, SecondsPerByte gamma) {
   return {hop.latency, hop.beta, gamma};
 }
 
-/// The links of a ring through places on those nodes, one after the other.
+/// The links of a ring; `nodes` holds the node of each place in the ring.
 std::vector<Hop> hops_between(const Cluster& cluster, const std::vector<int>& nodes, const std::vector<std::size_t>& region_order) {
   std::vector<Hop> hops(nodes.size(), cluster.link.hop());
   if (cluster.regions) {
     const std::vector<std::size_t> region_of = regions_of_nodes(cluster, region_order);
     std::vector<std::size_t> regions;
     regions.reserve(nodes.size());
-    for (const int node : nodes) regions.push_back(region_of[static_cast<std::size_t>(node)]);
+    for (const int node : nodes) regions.push_back(region_of[at(node)]);
     hops = ring_hops(*cluster.regions, regions, cluster.link);
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -52,9 +53,9 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
   const bool is_flat = all_reduce.across_gpus && ranks_on_node_ > 1;
   if (by_fit_ || (!is_flat && (!cluster.regions || nodes_ == 1))) return;
   std::vector<int> nodes;  // by place round the ring
-  for (const int node : layout.nodes) nodes.insert(nodes.end(), is_flat ? static_cast<std::size_t>(ranks_on_node_) : 1U, node);
+  for (const int node : layout.nodes) nodes.insert(nodes.end(), is_flat ? at(ranks_on_node_) : 1U, node);
   hops_ = hops_between(cluster, nodes, region_order);
-  period_ = cluster.regions ? hops_.size() : static_cast<std::size_t>(ranks_on_node_);
+  period_ = cluster.regions ? hops_.size() : at(ranks_on_node_);
   if (is_flat) ranks_on_node_ = 1;
 }
 

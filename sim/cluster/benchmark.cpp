@@ -14,7 +14,7 @@ namespace syncopate {
 
 namespace {
 
-/// Pools neighbours of which the larger one was faster, until there are none.
+/// Pools adjacent points until times do not decrease with size (isotonic regression).
 std::vector<MeasuredTime> increasing(const std::vector<MeasuredTime>& measured) {
   struct Pool {
     double mean = 0.0;

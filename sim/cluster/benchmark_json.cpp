@@ -5,6 +5,7 @@
 
 #include "base/document.hpp"
 #include "base/fields.hpp"
+#include "base/indexed.hpp"
 #include "base/statistics.hpp"
 #include "cluster/benchmark_formats.hpp"
 
@@ -17,7 +18,7 @@ constexpr double longest_s = 1e6;
 constexpr double fastest_Bps = 1e15;
 constexpr double microseconds = 1e-6;
 
-/// The middle one of "[first quartile, median, third quartile]".
+/// The median of "[first quartile, median, third quartile]".
 Seconds median_of(const Field& quartiles) {
   const std::vector<Field> values = quartiles.list();
   if (values.size() != 3) quartiles.fail("[first quartile, median, third quartile]");
@@ -66,7 +67,7 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
   std::map<std::string, int> hosts;
   for (const Field& host : probe.at("hosts").list()) ++hosts[host.text()];
   const std::size_t named = probe.at("hosts").list().size();
-  if (named != static_cast<std::size_t>(benchmark.ranks) || hosts.size() != static_cast<std::size_t>(benchmark.nodes)) {
+  if (named != at(benchmark.ranks) || hosts.size() != at(benchmark.nodes)) {
     probe.at("hosts").fail_because(
         fmt::format("{} hosts of {} names, but {} ranks on {} nodes", named, hosts.size(), benchmark.ranks, benchmark.nodes));
   }

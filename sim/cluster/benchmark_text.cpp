@@ -13,7 +13,7 @@ namespace syncopate {
 
 namespace {
 
-/// The words of a line, and where it is.
+/// The words of a line, with its file and number.
 struct Line {
   std::string file;
   int number = 0;
@@ -36,9 +36,9 @@ struct Line {
 std::vector<Line> lines_of(const std::string& file, const std::string& content) {
   std::istringstream text(content);
   std::vector<Line> lines;
-  for (std::string one; std::getline(text, one);) {
-    Line line = {file, static_cast<int>(lines.size()) + 1, one};
-    std::istringstream words(one);
+  for (std::string text_line; std::getline(text, text_line);) {
+    Line line = {file, static_cast<int>(lines.size()) + 1, text_line};
+    std::istringstream words(text_line);
     for (std::string word; words >> word;) line.words.push_back(word);
     lines.push_back(std::move(line));
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int most_nodes = 1 << 20;
 
-/// `nics` of them together.
+/// The link of `nics` interfaces together.
 Link read_link(const Field& field, int nics = 1) {
   Object fields(field);
   Link link = {nics * fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
@@ -27,7 +27,7 @@ Link read_link(const Field& field, int nics = 1) {
   return link;
 }
 
-/// Pairs of bytes and seconds: larger all-reduces take no less time.
+/// Pairs of bytes and seconds, non-decreasing in both.
 std::vector<MeasuredTime> read_points(const Field& field) {
   std::vector<MeasuredTime> points;
   for (const Field& entry : field.list()) {

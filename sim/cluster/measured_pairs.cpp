@@ -41,9 +41,9 @@ struct Found {
 Names names_of(const std::filesystem::path& file) {
   const std::string stem = file.stem().string();
   std::string_view separator = "--";
-  std::size_t at = stem.find(separator);
-  if (at == std::string::npos) at = stem.find(separator = "-");
-  Names names = at == std::string::npos ? Names() : Names(stem.substr(0, at), stem.substr(at + separator.size()));
+  std::size_t position = stem.find(separator);
+  if (position == std::string::npos) position = stem.find(separator = "-");
+  Names names = position == std::string::npos ? Names() : Names(stem.substr(0, position), stem.substr(position + separator.size()));
   const bool is_clear = !names.first.empty() && !names.second.empty() && names.second.find(separator) == std::string::npos;
   if (!is_clear) {
     throw InputError(
@@ -86,10 +86,10 @@ void read_iperf(const std::filesystem::path& file, Found& found) {
 /// "0.045/0.055/0.061/0.008 ms" behind the words that introduce it, or nothing.
 std::optional<std::array<double, 4>> summary_of(const std::string& text) {
   for (const std::string_view head : {"rtt min/avg/max/mdev = ", "round-trip min/avg/max/stddev = "}) {
-    const std::size_t at = text.find(head);
-    if (at == std::string::npos) continue;
+    const std::size_t position = text.find(head);
+    if (position == std::string::npos) continue;
     std::array<double, 4> values{};
-    const char* next = text.data() + at + head.size();
+    const char* next = text.data() + position + head.size();
     const char* end = text.data() + text.size();
     for (double& value : values) {
       const auto [behind, error] = std::from_chars(next, end, value, std::chars_format::fixed);
@@ -144,8 +144,8 @@ Found read_files(const std::filesystem::path& folder) {
 }
 
 std::optional<Rate> bandwidth(const Found& found, const Names& direction) {
-  const auto one = found.bandwidths.find(direction);
-  if (one != found.bandwidths.end()) return one->second;
+  const auto rate = found.bandwidths.find(direction);
+  if (rate != found.bandwidths.end()) return rate->second;
   const auto back = found.bandwidths.find(swapped(direction));
   return back == found.bandwidths.end() ? std::nullopt : std::optional(back->second);
 }

@@ -9,12 +9,14 @@
 #include <tuple>
 #include <utility>
 
+#include "base/indexed.hpp"
+
 namespace syncopate {
 
 namespace {
 
 std::vector<int> first_nodes(int count) {
-  std::vector<int> nodes(static_cast<std::size_t>(count));
+  std::vector<int> nodes(at(count));
   std::iota(nodes.begin(), nodes.end(), 0);
   return nodes;
 }
@@ -73,7 +75,7 @@ void Network::place_servers(const ServerPlaces& servers) {
     int node = server;
     if (cluster_.regions) {
       const auto evenly = static_cast<int>(static_cast<std::int64_t>(server) * cluster_.nodes / servers.count);
-      node = servers.region ? near[static_cast<std::size_t>(server) % near.size()] : evenly;
+      node = servers.region ? near[at(server) % near.size()] : evenly;
     }
     if (!servers.colocated) {
       if (cluster_.regions) {
@@ -159,10 +161,10 @@ void Network::cross_wan(std::size_t from, std::size_t to, Path& path) {
 void Network::cross_uplinks(int rank, bool up, std::vector<std::size_t>& links) {
   const std::size_t region = region_of(rank);
   const auto first = static_cast<std::ptrdiff_t>(links.size());
-  const Region& its = cluster_.regions->list[region];
-  if (its.node_uplink.is_there())
+  const Region& region_links = cluster_.regions->list[region];
+  if (region_links.node_uplink.is_there())
     links.push_back(links_->number_of({KnownLink::Kind::node_uplink, up, static_cast<std::uint32_t>(whole_node_of(rank))}));
-  if (its.uplink.is_there()) links.push_back(links_->number_of({KnownLink::Kind::uplink, up, static_cast<std::uint32_t>(region)}));
+  if (region_links.uplink.is_there()) links.push_back(links_->number_of({KnownLink::Kind::uplink, up, static_cast<std::uint32_t>(region)}));
   if (!up) std::reverse(links.begin() + first, links.end());
 }
 
@@ -239,36 +241,36 @@ std::string Network::cable_of(const KnownLink& link) const {
 }
 
 NetworkLink Network::link(std::size_t number) const {
-  const KnownLink& its = (*links_)[number];
-  const std::string cable = cable_of(its);
-  if (its.kind == KnownLink::Kind::storage) {
-    const auto [from, to] = its.forward ? std::pair(its.number, its.upper) : std::pair(its.upper, its.number);
+  const KnownLink& known = (*links_)[number];
+  const std::string cable = cable_of(known);
+  if (known.kind == KnownLink::Kind::storage) {
+    const auto [from, to] = known.forward ? std::pair(known.number, known.upper) : std::pair(known.upper, known.number);
     const std::vector<Region>& regions = cluster_.regions->list;
-    const std::string name = fmt::format("wan {}-{} {}", regions[from].name, regions[to].name, its.forward ? "upload" : "download");
-    return {name, bandwidth(number), level_of(its), cable, its.forward};
+    const std::string name = fmt::format("wan {}-{} {}", regions[from].name, regions[to].name, known.forward ? "upload" : "download");
+    return {name, bandwidth(number), level_of(known), cable, known.forward};
   }
-  const bool is_wan = its.kind == KnownLink::Kind::wan;
-  const std::string from_upper = is_wan ? cable_of({its.kind, true, its.upper, its.number}) : cable + " down";
+  const bool is_wan = known.kind == KnownLink::Kind::wan;
+  const std::string from_upper = is_wan ? cable_of({known.kind, true, known.upper, known.number}) : cable + " down";
   const std::string from_lower = is_wan ? cable : cable + " up";
-  return {its.forward ? from_lower : from_upper, bandwidth(number), level_of(its), cable, its.forward};
+  return {known.forward ? from_lower : from_upper, bandwidth(number), level_of(known), cable, known.forward};
 }
 
 int Network::group(std::size_t link) const {
-  const KnownLink& its = (*links_)[link];
-  switch (its.kind) {
+  const KnownLink& known = (*links_)[link];
+  switch (known.kind) {
     case KnownLink::Kind::gpu: return inside_node;
     case KnownLink::Kind::inner: return of_switches;
     case KnownLink::Kind::wan:
-    case KnownLink::Kind::storage: return group_of_regions(its.number, its.upper);
-    case KnownLink::Kind::uplink: return group_of_uplink(its.number, false);
-    case KnownLink::Kind::node_uplink: return group_of_uplink(region_of_uplink(its), true);
+    case KnownLink::Kind::storage: return group_of_regions(known.number, known.upper);
+    case KnownLink::Kind::uplink: return group_of_uplink(known.number, false);
+    case KnownLink::Kind::node_uplink: return group_of_uplink(region_of_uplink(known), true);
     case KnownLink::Kind::node: break;
   }
   return of_nodes;
 }
 
-int Network::group_of_regions(std::size_t region, std::size_t other) const {
-  return of_regions + 1 + static_cast<int>(std::min(region, other) * cluster_.regions->list.size() + std::max(region, other));
+int Network::group_of_regions(std::size_t region, std::size_t second) const {
+  return of_regions + 1 + static_cast<int>(std::min(region, second) * cluster_.regions->list.size() + std::max(region, second));
 }
 
 int Network::group_of_uplink(std::size_t region, bool of_node) const {
@@ -308,28 +310,28 @@ std::string Network::group_name(int group) const {
   if (group < of_nodes || !cluster_.regions) throw std::logic_error(fmt::format("the network has no links of group {}", group));
   const std::vector<Region>& regions = cluster_.regions->list;
   if (const int uplink = group - group_of_uplink(0, false); uplink >= 0) {
-    return fmt::format("{} {}", uplink % 2 == 1 ? "node_uplink" : "uplink", regions[static_cast<std::size_t>(uplink) / 2].name);
+    return fmt::format("{} {}", uplink % 2 == 1 ? "node_uplink" : "uplink", regions[at(uplink) / 2].name);
   }
-  const auto pair = static_cast<std::size_t>(group - of_regions - 1);
+  const auto pair = at(group - of_regions - 1);
   return fmt::format("wan {} - {}", regions[pair / regions.size()].name, regions[pair % regions.size()].name);
 }
 
 bool Network::comes_before(std::size_t link, std::size_t other) const {
   const auto key = [this](std::size_t index) {
-    const KnownLink& its = (*links_)[index];
-    return std::tuple(its.kind, its.number, its.upper, !its.forward);
+    const KnownLink& known = (*links_)[index];
+    return std::tuple(known.kind, known.number, known.upper, !known.forward);
   };
   return key(link) < key(other);
 }
 
 Rate Network::bandwidth(std::size_t link) const {
-  const KnownLink& its = (*links_)[link];
-  switch (its.kind) {
+  const KnownLink& known = (*links_)[link];
+  switch (known.kind) {
     case KnownLink::Kind::gpu: return cluster_.intra_node.bandwidth;
-    case KnownLink::Kind::wan: return wan(its).bandwidth;
-    case KnownLink::Kind::storage: return its.forward ? wan(its).bandwidth : *wan(its).download;
-    case KnownLink::Kind::uplink: return bandwidth_of(cluster_.regions->list[its.number].uplink, its.forward);
-    case KnownLink::Kind::node_uplink: return bandwidth_of(cluster_.regions->list[region_of_uplink(its)].node_uplink, its.forward);
+    case KnownLink::Kind::wan: return wan(known).bandwidth;
+    case KnownLink::Kind::storage: return known.forward ? wan(known).bandwidth : *wan(known).download;
+    case KnownLink::Kind::uplink: return bandwidth_of(cluster_.regions->list[known.number].uplink, known.forward);
+    case KnownLink::Kind::node_uplink: return bandwidth_of(cluster_.regions->list[region_of_uplink(known)].node_uplink, known.forward);
     case KnownLink::Kind::node:
     case KnownLink::Kind::inner: break;
   }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/known_links.hpp"
 #include "cluster/placement.hpp"
@@ -124,7 +125,7 @@ class Network {
   static bool latencies_vary(const Cluster& cluster, int ranks_per_node, int nodes);
 
   /// The region of a rank or server. Requires regions.
-  std::size_t region_of(int rank) const { return place_region_[static_cast<std::size_t>(place_of(rank))]; }
+  std::size_t region_of(int rank) const { return place_region_[at(place_of(rank))]; }
   /// Both ranks are on one node.
   bool share_node(int from, int to) const { return node_of(from) == node_of(to); }
 
@@ -135,8 +136,8 @@ class Network {
   void place_servers(const ServerPlaces& servers);
   int node_of(int rank) const { return rank / ranks_per_node_; }
   /// The node's number in the cluster.
-  int whole_node_of(int rank) const { return share_.nodes[static_cast<std::size_t>(node_of(rank))]; }
-  int place_of(int rank) const { return places_[static_cast<std::size_t>(whole_node_of(rank))]; }
+  int whole_node_of(int rank) const { return share_.nodes[at(node_of(rank))]; }
+  int place_of(int rank) const { return places_[at(whole_node_of(rank))]; }
   Path path_inside_node(int from, int to);
   Path path_over_regions(int from, int to);
   Path path_over_topology(int from, int to);

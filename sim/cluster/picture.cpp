@@ -35,7 +35,7 @@ struct Cable {
 
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, Vertex, Cable>;
 
-/// Finds out which ends of cables are at the same switch: those that some message's way joins.
+/// Groups ends of cables into switches: two ends belong together if some route joins them.
 class Ends {
  public:
   /// The end at which a message leaves a cable, or enters it.
@@ -61,9 +61,10 @@ class Ends {
   std::set<std::pair<std::size_t, std::size_t>> joined_;
 };
 
-/// Within double quotes of the dot language.
+/// Escapes text for double quotes in the dot language.
 std::string escaped(std::string text) {
-  for (std::size_t at = 0; (at = text.find_first_of("\"\\", at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
+  for (std::size_t position = 0; (position = text.find_first_of("\"\\", position)) != std::string::npos; position += 2)
+    text.insert(position, 1, '\\');
   return text;
 }
 
@@ -135,14 +136,15 @@ std::string draw_network(const Cluster& cluster, Network& network, const std::op
   boost::write_graphviz(
       text, graph,
       [&](std::ostream& out, Graph::vertex_descriptor vertex) {
-        const Vertex& its = graph[vertex];
-        out << fmt::format("[label=\"{}\", shape={}]", escaped(its.label), its.is_node ? "box" : "point, width=0.15");
+        const Vertex& node = graph[vertex];
+        out << fmt::format("[label=\"{}\", shape={}]", escaped(node.label), node.is_node ? "box" : "point, width=0.15");
       },
       [&](std::ostream& out, Graph::edge_descriptor edge) {
-        const Cable& its = graph[edge];
-        out << fmt::format("[tooltip=\"{}\", label=\"{}\\n{}{}\", color=\"{}\"{}, fontsize=8]", escaped(its.name), escaped(its.level),
-                           describe(its.bandwidth), its.use ? fmt::format("\\n{:.3g}%", 100 * *its.use) : "", color_of(its.level),
-                           its.use ? fmt::format(", penwidth={:.3g}", std::max(least_width, most_width * std::min(1.0, *its.use))) : "");
+        const Cable& cable = graph[edge];
+        out << fmt::format(
+            "[tooltip=\"{}\", label=\"{}\\n{}{}\", color=\"{}\"{}, fontsize=8]", escaped(cable.name), escaped(cable.level),
+            describe(cable.bandwidth), cable.use ? fmt::format("\\n{:.3g}%", 100 * *cable.use) : "", color_of(cable.level),
+            cable.use ? fmt::format(", penwidth={:.3g}", std::max(least_width, most_width * std::min(1.0, *cable.use))) : "");
       },
       [&](std::ostream& out) {
         out << fmt::format("graph [label=\"{}: {} nodes, {}{}\", layout=neato, overlap=false, splines=true];\nnode [fontsize=10];\n",

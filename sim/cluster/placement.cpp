@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/indexed.hpp"
 #include "base/random.hpp"
 
 namespace syncopate {
@@ -11,7 +12,7 @@ namespace {
 
 /// Places in an order of their own for every seed (Fisher and Yates).
 std::vector<int> shuffled(int places, std::uint64_t seed) {
-  std::vector<int> order(static_cast<std::size_t>(places));
+  std::vector<int> order(at(places));
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = order.size(); i-- > 1;) {
     const double uniform = uniform_pair(seed, static_cast<std::uint32_t>(i), 0, 0)[0];
@@ -41,12 +42,12 @@ std::vector<int> places_of_nodes(const Cluster& cluster, int nodes, const std::v
     case Placement::Kind::random: {
       const bool any_size = cluster.regions || cluster.topology->places() == std::numeric_limits<int>::max();
       std::vector<int> places = shuffled(any_size ? nodes : cluster.topology->places(), cluster.placement.seed);
-      places.resize(static_cast<std::size_t>(nodes));
+      places.resize(at(nodes));
       return places;
     }
     case Placement::Kind::linear: break;
   }
-  std::vector<int> places(static_cast<std::size_t>(nodes));
+  std::vector<int> places(at(nodes));
   std::iota(places.begin(), places.end(), 0);
   return places;
 }
@@ -55,8 +56,7 @@ std::vector<std::size_t> regions_of_nodes(const Cluster& cluster, const std::vec
   std::vector<std::size_t> regions;
   if (!cluster.regions) return regions;
   const std::vector<std::size_t> of_places = regions_of_places(*cluster.regions);
-  for (const int place : places_of_nodes(cluster, cluster.nodes, region_order))
-    regions.push_back(of_places[static_cast<std::size_t>(place)]);
+  for (const int place : places_of_nodes(cluster, cluster.nodes, region_order)) regions.push_back(of_places[at(place)]);
   return regions;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/indexed.hpp"
+
 namespace syncopate {
 
 namespace {
@@ -25,24 +27,23 @@ void for_each_message(const Plan& plan, Function&& function) {
 }
 
 std::vector<Sent> sent_by_pair(const Plan& plan) {
-  std::vector<std::size_t> ends(static_cast<std::size_t>(plan.ranks) + 1);  // of a sender's entries
-  for_each_message(plan, [&](const Stage&, const Message& message) { ++ends[static_cast<std::size_t>(message.from) + 1]; });
+  std::vector<std::size_t> ends(at(plan.ranks) + 1);  // of a sender's entries
+  for_each_message(plan, [&](const Stage&, const Message& message) { ++ends[at(message.from) + 1]; });
   std::partial_sum(ends.begin(), ends.end(), ends.begin());
   std::vector<Sent> sent(ends.back());
   for_each_message(plan, [&](const Stage& stage, const Message& message) {
-    sent[ends[static_cast<std::size_t>(message.from)]++] = {message.from, message.to,
-                                                            static_cast<double>(stage.repeats) * message.parts / plan.parts};
+    sent[ends[at(message.from)]++] = {message.from, message.to, static_cast<double>(stage.repeats) * message.parts / plan.parts};
   });
   std::size_t pairs = 0;
   for (std::size_t rank = 0, first = 0; rank + 1 < ends.size(); first = ends[rank++]) {
     const auto begin = sent.begin() + static_cast<std::ptrdiff_t>(first);
     const auto end = sent.begin() + static_cast<std::ptrdiff_t>(ends[rank]);
     std::sort(begin, end, [](const Sent& a, const Sent& b) { return std::pair(a.to, a.share) < std::pair(b.to, b.share); });
-    for (auto one = begin; one != end; ++one) {
-      if (one != begin && one->to == sent[pairs - 1].to) {
-        sent[pairs - 1].share += one->share;
+    for (auto entry = begin; entry != end; ++entry) {
+      if (entry != begin && entry->to == sent[pairs - 1].to) {
+        sent[pairs - 1].share += entry->share;
       } else {
-        sent[pairs++] = *one;
+        sent[pairs++] = *entry;
       }
     }
   }
@@ -90,31 +91,31 @@ PlannedCollective::Crossed PlannedCollective::find_crossed() const {
   std::vector<Sent> sent = sent_by_pair(plan());
   std::vector<Crossing> crossings;
   Crossed crossed;
-  const auto cross = [&](const Sent& one, auto&& function) {
-    const Path path = network_.find_path(members_.rank(one.from), members_.rank(one.to));
+  const auto cross = [&](const Sent& entry, auto&& function) {
+    const Path path = network_.find_path(members_.rank(entry.from), members_.rank(entry.to));
     crossings.resize(network_.count_links());
     crossed.loads.resize(network_.count_links());
     for (std::size_t i = 0; i < path.links.size(); ++i) function(path.links[i], path.rate_over(i));
   };
-  for (const Sent& one : sent) {
-    if (!network_.share_node(members_.rank(one.from), members_.rank(one.to))) crossed.between_nodes += one.share;
-    cross(one, [&](std::size_t link, Rate rate) {
-      Crossing& its = crossings[link];
-      if (std::exchange(its.last_sender, one.from) != one.from) ++its.senders;
-      its.fastest = std::max(its.fastest, rate);
-      crossed.loads[link] += one.share;
+  for (const Sent& entry : sent) {
+    if (!network_.share_node(members_.rank(entry.from), members_.rank(entry.to))) crossed.between_nodes += entry.share;
+    cross(entry, [&](std::size_t link, Rate rate) {
+      Crossing& crossing = crossings[link];
+      if (std::exchange(crossing.last_sender, entry.from) != entry.from) ++crossing.senders;
+      crossing.fastest = std::max(crossing.fastest, rate);
+      crossed.loads[link] += entry.share;
     });
   }
   std::sort(sent.begin(), sent.end(), [](const Sent& a, const Sent& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
-  for (const Sent& one : sent) {
-    cross(one, [&](std::size_t link, Rate /*rate*/) {
-      if (std::exchange(crossings[link].last_receiver, one.to) != one.to) ++crossings[link].receivers;
+  for (const Sent& entry : sent) {
+    cross(entry, [&](std::size_t link, Rate /*rate*/) {
+      if (std::exchange(crossings[link].last_receiver, entry.to) != entry.to) ++crossings[link].receivers;
     });
   }
   crossed.shared.reserve(crossings.size());
   for (std::size_t link = 0; link < crossings.size(); ++link) {
-    const Crossing& its = crossings[link];
-    const double most = std::min(its.senders, its.receivers) * its.fastest.value;
+    const Crossing& crossing = crossings[link];
+    const double most = std::min(crossing.senders, crossing.receivers) * crossing.fastest.value;
     crossed.shared.push_back(network_.changes(link) || most > network_.bandwidth(link).value * (1.0 + rounding));
   }
   crossed.any_shared = std::find(crossed.shared.begin(), crossed.shared.end(), true) != crossed.shared.end();
@@ -144,9 +145,9 @@ PlannedCollectives::Layout PlannedCollectives::layout(const Communicator& commun
 }
 
 PlannedCollective& PlannedCollectives::operator()(Operation operation, const Communicator& communicator, Bytes bytes) {
-  auto its = layouts_.find(communicator);
-  if (its == layouts_.end()) its = layouts_.try_emplace(communicator, layout(communicator)).first;
-  const auto& [layout, longest_way] = its->second;
+  auto known_layout = layouts_.find(communicator);
+  if (known_layout == layouts_.end()) known_layout = layouts_.try_emplace(communicator, layout(communicator)).first;
+  const auto& [layout, longest_way] = known_layout->second;
   const Chunks chunks = chunks_of(all_reduce_, operation, layout, bytes, longest_way);
   const auto found = known_.find({operation, communicator, chunks});
   if (found != known_.end()) return found->second;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "cluster/network.hpp"
 #include "collective/algorithms.hpp"
 #include "collective/communicator.hpp"
@@ -39,9 +40,9 @@ class PlannedCollective {
   };
   /// The route of a message in a step of the plan. The step must be a stage.
   const Way& way(int step, int message) {
-    std::vector<Way>& ways = ways_[static_cast<std::size_t>(step)];
+    std::vector<Way>& ways = ways_[at(step)];
     if (ways.empty()) ways = find_ways(plan().stage(step));
-    return ways[static_cast<std::size_t>(message)];
+    return ways[at(message)];
   }
 
  private:

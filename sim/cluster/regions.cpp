@@ -11,6 +11,7 @@
 
 #include "base/choice.hpp"
 #include "base/document.hpp"
+#include "base/indexed.hpp"
 #include "base/text.hpp"
 
 namespace syncopate {
@@ -47,7 +48,7 @@ std::vector<Region> read_region_list(const Field& field) {
     if (const auto uplink = fields.find("uplink")) region.uplink = read_uplink(*uplink);
     if (const auto uplink = fields.find("node_uplink")) region.node_uplink = read_uplink(*uplink);
     fields.finish();
-    const bool twice = std::any_of(regions.begin(), regions.end(), [&](const Region& other) { return other.name == region.name; });
+    const bool twice = std::any_of(regions.begin(), regions.end(), [&](const Region& second) { return second.name == region.name; });
     if (twice) name.fail_because(fmt::format("there are two regions \"{}\"", region.name));
     regions.push_back(region);
   }
@@ -230,8 +231,8 @@ Regions read_regions(const Field& regions_field, const Field& wan_field) {
 
 std::vector<std::size_t> regions_of_nodes(const Regions& regions, const std::vector<std::size_t>& order) {
   std::vector<std::size_t> of_nodes;
-  of_nodes.reserve(static_cast<std::size_t>(regions.nodes()));
-  for (const std::size_t region : order) of_nodes.insert(of_nodes.end(), static_cast<std::size_t>(regions.list[region].nodes), region);
+  of_nodes.reserve(at(regions.nodes()));
+  for (const std::size_t region : order) of_nodes.insert(of_nodes.end(), at(regions.list[region].nodes), region);
   return of_nodes;
 }
 

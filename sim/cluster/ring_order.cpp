@@ -151,8 +151,8 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
   // Most orders are worse, which the bound alone tells.
   const auto time_below = [&](const Order& order, Seconds best) -> std::optional<Seconds> {
     if (bound.reaches(best * (1.0 + of_rounding), order)) return std::nullopt;
-    const Seconds its = time(order);
-    return its < best ? std::optional(its) : std::nullopt;
+    const Seconds order_time = time(order);
+    return order_time < best ? std::optional(order_time) : std::nullopt;
   };
   double orders = 1.0;
   for (std::size_t i = 2; i < regions.list.size(); ++i) orders *= static_cast<double>(i);

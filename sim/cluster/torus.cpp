@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "base/indexed.hpp"
 #include "cluster/topologies.hpp"
 
 namespace syncopate {
@@ -14,7 +15,7 @@ constexpr unsigned long smallest_side = 2;
 
 long product(const Dimensions& dimensions) { return std::accumulate(dimensions.begin(), dimensions.end(), 1L, std::multiplies<>()); }
 
-/// Sides as equal as possible with room for so many nodes.
+/// Sides as equal as possible, with enough places for `nodes`.
 Dimensions nearest(int nodes, std::size_t count) {
   Dimensions sides(count, smallest_side);
   for (std::size_t side = count - 1; product(sides) < nodes; side = (side + count - 1) % count) ++sides[side];
@@ -40,8 +41,7 @@ class Torus : public Topology {
     // A link's ends differ by one coordinate.
     int dimension = 1;
     int stride = static_cast<int>(dimensions_.front());
-    for (; link.lower / stride != link.upper / stride; ++dimension)
-      stride *= static_cast<int>(dimensions_[static_cast<std::size_t>(dimension)]);
+    for (; link.lower / stride != link.upper / stride; ++dimension) stride *= static_cast<int>(dimensions_[at(dimension)]);
     return fmt::format("dimension {}", dimension);
   }
 

@@ -27,7 +27,7 @@ class Tree : public Topology {
     return is_possible ? fmt::format(R"("levels": {})", levels) : "fewer nodes";
   }
 
-  /// Never more than int holds.
+  /// Clamped to the range of int.
   static int places(int arity, int levels) {
     long places = 1;
     for (int level = 0; level < levels && places <= most_places; ++level) places *= arity;
@@ -39,7 +39,7 @@ class Tree : public Topology {
     return levels;
   }
 
-  /// Level 1 has the places.
+  /// Places are below level 1.
   std::string level(const InnerLink& link) const override {
     int level = levels_;
     for (int number = link.upper; number > 0; number = above(number)) --level;

@@ -17,7 +17,7 @@ namespace {
 
 /// log2 N, rounded up: the rounds of a tree or hypercube over N ranks.
 double lg(int ranks) { return std::bit_width(static_cast<unsigned>(ranks) - 1U); }
-double one(int /*ranks*/) { return 1.0; }
+double always_1(int /*ranks*/) { return 1.0; }
 double twice_lg(int ranks) { return 2.0 * lg(ranks); }
 double others(int ranks) { return ranks - 1.0; }
 double twice_others(int ranks) { return 2.0 * others(ranks); }
@@ -71,7 +71,7 @@ constexpr std::array table = {
     Algorithm{
         "double-binary-tree",
         "two trees with half of the bytes each, pipelined; alpha-beta counts them as the MG-WFBP paper does",
-        {twice_lg, one, 1.0, 1.0},
+        {twice_lg, always_1, 1.0, 1.0},
         halving,
         doubling,
         down_a_tree,
@@ -84,7 +84,7 @@ constexpr std::array table = {
 constexpr std::string_view two_level = "two-level";
 constexpr std::string_view region_by_region = "by-region";
 
-/// As it is called: an algorithm, or one of the names that say more of the levels.
+/// The name of an algorithm, or "two-level" or "by-region".
 void read_name(const Field& name, AllReduce& all_reduce) {
   all_reduce.two_level = name.json() == two_level;
   all_reduce.by_region = name.json() == region_by_region;

@@ -35,7 +35,8 @@ CostCurve curve_through(std::vector<MeasuredTime> points) {
   return CostCurve([shared = std::make_shared<const std::vector<MeasuredTime>>(std::move(points))](Bytes bytes) {
     const std::vector<MeasuredTime>& list = *shared;
     if (bytes < list.front().bytes) return CostLine{list.front().time, SecondsPerByte(0)};
-    auto after = std::upper_bound(list.begin(), list.end(), bytes, [](Bytes its, const MeasuredTime& point) { return its < point.bytes; });
+    auto after =
+        std::upper_bound(list.begin(), list.end(), bytes, [](Bytes size, const MeasuredTime& point) { return size < point.bytes; });
     if (after == list.end()) --after;
     const MeasuredTime& low = *std::prev(after);
     const SecondsPerByte slope((after->time - low.time).value / (after->bytes - low.bytes).value);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/errors.hpp"
+#include "base/indexed.hpp"
 
 namespace syncopate {
 
@@ -22,7 +23,7 @@ Communicator::Communicator(std::vector<int> ranks) : count_(static_cast<int>(ran
   stride_ = count_ > 1 ? list_[1] - first_ : 1;
   const auto is_regular = [this] {
     for (int member = 0; member < count_; ++member) {
-      if (list_[static_cast<std::size_t>(member)] != first_ + member * stride_) return false;
+      if (list_[at(member)] != first_ + member * stride_) return false;
     }
     return stride_ > 0;
   };

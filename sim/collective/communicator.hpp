@@ -3,6 +3,8 @@
 #include <compare>
 #include <vector>
 
+#include "base/indexed.hpp"
+
 namespace syncopate {
 
 /// An ordered set of a job's ranks: all ranks, the GPUs of a node, the first GPU of every node, the ranks that remain. A rank's position in
@@ -15,7 +17,7 @@ class Communicator {
   explicit Communicator(std::vector<int> ranks);
 
   int size() const { return count_; }
-  int rank(int member) const { return list_.empty() ? first_ + member * stride_ : list_[static_cast<std::size_t>(member)]; }
+  int rank(int member) const { return list_.empty() ? first_ + member * stride_ : list_[at(member)]; }
   /// The member number of a rank; -1 if it is not a member.
   int member(int rank) const {
     if (!list_.empty()) return find(rank);

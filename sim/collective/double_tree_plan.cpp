@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/indexed.hpp"
 #include "collective/plan.hpp"
 
 namespace syncopate {
@@ -17,22 +18,22 @@ constexpr int none = -1;
 
 /// A binary tree over ranks of which in-order numbering makes every other one a leaf.
 struct Tree {
-  std::vector<int> parent;
-  std::vector<int> height;  ///< 0: a leaf
+  Indexed<int> parent;
+  Indexed<int> height;  ///< 0: a leaf
   int root = 0;
 };
 
 /// Adds the in-order tree over positions first + 1 .. first + count; returns the position of its root. The root is at a power of two,
 /// so that odd positions are leaves.
-int add_subtree(std::vector<int>& parent, std::vector<int>& height, int first, int count) {
+int add_subtree(Indexed<int>& parent, Indexed<int>& height, int first, int count) {
   const int root = static_cast<int>(std::bit_floor(static_cast<unsigned>(count)));
   const int position = first + root;
-  int& own_height = height[static_cast<std::size_t>(position)];
+  int& own_height = height[position];
   const auto adopt = [&](int from, int size) {
     if (size == 0) return;
     const int child = add_subtree(parent, height, from, size);
-    parent[static_cast<std::size_t>(child)] = position;
-    own_height = std::max(own_height, 1 + height[static_cast<std::size_t>(child)]);
+    parent[child] = position;
+    own_height = std::max(own_height, 1 + height[child]);
   };
   adopt(first, root - 1);
   adopt(position, count - root);
@@ -42,20 +43,18 @@ int add_subtree(std::vector<int>& parent, std::vector<int>& height, int first, i
 /// The second tree is the first one's mirror image or, for an odd number of ranks, is shifted by one: leaves of one are inner
 /// nodes of the other.
 Tree make_tree(int ranks, bool second) {
-  const auto size = static_cast<std::size_t>(ranks);
-  std::vector<int> parent(size + 1, none);
-  std::vector<int> height(size + 1);
+  Indexed<int> parent(ranks + 1, none);
+  Indexed<int> height(ranks + 1);
   const int root = add_subtree(parent, height, 0, ranks);
   const auto rank_at = [&](int position) {
     if (!second) return position - 1;
     return ranks % 2 == 0 ? ranks - position : (position + ranks - 2) % ranks;
   };
-  Tree tree = {std::vector<int>(size, none), std::vector<int>(size), rank_at(root)};
+  Tree tree = {Indexed<int>(ranks, none), Indexed<int>(ranks), rank_at(root)};
   for (int position = 1; position <= ranks; ++position) {
-    const auto at = static_cast<std::size_t>(position);
-    const auto rank = static_cast<std::size_t>(rank_at(position));
-    tree.height[rank] = height[at];
-    tree.parent[rank] = parent[at] == none ? none : rank_at(parent[at]);
+    const int rank = rank_at(position);
+    tree.height[rank] = height[position];
+    tree.parent[rank] = parent[position] == none ? none : rank_at(parent[position]);
   }
   return tree;
 }
@@ -75,19 +74,19 @@ struct Edge {
 std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
   std::vector<Edge> edges;
   for (int tree = 0; tree < 2; ++tree) {
-    const std::vector<int>& parents = trees[static_cast<std::size_t>(tree)].parent;
+    const Indexed<int>& parents = trees[at(tree)].parent;
     for (int rank = 0; rank < static_cast<int>(parents.size()); ++rank) {
-      if (parents[static_cast<std::size_t>(rank)] != none) edges.push_back({tree, rank});
+      if (parents[rank] != none) edges.push_back({tree, rank});
     }
   }
   // Edges that exclude each other form paths and even cycles.
   boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> exclusions(edges.size());
-  std::map<std::pair<int, bool>, std::size_t> other;  // by the rank, and whether it is the child
+  std::map<std::pair<int, bool>, std::size_t> first_edge;  // by the rank, and whether it is the child
   for (std::size_t edge = 0; edge < edges.size(); ++edge) {
     const int child = edges[edge].child;
-    const int parent = trees[static_cast<std::size_t>(edges[edge].tree)].parent[static_cast<std::size_t>(child)];
+    const int parent = trees[at(edges[edge].tree)].parent[child];
     for (const auto& end : {std::pair(child, true), std::pair(parent, false)}) {
-      const auto [known, is_first] = other.try_emplace(end, edge);
+      const auto [known, is_first] = first_edge.try_emplace(end, edge);
       if (!is_first) boost::add_edge(edge, known->second, exclusions);
     }
   }
@@ -121,18 +120,18 @@ Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
   const std::array<Tree, 2> trees = {make_tree(ranks, false), make_tree(ranks, true)};
   const std::vector<Edge> edges = coloured_edges(trees);
   int highest = 0;
-  for (const Tree& tree : trees) highest = std::max(highest, tree.height[static_cast<std::size_t>(tree.root)]);
-  const std::size_t slots = 2 * static_cast<std::size_t>(chunks + lead * highest);
+  for (const Tree& tree : trees) highest = std::max(highest, tree.height[tree.root]);
+  const std::size_t slots = 2 * at(chunks + lead * highest);
   std::vector<Stage> up(slots);
   std::vector<Stage> down(slots);
   for (const Edge& edge : edges) {
-    const Tree& tree = trees[static_cast<std::size_t>(edge.tree)];
-    const int parent = tree.parent[static_cast<std::size_t>(edge.child)];
-    const int height = tree.height[static_cast<std::size_t>(edge.child)];
+    const Tree& tree = trees[at(edge.tree)];
+    const int parent = tree.parent[edge.child];
+    const int height = tree.height[edge.child];
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const int part = edge.tree * chunks + chunk;
       const int in_order = chunk + lead * height;
-      const std::size_t slot = 2 * static_cast<std::size_t>(in_order) + static_cast<std::size_t>(edge.colour);
+      const std::size_t slot = 2 * at(in_order) + at(edge.colour);
       up[slot].messages.push_back({edge.child, parent, part, 1, part});
       // The way down is the way up in reverse, and so are the parts.
       const int reverse = edge.tree * chunks + chunks - 1 - chunk;

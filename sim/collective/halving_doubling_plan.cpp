@@ -9,7 +9,7 @@ namespace {
 
 bool is_power_of_two(int ranks) { return std::has_single_bit(static_cast<unsigned>(ranks)); }
 
-/// 1, 2, 4, ... below `ranks`.
+/// The powers of two below `ranks`.
 std::vector<int> distances(int ranks) {
   std::vector<int> all;
   for (int distance = 1; distance < ranks; distance *= 2) all.push_back(distance);

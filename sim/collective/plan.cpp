@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/indexed.hpp"
+
 namespace syncopate {
 
 double count_messages(const Plan& plan) {
@@ -17,15 +19,15 @@ namespace {
 
 /// Each rank of every so many sends once and receives once, all of them the same number of parts.
 bool is_balanced(const Stage& stage, int ranks, int every) {
-  if (stage.messages.size() != static_cast<std::size_t>(ranks / every)) return false;
-  std::vector<int> seen(static_cast<std::size_t>(ranks));
+  if (stage.messages.size() != at(ranks / every)) return false;
+  Indexed<int> seen(ranks);
   for (const Message& message : stage.messages) {
     if (message.parts != stage.messages.front().parts || message.from % every != 0 || message.to % every != 0) return false;
-    seen[static_cast<std::size_t>(message.from)] |= 1;
-    seen[static_cast<std::size_t>(message.to)] |= 2;
+    seen[message.from] |= 1;
+    seen[message.to] |= 2;
   }
   for (int rank = 0; rank < ranks; rank += every) {
-    if (seen[static_cast<std::size_t>(rank)] != 3) return false;
+    if (seen[rank] != 3) return false;
   }
   return true;
 }

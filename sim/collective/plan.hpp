@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "collective/payload.hpp"
 
 namespace syncopate {
@@ -71,7 +72,7 @@ struct Plan {
   int segments(const Stage& stage) const { return stage.inside ? 1 : protocol.segments; }
 
   /// The step with this number. It must be a stage.
-  const Stage& stage(int number) const { return std::get<Stage>(steps[static_cast<std::size_t>(number)]); }
+  const Stage& stage(int number) const { return std::get<Stage>(steps[at(number)]); }
 };
 
 /// The number of messages (or segments) that all ranks send.

@@ -7,24 +7,24 @@
 #include <optional>
 #include <utility>
 
+#include "base/indexed.hpp"
+
 namespace syncopate {
 
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
-/// When something ended, and what that was.
+/// A time, and the event that ended then.
 struct Ended {
   double time = 0.0;
   /// A rank's start: ~rank, below 0. Else twice a message's number for its transfer, and one more for its arrival.
   std::int64_t what = -1;
 };
 
-void wait_for(Ended& latest, const Ended& other) {
-  if (other.time > latest.time) latest = other;
+void wait_for(Ended& latest, const Ended& candidate) {
+  if (candidate.time > latest.time) latest = candidate;
 }
 
-/// The recurrence, with a note of what each message has waited for.
+/// The recurrence of PlanTimes. It also records what each message waited for.
 class Tracer {
  public:
   Tracer(const Plan& plan, const std::function<Hop(int, int)>& hop, double gamma, double part, double latency_factor,
@@ -159,8 +159,8 @@ class Tracer {
   /// What a transfer or arrival consists of, to be read backwards; returns what it has waited for.
   std::int64_t add(PlanPath& path, std::int64_t what) const {
     const std::int64_t number = what / 2;
-    const auto block = std::prev(
-        std::upper_bound(blocks_.begin(), blocks_.end(), number, [](std::int64_t value, const Block& one) { return value < one.first; }));
+    const auto block = std::prev(std::upper_bound(blocks_.begin(), blocks_.end(), number,
+                                                  [](std::int64_t value, const Block& block_after) { return value < block_after.first; }));
     const int step = block->step;
     const int index = static_cast<int>(number - block->first);
     const Stage& stage = plan_.stage(step);
@@ -174,9 +174,9 @@ class Tracer {
       piece(PlanPath::Kind::latency, latency_factor_ * hop.latency.value);
     }
     piece(PlanPath::Kind::transfer, hop.beta.value * bytes);
-    const Wait& its = waits_[static_cast<std::size_t>(number)];
-    if (its.notice) piece(PlanPath::Kind::latency, latency_factor_ * hop.latency.value);
-    return its.what;
+    const Wait& waited = waits_[static_cast<std::size_t>(number)];
+    if (waited.notice) piece(PlanPath::Kind::latency, latency_factor_ * hop.latency.value);
+    return waited.what;
   }
 
   const Plan& plan_;
@@ -200,7 +200,7 @@ class Tracer {
 /// rank i up has begun d < K ranks before it, at whichever of these the later of free and ready, and the latencies from there, is latest.
 class RingTracer {
  public:
-  /// None where it is no such ring.
+  /// Returns nothing if the plan is not such a ring.
   static std::optional<RingTracer> make(const Plan& plan, const std::function<Hop(int, int)>& hop, double gamma, double part,
                                         double latency_factor, std::span<const Seconds> starts) {
     if (plan.cells > 1 || plan.protocol != Protocol() || plan.ranks < 2) return std::nullopt;
@@ -211,10 +211,10 @@ class RingTracer {
       Round round = {step, stage->repeats, hop(step, 0).beta.value * stage->messages.front().parts * part, {}, {}, {}, {}};
       for (int index = 0; index < plan.ranks; ++index) {
         const Message& message = stage->messages[at(index)];
-        const Hop its = hop(step, index);
+        const Hop hop_here = hop(step, index);
         const bool follows = message.from == index && message.to == (index + 1) % plan.ranks;
-        if (!follows || its.beta.value * message.parts * part != round.cost) return std::nullopt;
-        round.latencies.push_back(latency_factor * its.latency.value);
+        if (!follows || hop_here.beta.value * message.parts * part != round.cost) return std::nullopt;
+        round.latencies.push_back(latency_factor * hop_here.latency.value);
         round.reductions.push_back(stage->reduces ? gamma * message.parts * part : 0.0);
       }
       tracer.go_round(std::move(round));
@@ -228,25 +228,25 @@ class RingTracer {
     std::size_t i = at(rank);
     bool is_arrival = ready_[i] >= free_[i];
     for (; round > 0; --round) {
-      const Round& its = rounds_[round - 1];
+      const Round& current = rounds_[round - 1];
       const auto add = [&](PlanPath::Kind kind, std::size_t message, double length) {
-        if (length > 0.0) path.pieces.push_back({kind, its.step, static_cast<int>(message), Seconds(length)});
+        if (length > 0.0) path.pieces.push_back({kind, current.step, static_cast<int>(message), Seconds(length)});
       };
       const auto arrive_from = [&](std::size_t from) {
-        add(PlanPath::Kind::reduce, from, its.reductions[from]);
-        add(PlanPath::Kind::latency, from, its.latencies[from]);
+        add(PlanPath::Kind::reduce, from, current.reductions[from]);
+        add(PlanPath::Kind::latency, from, current.latencies[from]);
       };
       if (is_arrival) {
         i = before(i);
         arrive_from(i);
       }
-      add(PlanPath::Kind::transfer, i, (its.repeats - its.ranks_back[i]) * its.cost);
-      for (int back = its.ranks_back[i]; back > 0; --back) {
+      add(PlanPath::Kind::transfer, i, (current.repeats - current.ranks_back[i]) * current.cost);
+      for (int back = current.ranks_back[i]; back > 0; --back) {
         i = before(i);
         arrive_from(i);
-        add(PlanPath::Kind::transfer, i, its.cost);
+        add(PlanPath::Kind::transfer, i, current.cost);
       }
-      is_arrival = its.was_ready[i] != 0;
+      is_arrival = current.was_ready[i] != 0;
     }
     const std::size_t receiver = i + 1 == count_ ? 0 : i + 1;
     path.origin = static_cast<int>(!is_arrival && starts_[receiver] > starts_[i] ? receiver : i);

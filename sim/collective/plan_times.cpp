@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/indexed.hpp"
+
 namespace syncopate {
 
 PlanTimes::PlanTimes(Plan plan, std::function<Hop(const Message&)> link, SecondsPerByte gamma)
@@ -10,7 +12,7 @@ PlanTimes::PlanTimes(Plan plan, std::function<Hop(const Message&)> link, Seconds
       link_(std::move(link)),
       gamma_(gamma.value),
       in_lockstep_(is_symmetric(plan_)),
-      segments_(static_cast<std::size_t>(plan_.protocol.segments)) {
+      segments_(at(plan_.protocol.segments)) {
   for (const PlanStep& step : plan_.steps) {
     const auto* stage = std::get_if<Stage>(&step);
     if (stage == nullptr || !in_lockstep_) continue;
@@ -33,7 +35,7 @@ void PlanTimes::list_moves() {
     moves.reduces = stage.reduces;
     moves.inside = stage.inside;
     moves.equal_costs = moves.all_alike = true;
-    moves.is_ring = plan_.cells == 1 && stage.messages.size() == static_cast<std::size_t>(plan_.ranks) && plan_.protocol == Protocol();
+    moves.is_ring = plan_.cells == 1 && stage.messages.size() == at(plan_.ranks) && plan_.protocol == Protocol();
     moves.list.reserve(stage.messages.size());
     for (const Message& message : stage.messages) {
       const Hop hop = link_(message);
@@ -71,14 +73,14 @@ void PlanTimes::move(const Moves& stage, double part, double latency_factor) {
     double* const arrivals = arrivals_.data() + segment * messages;
     for (std::size_t i = 0; i < messages; ++i) {
       const Move& message = stage.list[i];
-      const auto to = static_cast<std::size_t>(message.to);
-      double& sends = sending[static_cast<std::size_t>(message.from)];
+      const auto to = at(message.to);
+      double& sends = sending[at(message.from)];
       double& receives = receiving[to];
       const double bytes = message.parts * segment_part;
       const double latency = latency_factor * message.latency;
-      const auto cell = static_cast<std::size_t>(message.from_cell);
+      const auto cell = at(message.from_cell);
       double start = std::max({sends, receives, has_protocol ? carried(cell, stage, segment) : ready_[cell]});
-      if (waits_for_entry) start = std::max(start, entered_[static_cast<std::size_t>(message.to_cell)]);
+      if (waits_for_entry) start = std::max(start, entered_[at(message.to_cell)]);
       if (has_notices) start = std::max(start, received_[to * segments_ + segment] + latency);
       sends = receives = start + message.beta * bytes;
       // Written to its receiver only after the stage: nobody sends on in the stage in which it receives.
@@ -89,10 +91,10 @@ void PlanTimes::move(const Moves& stage, double part, double latency_factor) {
     const double* const arrivals = arrivals_.data() + segment * messages;
     const std::size_t to_each = stage.inside ? all_segments : 1;
     for (std::size_t i = 0; i < messages; ++i) {
-      double* const ready = ready_.data() + static_cast<std::size_t>(stage.list[i].to_cell) * all_segments + segment;
+      double* const ready = ready_.data() + at(stage.list[i].to_cell) * all_segments + segment;
       for (std::size_t s = 0; s < to_each; ++s) ready[s] = std::max(ready[s], arrivals[i]);
       if (!has_notices) continue;
-      double& received = received_[static_cast<std::size_t>(stage.list[i].to) * segments_ + segment];
+      double& received = received_[at(stage.list[i].to) * segments_ + segment];
       received = std::max(received, arrivals[i]);
     }
   }
@@ -100,8 +102,8 @@ void PlanTimes::move(const Moves& stage, double part, double latency_factor) {
 
 void PlanTimes::operator()(Bytes data, double latency_factor, std::span<const Seconds> starts, std::span<Seconds> ends) {
   if (steps_.empty()) list_moves();
-  const auto ranks = static_cast<std::size_t>(plan_.ranks);
-  const auto cells = static_cast<std::size_t>(plan_.cells);
+  const auto ranks = at(plan_.ranks);
+  const auto cells = at(plan_.cells);
   for (auto* channels : {&sending_, &receiving_}) {
     for (std::vector<double>& channel : *channels) {
       channel.resize(ranks);
@@ -222,11 +224,11 @@ void PlanTimes::pass_round_ring(int repeats, bool alike) {
 }
 
 void PlanTimes::wait(const NodeBarrier& barrier) {
-  const auto size = static_cast<std::size_t>(plan_.node_size);
-  const auto all_cells = static_cast<std::size_t>(plan_.cells);
-  const auto first_cell = static_cast<std::size_t>(barrier.first_cell);
-  const auto cells = static_cast<std::size_t>(barrier.cells);
-  for (std::size_t node = 0; node < static_cast<std::size_t>(plan_.ranks); node += size) {
+  const auto size = at(plan_.node_size);
+  const auto all_cells = at(plan_.cells);
+  const auto first_cell = at(barrier.first_cell);
+  const auto cells = at(barrier.cells);
+  for (std::size_t node = 0; node < at(plan_.ranks); node += size) {
     const auto for_each_cell = [&](auto&& function) {
       for (std::size_t rank = node; rank < node + size; ++rank) {
         for (std::size_t cell = first_cell; cell < first_cell + cells; ++cell) function(rank * all_cells + cell);
@@ -244,7 +246,7 @@ void PlanTimes::wait(const NodeBarrier& barrier) {
 }
 
 Seconds PlanTimes::busiest(Bytes data) const {
-  const auto ranks = static_cast<std::size_t>(plan_.ranks);
+  const auto ranks = at(plan_.ranks);
   std::vector<double> sends(2 * ranks);  // by channel: between nodes, inside
   std::vector<double> receives(2 * ranks);
   for (const PlanStep& step : plan_.steps) {
@@ -253,8 +255,8 @@ Seconds PlanTimes::busiest(Bytes data) const {
     const std::size_t first = stage->inside ? ranks : 0;
     for (const Message& message : stage->messages) {
       const double busy = stage->repeats * link_(message).beta.value * message.parts;
-      sends[first + static_cast<std::size_t>(message.from)] += busy;
-      receives[first + static_cast<std::size_t>(message.to)] += busy;
+      sends[first + at(message.from)] += busy;
+      receives[first + at(message.to)] += busy;
     }
   }
   const double most = std::max(*std::max_element(sends.begin(), sends.end()), *std::max_element(receives.begin(), receives.end()));
@@ -263,7 +265,7 @@ Seconds PlanTimes::busiest(Bytes data) const {
 
 Seconds PlanTimes::from_equal_starts(Bytes data, double latency_factor) {
   if (!in_lockstep_) {
-    const std::vector<Seconds> starts(static_cast<std::size_t>(plan_.ranks));
+    const std::vector<Seconds> starts(at(plan_.ranks));
     std::vector<Seconds> ends(starts.size());
     (*this)(data, latency_factor, starts, ends);
     return *std::max_element(ends.begin(), ends.end());

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/indexed.hpp"
 #include "collective/plan.hpp"
 
 namespace syncopate {
@@ -23,7 +24,7 @@ void pass_along(const Members& members, int longest, int first_part, int parts, 
     for (const auto& [region, ranks] : members) {
       const int hops = static_cast<int>(ranks.size()) - 1;
       if (hop >= hops) continue;
-      const auto near = static_cast<std::size_t>(towards_first ? hops - hop - 1 : hop);
+      const auto near = at(towards_first ? hops - hop - 1 : hop);
       const int here = ranks[near];
       const int beyond = ranks[near + 1];
       stage.messages.push_back({towards_first ? beyond : here, towards_first ? here : beyond, first_part, parts, 0});
@@ -58,8 +59,8 @@ Plan region_plan(const std::vector<std::size_t>& regions, int pieces, Plan (*amo
     Stage stage = std::get<Stage>(step);
     stage.shift *= pieces;
     for (Message& message : stage.messages) {
-      message.from = first[static_cast<std::size_t>(message.from)];
-      message.to = first[static_cast<std::size_t>(message.to)];
+      message.from = first[at(message.from)];
+      message.to = first[at(message.to)];
       message.part *= pieces;
       message.parts *= pieces;
     }

@@ -1,3 +1,4 @@
+#include "base/indexed.hpp"
 #include "collective/plan.hpp"
 
 namespace syncopate {
@@ -10,7 +11,7 @@ Stage round_trip(int ranks, int offset, bool reduces) {
   stage.repeats = ranks - 1;
   stage.shift = -1;
   stage.reduces = reduces;
-  stage.messages.reserve(static_cast<std::size_t>(ranks));
+  stage.messages.reserve(at(ranks));
   for (int rank = 0; rank < ranks; ++rank) stage.messages.push_back({rank, (rank + 1) % ranks, (rank + offset + ranks) % ranks, 1});
   return stage;
 }

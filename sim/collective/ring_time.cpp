@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/indexed.hpp"
+
 namespace syncopate {
 
 Seconds ring_time(std::span<const Hop> hops, int messages, Bytes chunk, int reduced, SecondsPerByte gamma) {
@@ -23,7 +25,7 @@ Seconds ring_time(std::span<const Hop> hops, int messages, Bytes chunk, int redu
 }
 
 Seconds chain_time(std::span<const Hop> hops, int messages, Bytes chunk) {
-  std::vector<Seconds> arrived(static_cast<std::size_t>(messages));
+  std::vector<Seconds> arrived(at(messages));
   for (const Hop& hop : hops) {
     Seconds free;
     for (Seconds& message : arrived) {

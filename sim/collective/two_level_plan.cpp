@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/indexed.hpp"
 #include "collective/plan.hpp"
 
 namespace syncopate {
@@ -32,7 +33,7 @@ class TwoLevels {
       const std::vector<Message> of_one_node = std::exchange(stage.messages, {});
       stage.inside = true;
       stage.shift *= between_parts_;
-      stage.messages.reserve(static_cast<std::size_t>(nodes_) * of_one_node.size());
+      stage.messages.reserve(at(nodes_) * of_one_node.size());
       for (int first = 0; first < plan_.ranks; first += node_size_) {
         for (const Message& message : of_one_node) {
           stage.messages.push_back({first + message.from, first + message.to, chunk * plan_.block + message.part * between_parts_,

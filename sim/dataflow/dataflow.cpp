@@ -31,7 +31,7 @@ void append_values(std::string& text, const ValueIds& values, bool is_list) {
   text += ']';
 }
 
-/// As JSON has numbers, to the last bit.
+/// A number as JSON, without loss of precision.
 void append_number(std::string& text, double number) { fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}"), number); }
 
 std::vector<std::string_view> hyper_of(std::string_view function) {

@@ -19,10 +19,10 @@ void Values::append(const Values& other) {
 }
 
 Sum Sum::part(std::size_t part) const {
-  Sum its;
-  its.terms_.reserve(terms_.size());
-  for (const Term& term : terms_) its.terms_.push_back({term.factor, term.values.part(part)});
-  return its;
+  Sum result;
+  result.terms_.reserve(terms_.size());
+  for (const Term& term : terms_) result.terms_.push_back({term.factor, term.values.part(part)});
+  return result;
 }
 
 Sum& Sum::operator+=(const Sum& other) {

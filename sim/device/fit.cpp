@@ -20,7 +20,7 @@ namespace {
 /// Below this number of layers a class's terms cannot be told apart.
 constexpr std::size_t enough_layers = 4;
 
-/// One class's layers in one direction.
+/// Layers of one class, forward or backward.
 struct Points {
   std::vector<LayerWork> work;
   std::vector<double> seconds;

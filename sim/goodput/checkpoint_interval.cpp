@@ -21,12 +21,12 @@ double exponential_efficiency(Seconds every, Seconds stall, Seconds restart, Sec
 
 Seconds checkpoint_interval(const LongRun& run, Seconds iteration) {
   if (!run.checkpoints) return Seconds(std::numeric_limits<double>::infinity());
-  const Checkpoints& its = *run.checkpoints;
+  const Checkpoints& checkpoints = *run.checkpoints;
   const Seconds between_failures = time_between_failures(run.failures, run.nodes);
-  const Seconds best = its.rule == Checkpoints::Rule::fixed   ? its.every
-                       : its.rule == Checkpoints::Rule::young ? young_interval(its.stall, between_failures)
-                                                              : daly_interval(its.stall, between_failures);
-  return std::max({best, iteration, its.write - its.stall});
+  const Seconds best = checkpoints.rule == Checkpoints::Rule::fixed   ? checkpoints.every
+                       : checkpoints.rule == Checkpoints::Rule::young ? young_interval(checkpoints.stall, between_failures)
+                                                                      : daly_interval(checkpoints.stall, between_failures);
+  return std::max({best, iteration, checkpoints.write - checkpoints.stall});
 }
 
 }  // namespace syncopate

@@ -11,14 +11,14 @@ namespace syncopate {
 
 namespace {
 
-/// Two numbers, uniform in (0, 1), for one failure.
+/// Draws two uniform numbers in (0, 1) for one failure.
 std::array<double, 2> draw(std::uint64_t seed, std::size_t kind, std::uint32_t component, std::uint32_t index) {
   constexpr std::uint32_t of_failures = 0xFA11;  // everything else draws with a 0 there
   return open_units(philox4x32({component, index, static_cast<std::uint32_t>(kind), of_failures},
                                {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}));
 }
 
-/// Exponential times forget how old a component is: all of them together are one Poisson process, and each failure is anybody's.
+/// Exponential times are memoryless. So all components together are one Poisson process, and each failure hits a uniformly drawn component.
 class Poisson : public FailureProcess {
  public:
   Poisson(const FailureKind& kind, std::size_t number, int nodes, std::uint64_t seed)
@@ -47,7 +47,7 @@ class Poisson : public FailureProcess {
   std::uint32_t index_ = 0;
 };
 
-/// Every component by itself.
+/// Draws the failures of each component separately.
 class Weibull : public FailureProcess {
  public:
   Weibull(const FailureKind& kind, std::size_t number, int nodes, std::uint64_t seed)

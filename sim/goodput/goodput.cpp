@@ -7,13 +7,13 @@ Goodput mean_of(std::span<const Goodput> replicates) {
   const auto count = static_cast<double>(replicates.size());
   const auto average = [&](auto Goodput::*figure) {
     auto sum = replicates.front().*figure;
-    for (const Goodput& one : replicates.subspan(1)) sum += one.*figure;
+    for (const Goodput& goodput : replicates.subspan(1)) sum += goodput.*figure;
     mean.*figure = sum / count;
   };
   const auto average_if_known = [&](auto Goodput::*figure) {
     if (!(mean.*figure)) return;
     auto sum = *(replicates.front().*figure);
-    for (const Goodput& one : replicates.subspan(1)) sum += *(one.*figure);
+    for (const Goodput& goodput : replicates.subspan(1)) sum += *(goodput.*figure);
     mean.*figure = sum / count;
   };
   for (const auto figure : {&Goodput::samples_per_s, &Goodput::effective_time_ratio, &Goodput::checkpoint_share, &Goodput::lost_share,

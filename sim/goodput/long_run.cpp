@@ -8,6 +8,7 @@
 #include <queue>
 
 #include "base/errors.hpp"
+#include "base/indexed.hpp"
 
 namespace syncopate {
 
@@ -16,7 +17,7 @@ namespace {
 constexpr std::int64_t most_failures = 1'000'000;
 constexpr std::int64_t most_checkpoints = 100'000'000;
 
-/// Training that is not undone yet.
+/// Training work that has not been lost.
 struct Work {
   double samples = 0.0;
   Seconds time;
@@ -30,7 +31,7 @@ struct Work {
 
 using Policy = FailurePolicy::Kind;
 
-/// One play of a run. What takes time returns false where a failure ends it, which then is due now.
+/// One simulation of a run. Methods that take time return false if a failure interrupts them; the failure is then due.
 class Play {
  public:
   Play(const LongRun& run, double samples, Seconds every, const SpeedOf& speed, std::uint64_t seed)
@@ -39,7 +40,7 @@ class Play {
         every_(every),
         speed_of_(speed),
         failures_(run.failures, run.nodes, seed),
-        is_up_(static_cast<std::size_t>(run.nodes), true),
+        is_up_(run.nodes, true),
         up_(run.nodes),
         spares_(run.policy.spares),
         until_checkpoint_(every),
@@ -60,13 +61,13 @@ class Play {
   bool is(Policy kind) const { return run_.policy.kind == kind; }
   double left() const { return samples_ - saved_.samples - pending_.samples - fresh_.samples; }
 
-  /// Lets time pass, which counts as `what`. Failures of what is not there are not noticed.
+  /// Advances time and adds it to `what`. Failures of absent nodes are ignored.
   bool pass(Seconds end, Seconds& what) {
     while (failures_.time() < end) {
       what += failures_.time() - now_;
       now_ = failures_.time();
       const auto hit = failures_.nodes();
-      if (std::any_of(hit.begin(), hit.end(), [&](int node) { return is_up_[static_cast<std::size_t>(node)]; })) return false;
+      if (std::any_of(hit.begin(), hit.end(), [&](int node) { return is_up_[node]; })) return false;
       pass_failure();
     }
     what += end - now_;
@@ -86,7 +87,7 @@ class Play {
                     after, now_.value / 3600.0, 100.0 * (1.0 - left() / samples_)));
   }
 
-  /// Until a checkpoint is due or all is trained, which is when is_done_.
+  /// Trains until a checkpoint is due or all samples are trained (is_done_).
   bool train() {
     for (;;) {
       while (joins_at() <= now_) take_in();
@@ -120,7 +121,7 @@ class Play {
     return std::max(now_, now_ + (steps * speed_.iteration - since_step_));
   }
 
-  /// Writes one; where all is trained, the run ends with it.
+  /// Writes a checkpoint. If all samples are trained, the run ends with it.
   bool checkpoint() {
     if (!run_.checkpoints) return end_run();
     if (++checkpoints_ > most_checkpoints) give_up(fmt::format("{} checkpoints", most_checkpoints));
@@ -144,7 +145,7 @@ class Play {
     return true;
   }
 
-  /// The checkpoint that is being written may be complete by now.
+  /// Counts the checkpoint in progress as saved if it is complete by now.
   void settle() {
     if (complete_at_ > now_) return;
     saved_.take(pending_);
@@ -157,7 +158,7 @@ class Play {
     until_checkpoint_ = every_;
   }
 
-  /// From a failure, which is due, until training goes on.
+  /// Handles the failure that is due, until training continues.
   void recover() {
     bool restarts = is(Policy::restart) || is(Policy::shrink);
     const auto again = [&] {
@@ -172,13 +173,13 @@ class Play {
     begin_anew();
   }
 
-  /// What fails goes, and what is lost with it.
+  /// Removes failed nodes, and discards lost work.
   void strike() {
     ++times_.failures;
     settle();
     for (const int node : failures_.nodes()) {
-      if (!is_up_[static_cast<std::size_t>(node)]) continue;
-      is_up_[static_cast<std::size_t>(node)] = false;
+      if (!is_up_[node]) continue;
+      is_up_[node] = false;
       --up_;
       empty_.push(node);
       if (!is(Policy::restart)) repairs_.push(now_ + run_.policy.repair);
@@ -205,7 +206,7 @@ class Play {
     since_step_ = Seconds(0);
   }
 
-  /// Waits until there are nodes enough. Sets `restarts` where a spare is missing.
+  /// Waits until there are enough nodes. Sets `restarts` if a spare is missing.
   bool gather(bool& restarts) {
     if (is(Policy::hot_spare)) {
       place_spares();
@@ -223,7 +224,7 @@ class Play {
     return true;
   }
 
-  /// Waits for the next one, and `after` it; takes it in.
+  /// Waits for the next repair, then for `after`, and adds the node.
   bool await_repair(Seconds after) {
     if (!pass(std::max(now_, repairs_.front() + after), times_.restart)) return false;
     take_in();
@@ -236,13 +237,13 @@ class Play {
     while (is_any_repaired()) take_in();
   }
 
-  /// The first node in repair, which takes an empty place.
+  /// Puts the first node in repair into an empty place.
   void take_in() {
     repairs_.pop();
     fill();
   }
 
-  /// Whatever has been repaired is a spare.
+  /// Counts repaired nodes as spares, and fills empty places with spares.
   void place_spares() {
     for (; is_any_repaired(); repairs_.pop()) ++spares_;
     for (; spares_ > 0 && !empty_.empty(); --spares_) fill();
@@ -251,12 +252,12 @@ class Play {
   void fill() {
     const int node = empty_.front();
     empty_.pop();
-    is_up_[static_cast<std::size_t>(node)] = true;
+    is_up_[node] = true;
     ++up_;
     failures_.renew(node, now_);
   }
 
-  /// That of the nodes which train now: numbers in between, as nodes come and go, are never asked for.
+  /// The speed with the current nodes. It is only queried for node counts that actually train.
   void set_speed() {
     if (!run_.policy.may_shrink() || up_ == speed_is_of_) return;
     speed_ = speed_of_(up_);
@@ -268,7 +269,7 @@ class Play {
   Seconds every_;
   const SpeedOf& speed_of_;
   Failures failures_;
-  std::vector<bool> is_up_;  ///< nodes, by their places in the job
+  Indexed<bool> is_up_;  ///< nodes, by their places in the job
   int up_;
   int spares_;
   std::queue<int> empty_;        ///< places, in the order of their failures

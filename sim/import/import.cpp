@@ -30,7 +30,7 @@ using Operator = KinetoTrace::Operator;
 
 constexpr double us = 1e-6;
 
-/// The same measurement in every step.
+/// One measurement over all steps.
 class Repeated {
  public:
   explicit Repeated(std::vector<double> seconds) : values_(std::move(seconds)) { std::sort(values_.begin(), values_.end()); }

@@ -42,7 +42,7 @@ class Work {
     for_each_kernel(start, end, thread, [&visit](const Kernel& kernel) { visit(kernel.start, kernel.end); });
   }
 
-  /// The durations of an operator's work, together.
+  /// Total duration of an operator's work.
   double busy(const Operator& op) const {
     double sum = 0;
     visit(op.start, op.end, op.thread, [&sum](double start, double end) { sum += end - start; });
@@ -76,7 +76,7 @@ class Work {
   std::vector<Launched> launched_;
 };
 
-/// From the first start of work to the last end.
+/// The interval from the first start of work to the last end.
 struct Span {
   double start = std::numeric_limits<double>::infinity();
   double end = -std::numeric_limits<double>::infinity();

@@ -10,6 +10,7 @@
 #include "base/digest.hpp"
 #include "base/errors.hpp"
 #include "base/fields.hpp"
+#include "base/indexed.hpp"
 #include "base/text.hpp"
 #include "scenario/read_jobs.hpp"
 #include "scenario/read_run.hpp"
@@ -42,7 +43,7 @@ Field partial_field(const Field& schedule) {
   return {schedule.document(), fmt::format("{}/{}", schedule.pointer(), name), schedule.json().at(name)};
 }
 
-/// What the chosen fidelity cannot do with the rest of the scenario.
+/// Throws InputError if the fidelity does not support the scenario.
 void check_fidelity(const Scenario& scenario, const std::optional<Field>& field, const std::optional<Field>& all_reduce,
                     const Field& schedule) {
   const Cluster& cluster = scenario.cluster;
@@ -120,9 +121,9 @@ int read_channels(const Field& field, const Schedule& schedule) {
   constexpr int most_channels = 1024;
   const int channels = static_cast<int>(field.integer(1, most_channels));
   if (channels > 1 && schedule.traffic.has_partial_collectives()) {
-    const Field its(field.document(), "/schedule", field.document().root()["schedule"]);
+    const Field schedule_field(field.document(), "/schedule", field.document().root()["schedule"]);
     field.fail_because(fmt::format("an all-reduce in which not all ranks take part has one channel; leave \"{}\" or \"channels\" out",
-                                   partial_parameter(its)));
+                                   partial_parameter(schedule_field)));
   }
   const std::vector<StreamTraffic>& streams = schedule.traffic.streams;
   if (channels > 1 && std::any_of(streams.begin(), streams.end(), [](const StreamTraffic& stream) { return stream.follows; })) {
@@ -134,7 +135,7 @@ int read_channels(const Field& field, const Schedule& schedule) {
   return channels;
 }
 
-/// Servers on nodes of their own need places, too.
+/// Dedicated server nodes need places in the topology.
 void check_places(const Scenario& scenario, const Document& document) {
   const auto& servers = scenario.schedule.traffic.servers;
   if (!servers || servers->colocated || scenario.cluster.workers() == 1) return;
@@ -174,10 +175,10 @@ void read_iterations(const std::optional<Field>& field, const Field& schedule, S
   scenario.measured = static_cast<int>(whole_cycles(measured, cycle));
 }
 
-/// The workers of the first nodes.
+/// The speeds of the first `workers` workers.
 Speed speed_of(const Speed& all, int workers) {
   Speed speed = all;
-  if (!speed.slow.empty()) speed.slow.resize(static_cast<std::size_t>(workers));
+  if (!speed.slow.empty()) speed.slow.resize(at(workers));
   std::erase_if(speed.pauses, [&](const Pause& pause) { return pause.worker >= workers; });
   std::erase_if(speed.absences, [&](const Absence& absence) { return absence.worker >= workers; });
   return speed;
@@ -186,13 +187,13 @@ Speed speed_of(const Speed& all, int workers) {
 /// The scenario with fewer and fewer nodes, which stay in their places; see Scenario::smaller.
 std::vector<Scenario> read_smaller(const Scenario& whole, const Document& document, Library& library) {
   std::vector<Scenario> smaller;
-  Document its = document;
-  its.erase("run");
-  its.erase("workers");
+  Document reduced = document;
+  reduced.erase("run");
+  reduced.erase("workers");
   for (int nodes = whole.cluster.nodes - 1; nodes >= whole.run->policy.min_nodes; --nodes) {
-    its.set(JsonPointer("/cluster/nodes"), nodes, "");
+    reduced.set(JsonPointer("/cluster/nodes"), nodes, "");
     try {
-      smaller.push_back(read_scenario(its, library));
+      smaller.push_back(read_scenario(reduced, library));
     } catch (const InputError& error) {
       throw InputError(fmt::format("{} (with {} of {} nodes, which its run may come to)", error.what(), nodes, whole.cluster.nodes));
     }
@@ -202,7 +203,7 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
   return smaller;
 }
 
-/// An error in a file, with who names it.
+/// Adds the place that names the file to the error's message.
 InputError name_with(const Field& field, const InputError& error) {
   const Document& document = field.document();
   return InputError(fmt::format("{} (named by {}){}", error.what(), document.where(field.pointer()), document.origin(field.pointer())));

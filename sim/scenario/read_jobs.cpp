@@ -144,7 +144,7 @@ Scenario read_jobs(Object& scenario, Library& library) {
   if (entries.size() > most_jobs) list.fail_because(fmt::format("{} jobs are more than {}; use fewer", entries.size(), most_jobs));
   for (const Field& entry : entries) {
     jobs.list.push_back(read_job(entry, jobs.list.size(), jobs.cluster, library));
-    const auto has_its_name = [&](const SharingJob& other) { return other.name == jobs.list.back().name; };
+    const auto has_its_name = [&](const SharingJob& job) { return job.name == jobs.list.back().name; };
     if (std::count_if(jobs.list.begin(), jobs.list.end(), has_its_name) == 1) continue;
     entry.fail_because(fmt::format("two jobs are named \"{}\"; give each a \"name\" of its own", jobs.list.back().name));
   }

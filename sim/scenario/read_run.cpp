@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/choice.hpp"
+#include "base/indexed.hpp"
 #include "cluster/placement.hpp"
 
 namespace syncopate {
@@ -33,12 +34,12 @@ std::vector<std::vector<int>> nodes_of_switches(const Field& domain, const Clust
   std::map<int, std::vector<int>> nodes;
   const std::vector<int> places = places_of_nodes(cluster, cluster.nodes, {});
   for (int node = 0; node < cluster.nodes; ++node) {
-    const auto number = cluster.topology->switch_of(places[static_cast<std::size_t>(node)]);
+    const auto number = cluster.topology->switch_of(places[at(node)]);
     if (!number) domain.fail_because(fmt::format("a {} has no switches; use \"node\" or \"gpu\"", cluster.topology->name()));
     nodes[*number].push_back(node);
   }
   std::vector<std::vector<int>> groups;
-  for (auto& [number, its] : nodes) groups.push_back(std::move(its));
+  for (auto& [number, switch_nodes] : nodes) groups.push_back(std::move(switch_nodes));
   return groups;
 }
 
@@ -46,7 +47,7 @@ std::vector<std::vector<int>> nodes_of_regions(const Field& domain, const Cluste
   if (!cluster.regions) domain.fail_because("the cluster has no regions; use \"switch\", \"node\" or \"gpu\"");
   std::vector<std::vector<int>> groups(cluster.regions->list.size());
   const std::vector<std::size_t> regions = regions_of_nodes(cluster, {});
-  for (int node = 0; node < cluster.nodes; ++node) groups[regions[static_cast<std::size_t>(node)]].push_back(node);
+  for (int node = 0; node < cluster.nodes; ++node) groups[regions[at(node)]].push_back(node);
   return groups;
 }
 
@@ -136,31 +137,31 @@ constexpr double longest_s = 1e9;
 
 Checkpoints read_checkpoint(const Field& field, bool fails) {
   Object fields(field);
-  Checkpoints its;
-  its.write = fields.at("write_s").seconds();
+  Checkpoints checkpoints;
+  checkpoints.write = fields.at("write_s").seconds();
   const auto stall = fields.find("stall_s");
-  its.stall = stall ? stall->seconds() : its.write;
-  if (its.stall > its.write) {
+  checkpoints.stall = stall ? stall->seconds() : checkpoints.write;
+  if (checkpoints.stall > checkpoints.write) {
     stall->fail_because(
-        fmt::format("training waits for a checkpoint no longer than it takes; use at most \"write_s\", {}", its.write.value));
+        fmt::format("training waits for a checkpoint no longer than it takes; use at most \"write_s\", {}", checkpoints.write.value));
   }
   const auto every = fields.find("every");
   if (every && every->json().is_number()) {
-    its.rule = Checkpoints::Rule::fixed;
-    its.every = Seconds(every->positive(longest_s));
-    if (its.every < its.write - its.stall) {
-      every->fail_because(
-          fmt::format("a checkpoint would begin while the one before is still written; use at least {}", (its.write - its.stall).value));
+    checkpoints.rule = Checkpoints::Rule::fixed;
+    checkpoints.every = Seconds(every->positive(longest_s));
+    if (checkpoints.every < checkpoints.write - checkpoints.stall) {
+      every->fail_because(fmt::format("a checkpoint would begin while the one before is still written; use at least {}",
+                                      (checkpoints.write - checkpoints.stall).value));
     }
   } else if (every) {
     if (!every->is_text()) every->fail(R"(a number of seconds > 0, "daly" or "young")");
-    its.rule = choose<RuleRow>(*every, rules).value;
+    checkpoints.rule = choose<RuleRow>(*every, rules).value;
   }
-  if (its.rule != Checkpoints::Rule::fixed && !fails) {
+  if (checkpoints.rule != Checkpoints::Rule::fixed && !fails) {
     field.fail_because(R"(how often it is best to write follows from "failures", which are missing; add them, or seconds as "every")");
   }
   fields.finish();
-  return its;
+  return checkpoints;
 }
 
 RestartTimes read_restart(const Field& field) {

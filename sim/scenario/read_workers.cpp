@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/choice.hpp"
+#include "base/indexed.hpp"
 #include "base/text.hpp"
 
 namespace syncopate {
@@ -16,8 +17,8 @@ namespace {
 
 /// The factors of permanently slow ranks.
 std::vector<double> read_slow(const Field& field, int ranks) {
-  std::vector<double> factors(static_cast<std::size_t>(ranks), 1.0);
-  std::vector<bool> named(static_cast<std::size_t>(ranks));
+  std::vector<double> factors(at(ranks), 1.0);
+  std::vector<bool> named(at(ranks));
   for (const Field& entry : field.list()) {
     Object fields(entry);
     const Field list = fields.at("ranks");
@@ -26,7 +27,7 @@ std::vector<double> read_slow(const Field& field, int ranks) {
     constexpr double largest = 1e6;
     const double factor = fields.at("factor").positive(largest);
     for (const int rank : *chosen) {
-      const auto index = static_cast<std::size_t>(rank);
+      const auto index = at(rank);
       if (named[index]) list.fail_because(fmt::format("rank {} is named twice; give it one factor", rank));
       named[index] = true;
       factors[index] = factor;
@@ -43,26 +44,26 @@ constexpr std::array events = {EventRow{"pause"}, EventRow{"leave"}, EventRow{"j
 
 constexpr Seconds never(std::numeric_limits<double>::infinity());
 
-/// A rank leaves, or joins: its absence begins, or ends.
+/// Handles a rank that leaves or joins.
 void read_coming_and_going(const Field& at, int rank, bool leaves, std::map<int, std::vector<Absence>>& absences) {
   const Seconds time = at.seconds();
   const auto [found, is_first] = absences.try_emplace(rank);
-  std::vector<Absence>& its = found->second;
+  std::vector<Absence>& rank_absences = found->second;
   if (is_first) {
-    its.push_back(leaves ? Absence{rank, time, never} : Absence{rank, Seconds(0), time});
+    rank_absences.push_back(leaves ? Absence{rank, time, never} : Absence{rank, Seconds(0), time});
     return;
   }
-  const bool is_there = its.back().end < never;
-  const Seconds last = is_there ? its.back().end : its.back().start;
+  const bool is_there = rank_absences.back().end < never;
+  const Seconds last = is_there ? rank_absences.back().end : rank_absences.back().start;
   if (leaves != is_there) {
     at.fail_because(leaves ? fmt::format("rank {} has left at {} s; let it \"join\" before it leaves again", rank, last.value)
                            : fmt::format("rank {} has joined at {} s; let it \"leave\" before it joins again", rank, last.value));
   }
   if (time <= last) at.fail(fmt::format("a time after the rank's event before ({} s)", last.value));
   if (leaves) {
-    its.push_back({rank, time, never});
+    rank_absences.push_back({rank, time, never});
   } else {
-    its.back().end = time;
+    rank_absences.back().end = time;
   }
 }
 
@@ -82,7 +83,8 @@ void read_events(const Field& field, int ranks, Speed& speed) {
     }
     fields.finish();
   }
-  for (const auto& [rank, its] : absences) speed.absences.insert(speed.absences.end(), its.begin(), its.end());
+  for (const auto& [rank, rank_absences] : absences)
+    speed.absences.insert(speed.absences.end(), rank_absences.begin(), rank_absences.end());
 }
 
 struct SlowdownRow {

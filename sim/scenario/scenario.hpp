@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/document.hpp"
+#include "base/indexed.hpp"
 #include "base/project_files.hpp"
 #include "cluster/cluster.hpp"
 #include "collective/algorithms.hpp"
@@ -53,9 +54,7 @@ struct Scenario {
   /// Whether the result depends on the seed.
   bool draws() const;
   /// The scenario with `nodes` nodes, as `run` may reach.
-  const Scenario& of_nodes(int nodes) const {
-    return nodes == cluster.nodes ? *this : (*smaller)[static_cast<std::size_t>(cluster.nodes - 1 - nodes)];
-  }
+  const Scenario& of_nodes(int nodes) const { return nodes == cluster.nodes ? *this : (*smaller)[at(cluster.nodes - 1 - nodes)]; }
   /// Nodes of the cluster, nodes of dedicated parameter servers, and spares.
   int paid_nodes() const;
   /// It has an `until`, and its results are random.

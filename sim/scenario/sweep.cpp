@@ -107,7 +107,7 @@ void apply(const Setting& setting, Document& document, Library& library) {
   set_values(document, {{setting.pointer, setting.value}}, library, origin);
 }
 
-/// Of all traces that a scenario names or has.
+/// Digests of all traces that a scenario names or contains.
 std::string traces_digest(const Document& document, Library& library) {
   const Json& root = document.root();
   std::string digests;

@@ -21,37 +21,37 @@ void append(std::vector<Interval>& intervals, Interval next) {
 
 Recorder::Recorder(int workers, const std::vector<int>& shown, Seconds compute, bool keeps_messages)
     : keeps_messages_(keeps_messages),
-      held_(index(workers)),
-      shown_(index(workers)),
-      past_window_(index(workers)),
-      absent_since_(index(workers)),
-      busy_(index(workers)) {
-  for (const int worker : shown) shown_[index(worker)] = true;
+      held_(at(workers)),
+      shown_(at(workers)),
+      past_window_(at(workers)),
+      absent_since_(at(workers)),
+      busy_(at(workers)) {
+  for (const int worker : shown) shown_[at(worker)] = true;
   timeline_.compute = compute;
-  timeline_.steps.resize(index(workers));
-  timeline_.spans.resize(index(workers));
-  timeline_.absences.resize(index(workers));
-  timeline_.channels.resize(index(workers));
-  timeline_.server_traffic.resize(index(workers));
+  timeline_.steps.resize(at(workers));
+  timeline_.spans.resize(at(workers));
+  timeline_.absences.resize(at(workers));
+  timeline_.channels.resize(at(workers));
+  timeline_.server_traffic.resize(at(workers));
 }
 
 void Recorder::open_window(Seconds now) {
   timeline_.window.open = now;
-  std::erase_if(sent_, [now](const MessageSpan& one) { return one.moving.end <= now; });
+  std::erase_if(sent_, [now](const MessageSpan& message) { return message.moving.end <= now; });
   timeline_.window.has_opened = true;
 }
 
 void Recorder::close_window(Seconds now) { timeline_.window.close = now; }
 
 void Recorder::begin_step(int worker, Seconds now) {
-  std::vector<Step>& steps = timeline_.steps[index(worker)];
+  std::vector<Step>& steps = timeline_.steps[at(worker)];
   if (has_left_window(worker)) {
     steps.back() = {.start = now};
     return;
   }
-  if (absent_since_[index(worker)]) {
-    timeline_.absences[index(worker)].push_back({*absent_since_[index(worker)], now});
-    absent_since_[index(worker)].reset();
+  if (absent_since_[at(worker)]) {
+    timeline_.absences[at(worker)].push_back({*absent_since_[at(worker)], now});
+    absent_since_[at(worker)].reset();
   } else if (!steps.empty()) {
     steps.back().end = now;
   }
@@ -60,8 +60,8 @@ void Recorder::begin_step(int worker, Seconds now) {
 
 void Recorder::leave(int worker, Seconds now) {
   if (has_left_window(worker)) return;
-  absent_since_[index(worker)] = now;
-  std::vector<Step>& steps = timeline_.steps[index(worker)];
+  absent_since_[at(worker)] = now;
+  std::vector<Step>& steps = timeline_.steps[at(worker)];
   if (!steps.empty()) steps.back().end = now;
 }
 
@@ -74,13 +74,13 @@ void Recorder::transfer(int worker, TransferSpan::Kind kind, int round, const In
   const bool serves = kind == Kind::push || kind == Kind::pull;
   const bool leaves_node = serves || kind == Kind::send;
   if (leaves_node ? has_closed_by(moving.start) : has_left_window(worker)) return;
-  append(busy_[index(worker)][index(kind)], moving);
+  append(busy_[at(worker)][index(kind)], moving);
   if (serves) {
     const Window& window = timeline_.window;
     const Seconds since = std::max(moving.start, window.open);
     const Seconds until = has_closed_by(moving.end) ? window.close : moving.end;
     if (window.has_opened && until > since) {
-      ServerTraffic& traffic = timeline_.server_traffic[index(worker)];
+      ServerTraffic& traffic = timeline_.server_traffic[at(worker)];
       (kind == Kind::push ? traffic.pushed : traffic.pulled) += (until - since) / (moving.end - moving.start) * payload->bytes;
     }
     if (keeps_messages_) timeline_.messages.push_back({moving, worker, to, kind, payload->bytes});
@@ -96,7 +96,7 @@ void Recorder::send(int worker, int to, const Interval& moving, Bytes bytes) {
   if (keeps_messages_) timeline_.messages.push_back(message);
 }
 
-void Recorder::cut_off(int worker, TransferSpan::Kind kind, Interval moving) { append(busy_[index(worker)][index(kind)], moving); }
+void Recorder::cut_off(int worker, TransferSpan::Kind kind, Interval moving) { append(busy_[at(worker)][index(kind)], moving); }
 
 void Recorder::serve(const Interval& work) {
   if (!has_closed_by(work.start)) append(timeline_.server_work, work);
@@ -108,7 +108,8 @@ JobTimeline Recorder::take(int workers, bool serves, std::vector<Communicator> s
   timeline_.streams = std::move(streams);
   timeline_.collectives = std::move(collectives);
   if (!serves) timeline_.server_traffic.clear();
-  for (const MessageSpan& one : sent_) timeline_.peer_traffic[{one.worker, one.to}] += timeline_.window.share(one.moving) * one.bytes;
+  for (const MessageSpan& message : sent_)
+    timeline_.peer_traffic[{message.worker, message.to}] += timeline_.window.share(message.moving) * message.bytes;
   for (std::size_t worker = 0; worker < timeline_.steps.size(); ++worker) {
     if (absent_since_[worker]) {
       timeline_.absences[worker].push_back({*absent_since_[worker], std::max(*absent_since_[worker], timeline_.window.close)});

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "timeline/timeline.hpp"
 
 namespace syncopate {
@@ -23,22 +24,22 @@ class Recorder {
     most_ties_ = most;
   }
 
-  bool is_shown(int worker) const { return shown_[index(worker)]; }
+  bool is_shown(int worker) const { return shown_[at(worker)]; }
 
   void open_window(Seconds now);
   void close_window(Seconds now);
   /// The worker has begun a step after the window. Later events of this worker are dropped.
-  void leave_window(int worker) { past_window_[index(worker)] = true; }
-  bool has_left_window(int worker) const { return past_window_[index(worker)]; }
+  void leave_window(int worker) { past_window_[at(worker)] = true; }
+  bool has_left_window(int worker) const { return past_window_[at(worker)]; }
 
   void begin_step(int worker, Seconds now);
   /// The worker's step ends. The worker is absent until its next step begins.
   void leave(int worker, Seconds now);
-  const std::vector<Step>& steps(int worker) const { return timeline_.steps[index(worker)]; }
+  const std::vector<Step>& steps(int worker) const { return timeline_.steps[at(worker)]; }
   /// The worker was in a phase. Its phases are contiguous.
   void phase(int worker, const Span& span) {
     if (has_left_window(worker)) return;
-    std::vector<Span>& spans = timeline_.spans[index(worker)];
+    std::vector<Span>& spans = timeline_.spans[at(worker)];
     const auto continues = [&](const Span& last) {
       if (last.end < span.start || (last.step != span.step && step(worker).entered < 1.0)) return false;
       return last.phase == span.phase || (is_compute(last.phase) && is_compute(span.phase));
@@ -52,27 +53,27 @@ class Recorder {
   void layer(const LayerSpan& span);
   void tie(int worker, const Tie& tie) {
     if (timeline_.ties.empty() || has_left_window(worker)) return;
-    timeline_.ties[index(worker)].push_back(tie);
+    timeline_.ties[at(worker)].push_back(tie);
     if (++ties_ > most_ties_) timeline_.ties = {};
   }
   /// The worker posted `posts` collectives or messages of `bytes` each, for which it sends `sent` in total.
   void post(int worker, int posts, Bytes bytes, Bytes sent) {
-    Step& its = step(worker);
-    its.posts += posts;
-    its.bytes += posts * bytes;
-    its.sent += sent;
+    Step& current = step(worker);
+    current.posts += posts;
+    current.bytes += posts * bytes;
+    current.sent += sent;
   }
   /// The worker now holds this many more bytes of other workers' parameters.
   void hold(int worker, Bytes bytes) {
-    held_[index(worker)] += bytes;
-    timeline_.held_at_most = std::max(timeline_.held_at_most, held_[index(worker)]);
+    held_[at(worker)] += bytes;
+    timeline_.held_at_most = std::max(timeline_.held_at_most, held_[at(worker)]);
   }
   /// An update from other workers' gradients entered the worker's parameters; `staleness` in steps.
   void update(int worker, double staleness) {
-    Step& its = step(worker);
-    ++its.updates;
-    its.staleness += staleness;
-    its.staleness_max = std::max(its.staleness_max, staleness);
+    Step& current = step(worker);
+    ++current.updates;
+    current.staleness += staleness;
+    current.staleness_max = std::max(current.staleness_max, staleness);
   }
   /// enter() will tell which share of the current step's gradients enters the model.
   void await_entry(int worker) { step(worker).entered = 0.0; }
@@ -96,9 +97,8 @@ class Recorder {
   JobTimeline take(int workers, bool serves, std::vector<Communicator> streams, std::vector<CollectiveSpan> collectives);
 
  private:
-  static std::size_t index(int worker) { return static_cast<std::size_t>(worker); }
   static std::size_t index(TransferSpan::Kind kind) { return static_cast<std::size_t>(kind); }
-  Step& step(int worker) { return timeline_.steps[index(worker)].back(); }
+  Step& step(int worker) { return timeline_.steps[at(worker)].back(); }
   bool has_closed_by(Seconds time) const { return timeline_.window.close > Seconds(0) && time >= timeline_.window.close; }
 
   JobTimeline timeline_;

@@ -30,7 +30,7 @@ std::string op_key(std::string_view type) {
   return key;
 }
 
-/// What layers are matched by.
+/// Properties by which layers are matched.
 struct Candidate {
   std::string name;
   std::string key;      ///< the spelling of its type
