@@ -19,7 +19,7 @@ foreach(page IN LISTS pages)
   string(REGEX REPLACE "^[Uu]sage:[^\n]*\n( +[^\n]*\n)*\n*" "" about "${help}")
   string(REGEX REPLACE "\n.*" "" about "${about}")
   string(REPLACE " " "-" file "${page}")
-  execute_process(COMMAND ${HELP2MAN} --no-info --no-discard-stderr --version-string=${VERSION} --name=${about} -o ${OUT}/${file}.1 "${BIN}/${page}"
+  execute_process(COMMAND ${HELP2MAN} --no-info --no-discard-stderr --version-string=${VERSION} "--name=${about}" -o ${OUT}/${file}.1 "${BIN}/${page}"
                   RESULT_VARIABLE failed ERROR_VARIABLE error)
   if(failed)
     message(WARNING "no manual page of ${page}: ${error}")
