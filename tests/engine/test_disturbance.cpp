@@ -9,11 +9,11 @@ using namespace syncopate::testing;
 
 namespace {
 
-const std::vector<std::string> names = {"s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion"};
+const std::vector<std::string> synchronous_names = {"s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion"};
 
 Point disturbed_point(std::mt19937& random) {
   const int nodes = std::uniform_int_distribution<int>(2, 12)(random);
-  Point point = make_point(random_trace(random, 20), random_cluster(random, nodes), names[random() % names.size()]);
+  Point point = make_point(random_trace(random, 20), random_cluster(random, nodes), synchronous_names[random() % synchronous_names.size()]);
   Speed& speed = point.scenario.speed;
   speed.seed = random();
   const auto distribution = random() % 2 == 0 ? Jitter::Distribution::lognormal : Jitter::Distribution::uniform;

@@ -119,7 +119,7 @@ double moved_by_rounding(const Json& scenario, const std::vector<Metrics>& from)
 }
 
 /// A scenario in three runs: with its critical path, and perhaps a timeline; plainly; and without shortcuts, with its critical path.
-enum Run { explained, plain, in_full, all_runs };
+enum Variant { explained, plain, in_full, all_runs };
 
 std::vector<PointResult> simulate_thrice(const Json& scenario, bool draws_timeline) {
   std::vector<PointResult> results(all_runs);

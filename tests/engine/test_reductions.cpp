@@ -21,7 +21,7 @@ Speed random_speed(std::mt19937& random, int workers) {
   return speed;
 }
 
-void check_same(const Metrics& a, const Metrics& b, double precision) {
+void check_equal(const Metrics& a, const Metrics& b, double precision) {
   const auto same = [&](double x, double y) { return doctest::Approx(x).epsilon(precision) == y; };
   CHECK(same(a.iteration.value, b.iteration.value));
   CHECK(same(a.iteration_p50.value, b.iteration_p50.value));
@@ -52,7 +52,7 @@ void check_same_schedule(unsigned seed, const Json& a, const Json& b) {
       point.scenario.warmup = point.scenario.measured = 8;
       metrics.push_back(simulate_point(point).metrics);
     }
-    check_same(metrics[0], metrics[1], 1e-12);
+    check_equal(metrics[0], metrics[1], 1e-12);
   }
 }
 
@@ -122,7 +122,7 @@ TEST_SUITE("Does one schedule reduce to another where it must?") {
       const Trace trace = random_trace(random, 8);
       const Metrics synchronous = simulate_point(make_point(trace, node, "ps-sgd")).metrics;
       const Metrics asynchronous = simulate_point(make_point(trace, node, "asgd")).metrics;
-      check_same(synchronous, asynchronous, 1e-12);
+      check_equal(synchronous, asynchronous, 1e-12);
       CHECK(synchronous.communications_per_iteration > 0.0);
     }
   }
@@ -135,8 +135,8 @@ TEST_SUITE("Does one schedule reduce to another where it must?") {
       Cluster two_level = flat;
       two_level.intra_node = {Rate(1e6), Seconds(1)};
       const Trace trace = random_trace(random, 8);
-      check_same(simulate_point(make_point(trace, flat, schedule)).metrics, simulate_point(make_point(trace, two_level, schedule)).metrics,
-                 1e-15);
+      check_equal(simulate_point(make_point(trace, flat, schedule)).metrics, simulate_point(make_point(trace, two_level, schedule)).metrics,
+                  1e-15);
     }
   }
 
@@ -181,7 +181,7 @@ TEST_SUITE("Do ties at a server go by rank?") {
           if (schedule["name"] == "ssd-sgd") schedule["delay"] = 2;
           Point point = make_point(trace, cluster, schedule);
           point.scenario.measured = 12;
-          check_same(simulate_point(point).metrics, simulate_point(point, {.shortcuts = false}).metrics, 1e-9);
+          check_equal(simulate_point(point).metrics, simulate_point(point, {.shortcuts = false}).metrics, 1e-9);
         }
       }
     }
@@ -210,7 +210,7 @@ TEST_SUITE("Does one worker stand for all, also where they do not wait in every 
         point.scenario.measured = 12;
         const PointResult one = simulate_point(point);
         const PointResult all = simulate_point(point, {.shortcuts = false});
-        check_same(one.metrics, all.metrics, 1e-9);
+        check_equal(one.metrics, all.metrics, 1e-9);
         CHECK(all.workers_simulated >= cluster.nodes);
         const std::string name = schedule["name"];
         const bool alike = name != "asgd" && name != "downpour" && name != "eamsgd" && (!colocated || wanted["servers"] == cluster.nodes);

@@ -22,9 +22,9 @@ def blocks():
 def compile_command():
     """How the build compiles a schedule, up to the file."""
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
-        if entry["file"].endswith("/schedule/sasgd.cpp"):
+        if entry["file"].endswith("/schedule/schedules.cpp"):
             return re.sub(r" -o \S+ -c \S+$", "", entry["command"]).replace("-O3", "-O0").split()
-    raise AssertionError("the build knows no sim/schedule/sasgd.cpp")
+    raise AssertionError("the build knows no sim/schedule/schedules.cpp")
 
 
 def link_command():
