@@ -42,13 +42,13 @@ class Document {
   void erase(const std::string& key);
 
   /// "file: /pointer" of the value at `pointer`. "" is the root.
-  std::string where(const std::string& pointer) const;
+  std::string where(const std::string& shown_pointer) const;
 
   /// Where the value at `pointer` comes from, as the end of a message:
   /// - " (in point 3)": a sweep or an option set it, or a value around it.
   /// - " (named by scenario.json: /cluster)": it belongs to a mounted file.
   /// - "": it was read from this document's file.
-  std::string origin(const std::string& pointer) const;
+  std::string origin(const std::string& shown_pointer) const;
 
  private:
   struct Part {

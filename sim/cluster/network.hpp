@@ -141,7 +141,7 @@ class Network {
   Path path_inside_node(int from, int to);
   Path path_over_regions(int from, int to);
   Path path_over_topology(int from, int to);
-  int group_of_regions(std::size_t region, std::size_t other) const;
+  int group_of_regions(std::size_t region, std::size_t second) const;
   int group_of_uplink(std::size_t region, bool of_node) const;
   std::size_t region_of_uplink(const KnownLink& node_uplink) const { return region_of(first_rank(static_cast<int>(node_uplink.number))); }
   bool is_of_server(const KnownLink& link) const { return static_cast<int>(link.number) >= cluster_.nodes; }

@@ -48,7 +48,7 @@ struct Regions {
 };
 
 /// Reads `regions` and `wan` of a cluster. Throws InputError, also if two regions have no link.
-Regions read_regions(const Field& regions, const Field& wan);
+Regions read_regions(const Field& regions_field, const Field& wan_field);
 
 /// Average rate of bytes that move at `first`, and only then, all of them, at `second`.
 constexpr Rate in_sequence(Rate first, Rate second) { return Rate(1.0 / (inverse(first) + inverse(second)).value); }

@@ -8,7 +8,7 @@
 namespace syncopate {
 
 /// The links of a ring through nodes of these regions. `inside`: between two nodes of one region.
-std::vector<Hop> ring_hops(const Regions& regions, const std::vector<std::size_t>& regions_of_nodes, const Link& inside);
+std::vector<Hop> ring_hops(const Regions& regions, const std::vector<std::size_t>& of_nodes, const Link& inside);
 
 /// Time of a ring all-reduce over these links (see ring_time).
 Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByte gamma);

@@ -22,7 +22,7 @@ class PlanOrder {
     int message = 0;
   };
 
-  explicit PlanOrder(Plan plan);
+  explicit PlanOrder(Plan given);
 
   const Plan& plan() const { return plan_; }
   /// Ranks have ports of their own inside their node: a port is rank + ranks if so, else rank.
