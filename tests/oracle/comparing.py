@@ -13,7 +13,7 @@ import server_schedules
 import sharded
 import synchronous
 import window
-from support import Case
+from running import Running, swept
 
 FAMILIES = {
     **dict.fromkeys(oracle.SCHEDULES, synchronous.run),
@@ -44,7 +44,7 @@ def thinned(scenario):
     return {**scenario, **({"sweep": sweep} if sweep else {})}
 
 
-class Comparison(Case):
+class Comparison(Running):
     tolerance = 1e-6
 
     def run_scenario(self, content, *arguments, **options):
@@ -57,8 +57,7 @@ class Comparison(Case):
         """Every point of a scenario; returns how many there are."""
         for index, trace in enumerate(traces):
             self.write(f"trace{index}.json", trace)
-        done = self.run_scenario({"trace": "trace0.json", **scenario}, "--quiet", *options)
-        self.assertEqual(done.returncode, 0, f"... {done.stderr[-1000:]}")
+        self.run_well({"trace": "trace0.json", **scenario}, *options)
         points, rows = list(oracle.points(self.folder / "scenario.json")), self.rows()
         self.assertEqual(len(rows), len(points))
         wrong = []
@@ -66,9 +65,8 @@ class Comparison(Case):
             right = self.expected(index, point)
             slack = {column: self.tolerance * right["iteration_s"] for column in SPLIT}
             for column, value in right.items():
-                if not math.isclose(float(written[column]), value, rel_tol=self.tolerance, abs_tol=slack.get(column, 1e-12)):
-                    swept = {key: text[:150] for key, text in written.items() if key.startswith("/")}
-                    wrong.append(f"point {index} {swept}: {column}: simctl {written[column]}, oracle {value!r}")
+                if not math.isclose(written[column], value, rel_tol=self.tolerance, abs_tol=slack.get(column, 1e-12)):
+                    wrong.append(f"point {index} {swept(written)}: {column}: simctl {written[column]}, oracle {value!r}")
         self.assertFalse(wrong, "\n".join([f"{len(wrong)} values differ, the first:", *wrong[:12]]))
         return len(points)
 

@@ -29,14 +29,13 @@ def harmonic(first, last, power=1):
 
 class Backup(Comparison):
     def row(self, content, *options):
-        done = self.run_scenario(content, "--quiet", *options)
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+        self.run_well(content, *options)
         return self.rows()
 
     def check(self, content, tolerance=1e-6, **expected):
         row = self.row(content)[0]
         for column, value in expected.items():
-            self.assertAlmostEqual(float(row[column]), value, delta=tolerance * max(1, abs(value)), msg=column)
+            self.assertAlmostEqual(row[column], value, delta=tolerance * max(1, abs(value)), msg=column)
 
     # By hand
 
@@ -78,7 +77,7 @@ class Backup(Comparison):
         """A mean of order statistics, within three standard errors."""
         steps = 250 if nodes < 50 else 100
         content = point(nodes, backup, workers={"jitter": {"distribution": "exponential", "cv": cv}}, iterations={"warmup": 0, "measured": steps}, seed=seed)
-        found = float(self.row(content)[0]["iteration_s"]) * (nodes - backup) / nodes * scale
+        found = self.row(content)[0]["iteration_s"] * (nodes - backup) / nodes * scale
         self.assertAlmostEqual(found, mean, delta=3 * deviation / math.sqrt(steps))
 
     def test_order_statistics(self):

@@ -1,7 +1,6 @@
 """bytescheduler, p3, dear: do parts move by priority and credit, and does each layer's forward wait for its own?"""
 
 import itertools
-import json
 import math
 import os
 import random
@@ -10,7 +9,7 @@ import unittest
 import comparing
 import moving
 from comparing import Comparison, cluster, compression, disturbances, fit, node_windows, scenario, slow, trace
-from support import Case
+from running import Running
 from test_flat_ring import FLAT
 from test_flows import profiles
 from test_gated import slow_links
@@ -173,9 +172,7 @@ class ByLayers(Comparison):
     """simctl beside the oracle."""
 
     def expected(self, index, point):
-        if not index:
-            self.written = json.loads((self.folder / "out" / "results.json").read_text())["points"]
-        point["region_order"] = self.written[index].get("region_order")
+        point["region_order"] = self.points[index].get("region_order")
         return expected(point)
 
     def draw(self, rng, clusters, schedules, *options, one=lambda rng: trace(rng, 4), fidelities=FIDELITIES, sweep=None, **changes):
@@ -190,7 +187,7 @@ class ByLayers(Comparison):
         self.compare(content, [one])
         for row, (_, index) in zip(self.rows(), itertools.product(fidelities, range(len(schedules)))):
             for column, values in {"iteration_s": seconds, **others}.items():
-                self.assertAlmostEqual(float(row[column]), values[index], delta=1e-9 * values[index], msg=f"{column} {row}")
+                self.assertAlmostEqual(row[column], values[index], delta=1e-9 * values[index], msg=f"{column} {row}")
 
 
 def parts(rng):
@@ -255,12 +252,11 @@ class Table(ByLayers):
                 "/cluster": [slow_links(rng, nodes, gpus)], "/fidelity": FIDELITIES, "/workers": disturbances(rng, nodes * gpus)[::2],
                 "/schedule": [schedule | some for some in ({}, coded) for schedule in NOTHING_NEW]})
             self.write("trace0.json", late(rng))
-            done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-            self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+            self.run_well({"trace": "trace0.json", **content})
             rows = self.rows()
             for old, new in zip(rows[::2], rows[1::2]):
                 for column in ("iteration_s", "iteration_p95_s", "communication_s", "bytes_per_worker_per_iteration", "sent_bytes_per_worker"):
-                    self.assertAlmostEqual(float(new[column]) / float(old[column]), 1, places=9, msg=f"{column} {old} {new}")
+                    self.assertAlmostEqual(new[column] / old[column], 1, places=9, msg=f"{column} {old} {new}")
 
     def test_defaults(self):
         """4 MB of 16, and 160 kB by themselves; buckets of 25 MB."""
@@ -281,10 +277,9 @@ class Table(ByLayers):
                 ({"name": "dts", "delay": 1, "compression": 0.1}, 3), ({"name": "lasgd", "tau_max": 2}, 1.5)]
         content = scenario(random.Random(1), sweep={"/cluster": [pair(1e-4, 4)], "/schedule": [schedule for schedule, _ in ways]})
         self.write("trace0.json", layers([(1, 1)] * 2, [1, 3]))
-        done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+        self.run_well({"trace": "trace0.json", **content})
         for row, (schedule, share) in zip(self.rows(), ways):
-            self.assertAlmostEqual(float(row["sent_bytes_per_worker"]) / float(row["bytes_per_worker_per_iteration"]), share, places=9, msg=schedule)
+            self.assertAlmostEqual(row["sent_bytes_per_worker"] / row["bytes_per_worker_per_iteration"], share, places=9, msg=schedule)
 
 
 class OverAllReduces(ByLayers):
@@ -431,10 +426,10 @@ class Servers(ByLayers):
         self.draw(rng, [slow_links(rng, 3), slow_links(rng, 2, 2)], self.many(rng, 2), "--no-symmetry", fidelities=["alpha-beta"])
 
 
-class Refusing(Case):
+class Refusing(Running):
     def check(self, schedule, place=None, **changes):
         """`place`: the JSON pointer of an error."""
-        done = self.run_scenario({"format": "scenario/1", "name": "refused", **steady("trace.json", pair(**changes), schedule)}, "--quiet")
+        done = self.run_scenario({"format": "scenario/1", "name": "refused", **steady("trace.json", pair(**changes), schedule)})
         self.assertEqual(done.returncode, 3 if place else 0, done.stderr[-1000:])
         self.assertIn(f"{place}:" if place else "", done.stderr)
 

@@ -128,7 +128,7 @@ class Messages(Moving):
                 "/cluster": [world(rng, 2 + seed, 1)], "/all_reduce": ["ring", "by-region"], "/fidelity": MOVING})
             rows = [row for _, row in self.run_points(content, [trace(rng)])]
             for one, other in zip(rows[:2], rows[2:]):
-                self.close(float(one["iteration_s"]), float(other["iteration_s"]))
+                self.close(one["iteration_s"], other["iteration_s"])
 
 
 class OtherOperations(Trials):

@@ -49,7 +49,7 @@ class Messages(Moving):
             rows = [row for _, row in self.run_points(content, [trace(rng)])]
             for first in range(0, len(rows), 4):
                 for row, column in itertools.product(rows[first:first + 4], ("iteration_s", "iteration_p95_s")):
-                    self.close(float(row[column]), float(rows[first][column]))
+                    self.close(row[column], rows[first][column])
 
     def test_several_in_flight(self):
         for seed, nodes in enumerate([2, 3, 4], 10):

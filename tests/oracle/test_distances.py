@@ -93,7 +93,7 @@ class AllReduces(Moving):
                            "format": "cluster/1", "name": "change", "nodes": 2, "wan": [wan],
                            "regions": [{"name": name, "nodes": 1} for name in "ab"]}}
             (_, row), = self.run_points(content, [one])
-            self.close(float(row["iteration_s"]), seconds + 0.4 * size / 1e9 + 0.6 * size / rate + rtt / 2 + one["update_s"])
+            self.close(row["iteration_s"], seconds + 0.4 * size / 1e9 + 0.6 * size / rate + rtt / 2 + one["update_s"])
 
 
 class ServersAndPairs(OverRegions):

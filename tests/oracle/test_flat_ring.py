@@ -1,7 +1,6 @@
 """One ring through all GPUs of all nodes: is it the recurrence over links that differ, and does nobody wait but for neighbours?"""
 
 import functools
-import json
 import random
 import unittest
 
@@ -11,6 +10,7 @@ import oracle
 from comparing import Comparison, accumulating, cluster, compressing, disturbances, fit, node_windows, scenario, slow, trace
 from network import Network, alone
 from oracle import quantity
+from running import swept
 from test_distances import distances
 from test_fidelities import NOT_COMPARED, Fidelities
 from test_flows import profiles
@@ -246,8 +246,8 @@ class AsAnother(Fidelities):
         for ring, flat in zip(rows[::2], rows[1::2]):
             wrong = [f"{column}: {ring[column]}, but flat {flat[column]}" for column in ring
                      if column not in (*NOT_COMPARED, "/all_reduce", "all_reduce")
-                     and not self.same(ring[column], flat[column], 1e-9 * float(ring["iteration_s"]))]
-            self.assertFalse(wrong, "\n".join([str(self.swept(flat)), *wrong]))
+                     and not self.same(ring[column], flat[column], 1e-9 * ring["iteration_s"])]
+            self.assertFalse(wrong, "\n".join([str(swept(flat)), *wrong]))
 
     def test_one_gpu_in_each_node(self):
         drawn = [{"name": "wfbp"}, {"name": "mg-wfbp"}, {"name": "dts", "delay": 1, "compression": 0.1}]
@@ -279,7 +279,7 @@ class Links(Moving):
             used = {f"node-{node} {way}" for node in range(nodes) for way in ("up", "down") if nodes > 1}
             used |= {f"gpu-{rank + way} {name}" for rank in range(ranks) if nodes == 1 or (rank + 1) % count
                      for way, name in ((0, "up"), (1 if rank + 1 < ranks else 1 - ranks, "down"))}
-            for (point, _), written in zip(pairs, json.loads((self.folder / "out" / "results.json").read_text())["points"]):
+            for (point, _), written in zip(pairs, self.points):
                 carrying = {link["name"]: link for link in written["links"] if link["bytes"]}
                 self.assertEqual(len(carrying), min(10, len(used)))
                 self.assertLessEqual(set(carrying), used)
@@ -297,7 +297,7 @@ class Links(Moving):
                                fidelity="flow", iterations={"warmup": 0, "measured": 1})
             (point, _), = self.run_points(content, [trace(rng)])
             expected = moving.links(point, shared=True)
-            for link in json.loads((self.folder / "out" / "results.json").read_text())["points"][0]["links"]:
+            for link in self.points[0]["links"]:
                 for key, right in zip(("bandwidth_Bps", "bytes", "utilisation"), expected[link["name"]]):
                     self.close(link[key], right)
 

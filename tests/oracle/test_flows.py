@@ -1,6 +1,5 @@
 """Fidelity flow where flows meet, and what links carried: are links shared max-min fairly, moment by moment?"""
 
-import json
 import math
 import random
 import unittest
@@ -99,7 +98,7 @@ class Flows(Moving):
             point = next(oracle.points(self.folder / "scenario.json"))
             description, size = point["cluster"], collectives.model_bytes(point)
             gamma = description.get("reduce_s_per_B", 0.0)
-            for written in json.loads((self.folder / "out" / "results.json").read_text())["points"]:
+            for written in self.points:
                 found = [int(name.removeprefix("region")) for name in written["region_order"]]
                 self.close(*(collectives.ring_all_reduce(collectives.hops(description, order), size, gamma)
                              for order in (found, collectives.best_order(description, size))))
@@ -162,7 +161,7 @@ class Flows(Moving):
                            "format": "cluster/1", "name": "change", "nodes": 2, "wan": [wan],
                            "regions": [{"name": name, "nodes": 1} for name in "ab"]}}
             (_, row), = self.run_points(content, [one])
-            self.close(float(row["iteration_s"]), seconds + 0.4 * size / first + 0.6 * size / rate + 0.005 + one["update_s"])
+            self.close(row["iteration_s"], seconds + 0.4 * size / first + 0.6 * size / rate + 0.005 + one["update_s"])
 
     def test_groupings(self):
         """By the line through what the collective costs with its links shared."""
@@ -193,8 +192,7 @@ class Flows(Moving):
 class Links(Moving):
     def links(self, content, one):
         pairs = self.run_points(content, [one])
-        results = json.loads((self.folder / "out" / "results.json").read_text())["points"]
-        return [(point, row, written["links"]) for (point, row), written in zip(pairs, results)]
+        return [(point, row, written["links"]) for (point, row), written in zip(pairs, self.points)]
 
     def test_ring_on_a_star(self):
         """Every link carries 2(N-1)/N of the bytes of every collective."""
@@ -212,7 +210,7 @@ class Links(Moving):
                 for link in links:
                     self.close(link["bandwidth_Bps"], bandwidth)
                     self.close(link["bytes"], 2 * (nodes - 1) / nodes * size)
-                    self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * float(row["iteration_s"])))
+                    self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * row["iteration_s"]))
 
     def test_two_level_rings(self):
         rng = random.Random(10)
@@ -225,7 +223,7 @@ class Links(Moving):
                 inner = link["name"].startswith("gpu-")
                 bandwidth = quantity(point["cluster"]["intra_node" if inner else "link"]["bandwidth"])
                 self.close(link["bytes"], 2 * (1 - 1 / (gpus if inner else nodes)) * size)
-                self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * float(row["iteration_s"])))
+                self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * row["iteration_s"]))
             self.assertEqual(links, sorted(links, key=lambda link: -link["utilisation"]))
 
     def test_what_edges_cut_counts_pro_rata(self):

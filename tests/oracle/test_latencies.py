@@ -77,9 +77,8 @@ class Means(Comparison):
         link = {"bandwidth": 1e10, "latency": latency, "latency_jitter": spread}
         content = scenario(random.Random(0), sweep={}, schedule=schedule, fidelity=fidelity, seed=seed, granularity="tensor", cluster={
             "format": "cluster/1", "name": "two", "nodes": nodes, "link": link}, iterations={"warmup": 3, "measured": steps})
-        done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
-        return float(self.rows()[0]["iteration_s"])
+        self.run_well({"trace": "trace0.json", **content})
+        return self.points[0]["iteration_s"]
 
     def near(self, found, mean, deviation, steps=1500):
         self.assertAlmostEqual(found, mean, delta=4 * deviation / steps ** 0.5)
@@ -130,7 +129,7 @@ class Between(Fidelities):
     def bounds(self, rng, description, change, sweep, **changes):
         clusters = [change(description, 0.5), change(description, 1.0, HALVES), change(description, 1.5)]
         content = scenario(rng, sweep={**sweep, "/cluster": clusters}, **changes)
-        rows = [float(row["iteration_s"]) for _, row in self.run_points(content, [trace(rng, 3)])]
+        rows = [row["iteration_s"] for _, row in self.run_points(content, [trace(rng, 3)])]
         triples = list(zip(*[iter(rows)] * 3))
         for early, drawn, late in triples:
             self.assertLessEqual(early, drawn * (1 + 1e-12))
@@ -166,9 +165,8 @@ class OnAverage(OverRegions):
     def agree(self, rng, content, model, steps=60, seeds=5):
         content = scenario(rng, sweep={"/seed": list(range(seeds))}, iterations={"warmup": 2, "measured": steps}, **content)
         self.write("trace0.json", KNOWN)
-        done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
-        found = [float(row["iteration_s"]) for row in self.rows()]
+        self.run_well({"trace": "trace0.json", **content})
+        found = [point["iteration_s"] for point in self.points]
         order = {"region_order": [region["name"] for region in content["cluster"].get("regions", [])]}
         right = [model({**content, "trace": KNOWN, "seed": seed, **order})["iteration_s"] for seed in range(seeds)]
         error = ((statistics.variance(found) + statistics.variance(right)) / seeds) ** 0.5

@@ -11,7 +11,7 @@ import oracle
 import plans
 from comparing import accumulating, cluster, compressing, disturbances, node_windows, scenario, slow, trace
 from network import alone
-from support import Case
+from running import Running, swept
 
 SIZES = [2, 3, 4, 7, 8, 16, 33]
 ALGORITHMS = list(plans.ALL_REDUCE)
@@ -19,7 +19,7 @@ MOVING = ["per-message", "flow"]
 ALPHA, BETA, GAMMA, SIZE = 1e-4, 1e-9, 3e-10, 3e6
 
 
-class Moving(Case):
+class Moving(Running):
     """simctl beside the oracle."""
 
     def setUp(self):
@@ -30,8 +30,7 @@ class Moving(Case):
         """(point, row) of every point."""
         for index, one in enumerate(traces):
             self.write(f"trace{index}.json", one)
-        done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet", *options)
-        self.assertEqual(done.returncode, 0, f"... {done.stderr[-1000:]}")
+        self.run_well({"trace": "trace0.json", **content}, *options)
         points, rows = list(oracle.points(self.folder / "scenario.json")), self.rows()
         self.assertEqual(len(rows), len(points))
         return list(zip(points, rows))
@@ -39,20 +38,18 @@ class Moving(Case):
     def compare(self, content, traces, *options, shared=False):
         """To 1e-9. `shared`: flows may meet, so that the oracle shares links where the fidelity is flow."""
         wrong, pairs = [], self.run_points(content, traces, *options)
-        results = json.loads((self.folder / "out" / "results.json").read_text())["points"]
         for index, (point, written) in enumerate(pairs):
             fidelity = point.pop("fidelity")
-            point["region_order"] = results[index].get("region_order")
+            point["region_order"] = self.points[index].get("region_order")
             flows = shared and fidelity == "flow"
             key = json.dumps([point, flows])
             if key not in self.known:
                 self.known[key] = moving.expected(point, flows)
             expected = {"fidelity": fidelity, **self.known[key]}
             for column, value in expected.items():
-                if written[column] != value if column == "fidelity" else not math.isclose(float(written[column]), value, rel_tol=1e-9):
-                    swept = {key: text[:200] for key, text in written.items() if key.startswith("/")}
-                    wrong.append(f"{column}: simctl {written[column]}, oracle {value!r}: point {index} {swept}")
-            iteration, *split = (float(written[column]) for column in ("iteration_s", "compute_s", "wait_s", "exposed_communication_s"))
+                if written[column] != value if column == "fidelity" else not math.isclose(written[column], value, rel_tol=1e-9):
+                    wrong.append(f"{column}: simctl {written[column]}, oracle {value!r}: point {index} {swept(written)}")
+            iteration, *split = (written[column] for column in ("iteration_s", "compute_s", "wait_s", "exposed_communication_s"))
             self.assertAlmostEqual(sum(split) / iteration, 1, places=9)
         if wrong:
             self.fail("\n".join([f"{len(wrong)} values of {len(pairs)} points differ, the first:", *wrong[:12]]))
@@ -239,7 +236,7 @@ class Messages(Moving):
         content = {"format": "scenario/1", "name": "large", "cluster": star("", 2)["cluster"] | {"reduce_s_per_B": 0.0, "name": "star"},
                    "all_reduce": "double-binary-tree", "schedule": {"name": "sync-easgd"}, "iterations": {"warmup": 0, "measured": 1}}
         for point, row in self.run_points(content | {"sweep": sweep}, [large]):
-            n, seconds = point["cluster"]["nodes"], float(row["iteration_p95_s"]) - float(row["compute_s"])
+            n, seconds = point["cluster"]["nodes"], row["iteration_p95_s"] - row["compute_s"]
             self.assertGreaterEqual(seconds, 2 * (n - 1) / n * BETA * 1e8)
             self.assertLessEqual(seconds, 2 * 1.15 * BETA * 1e8)
 

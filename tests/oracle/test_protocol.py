@@ -11,7 +11,7 @@ import plans
 import test_messages
 from comparing import accumulating, cluster, compressing, disturbances, node_windows, scenario, slow, trace
 from network import alone
-from support import Case
+from running import Running, swept
 from support import cluster as plain_cluster
 from support import scenario as plain_scenario
 from test_distances import everything
@@ -236,7 +236,7 @@ class Operations(Trials):
                       sweep={"/all_reduce": ["ring", ALGORITHMS[1 + seed % 3]], "/workers": [{}, {"slow": slow(rng, nodes * count)}]})
 
 
-class Means(Case):
+class Means(Running):
     def test_a_notice_takes_the_mean(self):
         """Down a tree of two, and up: rank 1 starts as much later as its last message took, and its own one starts then, or when the
         notice of rank 0 has come; that to it starts when its notice, too, has come, which it sends when it starts."""
@@ -249,10 +249,9 @@ class Means(Case):
                                all_reduce="binary-tree", iterations={"warmup": 3, "measured": steps}, cluster={
                                    "format": "cluster/1", "name": "two", "nodes": 2, "protocol": {"rendezvous": True},
                                    "link": {"bandwidth": 1e10, "latency": usual, "latency_jitter": HALVES}})
-            done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-            self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+            self.run_well({"trace": "trace0.json", **content})
             error = statistics.pstdev(drawn) / steps ** 0.5
-            self.assertAlmostEqual(float(self.rows()[0]["iteration_s"]), 0.003 + statistics.mean(drawn), delta=4 * error)
+            self.assertAlmostEqual(self.points[0]["iteration_s"], 0.003 + statistics.mean(drawn), delta=4 * error)
 
 
 class Without(Fidelities):
@@ -266,8 +265,8 @@ class Without(Fidelities):
         each = 1 + len(protocols)
         for first, other in ((rows[index - index % each], row) for index, row in enumerate(rows) if index % each):
             wrong = [f"{column}: {first[column]}, but {other[column]}" for column in first if column not in (*NOT_COMPARED, "/cluster")
-                     and not self.same(first[column], other[column], 1e-9 * float(first["iteration_s"]))]
-            self.assertFalse(wrong, "\n".join([str(self.swept(other)), *wrong]))
+                     and not self.same(first[column], other[column], 1e-9 * first["iteration_s"])]
+            self.assertFalse(wrong, "\n".join([str(swept(other)), *wrong]))
 
     def test_nothing_said(self):
         self.alike(0, lambda rng: [cluster(rng, 3), cluster(rng, 2, 2)], [{}, {"segments": 1}, {"rendezvous": False}],
@@ -289,16 +288,16 @@ class Without(Fidelities):
             self.assertEqual(row["fidelity"], "per-message")
 
 
-class Refused(Case):
+class Refused(Running):
     def check(self, protocol, place):
-        done = self.run_scenario(plain_scenario(cluster=plain_cluster(protocol=protocol), fidelity="per-message"), "--quiet")
+        done = self.run_scenario(plain_scenario(cluster=plain_cluster(protocol=protocol), fidelity="per-message"))
         self.assertEqual(done.returncode, 3 if place else 0, done.stderr[-1000:])
         self.assertIn(f"/cluster/protocol{place}:" if place else "", done.stderr)
 
     def test_a_ring_across_gpus_of_nodes(self):
         """Whose messages inside nodes have no protocol."""
         inside = {"gpus_per_node": 2, "intra_node": {"bandwidth": 1e9, "latency": 1e-6}}
-        done = self.run_scenario(plain_scenario(cluster=plain_cluster(protocol=GLOO, **inside), all_reduce=FLAT), "--quiet")
+        done = self.run_scenario(plain_scenario(cluster=plain_cluster(protocol=GLOO, **inside), all_reduce=FLAT))
         self.assertEqual(done.returncode, 3)
         self.assertIn("/all_reduce: a ring across GPUs has messages inside nodes", done.stderr)
 

@@ -94,11 +94,11 @@ class Regions(Comparison):
                                                                            "compression": 0.4}]}
         self.compare(scenario(rng, sweep=sweep, iterations={"warmup": 400, "measured": 40}), [drawn])
         for row in self.rows():
-            description, schedule = json.loads(row["/cluster"]), json.loads(row["/schedule"])
-            n, payload = description["nodes"], float(row["bytes_per_worker_per_iteration"])
+            description, schedule = row["/cluster"], row["/schedule"]
+            n, payload = description["nodes"], row["bytes_per_worker_per_iteration"]
             crossing = (n - 1) * payload if "compression" in schedule else 2 * (n - 1) / n * payload
             links = collectives.hops(description, collectives.best_order(description, sum(one["bytes"] for one in drawn["gradients"])))
-            self.assertGreaterEqual(float(row["iteration_s"]) * (1 + 1e-9), crossing * max(beta for _, beta in links))
+            self.assertGreaterEqual(row["iteration_s"] * (1 + 1e-9), crossing * max(beta for _, beta in links))
 
     def test_random_worlds(self):
         for seed, (regions, nodes, gpus) in enumerate([(2, 1, 1), (3, 2, 1), (4, 2, 1), (5, 1, 1), (2, 2, 2), (3, 1, 2)]):
@@ -114,7 +114,7 @@ class Regions(Comparison):
             rng = random.Random(seed)
             sweep = {"/cluster": [uneven(rng, world(rng, regions, nodes, gpus)) for _ in range(3)], "/schedule": schedules(rng)}
             self.compare(scenario(rng, sweep=sweep), [trace(rng)])
-            for written in json.loads((self.folder / "out" / "results.json").read_text())["points"]:
+            for written in self.points:
                 description, size = written["sweep"]["/cluster"], sum(one["bytes"] for one in json.loads(
                     (self.folder / "trace0.json").read_text())["gradients"])
                 names = [region["name"] for region in description["regions"]]

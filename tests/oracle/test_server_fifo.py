@@ -6,6 +6,7 @@ import unittest
 
 import support
 from comparing import Comparison, cluster, disturbances, expected, over_servers, scenario
+from running import Running
 from test_host import hosts
 from test_known_values import TRACE, TWO, at_once, point
 from test_latencies import DRAWN
@@ -137,11 +138,11 @@ class Random(Comparison):
             self.draw(SCHEDULES, seed, nodes, gpus, "--no-symmetry", count=1)
 
 
-class Refused(support.Case):
+class Refused(Running):
     def check(self, place, schedule=None, fidelity="auto", **changes):
         """`place`: the JSON pointer of an error."""
         content = support.scenario(schedule=BOTH[1] | {"service": "fifo"} | (schedule or {}), cluster=support.cluster(**changes))
-        done = self.run_scenario(content | {"fidelity": fidelity}, "--quiet")
+        done = self.run_scenario(content | {"fidelity": fidelity})
         self.assertEqual(done.returncode, 3 if place else 0, done.stderr[-1000:])
         self.assertIn(f"{place}:" if place else "", done.stderr)
 

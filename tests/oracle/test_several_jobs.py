@@ -1,10 +1,10 @@
 """Several jobs on one network: does each take as long as where an independent model shares the links among all?"""
 
-import json
 import random
 
 import jobs
-from support import Case, cluster, scenario, trace
+from running import Running
+from support import cluster, scenario, trace
 
 BANDWIDTH, GRADIENT = 1e9, 1e6
 
@@ -15,7 +15,7 @@ def one_tensor(compute, size):
                  gradients=[{"name": "l.weight", "layer": "l", "bytes": size}])
 
 
-class Jobs(Case):
+class Jobs(Running):
     def figures(self, make, drawn, warmup, measured):
         """(together, alone) of each job, or None where a rounding error makes a difference: where messages of a ring contend, it grows from one to the next."""
         figures, others = (jobs.figures(drawn, make(BANDWIDTH * (1 + error)), warmup, measured) for error in (0, 1e-12))
@@ -33,10 +33,10 @@ class Jobs(Case):
             described.append({"nodes": ",".join(map(str, job.nodes)), "trace": f"trace{index}.json", "start_s": job.start})
         content = scenario(cluster=content, schedule={"name": "s-sgd"}, jobs=described, all_reduce=all_reduce, iterations={"warmup": warmup, "measured": measured})
         del content["trace"]
-        done = self.run_scenario(content, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
-        found = json.loads((self.folder / "out/results.json").read_text())["points"][0]["jobs"]
-        for one, (together, alone) in zip(found, figures, strict=True):
+        self.run_well(content)
+        found = self.points[0]["jobs"]
+        self.assertEqual(len(found), len(figures))
+        for one, (together, alone) in zip(found, figures):
             self.assertAlmostEqual(one["iteration_s"] / together, 1.0, delta=1e-6, msg=f"{described}: {found}")
             self.assertAlmostEqual(one["iteration_alone_s"] / alone, 1.0, delta=1e-9)
         return True

@@ -251,8 +251,8 @@ class LayerByLayer(Trials):
         content["cluster"]["reduce_s_per_B"] = 0
         self.compare(content | {"iterations": {"warmup": 2, "measured": 3}}, [one])
         for row in self.rows():
-            self.assertAlmostEqual(float(row["iteration_s"]), 16, places=5)
-            self.assertAlmostEqual(float(row["exposed_communication_s"]), 5 + 2.25 + 0.5, places=5)
+            self.assertAlmostEqual(row["iteration_s"], 16, places=5)
+            self.assertAlmostEqual(row["exposed_communication_s"], 5 + 2.25 + 0.5, places=5)
 
 
 class ServersAndNeighbours(Comparison):
