@@ -5,6 +5,7 @@ import random
 import unittest
 
 from comparing import Comparison, cluster, compression, disturbances, scenario, trace
+from running import draws
 from test_server import GROUPINGS, servers
 
 LAYER = {"name": "a", "type": "x", "forward_s": 0.4, "backward_s": 0.6}
@@ -83,7 +84,7 @@ class Backup(Comparison):
     def test_order_statistics(self):
         self.assertAlmostEqual(harmonic(2, 32), 3.0585, places=4)
         self.assertAlmostEqual(harmonic(3, 34), 2.6182, places=4)
-        for seed, (nodes, backup) in enumerate(((32, 1), (34, 2), (4, 0))):
+        for seed, (nodes, backup) in draws(enumerate(((32, 1), (34, 2), (4, 0)))):
             self.mean_steps(nodes, backup, harmonic(backup + 1, nodes), math.sqrt(harmonic(backup + 1, nodes, 2)), 1, 1, seed)
 
     def test_a_hundred_workers(self):
@@ -113,7 +114,7 @@ class Backup(Comparison):
                      [trace(rng, 3)], *options)
 
     def test_drawn(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (4, 1), (7, 1), (3, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (4, 1), (7, 1), (3, 2)])):
             self.draw(seed, nodes, gpus)
 
     def test_as_flows(self):

@@ -4,6 +4,7 @@ import random
 import unittest
 
 from comparing import Comparison, cluster, disturbances, scenario, trace
+from running import draws
 from test_backup import ONE, fast, point
 from test_server import SCHEDULES
 
@@ -119,14 +120,14 @@ class Members(Comparison):
         self.compare(scenario(rng, sweep=sweep, **{"iterations": {"warmup": rng.randint(0, 2), "measured": rng.randint(3, 9)}, **changes}), [trace(rng, 3)])
 
     def test_over_servers(self):
-        for seed, name in enumerate(("asgd", "dc-asgd", "downpour", "eamsgd")):
+        for seed, name in draws(enumerate(("asgd", "dc-asgd", "downpour", "eamsgd"))):
             self.draw(name, lambda rng: [SCHEDULES[name](rng, 3) for _ in range(2)], seed, 4)
         self.draw("asgd", lambda rng: [SCHEDULES["asgd"](rng, 3)], 9, 3, 2, 2, fidelity="flow")
 
     def test_local_steps(self):
         def schedules(rng):
             return [{"name": "lasgd", "tau_max": rng.randint(1, 4), "participants": rng.uniform(0.2, 0.9), "worker": worker} for worker in ("node", "gpu")]
-        for seed in range(3):
+        for seed in draws(range(3)):
             self.draw("lasgd", schedules, seed, 5)
         self.draw("lasgd", lambda rng: schedules(rng)[:1], 3, 4, 2, 2)
 
@@ -153,7 +154,7 @@ class Members(Comparison):
 
     def test_averaging_without_all_over_slow_links(self):
         """Who comes back may be long behind, or find the window closed."""
-        for seed in range(4):
+        for seed in draws(range(4)):
             rng = random.Random(f"slow {seed}")
             link = {"bandwidth": f"{10 ** rng.uniform(-1.5, 0.7):.3f}Gbps", "latency": 10 ** rng.uniform(-6, -2.5)}
             workers = [{"events": members(rng, 5, 1, rng.choice([0.03, 0.2]))} | rng.choice([{}, {"slow": [{"ranks": "1-2", "factor": rng.uniform(1, 3)}]}]) for _ in range(6)]
@@ -161,7 +162,7 @@ class Members(Comparison):
             self.compare(scenario(rng, cluster=cluster(rng, 5) | {"link": link}, sweep=sweep, iterations={"warmup": seed, "measured": rng.choice([8, 30])}), [trace(rng, 3)])
 
     def test_averaging_without_all(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (5, 1), (2, 2), (3, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (5, 1), (2, 2), (3, 2)])):
             for fidelity in ("alpha-beta", "per-message"):
                 self.draw("diloco", lambda rng: list(self.averaging(rng)), seed, nodes, gpus, fidelity=fidelity, iterations={"warmup": seed, "measured": 20})
 

@@ -11,7 +11,7 @@ import oracle
 import plans
 from comparing import accumulating, cluster, compressing, disturbances, node_windows, scenario, slow, trace
 from network import alone
-from running import Running, swept
+from running import Running, draws, swept, thinned
 
 SIZES = [2, 3, 4, 7, 8, 16, 33]
 ALGORITHMS = list(plans.ALL_REDUCE)
@@ -37,6 +37,7 @@ class Moving(Running):
 
     def compare(self, content, traces, *options, shared=False):
         """To 1e-9. `shared`: flows may meet, so that the oracle shares links where the fidelity is flow."""
+        content = thinned(content) if content["name"] == "random" else content
         wrong, pairs = [], self.run_points(content, traces, *options)
         for index, (point, written) in enumerate(pairs):
             fidelity = point.pop("fidelity")
@@ -154,7 +155,7 @@ class ClosedForms(unittest.TestCase):
 
 class Messages(Moving):
     def test_one_collective(self):
-        for seed, nodes in enumerate(SIZES):
+        for seed, nodes in draws(enumerate(SIZES)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes) for _ in range(2 if nodes > 10 else 4)], sweep={"/all_reduce": ALGORITHMS},
                       schedule={"name": "sync-easgd"}, iterations={"warmup": 0, "measured": 1})
@@ -165,40 +166,40 @@ class Messages(Moving):
                   schedule={"name": "wfbp"})
 
     def test_unequal_workers(self):
-        for seed, nodes in enumerate([3, 4, 5, 11], 10):
+        for seed, nodes in draws(enumerate([3, 4, 5, 11], 10)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes)], sweep={"/all_reduce": ALGORITHMS, "/workers": disturbances(rng, nodes, slowdown=False)},
                       schedule={"name": "wfbp"})
 
     def test_schedules(self):
-        for seed, nodes in enumerate([3, 4, 6], 20):
+        for seed, nodes in draws(enumerate([3, 4, 6], 20)):
             rng = random.Random(seed)
             names = [{"name": name} for name in oracle.SCHEDULES] + [{"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}]
             self.draw(rng, [cluster(rng, nodes)], layers=5, all_reduce=ALGORITHMS[seed % 4],
                       sweep={"/schedule": names, "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
     def test_steps_that_only_add_up(self):
-        for seed, nodes in enumerate([2, 3, 5], 30):
+        for seed, nodes in draws(enumerate([2, 3, 5], 30)):
             rng = random.Random(seed)
             names = accumulating(rng, [{"name": name} for name in oracle.SCHEDULES])
             self.draw(rng, [cluster(rng, nodes)], all_reduce=ALGORITHMS[seed % 4],
                       sweep={"/schedule": names, "/workers": rng.sample(disturbances(rng, nodes, slowdown=False), 2)})
 
     def test_windows(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (3, 2)], 40):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (5, 1), (3, 2)], 40)):
             rng = random.Random(seed)
             self.draw(rng, [node_windows(rng, cluster(rng, nodes, gpus, nics=nics)) for nics in (1, 2)], schedule={"name": "wfbp"},
                       sweep={"/all_reduce": ALGORITHMS, "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
 
     def test_chunks(self):
-        for seed, nodes in enumerate([2, 3, 4, 7, 8, 16], 50):
+        for seed, nodes in draws(enumerate([2, 3, 4, 7, 8, 16], 50)):
             rng = random.Random(seed)
             trees = [{"name": "binary-tree", "chunk": chunk} for chunk in ("100kB", "1MB", 123456)]
             self.draw(rng, [cluster(rng, nodes)], sweep={"/all_reduce": trees, "/workers": [{}, {"slow": slow(rng, nodes)}]},
                       schedule={"name": "wfbp"})
 
     def test_all_gather(self):
-        for seed, nodes in enumerate([2, 3, 4, 7, 8], 70):
+        for seed, nodes in draws(enumerate([2, 3, 4, 7, 8], 70)):
             rng = random.Random(seed)
             schedules = [{"name": "dts", "delay": delay, "period": period, "compression": 0.2, "overhead_s": 1e-4, "in_flight": "serial"}
                          for delay, period in ((0, 1), (1, 1), (2, 1), (2, 2))]
@@ -206,7 +207,7 @@ class Messages(Moving):
                                                          "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
     def test_compression(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (8, 1), (3, 2)], 80):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (8, 1), (3, 2)], 80)):
             rng = random.Random(seed)
             names = [{"name": name} for name in oracle.SCHEDULES] + accumulating(rng, [{"name": "wfbp"}, {"name": "sync-easgd"}]) + [
                 {"name": "dts", "delay": delay, "period": period, "in_flight": "serial"} for delay, period in ((0, 1), (1, 1), (2, 2))]
@@ -214,7 +215,7 @@ class Messages(Moving):
                       sweep={"/schedule": compressing(rng, names), "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
 
     def test_copies(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (2, 2)], 90):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (2, 2)], 90)):
             rng = random.Random(seed)
             names = [{"name": "sync-easgd"}, {"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}, {"name": "wfbp"}]
             self.draw(rng, [cluster(rng, nodes, gpus, copy_s_per_B=10 ** rng.uniform(-11, -9))], all_reduce=ALGORITHMS[seed % 4],
@@ -222,7 +223,7 @@ class Messages(Moving):
                              "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
 
     def test_launched_gradient_by_gradient(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (5, 1), (2, 2)], 100):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (5, 1), (2, 2)], 100)):
             rng = random.Random(seed)
             names = [{"name": "dts", "delay": delay, "period": period, "in_flight": flight, "launch": "gradient", "overhead_s": 3e-4}
                      for delay, period in ((0, 1), (1, 1), (2, 2), (1, 3)) for flight in ("serial", "pipelined")]

@@ -8,6 +8,7 @@ import unittest
 import collectives
 from comparing import Comparison, cluster, compressing, disturbances, node_windows, scenario, trace
 from oracle import quantity
+from running import draws
 
 # Between AWS regions: round-trip time in ms, bandwidth in Mbit/s. A published measurement.
 AWS = {("oregon", "ohio"): (49, 1100), ("oregon", "tokyo"): (96, 523), ("oregon", "london"): (136, 420),
@@ -101,7 +102,7 @@ class Regions(Comparison):
             self.assertGreaterEqual(row["iteration_s"] * (1 + 1e-9), crossing * max(beta for _, beta in links))
 
     def test_random_worlds(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 1, 1), (3, 2, 1), (4, 2, 1), (5, 1, 1), (2, 2, 2), (3, 1, 2)]):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 1, 1), (3, 2, 1), (4, 2, 1), (5, 1, 1), (2, 2, 2), (3, 1, 2)])):
             rng = random.Random(seed)
             clusters = [world(rng, regions, nodes, gpus), world(rng, regions, nodes, gpus) | {"latency_cv": 0.3}]
             workers = disturbances(rng, regions)
@@ -110,7 +111,7 @@ class Regions(Comparison):
 
     def test_uneven_links(self):
         """The order is that of the ring's direction."""
-        for seed, (regions, nodes, gpus) in enumerate([(2, 2, 1), (3, 2, 1), (4, 1, 1), (5, 1, 1), (3, 1, 2)], 10):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 2, 1), (3, 2, 1), (4, 1, 1), (5, 1, 1), (3, 1, 2)], 10)):
             rng = random.Random(seed)
             sweep = {"/cluster": [uneven(rng, world(rng, regions, nodes, gpus)) for _ in range(3)], "/schedule": schedules(rng)}
             self.compare(scenario(rng, sweep=sweep), [trace(rng)])
@@ -122,7 +123,7 @@ class Regions(Comparison):
                                  list(collectives.best_order(description, size)))
 
     def test_compression(self):
-        for seed, (regions, nodes, gpus) in enumerate([(3, 2, 1), (2, 2, 2)], 30):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(3, 2, 1), (2, 2, 2)], 30)):
             rng = random.Random(seed)
             drawn = [schedule for schedule in schedules(rng) if schedule["name"] != "lasgd"]
             sweep = {"/cluster": [world(rng, regions, nodes, gpus) for _ in range(3)], "/schedule": compressing(rng, drawn)}
@@ -130,7 +131,7 @@ class Regions(Comparison):
 
     def test_windows(self):
         """Of every link."""
-        for seed, (regions, nodes, gpus) in enumerate([(2, 3, 1), (3, 2, 2)], 20):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 3, 1), (3, 2, 2)], 20)):
             rng = random.Random(seed)
             sweep = {"/cluster": [windows(rng, node_windows(rng, world(rng, regions, nodes, gpus))) for _ in range(3)],
                      "/schedule": schedules(rng)}

@@ -3,7 +3,7 @@
 import random
 
 import jobs
-from running import Running
+from running import Running, draws
 from support import cluster, scenario, trace
 
 BANDWIDTH, GRADIENT = 1e9, 1e6
@@ -35,8 +35,7 @@ class Jobs(Running):
         del content["trace"]
         self.run_well(content)
         found = self.points[0]["jobs"]
-        self.assertEqual(len(found), len(figures))
-        for one, (together, alone) in zip(found, figures):
+        for one, (together, alone) in zip(found, figures, strict=True):
             self.assertAlmostEqual(one["iteration_s"] / together, 1.0, delta=1e-6, msg=f"{described}: {found}")
             self.assertAlmostEqual(one["iteration_alone_s"] / alone, 1.0, delta=1e-9)
         return True
@@ -49,28 +48,28 @@ class Jobs(Running):
         return drawn
 
     def test_on_a_star(self):
-        compared = 0
-        for seed in range(14):
+        compared, seeds = 0, draws(range(14))
+        for seed in seeds:
             rng = random.Random(seed)
             nodes, latency = rng.randint(3, 6), rng.choice([0, 1e-5])
             with self.subTest(seed):
                 compared += self.compare(lambda bandwidth: jobs.star(nodes, bandwidth, latency), cluster(nodes=nodes, link={"bandwidth": BANDWIDTH, "latency": latency}),
                                          self.draw(rng, nodes), rng.randint(0, 2), rng.randint(1, 4))
-        self.assertGreater(compared, 10)
+        self.assertGreater(compared, len(seeds) * 0.7)
 
     def test_on_a_tree(self):
         """Whose upper links all jobs share."""
-        compared = 0
-        for seed in range(14):
+        compared, seeds = 0, draws(range(14))
+        for seed in seeds:
             rng = random.Random(100 + seed)
             arity, latency = rng.choice([2, 3]), rng.choice([0, 1e-5])
             with self.subTest(seed):
                 description = cluster(nodes=8, link={"bandwidth": BANDWIDTH, "latency": latency}, topology={"name": "tree", "arity": arity})
                 compared += self.compare(lambda bandwidth: jobs.tree(8, arity, bandwidth, latency), description, self.draw(rng, 8), rng.randint(0, 2), rng.randint(1, 3))
-        self.assertGreater(compared, 10)
+        self.assertGreater(compared, len(seeds) * 0.7)
 
     def test_another_algorithm(self):
-        for seed in range(4):
+        for seed in draws(range(4)):
             rng = random.Random(200 + seed)
             drawn = [jobs.Job(its, rng.uniform(0.5, 2) * 1e-3, round(rng.uniform(0.5, 2) * GRADIENT), algorithm="halving-doubling") for its in ([0, 1, 2, 3], [2, 3, 4, 5])]
             with self.subTest(seed):
