@@ -10,6 +10,7 @@ from pages import Folder, labelled, run
 from syncopate.common import sheet, style
 from syncopate.report import figures, timeline
 from syncopate.report import main as report
+from syncopate.report.lanes import read_all as read_lanes
 import samples
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
@@ -108,7 +109,7 @@ class WhatFiguresShow(Folder):
         for one, compressed in zip(rows[:2], (False, True)):
             samples.timeline(out, one, compressed=compressed)
         runs, frame, styles, about = labelled(out)
-        lanes, skipped = timeline.read_all(runs, frame)
+        lanes, skipped = read_lanes(runs, frame)
         self.assertEqual(skipped, [])
         self.assertEqual([one.series for one in lanes], ["wfbp", "sync-easgd"])
         first = lanes[0]
@@ -125,7 +126,7 @@ class WhatFiguresShow(Folder):
         one["workers_simulated"] = 8
         samples.timeline(samples.write(self.tmp / "out", [one]), one)
         runs, frame, styles, about = labelled(self.tmp / "out")
-        figure = timeline.figure(timeline.read_all(runs, frame)[0], styles, about)
+        figure = timeline.figure(read_lanes(runs, frame)[0], styles, about)
         self.assertEqual([axes.get_title(loc="left") for axes in figure.axes], ["10gbe, 8 nodes, worker 0"])
 
     def test_long_titles_and_names_are_whole(self):
