@@ -164,9 +164,9 @@ class Training(Folder):
         self.assertEqual([one["batch"] for one in self.result()["records"]], [4, 6])
 
     def test_the_same_bytes_however_many_processes(self):
-        runs = self.write(steps=20)
+        runs = sorted(self.write(steps=20).glob("dataflow-[0-3].*"))
         for jobs in ("1", "2"):
-            self.train(runs, *TASK, "-o", self.tmp / jobs, "--jobs", jobs, "--lr", "0.1,0.2", "--evaluations", "20")
+            self.train(*runs, *TASK, "-o", self.tmp / jobs, "--jobs", jobs, "--lr", "0.1,0.2", "--evaluations", "20")
         for name in ("training.json", "training.csv", "index.html"):
             self.assertEqual((self.tmp / "1" / name).read_bytes(), (self.tmp / "2" / name).read_bytes(), name)
 
