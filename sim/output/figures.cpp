@@ -93,11 +93,11 @@ void write_member(auto& object, const Json& json) {
 }
 
 template <auto... Members>
-constexpr Place<PointFigures> place = {[](const PointFigures& result) { return read_member<Members...>(result); },
+constexpr Access<PointFigures> place = {[](const PointFigures& result) { return read_member<Members...>(result); },
                                        [](PointFigures& result, const Json& json) { write_member<Members...>(result, json); }};
 
 template <auto Member>
-constexpr Place<JobFigures> job_place = {[](const JobFigures& result) { return read_member<Member>(result); },
+constexpr Access<JobFigures> job_place = {[](const JobFigures& result) { return read_member<Member>(result); },
                                          [](JobFigures& result, const Json& json) { write_member<Member>(result, json); }};
 
 constexpr double seconds_per_hour = 3600.0;
@@ -282,7 +282,7 @@ Result read_all(const Json& json) {
 }
 
 template <class Result>
-Json mean_figure(const Place<Result>& where, const std::vector<Result>& replicates) {
+Json mean_figure(const Access<Result>& where, const std::vector<Result>& replicates) {
   std::optional<double> sum;
   for (const Result& replicate : replicates) {
     const Json value = where.read(replicate);
@@ -294,7 +294,7 @@ Json mean_figure(const Place<Result>& where, const std::vector<Result>& replicat
 }
 
 template <class Result>
-Json largest_figure(const Place<Result>& where, const std::vector<Result>& replicates) {
+Json largest_figure(const Access<Result>& where, const std::vector<Result>& replicates) {
   Json largest = where.read(replicates.front());
   for (const Result& replicate : replicates) largest = std::max(largest, where.read(replicate));
   return largest;
@@ -305,7 +305,7 @@ Result average(const std::vector<Result>& replicates) {
   const Result& first = replicates.front();
   Result mean = first;
   for_each_simulated(first, [&](const auto& figure) {
-    const Place<Result>& where = figure.place;
+    const Access<Result>& where = figure.place;
     switch (figure.averaging) {
       case Averaging::mean: return where.write(mean, mean_figure(where, replicates));
       case Averaging::largest: return where.write(mean, largest_figure(where, replicates));

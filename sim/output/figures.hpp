@@ -24,7 +24,7 @@ std::string_view to_string(Averaging averaging);
 /// Where the simulation's result holds a figure, as JSON: null if it is empty. `write` throws Json::exception or InputError for JSON that
 /// `read` does not give.
 template <class Result>
-struct Place {
+struct Access {
   Json (*read)(const Result& result) = nullptr;
   void (*write)(Result& result, const Json& json) = nullptr;
 };
@@ -37,11 +37,11 @@ struct FigureOf {
   std::string_view meaning;  ///< Markdown
   std::string_view empty;    ///< when there is none, "without `run`"; "" if there always is
   Averaging averaging = Averaging::none;
-  Place<Result> place;                          ///< of a figure that the simulation gives
+  Access<Result> place;                          ///< of a figure that the simulation gives
   Json (*derived)(const Shown& row) = nullptr;  ///< of any other figure
 
   constexpr FigureOf(std::string_view name_, std::string_view unit_, std::string_view meaning_, std::string_view empty_,
-                     Averaging averaging_, Place<Result> place_)
+                     Averaging averaging_, Access<Result> place_)
       : name(name_), unit(unit_), meaning(meaning_), empty(empty_), averaging(averaging_), place(place_) {}
   constexpr FigureOf(std::string_view name_, std::string_view unit_, std::string_view meaning_, std::string_view empty_,
                      Json (*derived_)(const Shown& row))
