@@ -41,7 +41,7 @@ test: build
 	ctest --preset release -j $$(nproc)
 
 CLANG_TIDY = run-clang-tidy-22 -clang-tidy-binary clang-tidy-22 -quiet -j $$(nproc) -p build-by-file $(TIDY_OPTIONS) '$(CURDIR)/(sim|capture|tests)/.*\.cpp' > build-by-file/clang-tidy.log 2>&1 || \
-		{ grep -E '(warning|error):' build/clang-tidy.log; exit 1; }
+		{ grep -E '(warning|error):' build-by-file/clang-tidy.log; exit 1; }
 # clang-tidy reads every file by itself, so that a file that lacks an include is found.
 lint: PACKAGES := $(LINT_PACKAGES)
 lint: packages

@@ -76,7 +76,8 @@ void CandidateRuns::refuse(Candidate& candidate, const std::string& reason) {
   } else if (candidate.is_deepest()) {
     notes_.push_back(fmt::format("{} is not considered: {}", name, reason));
   } else {
-    notes_.push_back(fmt::format("{} is not considered, as it was simulated in {} only: {}", name, candidate.row.fidelity, reason));
+    notes_.push_back(
+        fmt::format("{} is not considered, as it was simulated in {} only: {}", name, to_string(candidate.row.fidelity), reason));
   }
 }
 

@@ -20,7 +20,7 @@ Json point_json(const Explained& explained) {
   for (const auto& [pointer, value] : explained.point->sweep) sweep[pointer] = value;
   return {{"point", explained.point->index},
           {"sweep", sweep},
-          {"fidelity", explained.row.fidelity},
+          {"fidelity", to_string(explained.row.fidelity)},
           {"iteration_s", explained.iteration().value},
           {"path", to_json(explained.path)}};
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 
 #include "base/units.hpp"
 
@@ -22,9 +21,5 @@ struct Goodput {
   std::optional<Seconds> total_half{};        ///< half width of the 95% interval; empty if nothing fails, or for one seed
   std::optional<double> ratio_half{};         ///< half width of the 95% interval of the ratio; empty like total_half
 };
-
-/// The mean of at least one Goodput of the same run with the same failures, whose iterations were drawn differently. Half widths are
-/// averaged, too.
-Goodput mean_of(std::span<const Goodput> replicates);
 
 }  // namespace syncopate

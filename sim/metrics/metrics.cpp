@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "base/statistics.hpp"
 #include "metrics/confidence.hpp"
 #include "metrics/intervals.hpp"
@@ -117,7 +118,7 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
       if (to <= from) continue;
       if (is_compute(span.phase)) {
         computing += to - from;
-        wasted += (1.0 - timeline.steps[worker][static_cast<std::size_t>(span.step)].entered) * (to - from);
+        wasted += (1.0 - timeline.steps[worker][at(span.step)].entered) * (to - from);
         continue;
       }
       const Seconds moved = span.phase == Phase::blocked         ? movements.moving.covered(from, to)
@@ -132,7 +133,7 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
 
   Metrics metrics;
   metrics.iteration = (window.close - window.open) * simulated / sums.steps;
-  const std::size_t copies = static_cast<std::size_t>(timeline.workers) / timeline.steps.size();
+  const std::size_t copies = at(timeline.workers) / timeline.steps.size();
   metrics.iteration_p50 = quantile(sums.durations, 0.50, copies);
   metrics.iteration_p95 = quantile(sums.durations, 0.95, copies);
   metrics.compute = timeline.compute;
@@ -145,7 +146,7 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   metrics.communications_per_iteration = sums.posts / sums.steps;
   metrics.bytes_per_worker_per_iteration = Bytes(sums.bytes / sums.steps);
   metrics.sent_bytes_per_worker = Bytes(sums.sent / sums.steps);
-  metrics.held_bytes_at_most = timeline.held_at_most;
+  metrics.gathered_peak = timeline.held_at_most;
   metrics.staleness_mean = sums.updates > 0.0 ? sums.staleness / sums.updates : 0.0;
   metrics.staleness_max = sums.staleness_max;
   metrics.wasted_share = computing > Seconds(0) ? std::max(0.0, wasted / computing) : 0.0;
@@ -166,7 +167,7 @@ std::optional<double> relative_half_width(const JobTimeline& timeline, int cycle
   if (slices < fewest_slices) return std::nullopt;
   const Seconds open = timeline.window.open;
   const Seconds length = (timeline.window.close - open) * (static_cast<double>(cycles_per_slice(cycles)) / cycles);
-  std::vector<double> steps(static_cast<std::size_t>(slices));
+  std::vector<double> steps(at(slices));
   for (const std::vector<Step>& worker : timeline.steps) {
     for (const Step& step : worker) {
       const double first = std::floor((step.start - open) / length);
@@ -209,7 +210,7 @@ std::vector<int> count_local_steps(const JobTimeline& timeline) {
   for (const std::vector<Step>& worker : timeline.steps) {
     for (const Step& step : worker) {
       if (step.mixed_after == 0 || step.end <= timeline.window.open || step.end > timeline.window.close) continue;
-      const auto taken = static_cast<std::size_t>(step.mixed_after);
+      const auto taken = at(step.mixed_after);
       if (counts.size() < taken) counts.resize(taken);
       ++counts[taken - 1];
     }

@@ -17,35 +17,34 @@ struct Metrics {
   Seconds compute;                ///< undisturbed forward + backward + update
   Seconds wait;                   ///< for a rank that has not posted, or lost to slowness
   Seconds exposed_communication;  ///< blocked while bytes move
-  Seconds communication;          ///< the Stream is busy
+  Seconds communication;          ///< the worker's channels are busy
   double throughput = 0.0;        ///< samples/s of all workers
   double speedup = 0.0;           ///< throughput over that of one worker that only computes
   double efficiency = 0.0;        ///< speedup / workers
   double communications_per_iteration = 0.0;
   Bytes bytes_per_worker_per_iteration;
   Bytes sent_bytes_per_worker;  ///< per gradient step, what a rank of a ring sends
-  Bytes held_bytes_at_most;     ///< of others' parameters, in the whole run
+  Bytes gathered_peak;          ///< most gathered parameters of a rank at a time, in the whole run
   double staleness_mean = 0.0;
   double staleness_max = 0.0;
-  double wasted_share = 0.0;  ///< of compute, that whose gradients came too late
+  double wasted_share = 0.0;  ///< share of the compute whose gradients came too late
 };
 
 /// Derives the metrics from what happened. `batch`: samples per worker and step. Steps that the window's edges cut count
 /// pro rata. wait + compute + exposed_communication = iteration.
 Metrics measure(const JobTimeline& timeline, std::int64_t batch);
 
-/// Equal slices, of whole cycles of the schedule, into which a window of so many cycles is cut: one of each cycle up to 59, else 30 to 59.
+/// A window of so many cycles of the schedule is cut into equal slices of whole cycles: up to 59 cycles a slice each, else 30 to 59 slices.
 int slices_of(int cycles);
-/// The fewest from which an interval holds the mean about as often as it says.
+/// The fewest slices from which a 95% interval holds the mean about as often as 95%.
 inline constexpr int enough_slices = 30;
 
-/// How well the run tells its mean iteration: half of that one's 95% interval, over it, from the gradient steps done in equal slices of the
-/// window, their autocorrelation considered. `cycles`: of the schedule, in the window. Empty where these make fewer than three slices.
+/// Half of the 95% interval of the mean iteration, as a share of it, from the gradient steps done in equal slices of the window and their
+/// autocorrelation. `cycles`: of the schedule, in the window. Empty if there are fewer than three slices.
 std::optional<double> relative_half_width(const JobTimeline& timeline, int cycles);
 
-/// By how many seconds per second of the window collectives were later and later after their posts: above 0 they queue up faster
-/// than they move, and what was measured is not the steady state yet. Says something only of schedules that wait for
-/// collectives in later steps than those that post them.
+/// Seconds per second of the window by which collectives fall behind their posts. Above 0 they queue up faster than they move, and the
+/// window is not in the steady state yet. It has a meaning only for schedules that wait for a collective in a later step than they post it.
 double backlog_growth(const JobTimeline& timeline);
 
 /// When something moved, or a server worked, that a blocked worker may wait for: disjoint, in the order of time.

@@ -1,4 +1,5 @@
 #include "metrics/slack.hpp"
+#include "base/indexed.hpp"
 
 #include <algorithm>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
@@ -13,8 +14,7 @@ namespace syncopate {
 
 namespace {
 
-/// When everything that waits, and lets wait, may happen at the latest. An arc goes back in time, from what follows to what it follows
-/// upon.
+/// The latest times of events. An arc goes back in time, from an event to one that it follows.
 class LatestTimes {
  public:
   using Vertex = std::uint32_t;
@@ -25,7 +25,7 @@ class LatestTimes {
   /// `later` happens at least so long after `earlier`.
   void follows(Vertex later, Vertex earlier, Seconds lag) { add_arc(later, earlier, -1.0 * lag); }
 
-  /// By vertex; infinite where nothing that is bound follows.
+  /// By vertex; infinite if no bound event follows.
   std::vector<double> solve() const {
     const Graph graph(boost::edges_are_unsorted_multi_pass, arcs_.begin(), arcs_.end(), lengths_.begin(), count_);
     std::vector<double> times(count_);
@@ -75,9 +75,9 @@ class Collectives {
   Vertex start(const CollectiveSpan& span) const { return starts_[static_cast<std::size_t>(&span - spans_.data())]; }
 
  private:
-  /// Each keeps the channel that it had, the one that had been free for longest.
+  /// Each keeps its channel: the one that had been free for longest.
   void take_turns(int stream, const JobTimeline& timeline, LatestTimes& latest) const {
-    const auto channels = static_cast<std::size_t>(timeline.in_flight[static_cast<std::size_t>(stream)]);
+    const auto channels = at(timeline.in_flight[at(stream)]);
     std::vector<const CollectiveSpan*> last;  // by channel that has been used
     for (const CollectiveSpan& span : spans_) {
       if (span.stream != stream) continue;
@@ -97,7 +97,7 @@ class Collectives {
   std::map<std::pair<int, int>, std::size_t> places_;  ///< by stream and number
 };
 
-/// Ties of one worker as vertices: when it goes on after each.
+/// The ties of a worker as vertices: when it goes on after each.
 std::vector<Vertex> add_worker(const std::vector<Tie>& ties, Seconds last_end, const Collectives& collectives, Seconds per_collective,
                                LatestTimes& latest) {
   std::vector<Vertex> vertices;
@@ -167,9 +167,9 @@ std::optional<Seconds> Slack::of_collective(std::size_t index) const {
 
 std::optional<Seconds> Slack::of_worker(int worker, Seconds end) const {
   if (workers_.empty()) return std::nullopt;
-  const std::vector<Stretch>& stretches = workers_[static_cast<std::size_t>(worker)];
-  const auto next =
-      std::partition_point(stretches.begin(), stretches.end(), [&](const Stretch& one) { return one.end < end * (1.0 - rounding); });
+  const std::vector<Stretch>& stretches = workers_[at(worker)];
+  const auto next = std::partition_point(stretches.begin(), stretches.end(),
+                                         [&](const Stretch& stretch) { return stretch.end < end * (1.0 - rounding); });
   return next == stretches.end() ? std::nullopt : std::optional(next->slack);
 }
 

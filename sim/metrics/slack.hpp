@@ -9,22 +9,22 @@
 
 namespace syncopate {
 
-/// By how much something might have ended later, and no worker ended its last step later than it did: the total float of the critical path
-/// method (Kelley and Walker, 1959), where all else lasts as long as it did, collectives start in the order in which they did, each once
-/// all its ranks have posted it, and a rank ends it as long after that as it did. What ends on the critical path has a slack of 0.
+/// How much later something could end without any worker ending its last step later: the total float of the critical path method (Kelley
+/// and Walker, 1959). All else lasts as long as it did. Collectives start in the same order, each once all its ranks have posted it, and a
+/// rank ends it as long after that as it did. What ends on the critical path has a slack of 0.
 class Slack {
  public:
-  /// Knows nothing of a timeline without ties.
+  /// A timeline without ties gives no slack.
   explicit Slack(const JobTimeline& timeline);
 
-  /// Of timeline.collectives; nothing where a worker waits for it after its last step, or not at all.
+  /// By the index in timeline.collectives; empty if workers wait for it only after the last step, or not at all.
   std::optional<Seconds> of_collective(std::size_t index) const;
 
-  /// Of what a worker does until `end`; nothing after its last step.
+  /// Of what a worker does until `end`; empty after its last step.
   std::optional<Seconds> of_worker(int worker, Seconds end) const;
 
  private:
-  /// What a worker does until `end` might end so much later.
+  /// What a worker does until `end` could end `slack` later.
   struct Stretch {
     Seconds end;
     Seconds slack;

@@ -99,11 +99,11 @@ std::string count_wins(const std::vector<Contest>& contests) {
     for (const Row* row : contest.winners()) {
       const std::string name = choice_of(*row);
       const double staleness = row->metrics.staleness_mean;
-      const auto found = std::find_if(wins.begin(), wins.end(), [&](const Wins& one) { return one.name == name; });
-      Wins& its = found == wins.end() ? wins.emplace_back(Wins{name, 0, staleness, staleness}) : *found;
-      ++its.count;
-      its.least_stale = std::min(its.least_stale, staleness);
-      its.most_stale = std::max(its.most_stale, staleness);
+      const auto found = std::find_if(wins.begin(), wins.end(), [&](const Wins& known) { return known.name == name; });
+      Wins& choice = found == wins.end() ? wins.emplace_back(Wins{name, 0, staleness, staleness}) : *found;
+      ++choice.count;
+      choice.least_stale = std::min(choice.least_stale, staleness);
+      choice.most_stale = std::max(choice.most_stale, staleness);
     }
   }
   std::stable_sort(wins.begin(), wins.end(), [](const Wins& a, const Wins& b) { return a.count > b.count; });
@@ -116,16 +116,17 @@ std::string count_wins(const std::vector<Contest>& contests) {
     parts.push_back(fmt::format("{}{} in {}", name, largest > 0.0 ? fmt::format(" (staleness {})", staleness) : "", count));
   }
   if (wins.size() > most) parts.push_back(fmt::format("{} others in fewer", wins.size() - most));
-  const auto undecided = std::count_if(contests.begin(), contests.end(), [](const Contest& one) { return one.is_undecided(); });
-  const auto unsure = std::count_if(contests.begin(), contests.end(), [](const Contest& one) { return one.has_one_draw(); });
+  const auto undecided = std::count_if(contests.begin(), contests.end(), [](const Contest& contest) { return contest.is_undecided(); });
+  const auto unsure = std::count_if(contests.begin(), contests.end(), [](const Contest& contest) { return contest.has_one_draw(); });
   return fmt::format("Fastest, or as fast as the fastest{}, of {} settings{}: {}", undecided > 0 ? " as far as one can tell" : "",
                      contests.size(), unsure > 0 ? fmt::format(", {} of them by {} each", unsure, one_draw) : "", fmt::join(parts, ", "));
 }
 
-/// Of several, the one to describe: one that has a winner, if any, the largest of these, and there the one where the choice matters most.
+/// The contest to describe: with a single winner, if any has one; of these, with most workers; of these, where the choice matters most.
 const Contest& example(const std::vector<Contest>& contests) {
-  const auto weight = [](const Contest& one) {
-    return std::tuple(one.runner_up() != nullptr, one.fastest().workers, one.slowest().metrics.iteration / one.fastest().metrics.iteration);
+  const auto weight = [](const Contest& contest) {
+    const double ratio = contest.slowest().metrics.iteration / contest.fastest().metrics.iteration;
+    return std::tuple(contest.runner_up() != nullptr, contest.fastest().workers, ratio);
   };
   return *std::max_element(contests.begin(), contests.end(), [&](const Contest& a, const Contest& b) { return weight(a) < weight(b); });
 }

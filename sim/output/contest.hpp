@@ -8,31 +8,31 @@
 
 namespace syncopate {
 
-/// Whether a swept key is what one chooses, schedule or collective; else it is part of the setting.
+/// Whether a swept key is a choice (schedule or collective); else it is part of the setting.
 bool is_choice(const std::string& pointer);
 
 /// The choices of one setting: rivals.
 struct Contest {
-  std::vector<const Row*> ranked;  ///< those that have a result, at least one, the fastest first
-  std::size_t choices = 0;         ///< with those that failed or did not run
+  std::vector<const Row*> ranked;  ///< at least one choice that has a result, the fastest first
+  std::size_t choices = 0;         ///< also those that failed or did not run
 
   const Row& fastest() const { return *ranked.front(); }
   const Row& slowest() const { return *ranked.back(); }
   std::size_t missing() const { return choices - ranked.size(); }
 
-  /// The fastest and what does not stand slower.
+  /// The fastest, and all that are not slower by `standing`.
   std::vector<const Row*> winners() const;
-  /// Some of these are not known to be as fast.
+  /// A winner may be slower than the fastest: `Standing::undecided`.
   bool is_undecided() const;
-  /// The fastest that is slower than the winners; null where none is.
+  /// The fastest of those slower than the winners; null if there is none.
   const Row* runner_up() const;
-  /// Where all winners are stale: the fastest that is not; else null.
+  /// If all winners have staleness, the fastest choice without; else null.
   const Row* fastest_synchronous() const;
-  /// It rests on draws of which nobody knows how sure they are.
+  /// A choice is one random draw of unknown uncertainty.
   bool has_one_draw() const;
 };
 
-/// Those of a study that have a result, in the order of its points. `rows`: of `study`; they must outlive it.
+/// The contests of a study with at least one result, in the order of points. `rows`: of `study`; they must outlive the contests.
 std::vector<Contest> contests_of(const std::vector<Row>& rows, const Study& study);
 
 }  // namespace syncopate

@@ -7,9 +7,11 @@
 #include <set>
 #include <string_view>
 
+#include "base/indexed.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "output/answer.hpp"
+#include "output/figures.hpp"
 #include "output/uncertainty.hpp"
 
 namespace syncopate {
@@ -38,7 +40,7 @@ std::string csv_value(const Json& value) {
   return csv_cell(value.is_string() ? csv_text(value.get<std::string>()) : value.dump());
 }
 
-/// Not where it lies, which is another place elsewhere.
+/// Without the folder, which differs between machines.
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 Json trace_summary(const Trace& trace) {
@@ -49,7 +51,7 @@ Json trace_summary(const Trace& trace) {
           {"provenance", provenance_json(trace.provenance)}};
 }
 
-/// Of asynchronous clients that nothing lets get ahead of the others; empty where something does.
+/// For asynchronous clients that are all equal, so that none gets ahead; else empty.
 std::string note_equal_clients(const Scenario& scenario) {
   const auto& servers = scenario.schedule.traffic.servers;
   const Cluster& cluster = scenario.cluster;
@@ -63,7 +65,7 @@ std::string note_equal_clients(const Scenario& scenario) {
       scenario.schedule.name, may_be_fifo ? R"( or "service": "fifo")" : "");
 }
 
-/// Of what reckons all failures from one GPU's, or one node's.
+/// For failure rates that are in proportion to GPUs or nodes.
 std::string note_rates(const Scenario& scenario) {
   if (!scenario.run || scenario.run->failures.empty()) return "";
   return "failures in proportion to GPUs or nodes: one rate for all sizes is optimistic for small jobs (of 1,024 GPUs in Meta's clusters, "
@@ -93,7 +95,7 @@ void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   }
 }
 
-/// What a point's result alone does not say of itself.
+/// What the figures of a point do not show.
 void note_outcome(const Row& row, std::set<std::string>& found) {
   if (row.details.contains("fidelity_note")) {
     found.insert(fmt::format("point {} ({}): {}", row.point, row.schedule, row.details["fidelity_note"].get<std::string>()));
@@ -121,17 +123,17 @@ std::string results_csv(const Results& results) {
   std::string text;
   const auto line = [&text](const std::vector<std::string>& cells) { text += fmt::format("{}\n", fmt::join(cells, ",")); };
   std::vector<std::string> header;
-  for (const Column& column : columns()) {
-    header.emplace_back(column.name);
-    if (column.name != "point" || results.rows.empty()) continue;
+  for (const Figure& figure : figures()) {
+    header.emplace_back(figure.name);
+    if (figure.name != "point" || results.rows.empty()) continue;
     for (const auto& [pointer, value] : results.rows.front().sweep) header.push_back(csv_cell(pointer));
   }
   line(header);
   for (const Row& row : results.rows) {
     std::vector<std::string> cells;
-    for (const Column& column : columns()) {
-      cells.push_back(csv_value(column.value(row)));
-      if (column.name != "point") continue;
+    for (const Figure& figure : figures()) {
+      cells.push_back(csv_value(figure.value(row)));
+      if (figure.name != "point") continue;
       for (const auto& [pointer, value] : row.sweep) cells.push_back(csv_value(value));
     }
     line(cells);
@@ -146,8 +148,8 @@ std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows)
   }
   for (const Row& row : rows) {
     note_outcome(row, found);
-    if (row.fidelity == to_string(Fidelity::alpha_beta) && row.all_reduces && row.nodes > 1)
-      found.emplace(study.points[static_cast<std::size_t>(row.point)].scenario.all_reduce.algorithm->caveat);
+    if (row.fidelity == Fidelity::alpha_beta && row.all_reduces && row.nodes > 1)
+      found.emplace(study.points[at(row.point)].scenario.all_reduce.algorithm->caveat);
   }
   found.merge(notes_of_uncertainty(study, rows));
   found.erase("");

@@ -20,7 +20,7 @@ struct FailedPoint {
 struct Results {
   std::vector<Row> rows;  ///< finished points, in the order of their numbers
   std::vector<FailedPoint> failed;
-  double wall_s = 0.0;  ///< that it took, in neither of these files
+  double wall_s = 0.0;  ///< how long the run took; neither in results.csv nor in results.json
   std::string simgrid_version;
 };
 
@@ -30,7 +30,7 @@ std::string results_csv(const Results& results);
 /// results.json: the same with nesting, plus the scenario, versions, seed and the traces' provenance. Byte-identical likewise.
 Json results_json(const Results& results, const Study& study);
 
-/// What every report of these results must say of its figures, a sentence each.
+/// The sentences that every report of these results must show with its figures.
 std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows);
 
 }  // namespace syncopate

@@ -24,7 +24,7 @@ bool is_property(const std::string& pointer) {
 }
 
 const Json* value_at(const Row& row, const std::string& pointer) {
-  const auto found = std::find_if(row.sweep.begin(), row.sweep.end(), [&](const auto& one) { return one.first == pointer; });
+  const auto found = std::find_if(row.sweep.begin(), row.sweep.end(), [&](const auto& swept) { return swept.first == pointer; });
   return found == row.sweep.end() ? nullptr : &found->second;
 }
 
@@ -45,8 +45,9 @@ Row per_sample(Row row) {
 }
 
 bool differ_only_at(const std::string& pointer, const Row& a, const Row& b) {
-  return std::equal(a.sweep.begin(), a.sweep.end(), b.sweep.begin(), b.sweep.end(),
-                    [&](const auto& one, const auto& other) { return one.first == other.first && (one.first == pointer || one == other); });
+  return std::equal(a.sweep.begin(), a.sweep.end(), b.sweep.begin(), b.sweep.end(), [&](const auto& swept_a, const auto& swept_b) {
+    return swept_a.first == swept_b.first && (swept_a.first == pointer || swept_a == swept_b);
+  });
 }
 
 /// Of the bandwidth, where messages are simulated and it is that of the busiest link.

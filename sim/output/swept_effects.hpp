@@ -7,9 +7,9 @@
 
 namespace syncopate {
 
-/// What swept numbers do, a sentence for each that does anything: how much faster or slower, by samples per second where a step has other
-/// samples, the fastest with most nodes and the largest value is than the same with the smallest value; of the links' bandwidth, how much
-/// its busiest one carries. The number of nodes, and what says how long and how often to simulate, have none.
+/// A sentence for each swept number that makes a difference. It compares the fastest point with most nodes and the largest value with the
+/// same at the smallest value, by iteration time, or by samples per second if steps differ in samples. For the links' bandwidth it adds
+/// what the busiest link carries. The number of nodes, the seed, and how much is simulated have no sentence.
 std::vector<std::string> swept_effects(const std::vector<Row>& rows);
 
 }  // namespace syncopate

@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "metrics/metrics.hpp"
 #include "metrics/slack.hpp"
 #include "output/trace_events.hpp"
@@ -46,7 +47,7 @@ std::string describe(std::optional<Seconds> slack) { return slack ? fmt::format(
 
 std::string describe_worker(int worker, const JobTimeline& timeline) {
   if (timeline.steps.size() == 1 && timeline.workers > 1) return fmt::format("worker 0 (stands for all {})", timeline.workers);
-  const std::size_t gpus = static_cast<std::size_t>(timeline.workers) / timeline.steps.size();
+  const std::size_t gpus = at(timeline.workers) / timeline.steps.size();
   return gpus == 1 ? fmt::format("worker {}", worker) : fmt::format("node {} ({} GPUs)", worker, gpus);
 }
 
@@ -89,11 +90,11 @@ class WorkerTracks {
         rounds_(rounds),
         events_(events),
         backward_(profile.layers.size()) {
-    const std::vector<Step>& steps = timeline.steps[static_cast<std::size_t>(worker)];
+    const std::vector<Step>& steps = timeline.steps[at(worker)];
     // What began after the last complete step was cut off by the end of the run.
     end_ = steps.empty() ? Seconds(0) : steps.back().end;
     for (const LayerSpan& span : timeline.layers) {
-      if (span.worker == worker && span.phase == Phase::backward) backward_[static_cast<std::size_t>(span.layer)].push_back(span);
+      if (span.worker == worker && span.phase == Phase::backward) backward_[at(span.layer)].push_back(span);
     }
   }
 
@@ -103,12 +104,12 @@ class WorkerTracks {
     add_steps();
     add_collectives();
     add_transfers();
-    for (const Span& span : join_compute(timeline_.spans[static_cast<std::size_t>(worker_)])) {
+    for (const Span& span : join_compute(timeline_.spans[at(worker_)])) {
       if (is_shown({span.start, span.end})) add_phase(span, moving);
     }
     for (const LayerSpan& span : timeline_.layers) {
       if (span.worker != worker_ || !is_shown({span.start, span.end})) continue;
-      slice(profile_.layers[static_cast<std::size_t>(span.layer)].name, "layer", compute_track, {span.start, span.end}, span.step,
+      slice(profile_.layers[at(span.layer)].name, "layer", compute_track, {span.start, span.end}, span.step,
             fmt::format(R"(,"phase":"{}"{})", category(span.phase), describe(slack_.of_worker(worker_, span.end))));
     }
   }
@@ -137,7 +138,7 @@ class WorkerTracks {
   }
 
   void add_steps() {
-    const std::vector<Step>& steps = timeline_.steps[static_cast<std::size_t>(worker_)];
+    const std::vector<Step>& steps = timeline_.steps[at(worker_)];
     for (std::size_t step = 0; step < steps.size(); ++step) {
       const Interval time = {steps[step].start, steps[step].end};
       if (is_shown(time)) slice("iteration", "step", compute_track, time, static_cast<int>(step));
@@ -148,7 +149,7 @@ class WorkerTracks {
     std::vector<Seconds> free(1);  ///< per track
     for (std::size_t i = 0; i < timeline_.collectives.size(); ++i) {
       const CollectiveSpan& span = timeline_.collectives[i];
-      const Communicator& communicator = timeline_.streams[static_cast<std::size_t>(span.stream)];
+      const Communicator& communicator = timeline_.streams[at(span.stream)];
       if (!is_shown({span.start, span.end}) || (timeline_.steps.size() > 1 && communicator.member(worker_) < 0)) continue;
       const auto found = std::find_if(free.begin(), free.end(), [&](Seconds time) { return time <= span.start; });
       const auto lane = static_cast<int>(found - free.begin());
@@ -157,7 +158,7 @@ class WorkerTracks {
         free.emplace_back();
         events_.name("thread_name", worker_, track, fmt::format("communication {}", lane + 1));
       }
-      free[static_cast<std::size_t>(lane)] = span.end;
+      free[at(lane)] = span.end;
       slice(span.payload->label, "collective", track, {span.start, span.end}, span.round,
             describe(contribution(span.operation, span.payload->bytes, communicator.size()), *span.payload) +
                 describe(slack_.of_collective(i)));
@@ -189,7 +190,7 @@ class WorkerTracks {
   /// From the backward of every layer whose gradients start to move.
   void add_arrows(const Payload& payload, int round, int track, Seconds start) {
     std::set<std::size_t> layers;
-    for (const Slice& one : payload.slices) layers.insert(profile_.gradients[static_cast<std::size_t>(one.tensor)].layer);
+    for (const Slice& part : payload.slices) layers.insert(profile_.gradients[at(part.tensor)].layer);
     for (const std::size_t layer : layers) {
       const LayerSpan* const span = backward_before(layer, round, start);
       if (span != nullptr && is_shown({span->start, span->end})) {
@@ -214,15 +215,15 @@ class WorkerTracks {
 
   /// A blocked span as slices: waiting while nothing moves, exposed communication while something does.
   void add_blocked(const Span& span, const std::vector<Interval>& moving) {
-    Seconds at = span.start;
-    auto next = std::partition_point(moving.begin(), moving.end(), [&](const Interval& one) { return one.end <= span.start; });
+    Seconds from = span.start;
+    auto next = std::partition_point(moving.begin(), moving.end(), [&](const Interval& interval) { return interval.end <= span.start; });
     for (; next != moving.end() && next->start < span.end; ++next) {
-      add_part(span, false, {at, next->start});
+      add_part(span, false, {from, next->start});
       const Seconds end = std::min(span.end, next->end);
-      add_part(span, true, {std::max(at, next->start), end});
-      at = end;
+      add_part(span, true, {std::max(from, next->start), end});
+      from = end;
     }
-    add_part(span, false, {at, span.end});
+    add_part(span, false, {from, span.end});
   }
 
   void add_phase(const Span& span, const std::vector<Interval>& moving) {
@@ -278,7 +279,8 @@ void add_links(const std::vector<LinkUse>& links, int process, const Interval& s
       before = percent;
     };
     const Seconds start = std::max(Seconds(0), shown.start);
-    const auto first = std::partition_point(link.changes.begin(), link.changes.end(), [&](const auto& one) { return one.at <= start; });
+    const auto first =
+        std::partition_point(link.changes.begin(), link.changes.end(), [&](const auto& change) { return change.at <= start; });
     set(start, first == link.changes.begin() ? 0.0 : std::prev(first)->utilisation);
     for (auto change = first; change != link.changes.end() && change->at < shown.end; ++change) set(change->at, change->utilisation);
     if (shown.end < always.end) set(shown.end, 0.0);
@@ -291,7 +293,7 @@ std::vector<int> TimelineView::workers(int simulated, int gpus) const {
   constexpr int most_unasked = 8;
   std::vector<int> shown;
   if (ranks.empty()) {
-    shown.resize(static_cast<std::size_t>(std::min(most_unasked, simulated)));
+    shown.resize(at(std::min(most_unasked, simulated)));
     std::iota(shown.begin(), shown.end(), 0);
   }
   for (const int rank : ranks) {
@@ -311,7 +313,7 @@ std::string timeline_json(const JobTimeline& timeline, const StepProfile& profil
   const Slack slack(timeline);
   Interval all = {always.end, always.start};
   for (const int worker : workers) {
-    const Interval shown = shown_time(timeline.steps[static_cast<std::size_t>(worker)], timeline.window, view.iterations);
+    const Interval shown = shown_time(timeline.steps[at(worker)], timeline.window, view.iterations);
     if (shown.end > shown.start) all = {std::min(all.start, shown.start), std::max(all.end, shown.end)};
     WorkerTracks(worker, timeline, slack, profile, shown, scenario.schedule.pace.steps_per_round > 0, events).draw(moving);
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/indexed.hpp"
 #include "base/text.hpp"
 #include "metrics/confidence.hpp"
 #include "metrics/metrics.hpp"
@@ -14,7 +15,7 @@ namespace syncopate {
 
 namespace {
 
-const Scenario& scenario_of(const Study& study, const Row& row) { return study.points[static_cast<std::size_t>(row.point)].scenario; }
+const Scenario& scenario_of(const Study& study, const Row& row) { return study.points[at(row.point)].scenario; }
 
 /// The half-width that is good enough: as the scenario says, or 1%.
 double wanted_of(const Scenario& scenario) {
@@ -85,13 +86,13 @@ std::string note_one_draw(const std::vector<Row>& rows) {
   return fmt::format(
       "{}, such as {}, {} one draw of unknown uncertainty{}: {} cannot tell how well a mean is known; measure more, or use replicates",
       plural(count, "point"), point_of(*found), count == 1 ? "is" : "are", count == 1 ? "" : " each",
-      plural(static_cast<std::size_t>(found->measured_iterations), "measured iteration"));
+      plural(at(found->measured_iterations), "measured iteration"));
 }
 
 /// Of a sweep over seeds.
 std::string note_seeds(const Study& study) {
   const auto& sweep = study.points.front().sweep;
-  if (std::none_of(sweep.begin(), sweep.end(), [](const auto& its) { return its.first == "/seed"; })) return "";
+  if (std::none_of(sweep.begin(), sweep.end(), [](const auto& swept) { return swept.first == "/seed"; })) return "";
   std::set<std::uint64_t> seeds;
   int replicates = 1;
   for (const Point& point : study.points) {

@@ -9,7 +9,7 @@
 
 namespace syncopate {
 
-/// What is drawn and not known well, and what would make it known, a sentence each.
+/// A sentence for each mean that is random and not known well, with what would make it known.
 std::set<std::string> notes_of_uncertainty(const Study& study, const std::vector<Row>& rows);
 
 }  // namespace syncopate

@@ -86,8 +86,8 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   result.fidelity = choice.fidelity;
   result.workers_simulated = static_cast<int>(run.steps.size());
   const Scenario& scenario = point.scenario;
-  result.measured = scenario.measured;
-  if (scenario.draws()) result.half_width = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle);
+  result.measured_iterations = scenario.measured;
+  if (scenario.draws()) result.iteration_half = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle);
   result.details = details_of(setup, run);
   constexpr std::size_t most_links = 10;
   NetworkLoad load;

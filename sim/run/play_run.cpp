@@ -10,6 +10,7 @@
 #include "goodput/checkpoint_interval.hpp"
 #include "goodput/long_run.hpp"
 #include "metrics/confidence.hpp"
+#include "output/figures.hpp"
 #include "run/point.hpp"
 
 namespace syncopate {
@@ -46,17 +47,17 @@ class Speeds {
 };
 
 Goodput goodput_of(const RunTimes& times, double samples) {
-  Goodput its;
-  its.samples_per_s = samples / times.total.value;
-  its.total = times.total;
-  its.effective_time_ratio = times.useful / times.total;
-  its.checkpoint_share = times.checkpoint / times.total;
-  its.lost_share = times.lost / times.total;
-  its.detection_share = times.detection / times.total;
-  its.restart_share = times.restart / times.total;
-  its.degraded_share = times.degraded / times.total;
-  its.failures = static_cast<double>(times.failures);
-  return its;
+  Goodput goodput;
+  goodput.samples_per_s = samples / times.total.value;
+  goodput.total = times.total;
+  goodput.effective_time_ratio = times.useful / times.total;
+  goodput.checkpoint_share = times.checkpoint / times.total;
+  goodput.lost_share = times.lost / times.total;
+  goodput.detection_share = times.detection / times.total;
+  goodput.restart_share = times.restart / times.total;
+  goodput.degraded_share = times.degraded / times.total;
+  goodput.failures = static_cast<double>(times.failures);
+  return goodput;
 }
 
 }  // namespace
@@ -68,16 +69,17 @@ Goodput play_run(const Point& point, const PointResult& result, std::uint64_t fi
   const TrainingSpeed full = speed(run.nodes);
   const double samples = run.samples ? *run.samples : run.steps * full.samples_per_iteration();
   const Seconds every = checkpoint_interval(run, full.iteration);
-  std::vector<Goodput> plays;
+  std::vector<PointFigures> plays;
   std::vector<double> ratios;
   std::vector<double> totals;
   const int seeds = run.failures.empty() ? 1 : run.seeds;
   for (int seed = 0; seed < seeds; ++seed) {
-    plays.push_back(goodput_of(play(run, samples, every, speed, first_seed + static_cast<std::uint64_t>(seed)), samples));
-    ratios.push_back(plays.back().effective_time_ratio);
-    totals.push_back(plays.back().total.value);
+    const Goodput goodput = goodput_of(play(run, samples, every, speed, first_seed + static_cast<std::uint64_t>(seed)), samples);
+    ratios.push_back(goodput.effective_time_ratio);
+    totals.push_back(goodput.total.value);
+    plays.emplace_back().goodput = goodput;
   }
-  Goodput mean = mean_of(plays);
+  Goodput mean = *mean_of(plays).goodput;
   if (!std::isfinite(mean.total.value)) throw SimulationError("the run takes longer than a number can hold");
   if (run.checkpoints) mean.checkpoint_every = every;
   if (seeds > 1) {

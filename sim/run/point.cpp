@@ -50,10 +50,10 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
   PointResult result = simulate_once(longer, {.shortcuts = options.shortcuts});
   const Json note = point.scenario.fidelity ? Json() : result.details.value("fidelity_note", Json());
   longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
-  const auto is_enough = [&] { return result.half_width && *result.half_width <= wanted && measured >= fewest; };
+  const auto is_enough = [&] { return result.iteration_half && *result.iteration_half <= wanted && measured >= fewest; };
   std::string why_not = "no more are simulated";
   while (!is_enough() && measured < most) {
-    const double needed = result.half_width ? std::pow(*result.half_width / wanted, 2) : most_growth;
+    const double needed = result.iteration_half ? std::pow(*result.iteration_half / wanted, 2) : most_growth;
     const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
     measured = std::clamp(static_cast<int>(std::min<double>(most, next)), fewest, most);
     measured = (measured + cycle - 1) / cycle * cycle;
@@ -61,19 +61,19 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
         while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts, .dataflow = options.dataflow}).memory;
     if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
       why_not = fmt::format("{} take about {} of memory, of which {} are left", measured, format_bytes(memory), format_bytes(left));
-      measured = result.measured;
+      measured = result.measured_iterations;
       break;
     }
     try {
       result = simulate_once(longer, {.shortcuts = options.shortcuts});
     } catch (const SimulationError& error) {
       why_not = fmt::format("more fail: {}", error.what());
-      measured = result.measured;
+      measured = result.measured_iterations;
       break;
     }
   }
   if (!is_enough()) {
-    result.details["until_missed"] = result.half_width ? Json(*result.half_width) : Json();
+    result.details["until_missed"] = result.iteration_half ? Json(*result.iteration_half) : Json();
     result.details["until_missed_because"] = why_not;
   }
   if (!note.is_null()) result.details["fidelity_note"] = note;
@@ -242,17 +242,13 @@ std::vector<JobRow> job_rows(const Scenario& scenario, const std::vector<JobFigu
   std::vector<JobRow> rows;
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const SharingJob& job = scenario.jobs->list[i];
-    const JobFigures& its = figures[i];
-    rows.push_back({.name = job.name,
-                    .model = job.scenario.trace->model,
-                    .schedule = job.scenario.schedule.name,
-                    .nodes = job.nodes,
-                    .workers = job.scenario.cluster.workers(),
-                    .start = job.start,
-                    .iteration = its.iteration,
-                    .alone = its.alone,
-                    .exposed_communication = its.exposed_communication,
-                    .throughput = its.throughput});
+    JobRow& row = rows.emplace_back(JobRow{figures[i]});
+    row.name = job.name;
+    row.model = job.scenario.trace->model;
+    row.schedule = job.scenario.schedule.name;
+    row.nodes = job.nodes;
+    row.workers = job.scenario.cluster.workers();
+    row.start = job.start;
   }
   return rows;
 }
@@ -261,7 +257,7 @@ std::vector<JobRow> job_rows(const Scenario& scenario, const std::vector<JobFigu
 
 Row make_row(const Point& point, const PointResult& result) {
   const Scenario& scenario = point.scenario;
-  Row row;
+  Row row = {result};
   row.point = point.index;
   row.sweep = point.sweep;
   row.model = scenario.trace->model;
@@ -269,31 +265,22 @@ Row make_row(const Point& point, const PointResult& result) {
   row.schedule = scenario.schedule.name;
   row.all_reduce = scenario.all_reduce.name;
   row.all_reduces = scenario.schedule.traffic.has_collectives();
-  row.fidelity = to_string(result.fidelity);
   row.nodes = scenario.cluster.nodes;
   row.workers = scenario.cluster.workers();
   row.batch = scenario.trace->batch;
-  row.metrics = result.metrics;
-  row.network_bytes = result.network_bytes;
-  row.busiest_link_bytes = result.busiest_link_bytes;
   if (scenario.samples) row.epoch = Seconds(*scenario.samples / row.metrics.throughput);
   if (row.epoch && scenario.epochs) row.total = *scenario.epochs * *row.epoch;
   constexpr Seconds hour(3600.0);
-  row.goodput = result.goodput;
   if (scenario.run) row.total = result.goodput ? std::optional(result.goodput->total) : std::nullopt;
   if (row.total && scenario.cluster.price) row.cost = *scenario.cluster.price * scenario.paid_nodes() * (*row.total / hour);
   row.bus_bandwidth = bus_bandwidth(scenario, row.metrics);
   row.states = kept_state(scenario).bytes(profile_of(scenario).bytes(), value_size(*scenario.trace));
   row.jobs = job_rows(scenario, result.jobs);
-  row.measured_iterations = result.measured;
   row.draws = scenario.draws();
-  for (const double seconds : result.replicates) row.replicates.emplace_back(seconds);
-  if (result.half_width) {
-    const Seconds half = *result.half_width * row.metrics.iteration;
+  if (result.iteration_half) {
+    const Seconds half = *result.iteration_half * row.metrics.iteration;
     row.interval = {std::max(Seconds(0), row.metrics.iteration - half), row.metrics.iteration + half};
   }
-  row.workers_simulated = result.workers_simulated;
-  row.details = result.details;
   return row;
 }
 

@@ -12,8 +12,8 @@ int replicates_of(const Scenario& scenario);
 /// A point with the seed of a replicate, the first being 0.
 Point replicate(const Point& point, int index);
 
-/// What at least two replicates of a point say together: the mean of each figure, and Student's interval of the iteration's. Details and
-/// timeline are the first one's.
+/// What at least two replicates of a point make together: each figure as the table of figures averages it, and Student's interval of the
+/// iteration. Details and timeline are the first replicate's.
 PointResult mean_of(std::span<const PointResult> replicates);
 
 }  // namespace syncopate

@@ -268,7 +268,7 @@ class Report {
                  {"cluster", its.row.cluster},
                  {"nodes", its.nodes},
                  {"schedule", its.schedule},
-                 {"fidelity", its.row.fidelity},
+                 {"fidelity", to_string(its.row.fidelity)},
                  {"simulated_deepest", its.depth == Candidate::depths - 1},
                  {"iteration_s", its.row.metrics.iteration.value},
                  {"throughput_samples_per_s", its.row.metrics.throughput},

@@ -245,7 +245,7 @@ class Explanation {
   void print() const {
     display("{}\n", describe_study(study_));
     for (const Explained& explained : explained_) {
-      display("{}: {} per iteration, {}\n", title_of(explained), format_seconds(explained.iteration()), explained.row.fidelity);
+      display("{}: {} per iteration, {}\n", title_of(explained), format_seconds(explained.iteration()), to_string(explained.row.fidelity));
     }
     display("\n");
     if (options_.against) return print_difference();

@@ -13,6 +13,7 @@
 #include "collective/algorithms.hpp"
 #include "device/device_profile.hpp"
 #include "model/model.hpp"
+#include "output/figures.hpp"
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
 #include "trace/trace.hpp"
@@ -61,6 +62,21 @@ void print_schedules(bool markdown) {
     display("{}\n{}\nwhat each does, exactly: {}\n", format_table(names), format_table(parameters),
             shown(find_file(page).value_or(page)).string());
   }
+}
+
+void print_figures(bool markdown) {
+  std::vector<Texts> table = {{"name", "unit", "meaning"}};
+  if (!markdown) table.front().emplace_back("over replicates");
+  for (const Figure& figure : figures()) {
+    std::string meaning = figure.description();
+    if (markdown) {
+      table.push_back({fmt::format("`{}`", figure.name), std::string(figure.unit), std::move(meaning)});
+    } else {
+      std::erase(meaning, '`');
+      table.push_back({std::string(figure.name), std::string(figure.unit), std::move(meaning), std::string(to_string(figure.averaging))});
+    }
+  }
+  display("{}", markdown ? markdown_table(table) : format_table(table));
 }
 
 void print_collectives() {
@@ -176,15 +192,17 @@ void add_list_command(CLI::App& app) {
   const auto what = std::make_shared<std::string>();
   const auto markdown = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("list", "List what a scenario or a command can name");
-  command->add_option("WHAT", *what, "schedules, collectives, topologies, scenarios, advice, clusters, models, devices or traces")
+  command->add_option("WHAT", *what, "schedules, collectives, topologies, figures, scenarios, advice, clusters, models, devices or traces")
       ->required()
-      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "scenarios", "advice", "clusters", "models", "devices", "traces"}));
-  command->add_flag("--markdown", *markdown, "schedules' parameters and papers as the tables of a page");
+      ->check(CLI::IsMember(
+          {"schedules", "collectives", "topologies", "figures", "scenarios", "advice", "clusters", "models", "devices", "traces"}));
+  command->add_flag("--markdown", *markdown, "schedules' parameters and papers, or figures, as the tables of a page");
   command->footer("Example: simctl list schedules");
   command->callback([what, markdown] {
     if (*what == "schedules") print_schedules(*markdown);
     if (*what == "collectives") print_collectives();
     if (*what == "topologies") print_topologies();
+    if (*what == "figures") print_figures(*markdown);
     if (*what == "scenarios") print_scenarios();
     if (*what == "advice") print_advice();
     if (*what == "clusters") print_clusters();

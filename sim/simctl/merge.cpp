@@ -41,7 +41,7 @@ std::optional<EndedPoint> find_in(const std::vector<std::string>& folders, const
     std::optional<EndedPoint> ended = study.find(point, folder);
     if (!ended) continue;
     const bool is_first = !found || (!found->result && (ended->result || ended->error < found->error));
-    if (!is_first && ended->result && found->result->to_text() != ended->result->to_text()) {
+    if (!is_first && ended->result && found->result->to_json() != ended->result->to_json()) {
       throw SimulationError(
           fmt::format("point {}: {} and {} have different results, which the same program gives of the same inputs only where "
                       "a machine errs, or where one of them has a timeline, which may round the last digits otherwise: points/{}.json; "

@@ -15,7 +15,7 @@
 #include "base/table.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "output/row.hpp"
+#include "output/figures.hpp"
 #include "run/point.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
@@ -44,13 +44,13 @@ class Condition {
     if (!std::regex_match(text, parts, pattern))
       throw UsageError(fmt::format("--until '{}': expected a column, >=, <=, > or <, and a number, such as 'efficiency >= 0.9'", text));
     std::vector<std::string> names;
-    for (const Column& column : columns()) names.emplace_back(column.name);
+    for (const Figure& figure : figures()) names.emplace_back(figure.name);
     const auto found = std::find(names.begin(), names.end(), parts[1].str());
     if (found == names.end()) {
       throw UsageError(
           fmt::format("--until '{}': results have no column \"{}\"{}", text, parts[1].str(), did_you_mean(parts[1].str(), names)));
     }
-    column_ = &columns()[static_cast<std::size_t>(found - names.begin())];
+    column_ = &figures()[static_cast<std::size_t>(found - names.begin())];
     operator_ = parts[2];
     std::size_t read = 0;
     try {
@@ -78,7 +78,7 @@ class Condition {
   }
 
  private:
-  const Column* column_ = nullptr;
+  const Figure* column_ = nullptr;
   std::string operator_;
   double limit_ = 0.0;
 };

@@ -269,7 +269,7 @@ std::string summarise(const std::vector<Row>& rows, const Study& study) {
   if (rows.empty()) return {};
   const std::set<std::string> fidelities = [&] {
     std::set<std::string> names;
-    for (const Row& row : rows) names.insert(row.fidelity);
+    for (const Row& row : rows) names.emplace(to_string(row.fidelity));
     return names;
   }();
   const std::string fidelity = fmt::format("fidelity: {}\n", fmt::join(fidelities, ", "));

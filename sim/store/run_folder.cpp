@@ -190,9 +190,13 @@ std::optional<EndedPoint> RunFolder::find(int point, const fs::path& other) cons
 }
 
 void RunFolder::keep(int point, const EndedPoint& ended) const {
-  const std::string error = Json(ended.error).dump(-1, ' ', false, Json::error_handler_t::replace);
-  const std::string what = ended.result ? "\"result\":" + ended.result->to_text() : "\"error\":" + error;
-  replace_file(file(point), fmt::format("{{\"format\":\"{}\",{}}}\n", point_format, what), Durability::cached);
+  Json json = {{"format", point_format}};
+  if (ended.result) {
+    json["result"] = ended.result->to_json();
+  } else {
+    json["error"] = ended.error;
+  }
+  replace_file(file(point), json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n', Durability::cached);
 }
 
 void RunFolder::sync_now_and_then(int point) {

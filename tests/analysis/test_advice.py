@@ -6,21 +6,30 @@ import subprocess
 import sys
 import unittest
 
-from pages import ROOT, Folder, Page
-
+from pages import ROOT, Folder, Page, run_main
 from samples import advice as result, candidate
+from syncopate.advice.main import main
 
 PROGRAM = ROOT / "analysis" / "advice.py"
 
 
+def run_here(*words):
+    return run_main(main, *words)
+
+
+def run_program(*words):
+    done = subprocess.run([sys.executable, PROGRAM, *words], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
 class Advice(Folder):
-    def run_on(self, content, code=0):
-        """What is on the page but for its scripts and what it embeds for them, or the error."""
+    def run_on(self, content, code=0, by=run_here):
+        """What is on the page but for its scripts and what it embeds for them, or the error. `by` runs advice.py."""
         (self.tmp / "advice.json").write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        done = subprocess.run([sys.executable, PROGRAM, self.tmp, "-o", self.tmp / "page.html"], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, code, done.stderr)
+        found, _, error = by(self.tmp, "-o", self.tmp / "page.html")
+        self.assertEqual(found, code, error)
         if code:
-            return done.stderr
+            return error
         self.text = (self.tmp / "page.html").read_text(encoding="utf-8")
         self.read = Page(self.text)
         self.assertEqual((self.read.problems, self.read.open), ([], []))
@@ -63,7 +72,7 @@ class Advice(Folder):
         self.assertIn("Nothing that can be compared is within the limits", self.run_on(one))
 
     def test_the_same_bytes_again(self):
-        pages = [self.run_on(result(candidate(0, "wfbp", 10.0), notes=["the trace of x is SYNTHETIC, not measured"])) for _ in range(2)]
+        pages = [self.run_on(result(candidate(0, "wfbp", 10.0), notes=["the trace of x is SYNTHETIC, not measured"]), by=run_program) for _ in range(2)]
         self.assertEqual(*pages)
         self.assertIn("SYNTHETIC", pages[0])
 
@@ -92,7 +101,7 @@ class Advice(Folder):
                 error = self.run_on(content, 3)
                 self.assertTrue(error.startswith("advice.py: ") and "advice.json" in error and said in error and error.count("\n") == 1, error)
         (self.tmp / "advice.json").unlink()
-        self.assertEqual(subprocess.run([sys.executable, PROGRAM, self.tmp, "-o", self.tmp / "page.html"], capture_output=True, check=False).returncode, 3)
+        self.assertEqual(run_program(self.tmp, "-o", self.tmp / "page.html")[0], 3)
 
 
 if __name__ == "__main__":

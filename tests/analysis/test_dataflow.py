@@ -8,10 +8,11 @@ import sys
 
 import unittest
 
-from pages import ROOT, Folder
+from pages import ROOT, Folder, run_main
 
 from syncopate.common.errors import InputError
 from syncopate.dataflow import record as dataflow
+from syncopate.dataflow.main import main
 import records
 
 PROGRAM = ROOT / "analysis" / "dataflow.py"
@@ -193,8 +194,8 @@ hyper       lr
 
     def test_exit_codes(self):
         self.assertEqual(self.run_on(self.tmp / "none")[0], 3)
-        self.assertEqual(self.run_on()[0], 2)
-        self.assertEqual(self.run_on("a", "b")[2].count("\n"), 1)
+        self.assertEqual(run_main(main)[0], 2)
+        self.assertEqual(run_main(main, "a", "b")[2].count("\n"), 1)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,18 @@
 """Does the page of an advice do in a browser what it offers?"""
 
-import contextlib
-import io
+import functools
 import json
+import tempfile
 import unittest
+from pathlib import Path
 
 from browser import Browser
-
-from syncopate.advice import main as advice
-from syncopate.common import style
-from syncopate.web.theme import on_dark
 from samples import advice as result
 from samples import candidate
+from syncopate.advice.page import page
+from syncopate.advice.result import read
+from syncopate.common import style
+from syncopate.web.theme import on_dark
 
 CANDIDATES = [
     candidate(0, "wfbp", 10.0, 40.0, cluster="10gbe", nodes=4),
@@ -34,13 +35,19 @@ def front(upwards):
     return sorted([one["hours"], one[upwards]] for one in some if not any(better(other, one) for other in some))
 
 
+@functools.cache
+def page_of(advice):
+    """The page of an advice.json with that text."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "advice.json").write_text(advice, encoding="utf-8")
+        return page(read(Path(folder)))
+
+
 class Advice(Browser):
     def advise(self, *candidates, width=1100, theme="light", **changes):
         """Shows the page of an advice."""
         about = result(*(candidates or CANDIDATES), **{"samples_factor": FACTORS, **changes})
-        (self.tmp / "advice.json").write_text(json.dumps(about), encoding="utf-8")
-        with contextlib.redirect_stderr(io.StringIO()) as error:
-            self.assertEqual(advice.main([str(self.tmp), "-o", str(self.tmp / "advice.html")]), 0, error.getvalue())
+        (self.tmp / "advice.html").write_text(page_of(json.dumps(about)), encoding="utf-8")
         self.show(self.tmp / "advice.html", width, theme)
 
     def places(self):

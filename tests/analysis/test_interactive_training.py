@@ -1,37 +1,42 @@
 """Does the page of a training do in a browser what it offers?"""
 
-import contextlib
-import io
 import json
+import tempfile
 import unittest
-
-from browser import Browser
+from pathlib import Path
 
 import records
-from syncopate.training import main as train
+from browser import Browser
+from pages import run_main
+from syncopate.training.main import main
 
 
 class Training(Browser):
-    def setUp(self):
-        super().setUp()
+    @classmethod
+    def setUpClass(cls):
+        """Trains once for all tests."""
+        super().setUpClass()
+        holder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(holder.cleanup)
+        cls.folder = Path(holder.name)
         made = [(records.s_sgd, "near", 1.0), (records.asgd, "near", None), (records.local_sgd, "near", None), (records.s_sgd, "far", 9.0)]
         for point, (make, cluster, seconds) in enumerate(made):
             writer = make(4, 24, **({"seconds": seconds} if seconds else {}))
             writer.header.update(point=point, labels={"/schedule/name": writer.header["schedule"], "/cluster": cluster})
-            writer.write(self.tmp / f"dataflow-{point}.jsonl.gz")
+            writer.write(cls.folder / f"dataflow-{point}.jsonl.gz")
+        code, _, error = run_main(main, cls.folder, "--task", "synthetic:6-8-4", "--lr", "0.2", "--seeds", "2", "--evaluations", "12", "-o", cls.folder / "out")
+        if code:
+            raise AssertionError(error)
+        cls.found = json.loads((cls.folder / "out" / "training.json").read_text(encoding="utf-8"))
 
-    def train(self, *words, width=1100, theme="light"):
-        with contextlib.redirect_stderr(io.StringIO()) as error, contextlib.redirect_stdout(io.StringIO()):
-            self.assertEqual(train.main([str(self.tmp), "--task", "synthetic:6-8-4", "--lr", "0.2", "--seeds", "2", "--evaluations", "12", "-o", str(self.tmp / "out"), *words]),
-                             0, error.getvalue())
-        self.found = json.loads((self.tmp / "out" / "training.json").read_text(encoding="utf-8"))
-        self.show(self.tmp / "out" / "index.html", width, theme)
+    def open_page(self, width=1100, theme="light"):
+        self.show(self.folder / "out" / "index.html", width, theme)
 
     def lines(self):
         return {name: its for name, its in self.series("training-chart").items() if its}
 
     def test_the_chart_shows_the_curves(self):
-        self.train()
+        self.open_page()
         self.assertEqual(self.choices("training-setting"), ["cluster=near", "cluster=far"])
         self.assertEqual(list(self.lines()), ["s-sgd", "asgd", "local-sgd"])
         curve = self.found["records"][1]["curve"]
@@ -47,7 +52,7 @@ class Training(Browser):
         self.assertEqual(list(self.lines()), ["s-sgd"])
 
     def test_axes_legend_and_tooltip(self):
-        self.train()
+        self.open_page()
         self.assertEqual(self.option("training-chart")["yAxis"][0]["type"], "log")
         self.find("#training-log-y").click()
         self.find("#training-log-x").click()
@@ -59,12 +64,12 @@ class Training(Browser):
         self.assertNotIn("local-sgd", self.tip("training-chart", 1, 5))
 
     def test_the_table_has_every_record(self):
-        self.train()
+        self.open_page()
         self.assertEqual(self.column("schedule"), ["s-sgd", "asgd", "local-sgd", "s-sgd"])
         self.assertEqual(float(self.copied()[2][3]), self.found["records"][1]["lr"])
 
     def test_dark_narrow_and_by_name(self):
-        self.train(width=400, theme="dark")
+        self.open_page(width=400, theme="dark")
         self.assertEqual(self.background(), "rgb(20, 23, 26)")
         self.assert_fits(400)
         self.assert_all_is_named()

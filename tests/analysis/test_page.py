@@ -9,6 +9,7 @@ import unittest
 from pages import Pages, labelled
 
 from syncopate.report import figures, timeline
+from syncopate.report.lanes import read_all as read_lanes
 from syncopate.results.columns import COLUMNS
 from syncopate.web.template import LIBRARY
 import samples
@@ -162,7 +163,7 @@ class WhatThePageSays(Pages):
             self.assertIn(words, self.text)
         samples.timeline(out, rows[0])
         runs, frame, styles, about = labelled(out)
-        lanes, _ = timeline.read_all(runs, frame)
+        lanes, _ = read_lanes(runs, frame)
         drawn = [draw(frame, styles, about) for draw in (figures.iteration_time, figures.speedup, figures.efficiency)]
         for figure in drawn + [timeline.figure(lanes, styles, about)]:
             written = " ".join(text.get_text() for text in figure.texts)

@@ -95,7 +95,7 @@ class LikeSimctl(Pages):
     def test_the_same_choices_win(self):
         """Of few noisy runs, with and without replicates, exact ones beside them."""
         kinds = set()
-        for cv, replicates, measured, seed in itertools.product((0, 0.1, 1), (1, 2, 5), (2, 12), (1, 2)):
+        for cv, replicates, measured, seed in [(0, 1, 2, 1), (0, 2, 12, 2), *itertools.product((0.1, 1), (1, 2, 5), (2, 12), (1, 2))]:
             with self.subTest(cv=cv, replicates=replicates, measured=measured, seed=seed):
                 out = self.tmp / f"{cv}-{replicates}-{measured}-{seed}"
                 settings = {"/sweep": {"/schedule/name": ["wfbp", "sync-easgd", "asgd", "ad-psgd"]}, "/cluster/nodes": 4, "/seed": seed,

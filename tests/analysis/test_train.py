@@ -27,8 +27,10 @@ def labelled(writer, point, labels):
 
 
 class Training(Folder):
-    def train(self, *words, code=0):
-        found, out, err = run_main(train.main, *words)
+    def train(self, *words, code=0, without_page=False):
+        """What train.py prints. Drawing a page takes longer than to train for most tests."""
+        with unittest.mock.patch.object(train, "page", lambda study: "") if without_page else contextlib.nullcontext():
+            found, out, err = run_main(train.main, *words)
         self.assertEqual((found, err.count("\n")), (code, 1 if code else 0), err)
         return err.rstrip("\n").replace(f"{self.tmp}/", "") if code else out
 
@@ -114,7 +116,7 @@ class Training(Folder):
         for point, (writer, header) in enumerate(made):
             writer.header.update(header, point=point)
             writer.write(self.tmp / "runs" / f"dataflow-{point}.jsonl.gz")
-        self.train(self.tmp / "runs", *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1")
+        self.train(self.tmp / "runs", *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", without_page=True)
         found = self.result()["records"]
         self.assertEqual([one["setting"] for one in found], ["sgd", "sgd", "adam", "momentum"])
         self.assertEqual([one["schedule"] for one in found], ["s-sgd", "dts", "s-sgd", "dts"])
@@ -126,7 +128,7 @@ class Training(Folder):
         for point, writer in enumerate(sgd + momentum):
             writer.header.update(point=point, optimizer="sgd" if point < 2 else "momentum")
             writer.write(self.tmp / "runs" / f"dataflow-{point}.jsonl.gz")
-        self.train(self.tmp / "runs", *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1")
+        self.train(self.tmp / "runs", *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", without_page=True)
         found = [one["samples_factor"] for one in self.result()["records"] if one["schedule"] == "dts"]
         self.assertEqual((len(found), len(set(found))), (2, 2))
         self.assertEqual(json.loads((self.tmp / "out" / "samples_factor.json").read_text(encoding="utf-8")), {"dts": max(found)})
@@ -158,27 +160,27 @@ class Training(Folder):
         words = (self.tmp / "dataflow-8.jsonl.gz", self.tmp / "dataflow-12.jsonl.gz", "--task", "synthetic:6-8-4", "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", "--batch")
         self.assertEqual(self.train(*words, "3", code=3), 'train.py: dataflow-12.jsonl.gz: line 1: "samples": a gradient of it would have 4.5 samples, where those of the '
                                                           "records with fewest have 3; give a --batch that is a multiple of 2")
-        self.train(*words, "4")
+        self.train(*words, "4", without_page=True)
         self.assertEqual([one["batch"] for one in self.result()["records"]], [4, 6])
 
     def test_the_same_bytes_however_many_processes(self):
-        runs = self.write(steps=20)
+        runs = sorted(self.write(steps=20).glob("dataflow-[0-3].*"))
         for jobs in ("1", "2"):
-            self.train(runs, *TASK, "-o", self.tmp / jobs, "--jobs", jobs, "--lr", "0.1,0.2")
+            self.train(*runs, *TASK, "-o", self.tmp / jobs, "--jobs", jobs, "--lr", "0.1,0.2", "--evaluations", "20")
         for name in ("training.json", "training.csv", "index.html"):
             self.assertEqual((self.tmp / "1" / name).read_bytes(), (self.tmp / "2" / name).read_bytes(), name)
 
     def test_a_rate_alone_is_not_swept_and_ends_are_named(self):
         path = records.s_sgd(2, 20).write(self.tmp / "dataflow-0.jsonl.gz")
-        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.3", "--seeds", "1")
+        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.3", "--seeds", "1", without_page=True)
         self.assertEqual((self.result()["records"][0]["lr"], self.result()["records"][0]["sweep"]), (0.3, [{"lr": 0.3, "final_loss": None}]))
         self.assertEqual(len(self.result()["notes"]), 1)
-        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.01,0.1", "--seeds", "1")
+        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.01,0.1", "--seeds", "1", without_page=True)
         self.assertIn("s-sgd: the best learning rate, 0.1, is at the end of those tried; try further ones with --lr", self.result()["notes"])
 
     def test_what_is_set_is_said(self):
         path = records.sasgd(2, 12).write(self.tmp / "dataflow-0.jsonl.gz")
-        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", "--set", "gamma_p=0.5*lr")
+        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", "--set", "gamma_p=0.5*lr", without_page=True)
         self.assertIn("Set: gamma_p = 0.5 lr", self.result()["notes"])
         self.assertEqual((self.result()["set"], self.result()["records"][0]["hyper"]), ({"gamma_p": [0.5, "lr"]}, {"lr": 0.2, "gamma_p": 0.1}))
 
@@ -198,18 +200,18 @@ class Training(Folder):
     def test_targets_that_are_given(self):
         path = records.s_sgd(4, 60).write(self.tmp / "dataflow-0.jsonl.gz")
         for text, key, value in (("1.2", "loss", 1.2), ("40%", "accuracy", 0.4)):
-            self.train(path, *TASK, "-o", self.tmp / "out", "--target", text, "--lr", "0.4", "--seeds", "1")
+            self.train(path, *TASK, "-o", self.tmp / "out", "--target", text, "--lr", "0.4", "--seeds", "1", without_page=True)
             one = self.result()["records"][0]
             self.assertEqual(self.result()["targets"], {self.tmp.name: {key: value}})
             before = [gradients < one["gradients_to_target"] for gradients in one["curve"]["gradients"]].index(False) - 1
             pair = steady(one["curve"][key]["mean"])[before:before + 2]
             self.assertTrue(min(pair) <= value <= max(pair))
-        self.train(path, *TASK, "-o", self.tmp / "out", "--target", "0.0001", "--lr", "0.4", "--seeds", "1")
+        self.train(path, *TASK, "-o", self.tmp / "out", "--target", "0.0001", "--lr", "0.4", "--seeds", "1", without_page=True)
         self.assertIn(f"{self.tmp.name}: the target 0.0001 is not reached by s-sgd", self.result()["notes"])
 
     def test_without_a_synchronous_schedule_the_target_is_what_all_reach(self):
         paths = [labelled(records.dts(4, 30, delay), delay, {"/schedule/delay": delay}).write(self.tmp / f"dataflow-{delay}.jsonl.gz") for delay in (1, 5)]
-        self.train(*paths, *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1")
+        self.train(*paths, *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", without_page=True)
         least = [min(steady(one["curve"]["loss"]["mean"])) for one in self.result()["records"]]
         self.assertAlmostEqual(self.result()["targets"][self.tmp.name]["loss"], max(least))
         self.assertTrue(all(one["time_to_target_s"] and one["samples_factor"] is None for one in self.result()["records"]))
@@ -221,7 +223,7 @@ class Training(Folder):
 
     def test_one_worker_s_models(self):
         path = records.local_sgd(4, 20).write(self.tmp / "dataflow-0.jsonl.gz")
-        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", "--of", "worker")
+        self.train(path, *TASK, "-o", self.tmp / "out", "--lr", "0.2", "--seeds", "1", "--of", "worker", without_page=True)
         self.assertEqual(self.result()["evaluated"], "worker")
 
     def test_usage(self):

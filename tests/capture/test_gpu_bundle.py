@@ -21,9 +21,9 @@ FOLDERS = [*(f"/usr/include/{name}" for name in ("boost", "eigen3", "fmt", "nloh
            "/usr/share/cmake/nlohmann_json", "/usr/lib/cmake/doctest", LIBRARIES / "cmake/fmt"]
 FILES = [*(f"/usr/include/{name}" for name in ("zlib.h", "zconf.h", "dnnl.h", "dnnl.hpp")),
          *(LIBRARIES / name for name in ("libz.a", "libdnnl.so", "libfmt.so", "libOpenCL.so.1"))]
-# One for each library of the bundle.
-OBJECTS = ["sim/CMakeFiles/syncopate_core.dir/model/graph.cpp.o", "sim/CMakeFiles/syncopate_core.dir/device/least_squares.cpp.o",
-           "sim/CMakeFiles/syncopate_core.dir/base/gzip.cpp.o", "sim/CMakeFiles/syncopate_core.dir/base/table.cpp.o",
+# One for each library of the bundle. Unless all is built, every file is compiled by itself.
+OBJECTS = ["sim/CMakeFiles/sim_model.dir/model/graph.cpp.o", "sim/CMakeFiles/sim_device.dir/device/least_squares.cpp.o",
+           "sim/CMakeFiles/sim_base.dir/base/gzip.cpp.o", "sim/CMakeFiles/sim_base.dir/base/table.cpp.o",
            "capture.build/CMakeFiles/capture_core.dir/cpu/loss.cpp.o",
            "capture.build/CMakeFiles/capture.dir/main.cpp.o", "tests/capture/CMakeFiles/capture_tests.dir/__/unit/main.cpp.o"]
 # What was built runs, and a simctl without SimGrid says so.
@@ -53,7 +53,8 @@ class Bundle(unittest.TestCase):
         hide = [f"mount -t tmpfs none {path}" for path in FOLDERS] + [f"mount --bind /dev/null {path}" for path in FILES if pathlib.Path(path).exists()]
         build, slow = self.folder / "build", os.environ.get("SYNCOPATE_SLOW")
         script = "\n".join(["set -e", *hide, "! echo '#include <fmt/core.h>' | g++ -x c++ -fsyntax-only - 2> /dev/null",
-                            'cmake -S "$0" -B "$1" -G Ninja -DSYNCOPATE_SIMULATOR=OFF -DSYNCOPATE_CUDA=OFF "${@:3}"',
+                            'cmake -S "$0" -B "$1" -G Ninja -DSYNCOPATE_SIMULATOR=OFF -DSYNCOPATE_CUDA=OFF '
+                            f'-DCMAKE_UNITY_BUILD={"ON" if slow else "OFF"} "${{@:3}}"',
                             f'ninja -C "$1" {"capture simctl" if slow else " ".join(OBJECTS)}',
                             *(RUN if slow else [])])
         done = subprocess.run([*IN_NAMESPACE, "bash", "-c", script, ROOT, build, libraries, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -3,6 +3,7 @@
 `define` has the schedules whose arithmetic does not depend on times; in_order.py has the others."""
 
 import math
+import struct
 
 import numpy as np
 
@@ -73,12 +74,14 @@ class Optimiser:
 
 
 def signs(a, given, part, number, problem):
-    size = sum(abs(value) for value in a) / max(1, len(a))
-    return np.array([-size if value < 0 else size for value in a])
+    values = a.tolist()
+    size = sum(map(abs, values)) / max(1, len(values))
+    return np.array([-size if value < 0 else size for value in values])
 
 
 def halves(a, given, part, number, problem):
-    return np.array([float(np.float16(value)) for value in a])
+    numbers = f"{len(a)}e"  # two bytes each
+    return np.array(struct.unpack(numbers, struct.pack(numbers, *a.tolist())))
 
 
 def count(given, a):
@@ -87,8 +90,8 @@ def count(given, a):
 
 
 def largest(a, given, part, number, problem):
-    message = np.zeros(len(a))
-    for index in sorted(range(len(a)), key=lambda index: (-abs(a[index]), index))[:count(given, a)]:
+    message, sizes = np.zeros(len(a)), np.abs(a).tolist()
+    for index in sorted(range(len(a)), key=lambda index: (-sizes[index], index))[:count(given, a)]:
         message[index] = a[index]
     return message
 

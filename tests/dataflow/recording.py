@@ -2,6 +2,7 @@
 
 import collections
 import json
+import os
 
 import numpy as np
 
@@ -10,6 +11,7 @@ import toy
 from replayer import Record, Replay
 from support import Case
 
+SLOW, QUICK = (bool(os.environ.get(f"SYNCOPATE_{name}")) for name in ("SLOW", "QUICK"))
 AS_SIGN = {"terngrad": lambda a, line, problem: definitions.signs(a, None, 0, 0, problem), "qsgd": lambda a, line, problem: definitions.signs(a, None, 0, 0, problem)}
 
 

@@ -6,7 +6,7 @@ import unittest
 import definitions
 import toy
 from draws import OPTIMIZERS
-from recording import Recorded, trace
+from recording import QUICK, SLOW, Recorded, trace
 from support import cluster, scenario
 
 SIZES = [1, 2, 3, 5, 8]
@@ -47,7 +47,17 @@ COMPRESSED += [{"name": "dts", "delay": 2, "period": 2, "compression": 0.2}, {"n
 
 
 class Definitions(Recorded):
-    def agree(self, schedules, *arguments, nodes=SIZES, workers=({}, UNEQUAL), steps=14, tolerance=1e-12, **changes):
+    def agree(self, schedules, *arguments, nodes=SIZES, workers=({}, UNEQUAL), **more):
+        """Every other size with each of `workers`, all sizes with all of them in the slow form. Their order does not change what is defined."""
+        schedules = schedules[::5] if QUICK else schedules
+        if SLOW:
+            self.agree_on(schedules, nodes, workers, *arguments, **more)
+            return
+        for place, some in enumerate(workers):
+            if nodes[place::len(workers)]:
+                self.agree_on(schedules, nodes[place::len(workers)], [some], *arguments, **more)
+
+    def agree_on(self, schedules, nodes, workers, *arguments, steps=14, tolerance=1e-12, **changes):
         content = scenario(trace=trace(), cluster=cluster(link={"bandwidth": "3Gbps", "latency": "1ms"}), iterations={"warmup": 2, "measured": steps},
                            sweep={"/schedule": schedules, "/cluster/nodes": list(nodes), "/workers": list(workers)}, schedule=schedules[0])
         for key, value in changes.items():

@@ -1,7 +1,6 @@
 """simctl and the oracle side by side on scenarios drawn at random."""
 
 import math
-import os
 
 import by_layers
 import delayed
@@ -13,7 +12,7 @@ import server_schedules
 import sharded
 import synchronous
 import window
-from support import Case
+from running import Running, swept, thinned
 
 FAMILIES = {
     **dict.fromkeys(oracle.SCHEDULES, synchronous.run),
@@ -25,7 +24,6 @@ FAMILIES = {
     **dict.fromkeys(("bytescheduler", "p3", "dear"), by_layers.run),
     **dict.fromkeys(("fsdp", "zero"), sharded.run),
 }
-MOST_POINTS = math.inf if os.environ.get("SYNCOPATE_SLOW") else 36  # of a random scenario
 SPLIT = ("wait_s", "exposed_communication_s")  # differences of times: their error is that of an iteration
 
 
@@ -33,32 +31,18 @@ def expected(point):
     return window.columns(FAMILIES[point["schedule"]["name"]](point))
 
 
-def thinned(scenario):
-    """Without some values in the middle of the longest lists of its sweep, where all points are too many."""
-    if scenario.get("name") != "random":
-        return scenario
-    sweep = {key: list(values) for key, values in scenario.get("sweep", {}).items()}
-    while math.prod(map(len, sweep.values())) > MOST_POINTS:
-        longest = max(sweep.values(), key=len)
-        del longest[len(longest) // 2]
-    return {**scenario, **({"sweep": sweep} if sweep else {})}
-
-
-class Comparison(Case):
+class Comparison(Running):
     tolerance = 1e-6
-
-    def run_scenario(self, content, *arguments, **options):
-        return super().run_scenario(thinned(content), *arguments, **options)
 
     def expected(self, index, point):
         return expected(point)
 
     def compare(self, scenario, traces, *options):
-        """Every point of a scenario; returns how many there are."""
+        """Every point of a scenario, or some where it is a random one; returns how many these are."""
+        scenario = thinned(scenario) if scenario["name"] == "random" else scenario
         for index, trace in enumerate(traces):
             self.write(f"trace{index}.json", trace)
-        done = self.run_scenario({"trace": "trace0.json", **scenario}, "--quiet", *options)
-        self.assertEqual(done.returncode, 0, f"... {done.stderr[-1000:]}")
+        self.run_well({"trace": "trace0.json", **scenario}, *options)
         points, rows = list(oracle.points(self.folder / "scenario.json")), self.rows()
         self.assertEqual(len(rows), len(points))
         wrong = []
@@ -66,9 +50,8 @@ class Comparison(Case):
             right = self.expected(index, point)
             slack = {column: self.tolerance * right["iteration_s"] for column in SPLIT}
             for column, value in right.items():
-                if not math.isclose(float(written[column]), value, rel_tol=self.tolerance, abs_tol=slack.get(column, 1e-12)):
-                    swept = {key: text[:150] for key, text in written.items() if key.startswith("/")}
-                    wrong.append(f"point {index} {swept}: {column}: simctl {written[column]}, oracle {value!r}")
+                if not math.isclose(written[column], value, rel_tol=self.tolerance, abs_tol=slack.get(column, 1e-12)):
+                    wrong.append(f"point {index} {swept(written)}: {column}: simctl {written[column]}, oracle {value!r}")
         self.assertFalse(wrong, "\n".join([f"{len(wrong)} values differ, the first:", *wrong[:12]]))
         return len(points)
 
@@ -185,7 +168,7 @@ def disturbances(rng, workers, slowdown=True):
 
 def scenario(rng, **changes):
     result = {"format": "scenario/1", "name": "random", "fidelity": "alpha-beta", "granularity": rng.choice(["tensor", "layer"]),
-              "iterations": {"warmup": rng.randint(0, 3), "measured": rng.randint(1, 8)}, "seed": rng.randrange(2**rng.choice([8, 40])),
+              "iterations": {"warmup": rng.randint(0, 2), "measured": rng.randint(1, 4)}, "seed": rng.randrange(2**rng.choice([8, 40])),
               **changes}
     sweep = result["sweep"]
     for key in ("trace", "cluster", "schedule", "workers"):  # a value for every key that the sweep replaces

@@ -104,11 +104,13 @@ def differs(spread):
 
 def fair_rates(paths, capacity):
     """Max-min: all rates grow together, each by its weight, until a link is full or a flow reaches its cap."""
-    rates, growing, left = {}, dict(paths), dict(capacity)
+    rates, growing = {}, dict(paths)
+    left = {link: capacity[link] for path in paths.values() for link in path.links}
     while growing:
-        users = collections.Counter()
+        users = {}
         for path in growing.values():
-            users.update(dict.fromkeys(path.links, path.weight))
+            for link in path.links:
+                users[link] = users.get(link, 0) + path.weight
         level = min([left[link] / count for link, count in users.items()] + [path.cap / path.weight for path in growing.values()])
         full = {link for link, count in users.items() if left[link] / count <= level * (1 + 1e-14)}
         for flow, path in list(growing.items()):
@@ -146,6 +148,7 @@ class Engine:
     def __init__(self, capacity, shared, turns=False):
         self.now, self.events, self.order = 0.0, [], itertools.count()
         self.capacity, self.shared, self.flows, self.stale = dict(capacity), shared, {}, False
+        self.first = math.inf, None  # when the first flow ends, and which one: until they share anew
         self.last = collections.deque()  # what comes when nothing else happens at this instant
         self.turns, self.waiting, self.taken, self.undecided = turns, [], set(), False
         self.last_arrivals = {}  # by way
@@ -203,14 +206,13 @@ class Engine:
             if rates[key] != flow.rate:
                 flow.left = max(0.0, flow.left - flow.rate * (self.now - flow.since))
                 flow.since, flow.rate = self.now, rates[key]
+        self.first = min(((flow.end(), key) for key, flow in self.flows.items()), default=(math.inf, None))
         self.stale = False
 
     def next_flow(self):
         if self.stale and not (self.events and self.events[0][0] <= self.now):
             self.share()
-        if self.stale or not self.flows:
-            return math.inf, None
-        return min((flow.end(), key) for key, flow in self.flows.items())
+        return (math.inf, None) if self.stale else self.first
 
     def is_over(self, date):
         """This instant, when no flow ends before `date`."""
@@ -240,9 +242,21 @@ class Engine:
 # One collective
 
 
+@dataclasses.dataclass
+class Compiled:
+    plan: plans.Plan
+    messages: list  # in order
+    waits: list  # how many receives each waits for
+    followers: list  # which messages wait for its arrival
+    channels: list  # the sender's and the receiver's: a rank has one inside its node and one to other nodes
+    sends: dict  # messages, by channel
+    receives: dict
+    left: collections.Counter  # sends and receives, by rank
+    coming: collections.Counter  # messages, by node
+
+
 @functools.cache
 def compiled(segments, make, *arguments):
-    """A plan, its messages in order, how many receives each waits for, and which messages wait for its arrival."""
     plan = plans.segmented(make(*arguments), segments)
     messages = [message for stage in plan.stages for message in stage]
     stages = [number for number, stage in enumerate(plan.stages) for _ in stage]
@@ -262,7 +276,14 @@ def compiled(segments, make, *arguments):
 
     followers = [after(index) for index in range(len(messages))]
     waits = collections.Counter(itertools.chain.from_iterable(followers))
-    return plan, messages, [waits[index] for index in range(len(messages))], followers
+    channels = [tuple((rank, message.segment is None) for rank in (message.sender, message.receiver)) for message in messages]
+    queues = [collections.defaultdict(list) for _ in range(2)]
+    for index, ends in enumerate(channels):
+        for queue, channel in zip(queues, ends):
+            queue[channel].append(index)
+    left = collections.Counter(rank for ends in channels for rank, _ in ends)
+    coming = collections.Counter(message.receiver // plan.node for message in messages)
+    return Compiled(plan, messages, [waits[index] for index in range(len(messages))], followers, channels, *queues, left, coming)
 
 
 class Operation:
@@ -270,19 +291,14 @@ class Operation:
     ranks enter together, what goes from or to it waits for all of them. `members`: who are the plan's ranks. `rendezvous`: what comes
     from another node waits for the receiver's notice."""
 
-    def __init__(self, engine, plan, size, gamma, route, ended, members=None, rendezvous=False):
-        plan, self.messages, waits, self.followers = plan
+    def __init__(self, engine, made, size, gamma, route, ended, members=None, rendezvous=False):
+        plan, self.messages, self.followers, self.channels = made.plan, made.messages, made.followers, made.channels
         self.engine, self.node, self.part, self.gamma, self.route, self.ended = engine, plan.node, size / plan.parts, gamma, route, ended
-        self.for_all, self.coming, self.over = plan.for_all, collections.Counter(), set()  # coming: messages, by node
+        self.for_all, self.coming, self.over = plan.for_all, made.coming.copy(), set()
         self.together, self.members = plan.together, members or range(plan.ranks)
-        self.waits, self.entered, self.left = list(waits), [False] * plan.ranks, [0] * plan.ranks
-        self.sends, self.receives = (collections.defaultdict(collections.deque) for _ in range(2))  # still to be transferred, by channel
-        for index, (sender, receiver, *_) in enumerate(self.messages):
-            self.sends[self.channel(sender, index)].append(index)
-            self.receives[self.channel(receiver, index)].append(index)
-            self.left[sender] += 1
-            self.left[receiver] += 1
-            self.coming[receiver // self.node] += 1
+        self.waits, self.entered, self.left = list(made.waits), [False] * plan.ranks, made.left.copy()
+        self.sends, self.receives = ({channel: collections.deque(queue) for channel, queue in queues.items()}  # still to be transferred
+                                     for queues in (made.sends, made.receives))
         self.started, self.carried = set(), collections.Counter()  # bytes, by link
         self.age, self.row = 0, 0  # the less, the earlier it was posted; with the others of a row it takes turns
         self.unannounced = collections.defaultdict(lambda: collections.defaultdict(collections.deque))  # messages, by receiver and segment
@@ -291,17 +307,13 @@ class Operation:
                 self.unannounced[message.receiver][message.segment].append(index)
                 self.waits[index] += 1
 
-    def channel(self, rank, index):
-        """A rank has one inside its node and one to other nodes."""
-        return rank, self.messages[index].segment is None
-
     def busiest(self):
         """For how long the channel that moves most is busy in one direction, if it has all links to itself."""
         busy = collections.Counter()
         for index, (sender, receiver, parts, *_) in enumerate(self.messages):
             seconds = self.part * len(parts) / self.engine.full_rate(self.route(self.members[sender], self.members[receiver]))
-            busy["out", self.channel(sender, index)] += seconds
-            busy["in", self.channel(receiver, index)] += seconds
+            for way, channel in zip(("out", "in"), self.channels[index]):
+                busy[way, channel] += seconds
         return max(busy.values(), default=0.0)
 
     def enter(self, rank):
@@ -322,7 +334,7 @@ class Operation:
 
     def consider(self, channel):
         """Start the messages at the head of a channel's sends and receives, if all that they wait for is there."""
-        for queue in (self.sends[channel], self.receives[channel]):
+        for queue in (self.sends.get(channel), self.receives.get(channel)):
             if queue and queue[0] not in self.started and not self.waits[queue[0]]:
                 self.start(queue[0])
 
@@ -336,7 +348,7 @@ class Operation:
 
     def start(self, index):
         sender, receiver, parts, reduces, *_ = self.messages[index]
-        ends = here, there = self.channel(sender, index), self.channel(receiver, index)
+        ends = here, there = self.channels[index]
         if self.sends[here][0] == index == self.receives[there][0] and self.present(*here) and self.present(*there):
             self.started.add(index)
             size, path = self.part * len(parts), self.route(self.members[sender], self.members[receiver])
@@ -349,7 +361,7 @@ class Operation:
     def transferred(self, index, sender, receiver, path, adding):
         arrival = self.engine.arrival((self.members[sender], self.members[receiver]), path.latency)
         self.engine.at(arrival + adding, self.arrived, index, receiver)
-        here, there = (self.channel(rank, index) for rank in (sender, receiver))
+        here, there = self.channels[index]
         self.sends[here].popleft()
         self.receives[there].popleft()
         self.consider(here)
@@ -367,7 +379,7 @@ class Operation:
         """It waits for one thing less."""
         self.waits[index] -= 1
         if not self.waits[index]:
-            self.consider(self.channel(self.messages[index].sender, index))
+            self.consider(self.channels[index][0])
 
     def finish(self, rank, count):
         self.left[rank] -= count

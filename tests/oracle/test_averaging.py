@@ -8,6 +8,8 @@ import unittest
 import pairs
 from comparing import cluster, disturbances, expected, node_windows, scenario, slow, trace
 from oracle import quantity
+from running import draws
+from support import Case
 from test_distances import with_windows
 from test_fidelities import Fidelities
 from test_known_values import TRACE, point
@@ -53,11 +55,11 @@ class OnePassiveNode(OverRegions):
         self.compare(scenario(rng, sweep=sweep), [trace(rng, 3)], *options)
 
     def test_star(self):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (3, 1), (1, 2), (2, 3), (3, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (3, 1), (1, 2), (2, 3), (3, 2)])):
             self.draw(seed, lambda rng: [cluster(rng, nodes, gpus, link=slow_link(rng)) for _ in range(2)], nodes * gpus)
 
     def test_windows(self):
-        for seed, nodes in enumerate([2, 3], 10):
+        for seed, nodes in draws(enumerate([2, 3], 10)):
             self.draw(seed, lambda rng: [node_windows(rng, cluster(rng, nodes, link=slow_link(rng), nics=nics)) for nics in (1, 2)], nodes)
 
     def regions(self, rng, regions, gpus, change):
@@ -66,12 +68,12 @@ class OnePassiveNode(OverRegions):
         return change(rng, drawn)
 
     def test_regions(self):
-        for seed, (regions, gpus) in enumerate([(2, 1), (3, 1), (2, 2)], 20):
+        for seed, (regions, gpus) in draws(enumerate([(2, 1), (3, 1), (2, 2)], 20)):
             self.draw(seed, lambda rng: [self.regions(rng, regions, gpus, lambda rng, one: uneven(rng, windows(rng, one)))
                                          for _ in range(2)], 2 * gpus)
 
     def test_changing_distances(self):
-        for seed, regions in enumerate([2, 3], 30):
+        for seed, regions in draws(enumerate([2, 3], 30)):
             self.draw(seed, lambda rng: [self.regions(rng, regions, 1, with_windows)], 2, fidelities=["flow"])
 
     def test_one_by_one(self):
@@ -84,9 +86,9 @@ class WhateverIsDrawn(OverRegions):
     def run_one(self, rng, one, *options, **changes):
         content = scenario(rng, sweep={}, **changes)
         self.write("trace0.json", one)
-        done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet", "--timeline", *options)
+        done = Case.run_scenario(self, {"trace": "trace0.json", **content}, "--quiet", "--timeline", *options)
         self.assertEqual(done.returncode, 0, done.stderr[-1000:])
-        return content | {"trace": one}, self.rows()[0]
+        return content | {"trace": one}, Case.rows(self)[0]
 
     def steps(self):
         """(start, end) in seconds, of the first eight ranks."""
@@ -98,12 +100,11 @@ class WhateverIsDrawn(OverRegions):
         return found
 
     def iterations(self, content):
-        done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
-        return [float(row["iteration_s"]) for row in self.rows()]
+        self.run_well({"trace": "trace0.json", **content})
+        return [point["iteration_s"] for point in self.points]
 
     def test_passive_nodes_wait_for_nobody(self):
-        for seed, (nodes, gpus) in enumerate([(4, 1), (5, 1), (8, 1), (4, 2), (3, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(4, 1), (5, 1), (8, 1), (4, 2), (3, 2)])):
             rng = random.Random(seed)
             drawn, _ = self.run_one(rng, trace(rng), cluster=cluster(rng, nodes, gpus, link=slow_link(rng)),
                                     fidelity=FIDELITIES[seed % 3], schedule=rng.choice(FORMS), iterations={"warmup": 1, "measured": 8},
@@ -115,7 +116,7 @@ class WhateverIsDrawn(OverRegions):
 
     def test_active_nodes_wait_for_a_message_and_an_answer(self):
         """Of several, if others ask at the same time, but of no more than there are."""
-        for seed, nodes in enumerate([4, 5, 8], 10):
+        for seed, nodes in draws(enumerate([4, 5, 8], 10)):
             rng = random.Random(seed)
             one = trace(rng)
             drawn, row = self.run_one(rng, one, cluster=cluster(rng, nodes, link=slow_link(rng)), fidelity=FIDELITIES[seed % 2],
@@ -155,7 +156,7 @@ class WhateverIsDrawn(OverRegions):
 class AnyFidelity(Fidelities):
     def test_links_of_their_own(self):
         """A link of each sender's own, but for flows."""
-        for seed, nodes in enumerate([3, 4, 7]):
+        for seed, nodes in draws(enumerate([3, 4, 7])):
             rng = random.Random(seed)
             self.agree(rng, [cluster(rng, nodes)], {"/schedule": FORMS[::3], "/workers": disturbances(rng, nodes)},
                        fidelities=("alpha-beta", "per-message"))

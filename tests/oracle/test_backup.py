@@ -5,6 +5,7 @@ import random
 import unittest
 
 from comparing import Comparison, cluster, compression, disturbances, scenario, trace
+from running import draws
 from test_server import GROUPINGS, servers
 
 LAYER = {"name": "a", "type": "x", "forward_s": 0.4, "backward_s": 0.6}
@@ -29,14 +30,13 @@ def harmonic(first, last, power=1):
 
 class Backup(Comparison):
     def row(self, content, *options):
-        done = self.run_scenario(content, "--quiet", *options)
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+        self.run_well(content, *options)
         return self.rows()
 
     def check(self, content, tolerance=1e-6, **expected):
         row = self.row(content)[0]
         for column, value in expected.items():
-            self.assertAlmostEqual(float(row[column]), value, delta=tolerance * max(1, abs(value)), msg=column)
+            self.assertAlmostEqual(row[column], value, delta=tolerance * max(1, abs(value)), msg=column)
 
     # By hand
 
@@ -78,13 +78,13 @@ class Backup(Comparison):
         """A mean of order statistics, within three standard errors."""
         steps = 250 if nodes < 50 else 100
         content = point(nodes, backup, workers={"jitter": {"distribution": "exponential", "cv": cv}}, iterations={"warmup": 0, "measured": steps}, seed=seed)
-        found = float(self.row(content)[0]["iteration_s"]) * (nodes - backup) / nodes * scale
+        found = self.row(content)[0]["iteration_s"] * (nodes - backup) / nodes * scale
         self.assertAlmostEqual(found, mean, delta=3 * deviation / math.sqrt(steps))
 
     def test_order_statistics(self):
         self.assertAlmostEqual(harmonic(2, 32), 3.0585, places=4)
         self.assertAlmostEqual(harmonic(3, 34), 2.6182, places=4)
-        for seed, (nodes, backup) in enumerate(((32, 1), (34, 2), (4, 0))):
+        for seed, (nodes, backup) in draws(enumerate(((32, 1), (34, 2), (4, 0)))):
             self.mean_steps(nodes, backup, harmonic(backup + 1, nodes), math.sqrt(harmonic(backup + 1, nodes, 2)), 1, 1, seed)
 
     def test_a_hundred_workers(self):
@@ -114,7 +114,7 @@ class Backup(Comparison):
                      [trace(rng, 3)], *options)
 
     def test_drawn(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (4, 1), (7, 1), (3, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (4, 1), (7, 1), (3, 2)])):
             self.draw(seed, nodes, gpus)
 
     def test_as_flows(self):

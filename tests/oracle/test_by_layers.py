@@ -1,7 +1,6 @@
 """bytescheduler, p3, dear: do parts move by priority and credit, and does each layer's forward wait for its own?"""
 
 import itertools
-import json
 import math
 import os
 import random
@@ -10,7 +9,7 @@ import unittest
 import comparing
 import moving
 from comparing import Comparison, cluster, compression, disturbances, fit, node_windows, scenario, slow, trace
-from support import Case
+from running import Running, draws, thinned
 from test_flat_ring import FLAT
 from test_flows import profiles
 from test_gated import slow_links
@@ -173,9 +172,7 @@ class ByLayers(Comparison):
     """simctl beside the oracle."""
 
     def expected(self, index, point):
-        if not index:
-            self.written = json.loads((self.folder / "out" / "results.json").read_text())["points"]
-        point["region_order"] = self.written[index].get("region_order")
+        point["region_order"] = self.points[index].get("region_order")
         return expected(point)
 
     def draw(self, rng, clusters, schedules, *options, one=lambda rng: trace(rng, 4), fidelities=FIDELITIES, sweep=None, **changes):
@@ -183,14 +180,14 @@ class ByLayers(Comparison):
         content = scenario(rng, sweep=sweep, **{"iterations": {"warmup": rng.randint(0, 2), "measured": rng.randint(1, 4)}, **changes})
         return self.compare(content, [one(rng)], *options)
 
-    def hold(self, seconds, one, description, schedules, fidelities=FIDELITIES, **others):
+    def hold(self, seconds, one, description, schedules, fidelities=FIDELITIES, iterations=None, **others):
         """Of each schedule, in each fidelity, and other columns, of all alike or one by one; the oracle is asked as well."""
         content = {"format": "scenario/1", "name": "known", "cluster": description, "schedule": schedules[0],
-                   "sweep": {"/fidelity": fidelities, "/schedule": schedules}, "iterations": {"warmup": 2, "measured": 4}}
+                   "sweep": {"/fidelity": fidelities, "/schedule": schedules}, "iterations": iterations or {"warmup": 2, "measured": 4}}
         self.compare(content, [one])
         for row, (_, index) in zip(self.rows(), itertools.product(fidelities, range(len(schedules)))):
             for column, values in {"iteration_s": seconds, **others}.items():
-                self.assertAlmostEqual(float(row[column]), values[index], delta=1e-9 * values[index], msg=f"{column} {row}")
+                self.assertAlmostEqual(row[column], values[index], delta=1e-9 * values[index], msg=f"{column} {row}")
 
 
 def parts(rng):
@@ -248,26 +245,25 @@ class Table(ByLayers):
 
     def test_nothing_new_is_wfbp(self):
         """A barrier, and one part at a time in the order of posting; what it decodes, it does when all are there."""
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (2, 2)] * DRAWS):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (2, 2)] * DRAWS)):
             rng = random.Random(seed)
             coded = {"compression": {"name": "fp16", "encode_s_per_B": 1e-9, "decode_s_per_B": 2e-9}}
             content = scenario(rng, iterations={"warmup": 1, "measured": 3}, sweep={
                 "/cluster": [slow_links(rng, nodes, gpus)], "/fidelity": FIDELITIES, "/workers": disturbances(rng, nodes * gpus)[::2],
                 "/schedule": [schedule | some for some in ({}, coded) for schedule in NOTHING_NEW]})
             self.write("trace0.json", late(rng))
-            done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-            self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+            self.run_well({"trace": "trace0.json", **thinned(content, "/schedule")})
             rows = self.rows()
             for old, new in zip(rows[::2], rows[1::2]):
                 for column in ("iteration_s", "iteration_p95_s", "communication_s", "bytes_per_worker_per_iteration", "sent_bytes_per_worker"):
-                    self.assertAlmostEqual(float(new[column]) / float(old[column]), 1, places=9, msg=f"{column} {old} {new}")
+                    self.assertAlmostEqual(new[column] / old[column], 1, places=9, msg=f"{column} {old} {new}")
 
     def test_defaults(self):
         """4 MB of 16, and 160 kB by themselves; buckets of 25 MB."""
         parts = {"partition": "4MB", "credit": "16MB", "priority": "layer", "forward": "layer", "rule": "positive", "over": "all-reduce"}
         for name, known in (("bytescheduler", parts), ("dear", {"bucket": "25MB"}), ("p3", {"partition": "160kB"})):
             self.draw(random.Random(1), [pair(link={"bandwidth": 1e8, "latency": 1e-4})], [{"name": name}, {"name": name, **known}],
-                      one=lambda rng: layers([(0.1, 0.2), (0.1, 0.3), (0.2, 0.2)], [9, 23, 31]))
+                      one=lambda rng: layers([(0.1, 0.2), (0.1, 0.3), (0.2, 0.2)], [9, 23, 31]), name="defaults")
             rows = self.rows()
             for first, second in zip(rows[:3], rows[3:]):
                 self.assertEqual(first["iteration_s"], second["iteration_s"])
@@ -281,92 +277,91 @@ class Table(ByLayers):
                 ({"name": "dts", "delay": 1, "compression": 0.1}, 3), ({"name": "lasgd", "tau_max": 2}, 1.5)]
         content = scenario(random.Random(1), sweep={"/cluster": [pair(1e-4, 4)], "/schedule": [schedule for schedule, _ in ways]})
         self.write("trace0.json", layers([(1, 1)] * 2, [1, 3]))
-        done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+        self.run_well({"trace": "trace0.json", **content})
         for row, (schedule, share) in zip(self.rows(), ways):
-            self.assertAlmostEqual(float(row["sent_bytes_per_worker"]) / float(row["bytes_per_worker_per_iteration"]), share, places=9, msg=schedule)
+            self.assertAlmostEqual(row["sent_bytes_per_worker"] / row["bytes_per_worker_per_iteration"], share, places=9, msg=schedule)
 
 
 class OverAllReduces(ByLayers):
     def test_equal_workers(self):
-        for seed, nodes in enumerate([1, 2, 3, 4, 6] * DRAWS):
+        for seed, nodes in draws(enumerate([1, 2, 3, 4, 6] * DRAWS)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], collectives(rng), sweep={"/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])]})
 
     def test_unequal_workers(self):
-        for seed, nodes in enumerate([2, 3, 5] * DRAWS, 100):
+        for seed, nodes in draws(enumerate([2, 3, 5] * DRAWS, 100)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], collectives(rng), sweep={"/workers": disturbances(rng, nodes, slowdown=False)[1:]})
 
     def test_layers_that_meet_a_busy_channel(self):
-        for seed, nodes in enumerate([2, 4] * DRAWS, 200):
+        for seed, nodes in draws(enumerate([2, 4] * DRAWS, 200)):
             rng = random.Random(seed)
             drawn = disturbances(rng, nodes)[6:]
             by_traffic = [one | {"overlap_slowdown": {"factor": one["overlap_slowdown"], "by": "traffic"}} for one in drawn]
             self.draw(rng, [slow_links(rng, nodes)], collectives(rng), sweep={"/workers": drawn + by_traffic})
 
     def test_updates(self):
-        for seed, nodes in enumerate([1, 2, 4] * DRAWS, 300):
+        for seed, nodes in draws(enumerate([1, 2, 4] * DRAWS, 300)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], collectives(rng), one=long_updates, sweep={"/workers": disturbances(rng, nodes, slowdown=False)[:4]})
 
     def test_gradients_in_any_order(self):
-        for seed, nodes in enumerate([2, 3] * DRAWS, 350):
+        for seed, nodes in draws(enumerate([2, 3] * DRAWS, 350)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], collectives(rng), one=late, sweep={"/workers": [{}, *disturbances(rng, nodes)[1::3]]})
 
     def test_latencies(self):
-        for seed, nodes in enumerate([2, 4] * DRAWS, 380):
+        for seed, nodes in draws(enumerate([2, 4] * DRAWS, 380)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes, latency_cv=0.5)], collectives(rng), fidelities=["alpha-beta"],
                       sweep={"/workers": [{}, {"slow": slow(rng, nodes)}]})
 
     def test_channels(self):
-        for seed, nodes in enumerate([2, 4] * DRAWS, 400):
+        for seed, nodes in draws(enumerate([2, 4] * DRAWS, 400)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], collectives(rng), sweep={"/channels": [1, 2, 4], "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
     def test_several_gpus(self):
-        for seed, (nodes, gpus) in enumerate([(1, 3), (2, 2), (3, 2)] * DRAWS, 500):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 3), (2, 2), (3, 2)] * DRAWS, 500)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes, gpus)], collectives(rng), sweep={
                 "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:]), FLAT], "/workers": [{}] + [{"slow": slow(rng, nodes * gpus)}] * (nodes > 1)})
 
     def test_unequal_workers_of_a_node(self):
         """Whose ring waits for each of its ranks only where it comes to it."""
-        for seed, gpus in enumerate([3, 4] * DRAWS, 550):
+        for seed, gpus in draws(enumerate([3, 4] * DRAWS, 550)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, 1, gpus)], collectives(rng), sweep={
                 "/all_reduce": [{"name": "ring", "across": "gpus"}], "/workers": disturbances(rng, gpus, slowdown=False)[1:4]})
 
     def test_compression(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (4, 1), (2, 2)] * DRAWS, 600):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (4, 1), (2, 2)] * DRAWS, 600)):
             rng = random.Random(seed)
             drawn = [coded(rng, parts(rng)) for _ in range(4)] + [coded(rng, dear(rng), ["none", "fp16", "random-k"]) for _ in range(3)]
             copies = slow_links(rng, nodes, gpus, copy_s_per_B=10 ** rng.uniform(-10, -9))
             self.draw(rng, [copies], drawn, sweep={"/workers": [{}, *disturbances(rng, nodes * gpus, slowdown=False)[3:4]]})
 
     def test_hosts(self):
-        for seed, nodes in enumerate([2, 3] * DRAWS, 700):
+        for seed, nodes in draws(enumerate([2, 3] * DRAWS, 700)):
             rng = random.Random(seed)
             self.draw(rng, [hosts(rng, slow_links(rng, nodes)) for _ in range(2)], collectives(rng),
                       sweep={"/workers": disturbances(rng, nodes, slowdown=False)[:3]})
 
     def test_other_clusters(self):
-        for seed in range(800, 800 + DRAWS):
+        for seed in draws(range(800, 800 + DRAWS)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, 4, fit=fit(rng)), cluster(rng, 2, 2, fit=fit(rng))], collectives(rng, 2), fidelities=["alpha-beta"])
             self.draw(rng, follow(rng, slow_links(rng, 3)), collectives(rng, 2), fidelities=["per-message", "flow"])
 
     def test_regions(self):
-        for seed, (regions, nodes) in enumerate([(2, 2), (3, 2)] * DRAWS, 900):
+        for seed, (regions, nodes) in draws(enumerate([(2, 2), (3, 2)] * DRAWS, 900)):
             rng = random.Random(seed)
             drawn = world(rng, regions, nodes)
             self.draw(rng, [drawn], collectives(rng), fidelities=["alpha-beta", "flow"], sweep={"/workers": [{}, {"slow": slow(rng, drawn["nodes"])}]})
 
     def test_long_runs(self):
         """Ranks far apart, many parts."""
-        for seed, nodes in enumerate([2, 4] * DRAWS, 1000):
+        for seed, nodes in draws(enumerate([2, 4] * DRAWS, 1000)):
             rng = random.Random(seed)
             workers = [{"jitter": {"distribution": "lognormal", "cv": cv}} for cv in (0.3, 1.0)]
             self.draw(rng, [slow_links(rng, nodes) for _ in range(2)], collectives(rng), iterations={"warmup": 2, "measured": 12},
@@ -382,45 +377,45 @@ class Servers(ByLayers):
         return [over_servers(rng, nodes) for _ in range(count)]
 
     def test_stars(self):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (3, 1), (5, 1), (1, 2), (2, 2)] * DRAWS):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (3, 1), (5, 1), (1, 2), (2, 2)] * DRAWS)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes, gpus)], self.many(rng, nodes), fidelities=["alpha-beta"],
                       sweep={"/workers": disturbances(rng, nodes * gpus, slowdown=False)})
 
     def test_gradients_in_any_order(self):
-        for seed, nodes in enumerate([2, 3] * DRAWS, 50):
+        for seed, nodes in draws(enumerate([2, 3] * DRAWS, 50)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], self.many(rng, nodes), one=late, fidelities=["alpha-beta"],
                       sweep={"/workers": [{}, *disturbances(rng, nodes)[1::3]]})
 
     def test_flows(self):
         """Also to colocated servers, whose links hand on what one part cannot use, and where windows limit them."""
-        for seed, (nodes, gpus) in enumerate([(2, 1), (4, 1), (2, 2)] * DRAWS, 100):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (4, 1), (2, 2)] * DRAWS, 100)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes, gpus), node_windows(rng, slow_links(rng, nodes, gpus))], self.many(rng, nodes, 3),
                       sweep={"/workers": disturbances(rng, nodes * gpus, slowdown=False)[::2]})
 
     def test_layers_that_meet_a_busy_channel(self):
-        for seed, nodes in enumerate([3] * DRAWS, 200):
+        for seed, nodes in draws(enumerate([3] * DRAWS, 200)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], self.many(rng, nodes), fidelities=["alpha-beta", "flow"],
                       sweep={"/workers": disturbances(rng, nodes)[-3:]})
 
     def test_compression(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (2, 2)] * DRAWS, 300):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (2, 2)] * DRAWS, 300)):
             rng = random.Random(seed)
             drawn = [comparing.over_servers(rng, over_servers(rng, nodes)) for _ in range(5)]
             self.draw(rng, [slow_links(rng, nodes, gpus)], drawn, fidelities=["alpha-beta"],
                       sweep={"/workers": disturbances(rng, nodes * gpus, slowdown=False)[:4]})
 
     def test_hosts(self):
-        for seed, nodes in enumerate([1, 3] * DRAWS, 400):
+        for seed, nodes in draws(enumerate([1, 3] * DRAWS, 400)):
             rng = random.Random(seed)
             self.draw(rng, [hosts(rng, slow_links(rng, nodes))], self.many(rng, nodes), fidelities=["alpha-beta"],
                       sweep={"/workers": [{}, {"slow": slow(rng, nodes)}]})
 
     def test_regions(self):
-        for seed, (regions, nodes) in enumerate([(2, 2), (3, 2)] * DRAWS, 500):
+        for seed, (regions, nodes) in draws(enumerate([(2, 2), (3, 2)] * DRAWS, 500)):
             rng = random.Random(seed)
             drawn = uneven(rng, profiles(rng, world(rng, regions, nodes)))
             self.draw(rng, [world(rng, regions, nodes)], self.many(rng, 2), fidelities=["alpha-beta", "flow"])
@@ -431,10 +426,10 @@ class Servers(ByLayers):
         self.draw(rng, [slow_links(rng, 3), slow_links(rng, 2, 2)], self.many(rng, 2), "--no-symmetry", fidelities=["alpha-beta"])
 
 
-class Refusing(Case):
+class Refusing(Running):
     def check(self, schedule, place=None, **changes):
         """`place`: the JSON pointer of an error."""
-        done = self.run_scenario({"format": "scenario/1", "name": "refused", **steady("trace.json", pair(**changes), schedule)}, "--quiet")
+        done = self.run_scenario({"format": "scenario/1", "name": "refused", **steady("trace.json", pair(**changes), schedule)})
         self.assertEqual(done.returncode, 3 if place else 0, done.stderr[-1000:])
         self.assertIn(f"{place}:" if place else "", done.stderr)
 

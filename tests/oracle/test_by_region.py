@@ -7,10 +7,12 @@ import random
 import unittest
 
 import plans
+import test_messages
 from comparing import accumulating, compressing, disturbances, node_windows, scenario, slow, trace
 from network import alone
+from running import draws
 from test_flows import profiles
-from test_messages import MOVING, Moving, Plans
+from test_messages import MOVING, Moving
 from test_operations import EVERYBODY, Trials
 from test_regions import uneven, windows, world
 
@@ -45,7 +47,7 @@ class Known(unittest.TestCase):
             plan = plans.by_region(sizes, pieces)
             n = sum(sizes)
             held = [{part: collections.Counter([rank]) for part in range(plan.parts)} for rank in range(n)]
-            Plans.carry_out(self, plan, held)
+            test_messages.Plans.carry_out(self, plan, held)
             self.assertEqual(held, [dict.fromkeys(range(plan.parts), collections.Counter(range(n)))] * n)
 
     def test_a_chain_a_ring_and_a_chain(self):
@@ -81,24 +83,24 @@ class Messages(Moving):
                             "sweep": sweep | changes.get("sweep", {})})
 
     def test_regions(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (2, 6), (3, 2), (3, 4), (4, 2)]):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (2, 6), (3, 2), (3, 4), (4, 2)])):
             self.regions(seed, regions, nodes)
 
     def test_several_gpus(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 2, 2), (3, 3, 2), (2, 3, 3)], 10):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 2, 2), (3, 3, 2), (2, 3, 3)], 10)):
             self.regions(seed, regions, nodes, gpus)
 
     def test_windows_and_uneven_links(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2)], 20):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2)], 20)):
             self.regions(seed, regions, nodes, change=lambda rng, description: uneven(rng, windows(rng, node_windows(rng, description))))
 
     def test_changing_bandwidth(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 3)], 30):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 3)], 30)):
             self.regions(seed, regions, nodes, change=profiles, fidelities=["flow"])
 
     def test_schedules(self):
         """What is all-gathered goes round all nodes."""
-        for seed, gpus in enumerate((1, 2), 40):
+        for seed, gpus in draws(enumerate((1, 2), 40)):
             rng = random.Random(seed)
             names = [{"name": name} for name in ("sync-easgd", "s-sgd", "fusion")]
             late = [{"name": "dts", "delay": delay, "period": period, "in_flight": "serial", **launch}
@@ -122,20 +124,20 @@ class Messages(Moving):
 
     def test_a_region_of_its_own(self):
         """One node in each: it is the ring."""
-        for seed in range(3):
+        for seed in draws(range(3)):
             rng = random.Random(80 + seed)
             content = scenario(rng, schedule={"name": "wfbp"}, sweep={
                 "/cluster": [world(rng, 2 + seed, 1)], "/all_reduce": ["ring", "by-region"], "/fidelity": MOVING})
             rows = [row for _, row in self.run_points(content, [trace(rng)])]
             for one, other in zip(rows[:2], rows[2:]):
-                self.close(float(one["iteration_s"]), float(other["iteration_s"]))
+                self.close(one["iteration_s"], other["iteration_s"])
 
 
 class OtherOperations(Trials):
     shared = True
 
     def test_ring_of_all_nodes(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 3, 1), (3, 2, 1), (2, 2, 2)]):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 3, 1), (3, 2, 1), (2, 2, 2)])):
             rng = random.Random(seed)
             drawn = world(rng, regions, nodes, gpus)
             self.draw(rng, [drawn], EVERYBODY, all_reduce="by-region", fidelities=MOVING,

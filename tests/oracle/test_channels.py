@@ -5,6 +5,7 @@ import random
 import unittest
 
 from comparing import Comparison, cluster, disturbances, fit, scenario, slow, trace
+from running import draws
 from test_messages import ALGORITHMS, MOVING, Moving
 from test_regions import world
 
@@ -24,12 +25,12 @@ class ClosedForms(Comparison):
         self.compare(scenario(rng, sweep=sweep), [trace(rng, 5)])
 
     def test_gradients(self):
-        for seed, nodes in enumerate([2, 4, 7]):
+        for seed, nodes in draws(enumerate([2, 4, 7])):
             self.draw(seed, lambda rng: [cluster(rng, nodes), cluster(rng, nodes, link={"bandwidth": "3Gbps", "latency": "4ms"})], nodes,
                       [{"name": "wfbp"}, {"name": "s-sgd"}, {"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}], 9)
 
     def test_delayed(self):
-        for seed, nodes in enumerate([2, 5], 10):
+        for seed, nodes in draws(enumerate([2, 5], 10)):
             self.draw(seed, lambda rng: [cluster(rng, nodes, link={"bandwidth": "700Mbps", "latency": "3ms"}),
                                          cluster(rng, nodes, link={"bandwidth": "10Gbps", "latency": "9ms"})], nodes, DTS, 9)
 
@@ -41,7 +42,7 @@ class ClosedForms(Comparison):
 class Messages(Moving):
     def test_bytes_are_conserved(self):
         """A link that always has something to carry ends when it has carried all, however it divides itself."""
-        for seed, nodes in enumerate([2, 3, 4, 6]):
+        for seed, nodes in draws(enumerate([2, 3, 4, 6])):
             rng = random.Random(seed)
             schedules = [{"name": "s-sgd"}, {"name": "wfbp"}]
             sweep = {"/cluster": [without_latency(rng, nodes)], "/schedule": schedules, "/fidelity": MOVING, "/channels": [1, 2, 3, 7]}
@@ -49,10 +50,10 @@ class Messages(Moving):
             rows = [row for _, row in self.run_points(content, [trace(rng)])]
             for first in range(0, len(rows), 4):
                 for row, column in itertools.product(rows[first:first + 4], ("iteration_s", "iteration_p95_s")):
-                    self.close(float(row[column]), float(rows[first][column]))
+                    self.close(row[column], rows[first][column])
 
     def test_several_in_flight(self):
-        for seed, nodes in enumerate([2, 3, 4], 10):
+        for seed, nodes in draws(enumerate([2, 3, 4], 10)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes), cluster(rng, nodes, link={"bandwidth": "2Gbps", "latency": "1ms"})], shared=True,
                       schedule={"name": "wfbp"}, iterations={"warmup": 1, "measured": 2},
@@ -61,7 +62,7 @@ class Messages(Moving):
 
     def test_turns(self):
         """Where channels are overloaded, everything depends on whose message goes first."""
-        for seed, nodes in enumerate([2, 3, 4, 5, 7, 8], 20):
+        for seed, nodes in draws(enumerate([2, 3, 4, 5, 7, 8], 20)):
             rng = random.Random(seed)
             compressed = {"name": "dts", "delay": 3, "compression": 0.3, "overhead_s": 1e-4}
             for gpus, workers in ((1, disturbances(rng, nodes, slowdown=False)[:4]), (2, [{}])):

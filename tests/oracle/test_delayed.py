@@ -5,6 +5,7 @@ import unittest
 
 import oracle
 from comparing import Comparison, cluster, compressing, disturbances, fit, scenario, trace
+from running import draws
 
 
 def dts(rng, delay, period, **changes):
@@ -47,21 +48,21 @@ class Delayed(Comparison):
         self.compare(scenario(rng, sweep=sweep, **changes), [trace(rng)], *options)
 
     def test_nodes(self):
-        for seed in range(6):
+        for seed in draws(range(6)):
             self.draw(seed, lambda rng: [cluster(rng, 1 + (seed + 1) % 9)], 1 + (seed + 1) % 9, all_reduce=list(oracle.TERMS)[seed % 5])
 
     def test_slow_links(self):
         """More in flight than fits: the channel sets the pace."""
-        for seed in range(10, 13):
+        for seed in draws(range(10, 13)):
             self.draw(seed, lambda rng: [cluster(rng, 4, link={"bandwidth": "700Mbps", "latency": "3ms"}),
                                          cluster(rng, 4, link={"bandwidth": "10Gbps", "latency": "9ms"})], 4)
 
     def test_fit(self):
-        for seed in range(20, 23):
+        for seed in draws(range(20, 23)):
             self.draw(seed, lambda rng: [cluster(rng, rng.randint(3, 6), rng.randint(1, 2), fit=fit(rng))], 3)
 
     def test_several_gpus(self):
-        for seed, (nodes, gpus) in enumerate([(2, 2), (1, 3), (3, 2)], 30):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 2), (1, 3), (3, 2)], 30)):
             self.draw(seed, lambda rng: [cluster(rng, nodes, gpus)], nodes * gpus,
                       all_reduce=random.Random(seed).choice(["ring", "halving-doubling"]))
 
@@ -69,13 +70,13 @@ class Delayed(Comparison):
         self.draw(40, lambda rng: [cluster(rng, 4, latency_cv=rng.uniform(0.1, 1)) for _ in range(2)], 4)
 
     def test_compression(self):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (5, 1), (3, 2), (8, 1)], 60):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (5, 1), (3, 2), (8, 1)], 60)):
             self.draw(seed, lambda rng: [cluster(rng, nodes, gpus), cluster(rng, nodes, gpus, **rng.choice([{"fit": fit(rng)},
                                                                                                     {"latency_cv": 0.3}]))],
                       nodes * gpus, schedules=compressed, all_reduce=list(oracle.TERMS)[seed % 5])
 
     def test_gradient_by_gradient(self):
-        for seed, (nodes, gpus, latency) in enumerate([(1, 1, 1e-4), (2, 1, 1e-3), (3, 2, 1e-5), (8, 1, 4e-3)], 80):
+        for seed, (nodes, gpus, latency) in draws(enumerate([(1, 1, 1e-4), (2, 1, 1e-3), (3, 2, 1e-5), (8, 1, 4e-3)], 80)):
             link = {"bandwidth": f"{random.Random(seed).uniform(0.7, 10):.3f}Gbps", "latency": latency}
             self.draw(seed, lambda rng: [cluster(rng, nodes, gpus, link=link)], nodes * gpus, schedules=by_gradient)
 

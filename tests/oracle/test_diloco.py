@@ -6,6 +6,7 @@ import unittest
 import collectives
 import diloco
 from comparing import cluster, disturbances, fit, node_windows, slow, trace
+from running import draws
 from test_by_layers import DRAWS, FIDELITIES, MOVING, ByLayers, expected, late, layers, pair, steady
 from test_flat_ring import FLAT
 from test_flows import profiles
@@ -42,7 +43,7 @@ def nearest(gigabits):
 
 
 def utilisation(row):
-    return float(row["compute_s"]) / float(row["iteration_s"])
+    return row["compute_s"] / row["iteration_s"]
 
 
 class Known(unittest.TestCase):
@@ -170,8 +171,7 @@ class Table(Diloco):
         self.write("trace0.json", billion(0.1, 24))
         content = steady("trace0.json", line(1), TABLE_4[0][0], format="scenario/1", name="streaming", iterations={"warmup": 0, "measured": 100}, sweep={
             "/schedule": [schedule for schedule, _ in TABLE_4], "/cluster/fit/b_s_per_B": [line(gigabits)["fit"]["b_s_per_B"] for gigabits in GRID]})
-        done = self.run_scenario(content, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+        self.run_well(content)
         rows, wrong = self.rows(), []
         for number, (schedule, published) in enumerate(TABLE_4):
             reached = [utilisation(row) for row in rows[50 * number:50 * (number + 1)]]
@@ -184,48 +184,48 @@ class Table(Diloco):
     def test_utilisation(self):
         one = billion()
         known = [({"interval": 500}, 500 / 528), ({}, 0.78125), ({"fragments": 8, "overlap": 1}, 100 / 120), ({"fragments": 8, "overlap": 5}, 1.0), ({"overlap": 100}, 1.0)]
-        self.hold([1 / share for _, share in known], one, GIGABIT, [{"name": "diloco", **schedule} for schedule, _ in known])
+        self.hold([1 / share for _, share in known], one, GIGABIT, [{"name": "diloco", **schedule} for schedule, _ in known], iterations={"warmup": 0, "measured": 1})
 
     def test_defaults(self):
         """One fragment in rounds of 100 steps, in 16 bits."""
         known = {"interval": 100, "fragments": 1, "pattern": "strided", "overlap": 0, "mix": 0, "bits": 16, "quantize_s_per_B": 0, "worker": "gpu", "inner": "wfbp",
                  "outer": {"optimizer": "nesterov", "lr": 0.7, "momentum": 0.9}, "matchmaking_s": 0, "posts": "fragment", "quorum": 1}
         rng = random.Random(0)
-        self.draw(rng, [slow_links(rng, 3)], [{"name": "diloco"}, {"name": "diloco", **known}], fidelities=["alpha-beta", "per-message"])
+        self.draw(rng, [slow_links(rng, 3)], [{"name": "diloco"}, {"name": "diloco", **known}], fidelities=["alpha-beta", "per-message"], name="defaults")
         first, second = (self.rows()[index:index + 2] for index in (0, 2))
         self.assertEqual([row["iteration_s"] for row in first], [row["iteration_s"] for row in second])
 
 
 class Gpus(Diloco):
     def test_equal_workers(self):
-        for seed, count in enumerate([1, 2, 3, 4, 6] * DRAWS):
+        for seed, count in draws(enumerate([1, 2, 3, 4, 6] * DRAWS)):
             rng = random.Random(seed)
             self.check(rng, [slow_links(rng, count)], [gpus], count=5, sweep={"/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])]})
 
     def test_unequal_workers(self):
-        for seed, count in enumerate([2, 3, 4] * DRAWS, 100):
+        for seed, count in draws(enumerate([2, 3, 4] * DRAWS, 100)):
             rng = random.Random(seed)
             self.check(rng, [slow_links(rng, count)], [gpus], count=4, sweep={"/workers": disturbances(rng, count, slowdown=False)[1:]})
 
     def test_layers_that_meet_a_busy_channel(self):
-        for seed, count in enumerate([2, 4] * DRAWS, 200):
+        for seed, count in draws(enumerate([2, 4] * DRAWS, 200)):
             rng = random.Random(seed)
             drawn = disturbances(rng, count)[6:]
             by_traffic = [one | {"overlap_slowdown": {"factor": one["overlap_slowdown"], "by": "traffic"}} for one in drawn]
             self.check(rng, [slow_links(rng, count)], [gpus], count=4, sweep={"/workers": drawn + by_traffic})
 
     def test_several_in_a_node(self):
-        for seed, (count, each) in enumerate([(1, 3), (2, 2), (3, 2)] * DRAWS, 300):
+        for seed, (count, each) in draws(enumerate([(1, 3), (2, 2), (3, 2)] * DRAWS, 300)):
             rng = random.Random(seed)
             self.check(rng, [slow_links(rng, count, each)], [gpus], count=3, sweep={"/all_reduce": ["ring", rng.choice(ALGORITHMS[1:]), FLAT], "/workers": [{}, {"slow": slow(rng, count * each)}]})
 
     def test_channels(self):
-        for seed, count in enumerate([2, 4] * DRAWS, 400):
+        for seed, count in draws(enumerate([2, 4] * DRAWS, 400)):
             rng = random.Random(seed)
             self.check(rng, [slow_links(rng, count)], [gpus], count=4, sweep={"/channels": [1, 2, 3], "/workers": [{}, {"slow": slow(rng, count)}]})
 
     def test_hosts(self):
-        for seed, count in enumerate([2, 4] * DRAWS, 500):
+        for seed, count in draws(enumerate([2, 4] * DRAWS, 500)):
             rng = random.Random(seed)
             self.check(rng, [hosts(rng, slow_links(rng, count)) for _ in range(2)], [gpus], count=4, sweep={"/workers": disturbances(rng, count, slowdown=False)[:3]})
 
@@ -234,19 +234,19 @@ class Gpus(Diloco):
         self.check(rng, [slow_links(rng, 4, latency_cv=0.5)], [gpus], count=6, fidelities=["alpha-beta"], sweep={"/workers": [{}, {"slow": slow(rng, 4)}]})
 
     def test_gradients_that_are_ready_late(self):
-        for seed, count in enumerate([2, 3] * DRAWS, 650):
+        for seed, count in draws(enumerate([2, 3] * DRAWS, 650)):
             rng = random.Random(seed)
             self.check(rng, [slow_links(rng, count)], [gpus], count=4, one=late, sweep={"/workers": [{}, *disturbances(rng, count)[1::3]]})
 
     def test_other_clusters(self):
-        for seed in range(700, 700 + DRAWS):
+        for seed in draws(range(700, 700 + DRAWS)):
             rng = random.Random(seed)
             self.check(rng, [cluster(rng, 4, fit=fit(rng)), cluster(rng, 2, 2, fit=fit(rng))], [gpus], count=4, fidelities=["alpha-beta"])
             self.check(rng, [node_windows(rng, slow_links(rng, 3)), node_windows(rng, slow_links(rng, 2, 2, nics=2))], [gpus], count=3)
             self.check(rng, follow(rng, slow_links(rng, 4)), [gpus], count=4, fidelities=MOVING)
 
     def test_regions(self):
-        for seed, (count, most, each) in enumerate([(2, 3, 1), (3, 2, 1), (2, 2, 2)] * DRAWS, 800):
+        for seed, (count, most, each) in draws(enumerate([(2, 3, 1), (3, 2, 1), (2, 2, 2)] * DRAWS, 800)):
             rng = random.Random(seed)
             drawn = uneven(rng, windows(rng, world(rng, count, most, each)))
             workers = [{}, {"slow": slow(rng, drawn["nodes"] * each)}]
@@ -309,20 +309,20 @@ class Late(Diloco):
             self.compare(content | {"sweep": {"/fidelity": ["alpha-beta", "per-message"]}}, [layers([(0.04, 0.06)], [4])])
 
     def test_gpus(self):
-        for seed, count in enumerate([2, 3, 5] * DRAWS):
+        for seed, count in draws(enumerate([2, 3, 5] * DRAWS)):
             rng = random.Random(seed)
             self.check(rng, [slow_links(rng, count)], [quorums], count=4, sweep={"/workers": disturbances(rng, count, slowdown=False)[1:]}, fidelities=["alpha-beta", "per-message"],
                        iterations={"warmup": 2, "measured": rng.choice([3, 20])})
 
     def test_islands(self):
-        for seed, (count, each) in enumerate([(2, 2), (4, 2)] * DRAWS, 100):
+        for seed, (count, each) in draws(enumerate([(2, 2), (4, 2)] * DRAWS, 100)):
             rng = random.Random(seed)
             kind = lambda rng, one: quorums(rng, one, worker="node", inner=rng.choice(INNER))
             self.check(rng, [slow_links(rng, count, each)], [kind], count=3, one=lambda rng: trace(rng, 3), sweep={"/workers": disturbances(rng, count * each, slowdown=False)[1:]},
                        fidelities=["alpha-beta", "per-message"])
 
     def test_regions(self):
-        for seed in range(200, 200 + DRAWS):
+        for seed in draws(range(200, 200 + DRAWS)):
             rng = random.Random(seed)
             drawn = uneven(rng, windows(rng, world(rng, 3, 2, 1)))
             self.check(rng, [drawn | {"placement": "linear"}], [quorums, lambda rng, one: quorums(rng, one, worker="region")], count=2, fidelities=["per-message"],
@@ -331,12 +331,12 @@ class Late(Diloco):
 
 class Islands(Diloco):
     def test_equal_workers(self):
-        for seed, (count, each) in enumerate([(1, 2), (2, 2), (3, 2), (2, 3), (3, 1)] * DRAWS):
+        for seed, (count, each) in draws(enumerate([(1, 2), (2, 2), (3, 2), (2, 3), (3, 1)] * DRAWS)):
             rng = random.Random(seed)
             self.check(rng, [slow_links(rng, count, each)], [nodes], count=4, one=lambda rng: trace(rng, 3), sweep={"/all_reduce": ["ring", rng.choice(ALGORITHMS[1:]), FLAT]})
 
     def test_unequal_workers(self):
-        for seed, (count, each) in enumerate([(2, 2), (3, 2), (2, 3)] * DRAWS, 100):
+        for seed, (count, each) in draws(enumerate([(2, 2), (3, 2), (2, 3)] * DRAWS, 100)):
             rng = random.Random(seed)
             self.check(rng, [slow_links(rng, count, each)], [nodes], one=lambda rng: trace(rng, 3), sweep={"/workers": disturbances(rng, count * each, slowdown=False)[1:]})
 
@@ -347,18 +347,18 @@ class Islands(Diloco):
         self.check(rng, [slow_links(rng, 2, 2)], [nodes], one=lambda rng: trace(rng, 3), sweep={"/workers": drawn + by_traffic})
 
     def test_hosts(self):
-        for seed, (count, each) in enumerate([(2, 2), (2, 3)] * DRAWS, 300):
+        for seed, (count, each) in draws(enumerate([(2, 2), (2, 3)] * DRAWS, 300)):
             rng = random.Random(seed)
             self.check(rng, [hosts(rng, slow_links(rng, count, each)) for _ in range(2)], [nodes], one=lambda rng: trace(rng, 3), sweep={"/workers": [{}, {"slow": slow(rng, count * each)}]})
 
     def test_other_clusters(self):
-        for seed in range(400, 400 + DRAWS):
+        for seed in draws(range(400, 400 + DRAWS)):
             rng = random.Random(seed)
             self.check(rng, [cluster(rng, 3, 2, fit=fit(rng)), slow_links(rng, 2, 2, latency_cv=0.5)], [nodes], count=4, fidelities=["alpha-beta"])
             self.check(rng, follow(rng, slow_links(rng, 2, 2)), [nodes], fidelities=MOVING)
 
     def test_regions(self):
-        for seed, (count, most, each) in enumerate([(2, 3, 1), (3, 2, 1), (2, 2, 2), (3, 2, 2)] * DRAWS, 500):
+        for seed, (count, most, each) in draws(enumerate([(2, 3, 1), (3, 2, 1), (2, 2, 2), (3, 2, 2)] * DRAWS, 500)):
             rng = random.Random(seed)
             drawn = uneven(rng, windows(rng, world(rng, count, most, each)))
             self.check(rng, [drawn], [nodes, regions], count=2, one=lambda rng: trace(rng, 3), fidelities=["alpha-beta", "flow"], sweep={

@@ -7,6 +7,7 @@ import unittest
 from comparing import disturbances, scenario, slow, trace
 from movement import Distance, Engine, FarPath
 from network import alone
+from running import draws
 from test_flows import profiles
 from test_messages import Moving
 from test_regions import uneven, windows, world
@@ -67,7 +68,7 @@ class AllReduces(Moving):
             "sweep": sweep, "schedule": {"name": "wfbp"}, "iterations": {"warmup": 1, "measured": 2}, **changes})
 
     def test_regions(self):
-        for seed, (regions, nodes) in enumerate([(2, 1), (2, 3), (3, 2), (4, 1)]):
+        for seed, (regions, nodes) in draws(enumerate([(2, 1), (2, 3), (3, 2), (4, 1)])):
             self.regions(seed, regions, nodes)
 
     def test_several_gpus(self):
@@ -93,7 +94,7 @@ class AllReduces(Moving):
                            "format": "cluster/1", "name": "change", "nodes": 2, "wan": [wan],
                            "regions": [{"name": name, "nodes": 1} for name in "ab"]}}
             (_, row), = self.run_points(content, [one])
-            self.close(float(row["iteration_s"]), seconds + 0.4 * size / 1e9 + 0.6 * size / rate + rtt / 2 + one["update_s"])
+            self.close(row["iteration_s"], seconds + 0.4 * size / 1e9 + 0.6 * size / rate + rtt / 2 + one["update_s"])
 
 
 class ServersAndPairs(OverRegions):
@@ -112,7 +113,7 @@ class ServersAndPairs(OverRegions):
                          [trace(rng, 3)], *options)
 
     def test_worlds(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 1, 1), (2, 3, 1), (3, 2, 1), (2, 2, 2)]):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 1, 1), (2, 3, 1), (3, 2, 1), (2, 2, 2)])):
             self.draw(seed, regions, nodes, gpus)
 
     def test_one_by_one(self):

@@ -1,11 +1,11 @@
 """Messages between single nodes: do they take as long in every fidelity, where that should make no difference?"""
 
-import json
 import math
 import random
 import unittest
 
 from comparing import cluster, disturbances, scenario, slow, trace
+from running import draws, swept, thinned
 from test_messages import MOVING, Moving
 from test_server import FUSION
 
@@ -18,26 +18,20 @@ class Fidelities(Moving):
     def agree(self, rng, clusters, sweep, fidelities=("alpha-beta", *MOVING), **changes):
         """simctl with itself, to 1e-9."""
         content = scenario(rng, sweep={"/cluster": clusters, **sweep, "/fidelity": list(fidelities)}, **changes)
-        rows, wrong = [row for _, row in self.run_points(content, [trace(rng, 3)])], []
+        rows, wrong = [row for _, row in self.run_points(thinned(content, "/fidelity"), [trace(rng, 3)])], []
         for first in range(0, len(rows), len(fidelities)):
             one, *others = rows[first:first + len(fidelities)]
-            slack = dict.fromkeys(SPLIT, 1e-9 * float(one["iteration_s"]))
+            slack = dict.fromkeys(SPLIT, 1e-9 * one["iteration_s"])
             for other, fidelity in zip(others, fidelities[1:]):
                 self.assertEqual(other["fidelity"], fidelity)
-                wrong += [f"{column}: {one[column]}, but {other[column]} in fidelity {fidelity}: {self.swept(one)}"
+                wrong += [f"{column}: {one[column]}, but {other[column]} in fidelity {fidelity}: {swept(one)}"
                           for column in one if not self.same(one[column], other[column], slack.get(column, 1e-12))
                           and column not in NOT_COMPARED and not (column in EMPTY and one["fidelity"] == "alpha-beta")]
         if wrong:
             self.fail("\n".join([f"{len(wrong)} values differ, the first:", *wrong[:12]]))
 
-    def swept(self, row):
-        return {key: text[:200] for key, text in row.items() if key.startswith("/")}
-
     def same(self, one, other, slack):
-        try:
-            return math.isclose(float(one), float(other), rel_tol=1e-9, abs_tol=slack)
-        except ValueError:
-            return one == other
+        return one == other or isinstance(one, float) and math.isclose(one, other, rel_tol=1e-9, abs_tol=slack)
 
 
 class Servers(Fidelities):
@@ -49,7 +43,7 @@ class Servers(Fidelities):
                 for seconds in (0.0, 10 ** rng.uniform(-11, -9.3))]
 
     def draw_all(self, names, **more):
-        for seed, nodes in enumerate([2, 3, 5, 8]):
+        for seed, nodes in draws(enumerate([2, 3, 5, 8])):
             rng = random.Random(f"{names} {seed}")
             schedules = [options for name in names for options in self.servers(rng, nodes, name, **more)]
             self.agree(rng, [cluster(rng, nodes)], {"/schedule": schedules, "/workers": disturbances(rng, nodes, slowdown=False)[:4]},
@@ -79,11 +73,11 @@ class Servers(Fidelities):
         content = scenario(rng, sweep={"/cluster": [cluster(rng, 4)], "/fidelity": ["flow"]}, schedule={"name": "ps-sgd", "servers": 1},
                            iterations={"warmup": 1, "measured": 2})
         (point, row), = self.run_points(content, [one])
-        links = json.loads((self.folder / "out" / "results.json").read_text())["points"][0]["links"]
+        links = self.points[0]["links"]
         self.assertEqual(len(links), 10)
         for link in links[:2]:
             self.close(link["bytes"], 2 * 4e8)
-            self.close(link["utilisation"], 4e8 / link["bandwidth_Bps"] / float(row["iteration_s"]))
+            self.close(link["utilisation"], 4e8 / link["bandwidth_Bps"] / row["iteration_s"])
         for link in links[2:]:
             self.close(link["bytes"], 2 * 1e8)
 
@@ -93,13 +87,13 @@ class Pairs(Fidelities):
 
     def test_equal_workers(self):
         """Everyone sends to another one, so that no two flows share a link."""
-        for seed, (nodes, count) in enumerate([(2, 1), (3, 1), (4, 1), (5, 1), (8, 1), (13, 1), (3, 2)]):
+        for seed, (nodes, count) in draws(enumerate([(2, 1), (3, 1), (4, 1), (5, 1), (8, 1), (13, 1), (3, 2)])):
             rng = random.Random(seed)
             self.agree(rng, [cluster(rng, nodes, count) for _ in range(3)], {"/schedule": self.schedules})
 
     def test_unequal_workers(self):
         """A link of each sender's own, but for flows."""
-        for seed, nodes in enumerate([2, 3, 6], 10):
+        for seed, nodes in draws(enumerate([2, 3, 6], 10)):
             rng = random.Random(seed)
             self.agree(rng, [cluster(rng, nodes)], {"/schedule": self.schedules, "/workers": disturbances(rng, nodes)},
                        fidelities=("alpha-beta", "per-message"))

@@ -7,6 +7,7 @@ import unittest
 import collectives
 import oracle
 from comparing import Comparison, accumulating, cluster, compressing, disturbances, expected, fit, scenario, trace
+from running import draws
 from test_delayed import by_gradient, compressed, schedules
 from test_host import LASGD
 from test_known_values import TWO, point
@@ -126,19 +127,19 @@ class Random(Comparison):
         self.compare(scenario(rng, sweep=sweep, **changes), [trace(rng)], *options)
 
     def test_synchronous(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (4, 1), (7, 1), (3, 2), (1, 4), (1, 1)]):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (4, 1), (7, 1), (3, 2), (1, 4), (1, 1)])):
             self.draw(seed, nodes, gpus, lambda rng: SCHEDULES + accumulating(rng, MERGING) + compressing(rng, MERGING * 2 + SCHEDULES[:2]))
 
     def test_channels(self):
-        for seed, nodes in enumerate([3, 6], 10):
+        for seed, nodes in draws(enumerate([3, 6], 10)):
             self.draw(seed, nodes, 1, lambda rng: SCHEDULES[:2] + compressing(rng, SCHEDULES[:2]), channels=2 + seed % 2)
 
     def test_delayed(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (2, 3)], 20):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (5, 1), (2, 3)], 20)):
             self.draw(seed, nodes, gpus, lambda rng: schedules(rng) + by_gradient(rng) + compressed(rng)[-6:])
 
     def test_rounds(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (3, 2)], 30):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (5, 1), (3, 2)], 30)):
             self.draw(seed, nodes, gpus, lambda rng: LASGD + compressing(rng, LASGD))
 
     def test_one_by_one(self):
@@ -147,7 +148,7 @@ class Random(Comparison):
 
 class Operations(Trials):
     def test_operations(self):
-        for seed, (nodes, gpus) in enumerate([(4, 1), (9, 1), (2, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(4, 1), (9, 1), (2, 2)])):
             rng = random.Random(f"points {seed}")
             names = rng.sample(list(oracle.TERMS), 2)
             drawn = [cluster(rng, nodes, gpus, fit=one) for one in fits(rng, names)]

@@ -1,7 +1,6 @@
 """One ring through all GPUs of all nodes: is it the recurrence over links that differ, and does nobody wait but for neighbours?"""
 
 import functools
-import json
 import random
 import unittest
 
@@ -11,6 +10,7 @@ import oracle
 from comparing import Comparison, accumulating, cluster, compressing, disturbances, fit, node_windows, scenario, slow, trace
 from network import Network, alone
 from oracle import quantity
+from running import draws, swept, thinned
 from test_distances import distances
 from test_fidelities import NOT_COMPARED, Fidelities
 from test_flows import profiles
@@ -107,27 +107,27 @@ class ClosedForms(Comparison):
         return schedules(rng) + [{"name": "local-sgd", "interval": 3}, *LASGD[::2]] + rng.sample(dts("serial", "pipelined", launch="gradient"), 2)
 
     def test_stars(self):
-        for seed, (nodes, count) in enumerate(PLACED[1:]):
+        for seed, (nodes, count) in draws(enumerate(PLACED[1:])):
             self.draw(seed, lambda rng: [cluster(rng, nodes, count)], self.families, self.some(nodes * count))
 
     def test_synchronous(self):
-        for seed, (nodes, count) in enumerate(PLACED[2:4], 10):
+        for seed, (nodes, count) in draws(enumerate(PLACED[2:4], 10)):
             self.draw(seed, lambda rng: [cluster(rng, nodes, count)], lambda rng: accumulating(rng, [{"name": name} for name in oracle.SCHEDULES]),
                       self.some(nodes * count))
 
     def test_slow_links(self):
         """The channel sets the pace."""
-        for seed, (nodes, count) in enumerate([(2, 2), (3, 3)], 20):
+        for seed, (nodes, count) in draws(enumerate([(2, 2), (3, 3)], 20)):
             links = [{"bandwidth": "700Mbps", "latency": "3ms"}, {"bandwidth": "10Gbps", "latency": "9ms"}]
             self.draw(seed, lambda rng: [cluster(rng, nodes, count, link=link) for link in links], self.families, lambda rng: [{}])
 
     def test_compression(self):
-        for seed, (nodes, count) in enumerate([(1, 3), (2, 2), (3, 2)], 30):
+        for seed, (nodes, count) in draws(enumerate([(1, 3), (2, 2), (3, 2)], 30)):
             self.draw(seed, lambda rng: [cluster(rng, nodes, count)], lambda rng: compressing(rng, self.families(rng)),
                       lambda rng: self.some(nodes * count)(rng)[::2])
 
     def test_channels(self):
-        for seed, channels in enumerate((2, 3), 40):
+        for seed, channels in draws(enumerate((2, 3), 40)):
             self.draw(seed, lambda rng: [cluster(rng, 3, 2)], lambda rng: [{"name": "wfbp"}, {"name": "s-sgd"}, {"name": "dts", "delay": 2}],
                       self.some(6), channels=channels)
 
@@ -137,13 +137,13 @@ class ClosedForms(Comparison):
                   self.families, lambda rng: [{}])
 
     def test_regions(self):
-        for seed, (regions, nodes, count) in enumerate([(2, 1, 2), (2, 3, 2), (3, 1, 3), (3, 2, 2)], 60):
+        for seed, (regions, nodes, count) in draws(enumerate([(2, 1, 2), (2, 3, 2), (3, 1, 3), (3, 2, 2)], 60)):
             self.draw(seed, lambda rng: [world(rng, regions, nodes, count), windows(rng, node_windows(rng, world(rng, regions, nodes, count)))],
                       self.families, lambda rng: [{}, rng.choice(disturbances(rng, regions)[1:])])
 
     def test_uneven_regions(self):
         """In the order in which a ring of the nodes is fastest, as whatever else goes round them."""
-        for seed, (regions, nodes, count) in enumerate([(3, 1, 2), (4, 1, 2)], 70):
+        for seed, (regions, nodes, count) in draws(enumerate([(3, 1, 2), (4, 1, 2)], 70)):
             self.draw(seed, lambda rng: [uneven(rng, world(rng, regions, nodes, count)) for _ in range(2)],
                       lambda rng: [{"name": "wfbp"}, {"name": "mg-wfbp"}, *dts("pipelined")], lambda rng: [{}])
 
@@ -167,11 +167,11 @@ class Messages(Moving):
         return [{"name": name} for name in oracle.SCHEDULES] + LOCAL[::2] + dts("serial") + dts("serial", launch="gradient")[1:2]
 
     def test_one_collective(self):
-        for seed, (nodes, count) in enumerate(PLACED):
+        for seed, (nodes, count) in draws(enumerate(PLACED)):
             self.flat(seed, lambda rng: [cluster(rng, nodes, count) for _ in range(2)], lambda rng: [{"name": "sync-easgd"}])
 
     def test_unequal_workers(self):
-        for seed, (nodes, count) in enumerate([(1, 3), (2, 2), (3, 2), (2, 4)], 10):
+        for seed, (nodes, count) in draws(enumerate([(1, 3), (2, 2), (3, 2), (2, 4)], 10)):
             self.flat(seed, lambda rng: [cluster(rng, nodes, count)], self.wfbp,
                       workers=lambda rng: disturbances(rng, nodes * count, slowdown=False))
 
@@ -181,19 +181,19 @@ class Messages(Moving):
                   workers=lambda rng: [{"slow": [{"ranks": str(rank), "factor": 2.5}]} for rank in range(6)])
 
     def test_schedules(self):
-        for seed, (nodes, count) in enumerate([(1, 3), (2, 2)], 30):
+        for seed, (nodes, count) in draws(enumerate([(1, 3), (2, 2)], 30)):
             self.flat(seed, lambda rng: [cluster(rng, nodes, count)], self.every)
 
     def test_compression(self):
         """What is all-gathered goes round the same ring."""
-        for seed, (nodes, count) in enumerate([(1, 2), (2, 2)], 40):
+        for seed, (nodes, count) in draws(enumerate([(1, 2), (2, 2)], 40)):
             self.flat(seed, lambda rng: [cluster(rng, nodes, count)], lambda rng: compressing(rng, self.every(rng)) + dts("serial", compression=0.2))
 
     def test_several_in_flight(self):
-        for seed, channels in enumerate((2, 3), 50):
+        for seed, channels in draws(enumerate((2, 3), 50)):
             link = {"bandwidth": "2Gbps", "latency": "1ms"}
             self.flat(seed, lambda rng: [cluster(rng, 2, 2, link=link)], self.wfbp, shared=True, channels=channels)
-        for seed, (nodes, count) in enumerate([(2, 2), (3, 2)], 55):
+        for seed, (nodes, count) in draws(enumerate([(2, 2), (3, 2)], 55)):
             self.flat(seed, lambda rng: [cluster(rng, nodes, count)], lambda rng: dts("pipelined") + dts("pipelined", compression=0.3)[1:],
                       fidelities=["per-message"])
 
@@ -201,7 +201,7 @@ class Messages(Moving):
         self.flat(60, lambda rng: [node_windows(rng, cluster(rng, 3, 2, nics=nics)) for nics in (1, 2)], self.wfbp)
 
     def test_regions(self):
-        for seed, (regions, nodes, count) in enumerate([(2, 2, 2), (3, 1, 2)], 70):
+        for seed, (regions, nodes, count) in draws(enumerate([(2, 2, 2), (3, 1, 2)], 70)):
             self.flat(seed, lambda rng: [world(rng, regions, nodes, count), uneven(rng, windows(rng, world(rng, regions, nodes, count)))
                                          | {"placement": "linear"}],
                       lambda rng: [*self.wfbp(rng), {"name": "mg-wfbp"}, {"name": "wfbp", "compression": "sign"}], shared=True,
@@ -219,18 +219,18 @@ class Operations(Trials):
     shared = True
 
     def test_everybody(self):
-        for seed, (nodes, count) in enumerate([(1, 3), (2, 2), (3, 2), (2, 4)]):
+        for seed, (nodes, count) in draws(enumerate([(1, 3), (2, 2), (3, 2), (2, 4)])):
             rng = random.Random(f"flat {seed}")
             self.draw(rng, [cluster(rng, nodes, count)], EVERYBODY, all_reduce=FLAT)
 
     def test_unequal_workers(self):
-        for seed, (nodes, count) in enumerate([(1, 3), (2, 2), (2, 3)], 10):
+        for seed, (nodes, count) in draws(enumerate([(1, 3), (2, 2), (2, 3)], 10)):
             rng = random.Random(f"flat {seed}")
             self.draw(rng, [cluster(rng, nodes, count)], EVERYBODY, all_reduce=FLAT, fidelities=MOVING,
                       sweep={"/workers": disturbances(rng, nodes * count, slowdown=False)[1:4]})
 
     def test_regions(self):
-        for seed, (regions, nodes, count) in enumerate([(2, 2, 2), (3, 1, 2)], 20):
+        for seed, (regions, nodes, count) in draws(enumerate([(2, 2, 2), (3, 1, 2)], 20)):
             rng = random.Random(f"flat {seed}")
             self.draw(rng, [world(rng, regions, nodes, count)], EVERYBODY, all_reduce=FLAT)
 
@@ -242,12 +242,12 @@ class AsAnother(Fidelities):
         rng = random.Random(f"flat {seed}")
         sweep = {"/cluster": clusters(rng), "/schedule": drawn, "/workers": list(workers), "/fidelity": list(fidelities),
                  "/all_reduce": ["ring", FLAT]}
-        rows = [row for _, row in self.run_points(scenario(rng, sweep=sweep), [trace(rng)])]
+        rows = [row for _, row in self.run_points(thinned(scenario(rng, sweep=sweep), "/all_reduce"), [trace(rng)])]
         for ring, flat in zip(rows[::2], rows[1::2]):
             wrong = [f"{column}: {ring[column]}, but flat {flat[column]}" for column in ring
                      if column not in (*NOT_COMPARED, "/all_reduce", "all_reduce")
-                     and not self.same(ring[column], flat[column], 1e-9 * float(ring["iteration_s"]))]
-            self.assertFalse(wrong, "\n".join([str(self.swept(flat)), *wrong]))
+                     and not self.same(ring[column], flat[column], 1e-9 * ring["iteration_s"])]
+            self.assertFalse(wrong, "\n".join([str(swept(flat)), *wrong]))
 
     def test_one_gpu_in_each_node(self):
         drawn = [{"name": "wfbp"}, {"name": "mg-wfbp"}, {"name": "dts", "delay": 1, "compression": 0.1}]
@@ -269,7 +269,7 @@ class Links(Moving):
     def test_bytes(self):
         """From each node to the next, and from each GPU but the last to the next of its node, the same: 2(R-1)/R of all bytes, but for
         what the window's edges cut."""
-        for seed, (nodes, count) in enumerate([(1, 3), (2, 2), (3, 2)]):
+        for seed, (nodes, count) in draws(enumerate([(1, 3), (2, 2), (3, 2)])):
             rng, ranks, measured = random.Random(f"flat {seed}"), nodes * count, 3
             one = trace(rng)
             content = scenario(rng, sweep={"/cluster": [cluster(rng, nodes, count)], "/fidelity": MOVING}, all_reduce=FLAT,
@@ -279,7 +279,7 @@ class Links(Moving):
             used = {f"node-{node} {way}" for node in range(nodes) for way in ("up", "down") if nodes > 1}
             used |= {f"gpu-{rank + way} {name}" for rank in range(ranks) if nodes == 1 or (rank + 1) % count
                      for way, name in ((0, "up"), (1 if rank + 1 < ranks else 1 - ranks, "down"))}
-            for (point, _), written in zip(pairs, json.loads((self.folder / "out" / "results.json").read_text())["points"]):
+            for (point, _), written in zip(pairs, self.points):
                 carrying = {link["name"]: link for link in written["links"] if link["bytes"]}
                 self.assertEqual(len(carrying), min(10, len(used)))
                 self.assertLessEqual(set(carrying), used)
@@ -290,14 +290,14 @@ class Links(Moving):
                     self.close(link["bandwidth_Bps"], quantity(point["cluster"]["intra_node" if inner else "link"]["bandwidth"]))
 
     def test_what_edges_cut_counts_pro_rata(self):
-        for seed, regions in enumerate((False, True)):
+        for seed, regions in draws(enumerate((False, True))):
             rng = random.Random(f"flat {seed}")
             description = world(rng, 2, 2, 2) | {"placement": "linear"} if regions else cluster(rng, 2, 2)
             content = scenario(rng, sweep={"/cluster": [description]}, schedule={"name": "wfbp"}, workers={"slow": slow(rng, 4)}, all_reduce=FLAT,
                                fidelity="flow", iterations={"warmup": 0, "measured": 1})
             (point, _), = self.run_points(content, [trace(rng)])
             expected = moving.links(point, shared=True)
-            for link in json.loads((self.folder / "out" / "results.json").read_text())["points"][0]["links"]:
+            for link in self.points[0]["links"]:
                 for key, right in zip(("bandwidth_Bps", "bytes", "utilisation"), expected[link["name"]]):
                     self.close(link[key], right)
 

@@ -1,6 +1,5 @@
 """Fidelity flow where flows meet, and what links carried: are links shared max-min fairly, moment by moment?"""
 
-import json
 import math
 import random
 import unittest
@@ -12,6 +11,7 @@ from comparing import accumulating, cluster, fit, node_windows, scenario, slow, 
 from movement import Engine, Path, fair_rates
 from network import alone
 from oracle import quantity
+from running import draws
 from test_messages import ALGORITHMS, MOVING, Moving
 from test_regions import uneven, windows, world
 
@@ -81,41 +81,41 @@ class Flows(Moving):
                          **{"iterations": {"warmup": 1, "measured": 2}, **changes})
 
     def test_regions(self):
-        for seed, (regions, nodes) in enumerate([(2, 1), (2, 2), (2, 4), (3, 2), (3, 3), (4, 2)]):
+        for seed, (regions, nodes) in draws(enumerate([(2, 1), (2, 2), (2, 4), (3, 2), (3, 3), (4, 2)])):
             self.regions(seed, lambda rng: [world(rng, regions, nodes) | {"placement": "linear"}])
 
     def test_regions_in_their_best_order(self):
-        for seed, regions in enumerate([2, 3, 4], 10):
+        for seed, regions in draws(enumerate([2, 3, 4], 10)):
             self.regions(seed, lambda rng: [world(rng, regions, 2), world(rng, regions, 2) | {"placement": "by-region"}], workers=False)
 
     def test_windows(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2), (4, 2)], 20):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2), (4, 2)], 20)):
             self.regions(seed, lambda rng: [windows(rng, world(rng, regions, nodes)) | {"placement": "linear"}])
 
     def test_windows_in_the_best_order(self):
         """That of the fastest ring whose links are no faster than a window allows."""
-        for seed in range(25, 30):
+        for seed in draws(range(25, 30)):
             self.regions(seed, lambda rng: [windows(rng, world(rng, 4, 2))], workers=False, schedules=("sync-easgd",))
             point = next(oracle.points(self.folder / "scenario.json"))
             description, size = point["cluster"], collectives.model_bytes(point)
             gamma = description.get("reduce_s_per_B", 0.0)
-            for written in json.loads((self.folder / "out" / "results.json").read_text())["points"]:
+            for written in self.points:
                 found = [int(name.removeprefix("region")) for name in written["region_order"]]
                 self.close(*(collectives.ring_all_reduce(collectives.hops(description, order), size, gamma)
                              for order in (found, collectives.best_order(description, size))))
 
     def test_windows_of_nodes(self):
-        for seed, (regions, nodes, change) in enumerate([(2, 3, windows), (3, 2, lambda rng, description: description)], 150):
+        for seed, (regions, nodes, change) in draws(enumerate([(2, 3, windows), (3, 2, lambda rng, description: description)], 150)):
             self.regions(seed, lambda rng: [node_windows(rng, change(rng, world(rng, regions, nodes))) | {
                 "placement": "linear", "nics": nics} for nics in (1, 2)])
 
     def test_uneven_links(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2), (4, 2)], 160):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2), (4, 2)], 160)):
             self.regions(seed, lambda rng: [uneven(rng, world(rng, regions, nodes)) | {"placement": "linear"}])
             self.regions(seed, lambda rng: [uneven(rng, windows(rng, world(rng, regions, nodes)))], workers=False)
 
     def test_uneven_links_change(self):
-        for seed, (regions, nodes) in enumerate([(2, 2), (3, 2)], 170):
+        for seed, (regions, nodes) in draws(enumerate([(2, 2), (3, 2)], 170)):
             self.regions(seed, lambda rng: [uneven(rng, profiles(rng, world(rng, regions, nodes))) | {"placement": "linear"}])
 
     def test_steps_that_only_add_up(self):
@@ -126,7 +126,7 @@ class Flows(Moving):
 
     def test_no_flow_meets_another(self):
         """One node per region: per message is as exact."""
-        for seed, regions in enumerate([2, 3, 4], 30):
+        for seed, regions in draws(enumerate([2, 3, 4], 30)):
             self.regions(seed, lambda rng: [windows(rng, world(rng, regions, 1)) | {"placement": "linear"}, world(rng, regions, 1)],
                          fidelities=MOVING)
 
@@ -139,11 +139,11 @@ class Flows(Moving):
         self.regions(40, draw, fidelities=MOVING)
 
     def test_changing_bandwidth(self):
-        for seed, (regions, nodes) in enumerate([(2, 1), (2, 2), (3, 2)], 50):
+        for seed, (regions, nodes) in draws(enumerate([(2, 1), (2, 2), (3, 2)], 50)):
             self.regions(seed, lambda rng: [profiles(rng, world(rng, regions, nodes)) | {"placement": "linear"}])
 
     def test_rising_and_falling_bandwidth(self):
-        for seed, nodes in enumerate([1, 3], 55):
+        for seed, nodes in draws(enumerate([1, 3], 55)):
             self.regions(seed, lambda rng: [profiles(rng, windows(rng, world(rng, 2, nodes)), order) | {"placement": "linear"}
                                             for order in (sorted, lambda rates: sorted(rates, reverse=True))], workers=False)
 
@@ -162,11 +162,11 @@ class Flows(Moving):
                            "format": "cluster/1", "name": "change", "nodes": 2, "wan": [wan],
                            "regions": [{"name": name, "nodes": 1} for name in "ab"]}}
             (_, row), = self.run_points(content, [one])
-            self.close(float(row["iteration_s"]), seconds + 0.4 * size / first + 0.6 * size / rate + 0.005 + one["update_s"])
+            self.close(row["iteration_s"], seconds + 0.4 * size / first + 0.6 * size / rate + 0.005 + one["update_s"])
 
     def test_groupings(self):
         """By the line through what the collective costs with its links shared."""
-        for seed, nodes in enumerate([2, 3], 70):
+        for seed, nodes in draws(enumerate([2, 3], 70)):
             self.regions(seed, lambda rng: [world(rng, 2, nodes) | {"placement": "linear"}],
                          schedules=("mg-wfbp", "mg-wfbp-optimal", "s-sgd"))
 
@@ -193,12 +193,11 @@ class Flows(Moving):
 class Links(Moving):
     def links(self, content, one):
         pairs = self.run_points(content, [one])
-        results = json.loads((self.folder / "out" / "results.json").read_text())["points"]
-        return [(point, row, written["links"]) for (point, row), written in zip(pairs, results)]
+        return [(point, row, written["links"]) for (point, row), written in zip(pairs, self.points)]
 
     def test_ring_on_a_star(self):
         """Every link carries 2(N-1)/N of the bytes of every collective."""
-        for seed, nodes in enumerate([2, 3, 8]):
+        for seed, nodes in draws(enumerate([2, 3, 8])):
             rng = random.Random(seed)
             one, measured = trace(rng), rng.randint(1, 4)
             sweep = {"/cluster": [cluster(rng, nodes)], "/schedule": [{"name": "sync-easgd"}, {"name": "wfbp"}], "/fidelity": MOVING}
@@ -212,7 +211,7 @@ class Links(Moving):
                 for link in links:
                     self.close(link["bandwidth_Bps"], bandwidth)
                     self.close(link["bytes"], 2 * (nodes - 1) / nodes * size)
-                    self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * float(row["iteration_s"])))
+                    self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * row["iteration_s"]))
 
     def test_two_level_rings(self):
         rng = random.Random(10)
@@ -225,11 +224,11 @@ class Links(Moving):
                 inner = link["name"].startswith("gpu-")
                 bandwidth = quantity(point["cluster"]["intra_node" if inner else "link"]["bandwidth"])
                 self.close(link["bytes"], 2 * (1 - 1 / (gpus if inner else nodes)) * size)
-                self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * float(row["iteration_s"])))
+                self.close(link["utilisation"], link["bytes"] / bandwidth / (measured * row["iteration_s"]))
             self.assertEqual(links, sorted(links, key=lambda link: -link["utilisation"]))
 
     def test_what_edges_cut_counts_pro_rata(self):
-        for seed in range(8):
+        for seed in draws(range(8)):
             rng = random.Random(seed)
             description = cluster(rng, 5, rng.randint(1, 2)) if seed % 2 else world(rng, 3, 2) | {"placement": "linear"}
             content = scenario(rng, sweep={"/cluster": [description], "/all_reduce": ["ring", "binary-tree"], "/fidelity": ["flow"]},

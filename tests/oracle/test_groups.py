@@ -6,6 +6,7 @@ import unittest
 
 import synchronous
 from comparing import Comparison, cluster, disturbances, scenario, trace
+from running import draws
 from test_server import SCHEDULES
 from test_server_in_flight import pipelined
 
@@ -45,7 +46,7 @@ class Known(unittest.TestCase):
 class Servers(Comparison):
     def test_nothing_to_save(self):
         """Messages that do not wait for latencies, or that have none."""
-        for seed, (name, (nodes, gpus)) in enumerate(itertools.product(("ps-sgd", "asgd", "ssd-sgd"), ((1, 1), (3, 1), (2, 2)))):
+        for seed, (name, (nodes, gpus)) in draws(enumerate(itertools.product(("ps-sgd", "asgd", "ssd-sgd"), ((1, 1), (3, 1), (2, 2))))):
             rng = random.Random(f"groups {seed}")
             drawn = SCHEDULES[name](rng, nodes) | {"grouping": OPTIMAL}
             clusters = [form(rng, nodes, gpus) for form in (without_latency, cluster) for _ in range(3)]
@@ -57,7 +58,7 @@ class Servers(Comparison):
 class AllReduces(Comparison):
     def test_nothing_to_save(self):
         """Unequal ranks are ready at other times than those by which gradients are merged."""
-        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (2, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (5, 1), (2, 2)])):
             rng = random.Random(f"groups {seed}")
             sweep = {"/cluster": [without_latency(rng, nodes, gpus) for _ in range(6)], "/workers": disturbances(rng, nodes * gpus)}
             self.compare(scenario(rng, sweep=sweep, schedule=OPTIMAL), [many_gradients(rng)])

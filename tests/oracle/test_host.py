@@ -6,6 +6,7 @@ import unittest
 import moving
 import oracle
 from comparing import Comparison, accumulating, cluster, compressing, disturbances, expected, fit, node_windows, scenario, slow, trace
+from running import draws
 from test_delayed import by_gradient, schedules
 from test_fidelities import Fidelities
 from test_gated import gated, slow_links
@@ -131,16 +132,16 @@ class Servers(Random):
 
     def test_stars(self):
         for name in SCHEDULES:
-            for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (5, 1), (2, 2), (3, 3)]):
+            for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (5, 1), (2, 2), (3, 3)]), name):
                 self.draw([name], f"host {seed}", lambda rng: hosts(rng, cluster(rng, nodes, gpus)))
 
     def test_flows_and_windows(self):
-        for seed, (nodes, gpus) in enumerate([(3, 1), (2, 2)], 10):
+        for seed, (nodes, gpus) in draws(enumerate([(3, 1), (2, 2)], 10)):
             self.draw(SCHEDULES, f"host {seed}", lambda rng: hosts(rng, cluster(rng, nodes, gpus)), count=1, fidelity="flow")
             self.draw(SCHEDULES, f"host {seed}", lambda rng: hosts(rng, node_windows(rng, cluster(rng, nodes, gpus))), count=1)
 
     def test_regions(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 2, 1), (3, 2, 1), (2, 2, 2)], 20):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 2, 1), (3, 2, 1), (2, 2, 2)], 20)):
             self.draw(SCHEDULES, f"host {seed}", lambda rng: hosts(rng, world(rng, regions, nodes, gpus)), count=1)
 
     def test_layers_that_meet_a_busy_channel(self):
@@ -159,12 +160,12 @@ class ClosedForms(Comparison):
         self.compare(scenario(rng, sweep=sweep, **changes), [trace(rng, 5)], *options)
 
     def test_families(self):
-        for seed, (family, (nodes, gpus)) in enumerate((family, size) for family in (synchronous, delayed, lambda rng: compressing(
-                rng, LASGD) + LASGD) for size in ((2, 1), (5, 1), (3, 2))):
+        for seed, (family, (nodes, gpus)) in draws(enumerate((family, size) for family in (synchronous, delayed, lambda rng: compressing(
+                rng, LASGD) + LASGD) for size in ((2, 1), (5, 1), (3, 2)))):
             self.draw(seed, lambda rng: cluster(rng, nodes, gpus), family, all_reduce=ALGORITHMS[seed % 4])
 
     def test_channels(self):
-        for seed in range(20, 23):
+        for seed in draws(range(20, 23)):
             self.draw(seed, lambda rng: cluster(rng, 4), synchronous, channels=seed - 18)
 
     def test_other_clusters(self):
@@ -173,7 +174,7 @@ class ClosedForms(Comparison):
         self.draw(32, lambda rng: world(rng, 3, 2), lambda rng: LASGD + delayed(rng)[::2])
 
     def test_one_by_one(self):
-        for seed, family in enumerate((synchronous, delayed, lambda rng: LASGD), 40):
+        for seed, family in draws(enumerate((synchronous, delayed, lambda rng: LASGD), 40)):
             self.draw(seed, lambda rng: cluster(rng, 2, 2), family, "--no-symmetry")
 
 
@@ -189,11 +190,11 @@ class Messages(Moving):
         return [schedule for schedule in delayed(rng) if schedule["name"] == "dts"]
 
     def test_one_at_a_time(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (6, 1), (2, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (6, 1), (2, 2)])):
             self.messages(seed, lambda rng: cluster(rng, nodes, gpus), synchronous)
 
     def test_several_at_a_time(self):
-        for seed, nodes in enumerate([2, 3], 10):
+        for seed, nodes in draws(enumerate([2, 3], 10)):
             self.messages(seed, lambda rng: cluster(rng, nodes), self.in_flight, shared=True)
             self.messages(seed, lambda rng: cluster(rng, nodes), synchronous, shared=True, channels=2)
 
@@ -213,13 +214,13 @@ class InEveryFidelity(Fidelities):
 
 class Posting(Trials):
     def test_operations(self):
-        for seed, (nodes, gpus) in enumerate([(3, 1), (4, 1), (2, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(3, 1), (4, 1), (2, 2)])):
             rng = random.Random(f"host {seed}")
             self.draw(rng, [hosts(rng, cluster(rng, nodes, gpus))], EVERYBODY + (ODD if gpus == 1 else []), sweep={
                 "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
 
     def test_layer_by_layer(self):
-        for seed, nodes in enumerate([2, 3, 5], 10):
+        for seed, nodes in draws(enumerate([2, 3, 5], 10)):
             rng = random.Random(f"host {seed}")
             self.draw(rng, fast_and_slow(rng, slow_links(rng, nodes)), gated(1, 3), layers=4, sweep={
                 "/workers": disturbances(rng, nodes, slowdown=False)[:3]})

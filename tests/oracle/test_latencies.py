@@ -9,6 +9,7 @@ import unittest
 import moving
 from comparing import Comparison, cluster, expected, scenario, slow, trace
 from oracle import quantity
+from running import draws
 from test_averaging import FORMS
 from test_fidelities import Fidelities
 from test_known_values import TRACE
@@ -50,21 +51,21 @@ class Exact(OverRegions):
         self.compare(scenario(rng, sweep=sweep, **changes), [trace(rng, 3)])
 
     def test_factors_that_are_alike(self):
-        for seed, (nodes, gpus) in enumerate([(3, 1), (2, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(3, 1), (2, 2)])):
             self.draw(seed, lambda rng: [jittered(cluster(rng, nodes, gpus), alike(rng), "link", "intra_node")],
                       lambda rng: [*PAIRS, *(without_merging(SCHEDULES[name](rng, nodes)) for name in SCHEDULES)], nodes * gpus)
             self.draw(seed, lambda rng: [far_jittered(jittered(world(rng, 2, 1, gpus), alike(rng), "link", "intra_node"), alike(rng))],
                       lambda rng: [*PAIRS, *(without_merging(SCHEDULES[name](rng, 2)) for name in SCHEDULES)], 2 * gpus)
 
     def test_alpha_beta_takes_the_mean(self):
-        for seed, (nodes, gpus) in enumerate([(3, 1), (2, 2)], 10):
+        for seed, (nodes, gpus) in draws(enumerate([(3, 1), (2, 2)], 10)):
             self.draw(seed, lambda rng: [jittered(cluster(rng, nodes, gpus), rng.choice(DRAWN), "link", "intra_node")],
                       lambda rng: [*PAIRS, {"name": "wfbp"}, {"name": "mg-wfbp"}, {"name": "dts", "delay": 1},
                                    {"name": "lasgd", "tau_max": 2}],
                       nodes * gpus, sweep={"/fidelity": ["alpha-beta"]})
 
     def test_gpus_that_act_as_one_take_the_mean(self):
-        for seed, (nodes, gpus) in enumerate([(2, 2), (3, 2)], 20):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 2), (3, 2)], 20)):
             self.draw(seed, lambda rng: [jittered(cluster(rng, nodes, gpus), rng.choice(DRAWN), "intra_node")],
                       lambda rng: [*PAIRS, *(without_merging(SCHEDULES[name](rng, nodes)) for name in SCHEDULES)], nodes * gpus)
 
@@ -77,9 +78,8 @@ class Means(Comparison):
         link = {"bandwidth": 1e10, "latency": latency, "latency_jitter": spread}
         content = scenario(random.Random(0), sweep={}, schedule=schedule, fidelity=fidelity, seed=seed, granularity="tensor", cluster={
             "format": "cluster/1", "name": "two", "nodes": nodes, "link": link}, iterations={"warmup": 3, "measured": steps})
-        done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
-        return float(self.rows()[0]["iteration_s"])
+        self.run_well({"trace": "trace0.json", **content})
+        return self.points[0]["iteration_s"]
 
     def near(self, found, mean, deviation, steps=1500):
         self.assertAlmostEqual(found, mean, delta=4 * deviation / steps ** 0.5)
@@ -130,7 +130,7 @@ class Between(Fidelities):
     def bounds(self, rng, description, change, sweep, **changes):
         clusters = [change(description, 0.5), change(description, 1.0, HALVES), change(description, 1.5)]
         content = scenario(rng, sweep={**sweep, "/cluster": clusters}, **changes)
-        rows = [float(row["iteration_s"]) for _, row in self.run_points(content, [trace(rng, 3)])]
+        rows = [row["iteration_s"] for _, row in self.run_points(content, [trace(rng, 3)])]
         triples = list(zip(*[iter(rows)] * 3))
         for early, drawn, late in triples:
             self.assertLessEqual(early, drawn * (1 + 1e-12))
@@ -147,14 +147,14 @@ class Between(Fidelities):
 
     def test_star(self):
         link = {"bandwidth": "3Gbps", "latency": "5ms"}
-        for seed, nodes in enumerate([2, 3, 5]):
+        for seed, nodes in draws(enumerate([2, 3, 5])):
             rng = random.Random(seed)
             self.bounds(rng, cluster(rng, nodes, link=link), self.near, {
                 "/schedule": [{"name": "wfbp"}, {"name": "d-psgd"}, {"name": "sgp"}],
                 "/all_reduce": ["ring", "halving-doubling", "binary-tree"]}, fidelity="per-message")
 
     def test_regions(self):
-        for seed, regions in enumerate([2, 3], 10):
+        for seed, regions in draws(enumerate([2, 3], 10)):
             rng = random.Random(seed)
             self.bounds(rng, world(rng, regions, 2) | {"placement": "linear"}, self.far, {
                 "/schedule": [{"name": "sync-easgd"}, {"name": "d-psgd"}], "/all_reduce": ["ring", "by-region"]}, fidelity="per-message")
@@ -166,9 +166,8 @@ class OnAverage(OverRegions):
     def agree(self, rng, content, model, steps=60, seeds=5):
         content = scenario(rng, sweep={"/seed": list(range(seeds))}, iterations={"warmup": 2, "measured": steps}, **content)
         self.write("trace0.json", KNOWN)
-        done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
-        found = [float(row["iteration_s"]) for row in self.rows()]
+        self.run_well({"trace": "trace0.json", **content})
+        found = [point["iteration_s"] for point in self.points]
         order = {"region_order": [region["name"] for region in content["cluster"].get("regions", [])]}
         right = [model({**content, "trace": KNOWN, "seed": seed, **order})["iteration_s"] for seed in range(seeds)]
         error = ((statistics.variance(found) + statistics.variance(right)) / seeds) ** 0.5
@@ -177,7 +176,7 @@ class OnAverage(OverRegions):
         self.assertLess(error / statistics.mean(right), 0.04)
 
     def test_all_reduces(self):
-        for seed, (nodes, algorithm) in enumerate([(3, "ring"), (4, "binary-tree")]):
+        for seed, (nodes, algorithm) in draws(enumerate([(3, "ring"), (4, "binary-tree")])):
             rng = random.Random(seed)
             link = {"bandwidth": "3Gbps", "latency": "2ms", "latency_jitter": DRAWN[seed]}
             self.agree(rng, {"cluster": cluster(rng, nodes, link=link), "all_reduce": algorithm, "schedule": {"name": "wfbp"},
@@ -185,13 +184,13 @@ class OnAverage(OverRegions):
 
     def test_pairs_and_servers(self):
         link = {"bandwidth": "3Gbps", "latency": "2ms"}
-        for seed, schedule in enumerate([{"name": "d-psgd"}, {"name": "ps-sgd", "servers": 2}, {"name": "asgd"}]):
+        for seed, schedule in draws(enumerate([{"name": "d-psgd"}, {"name": "ps-sgd", "servers": 2}, {"name": "asgd"}])):
             rng = random.Random(seed)
             self.agree(rng, {"cluster": jittered(cluster(rng, 3, link=link), DRAWN[seed % 3], "link"), "schedule": schedule,
                              "fidelity": "flow"}, expected)
 
     def test_regions(self):
-        for seed, schedule in enumerate([{"name": "wfbp"}, {"name": "d-psgd"}, {"name": "ps-sgd", "servers": 2}]):
+        for seed, schedule in draws(enumerate([{"name": "wfbp"}, {"name": "d-psgd"}, {"name": "ps-sgd", "servers": 2}])):
             rng = random.Random(seed)
             drawn = far_jittered(world(rng, 2, 2), DRAWN[seed]) | {"placement": "linear"}
             self.agree(rng, {"cluster": drawn, "schedule": schedule, "fidelity": "flow"},

@@ -8,6 +8,7 @@ import plans
 from comparing import node_windows, scenario, slow, trace
 from movement import Path, fair_rates
 from oracle import quantity
+from running import draws
 from test_messages import MOVING, Moving
 from test_regions import uneven, windows, world
 from test_server import SCHEDULES
@@ -77,26 +78,26 @@ class Messages(Moving):
                   **{"iterations": {"warmup": 1, "measured": 2}, "schedule": {"name": "wfbp"}, **changes})
 
     def test_uplinks(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 3, 1), (3, 2, 1), (4, 2, 1), (2, 2, 2)]):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 3, 1), (3, 2, 1), (4, 2, 1), (2, 2, 2)])):
             self.far(seed, lines, regions, nodes, gpus)
         self.far(5, lambda rng, description: lines(rng, uneven(rng, windows(rng, description))), 3, 2)
 
     def test_messages_that_meet_none(self):
-        for seed in (10, 11):
+        for seed in draws((10, 11)):
             self.far(seed, lines, 3, 1, fidelities=MOVING)
 
     def test_connections(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2)], 20):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2)], 20)):
             self.far(seed, lambda rng, description: connections(rng, lines(rng, node_windows(rng, windows(rng, description)))), regions, nodes)
 
     def test_object_storage(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2), (4, 1)], 30):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2), (4, 1)], 30)):
             self.far(seed, stored, regions, nodes)
         self.far(35, stored, 3, 1, fidelities=MOVING)
         self.far(36, lambda rng, description: stored(rng, lines(rng, description, all_links=True)), 3, 2)
 
     def test_among_regions(self):
-        for seed, (regions, nodes) in enumerate([(3, 2), (4, 2), (5, 1)], 40):
+        for seed, (regions, nodes) in draws(enumerate([(3, 2), (4, 2), (5, 1)], 40)):
             algorithms = [{"name": "by-region", "between": between} for between in ("binary-tree", "recursive-doubling", "halving-doubling")]
             rng = random.Random(seed)
             self.draw(rng, [world(rng, regions, nodes)], shared=True, layers=2, fidelities=["flow"], schedule={"name": "wfbp"},
@@ -112,11 +113,11 @@ class FarServers(OverRegions):
         self.compare(scenario(rng, sweep=sweep, cluster=description, fidelity=rng.choice(FIDELITIES), iterations={"warmup": 1, "measured": 3}), [trace(rng, 3)])
 
     def test_uplinks(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2), (3, 3)]):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2), (3, 3)])):
             self.draw(seed, regions, nodes, lines)
 
     def test_connections(self):
-        for seed in (10, 11):
+        for seed in draws((10, 11)):
             self.draw(seed, 3, 2, lambda rng, description: connections(rng, lines(rng, windows(rng, description))))
 
 

@@ -5,6 +5,7 @@ import unittest
 
 import oracle
 from comparing import Comparison, cluster, compressing, disturbances, fit, node_windows, scenario, trace
+from running import draws
 
 
 FORMS = [{}, {"within_node": "overlapped"}, {"within_node": "blocking"}]
@@ -22,20 +23,20 @@ class Local(Comparison):
         return cluster(rng, nodes, gpus, **{"link": link, **changes})
 
     def test_rounds(self):
-        for seed in range(5):
+        for seed in draws(range(5)):
             self.draw(seed, lambda rng: [self.slow_links(rng, 1 + (seed + 1) % 9) for _ in range(2)],
                       lambda rng: [{"name": "lasgd", "tau_max": tau} for tau in (1, 2, 5, 40)], 1 + (seed + 1) % 9,
                       all_reduce=list(oracle.TERMS)[seed])
 
     def test_several_gpus(self):
-        for seed, (nodes, gpus) in enumerate([(2, 2), (1, 3), (3, 2)], 10):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 2), (1, 3), (3, 2)], 10)):
             self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus), self.slow_links(rng, nodes, gpus, fit=fit(rng))],
                       lambda rng: [{"name": "lasgd", "tau_max": tau, **form} for tau in (1, 4) for form in (*FORMS, {"worker": "gpu"})],
                       nodes * gpus)
 
     def test_buckets(self):
         """Several of them, which may last longer than backward."""
-        for seed, (nodes, gpus) in enumerate([(1, 2), (2, 2), (2, 4)], 15):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 2), (2, 2), (2, 4)], 15)):
             rng = random.Random(seed)
             one = trace(rng)
             for gradient in one["gradients"]:
@@ -48,7 +49,7 @@ class Local(Comparison):
 
     def test_participants(self):
         """Every rank at a pace of its own: which ranks a collective takes must not hang on a rounding."""
-        for seed in range(20, 23):
+        for seed in draws(range(20, 23)):
             rng = random.Random(seed)
             schedules = [{"name": "lasgd", "tau_max": tau, "participants": share} for tau in (1, 3, 40) for share in (0.2, 0.5, 0.75)]
             sweep = {"/cluster": [self.slow_links(rng, 4 + seed % 4) for _ in range(2)], "/schedule": schedules,
@@ -60,37 +61,37 @@ class Local(Comparison):
                   lambda rng: [{"name": "lasgd", "tau_max": tau, "participants": share} for tau, share in ((2, 1), (9, 0.5))], 4)
 
     def test_compression(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (3, 2), (8, 1)], 100):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (5, 1), (3, 2), (8, 1)], 100)):
             self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus), self.slow_links(rng, nodes, gpus, **rng.choice(
                 [{"fit": fit(rng)}, {"latency_cv": 0.3}]))], lambda rng: compressing(rng, [
                     {"name": "lasgd", "tau_max": tau, **form} for tau in (1, 3, 40) for form in ({}, {}, {"worker": "gpu"})]),
                 nodes * gpus, all_reduce=list(oracle.TERMS)[seed % 5])
 
     def test_push_sum(self):
-        for seed in range(40, 46):
+        for seed in draws(range(40, 46)):
             nodes = (1 + seed % 9) if seed < 45 else 16
             self.draw(seed, lambda rng: [self.slow_links(rng, nodes) for _ in range(2)] + [self.slow_links(rng, nodes, 2)],
                       lambda rng: [{"name": "sgp"} | form for form in FORMS[1:]], nodes, slowdown=False)
 
     def test_push_sum_as_flows(self):
         """Of unequal workers two may send to one at a time."""
-        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (6, 1), (3, 2)], 60):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (5, 1), (6, 1), (3, 2)], 60)):
             self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus) for _ in range(2)], lambda rng: [{"name": "sgp"}], nodes * gpus,
                       slowdown=False, fidelity="flow")
 
     def test_neighbours(self):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (3, 1), (4, 1), (7, 1), (16, 1), (2, 2), (3, 2), (1, 2)], 70):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (3, 1), (4, 1), (7, 1), (16, 1), (2, 2), (3, 2), (1, 2)], 70)):
             self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus) for _ in range(2)],
                       lambda rng: [{"name": "d-psgd"} | form for form in FORMS[1:]], nodes * gpus, slowdown=False)
 
     def test_neighbours_as_flows(self):
         """Both may send to one at a time."""
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (6, 1), (3, 2)], 80):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (6, 1), (3, 2)], 80)):
             self.draw(seed, lambda rng: [self.slow_links(rng, nodes, gpus) for _ in range(2)], lambda rng: [{"name": "d-psgd"}],
                       nodes * gpus, slowdown=False, fidelity="flow")
 
     def test_windows(self):
-        for seed, (nodes, gpus) in enumerate([(3, 1), (3, 2)], 90):
+        for seed, (nodes, gpus) in draws(enumerate([(3, 1), (3, 2)], 90)):
             for fidelity in ("alpha-beta", "per-message", "flow"):
                 self.draw(seed, lambda rng: [node_windows(rng, self.slow_links(rng, nodes, gpus, nics=nics)) for nics in (1, 2)],
                           lambda rng: [{"name": "sgp"}, {"name": "d-psgd"}], nodes * gpus, slowdown=False, fidelity=fidelity)

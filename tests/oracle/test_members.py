@@ -4,6 +4,7 @@ import random
 import unittest
 
 from comparing import Comparison, cluster, disturbances, scenario, trace
+from running import draws
 from test_backup import ONE, fast, point
 from test_server import SCHEDULES
 
@@ -24,8 +25,7 @@ def members(rng, workers, first, longest=0.06):
 
 class Members(Comparison):
     def row(self, content, *options):
-        done = self.run_scenario(content, "--quiet", *options)
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+        self.run_well(content, *options)
         return self.rows()[0]
 
     def check(self, schedule, events, steps, nodes=3, measured=10, **expected):
@@ -34,7 +34,7 @@ class Members(Comparison):
         expected |= {"iteration_s": measured * nodes / steps, "throughput_samples_per_s": 8 * steps / measured, "exposed_communication_s": 0}
         expected |= {"wait_s": expected["iteration_s"] - 1}
         for column, value in expected.items():
-            self.assertAlmostEqual(float(row[column]), value, delta=1e-6 * max(1, abs(value)), msg=column)
+            self.assertAlmostEqual(row[column], value, delta=1e-6 * max(1, abs(value)), msg=column)
 
     # By hand
 
@@ -70,7 +70,7 @@ class Members(Comparison):
         events = [{"kind": "leave", "rank": rank, "at_s": 0} for rank in (2, 3)]
         content = point(4, 0, schedule={"name": "lasgd", "tau_max": 1, "participants": 0.5}, iterations={"warmup": 0, "measured": 10},
                         workers={"slow": [{"ranks": "1", "factor": 10}], "events": events})
-        alone = float(self.row(content)["throughput_samples_per_s"])
+        alone = self.row(content)["throughput_samples_per_s"]
         self.assertGreater(alone, 8)
 
     def test_the_pull_of_the_model(self):
@@ -79,7 +79,7 @@ class Members(Comparison):
         events = [{"kind": "join", "rank": 1, "at_s": 30}]
         content = point(2, 0, schedule={"name": "asgd", "servers": 2}, cluster=fast(2) | {"link": link}, workers={"events": events},
                         iterations={"warmup": 0, "measured": 20})
-        self.assertAlmostEqual(float(self.row(content)["iteration_s"]), 60 * 2 / (20 + 1 + 26 / 3), places=6)
+        self.assertAlmostEqual(self.row(content)["iteration_s"], 60 * 2 / (20 + 1 + 26 / 3), places=6)
 
     def average(self, workers, seconds, steps, measured, **schedule):
         """Steps of 1 s in rounds of four, an all-reduce of 4 s and a model of 3 s: `measured` steps of rank 0 take so many seconds, and `steps` are made."""
@@ -88,7 +88,7 @@ class Members(Comparison):
                         iterations={"warmup": 0, "measured": measured})
         self.compare(content | {"sweep": {"/fidelity": ["alpha-beta", "per-message"]}}, [ONE])
         for row in self.rows():
-            self.assertAlmostEqual(float(row["iteration_s"]), 3 * seconds / steps, places=6)
+            self.assertAlmostEqual(row["iteration_s"], 3 * seconds / steps, places=6)
 
     def test_somebody_takes_over_what_the_others_have(self):
         """They average from 4 to 8 s and from 12 to 16; rank 2 joins at 17.25, has the model at 20.25 and posts at 21.25."""
@@ -120,14 +120,14 @@ class Members(Comparison):
         self.compare(scenario(rng, sweep=sweep, **{"iterations": {"warmup": rng.randint(0, 2), "measured": rng.randint(3, 9)}, **changes}), [trace(rng, 3)])
 
     def test_over_servers(self):
-        for seed, name in enumerate(("asgd", "dc-asgd", "downpour", "eamsgd")):
+        for seed, name in draws(enumerate(("asgd", "dc-asgd", "downpour", "eamsgd"))):
             self.draw(name, lambda rng: [SCHEDULES[name](rng, 3) for _ in range(2)], seed, 4)
         self.draw("asgd", lambda rng: [SCHEDULES["asgd"](rng, 3)], 9, 3, 2, 2, fidelity="flow")
 
     def test_local_steps(self):
         def schedules(rng):
             return [{"name": "lasgd", "tau_max": rng.randint(1, 4), "participants": rng.uniform(0.2, 0.9), "worker": worker} for worker in ("node", "gpu")]
-        for seed in range(3):
+        for seed in draws(range(3)):
             self.draw("lasgd", schedules, seed, 5)
         self.draw("lasgd", lambda rng: schedules(rng)[:1], 3, 4, 2, 2)
 
@@ -154,7 +154,7 @@ class Members(Comparison):
 
     def test_averaging_without_all_over_slow_links(self):
         """Who comes back may be long behind, or find the window closed."""
-        for seed in range(4):
+        for seed in draws(range(4)):
             rng = random.Random(f"slow {seed}")
             link = {"bandwidth": f"{10 ** rng.uniform(-1.5, 0.7):.3f}Gbps", "latency": 10 ** rng.uniform(-6, -2.5)}
             workers = [{"events": members(rng, 5, 1, rng.choice([0.03, 0.2]))} | rng.choice([{}, {"slow": [{"ranks": "1-2", "factor": rng.uniform(1, 3)}]}]) for _ in range(6)]
@@ -162,7 +162,7 @@ class Members(Comparison):
             self.compare(scenario(rng, cluster=cluster(rng, 5) | {"link": link}, sweep=sweep, iterations={"warmup": seed, "measured": rng.choice([8, 30])}), [trace(rng, 3)])
 
     def test_averaging_without_all(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (5, 1), (2, 2), (3, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (5, 1), (2, 2), (3, 2)])):
             for fidelity in ("alpha-beta", "per-message"):
                 self.draw("diloco", lambda rng: list(self.averaging(rng)), seed, nodes, gpus, fidelity=fidelity, iterations={"warmup": seed, "measured": 20})
 

@@ -11,7 +11,7 @@ import oracle
 import plans
 from comparing import accumulating, cluster, compressing, disturbances, node_windows, scenario, slow, trace
 from network import alone
-from support import Case
+from running import Running, draws, swept, thinned
 
 SIZES = [2, 3, 4, 7, 8, 16, 33]
 ALGORITHMS = list(plans.ALL_REDUCE)
@@ -19,7 +19,7 @@ MOVING = ["per-message", "flow"]
 ALPHA, BETA, GAMMA, SIZE = 1e-4, 1e-9, 3e-10, 3e6
 
 
-class Moving(Case):
+class Moving(Running):
     """simctl beside the oracle."""
 
     def setUp(self):
@@ -30,29 +30,27 @@ class Moving(Case):
         """(point, row) of every point."""
         for index, one in enumerate(traces):
             self.write(f"trace{index}.json", one)
-        done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet", *options)
-        self.assertEqual(done.returncode, 0, f"... {done.stderr[-1000:]}")
+        self.run_well({"trace": "trace0.json", **content}, *options)
         points, rows = list(oracle.points(self.folder / "scenario.json")), self.rows()
         self.assertEqual(len(rows), len(points))
         return list(zip(points, rows))
 
     def compare(self, content, traces, *options, shared=False):
         """To 1e-9. `shared`: flows may meet, so that the oracle shares links where the fidelity is flow."""
+        content = thinned(content) if content["name"] == "random" else content
         wrong, pairs = [], self.run_points(content, traces, *options)
-        results = json.loads((self.folder / "out" / "results.json").read_text())["points"]
         for index, (point, written) in enumerate(pairs):
             fidelity = point.pop("fidelity")
-            point["region_order"] = results[index].get("region_order")
+            point["region_order"] = self.points[index].get("region_order")
             flows = shared and fidelity == "flow"
             key = json.dumps([point, flows])
             if key not in self.known:
                 self.known[key] = moving.expected(point, flows)
             expected = {"fidelity": fidelity, **self.known[key]}
             for column, value in expected.items():
-                if written[column] != value if column == "fidelity" else not math.isclose(float(written[column]), value, rel_tol=1e-9):
-                    swept = {key: text[:200] for key, text in written.items() if key.startswith("/")}
-                    wrong.append(f"{column}: simctl {written[column]}, oracle {value!r}: point {index} {swept}")
-            iteration, *split = (float(written[column]) for column in ("iteration_s", "compute_s", "wait_s", "exposed_communication_s"))
+                if written[column] != value if column == "fidelity" else not math.isclose(written[column], value, rel_tol=1e-9):
+                    wrong.append(f"{column}: simctl {written[column]}, oracle {value!r}: point {index} {swept(written)}")
+            iteration, *split = (written[column] for column in ("iteration_s", "compute_s", "wait_s", "exposed_communication_s"))
             self.assertAlmostEqual(sum(split) / iteration, 1, places=9)
         if wrong:
             self.fail("\n".join([f"{len(wrong)} values of {len(pairs)} points differ, the first:", *wrong[:12]]))
@@ -157,7 +155,7 @@ class ClosedForms(unittest.TestCase):
 
 class Messages(Moving):
     def test_one_collective(self):
-        for seed, nodes in enumerate(SIZES):
+        for seed, nodes in draws(enumerate(SIZES)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes) for _ in range(2 if nodes > 10 else 4)], sweep={"/all_reduce": ALGORITHMS},
                       schedule={"name": "sync-easgd"}, iterations={"warmup": 0, "measured": 1})
@@ -168,40 +166,40 @@ class Messages(Moving):
                   schedule={"name": "wfbp"})
 
     def test_unequal_workers(self):
-        for seed, nodes in enumerate([3, 4, 5, 11], 10):
+        for seed, nodes in draws(enumerate([3, 4, 5, 11], 10)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes)], sweep={"/all_reduce": ALGORITHMS, "/workers": disturbances(rng, nodes, slowdown=False)},
                       schedule={"name": "wfbp"})
 
     def test_schedules(self):
-        for seed, nodes in enumerate([3, 4, 6], 20):
+        for seed, nodes in draws(enumerate([3, 4, 6], 20)):
             rng = random.Random(seed)
             names = [{"name": name} for name in oracle.SCHEDULES] + [{"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}]
             self.draw(rng, [cluster(rng, nodes)], layers=5, all_reduce=ALGORITHMS[seed % 4],
                       sweep={"/schedule": names, "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
     def test_steps_that_only_add_up(self):
-        for seed, nodes in enumerate([2, 3, 5], 30):
+        for seed, nodes in draws(enumerate([2, 3, 5], 30)):
             rng = random.Random(seed)
             names = accumulating(rng, [{"name": name} for name in oracle.SCHEDULES])
             self.draw(rng, [cluster(rng, nodes)], all_reduce=ALGORITHMS[seed % 4],
                       sweep={"/schedule": names, "/workers": rng.sample(disturbances(rng, nodes, slowdown=False), 2)})
 
     def test_windows(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (3, 2)], 40):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (5, 1), (3, 2)], 40)):
             rng = random.Random(seed)
             self.draw(rng, [node_windows(rng, cluster(rng, nodes, gpus, nics=nics)) for nics in (1, 2)], schedule={"name": "wfbp"},
                       sweep={"/all_reduce": ALGORITHMS, "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
 
     def test_chunks(self):
-        for seed, nodes in enumerate([2, 3, 4, 7, 8, 16], 50):
+        for seed, nodes in draws(enumerate([2, 3, 4, 7, 8, 16], 50)):
             rng = random.Random(seed)
             trees = [{"name": "binary-tree", "chunk": chunk} for chunk in ("100kB", "1MB", 123456)]
             self.draw(rng, [cluster(rng, nodes)], sweep={"/all_reduce": trees, "/workers": [{}, {"slow": slow(rng, nodes)}]},
                       schedule={"name": "wfbp"})
 
     def test_all_gather(self):
-        for seed, nodes in enumerate([2, 3, 4, 7, 8], 70):
+        for seed, nodes in draws(enumerate([2, 3, 4, 7, 8], 70)):
             rng = random.Random(seed)
             schedules = [{"name": "dts", "delay": delay, "period": period, "compression": 0.2, "overhead_s": 1e-4, "in_flight": "serial"}
                          for delay, period in ((0, 1), (1, 1), (2, 1), (2, 2))]
@@ -209,7 +207,7 @@ class Messages(Moving):
                                                          "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
     def test_compression(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (8, 1), (3, 2)], 80):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (8, 1), (3, 2)], 80)):
             rng = random.Random(seed)
             names = [{"name": name} for name in oracle.SCHEDULES] + accumulating(rng, [{"name": "wfbp"}, {"name": "sync-easgd"}]) + [
                 {"name": "dts", "delay": delay, "period": period, "in_flight": "serial"} for delay, period in ((0, 1), (1, 1), (2, 2))]
@@ -217,7 +215,7 @@ class Messages(Moving):
                       sweep={"/schedule": compressing(rng, names), "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
 
     def test_copies(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (2, 2)], 90):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (2, 2)], 90)):
             rng = random.Random(seed)
             names = [{"name": "sync-easgd"}, {"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}, {"name": "wfbp"}]
             self.draw(rng, [cluster(rng, nodes, gpus, copy_s_per_B=10 ** rng.uniform(-11, -9))], all_reduce=ALGORITHMS[seed % 4],
@@ -225,7 +223,7 @@ class Messages(Moving):
                              "/workers": [{}, {"slow": slow(rng, nodes * gpus)}]})
 
     def test_launched_gradient_by_gradient(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (5, 1), (2, 2)], 100):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (5, 1), (2, 2)], 100)):
             rng = random.Random(seed)
             names = [{"name": "dts", "delay": delay, "period": period, "in_flight": flight, "launch": "gradient", "overhead_s": 3e-4}
                      for delay, period in ((0, 1), (1, 1), (2, 2), (1, 3)) for flight in ("serial", "pipelined")]
@@ -239,7 +237,7 @@ class Messages(Moving):
         content = {"format": "scenario/1", "name": "large", "cluster": star("", 2)["cluster"] | {"reduce_s_per_B": 0.0, "name": "star"},
                    "all_reduce": "double-binary-tree", "schedule": {"name": "sync-easgd"}, "iterations": {"warmup": 0, "measured": 1}}
         for point, row in self.run_points(content | {"sweep": sweep}, [large]):
-            n, seconds = point["cluster"]["nodes"], float(row["iteration_p95_s"]) - float(row["compute_s"])
+            n, seconds = point["cluster"]["nodes"], row["iteration_p95_s"] - row["compute_s"]
             self.assertGreaterEqual(seconds, 2 * (n - 1) / n * BETA * 1e8)
             self.assertLessEqual(seconds, 2 * 1.15 * BETA * 1e8)
 

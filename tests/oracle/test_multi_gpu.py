@@ -5,6 +5,7 @@ import unittest
 
 from comparing import cluster, disturbances, slow, trace
 from network import alone
+from running import draws
 from test_flows import profiles
 from test_messages import ALGORITHMS, ALPHA, BETA, GAMMA, SIZE, Moving, star
 from test_regions import windows, world
@@ -58,14 +59,14 @@ class Star(Moving):
     """Flows meet no other."""
 
     def test_levels(self):
-        for seed, (nodes, count) in enumerate([(2, 2), (3, 2), (4, 3), (5, 4), (1, 4)], 30):
+        for seed, (nodes, count) in draws(enumerate([(2, 2), (3, 2), (4, 3), (5, 4), (1, 4)], 30)):
             rng = random.Random(seed)
             workers = [{}, {"slow": slow(rng, nodes * count)}, one_slow(rng, nodes * count)]
             self.draw(rng, [cluster(rng, nodes, count)], schedule={"name": "wfbp"},
                       sweep={"/all_reduce": [two_level(name) for name in ALGORITHMS], "/workers": workers})
 
     def test_chunks(self):
-        for seed, (nodes, count) in enumerate([(2, 2), (3, 3), (4, 2), (1, 3)], 40):
+        for seed, (nodes, count) in draws(enumerate([(2, 2), (3, 3), (4, 2), (1, 3)], 40)):
             rng = random.Random(seed)
             algorithms = [two_level(name, chunk=f"{rng.randint(150, 900)}kB") for name in ALGORITHMS]
             workers = [{}, {"slow": slow(rng, nodes * count)}, one_slow(rng, nodes * count)]
@@ -104,11 +105,11 @@ class Regions(Moving):
                   sweep={"/all_reduce": algorithms, "/workers": [{}, {"slow": slow(rng, ranks)}, one_slow(rng, ranks)]})
 
     def test_levels(self):
-        for seed, (regions, nodes, count) in enumerate([(2, 2, 2), (3, 2, 3)], 70):
+        for seed, (regions, nodes, count) in draws(enumerate([(2, 2, 2), (3, 2, 3)], 70)):
             self.regions(seed, regions, nodes, count, [two_level(name) for name in ALGORITHMS])
 
     def test_chunks(self):
-        for seed, (regions, nodes, count) in enumerate([(2, 2, 2), (3, 2, 2), (2, 3, 3)], 80):
+        for seed, (regions, nodes, count) in draws(enumerate([(2, 2, 2), (3, 2, 2), (2, 3, 3)], 80)):
             self.regions(seed, regions, nodes, count, [two_level(name, chunk="500kB") for name in ALGORITHMS], windows)
 
     def test_changing_bandwidth(self):

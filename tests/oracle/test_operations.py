@@ -3,7 +3,6 @@
 import collections
 import functools
 import itertools
-import json
 import os
 import random
 import unittest
@@ -15,6 +14,7 @@ import test_messages
 import trials
 from comparing import Comparison, cluster, disturbances, fit, scenario, slow, trace
 from network import Network, alone
+from running import draws
 from support import ROOT
 from test_messages import ALGORITHMS, MOVING, SIZE, star
 from test_multi_gpu import gpus, two_level
@@ -40,9 +40,7 @@ class Trials(Comparison):
         return super().simctl(*arguments, **{"binary": TRIALS, **options})
 
     def expected(self, index, point):
-        if not index:
-            self.written = json.loads((self.folder / "out" / "results.json").read_text())["points"]
-        point["region_order"] = self.written[index].get("region_order")
+        point["region_order"] = self.points[index].get("region_order")
         return trials.expected(point, self.shared and point["fidelity"] == "flow")
 
     def draw(self, rng, clusters, schedules, *options, layers=2, fidelities=FIDELITIES, **changes):
@@ -84,28 +82,28 @@ class KnownValues(unittest.TestCase):
 
 class Star(Trials):
     def test_everybody(self):
-        for seed, nodes in enumerate([2, 3, 4, 7, 8]):
+        for seed, nodes in draws(enumerate([2, 3, 4, 7, 8])):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes)], EVERYBODY, sweep={"/all_reduce": ALGORITHMS})
 
     def test_odd_ranks(self):
-        for seed, nodes in enumerate([4, 6, 9, 16], 10):
+        for seed, nodes in draws(enumerate([4, 6, 9, 16], 10)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes)], ODD, sweep={"/all_reduce": ALGORITHMS})
 
     def test_double_tree(self):
-        for seed, nodes in enumerate([2, 5, 8], 20):
+        for seed, nodes in draws(enumerate([2, 5, 8], 20)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes)], EVERYBODY + (ODD if nodes > 3 else []), all_reduce="double-binary-tree",
                       fidelities=["alpha-beta"])
 
     def test_several_gpus(self):
-        for seed, (nodes, count) in enumerate([(1, 3), (2, 2), (3, 2), (4, 3), (2, 4)], 30):
+        for seed, (nodes, count) in draws(enumerate([(1, 3), (2, 2), (3, 2), (4, 3), (2, 4)], 30)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes, count)], EVERYBODY, sweep={"/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])]})
 
     def test_fit(self):
-        for seed in range(40, 44):
+        for seed in draws(range(40, 44)):
             rng = random.Random(seed)
             algorithms = rng.sample(list(oracle.TERMS), 2)
             self.draw(rng, [cluster(rng, rng.randint(4, 6), fit=fit(rng))], EVERYBODY + ODD, fidelities=["alpha-beta"],
@@ -113,19 +111,19 @@ class Star(Trials):
             self.draw(rng, [cluster(rng, 3, 2, fit=fit(rng))], EVERYBODY, fidelities=["alpha-beta"], sweep={"/all_reduce": algorithms})
 
     def test_unequal_workers(self):
-        for seed, nodes in enumerate([3, 4, 5], 50):
+        for seed, nodes in draws(enumerate([3, 4, 5], 50)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes)], EVERYBODY, sweep={
                 "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])], "/workers": disturbances(rng, nodes, slowdown=False)[1:5]})
 
     def test_unequal_odd_ranks(self):
-        for seed, nodes in enumerate([6, 9], 60):
+        for seed, nodes in draws(enumerate([6, 9], 60)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes)], ODD, sweep={
                 "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])], "/workers": disturbances(rng, nodes, slowdown=False)[1:5]})
 
     def test_unequal_workers_of_several_gpus(self):
-        for seed, (nodes, count) in enumerate([(2, 2), (3, 2), (2, 3)], 70):
+        for seed, (nodes, count) in draws(enumerate([(2, 2), (3, 2), (2, 3)], 70)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, nodes, count)], EVERYBODY, sweep={
                 "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])], "/workers": [{"slow": slow(rng, nodes * count)}]})
@@ -138,7 +136,7 @@ class Star(Trials):
 
     def test_chunks(self):
         schedules = [schedule for schedule in EVERYBODY if schedule["operation"] != "all-gather"]
-        for seed, (nodes, count) in enumerate([(5, 1), (8, 1), (3, 1), (6, 1), (3, 2), (2, 3)], 80):
+        for seed, (nodes, count) in draws(enumerate([(5, 1), (8, 1), (3, 1), (6, 1), (3, 2), (2, 3)], 80)):
             rng = random.Random(seed)
             algorithm = {"name": "binary-tree"} if count == 1 else two_level(rng.choice(ALGORITHMS))
             self.draw(rng, [cluster(rng, nodes, count)], schedules, all_reduce=algorithm | {"chunk": f"{rng.randint(150, 900)}kB"},
@@ -167,13 +165,13 @@ class Regions(Trials):
     shared = True
 
     def test_rings(self):
-        for seed, (regions, nodes, count) in enumerate([(2, 1, 1), (3, 2, 1), (4, 2, 1), (2, 2, 2)]):
+        for seed, (regions, nodes, count) in draws(enumerate([(2, 1, 1), (3, 2, 1), (4, 2, 1), (2, 2, 2)])):
             rng = random.Random(seed)
             drawn = world(rng, regions, nodes, count)
             self.draw(rng, [drawn], EVERYBODY + (ODD if drawn["nodes"] > 3 and count == 1 else []))
 
     def test_flows(self):
-        for seed, (regions, nodes, count) in enumerate([(2, 3, 1), (3, 2, 1), (2, 2, 2)], 10):
+        for seed, (regions, nodes, count) in draws(enumerate([(2, 3, 1), (3, 2, 1), (2, 2, 2)], 10)):
             rng = random.Random(seed)
             drawn = world(rng, regions, nodes, count) | {"placement": "linear"}
             self.draw(rng, [drawn], EVERYBODY + (ODD if drawn["nodes"] > 3 and count == 1 else []), fidelities=["flow"],

@@ -11,7 +11,7 @@ import plans
 import test_messages
 from comparing import accumulating, cluster, compressing, disturbances, node_windows, scenario, slow, trace
 from network import alone
-from support import Case
+from running import Running, draws, swept, thinned
 from support import cluster as plain_cluster
 from support import scenario as plain_scenario
 from test_distances import everything
@@ -134,46 +134,46 @@ class Protocols(Moving):
 
 class Messages(Protocols):
     def test_one_collective(self):
-        for seed, nodes in enumerate([2, 3, 4, 7]):
+        for seed, nodes in draws(enumerate([2, 3, 4, 7])):
             self.protocols(seed, lambda rng: [cluster(rng, nodes), cluster(rng, nodes, link={"bandwidth": "5Gbps", "latency": "2ms"})],
                            ALGORITHMS, schedule={"name": "sync-easgd"}, iterations={"warmup": 0, "measured": 1},
                            workers=lambda rng, ranks: [{}])
 
     def test_unequal_workers(self):
-        for seed, nodes in enumerate([2, 3, 4], 10):
+        for seed, nodes in draws(enumerate([2, 3, 4], 10)):
             self.protocols(seed, lambda rng: [cluster(rng, nodes)], ALGORITHMS, workers=lambda rng, ranks: rng.sample(
                 disturbances(rng, ranks, slowdown=False), 3))
 
     def test_long_ways(self):
         """Latencies as long as steps."""
-        for seed, nodes in enumerate([2, 4], 20):
+        for seed, nodes in draws(enumerate([2, 4], 20)):
             self.protocols(seed, lambda rng: [cluster(rng, nodes, link={"bandwidth": "1Gbps", "latency": "8ms"})], ALGORITHMS)
 
     def test_schedules(self):
-        for seed, (nodes, count) in enumerate([(3, 1), (2, 2)], 30):
+        for seed, (nodes, count) in draws(enumerate([(3, 1), (2, 2)], 30)):
             names = [{"name": name} for name in oracle.SCHEDULES]
             drawn = [*accumulating(random.Random(seed), names[:4]), *LOCAL, *dts("serial"), *dts("serial", launch="gradient")]
             self.protocols(seed, lambda rng: [cluster(rng, nodes, count)], [ALGORITHMS[seed % 4]], sweep={"/schedule": drawn})
 
     def test_merging(self):
         """By the line through what a collective costs with all its notices."""
-        for seed, (nodes, count) in enumerate([(3, 1), (2, 2)], 40):
+        for seed, (nodes, count) in draws(enumerate([(3, 1), (2, 2)], 40)):
             self.protocols(seed, lambda rng: [cluster(rng, nodes, count)], ["ring", "binary-tree"],
                            sweep={"/schedule": [{"name": "mg-wfbp"}, {"name": "mg-wfbp-optimal"}]}, layers=5)
 
     def test_compression(self):
-        for seed, (nodes, count) in enumerate([(3, 1), (2, 2)], 50):
+        for seed, (nodes, count) in draws(enumerate([(3, 1), (2, 2)], 50)):
             drawn = compressing(random.Random(seed), [{"name": "wfbp"}, {"name": "sync-easgd"}, {"name": "mg-wfbp"}, *dts("serial")])
             gathering = [{"name": "wfbp", "compression": "sign"}, *dts("serial", compression=0.2)]
             self.protocols(seed, lambda rng: [cluster(rng, nodes, count)], ["ring", "halving-doubling"], sweep={"/schedule": drawn + gathering})
 
     def test_chunks(self):
-        for seed, nodes in enumerate([2, 5], 60):
+        for seed, nodes in draws(enumerate([2, 5], 60)):
             self.protocols(seed, lambda rng: [cluster(rng, nodes)], [{"name": "binary-tree", "chunk": chunk} for chunk in ("200kB", 654321)])
 
     def test_several_gpus(self):
         """Nodes whose GPUs are late, and chunks of two levels."""
-        for seed, (nodes, count) in enumerate([(2, 2), (2, 3)], 70):
+        for seed, (nodes, count) in draws(enumerate([(2, 2), (2, 3)], 70)):
             self.protocols(seed, lambda rng: [cluster(rng, nodes, count, nics=rng.choice([1, 2]))],
                            [*ALGORITHMS, two_level("ring", chunk="500kB"), two_level("binary-tree", chunk="300kB")],
                            workers=lambda rng, ranks: [{}, {"slow": slow(rng, ranks)}, one_slow(rng, ranks)], fidelities=[MOVING[seed % 2]])
@@ -183,13 +183,13 @@ class Messages(Protocols):
 
     def test_turns(self):
         """A part of a message is one."""
-        for seed, (nodes, count) in enumerate([(2, 1), (4, 1), (2, 2)], 90):
+        for seed, (nodes, count) in draws(enumerate([(2, 1), (4, 1), (2, 2)], 90)):
             self.protocols(seed, lambda rng: [cluster(rng, nodes, count, link={"bandwidth": "1Gbps", "latency": rng.uniform(0, 1e-3)})],
                            ["ring", ALGORITHMS[1 + seed % 3]], fidelities=["per-message"], sweep={
                                "/schedule": [*dts("pipelined"), *dts("pipelined", compression=0.3)[1:]]})
 
     def test_channels(self):
-        for seed, nodes in enumerate([2, 3], 100):
+        for seed, nodes in draws(enumerate([2, 3], 100)):
             self.protocols(seed, lambda rng: [cluster(rng, nodes, link={"bandwidth": "2Gbps", "latency": rng.choice(["1ms", "20us"])})],
                            ["ring", "halving-doubling"], shared=True, sweep={"/channels": [2, 3]})
 
@@ -205,7 +205,7 @@ class Messages(Protocols):
         self.protocols(121, lambda rng: [cluster(rng, 2, 2)], ["ring", two_level("binary-tree", chunk="500kB")], "--no-symmetry")
 
     def test_regions(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 1)]):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 1)])):
             self.far(seed, regions, nodes)
 
     def test_regions_of_several_gpus(self):
@@ -213,7 +213,7 @@ class Messages(Protocols):
 
     def test_regions_that_change(self):
         """A notice is as late as its way is long when it is sent."""
-        for seed, (regions, nodes) in enumerate([(2, 2), (3, 1)], 20):
+        for seed, (regions, nodes) in draws(enumerate([(2, 2), (3, 1)], 20)):
             self.far(seed, regions, nodes, 1, everything, ["by-region", *random.Random(seed).sample(ALGORITHMS, 2)])
         self.far(25, 2, 2, 2, everything, ["ring", "by-region"])
 
@@ -230,13 +230,13 @@ class Operations(Trials):
     shared = True
 
     def test_everybody_and_odd_ranks(self):
-        for seed, (nodes, count) in enumerate([(2, 1), (5, 1), (2, 2), (3, 2)]):
+        for seed, (nodes, count) in draws(enumerate([(2, 1), (5, 1), (2, 2), (3, 2)])):
             rng = random.Random(f"protocol {seed}")
             self.draw(rng, follow(rng, cluster(rng, nodes, count), 1), EVERYBODY + (ODD if nodes > 3 else []), fidelities=MOVING,
                       sweep={"/all_reduce": ["ring", ALGORITHMS[1 + seed % 3]], "/workers": [{}, {"slow": slow(rng, nodes * count)}]})
 
 
-class Means(Case):
+class Means(Running):
     def test_a_notice_takes_the_mean(self):
         """Down a tree of two, and up: rank 1 starts as much later as its last message took, and its own one starts then, or when the
         notice of rank 0 has come; that to it starts when its notice, too, has come, which it sends when it starts."""
@@ -249,10 +249,9 @@ class Means(Case):
                                all_reduce="binary-tree", iterations={"warmup": 3, "measured": steps}, cluster={
                                    "format": "cluster/1", "name": "two", "nodes": 2, "protocol": {"rendezvous": True},
                                    "link": {"bandwidth": 1e10, "latency": usual, "latency_jitter": HALVES}})
-            done = self.run_scenario({"trace": "trace0.json", **content}, "--quiet")
-            self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+            self.run_well({"trace": "trace0.json", **content})
             error = statistics.pstdev(drawn) / steps ** 0.5
-            self.assertAlmostEqual(float(self.rows()[0]["iteration_s"]), 0.003 + statistics.mean(drawn), delta=4 * error)
+            self.assertAlmostEqual(self.points[0]["iteration_s"], 0.003 + statistics.mean(drawn), delta=4 * error)
 
 
 class Without(Fidelities):
@@ -262,12 +261,12 @@ class Without(Fidelities):
         rng = random.Random(f"without {seed}")
         both = [one for description in clusters(rng) for one in (description, *(description | {"protocol": protocol} for protocol in protocols))]
         content = scenario(rng, sweep={"/schedule": drawn, "/fidelity": list(fidelities), "/cluster": both}, **changes)
-        rows = [row for _, row in self.run_points(content, [trace(rng)])]
+        rows = [row for _, row in self.run_points(thinned(content, "/cluster"), [trace(rng)])]
         each = 1 + len(protocols)
         for first, other in ((rows[index - index % each], row) for index, row in enumerate(rows) if index % each):
             wrong = [f"{column}: {first[column]}, but {other[column]}" for column in first if column not in (*NOT_COMPARED, "/cluster")
-                     and not self.same(first[column], other[column], 1e-9 * float(first["iteration_s"]))]
-            self.assertFalse(wrong, "\n".join([str(self.swept(other)), *wrong]))
+                     and not self.same(first[column], other[column], 1e-9 * first["iteration_s"])]
+            self.assertFalse(wrong, "\n".join([str(swept(other)), *wrong]))
 
     def test_nothing_said(self):
         self.alike(0, lambda rng: [cluster(rng, 3), cluster(rng, 2, 2)], [{}, {"segments": 1}, {"rendezvous": False}],
@@ -289,16 +288,16 @@ class Without(Fidelities):
             self.assertEqual(row["fidelity"], "per-message")
 
 
-class Refused(Case):
+class Refused(Running):
     def check(self, protocol, place):
-        done = self.run_scenario(plain_scenario(cluster=plain_cluster(protocol=protocol), fidelity="per-message"), "--quiet")
+        done = self.run_scenario(plain_scenario(cluster=plain_cluster(protocol=protocol), fidelity="per-message"))
         self.assertEqual(done.returncode, 3 if place else 0, done.stderr[-1000:])
         self.assertIn(f"/cluster/protocol{place}:" if place else "", done.stderr)
 
     def test_a_ring_across_gpus_of_nodes(self):
         """Whose messages inside nodes have no protocol."""
         inside = {"gpus_per_node": 2, "intra_node": {"bandwidth": 1e9, "latency": 1e-6}}
-        done = self.run_scenario(plain_scenario(cluster=plain_cluster(protocol=GLOO, **inside), all_reduce=FLAT), "--quiet")
+        done = self.run_scenario(plain_scenario(cluster=plain_cluster(protocol=GLOO, **inside), all_reduce=FLAT))
         self.assertEqual(done.returncode, 3)
         self.assertIn("/all_reduce: a ring across GPUs has messages inside nodes", done.stderr)
 

@@ -8,6 +8,7 @@ import unittest
 import collectives
 from comparing import Comparison, cluster, compressing, disturbances, node_windows, scenario, trace
 from oracle import quantity
+from running import draws
 
 # Between AWS regions: round-trip time in ms, bandwidth in Mbit/s. A published measurement.
 AWS = {("oregon", "ohio"): (49, 1100), ("oregon", "tokyo"): (96, 523), ("oregon", "london"): (136, 420),
@@ -94,14 +95,14 @@ class Regions(Comparison):
                                                                            "compression": 0.4}]}
         self.compare(scenario(rng, sweep=sweep, iterations={"warmup": 400, "measured": 40}), [drawn])
         for row in self.rows():
-            description, schedule = json.loads(row["/cluster"]), json.loads(row["/schedule"])
-            n, payload = description["nodes"], float(row["bytes_per_worker_per_iteration"])
+            description, schedule = row["/cluster"], row["/schedule"]
+            n, payload = description["nodes"], row["bytes_per_worker_per_iteration"]
             crossing = (n - 1) * payload if "compression" in schedule else 2 * (n - 1) / n * payload
             links = collectives.hops(description, collectives.best_order(description, sum(one["bytes"] for one in drawn["gradients"])))
-            self.assertGreaterEqual(float(row["iteration_s"]) * (1 + 1e-9), crossing * max(beta for _, beta in links))
+            self.assertGreaterEqual(row["iteration_s"] * (1 + 1e-9), crossing * max(beta for _, beta in links))
 
     def test_random_worlds(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 1, 1), (3, 2, 1), (4, 2, 1), (5, 1, 1), (2, 2, 2), (3, 1, 2)]):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 1, 1), (3, 2, 1), (4, 2, 1), (5, 1, 1), (2, 2, 2), (3, 1, 2)])):
             rng = random.Random(seed)
             clusters = [world(rng, regions, nodes, gpus), world(rng, regions, nodes, gpus) | {"latency_cv": 0.3}]
             workers = disturbances(rng, regions)
@@ -110,11 +111,11 @@ class Regions(Comparison):
 
     def test_uneven_links(self):
         """The order is that of the ring's direction."""
-        for seed, (regions, nodes, gpus) in enumerate([(2, 2, 1), (3, 2, 1), (4, 1, 1), (5, 1, 1), (3, 1, 2)], 10):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 2, 1), (3, 2, 1), (4, 1, 1), (5, 1, 1), (3, 1, 2)], 10)):
             rng = random.Random(seed)
             sweep = {"/cluster": [uneven(rng, world(rng, regions, nodes, gpus)) for _ in range(3)], "/schedule": schedules(rng)}
             self.compare(scenario(rng, sweep=sweep), [trace(rng)])
-            for written in json.loads((self.folder / "out" / "results.json").read_text())["points"]:
+            for written in self.points:
                 description, size = written["sweep"]["/cluster"], sum(one["bytes"] for one in json.loads(
                     (self.folder / "trace0.json").read_text())["gradients"])
                 names = [region["name"] for region in description["regions"]]
@@ -122,7 +123,7 @@ class Regions(Comparison):
                                  list(collectives.best_order(description, size)))
 
     def test_compression(self):
-        for seed, (regions, nodes, gpus) in enumerate([(3, 2, 1), (2, 2, 2)], 30):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(3, 2, 1), (2, 2, 2)], 30)):
             rng = random.Random(seed)
             drawn = [schedule for schedule in schedules(rng) if schedule["name"] != "lasgd"]
             sweep = {"/cluster": [world(rng, regions, nodes, gpus) for _ in range(3)], "/schedule": compressing(rng, drawn)}
@@ -130,7 +131,7 @@ class Regions(Comparison):
 
     def test_windows(self):
         """Of every link."""
-        for seed, (regions, nodes, gpus) in enumerate([(2, 3, 1), (3, 2, 2)], 20):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 3, 1), (3, 2, 2)], 20)):
             rng = random.Random(seed)
             sweep = {"/cluster": [windows(rng, node_windows(rng, world(rng, regions, nodes, gpus))) for _ in range(3)],
                      "/schedule": schedules(rng)}

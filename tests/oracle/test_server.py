@@ -4,6 +4,7 @@ import random
 import unittest
 
 from comparing import Comparison, cluster, disturbances, node_windows, scenario, trace
+from running import draws
 
 FUSION = {"name": "fusion", "first_bucket": "50kB", "bucket": "1MB"}
 GROUPINGS = ["wfbp", "wfbp", "s-sgd", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", FUSION]
@@ -65,7 +66,7 @@ class Server(Comparison):
                      [one(rng)], *options)
 
     def draw_all(self, name):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (1, 2), (3, 2), (2, 3), (2, 4)]):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (1, 2), (3, 2), (2, 3), (2, 4)])):
             self.draw(name, seed, nodes, gpus, 2 if nodes == 1 else 3)
 
     def test_synchronous(self):
@@ -76,7 +77,7 @@ class Server(Comparison):
 
     def test_delay_compensation(self):
         """Takes as long as it says, whatever the server does in that time."""
-        for seed, (nodes, gpus) in enumerate([(1, 1), (3, 1), (2, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (3, 1), (2, 2)])):
             self.draw("dc-asgd", seed, nodes, gpus, 2, fidelity=["alpha-beta", "flow"][seed % 2])
 
     def test_ssd_sgd(self):
@@ -84,7 +85,7 @@ class Server(Comparison):
 
     def test_local_updates(self):
         """Lanes with a backlog, beside forward that waits for them."""
-        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (4, 1), (1, 4), (2, 2), (2, 3), (3, 2)], 10):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (4, 1), (1, 4), (2, 2), (2, 3), (3, 2)], 10)):
             self.draw("ssd-sgd", seed, nodes, gpus, 2 if nodes == 1 else 4, one=long_updates)
 
     def test_downpour(self):
@@ -98,7 +99,7 @@ class Server(Comparison):
             self.draw(name, "many", 16, 1, 1)
 
     def test_layers_that_meet_a_busy_channel(self):
-        for seed, name in enumerate(("ps-sgd", "asgd", "ssd-sgd")):
+        for seed, name in draws(enumerate(("ps-sgd", "asgd", "ssd-sgd"))):
             rng = random.Random(seed)
             sweep = {"/cluster": [cluster(rng, 3), cluster(rng, 2, 2), cluster(rng, 2, 3)], "/workers": disturbances(rng, 3)[-3:],
                      "/schedule": [SCHEDULES[name](rng, 2) | {"duplex": True} for _ in range(4)]}
@@ -106,12 +107,12 @@ class Server(Comparison):
 
     def test_flows(self):
         """Also to colocated servers, whose links hand on what one part cannot use."""
-        for seed, name in enumerate(SCHEDULES):
+        for seed, name in draws(enumerate(SCHEDULES)):
             self.draw(name, f"flows {seed}", 3 + seed % 2, 1 + seed % 2, 2, fidelity="flow")
 
     def test_windows(self):
         """Parts are flows in every fidelity."""
-        for seed, name in enumerate(SCHEDULES):
+        for seed, name in draws(enumerate(SCHEDULES)):
             for fidelity in ("alpha-beta", "per-message", "flow"):
                 self.draw(name, f"windows {seed}", 3 + seed % 2, 1 + seed % 2, 1, fidelity=fidelity, change=node_windows)
 

@@ -5,6 +5,7 @@ import random
 import unittest
 
 from comparing import Comparison, cluster, disturbances, expected, node_windows, over_servers, scenario, trace
+from running import draws
 from test_flows import profiles
 from test_known_values import TRACE, TWO, at_once, point
 from test_regions import windows, world
@@ -80,7 +81,7 @@ class Star(Comparison):
                      [one(rng)], *options)
 
     def draw_all(self, name):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (3, 1), (5, 1), (3, 2), (2, 3)]):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (3, 1), (5, 1), (3, 2), (2, 3)])):
             self.draw(name, f"compressed {seed}", nodes, gpus)
 
     def test_synchronous(self):
@@ -94,7 +95,7 @@ class Star(Comparison):
         self.draw_all("ssd-sgd")
 
     def test_local_updates(self):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (3, 1), (2, 2)], 10):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (3, 1), (2, 2)], 10)):
             self.draw("ssd-sgd", f"compressed {seed}", nodes, gpus, 3, one=long_updates)
 
     def test_downpour(self):
@@ -104,14 +105,14 @@ class Star(Comparison):
         self.draw_all("eamsgd")
 
     def test_layers_that_meet_a_busy_channel(self):
-        for seed, name in enumerate(("ps-sgd", "asgd", "ssd-sgd")):
+        for seed, name in draws(enumerate(("ps-sgd", "asgd", "ssd-sgd"))):
             rng = random.Random(seed)
             sweep = {"/cluster": [cluster(rng, 3), cluster(rng, 2, 2)], "/workers": disturbances(rng, 3)[-3:],
                      "/schedule": [over_servers(rng, SCHEDULES[name](rng, 2)) | {"duplex": True} for _ in range(2)]}
             self.compare(scenario(rng, sweep=sweep), [long_updates(rng)])
 
     def test_flows(self):
-        for seed, name in enumerate(SCHEDULES):
+        for seed, name in draws(enumerate(SCHEDULES)):
             self.draw(name, f"flows {seed}", 3, 1 + seed % 2, 2, fidelity="flow")
             self.draw(name, f"windows {seed}", 3, 1 + seed % 2, 1, fidelity=FIDELITIES[seed % 3], change=node_windows)
 
@@ -132,11 +133,11 @@ class Regions(OverRegions):
             "warmup": rng.randint(0, 2), "measured": rng.randint(1, 4)}, **changes}), [trace(rng, 3)])
 
     def test_worlds(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 1, 1), (2, 3, 1), (3, 2, 1), (2, 2, 2)]):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 1, 1), (2, 3, 1), (3, 2, 1), (2, 2, 2)])):
             self.draw(seed, regions, nodes, gpus)
 
     def test_windows_and_changing_bandwidth(self):
-        for seed, regions in enumerate([2, 3], 10):
+        for seed, regions in draws(enumerate([2, 3], 10)):
             self.draw(seed, regions, 2, change=lambda rng, description: profiles(rng, windows(rng, description)), fidelity="flow")
 
 

@@ -6,6 +6,7 @@ import unittest
 
 import support
 from comparing import Comparison, cluster, disturbances, expected, over_servers, scenario
+from running import Running, draws
 from test_host import hosts
 from test_known_values import TRACE, TWO, at_once, point
 from test_latencies import DRAWN
@@ -113,15 +114,15 @@ class Random(Comparison):
 
     def test_stars(self):
         for name in SCHEDULES:
-            for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (3, 1), (6, 1), (1, 3), (3, 2), (2, 4)]):
+            for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (3, 1), (6, 1), (1, 3), (3, 2), (2, 4)]), name):
                 self.draw([name], seed, nodes, gpus)
 
     def test_local_updates(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (4, 1), (2, 3)], 10):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (4, 1), (2, 3)], 10)):
             self.draw(["ssd-sgd"], seed, nodes, gpus, count=4, one=long_updates)
 
     def test_layers_that_meet_a_busy_channel(self):
-        for seed, (nodes, gpus) in enumerate([(3, 1), (2, 2)], 20):
+        for seed, (nodes, gpus) in draws(enumerate([(3, 1), (2, 2)], 20)):
             self.draw(["ps-sgd", "asgd", "ssd-sgd"], seed, nodes, gpus, workers=slice(-3, None), one=long_updates)
 
     def test_many_clients(self):
@@ -129,19 +130,19 @@ class Random(Comparison):
 
     def test_equal_clients(self):
         """All come at one instant, again and again."""
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (7, 1), (16, 1), (3, 2)], 30):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (7, 1), (16, 1), (3, 2)], 30)):
             self.draw(SCHEDULES, seed, nodes, gpus, count=1, workers=slice(1), iterations={"warmup": 2, "measured": 8})
 
     def test_one_by_one(self):
-        for seed, (nodes, gpus) in enumerate([(4, 1), (2, 2)], 40):
+        for seed, (nodes, gpus) in draws(enumerate([(4, 1), (2, 2)], 40)):
             self.draw(SCHEDULES, seed, nodes, gpus, "--no-symmetry", count=1)
 
 
-class Refused(support.Case):
+class Refused(Running):
     def check(self, place, schedule=None, fidelity="auto", **changes):
         """`place`: the JSON pointer of an error."""
         content = support.scenario(schedule=BOTH[1] | {"service": "fifo"} | (schedule or {}), cluster=support.cluster(**changes))
-        done = self.run_scenario(content | {"fidelity": fidelity}, "--quiet")
+        done = self.run_scenario(content | {"fidelity": fidelity})
         self.assertEqual(done.returncode, 3 if place else 0, done.stderr[-1000:])
         self.assertIn(f"{place}:" if place else "", done.stderr)
 

@@ -6,6 +6,7 @@ import statistics
 import unittest
 
 from comparing import cluster, disturbances, expected, node_windows, over_servers, scenario, trace
+from running import draws
 from test_flows import profiles
 from test_known_values import TRACE, TWO, point
 from test_latencies import HALVES, KNOWN, jittered
@@ -150,30 +151,30 @@ class Star(Random):
 
     def test_stars(self):
         for name in SCHEDULES:
-            for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (3, 1), (5, 1), (1, 3), (3, 2), (2, 4)]):
+            for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (3, 1), (5, 1), (1, 3), (3, 2), (2, 4)]), name):
                 self.draw([name], seed, self.far(nodes, gpus), fidelity="alpha-beta")
 
     def test_flows(self):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (3, 1), (4, 1), (3, 2)], 10):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (3, 1), (4, 1), (3, 2)], 10)):
             self.draw(SCHEDULES, seed, self.far(nodes, gpus), count=1, fidelity="flow")
 
     def test_windows(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (4, 1), (2, 2)], 20):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (4, 1), (2, 2)], 20)):
             self.draw(SCHEDULES, seed, self.far(nodes, gpus, node_windows), count=1)
 
     def test_local_updates(self):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (3, 1), (2, 2), (3, 3)], 30):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (3, 1), (2, 2), (3, 3)], 30)):
             self.draw(["ssd-sgd"], seed, self.far(nodes, gpus), count=4, one=long_updates)
 
     def test_layers_that_meet_a_busy_channel(self):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (3, 1), (2, 2)], 40):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (3, 1), (2, 2)], 40)):
             self.draw(["ps-sgd", "asgd", "ssd-sgd"], seed, self.far(nodes, gpus), workers=slice(-3, None), one=long_updates)
 
     def test_many_clients(self):
         self.draw(SCHEDULES, "many", self.far(16), count=1)
 
     def test_one_by_one(self):
-        for seed, (nodes, gpus) in enumerate([(4, 1), (2, 2)], 50):
+        for seed, (nodes, gpus) in draws(enumerate([(4, 1), (2, 2)], 50)):
             self.draw(SCHEDULES, seed, self.far(nodes, gpus), "--no-symmetry", count=1)
 
 
@@ -183,17 +184,17 @@ class Regions(Random):
 
     def test_worlds(self):
         for name in SCHEDULES:
-            for seed, (regions, nodes, gpus) in enumerate([(2, 1, 1), (2, 3, 1), (3, 2, 1), (4, 1, 1), (2, 2, 2)]):
+            for seed, (regions, nodes, gpus) in draws(enumerate([(2, 1, 1), (2, 3, 1), (3, 2, 1), (4, 1, 1), (2, 2, 2)]), name):
                 self.draw([name], seed, self.world(regions, nodes, gpus))
 
     def test_windows_and_uneven_links(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2)], 10):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2)], 10)):
             self.draw(SCHEDULES, seed, self.world(regions, nodes, 1, lambda rng, drawn: uneven(rng, windows(rng, drawn))), count=1)
             self.draw(SCHEDULES, seed + 5, self.world(regions, nodes, 1, node_windows), count=1)
 
     def test_changing_links(self):
         """A message that is posted when its way has become shorter does not overtake others."""
-        for seed, (regions, gpus) in enumerate([(2, 1), (3, 1), (2, 2)], 20):
+        for seed, (regions, gpus) in draws(enumerate([(2, 1), (3, 1), (2, 2)], 20)):
             self.draw(SCHEDULES, seed, self.world(regions, 2, gpus, lambda rng, drawn: rtts(rng, profiles(rng, drawn))), fidelity="flow")
 
     def test_node_links_are_unlimited(self):
@@ -209,9 +210,8 @@ class Drawn(OverRegions):
     def seconds(self, drawn, steps, seeds):
         self.write("trace0.json", drawn["trace"])
         content = scenario(random.Random(0), **drawn, sweep={"/seed": [*seeds]}) | {"trace": "trace0.json"}
-        done = self.run_scenario(content | {"granularity": "tensor", "iterations": {"warmup": 2, "measured": steps}}, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
-        return [float(row["iteration_s"]) for row in self.rows()]
+        self.run_well(content | {"granularity": "tensor", "iterations": {"warmup": 2, "measured": steps}})
+        return [point["iteration_s"] for point in self.points]
 
     def own_seconds(self, drawn, steps, seed):
         order = [region["name"] for region in drawn["cluster"].get("regions", [])]
@@ -232,7 +232,7 @@ class Drawn(OverRegions):
                 self.near(found, mean, deviation / steps ** 0.5)
 
     def test_on_average(self):
-        for seed, schedule in enumerate([{"name": "ps-sgd", "servers": 2}, {"name": "asgd"}, {"name": "ssd-sgd", "delay": 2}]):
+        for seed, schedule in draws(enumerate([{"name": "ps-sgd", "servers": 2}, {"name": "asgd"}, {"name": "ssd-sgd", "delay": 2}])):
             rng = random.Random(seed)
             near, far = jittered(cluster(rng, 3, link={"bandwidth": "3Gbps", "latency": "2ms"}), HALVES, "link"), world(rng, 2, 2)
             far |= {"placement": "linear", "wan": [entry | {"latency_jitter": HALVES} for entry in far["wan"]]}

@@ -6,6 +6,7 @@ import unittest
 import server_schedules
 import test_server_fifo
 from comparing import cluster, expected
+from running import draws
 from test_host import hosted, hosts
 from test_known_values import point
 from test_server import SCHEDULES, long_updates
@@ -119,27 +120,27 @@ class Queued(Random):
         self.draw(names, f"queued {seed}", description, *options, **{"fidelity": ["alpha-beta", "per-message"][seed % 2], **changes})
 
     def test_stars(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (5, 1), (3, 2), (2, 4)]):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (5, 1), (3, 2), (2, 4)])):
             self.star(SCHEDULES, seed, nodes, gpus)
 
     def test_equal_clients(self):
         """All come at one instant, again and again; then all but a few do."""
-        for seed, (nodes, gpus) in enumerate([(3, 1), (9, 1), (4, 2)], 10):
+        for seed, (nodes, gpus) in draws(enumerate([(3, 1), (9, 1), (4, 2)], 10)):
             self.star(SCHEDULES, seed, nodes, gpus, count=1, workers=slice(3), iterations={"warmup": 2, "measured": 6})
 
     def test_local_updates(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (4, 1), (2, 3)], 20):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (4, 1), (2, 3)], 20)):
             self.star(["ssd-sgd"], seed, nodes, gpus, count=4, one=long_updates)
 
     def test_layers_that_meet_a_busy_channel(self):
-        for seed, (nodes, gpus) in enumerate([(3, 1), (2, 2)], 30):
+        for seed, (nodes, gpus) in draws(enumerate([(3, 1), (2, 2)], 30)):
             self.star(["ps-sgd", "asgd", "ssd-sgd"], seed, nodes, gpus, workers=slice(-3, None), one=long_updates)
 
     def test_many_clients(self):
         self.star(SCHEDULES, 40, 16, 1, count=1)
 
     def test_one_by_one(self):
-        for seed, (nodes, gpus) in enumerate([(4, 1), (2, 2)], 50):
+        for seed, (nodes, gpus) in draws(enumerate([(4, 1), (2, 2)], 50)):
             self.star(SCHEDULES, seed, nodes, gpus, "--no-symmetry", count=1)
 
 

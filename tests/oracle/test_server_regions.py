@@ -1,12 +1,12 @@
 """Parameter servers and pairs over regions: are servers where they should be, and do parts of messages share the links between them?"""
 
-import json
 import math
 import random
 import unittest
 
 import server_links
 from comparing import Comparison, disturbances, node_windows, scenario, trace
+from running import draws
 from test_flows import profiles
 from test_regions import uneven, windows, world
 from test_server import SCHEDULES, long_updates
@@ -63,9 +63,7 @@ class Known(unittest.TestCase):
 
 class OverRegions(Comparison):
     def expected(self, index, point):
-        if not index:
-            self.written = json.loads((self.folder / "out" / "results.json").read_text())["points"]
-        point["region_order"] = self.written[index].get("region_order")
+        point["region_order"] = self.points[index].get("region_order")
         return super().expected(index, point)
 
 
@@ -82,32 +80,32 @@ class Servers(OverRegions):
 
     def test_worlds(self):
         for name in SCHEDULES:
-            for seed, (regions, nodes, gpus) in enumerate([(2, 1, 1), (2, 3, 1), (3, 2, 1), (4, 2, 1), (2, 2, 2)]):
+            for seed, (regions, nodes, gpus) in draws(enumerate([(2, 1, 1), (2, 3, 1), (3, 2, 1), (4, 2, 1), (2, 2, 2)]), name):
                 self.draw([name], seed, regions, nodes, gpus)
 
     def test_local_updates(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 2, 1), (2, 2, 3), (3, 1, 2)], 10):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 2, 1), (2, 2, 3), (3, 1, 2)], 10)):
             self.draw(["ssd-sgd"], seed, regions, nodes, gpus, one=long_updates)
 
     def test_node_links_are_unlimited(self):
-        for seed, regions in enumerate([2, 3], 20):
+        for seed, regions in draws(enumerate([2, 3], 20)):
             self.draw(SCHEDULES, seed, regions, 1, 1, change=lambda rng, description: without_link(description), count=1)
 
     def test_windows(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2), (3, 1)], 30):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2), (3, 1)], 30)):
             self.draw(SCHEDULES, seed, regions, nodes, 1, change=windows, count=1)
 
     def test_changing_bandwidth(self):
-        for seed, regions in enumerate([2, 3], 40):
+        for seed, regions in draws(enumerate([2, 3], 40)):
             self.draw(SCHEDULES, seed, regions, 2, 1, change=lambda rng, description: profiles(rng, windows(rng, description)), count=1,
                       fidelity="flow")
 
     def test_windows_of_nodes(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 3, 1), (2, 2, 2)], 35):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 3, 1), (2, 2, 2)], 35)):
             self.draw(SCHEDULES, seed, regions, nodes, gpus, change=node_windows, count=1)
 
     def test_uneven_links(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2), (4, 1)], 70):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2), (4, 1)], 70)):
             self.draw(SCHEDULES, seed, regions, nodes, 1, change=uneven, count=1)
         self.draw(SCHEDULES, 75, 2, 2, 1, change=lambda rng, description: uneven(rng, profiles(rng, description)), count=1, fidelity="flow")
 
@@ -115,13 +113,13 @@ class Servers(OverRegions):
         rng = random.Random(50)
         description = world(rng, 3, 2)
         schedules = [placed(rng, description, SCHEDULES[name](rng, description["nodes"])) for name in SCHEDULES]
-        self.compare(scenario(rng, sweep={"/cluster": [description], "/schedule": schedules, "/fidelity": FIDELITIES}), [trace(rng, 3)])
+        self.compare(scenario(rng, sweep={"/cluster": [description], "/schedule": schedules, "/fidelity": FIDELITIES}, name="fidelities"), [trace(rng, 3)])
         for one, *others in zip(*[iter(self.rows())] * 3):
             for other in others:
-                self.assertTrue(math.isclose(float(one["iteration_s"]), float(other["iteration_s"]), rel_tol=1e-9))
+                self.assertTrue(math.isclose(one["iteration_s"], other["iteration_s"], rel_tol=1e-9))
 
     def test_one_by_one(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 2, 1), (2, 2, 2)], 60):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 2, 1), (2, 2, 2)], 60)):
             self.draw(SCHEDULES, seed, regions, nodes, gpus, "--no-symmetry", count=1)
 
 
@@ -138,16 +136,16 @@ class PushSum(OverRegions):
         self.compare(content, [trace(rng)], *options)
 
     def test_worlds(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 1, 1), (2, 3, 1), (3, 2, 1), (4, 2, 1), (2, 2, 2), (3, 1, 3)]):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 1, 1), (2, 3, 1), (3, 2, 1), (4, 2, 1), (2, 2, 2), (3, 1, 3)])):
             self.draw(seed, regions, nodes, gpus)
 
     def test_windows(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2)], 10):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2)], 10)):
             self.draw(seed, regions, nodes, 1, change=windows)
 
     def test_changing_bandwidth(self):
         """Of flows."""
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2)], 20):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2)], 20)):
             self.draw(seed, regions, nodes, 1, change=profiles, fidelities=["flow"])
 
     def test_node_links_are_unlimited(self):
@@ -157,11 +155,11 @@ class PushSum(OverRegions):
         self.draw(40, 3, 2, 1, "--no-symmetry")
 
     def test_windows_of_nodes(self):
-        for seed, (regions, nodes, gpus) in enumerate([(2, 3, 1), (2, 2, 2)], 50):
+        for seed, (regions, nodes, gpus) in draws(enumerate([(2, 3, 1), (2, 2, 2)], 50)):
             self.draw(seed, regions, nodes, gpus, change=lambda rng, description: node_windows(rng, windows(rng, description)))
 
     def test_uneven_links(self):
-        for seed, (regions, nodes) in enumerate([(2, 3), (3, 2), (4, 1)], 60):
+        for seed, (regions, nodes) in draws(enumerate([(2, 3), (3, 2), (4, 1)], 60)):
             self.draw(seed, regions, nodes, 1, change=uneven)
         self.draw(65, 2, 2, 1, change=lambda rng, description: uneven(rng, profiles(rng, description)), fidelities=["flow"])
 

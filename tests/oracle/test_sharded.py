@@ -6,6 +6,7 @@ import unittest
 
 import sharded
 from comparing import cluster, disturbances, fit, slow, trace
+from running import draws
 from test_by_layers import DRAWS, MB, ByLayers, Refusing, expected, late, layers, pair, steady
 from test_flat_ring import FLAT
 from test_gated import slow_links
@@ -51,7 +52,7 @@ class Known(unittest.TestCase):
 
     def test_hidden(self):
         """Where gathering lasts no longer than a forward, only the first and the last of it is exposed."""
-        for seed in range(20 * DRAWS):
+        for seed in draws(range(20 * DRAWS)):
             rng = random.Random(seed)
             seconds = [(rng.uniform(1, 3), rng.uniform(1, 3)) for _ in range(rng.randint(1, 6))]
             half = [round(rng.uniform(0.1, 0.5), 6) for _ in seconds]
@@ -76,8 +77,8 @@ class Known(unittest.TestCase):
         for schedule, gigabytes in STATES[1:]:
             row = expected(steady(large(), pair(nodes=64, link={"bandwidth": 1e12, "latency": 0}), schedule))
             self.assertEqual(round(row["memory_states_bytes"] / 1e9, 1), gigabytes)
-        for name in ("bytescheduler", "dear"):
-            self.assertEqual(expected(steady(large(), pair(), {"name": name}))["memory_states_bytes"], 120e9)
+        for schedule in ({"name": "bytescheduler", "partition": "1GB"}, {"name": "dear"}):
+            self.assertEqual(expected(steady(large(), pair(), schedule))["memory_states_bytes"], 120e9)
         self.assertEqual(expected(steady(large(), pair(), {"name": "p3", "partition": "1GB"}))["memory_states_bytes"], 30e9)
 
     def test_peaks(self):
@@ -212,9 +213,8 @@ class Table(ByLayers):
     def test_states(self):
         self.write("trace0.json", large())
         content = steady("trace0.json", pair(nodes=64), {"name": "wfbp"}, format="scenario/1", name="states", sweep={"/schedule": [one for one, _ in STATES]})
-        done = self.run_scenario(content, "--quiet")
-        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
-        self.assertEqual([round(float(row["memory_states_bytes"]) / 1e9, 1) for row in self.rows()], [gigabytes for _, gigabytes in STATES])
+        self.run_well(content)
+        self.assertEqual([round(row["memory_states_bytes"] / 1e9, 1) for row in self.rows()], [gigabytes for _, gigabytes in STATES])
 
     def test_defaults(self):
         """Units of 100 MB, and what else a schedule does that says nothing."""
@@ -224,57 +224,57 @@ class Table(ByLayers):
             known = {"units": "100MB", "reshard_after_forward": True, "prefetch": "pre", "reshard_last": False, "limit_all_gathers": 2}
             long = [schedule | (known if schedule["stage"] == 3 else {"units": "100MB", "gather": "after-update"}) | {
                 "streams": 1, "shard_group": "all", "parameter_bytes": 1, "reduce_bytes": 1, "accumulate": 1} for schedule in short]
-            self.draw(rng, [pair(1e-3, 3, link={"bandwidth": 1e9, "latency": 1e-3})], short + long, one=lambda rng: many)
+            self.draw(rng, [pair(1e-3, 3, link={"bandwidth": 1e9, "latency": 1e-3})], short + long, one=lambda rng: many, name="defaults")
             rows = [row["iteration_s"] for row in self.rows()]
             self.assertEqual(rows[:len(rows) // 2], rows[len(rows) // 2:])
 
 
 class Sharded(ByLayers):
     def test_equal_workers(self):
-        for seed, nodes in enumerate([1, 2, 3, 4, 6] * DRAWS):
+        for seed, nodes in draws(enumerate([1, 2, 3, 4, 6] * DRAWS)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], schedules(rng, 6), sweep={"/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])]})
 
     def test_unequal_workers(self):
-        for seed, nodes in enumerate([2, 3, 4] * DRAWS, 100):
+        for seed, nodes in draws(enumerate([2, 3, 4] * DRAWS, 100)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], schedules(rng), sweep={"/workers": disturbances(rng, nodes, slowdown=False)[1:]})
 
     def test_layers_that_meet_a_busy_channel(self):
-        for seed, nodes in enumerate([2, 4] * DRAWS, 200):
+        for seed, nodes in draws(enumerate([2, 4] * DRAWS, 200)):
             rng = random.Random(seed)
             drawn = disturbances(rng, nodes)[6:]
             by_traffic = [one | {"overlap_slowdown": {"factor": one["overlap_slowdown"], "by": "traffic"}} for one in drawn]
             self.draw(rng, [slow_links(rng, nodes)], shared(rng, schedules(rng), ["all", 2]), sweep={"/workers": drawn + by_traffic})
 
     def test_replicas(self):
-        for seed, (nodes, groups) in enumerate([(2, [1]), (4, [1, 2]), (6, [2, 3]), (8, [2, 4])] * DRAWS, 300):
+        for seed, (nodes, groups) in draws(enumerate([(2, [1]), (4, [1, 2]), (6, [2, 3]), (8, [2, 4])] * DRAWS, 300)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], shared(rng, schedules(rng), groups), sweep={
                 "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:])], "/workers": [{}, {"slow": slow(rng, nodes)}]})
 
     def test_several_gpus(self):
-        for seed, (nodes, gpus, groups) in enumerate([(1, 3, ["node", 1, 3]), (2, 2, ["node", 1, "all"]), (3, 2, ["node", "all"]), (2, 4, ["node", 2, "all"]),
-                                                      (4, 2, ["node", 4, 2])] * DRAWS, 400):
+        for seed, (nodes, gpus, groups) in draws(enumerate([(1, 3, ["node", 1, 3]), (2, 2, ["node", 1, "all"]), (3, 2, ["node", "all"]), (2, 4, ["node", 2, "all"]),
+                                                      (4, 2, ["node", 4, 2])] * DRAWS, 400)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes, gpus)], shared(rng, schedules(rng), groups), one=lambda rng: trace(rng, 3), sweep={
                 "/all_reduce": ["ring", rng.choice(ALGORITHMS[1:]), FLAT]})
 
     def test_unequal_workers_of_several_gpus(self):
-        for seed, (nodes, gpus, groups) in enumerate([(2, 2, [1, "all"]), (4, 2, [1, 4, "all"])] * DRAWS, 430):
+        for seed, (nodes, gpus, groups) in draws(enumerate([(2, 2, [1, "all"]), (4, 2, [1, 4, "all"])] * DRAWS, 430)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes, gpus)], shared(rng, schedules(rng), groups), one=lambda rng: trace(rng, 3), sweep={
                 "/all_reduce": ["ring", FLAT], "/workers": disturbances(rng, nodes * gpus, slowdown=False)[1:4]})
 
     def test_unequal_workers_of_a_node(self):
         """Whose ring waits for nobody but its own ranks, and for each of these only where it comes to it."""
-        for seed, (nodes, gpus, groups) in enumerate([(1, 3, ["all"]), (2, 4, ["node", 2])] * DRAWS, 460):
+        for seed, (nodes, gpus, groups) in draws(enumerate([(1, 3, ["all"]), (2, 4, ["node", 2])] * DRAWS, 460)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes, gpus)], shared(rng, schedules(rng), groups), one=lambda rng: trace(rng, 3), sweep={
                 "/all_reduce": [FLAT], "/workers": disturbances(rng, nodes * gpus, slowdown=False)[1:4]})
 
     def test_channels(self):
-        for seed, nodes in enumerate([2, 4] * DRAWS, 500):
+        for seed, nodes in draws(enumerate([2, 4] * DRAWS, 500)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], shared(rng, schedules(rng), ["all"]),
                       sweep={"/channels": [1, 2, 3], "/workers": [{}, {"slow": slow(rng, nodes)}]})
@@ -286,35 +286,35 @@ class Sharded(ByLayers):
                   sweep={"/workers": disturbances(rng, nodes, slowdown=False)[:3]})
 
     def test_hosts(self):
-        for seed in range(600, 600 + 2 * DRAWS):
+        for seed in draws(range(600, 600 + 2 * DRAWS)):
             self.hosted(seed, {"streams": 1})
 
     def test_a_host_of_several_streams(self):
         """It posts one collective after the other, whichever stream that is for."""
-        for seed in range(650, 650 + 2 * DRAWS):
+        for seed in draws(range(650, 650 + 2 * DRAWS)):
             self.hosted(seed, {"streams": 2})
             self.hosted(seed + 1000, {"streams": 1, "shard_group": 2})
 
     def test_latencies(self):
-        for seed, groups in enumerate([["all"], [1, 2]] * DRAWS, 680):
+        for seed, groups in draws(enumerate([["all"], [1, 2]] * DRAWS, 680)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, 4, latency_cv=0.5)], shared(rng, schedules(rng, 6), groups), fidelities=["alpha-beta"],
                       sweep={"/workers": [{}, {"slow": slow(rng, 4)}]})
 
     def test_gradients_that_are_ready_late(self):
-        for seed, nodes in enumerate([2, 3] * DRAWS, 690):
+        for seed, nodes in draws(enumerate([2, 3] * DRAWS, 690)):
             rng = random.Random(seed)
             self.draw(rng, [slow_links(rng, nodes)], schedules(rng), one=late, sweep={"/workers": [{}, *disturbances(rng, nodes)[1::3]]})
 
     def test_other_clusters(self):
-        for seed in range(700, 700 + DRAWS):
+        for seed in draws(range(700, 700 + DRAWS)):
             rng = random.Random(seed)
             self.draw(rng, [cluster(rng, 4, fit=fit(rng)), cluster(rng, 2, 2, fit=fit(rng))], shared(rng, schedules(rng), ["all", 2]),
                       fidelities=["alpha-beta"])
             self.draw(rng, follow(rng, slow_links(rng, 4)), shared(rng, schedules(rng), ["all", 2]), fidelities=["per-message", "flow"])
 
     def test_regions(self):
-        for seed, (regions, nodes) in enumerate([(2, 2), (3, 2)] * DRAWS, 800):
+        for seed, (regions, nodes) in draws(enumerate([(2, 2), (3, 2)] * DRAWS, 800)):
             rng = random.Random(seed)
             drawn = world(rng, regions, nodes)
             self.draw(rng, [drawn], schedules(rng), fidelities=["alpha-beta", "flow"], sweep={"/workers": [{}, {"slow": slow(rng, drawn["nodes"])}]})
@@ -324,7 +324,7 @@ class Sharded(ByLayers):
                       sweep={"/all_reduce": ["by-region", FLAT, {"name": "by-region", "chunk": "100kB"}]})
 
     def test_long_runs(self):
-        for seed, nodes in enumerate([2, 4] * DRAWS, 900):
+        for seed, nodes in draws(enumerate([2, 4] * DRAWS, 900)):
             rng = random.Random(seed)
             workers = [{"jitter": {"distribution": "lognormal", "cv": cv}} for cv in (0.3, 1.0)]
             self.draw(rng, [slow_links(rng, nodes)], shared(rng, schedules(rng), ["all", 2]), iterations={"warmup": 2, "measured": 12},

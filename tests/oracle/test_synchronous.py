@@ -5,6 +5,7 @@ import unittest
 
 import oracle
 from comparing import Comparison, accumulating, cluster, compressing, disturbances, fit, node_windows, scenario, trace
+from running import draws
 from test_latencies import KNOWN
 
 SCHEDULES = [{"name": name} for name in oracle.SCHEDULES] + [{"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}]
@@ -17,32 +18,32 @@ class Synchronous(Comparison):
         self.compare(scenario(rng, sweep=sweep, **changes), [trace(rng, 5)], *options)
 
     def test_unequal_workers(self):
-        for seed in range(8):
+        for seed in draws(range(8)):
             self.draw(seed, lambda rng: [cluster(rng, 2 + seed)], 2 + seed)
 
     def test_sixteen_workers(self):
         self.draw(9, lambda rng: [cluster(rng, 16)], 16, schedules=SCHEDULES[1:4])
 
     def test_unequal_workers_carry_a_fit(self):
-        for seed in range(10, 13):
+        for seed in draws(range(10, 13)):
             self.draw(seed, lambda rng: [cluster(rng, rng.randint(3, 9), fit=fit(rng)) for _ in range(2)], 3)
 
     def test_jittered_latency(self):
-        for seed in range(20, 22):
+        for seed in draws(range(20, 22)):
             self.draw(seed, lambda rng: [cluster(rng, 4, latency_cv=rng.uniform(0.1, 1)) for _ in range(2)], 4, schedules=SCHEDULES[1:4])
 
     def test_several_gpus(self):
-        for seed, (nodes, gpus) in enumerate([(2, 2), (3, 2), (1, 4), (2, 4)], 30):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 2), (3, 2), (1, 4), (2, 4)], 30)):
             self.draw(seed, lambda rng: [cluster(rng, nodes, gpus), cluster(rng, nodes, gpus, fit=fit(rng))], nodes * gpus,
                       schedules=SCHEDULES[seed % 2::2], all_reduce=random.Random(seed).choice(list(oracle.TERMS)))
 
     def test_several_gpus_two_level_by_name(self):
-        for seed, name in enumerate(oracle.TERMS, 40):
+        for seed, name in draws(enumerate(oracle.TERMS, 40)):
             self.draw(seed, lambda rng: [cluster(rng, 5, 2)], 3, schedules=SCHEDULES[3:4],
                       all_reduce={"name": "two-level", "between": name})
 
     def test_steps_that_only_add_up(self):
-        for seed, nodes in enumerate([2, 3, 6], 60):
+        for seed, nodes in draws(enumerate([2, 3, 6], 60)):
             self.draw(seed, lambda rng: [cluster(rng, nodes), cluster(rng, nodes, 2, latency_cv=0.3)], nodes,
                       schedules=accumulating(random.Random(seed), SCHEDULES), channels=1 + seed % 2)
 
@@ -50,12 +51,12 @@ class Synchronous(Comparison):
         self.draw(65, lambda rng: [cluster(rng, 1)], 1, schedules=[{"name": "wfbp", "accumulate": count} for count in (2, 3)])
 
     def test_windows(self):
-        for seed, (nodes, gpus) in enumerate([(3, 1), (2, 3)], 70):
+        for seed, (nodes, gpus) in draws(enumerate([(3, 1), (2, 3)], 70)):
             self.draw(seed, lambda rng: [node_windows(rng, cluster(rng, nodes, gpus, nics=nics)) for nics in (1, 2)], nodes * gpus,
                       schedules=SCHEDULES[3:5], all_reduce=list(oracle.TERMS)[seed % 5])
 
     def test_compression(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (5, 1), (3, 2), (8, 1)], 80):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (5, 1), (3, 2), (8, 1)], 80)):
             rng = random.Random(f"ways {seed}")
             schedules = compressing(rng, SCHEDULES + SCHEDULES[:5] + accumulating(rng, SCHEDULES[1:4]))
             self.draw(seed, lambda rng: [cluster(rng, nodes, gpus), cluster(rng, nodes, gpus, **rng.choice([{"fit": fit(rng)},
@@ -65,7 +66,7 @@ class Synchronous(Comparison):
     def test_copies(self):
         """Of merged gradients alone; the schedule that decides on merging by its cost meets latencies that leave it no choice."""
         merging = [{"name": "sync-easgd"}, *SCHEDULES[-2:], {"name": "fusion", "first_bucket": 1, "bucket": "900kB"}, {"name": "wfbp"}]
-        for seed, (nodes, gpus) in enumerate([(1, 1), (2, 1), (5, 1), (3, 2)], 100):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (2, 1), (5, 1), (3, 2)], 100)):
             rng = random.Random(f"copies {seed}")
             self.draw(seed, lambda rng: [cluster(rng, nodes, gpus, copy_s_per_B=10 ** rng.uniform(-11, -9))], nodes * gpus,
                       schedules=merging + accumulating(rng, merging[:3]) + compressing(rng, merging[:3]))

@@ -6,6 +6,7 @@ import unittest
 
 import moving
 from comparing import Comparison, accumulating, cluster, compressing, disturbances, expected, fit, scenario, trace
+from running import draws
 from test_delayed import by_gradient, schedules
 from test_fit_points import POINTS, curve, measured
 from test_gated import gated, slow_links
@@ -139,27 +140,27 @@ class ClosedForms(Comparison):
         return LASGD + compressing(rng, LASGD[:2])
 
     def test_families(self):
-        for seed, (family, (nodes, gpus)) in enumerate(itertools.product((self.synchronous, self.delayed, self.rounds), ((2, 1), (5, 1), (3, 2)))):
+        for seed, (family, (nodes, gpus)) in draws(enumerate(itertools.product((self.synchronous, self.delayed, self.rounds), ((2, 1), (5, 1), (3, 2))))):
             self.draw(seed, lambda rng: cluster(rng, nodes, gpus), family, all_reduce=ALGORITHMS[seed % 4])
 
     def test_channels(self):
-        for seed in range(10, 13):
+        for seed in draws(range(10, 13)):
             self.draw(seed, lambda rng: cluster(rng, 4), lambda rng: self.synchronous(rng) + DELAYED, channels=seed - 8)
 
     def test_other_clusters(self):
         """Lines, points, latencies that are drawn, regions, posts that take time."""
-        for seed, (family, changes) in enumerate(itertools.product((self.synchronous, self.delayed, self.rounds), (
+        for seed, (family, changes) in draws(enumerate(itertools.product((self.synchronous, self.delayed, self.rounds), (
                 lambda rng: {"fit": fit(rng)}, lambda rng: {"fit": [curve(rng, ["ring"]), curve(rng, ["ring"], operation="all-gather")]},
-                lambda rng: {"latency_cv": 0.5}, lambda rng: {"host": {"per_collective_s": 2e-4}})), 21):
+                lambda rng: {"latency_cv": 0.5}, lambda rng: {"host": {"per_collective_s": 2e-4}})), 21)):
             self.draw(seed, lambda rng: cluster(rng, 4, **changes(rng)), lambda rng: rng.sample(family(rng), 6))
-        for seed, family in enumerate((self.synchronous, self.delayed, self.rounds), 40):
+        for seed, family in draws(enumerate((self.synchronous, self.delayed, self.rounds), 40)):
             self.draw(seed, lambda rng: world(rng, 3, 2), lambda rng: rng.sample(family(rng), 6))
 
     def test_participants(self):
         self.draw(60, lambda rng: cluster(rng, 5), lambda rng: [{"name": "lasgd", "tau_max": tau, "participants": 0.6} for tau in (1, 3, 9)])
 
     def test_one_by_one(self):
-        for seed, family in enumerate((self.synchronous, self.delayed, self.rounds), 50):
+        for seed, family in draws(enumerate((self.synchronous, self.delayed, self.rounds), 50)):
             self.draw(seed, lambda rng: cluster(rng, 3), lambda rng: rng.sample(family(rng), 4), "--no-symmetry")
 
 
@@ -175,18 +176,18 @@ class Messages(Moving):
         return lambda rng: slow_links(rng, nodes, gpus)
 
     def test_one_at_a_time(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (4, 1), (2, 2), (3, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (4, 1), (2, 2), (3, 2)])):
             self.messages(seed, self.far(nodes, gpus), SYNCHRONOUS[::3] + SERIAL, all_reduce=ALGORITHMS[seed % 4])
             self.messages(seed, self.far(nodes, gpus), compressing(random.Random(seed), SYNCHRONOUS[:2]), all_reduce="ring")
 
     def test_several_at_a_time(self):
-        for seed, nodes in enumerate([2, 3], 10):
+        for seed, nodes in draws(enumerate([2, 3], 10)):
             self.messages(seed, self.far(nodes), DELAYED, shared=True)
             self.messages(seed, self.far(nodes), SYNCHRONOUS[:1], shared=True, channels=2 + seed % 2)
 
     def test_hosts(self):
         """What a rank has posted does not move before its host has seen to it."""
-        for seed, nodes in enumerate([2, 3], 70):
+        for seed, nodes in draws(enumerate([2, 3], 70)):
             rng = random.Random(f"traffic {seed}")
             described = slow_links(rng, nodes) | {"host": {"per_collective_s": rng.uniform(1e-3, 5e-3)}}
             drawn = [workers for workers in disturbances(rng, nodes) if "overlap_slowdown" in workers]
@@ -194,20 +195,20 @@ class Messages(Moving):
 
     def test_protocols(self):
         """Latencies hide behind segments: bytes move for as long as the busiest channel is busy."""
-        for seed, protocol in enumerate([{"segments": 3}, {"rendezvous": True, "segments": 2}], 80):
+        for seed, protocol in draws(enumerate([{"segments": 3}, {"rendezvous": True, "segments": 2}], 80)):
             self.messages(seed, lambda rng: slow_links(rng, 3) | {"protocol": protocol}, SYNCHRONOUS[:1], all_reduce=ALGORITHMS[seed % 4])
 
     def test_chunks(self):
         """Messages have latencies, however many of them there are."""
         chunked = [{"name": "binary-tree", "chunk": "300kB"}, {"name": "two-level", "between": "ring", "chunk": "300kB"}]
-        for seed, (nodes, gpus) in enumerate([(3, 1), (3, 2)], 60):
+        for seed, (nodes, gpus) in draws(enumerate([(3, 1), (3, 2)], 60)):
             self.messages(seed, self.far(nodes, gpus), SYNCHRONOUS[:1], all_reduce=chunked[seed % 2])
 
     def test_rounds(self):
         self.messages(20, self.far(3), [{"name": "lasgd", "tau_max": tau, "worker": "gpu"} for tau in (1, 4)])
 
     def test_regions(self):
-        for seed, (regions, nodes, name) in enumerate([(2, 2, "ring"), (3, 1, "halving-doubling"), (2, 3, "by-region")], 30):
+        for seed, (regions, nodes, name) in draws(enumerate([(2, 2, "ring"), (3, 1, "halving-doubling"), (2, 3, "by-region")], 30)):
             self.messages(seed, lambda rng: world(rng, regions, nodes) | {"placement": "linear"}, SYNCHRONOUS[:1] + DELAYED[:1],
                           shared=True, fidelities=["flow"], all_reduce=name)
 
@@ -216,7 +217,7 @@ class Messages(Moving):
 
     def test_drawn_latencies(self):
         """Nobody waits for them, and the share is that of their mean."""
-        for seed, spread in enumerate(DRAWN, 50):
+        for seed, spread in draws(enumerate(DRAWN, 50)):
             rng = random.Random(seed)
             drawn = jittered(cluster(rng, 3, link={"bandwidth": "9Gbps", "latency": rng.uniform(1e-5, 1e-4)}), spread, "link")
             one = KNOWN | {"layers": [{"name": "l", "type": "x", "forward_s": 0.2, "backward_s": 0.3}]}
@@ -229,7 +230,7 @@ class LayerByLayer(Trials):
     shared = True
 
     def layers(self, drawn):
-        for seed, nodes in enumerate([2, 3]):
+        for seed, nodes in draws(enumerate([2, 3])):
             rng = random.Random(f"traffic {seed}")
             self.draw(rng, [slow_links(rng, nodes)], drawn, layers=3, sweep={"/channels": [1, 3], "/workers": slowed(rng, nodes)[:2]})
 
@@ -251,8 +252,8 @@ class LayerByLayer(Trials):
         content["cluster"]["reduce_s_per_B"] = 0
         self.compare(content | {"iterations": {"warmup": 2, "measured": 3}}, [one])
         for row in self.rows():
-            self.assertAlmostEqual(float(row["iteration_s"]), 16, places=5)
-            self.assertAlmostEqual(float(row["exposed_communication_s"]), 5 + 2.25 + 0.5, places=5)
+            self.assertAlmostEqual(row["iteration_s"], 16, places=5)
+            self.assertAlmostEqual(row["exposed_communication_s"], 5 + 2.25 + 0.5, places=5)
 
 
 class ServersAndNeighbours(Comparison):
@@ -264,13 +265,13 @@ class ServersAndNeighbours(Comparison):
                      [long_updates(rng)])
 
     def test_servers(self):
-        for seed, (nodes, gpus) in enumerate([(1, 1), (3, 1), (2, 2)]):
+        for seed, (nodes, gpus) in draws(enumerate([(1, 1), (3, 1), (2, 2)])):
             for fidelity in FIDELITIES[::2]:
                 self.draw(seed, lambda rng: cluster(rng, nodes, gpus), lambda rng: [either(rng, SCHEDULES[name](rng, nodes), 0.3) for name in SCHEDULES],
                           fidelity=fidelity)
 
     def test_neighbours(self):
-        for seed, (nodes, gpus) in enumerate([(2, 1), (3, 1), (2, 2)], 10):
+        for seed, (nodes, gpus) in draws(enumerate([(2, 1), (3, 1), (2, 2)], 10)):
             for fidelity in FIDELITIES:
                 self.draw(seed, lambda rng: cluster(rng, nodes, gpus), lambda rng: PAIRS, fidelity=fidelity)
 

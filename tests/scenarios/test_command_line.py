@@ -16,7 +16,10 @@ SIX = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion"]
 class Results(Case):
     def test_columns_are_those_that_results_md_documents(self):
         self.assertEqual(self.run_scenario(scenario()).returncode, 0)
-        documented = re.findall(r"^\| `([A-Za-z0-9_]+)` \|", (ROOT / "sim/output/RESULTS.md").read_text(), re.M)
+        table = self.simctl("list", "figures", "--markdown").stdout
+        page = "sim/output/RESULTS.md"
+        self.assertTrue(f"\n{table}\n" in (ROOT / page).read_text(), f"{page} lacks this table as it stands; put it in:\n{table}")
+        documented = re.findall(r"^\| `([A-Za-z0-9_]+)` \|", table, re.M)
         header = (self.folder / "out/results.csv").read_text().splitlines()[0].split(",")
         self.assertEqual(header, documented)
         document = json.loads((self.folder / "out/results.json").read_text())

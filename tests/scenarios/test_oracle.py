@@ -2,6 +2,7 @@
 import itertools
 import json
 import math
+import os
 import random
 import unittest
 
@@ -9,6 +10,8 @@ import oracle
 from support import ROOT, Case
 
 ALGORITHMS = list(oracle.TERMS)
+SLOW = bool(os.environ.get("SYNCOPATE_SLOW"))
+TRACES = 2 if SLOW else 1
 
 
 def seconds(rng, zero=0.15):
@@ -68,12 +71,12 @@ def random_slow(rng, nodes):
 
 
 def random_scenario(rng, nodes, traces, slow):
-    """One scenario file: every schedule and algorithm, both granularities, `traces` traces, on clusters of `nodes` nodes."""
+    """One scenario file: every schedule, both granularities, two algorithms or all, `traces` traces, on clusters of `nodes` nodes."""
     schedules = [{"name": name} for name in oracle.SCHEDULES]
     schedules.append({"name": "fusion", "first_bucket": rng.choice([1, "20kB", 10000]), "bucket": rng.choice(["1MiB", 3e5, "40kB"])})
     first, *_ = clusters = [random_cluster(rng, count, 1e-6 if slow else 0.0) for count in nodes]
-    sweep = {"/trace": [f"trace{index}.json" for index in range(traces)], "/cluster": clusters,
-             "/granularity": ["tensor", "layer"], "/schedule": schedules, "/all_reduce": ALGORITHMS}
+    sweep = {"/trace": [f"trace{index}.json" for index in range(traces)], "/cluster": clusters, "/granularity": ["tensor", "layer"],
+             "/schedule": schedules, "/all_reduce": ALGORITHMS if SLOW else rng.sample(ALGORITHMS, 2)}
     scenario = {"format": "scenario/1", "name": "random", "trace": "trace0.json", "cluster": first,
                 "schedule": {"name": "wfbp"}, "fidelity": "alpha-beta",
                 "iterations": {"warmup": rng.randint(0, 3), "measured": rng.randint(1, 4)}, "sweep": sweep}
@@ -135,14 +138,14 @@ class Oracle(Case):
     def test_equal_workers(self):
         for seed in range(6):
             nodes = [1 + (3 * seed + index) % 17 for index in range(3)]  # 1 to 17, each at least once
-            self.compare_random(seed, nodes, 2, False)
+            self.compare_random(seed, nodes, TRACES, False)
 
     def test_equal_workers_simulated_one_by_one(self):
-        self.compare_random(100, [1, 2, 7], 2, False, "--no-symmetry")
+        self.compare_random(100, [1, 2, 7], TRACES, False, "--no-symmetry")
 
     def test_slow_workers(self):
         for seed in range(200, 208):
-            self.compare_random(seed, [2 + seed % 8], 2, True)
+            self.compare_random(seed, [2 + seed % 8], TRACES, True)
 
     def test_slow_workers_simulated_one_by_one(self):
         """Dates that differ by a rounding are no reason to stop: with some of these factors two workers' clocks do."""
@@ -151,7 +154,7 @@ class Oracle(Case):
                  "layers": [{"name": "layer", "type": "x", "forward_s": 0.0002512, "backward_s": 0.0090381}],
                  "gradients": [{"name": "weight", "layer": "layer", "bytes": 400}],
                  "iteration": {"forward_s": 0.0002894, "backward_s": 0.0090381}}
-        factors = [2.7721114, *(1 + index / 37 for index in range(100))]
+        factors = [2.7721114, *(1 + index / 37 for index in range(100 if SLOW else 30))]
         scenario = {"format": "scenario/1", "name": "rounding", "trace": "trace0.json", "schedule": {"name": "wfbp"},
                     "cluster": {"nodes": 2, "link": {"bandwidth": "10Gbps", "latency": "50us"}},
                     "fidelity": "alpha-beta", "iterations": {"warmup": 2, "measured": 20},

@@ -10,8 +10,6 @@ import re
 import zlib
 from dataclasses import dataclass
 
-from matplotlib.colors import to_hex, to_rgb
-
 from syncopate.common.wording import swept_quantity
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -107,7 +105,17 @@ def variant(schedule, number, beside=(), count=1):
 
 def lighter(color, part):
     """The colour with so much of the way to white gone."""
-    return to_hex([one + (1 - one) * part for one in to_rgb(color)])
+    return mixed(color, "#FFFFFF", part)
+
+
+def rgb(color):
+    """Red, green and blue from 0 to 1 of a colour such as #0072B2."""
+    return [int(color[place:place + 2], 16) / 255 for place in (1, 3, 5)]
+
+
+def mixed(color, other, part):
+    """The colour with so much of the way to another one gone."""
+    return "#" + "".join(f"{round(255 * (one + (two - one) * part)):02x}" for one, two in zip(rgb(color), rgb(other)))
 
 
 def rows(schedules):

@@ -1,5 +1,6 @@
 """Numbers and lists as readers see them, and numbers with units as scenarios write them."""
 
+import functools
 import json
 import re
 
@@ -90,6 +91,7 @@ def quantity(value):
     return None
 
 
+@functools.cache
 def parse(cell):
     """A swept cell of results.csv: JSON where it is JSON, else the text itself."""
     try:
@@ -98,6 +100,7 @@ def parse(cell):
         return cell
 
 
+@functools.cache
 def swept_quantity(cell):
     """The quantity() of a swept cell of results.csv; None where the row has none, or it is no number."""
     return quantity(parse(cell)) if isinstance(cell, str) else None

@@ -1,4 +1,4 @@
-"""DTS's published numbers; see paper_quantities."""
+"""DTS's published numbers; quantities.py says what the tables are."""
 
 from syncopate.papers.published import INPUT
 

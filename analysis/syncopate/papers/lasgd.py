@@ -1,4 +1,4 @@
-"""LASGD's published numbers; see paper_quantities."""
+"""LASGD's published numbers; quantities.py says what the tables are."""
 
 JITTER = 0.1
 SIZES = [8, 16, 32]

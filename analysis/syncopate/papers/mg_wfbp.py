@@ -1,4 +1,4 @@
-"""MG-WFBP's published numbers; see paper_quantities."""
+"""MG-WFBP's published numbers; quantities.py says what the tables are."""
 
 from syncopate.common.errors import InputError
 from syncopate.papers.published import INPUT

@@ -1,6 +1,6 @@
 """Each published number, computed from the results of the papers' scenarios, and why it differs where it does.
 
-A paper's module, `quantities_NAME.py`, has three tables by the ids of scenarios/papers/published.csv:
+A paper's module has these tables by the ids of scenarios/papers/published.csv:
 QUANTITIES: a formula over Results, or None where the simulator cannot give the number; it yields a number or a list.
 CALIBRATED: ids that are computed again from scenarios in which one input has been chosen so that one number (CHOSEN) comes out as published.
 REMARKS: why ours differs by more than 10 %, or cannot be compared: a sentence or two.
@@ -75,7 +75,7 @@ def sign(gain):
 
 def compare(results, published):
     """A Comparison for every published number, in their order. Raises InputError."""
-    for ids, known, where in ((published, QUANTITIES, "QUANTITIES in analysis/quantities_*.py"), (QUANTITIES, published, "published.csv")):
+    for ids, known, where in ((published, QUANTITIES, "QUANTITIES in analysis/syncopate/papers/"), (QUANTITIES, published, "published.csv")):
         unknown = [row for row in ids if row not in known]
         if unknown:
             raise InputError(f"{where}: no row for {', '.join(unknown)}; add it")

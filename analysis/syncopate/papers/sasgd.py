@@ -1,4 +1,4 @@
-"""SASGD's published numbers; see paper_quantities."""
+"""SASGD's published numbers; quantities.py says what the tables are."""
 
 CIFAR10, NLCF = "sasgd_cifar10", "sasgd_nlcf"
 BOTH = [CIFAR10, NLCF]

@@ -1,4 +1,4 @@
-"""SSD-SGD's published numbers; see paper_quantities."""
+"""SSD-SGD's published numbers; quantities.py says what the tables are."""
 
 from syncopate.papers.published import INPUT
 

@@ -5,7 +5,9 @@ from itertools import groupby
 
 from syncopate.common.wording import counted, duration, listed, plain
 from syncopate.report.standing import SAME, SLOWER, UNDECIDED, read_means, standing
+from syncopate.results.labels import records
 
+COLUMNS = ["setting", "nodes", "workers", "choice", "schedule", "iteration_s", "efficiency", "staleness_mean"]
 EXACT = 1e-9     # relative difference below which two iteration times are one
 WITHIN = f"within {100 * SAME:g} %"
 UNSURE = "cannot be told apart"
@@ -32,26 +34,26 @@ class Winner:
 
 def winners(runs, frame):
     """One Winner per (setting, nodes, workers), in order of first appearance of the setting, then by size. Raises InputError."""
-    frame = frame.assign(mean=read_means(runs, frame))
-    return [winner(setting, int(nodes), int(workers), group) for setting, rows in frame.groupby("setting", sort=False)
-            for (nodes, workers), group in rows.groupby(["nodes", "workers"])]
+    settings = {}       # {setting: {size: rows}}
+    for row, mean in zip(records(frame, COLUMNS), read_means(runs, frame)):
+        settings.setdefault(row["setting"], {}).setdefault((row["nodes"], row["workers"]), []).append(row | {"mean": mean})
+    return [winner(setting, *size, sizes[size]) for setting, sizes in settings.items() for size in sorted(sizes)]
 
 
-def winner(setting, nodes, workers, group):
-    ranked = group.sort_values("iteration_s", kind="stable")
-    best = ranked.iloc[0]
-    stands = ranked["mean"].map(lambda mean: standing(mean, best["mean"]))
-    won, rest = ranked[stands != SLOWER], ranked[stands == SLOWER]
+def winner(setting, nodes, workers, rows):
+    ranked = sorted(rows, key=lambda row: row["iteration_s"])
+    best, stands = ranked[0], [standing(row["mean"], ranked[0]["mean"]) for row in ranked]
+    won, rest = ([row for row, stand in zip(ranked, stands) if (stand == SLOWER) == is_slower] for is_slower in (False, True))
     runner_up = over_wfbp = None
-    if len(rest):
-        second = rest["iteration_s"].iloc[0]
-        runner_up = (tuple(rest[rest["iteration_s"] <= second * (1 + EXACT)]["choice"]), second / best["iteration_s"])
-    wfbp = rest[rest["schedule"] == "wfbp"]
-    if len(wfbp) and not (won["schedule"] == "wfbp").any():
-        over_wfbp = wfbp["iteration_s"].min() / best["iteration_s"]
-    return Winner(setting, nodes, workers, tuple(won["choice"]), best["iteration_s"], best["efficiency"], len(group), runner_up, over_wfbp,
-                  tuple(won["staleness_mean"]), UNSURE if (stands == UNDECIDED).any() else WITHIN, tuple(won["mean"]),
-                  any(mean.one_draw for mean in ranked["mean"]))
+    if rest:
+        second = rest[0]["iteration_s"]
+        runner_up = tuple(row["choice"] for row in rest if row["iteration_s"] <= second * (1 + EXACT)), second / best["iteration_s"]
+    wfbp = [row for row in rest if row["schedule"] == "wfbp"]
+    if wfbp and all(row["schedule"] != "wfbp" for row in won):
+        over_wfbp = wfbp[0]["iteration_s"] / best["iteration_s"]
+    return Winner(setting, nodes, workers, tuple(row["choice"] for row in won), best["iteration_s"], best["efficiency"], len(rows), runner_up,
+                  over_wfbp, tuple(row["staleness_mean"] for row in won), UNSURE if UNDECIDED in stands else WITHIN,
+                  tuple(row["mean"] for row in won), any(row["mean"].one_draw for row in rows))
 
 
 def sentences(found):

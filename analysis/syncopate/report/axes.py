@@ -25,7 +25,7 @@ def varies(frame, pointer):
 
 def axis(runs, frame, key):
     labelled = labels.label(runs, key)
-    rows = {(row["run"], row["point"]): row for row in labelled.to_dict("records")}
+    rows = {(row["run"], row["point"]): row for row in labels.records(labelled, ["run", "point", "along", "panel", "series"])}
     here = [rows.get(name) for name in zip(frame["run"], frame["point"])]
     looks = style.styles(labelled)
     shown = {row["series"] for row in here if row}

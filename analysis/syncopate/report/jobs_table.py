@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from syncopate.results.folder import of_points
+from syncopate.results.labels import records
 
 MOST = 60       # rows
 MEANING = ("Slowdown = an iteration beside the other jobs / one alone on the same nodes. Figures elsewhere on this page are those of "
@@ -22,7 +23,7 @@ class Job:
 def section(runs, frame):
     """What the section tells, and rows of (row of `frame`, job). None where no point has several jobs. Raises InputError."""
     jobs = of_points(runs, read)
-    rows = [(row, job) for row in frame.to_dict("records") for job in jobs.get((row["run"], row["point"]), ())]
+    rows = [(row, job) for row in records(frame, ["run", "point", "setting"]) for job in jobs.get((row["run"], row["point"]), ())]
     if not rows:
         return None
     left_out = f" The first {MOST} of {len(rows)} rows." if len(rows) > MOST else ""

@@ -40,7 +40,7 @@ def coverage(busy, frame, points):
     """Sentences: which rows the table leaves out, and in how many points a link is saturated."""
     if len(busy) < len(frame):
         have = {(one.row["run"], one.row["point"]) for one in busy}
-        others = {row["fidelity"] for row in frame.to_dict("records") if (row["run"], row["point"]) not in have}
+        others = {fidelity for run, point, fidelity in zip(frame["run"], frame["point"], frame["fidelity"]) if (run, point) not in have}
         why = ": fidelity alpha-beta has none" if others == {"alpha-beta"} else ""
         yield f"{len(busy)} of {len(frame)} points {'have' if len(busy) > 1 else 'has'} links{why}."
     if len(busy) == 1 and len(frame) > 1:

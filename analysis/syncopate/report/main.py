@@ -5,11 +5,10 @@ from pathlib import Path
 
 from syncopate.common.errors import InputError
 from syncopate.common.program import Parser, command_of, exit_code, say, warn
-from syncopate.common.sheet import to_bytes
 from syncopate.common.style import styles
 from syncopate.common.wording import distinct
 from syncopate.common.writing import is_stdout, write
-from syncopate.report import figures, notes, picture, timeline, tracks, weighed
+from syncopate.report import lanes, notes, tracks, weighed
 from syncopate.report.page import page
 from syncopate.report.page_data import page_data
 from syncopate.results import explanations, labels
@@ -71,15 +70,14 @@ def make(options):
     is_page = bool(options.output) and options.format == "html"
     embedded, kinds = [], {}
     most = tracks.most_slices(sum(len(run.timelines) for run in runs))
-    lanes, remarks = timeline.read_all(runs, frame, lambda file: embedded.append(tracks.tracks(file, most, kinds)) if is_page else None)
+    shown, remarks = lanes.read_all(runs, frame, lambda file: embedded.append(tracks.tracks(file, most, kinds)) if is_page else None)
     explained = explanations.read_all(runs, frame) if is_page else []
     if options.cluster:
         known = distinct(frame["cluster"])
         frame = frame[frame["cluster"] == options.cluster]
         if frame.empty:
             raise InputError(f'--cluster: expected one of {", ".join(known)}, got "{options.cluster}"')
-        lanes = [one for one in lanes if one.panel in set(frame["panel"])]
-    about = notes.subject(runs, frame), notes.warnings(runs)
+        shown = [one for one in shown if one.panel in set(frame["panel"])]
     files = []
     if is_page:
         points = set(zip(frame["run"], frame["point"]))
@@ -88,15 +86,25 @@ def make(options):
         factors = weighed.read_factors(options.factors) if options.factors else None
         text = page(runs, frame, looks, page_data(runs, frame, embedded, kinds, explained), remarks, factors, not options.cluster)
         files.append((Path(options.output), text.encode()))
-    elif options.output:
-        drawn = {"iteration-time": figures.iteration_time, "speedup": figures.speedup, "efficiency": figures.efficiency}
-        made = {name: draw(frame, looks, about) for name, draw in drawn.items()}
-        if lanes:
-            made["timeline"] = timeline.figure(lanes, looks, about)
+    if options.picture or not is_page:
+        files += draw(options, frame, looks, (notes.subject(runs, frame), notes.warnings(runs)), shown, is_page)
+    return files
+
+
+def draw(options, frame, looks, about, shown, is_page):
+    """The files of still figures; matplotlib, which a page does not need, takes most of a second to load."""
+    from syncopate.common.sheet import to_bytes
+    from syncopate.report import figures, picture, timeline
+    files = []
+    if not is_page and options.output:
+        made = {"iteration-time": figures.iteration_time(frame, looks, about), "speedup": figures.speedup(frame, looks, about),
+                "efficiency": figures.efficiency(frame, looks, about)}
+        if shown:
+            made["timeline"] = timeline.figure(shown, looks, about)
         files += [(place(options.output, f"{name}.{options.format}"), to_bytes(figure, options.format)) for name, figure in made.items()]
     if options.picture:
-        say_which_cluster(frame, picture.chosen(figures.fewer(frame)[0], looks, lanes)[0])
-        files.append((Path(options.picture), to_bytes(picture.picture(frame, looks, about, lanes), "png", dpi=200)))
+        say_which_cluster(frame, picture.chosen(figures.fewer(frame)[0], looks, shown)[0])
+        files.append((Path(options.picture), to_bytes(picture.picture(frame, looks, about, shown), "png", dpi=200)))
     return files
 
 

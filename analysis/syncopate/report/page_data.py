@@ -2,8 +2,8 @@
 
 from syncopate.common import style
 from syncopate.common.wording import counted, parse
-from syncopate.report import timeline
 from syncopate.report.axes import axes
+from syncopate.report.lanes import PHASES as COMPUTING
 from syncopate.results.columns import COLUMNS
 from syncopate.results.labels import short
 from syncopate.web import theme
@@ -14,7 +14,7 @@ CLASSES = {      # of a critical path, in the order of its bar
     "reduce": style.BROWN, "host": style.GREY, "server": style.PURPLE, "queue": style.MAGENTA, "straggler": style.CRIMSON,
     "jitter": style.VIOLET, "overlap_slowdown": style.OLIVE, "pause": style.BLACK,
 }
-PHASES = {kind: theme.colors(color) | {"name": name} for kind, (name, color) in timeline.PHASES.items()} | {
+PHASES = {kind: theme.colors(color) | {"name": name} for kind, (name, color) in COMPUTING.items()} | {
     "collective": theme.colors(style.PURPLE) | {"name": "message"}, "critical": theme.colors(style.VERMILLION) | {"name": "critical path"}}
 SLACK = [{"name": name, "most": most, **theme.colors(color)} for name, most, color in (
     ("no slack", 0.0, style.VERMILLION), ("slack below 1% of an iteration", 0.01, style.ORANGE), ("below 10%", 0.1, style.SKY),

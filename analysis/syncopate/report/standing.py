@@ -46,10 +46,9 @@ def read_means(runs, frame):
     """The Mean of every row of `frame`, in its order. Raises InputError."""
     found = of_points(runs, read)
     means = []
-    for row in frame.to_dict("records"):
-        replicates, seed, one_draw = found.get((row["run"], row["point"]), ((), None, False))
-        half_width = 0.0 if math.isnan(row["iteration_high_s"]) else row["iteration_high_s"] - row["iteration_s"]
-        means.append(Mean(row["iteration_s"], half_width, replicates, runs[row["run"]].about["seed"] if seed is None else seed, one_draw))
+    for run, point, seconds, high in zip(frame["run"], frame["point"], frame["iteration_s"], frame["iteration_high_s"]):
+        replicates, seed, one_draw = found.get((run, point), ((), None, False))
+        means.append(Mean(seconds, 0.0 if math.isnan(high) else high - seconds, replicates, runs[run].about["seed"] if seed is None else seed, one_draw))
     return means
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from syncopate.common.reading import Checker, is_number, read_json
 from syncopate.common.schedules import SYNCHRONOUS
+from syncopate.results.labels import records
 
 AGAIN = "write it by train.py, or by hand as {\"asgd\": 1.3}"
 OTHERWISE = ("accumulate", "compression")      # parameters with which a synchronous schedule trains otherwise
@@ -22,7 +23,7 @@ def section(runs, frame, factors):
 
     None where no row has a factor but the synchronous ones.
     """
-    known = [(row, factor_of(runs[row["run"]], row, factors)) for row in frame.to_dict("records")]
+    known = [(row, factor_of(runs[row["run"]], row, factors)) for row in records(frame, list(frame.columns))]
     if all(factor is None or is_synchronous(runs[row["run"]], row) for row, factor in known):
         return None
     places = {}

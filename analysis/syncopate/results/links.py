@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 
 from syncopate.results.folder import of_points
+from syncopate.results.labels import records
+
+SHOWN = ("run", "point", "setting", "choice", "nodes", "fidelity")     # of a row
 
 SATURATED = 0.9     # a link that is used more than this while something crosses it has no room left then
 EQUAL = 1e-6        # relative difference below which two links are equally busy
@@ -43,8 +46,7 @@ class Busy:
 def read_all(runs, frame):
     """The Busy of every row of `frame` whose point has links, in the order of the rows. Raises InputError."""
     found = of_points(runs, read)
-    rows = [(row, found.get((row["run"], row["point"]))) for row in frame.to_dict("records")]
-    return [Busy(row, links) for row, links in rows if links]
+    return [Busy(row, links) for row in records(frame, SHOWN) if (links := found.get((row["run"], row["point"])))]
 
 
 def read(checker, where, item):

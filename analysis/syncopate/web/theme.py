@@ -2,8 +2,6 @@
 
 from functools import lru_cache
 
-from matplotlib.colors import to_hex, to_rgb
-
 from syncopate.common import style
 
 PATHS = {
@@ -44,11 +42,11 @@ def on_dark(color):
 
 def luminance(color):
     """From 0 to 1, as WCAG defines it."""
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color))
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in style.rgb(color))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def heat(part):
     """The colour of what is used to that part: from blue over orange, at half, to red."""
     low, high, along = (style.SKY, style.ORANGE, 2 * part) if part < 0.5 else (style.ORANGE, style.VERMILLION, min(1.0, 2 * part - 1))
-    return to_hex([one + (other - one) * along for one, other in zip(to_rgb(low), to_rgb(high))])
+    return style.mixed(low, high, along)
