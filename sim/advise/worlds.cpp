@@ -8,7 +8,7 @@
 
 #include "base/indexed.hpp"
 #include "explain/what_if.hpp"
-#include "run/fidelity.hpp"
+#include "run/run_plan.hpp"
 
 namespace syncopate {
 

@@ -11,32 +11,23 @@
 
 namespace syncopate {
 
-/// What one message as a flow takes to simulate, as measured: alone on its links, among up to 2048 ranks; and by the number of ranks where
-/// many meet (over 2048 ranks a ring's takes 1.4e-6, recursive doubling's 40e-6), or all of them, on the links of servers.
-constexpr Seconds cost_of_flow(0.5e-6);
-constexpr Seconds cost_of_contended_flow_by_rank(5e-9);
-constexpr Seconds cost_of_server_flow_by_rank(7e-8);
-/// Messages that move one by one, because collectives are in flight together or latencies vary; and if only starts differ.
-constexpr Seconds cost_of_message(1e-6);
-constexpr Seconds cost_of_message_of_recurrence(6e-9);
-
-/// Beyond which `auto` takes something faster, where there is anything: flows, and messages one by one.
-constexpr Seconds most_seconds_unasked(600.0);
-constexpr Seconds most_seconds_by_message_unasked(100.0);
-
 /// What one simulation of a point takes, one replicate where it has several.
 struct Cost {
-  double steps = 0.0;  ///< gradient steps of all simulated workers, until the measured window has closed
-  Seconds time;        ///< on one core
-  Bytes memory;        ///< of its process
+  double steps = 0.0;       ///< gradient steps of all simulated workers, until the measured window has closed
+  Seconds time;             ///< on one core
+  Bytes memory;             ///< of its process
+  bool has_actors = false;  ///< some workers are simulated side by side
 };
 
-/// From what the scenario counts, without making plans. Where workers do not wait for each other, those that go on while one is paused or
-/// slow are counted. Whatever `until` measures more is not.
+/// From the counts of its RunPlan. Where workers do not wait for each other, those that go on while one is paused or slow are counted.
+/// Whatever `until` measures more is not. To load the actors' library is left out, which happens once.
 Cost estimate_cost(const Scenario& scenario, const PointOptions& options = {});
 
 /// With the most that the jitter can make `until` measure.
 Cost estimate_most(const Scenario& scenario, const PointOptions& options = {});
+
+/// To load the actors' library, for points that have them.
+constexpr Seconds time_to_load_actors(15e-3);
 
 /// How large the file of a timeline gets, with that most. `shortcuts`: see PointOptions.
 Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts);

@@ -11,9 +11,9 @@
 #include "base/random.hpp"
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
-#include "run/fidelity.hpp"
 #include "run/links.hpp"
 #include "run/measure_point.hpp"
+#include "run/run_plan.hpp"
 
 namespace syncopate {
 
@@ -31,7 +31,7 @@ std::uint64_t seed_of(std::uint64_t seed, std::size_t job) {
 struct Part {
   Scenario scenario;
   std::unique_ptr<Setup> setup{};
-  FidelityChoice choice{};
+  RunPlan plan{};
 };
 
 /// How much of all jobs' iterations is done, together and alone.
@@ -72,9 +72,9 @@ std::vector<Part> parts_of(const Point& point, const PointOptions& options) {
     const SharingJob& job = jobs.list[i];
     NetworkShare share = {static_cast<int>(i), job.nodes, servers_before, servers, links};
     servers_before += job.scenario.paid_nodes() - job.scenario.cluster.nodes;
-    const PointOptions its = i == 0 ? options : PointOptions{.shortcuts = options.shortcuts};
-    parts[i].setup = std::make_unique<Setup>(parts[i].scenario, jobs.cluster, std::move(share), its);
-    parts[i].choice = choose_fidelity(*parts[i].setup);
+    const PointOptions part_options = i == 0 ? options : PointOptions{.shortcuts = options.shortcuts};
+    parts[i].setup = std::make_unique<Setup>(parts[i].scenario, jobs.cluster, std::move(share), part_options);
+    parts[i].plan = plan_of(*parts[i].setup);
   }
   return parts;
 }
@@ -111,10 +111,10 @@ Json shared_links(const Timeline& runs, std::vector<Part>& parts, const Jobs& jo
   }
   constexpr std::size_t most_links = 10;
   Json list = Json::array();
-  for (const BusyLink& one : busiest_links(std::move(shared), most_links, network)) {
-    const NetworkLink link = network.link(one.link);
+  for (const BusyLink& busy : busiest_links(std::move(shared), most_links, network)) {
+    const NetworkLink link = network.link(busy.link);
     list.push_back(
-        {{"name", link.name}, {"bandwidth_Bps", link.bandwidth.value}, {"utilisation", one.utilisation}, {"jobs", uses[one.link].jobs}});
+        {{"name", link.name}, {"bandwidth_Bps", link.bandwidth.value}, {"utilisation", busy.utilisation}, {"jobs", uses[busy.link].jobs}});
   }
   return list;
 }
@@ -135,7 +135,7 @@ PointResult simulate_jobs(const Point& point, const PointOptions& options) {
     alone.back().records_causes = alone.back().keeps_messages = false;
   }
   const Timeline runs = simulate(jobs, parts.front().setup->network());
-  PointResult result = measure_point(point, *parts.front().setup, jobs.front(), runs.front(), parts.front().choice);
+  PointResult result = measure_point(point, *parts.front().setup, jobs.front(), runs.front(), parts.front().plan);
   result.workers_simulated = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::int64_t batch = parts[i].scenario.trace->batch;

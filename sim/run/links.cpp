@@ -13,7 +13,7 @@
 #include "engine/simulate.hpp"
 #include "metrics/intervals.hpp"
 #include "run/crossings.hpp"
-#include "run/fidelity.hpp"
+#include "run/run_plan.hpp"
 
 namespace syncopate {
 
@@ -141,7 +141,7 @@ std::string draw_use(const Point& point) {
     throw SimulationError(
         fmt::format("a picture of {} nodes cannot be read; use at most {}", setup.network().nodes(), most_nodes_in_picture));
   }
-  const Fidelity fidelity = choose_fidelity(setup).fidelity;
+  const Fidelity fidelity = plan_of(setup).fidelity;
   if (fidelity == Fidelity::alpha_beta) {
     throw SimulationError("alpha-beta fidelity does not know what crosses which link; use \"fidelity\": \"per-message\" or \"flow\"");
   }

@@ -79,11 +79,11 @@ Json about(const Point& point) {
 
 }  // namespace
 
-PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const FidelityChoice& choice) {
+PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const RunPlan& plan) {
   const PointOptions& options = setup.options();
   PointResult result;
   result.metrics = measure(run, point.scenario.trace->batch);
-  result.fidelity = choice.fidelity;
+  result.fidelity = plan.fidelity;
   result.workers_simulated = static_cast<int>(run.steps.size());
   const Scenario& scenario = point.scenario;
   result.measured_iterations = scenario.measured;
@@ -91,12 +91,12 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   result.details = details_of(setup, run);
   constexpr std::size_t most_links = 10;
   NetworkLoad load;
-  if (choice.fidelity != Fidelity::alpha_beta) {
+  if (plan.fidelity != Fidelity::alpha_beta) {
     load = network_load(run, setup, most_links);
     add_load(result, load, run);
   }
   result.require_finite();
-  if (!choice.note.empty()) result.details["fidelity_note"] = choice.note + describe_overload(result.details);
+  if (!plan.note.empty()) result.details["fidelity_note"] = plan.note + describe_overload(result.details);
   if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
   if (options.timeline) {
     const bool knows_all = !job.sends_more || job.keeps_messages;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/errors.hpp"
+#include "base/indexed.hpp"
 #include "base/memory.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
@@ -15,11 +16,11 @@
 #include "engine/simulate.hpp"
 #include "metrics/metrics.hpp"
 #include "run/cost.hpp"
-#include "run/fidelity.hpp"
 #include "run/jobs.hpp"
 #include "run/measure_point.hpp"
 #include "run/play_run.hpp"
 #include "run/replicates.hpp"
+#include "run/run_plan.hpp"
 
 namespace syncopate {
 
@@ -28,12 +29,12 @@ namespace {
 PointResult simulate_once(const Point& point, const PointOptions& options) {
   if (point.scenario.jobs) return simulate_jobs(point, options);
   Setup setup(point.scenario, options);
-  const FidelityChoice choice = choose_fidelity(setup);
-  Job job = setup.job(choice.fidelity);
+  const RunPlan plan = plan_of(setup);
+  Job job = setup.job(plan.fidelity);
   const int iterations = job.warmup + job.measured;
   job.on_iteration = [iterations](int iteration) { tell_headway({std::min(iteration, iterations), iterations}); };
   const Timeline timeline = simulate({job}, setup.network());
-  return measure_point(point, setup, job, timeline.front(), choice);
+  return measure_point(point, setup, job, timeline.front(), plan);
 }
 
 /// Measures more and more until the mean is known as well as the scenario wants, or more cannot be had.
@@ -91,23 +92,14 @@ PointResult simulate_point(const Point& point, const PointOptions& options) {
 
 namespace {
 
-/// Its workers are sure to be simulated one by one.
-bool has_actors(const Point& point, const PointOptions& options) {
-  const Scenario& scenario = point.scenario;
-  const bool are_equal = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && scenario.fidelity != Fidelity::flow;
-  if (scenario.jobs) return true;
-  return scenario.cluster.workers() > 1 && (!options.may_be_one() || !are_equal);
-}
-
 /// The replicates of a point as they end.
 class Gathering {
  public:
-  explicit Gathering(const Scenario& scenario)
-      : first_seed_(scenario.speed.seed), outcomes_(static_cast<std::size_t>(replicates_of(scenario))) {}
+  explicit Gathering(const Scenario& scenario) : first_seed_(scenario.speed.seed), outcomes_(at(replicates_of(scenario))) {}
 
   /// Notes how a replicate ended. With the last one, returns how the point ended: with the first failure, if there is one.
   std::optional<Outcome> add(int replicate, const Outcome& outcome) {
-    outcomes_[static_cast<std::size_t>(replicate)] = outcome;
+    outcomes_[at(replicate)] = outcome;
     if (++ended_ < outcomes_.size()) return std::nullopt;
     const std::vector<Outcome> all = std::move(outcomes_);
     if (ended_ == 1) return outcome;
@@ -157,47 +149,47 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   Limits limits = watch.limits;
   limits.memory = limits.most_memory();
   for (int i = 0; i < static_cast<int>(points.size()); ++i) {
-    const Point& point = *points[static_cast<std::size_t>(i)];
+    const Point& point = *points[at(i)];
     gatherings.emplace_back(point.scenario);
-    const PointOptions its = options(i);
-    const Cost cost = estimate_cost(point.scenario, its);
+    const PointOptions point_options = options(i);
+    const Cost cost = estimate_cost(point.scenario, point_options);
     if (const std::string excess = describe_excess(point.scenario, cost, limits); !excess.empty()) {
       done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
       continue;
     }
-    const Seconds time = point.scenario.measures_until() ? estimate_most(point.scenario, its).time : cost.time;
+    const Seconds time = point.scenario.measures_until() ? estimate_most(point.scenario, point_options).time : cost.time;
     for (int r = 0; r < replicates_of(point.scenario); ++r) {
       tasks.push_back({i, r});
       times.push_back(time);
       memories.push_back(cost.memory);
     }
-    any_has_actors = any_has_actors || has_actors(point, its);
+    any_has_actors = any_has_actors || cost.has_actors;
   }
   if (tasks.size() > 1 && any_has_actors) load_actors();
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const int parallel = count_fitting(std::move(memories), jobs > 0 ? jobs : cores, *limits.memory);
   TimeLeft time_left(std::move(times), parallel);
   const auto simulate_task = [&](int index) {
-    const auto [point, r] = tasks[static_cast<std::size_t>(index)];
-    PointOptions its = options(point);
+    const auto [point, r] = tasks[at(index)];
+    PointOptions point_options = options(point);
     if (r > 0) {
-      its.timeline.reset();
-      its.dataflow.reset();
+      point_options.timeline.reset();
+      point_options.dataflow.reset();
     }
-    const Point& whole = *points[static_cast<std::size_t>(point)];
-    const Point one = replicate(whole, r);
-    PointResult result = simulate_point(one, its);
-    if (whole.scenario.run) result.goodput = play_run(one, result, whole.scenario.speed.seed, its);
+    const Point& whole = *points[at(point)];
+    const Point replicated = replicate(whole, r);
+    PointResult result = simulate_point(replicated, point_options);
+    if (whole.scenario.run) result.goodput = play_run(replicated, result, whole.scenario.speed.seed, point_options);
     if (watch.keep && replicates_of(whole.scenario) == 1) watch.keep(point, result);
     return result.pack();
   };
   const auto gather = [&](int index, const Outcome& outcome) {
-    time_left.finish(static_cast<std::size_t>(index));
-    const auto [point, r] = tasks[static_cast<std::size_t>(index)];
-    const auto all = gatherings[static_cast<std::size_t>(point)].add(r, outcome);
+    time_left.finish(at(index));
+    const auto [point, r] = tasks[at(index)];
+    const auto all = gatherings[at(point)].add(r, outcome);
     if (all) done(point, *all);
   };
-  const auto point_of = [&](const RunningTask& task) { return tasks[static_cast<std::size_t>(task.index)].point; };
+  const auto point_of = [&](const RunningTask& task) { return tasks[at(task.index)].point; };
   const auto start = std::chrono::steady_clock::now();
   const auto look = [&](const std::vector<RunningTask>& running) {
     const Seconds elapsed(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
@@ -208,7 +200,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     watch.look(progress);
   };
   const auto overdue = [&](const RunningTask& task) {
-    return describe_overdue(points[static_cast<std::size_t>(point_of(task))]->scenario, *limits.time, task.headway);
+    return describe_overdue(points[at(point_of(task))]->scenario, *limits.time, task.headway);
   };
   Watch watch_tasks = {.look = watch.look ? look : Watch().look, .most_time = limits.time, .overdue = overdue};
   if (watch.stalled) {

@@ -1,6 +1,7 @@
 #include "run/setup.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 #include <memory>
@@ -45,22 +46,14 @@ ServerPlaces server_places(const Scenario& scenario) {
   ServerPlaces places = {.count = traffic.servers->servers, .colocated = traffic.servers->colocated};
   if (!traffic.servers_region) return places;
   const std::vector<Region>& regions = scenario.cluster.regions->list;
-  const auto found = std::find_if(regions.begin(), regions.end(), [&](const Region& one) { return one.name == *traffic.servers_region; });
+  const auto found =
+      std::find_if(regions.begin(), regions.end(), [&](const Region& region) { return region.name == *traffic.servers_region; });
   places.region = static_cast<std::size_t>(found - regions.begin());
   return places;
 }
 
 int gpus_per_rank(const Scenario& scenario) {
   return scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;
-}
-
-/// Every collective is one of all ranks.
-bool all_together(const Scenario& scenario) {
-  const Cluster& cluster = scenario.cluster;
-  const int gpus = gpus_per_rank(scenario);
-  const RankPlaces places = {cluster.workers() / gpus, cluster.gpus_per_node / gpus, regions_of_nodes(cluster, {})};
-  const std::vector<StreamTraffic>& streams = scenario.schedule.traffic.streams;
-  return std::all_of(streams.begin(), streams.end(), [&](const StreamTraffic& stream) { return stream.groups(places).size() == 1; });
 }
 
 }  // namespace
@@ -117,30 +110,41 @@ bool Setup::overlaps_collectives() const {
   return std::any_of(streams_.begin(), streams_.end(), [](const StreamSetup& stream) { return stream.rules.channels > 1; });
 }
 
-bool serves_by_flows(const Scenario& scenario) {
-  const Cluster& cluster = scenario.cluster;
-  return scenario.schedule.traffic.servers && (cluster.regions || cluster.link.window > Bytes(0) || cluster.link.jitter.varies());
+bool Setup::serves_by_flows() const {
+  const Cluster& cluster = scenario_.cluster;
+  return scenario_.schedule.traffic.servers && (cluster.regions || cluster.link.window > Bytes(0) || cluster.link.jitter.varies());
 }
 
-bool may_move_in_lockstep(const Scenario& scenario, Fidelity fidelity) {
-  const Cluster& cluster = scenario.cluster;
-  const Schedule& schedule = scenario.schedule;
+bool Setup::may_move_in_lockstep(Fidelity fidelity) const {
+  const Cluster& cluster = scenario_.cluster;
+  const Schedule& schedule = scenario_.schedule;
   const auto& servers = schedule.traffic.servers;
   const bool equal_clients = !servers || (servers->service != Service::fifo && (!servers->colocated || servers->servers == cluster.nodes));
-  if (!schedule.pace.waits_for_all || !equal_clients || !scenario.speed.uniform()) return false;
+  if (!schedule.pace.waits_for_all || !equal_clients || !scenario_.speed.uniform()) return false;
   if (cluster.workers() == 1) return true;
-  if (!all_together(scenario) || serves_by_flows(scenario) || (cluster.regions && !schedule.traffic.has_collectives())) return false;
+  const bool all_together =
+      std::all_of(streams_.begin(), streams_.end(), [](const StreamSetup& stream) { return stream.groups.size() == 1; });
+  if (!all_together || serves_by_flows() || (cluster.regions && !schedule.traffic.has_collectives())) return false;
   if (fidelity == Fidelity::alpha_beta) return true;
-  const int nodes = cluster.nodes + (servers && !servers->colocated ? servers->servers : 0);
-  if (fidelity == Fidelity::flow || Network::latencies_vary(cluster, cluster.gpus_per_node / gpus_per_rank(scenario), nodes)) return false;
+  if (fidelity == Fidelity::flow || network_.latencies_vary()) return false;
   return schedule.traffic.has_collectives() || cluster.is_star();
 }
 
 bool Setup::moves_in_lockstep(Fidelity fidelity) {
-  if (!may_move_in_lockstep(scenario_, fidelity)) return false;
-  return fidelity == Fidelity::alpha_beta || std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& one) {
-           return planned_(one.operation, one.communicator, profile_.bytes()).times().in_lockstep();
+  if (!may_move_in_lockstep(fidelity)) return false;
+  const AllReduce& all_reduce = scenario_.all_reduce;
+  const int nodes = scenario_.cluster.nodes;
+  const bool is_regular = network_.is_star() && all_reduce.chunk == Bytes(0) && !all_reduce.across_gpus;
+  const int few = std::has_single_bit(at(nodes)) ? std::min(nodes, 4) : 3;
+  return fidelity == Fidelity::alpha_beta || std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& collective) {
+           if (!is_regular) return planned_(collective.operation, collective.communicator, profile_.bytes()).times().in_lockstep();
+           return is_symmetric(make_plan(all_reduce, collective.operation, {.nodes = few, .ranks_per_node = ranks_per_node_}, {}));
          });
+}
+
+bool Setup::repeats_collectives() const {
+  return options_.shortcuts && scenario_.speed.uniform() && scenario_.schedule.pace.waits_for_all && scenario_.cluster.latency_cv == 0.0 &&
+         !network_.latencies_vary() && !overlaps_collectives() && streams_.size() == 1 && streams_.front().groups.size() == 1;
 }
 
 NetworkModel Setup::model(Fidelity fidelity) {
@@ -151,8 +155,8 @@ NetworkModel Setup::model(Fidelity fidelity) {
   }
   const auto costs_on = [this](const Cluster& cluster) {
     Costs costs;
-    for (const Collective& one : collectives_) {
-      costs.try_emplace(one.communicator, cluster, scenario_.all_reduce, one.communicator, ranks_per_node_, region_order_);
+    for (const Collective& collective : collectives_) {
+      costs.try_emplace(collective.communicator, cluster, scenario_.all_reduce, collective.communicator, ranks_per_node_, region_order_);
     }
     return costs;
   };
@@ -162,11 +166,11 @@ NetworkModel Setup::model(Fidelity fidelity) {
       {}};
   if (!options_.explain && !options_.timeline) return model;
   const auto cheaper = std::make_shared<std::vector<Cheaper>>(cheaper_clusters(scenario_.cluster));
-  for (Cheaper& one : *cheaper) one.costs = costs_on(one.cluster);
+  for (Cheaper& next : *cheaper) next.costs = costs_on(next.cluster);
   const int rest = scenario_.cluster.regions && !scenario_.cluster.fit ? Network::of_regions : Network::of_nodes;
   model.pieces = [costs, cheaper, rest](Operation operation, const Communicator& communicator, Bytes bytes) {
     std::vector<CollectiveTime> times = {costs->at(communicator)(operation, bytes)};
-    for (const Cheaper& one : *cheaper) times.push_back(one.costs.at(communicator)(operation, bytes));
+    for (const Cheaper& next : *cheaper) times.push_back(next.costs.at(communicator)(operation, bytes));
     const auto link = [&](std::size_t i) { return i < cheaper->size() ? (*cheaper)[i].link : rest; };
     std::vector<PathPiece> pieces;
     // Round a ring of different links a part can come out below 0, and counts as nothing.
@@ -222,7 +226,7 @@ Job Setup::job(Fidelity fidelity) {
   job.measured = scenario_.measured;
   job.updates_in_forward = schedule.pace.updates_in_forward;
   job.steps_per_round = schedule.pace.steps_per_round;
-  job.lockstep = options_.may_be_one() && moves_in_lockstep(fidelity);
+  job.lockstep = stands_for_all(fidelity);
   job.run_ahead = options_.may_be_one();
   job.shortcuts = options_.shortcuts;
   if (options_.dataflow) job.dataflow = std::make_shared<Dataflow>(parts(is_alone, input), *options_.dataflow, ranks_);

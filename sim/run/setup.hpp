@@ -31,12 +31,6 @@ StepProfile profile_of(const Scenario& scenario);
 /// Of one value of a gradient.
 Bytes value_size(const Trace& trace);
 
-/// What goes to and from parameter servers is flows in every fidelity.
-bool serves_by_flows(const Scenario& scenario);
-
-/// All ranks may do the same at the same time in that fidelity: they do if the plans of all collectives treat them alike, too.
-bool may_move_in_lockstep(const Scenario& scenario, Fidelity fidelity);
-
 /// A scenario as what an engine simulates: its network, what collectives cost on it, and its job in any fidelity.
 class Setup {
  public:
@@ -58,7 +52,8 @@ class Setup {
   /// The rows of the job's streams.
   const std::vector<StreamSetup>& streams() const { return streams_; }
   bool overlaps_collectives() const;
-  bool serves_by_flows() const { return syncopate::serves_by_flows(scenario_); }
+  /// What goes to and from parameter servers is flows in every fidelity.
+  bool serves_by_flows() const;
 
   /// What goes over the streams.
   struct Collective {
@@ -72,19 +67,26 @@ class Setup {
 
   /// All ranks do the same at the same time in that fidelity, so that one stands for all.
   bool moves_in_lockstep(Fidelity fidelity);
+  /// So does one in the simulation, which the options allow.
+  bool stands_for_all(Fidelity fidelity) { return options_.may_be_one() && moves_in_lockstep(fidelity); }
+  /// The time of the collective of all ranks by its bytes, for schedules that merge gradients by what that costs in this fidelity: as it is
+  /// in alpha-beta, else a line through its times without bytes and for all gradients.
+  CostCurve collective_cost(Fidelity fidelity);
+
+  /// All ranks start and end each collective at once, and nothing else moves beside it: one of the same bytes takes the same time.
+  bool repeats_collectives() const;
 
   /// The job. Throws SimulationError.
   Job job(Fidelity fidelity);
 
  private:
   void add_streams();
+  /// All ranks do the same at the same time in that fidelity if the plans of all collectives treat them alike.
+  bool may_move_in_lockstep(Fidelity fidelity) const;
   /// What moves by itself in a record of the dataflow.
   std::vector<ModelPart> parts(bool is_alone, const ScheduleInput& input) const;
   NetworkModel model(Fidelity fidelity);
   CollectiveTime message_time(Fidelity fidelity, int from, int to, Bytes bytes);
-  /// The collective of all ranks by its bytes, for schedules that merge gradients by what that costs in this fidelity: as it is in
-  /// alpha-beta, else a line through its times without bytes and for all gradients.
-  CostCurve collective_cost(Fidelity fidelity);
 
   const Scenario& scenario_;
   PointOptions options_;

@@ -137,8 +137,9 @@ struct Schedule {
   bool groups_by_cost = false;                               ///< its program depends on input.collective
   std::string note{};                                        ///< what a report must say of the parameters ...
   std::function<std::string(const StepProfile&)> note_on{};  ///< ... and of how they suit a step; empty: nothing
-  /// About how many collectives, messages or exchanges with servers a worker posts in a step on average; empty: one.
-  std::function<double(const StepProfile&)> posts{};
+  /// About how many collectives, messages or exchanges with servers a worker posts in a step on average; empty: one. `cost`: of a
+  /// collective, for schedules that group by it.
+  std::function<double(const StepProfile&, const CostCurve& cost)> posts{};
   std::function<Program(const ScheduleInput&)> program{};
   /// The parts of the model in a record of its dataflow; empty: the whole model is one part.
   std::function<std::vector<ModelPart>(const ScheduleInput&)> parts{};
@@ -195,7 +196,7 @@ ScheduleRow declare_schedule(std::string_view name, std::string_view meaning, st
     }
     if constexpr (requires { declared.keeps(); }) schedule.keeps = declared.keeps();
     if constexpr (requires(const StepProfile& profile) { declared.posts(profile); }) {
-      schedule.posts = [declared](const StepProfile& profile) { return declared.posts(profile); };
+      schedule.posts = [declared](const StepProfile& profile, const CostCurve&) { return declared.posts(profile); };
     }
     if constexpr (requires(const ScheduleInput& input) { declared.parts(input); }) {
       schedule.parts = [declared](const ScheduleInput& input) { return declared.parts(input); };

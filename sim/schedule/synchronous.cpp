@@ -80,9 +80,8 @@ ScheduleRow synchronous(const GroupingRow& grouping) {
     sending.declare(reader);
     Schedule schedule = {.traffic = sending.traffic(), .pace = sending.pace(), .groups_by_cost = grouping.by_cost};
     const GroupingFunction group = grouping.read(fields);
-    schedule.posts = [group, by_cost = grouping.by_cost, accumulated = sending.accumulated](const StepProfile& profile) {
-      const std::size_t groups = by_cost ? profile.gradients.size() : group(profile, CostCurve()).size();
-      return static_cast<double>(groups) / accumulated;
+    schedule.posts = [group, accumulated = sending.accumulated](const StepProfile& profile, const CostCurve& cost) {
+      return static_cast<double>(group(profile, cost).size()) / accumulated;
     };
     schedule.unrecorded = sending.compression.unrecorded();
     if (!sending.compression.is_none()) {

@@ -17,7 +17,7 @@ namespace syncopate {
 
 namespace {
 
-/// Nobody knows better.
+/// An estimate knows no more.
 template <class Quantity>
 Quantity two_digits(Quantity quantity) {
   return Quantity(std::stod(fmt::format("{:.1e}", quantity.value)));
@@ -28,31 +28,35 @@ void print_estimate(const Study& study) {
   double steps = 0.0;
   Seconds time;
   Bytes memory;
+  bool has_actors = false;
   const char* about = "about";
   const Point* longest = &study.points.front();
   Cost most;
   std::string refused;
   const Limits limits = {.memory = available_memory()};
   for (const Point& point : study.points) {
-    const Cost one = estimate_most(point.scenario);
-    if (point.scenario.measures_until()) about = "at most";
+    const bool measures_until = point.scenario.measures_until();
+    const Cost once = estimate_most(point.scenario);
+    if (measures_until) about = "at most";
     const int replicates = replicates_of(point.scenario);
-    const Cost all = {replicates * one.steps, replicates * one.time, one.memory};
+    const Cost all = {replicates * once.steps, replicates * once.time, once.memory, once.has_actors};
     steps += all.steps;
     time += all.time;
     memory = std::max(memory, all.memory);
+    has_actors = has_actors || all.has_actors;
     if (all.time > most.time) {
       longest = &point;
       most = all;
     }
     if (!refused.empty()) continue;
-    const std::string excess = describe_excess(point.scenario, estimate_cost(point.scenario), limits);
+    const std::string excess = describe_excess(point.scenario, measures_until ? estimate_cost(point.scenario) : once, limits);
     if (!excess.empty()) refused = fmt::format("point {}: {}", point.index, excess);
   }
-  const bool is_one = study.points.size() == 1;
+  if (has_actors) time += time_to_load_actors;
+  const bool has_one_point = study.points.size() == 1;
   display("a run takes {} {} on one core and {}{} of memory{}, for {:.2g} gradient steps", about, format_seconds(two_digits(time)),
-          is_one ? "" : "up to ", format_bytes(two_digits(memory)), is_one ? "" : " a point", steps);
-  if (!is_one) {
+          has_one_point ? "" : "up to ", format_bytes(two_digits(memory)), has_one_point ? "" : " a point", steps);
+  if (!has_one_point) {
     display("; most of it point {} ({}): {}, for {:.2g} steps", longest->index, swept_values(*longest, ", "),
             format_seconds(two_digits(most.time)), most.steps);
   }

@@ -3,8 +3,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/indexed.hpp"
 #include "run/cost.hpp"
 #include "run/limits.hpp"
+#include "run/point.hpp"
+#include "run/run_plan.hpp"
 #include "support/random_scenario.hpp"
 
 using namespace syncopate;
@@ -87,6 +90,20 @@ TEST_SUITE("How much will be simulated?") {
       // Of those that wait for each other, each may have ended the step in which the window closed, or not.
       if (point.scenario.schedule.waits_for_slowest()) CHECK(std::abs(estimate - steps) <= point.scenario.cluster.workers());
     }
+  }
+
+  TEST_CASE("the plan of a point is what its simulation does") {
+    CHECK(holds("workers and fidelity are those of the simulation", [] {
+      const auto rows = static_cast<int>(schedules().size());
+      Json json = draw_scenario(schedules()[at(*rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, rows)))]);
+      if (*rc::gen::arbitrary<bool>()) json.erase("workers");
+      if (*rc::gen::arbitrary<bool>()) json["fidelity"] = "auto";
+      const Point point = read_point(json);
+      const RunPlan plan = plan_of(point.scenario, {});
+      const PointResult result = simulate_point(point);
+      RC_ASSERT(plan.simulated == result.workers_simulated);
+      RC_ASSERT(plan.fidelity == result.fidelity);
+    }));
   }
 
   TEST_CASE("of rounds at most") {

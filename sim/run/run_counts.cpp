@@ -1,0 +1,285 @@
+#include "run/run_counts.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "base/indexed.hpp"
+#include "collective/plan.hpp"
+
+namespace syncopate {
+
+namespace {
+
+double warmup_of(const Scenario& scenario) { return scenario.schedule.pace.steps_before_warmup + scenario.warmup; }
+
+/// Latencies of an all-reduce over all ranks.
+double rounds_of(const Scenario& scenario, int ranks) { return scenario.all_reduce.algorithm->all_reduce.rounds(ranks); }
+
+Rate fastest_link(const Cluster& cluster) {
+  Rate fastest = cluster.has_link ? cluster.link.bandwidth : Rate(0);
+  if (!cluster.regions) return fastest;
+  const std::size_t regions = cluster.regions->list.size();
+  for (std::size_t from = 0; from < regions; ++from) {
+    for (std::size_t to = 0; to < regions; ++to) {
+      const auto [out, in] = cluster.regions->bandwidths(from, to);
+      if (from != to) fastest = std::max(fastest, std::min(out, in));
+    }
+  }
+  return fastest;
+}
+
+/// Of a worker in a step, on average.
+double posts_per_step(Setup& setup) {
+  const Schedule& schedule = setup.scenario().schedule;
+  if (!schedule.posts) return 1.0;
+  const bool by_cost = schedule.groups_by_cost && setup.ranks() > 1;
+  return schedule.posts(setup.profile(), by_cost ? setup.collective_cost(Fidelity::alpha_beta) : CostCurve());
+}
+
+/// A worker's shortest step. Servers' links may hold all workers up, a peer's those that wait for it.
+Seconds step_of_worker(const Setup& setup, int rank, double posts) {
+  const Scenario& scenario = setup.scenario();
+  const Traffic& traffic = scenario.schedule.traffic;
+  const StepProfile& profile = setup.profile();
+  if (scenario.schedule.pace.is_lossy) return profile.compute();
+  const Rate rate = fastest_link(scenario.cluster);
+  if (traffic.servers) {
+    const double clients_per_server = std::max(1.0, static_cast<double>(setup.ranks()) / traffic.servers->servers);
+    return std::max(profile.compute(), clients_per_server * (std::min(1.0, posts) * profile.bytes() / rate));
+  }
+  const bool waits_for_answers = traffic.peers && traffic.peers->drawn && rank % 2 == 0;
+  return waits_for_answers ? std::max(profile.compute(), 2.0 * (profile.bytes() / rate)) : profile.compute();
+}
+
+/// Gradient steps of workers that do not wait for the slowest: the window opens with that one, each of whose rounds ends with a step, and
+/// closes with the fastest.
+double steps_of_independent(const Setup& setup, double posts) {
+  const Scenario& scenario = setup.scenario();
+  const Speed& speed = scenario.speed;
+  const int ranks = setup.ranks();
+  const bool draws_peers = scenario.schedule.traffic.peers && scenario.schedule.traffic.peers->drawn;
+  if ((speed.slow.empty() && speed.pauses.empty() && !draws_peers) || step_of_worker(setup, 0, posts) == Seconds(0))
+    return ranks * steps_of(scenario);
+  const int gpus = scenario.cluster.workers() / ranks;
+  struct Pace {
+    Seconds step;
+    std::vector<Pause> pauses;
+  };
+  std::vector<Pace> workers;
+  Seconds open;
+  for (int rank = 0; rank < ranks; ++rank) {
+    double slowness = 0.0;
+    for (int gpu = 0; gpu < gpus; ++gpu) slowness = std::max(slowness, speed.slowness(rank * gpus + gpu));
+    workers.push_back({slowness * step_of_worker(setup, rank, posts), speed.pauses_of(rank * gpus, gpus)});
+    open = std::max(open, end_of_compute(Seconds(0), warmup_of(scenario) * workers.back().step, workers.back().pauses));
+  }
+  const double in_window = scenario.measured * std::max(1, scenario.schedule.pace.steps_per_round);
+  Seconds close(std::numeric_limits<double>::infinity());
+  for (const Pace& worker : workers) close = std::min(close, end_of_compute(open, in_window * worker.step, worker.pauses));
+  double steps = 0.0;
+  for (const Pace& worker : workers) {
+    Seconds computing = close;
+    for (const Pause& pause : worker.pauses) computing -= std::max(Seconds(0), std::min(pause.end, close) - pause.start);
+    steps += std::ceil(computing / worker.step);
+  }
+  return steps;
+}
+
+/// The messages of the plan, each listed once however often its stage comes.
+double count_listed(const Plan& plan) {
+  double messages = 0.0;
+  for (const PlanStep& step : plan.steps) {
+    if (const auto* stage = std::get_if<Stage>(&step)) messages += static_cast<double>(stage->messages.size());
+  }
+  return messages;
+}
+
+/// In as many terms as a recurrence over the plan takes: round a ring of more than a few equal links each rank takes some, whatever the
+/// rounds (PlanTimes).
+double count_terms(const Plan& plan, bool has_equal_links) {
+  constexpr int few_ranks = 64;
+  constexpr double of_rank = 4.0;
+  constexpr double of_ring_message = 0.3;
+  double terms = 0.0;
+  for (const PlanStep& step : plan.steps) {
+    const auto* stage = std::get_if<Stage>(&step);
+    if (stage == nullptr) continue;
+    const auto messages = static_cast<double>(stage->messages.size());
+    const bool is_ring = plan.cells == 1 && stage->messages.size() == at(plan.ranks) && plan.protocol == Protocol() && stage->repeats > 1;
+    const double all = messages * stage->repeats * plan.segments(*stage);
+    terms += !is_ring ? all : has_equal_links && plan.ranks > few_ranks ? of_rank * messages : of_ring_message * all;
+  }
+  return terms;
+}
+
+/// Of the messages of a plan, the fraction that cross a link which several can fill.
+double shared_fraction(PlannedCollective& collective) {
+  const Plan& plan = collective.plan();
+  double all = 0.0;
+  double shared = 0.0;
+  for (int step = 0; step < static_cast<int>(plan.steps.size()); ++step) {
+    const auto* stage = std::get_if<Stage>(&plan.steps[at(step)]);
+    if (stage == nullptr) continue;
+    all += static_cast<double>(stage->messages.size()) * stage->repeats;
+    for (int message = 0; message < static_cast<int>(stage->messages.size()); ++message) {
+      if (collective.way(step, message).can_share) shared += stage->repeats;
+    }
+  }
+  return shared / std::max(1.0, all);
+}
+
+/// A row of streams in a run.
+struct Row {
+  const StreamSetup& stream;
+  const Communicator& largest;
+  double groups = 1.0;
+  double collectives = 0.0;  ///< of all groups
+  double different = 0.0;    ///< those that are not the same again, if all ranks start at once
+  Bytes bytes;               ///< of each
+};
+
+std::vector<Row> rows_of(const Setup& setup, double posts, double steps) {
+  const StepProfile& profile = setup.profile();
+  std::set<Bytes> sizes;
+  for (const StepProfile::GradientReady& gradient : profile.gradients) sizes.insert(gradient.bytes);
+  std::vector<Row> rows;
+  const auto count = static_cast<double>(setup.streams().size());
+  for (const StreamSetup& stream : setup.streams()) {
+    const Communicator& largest = *std::max_element(stream.groups.begin(), stream.groups.end(),
+                                                    [](const Communicator& a, const Communicator& b) { return a.size() < b.size(); });
+    const auto groups = static_cast<double>(stream.groups.size());
+    const double collectives = posts / count * steps * groups;
+    const double kinds = static_cast<double>(sizes.size()) * static_cast<double>(stream.operations.size());
+    const double different = std::max(1.0, std::min({collectives, kinds, posts}));
+    rows.push_back({stream, largest, groups, collectives, different, profile.bytes() / std::max(1.0, posts)});
+  }
+  return rows;
+}
+
+PlannedCollective& planned(Setup& setup, const Row& row) {
+  return setup.planned()(row.stream.operations.empty() ? Operation::all_reduce : row.stream.operations.front(), row.largest, row.bytes);
+}
+
+/// As the engine chooses a transport (engine/job_run.cpp).
+bool moves_by_message(const StreamSetup& stream, Fidelity fidelity, const Setup& setup) {
+  const std::vector<Operation>& operations = stream.operations;
+  const bool may_end_early =
+      operations.empty() || std::find(operations.begin(), operations.end(), Operation::broadcast) != operations.end();
+  return fidelity == Fidelity::flow || stream.rules.channels > 1 || stream.rules.by_priority || may_end_early ||
+         setup.network().latencies_vary();
+}
+
+bool have_equal_starts(const Scenario& scenario) { return scenario.speed.uniform() && scenario.schedule.pace.waits_for_all; }
+
+void add_collectives(Setup& setup, const RunPlan& plan, double posts, RunCounts& counts) {
+  const Scenario& scenario = setup.scenario();
+  const Network& network = setup.network();
+  const bool draws = scenario.cluster.latency_cv > 0.0 || network.latencies_vary() || network.changes_with_time();
+  const bool repeats = have_equal_starts(scenario) && !draws && setup.options().shortcuts;
+  const bool is_alone = setup.collectives().size() == 1 && !scenario.schedule.traffic.peers && !draws;
+  for (const Row& row : rows_of(setup, posts, counts.steps / plan.simulated)) {
+    counts.collectives += row.collectives;
+    if (plan.fidelity == Fidelity::alpha_beta || row.stream.rules.is_partial()) continue;
+    const int ranks = row.largest.size();
+    const bool by_message = moves_by_message(row.stream, plan.fidelity, setup);
+    if (plan.simulated == 1 && !by_message) {
+      const double stages = std::min(rounds_of(scenario, ranks), 2.0 * static_cast<double>(std::bit_width(at(ranks))));
+      counts.planned += ranks * stages;
+      counts.recurred += row.collectives * stages;
+      continue;
+    }
+    PlannedCollective& collective = planned(setup, row);
+    counts.planned += row.groups * count_listed(collective.plan());
+    if (!by_message) {
+      counts.recurred += (repeats ? row.different : row.collectives) * count_terms(collective.plan(), !scenario.cluster.regions);
+      continue;
+    }
+    const int overlapping = row.stream.rules.channels;
+    const double each = count_messages(collective.plan()) / (plan.simulated == 1 ? ranks : 1);
+    const bool recalls = repeats && is_alone && overlapping == 1;
+    const double messages = (recalls ? row.different : row.collectives) * each;
+    double shared = 0.0;
+    if (plan.fidelity == Fidelity::flow) shared = is_alone && overlapping == 1 ? shared_fraction(collective) : 1.0;
+    counts.messages += (1.0 - shared) * messages;
+    counts.flows += shared * messages;
+    if (shared == 0.0 || repeats) continue;  // what starts and ends at once is shared out at once
+    const bool inside_node = ranks <= scenario.cluster.gpus_per_node && row.groups > 1.0;
+    counts.met_flows += shared * messages * (inside_node ? 1.0 : row.groups) * ranks * shared;
+  }
+}
+
+/// Clients whose messages move at the same time.
+double busy_clients(const Setup& setup, double posts) {
+  const Scenario& scenario = setup.scenario();
+  const double clients = setup.ranks();
+  const Bytes sent = 2.0 * std::min(1.0, posts) * setup.profile().bytes();
+  const Seconds all = clients / scenario.schedule.traffic.servers->servers * (sent / fastest_link(scenario.cluster));
+  return std::max(1.0, clients * (all / (all + setup.profile().compute())));
+}
+
+void add_exchanges(const Setup& setup, const RunPlan& plan, double posts, RunCounts& counts) {
+  const Scenario& scenario = setup.scenario();
+  const Traffic& traffic = scenario.schedule.traffic;
+  if (!traffic.servers && !traffic.peers) return;
+  counts.exchanges = counts.posts;
+  const bool are_together = have_equal_starts(scenario) && !setup.network().latencies_vary();
+  if (traffic.peers && plan.fidelity == Fidelity::flow) {
+    counts.flows = counts.posts;
+    counts.met_flows = are_together && !traffic.peers->drawn ? 0.0 : counts.flows * plan.ranks;
+  }
+  if (traffic.servers && (plan.fidelity == Fidelity::flow || setup.serves_by_flows())) {
+    const double parts = traffic.servers->servers;
+    counts.flows = 2.0 * parts * counts.exchanges;
+    counts.met_flows = are_together ? 0.0 : counts.flows * parts * busy_clients(setup, posts);
+  }
+}
+
+}  // namespace
+
+double steps_of(const Scenario& scenario) {
+  return (warmup_of(scenario) + scenario.measured) * std::max(1, scenario.schedule.pace.steps_per_round);
+}
+
+Seconds least_step(const Scenario& scenario, const StepProfile& profile) {
+  if (scenario.cluster.workers() == 1 || scenario.schedule.pace.is_lossy) return profile.compute();
+  const double posts = scenario.schedule.posts && !scenario.schedule.groups_by_cost ? scenario.schedule.posts(profile, CostCurve()) : 1.0;
+  return std::max(profile.compute(), std::min(1.0, posts) * profile.bytes() / fastest_link(scenario.cluster));
+}
+
+double estimate_messages(Setup& setup) {
+  const Scenario& scenario = setup.scenario();
+  const Traffic& traffic = scenario.schedule.traffic;
+  const double posts = posts_per_step(setup);
+  if (!traffic.has_collectives()) {
+    return posts * steps_of(scenario) * setup.ranks() * (traffic.servers ? traffic.servers->servers : 1.0);
+  }
+  double messages = 0.0;
+  for (const Row& row : rows_of(setup, posts, steps_of(scenario))) {
+    messages += (setup.repeats_collectives() ? row.different : row.collectives) * count_messages(planned(setup, row).plan());
+  }
+  return messages;
+}
+
+RunCounts estimate_counts(Setup& setup, const RunPlan& plan) {
+  const Scenario& scenario = setup.scenario();
+  const double posts = posts_per_step(setup);
+  RunCounts counts;
+  counts.steps = plan.simulated * steps_of(scenario);
+  if (plan.simulated > 1 && !scenario.schedule.waits_for_slowest()) counts.steps = steps_of_independent(setup, posts);
+  const bool slows_layers = scenario.speed.overlap_slowdown > 0.0;
+  const bool runs_ahead = setup.options().may_be_one() && !slows_layers && !scenario.schedule.traffic.has_partial_collectives();
+  const double pieces = slows_layers ? 2.0 * static_cast<double>(setup.profile().layers.size()) : 2.0;
+  if (!runs_ahead && plan.simulated > 1) counts.wakes = counts.steps * pieces;
+  if (scenario.cluster.workers() == 1 && !scenario.schedule.traffic.servers) return counts;  // nobody to send anything to
+  counts.posts = posts * counts.steps;
+  if (scenario.schedule.traffic.has_collectives()) add_collectives(setup, plan, posts, counts);
+  add_exchanges(setup, plan, posts, counts);
+  return counts;
+}
+
+}  // namespace syncopate
