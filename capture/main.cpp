@@ -75,7 +75,7 @@ void add_options(CLI::App& app, Options& options) {
       "Example: capture --model models/resnet20.json --batch 8 --device cpu -o results/resnet20.json");
 }
 
-/// The row of the device that was asked for; a plan without one is for the first.
+/// The row of --device. --plan without --device takes the first row.
 const DeviceRow& chosen_device(const Options& options) {
   const bool any = options.device.empty() && options.plan;
   const DeviceRow& row = any ? devices().front() : find_device(parse_device(options.device).kind);

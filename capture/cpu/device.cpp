@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::align_val_t huge_page{2U << 20U};
 
-/// Copies between NHWC, as `inside` is, and model/1's order. Other shapes have one order only.
+/// Copies between NHWC (`inside`) and model/1's order. Shapes that are no images have one order only.
 template <class Copy>
 void for_each_element(std::int64_t batch, const Shape& shape, Copy copy) {
   if (shape.size() != 3) {
@@ -67,7 +67,7 @@ CpuDevice::CpuDevice(int threads) : threads_(threads), engine_(dnnl::engine::kin
         "--device cpu: this oneDNN was built without OpenMP, so that its threads can be neither limited nor timed; install one that was");
   }
   omp_set_num_threads(threads);
-  // A process that preempts this one also evicts its caches. Needs a privilege; without it nothing changes.
+  // A process that preempts this one also evicts its caches. Without the privilege the call changes nothing.
   constexpr int highest = -20;
   setpriority(PRIO_PROCESS, 0, highest);
 }

@@ -70,7 +70,7 @@ class Attention : public CudaOp {
     return pointers;
   }
 
-  /// A token's numbers are those of its heads, one after the other.
+  /// A token holds the numbers of head 0, then those of head 1, and so on.
   DeviceMemory point_to_heads(void* tokens) const {
     if (tokens == nullptr) return {};
     std::vector<void*> matrices;

@@ -48,7 +48,7 @@ class GlooMessage : public Pending {
   bool sent_;
 };
 
-/// What all channels of a process share.
+/// State that all channels of a process share.
 struct Rendezvous {
   Meeting meeting;
   std::unique_ptr<gloo::rendezvous::Store> store;
@@ -120,7 +120,7 @@ class GlooPeers : public Peers {
   }
 
  private:
-  static constexpr std::uint64_t own_slots = std::uint64_t{1} << 32;  // apart from those of gloo's collectives
+  static constexpr std::uint64_t own_slots = std::uint64_t{1} << 32;  // above the slots that gloo's collectives use
 
   std::shared_ptr<Rendezvous> rendezvous_;
   std::shared_ptr<gloo::Context> context_;

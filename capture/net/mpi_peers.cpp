@@ -90,7 +90,7 @@ class MpiPeers : public Peers {
   int size_ = 0;
 };
 
-/// From the first use to the end of the process.
+/// MPI, initialised at the first use and finalised at the end of the process.
 class Mpi {
  public:
   Mpi() {

@@ -24,7 +24,7 @@ namespace {
 struct AddressList {
   addrinfo* first = nullptr;
 
-  /// `to_bind`: at all of this machine's addresses, as its own name may be that of one which others cannot reach.
+  /// `to_bind`: all addresses of this machine. Its name may resolve to an address that other machines cannot reach.
   AddressList(const std::string& address, bool to_bind) {
     const std::size_t colon = address.rfind(':');
     if (colon == std::string::npos) throw DeviceError(fmt::format("tcp://{}: expected tcp://HOST:PORT", address));
@@ -41,7 +41,7 @@ struct AddressList {
   ~AddressList() { freeaddrinfo(first); }
 };
 
-/// A socket for the first of the addresses that `use` succeeds with; else -1, and errno says why.
+/// A socket for the first address with which `use` succeeds. Returns -1, with errno set, if there is none.
 template <class Use>
 int first_socket(const AddressList& addresses, Use use) {
   int reason = EADDRNOTAVAIL;
@@ -71,7 +71,7 @@ int connect_to(const std::string& address, std::chrono::milliseconds patience) {
   while (true) {
     const int connection = first_socket(found, [](int one, const addrinfo& at) {
       const timeval limit{.tv_sec = 5, .tv_usec = 0};
-      setsockopt(one, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));  // connect() heeds it, too
+      setsockopt(one, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));  // also limits connect()
       return connect(one, at.ai_addr, at.ai_addrlen) == 0;
     });
     if (connection >= 0) return connection;
@@ -106,7 +106,7 @@ bool write_all(int to, const void* from, std::size_t bytes) {
 }
 
 using Size = std::uint32_t;
-constexpr Size most_bytes = 1 << 20;  // of a key or value; addresses have some hundred
+constexpr Size most_bytes = 1 << 20;  // of a key or value; addresses take a few hundred bytes
 
 bool write_text(int to, const char* text, std::size_t size) {
   const auto bytes = static_cast<Size>(size);
@@ -126,7 +126,7 @@ constexpr char get_request = 'g';
 
 }  // namespace
 
-/// A thread that accepts, and one per connection. A get is answered when somebody has set its key.
+/// One thread accepts connections, and each connection has a thread. A get blocks until its key has been set.
 class TcpStore::Server {
  public:
   explicit Server(const std::string& address) : listener_(listen_at(address)), accepting_([this] { accept_all(); }) {}

@@ -57,7 +57,7 @@ void add_options(CLI::App& app, Options& options) {
       "Example: nodeprobe --device cuda -o results/node.json");
 }
 
-/// In the order in which backward makes the gradients.
+/// The sizes of the gradients, in the order of backward.
 std::vector<std::int64_t> tensors_of(const std::string& file) {
   if (file.empty()) return {};
   const Model model = read_model(Document::read(file));
