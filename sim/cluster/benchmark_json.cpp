@@ -83,7 +83,7 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
   return benchmark;
 }
 
-/// nccl-tests write what they do not know as null or "nan", and times in microseconds, bandwidths in GB/s.
+/// nccl-tests write times in microseconds, bandwidths in GB/s, and unknown values as null or "nan".
 MeasuredTime nccl_result(const Field& element, int ranks, bool in_place) {
   Object result(element);
   for (const char* key : {"count", "type", "root", "actual_iterations", "experiment_name", in_place ? "out_of_place" : "in_place"})

@@ -27,7 +27,7 @@ struct Line {
       std::size_t used = 0;
       const double value = std::stod(words.at(index), &used);
       if (used == words[index].size() && std::isfinite(value)) return value;
-    } catch (const std::exception&) {  // as below
+    } catch (const std::exception&) {  // missing or no number: fails below
     }
     fail(fmt::format("expected {} as word {}, got \"{}\"", what, index + 1, index < words.size() ? words[index] : ""));
   }
@@ -52,7 +52,7 @@ void add_point(const Line& line, Bytes bytes, Seconds time, std::vector<Measured
   points.push_back({bytes, time});
 }
 
-/// "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong", times in microseconds, bandwidths in GB/s.
+/// A row "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong": times in us, bandwidths in GB/s.
 void read_nccl_row(const Line& line, int ranks, bool in_place, std::vector<MeasuredTime>& points) {
   constexpr std::size_t without_root = 12;
   const std::size_t words = line.words.size();
@@ -97,7 +97,7 @@ Benchmark read_nccl(const std::vector<Line>& lines, const BenchmarkOptions& opti
   return benchmark;
 }
 
-/// "size avg ...", in microseconds.
+/// Rows "size average ...", in bytes and microseconds.
 Benchmark read_osu(const std::vector<Line>& lines, const BenchmarkOptions& options) {
   const Line& header = lines.front();
   Benchmark benchmark = {header.file, "OSU micro-benchmarks"};

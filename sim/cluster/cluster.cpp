@@ -15,7 +15,7 @@ namespace {
 
 constexpr int most_nodes = 1 << 20;
 
-/// The link of `nics` interfaces together.
+/// The link over `nics` interfaces: their bandwidths add up.
 Link read_link(const Field& field, int nics = 1) {
   Object fields(field);
   Link link = {nics * fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
@@ -27,7 +27,7 @@ Link read_link(const Field& field, int nics = 1) {
   return link;
 }
 
-/// Pairs of bytes and seconds, non-decreasing in both.
+/// Pairs of bytes and seconds. Bytes must increase, seconds must not decrease.
 std::vector<MeasuredTime> read_points(const Field& field) {
   std::vector<MeasuredTime> points;
   for (const Field& entry : field.list()) {
@@ -66,7 +66,7 @@ struct FitRow {
 };
 constexpr std::array fit_rows = {FitRow{"all-reduce", &Cluster::fit}, FitRow{"all-gather", &Cluster::all_gather_fit}};
 
-/// A fit, or a list of one for each operation.
+/// Reads one fit, or a list with a fit per operation.
 void read_fits(const Field& field, Cluster& cluster) {
   for (const Field& entry : field.is_list() ? field.list() : std::vector{field}) {
     Object fields(entry);
@@ -123,7 +123,7 @@ void read_links(Object& fields, Cluster& cluster) {
   if (link) {
     cluster.link = read_link(*link, cluster.nics);
   } else if (alone) {
-    cluster.link = cluster.regions->wan[0][1];  // no two nodes of a region need one
+    cluster.link = cluster.regions->wan[0][1];  // unused: every region has one node
     cluster.has_link = false;
   } else {
     regions->fail_because(R"(regions of several nodes need a "link" between these)");

@@ -8,8 +8,8 @@ namespace {
 
 constexpr int most_ports = 64;  // 65536 places
 
-/// Three levels of switches with k ports: k pods of k/2 edge switches with k/2 nodes each. An edge switch has only 1/oversubscription as
-/// many uplinks as nodes. Routes are fixed by their destination (D-mod-k).
+/// Three levels of switches with k ports: k pods of k/2 edge switches with k/2 nodes each. An edge switch has 1/oversubscription as many
+/// uplinks as nodes. The destination determines the route (D-mod-k).
 /// M. Al-Fares et al., "A scalable, commodity data center network architecture", SIGCOMM'08.
 class FatTree : public Topology {
  public:
@@ -34,7 +34,7 @@ class FatTree : public Topology {
   }
 
   std::vector<InnerLink> route(int from, int to) const override {
-    // The destination chooses the way up: its number's digits.
+    // D-mod-k: the digits of the destination's number choose the uplinks.
     const int below = first_switch() - edges();
     const auto edge = [&](int place) { return first_switch() - place / half_; };
     const auto middle = [&](int place) { return below - (to % uplinks_ + uplinks_ * (place / (half_ * half_))); };

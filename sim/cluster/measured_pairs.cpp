@@ -32,10 +32,10 @@ struct RoundTrip {
   double cv = 0.0;
 };
 
-/// By the two places, in the order in which the files name them.
+/// Measurements by pair of places, in the order of the file's name.
 struct Found {
   std::map<Names, Rate> bandwidths;
-  std::map<Names, RoundTrip> round_trips;  ///< of ordered names
+  std::map<Names, RoundTrip> round_trips;  ///< by names in alphabetical order
 };
 
 Names names_of(const std::filesystem::path& file) {
@@ -83,7 +83,7 @@ void read_iperf(const std::filesystem::path& file, Found& found) {
   add(found.bandwidths, reversed ? swapped(names) : names, rate, file);
 }
 
-/// "0.045/0.055/0.061/0.008 ms" behind the words that introduce it, or nothing.
+/// The four numbers of ping's last line, "rtt min/avg/max/mdev = 0.045/0.055/0.061/0.008 ms". Nullopt if it is missing.
 std::optional<std::array<double, 4>> summary_of(const std::string& text) {
   for (const std::string_view head : {"rtt min/avg/max/mdev = ", "round-trip min/avg/max/stddev = "}) {
     const std::size_t position = text.find(head);
