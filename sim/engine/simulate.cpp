@@ -21,11 +21,11 @@ namespace syncopate {
 
 namespace {
 
-/// Throws SimulationError when memory is too small for so many workers in this process.
+/// Throws SimulationError if this process has too little memory for so many workers.
 void check_memory(double workers) {
-  constexpr double per_worker = 15e3;  // two pages of a stack, the worker and what it records of some ten steps
+  constexpr double per_worker = 15e3;  // two pages of stack, the worker, and its record of about ten steps
   const Bytes needed(per_worker * workers);
-  constexpr double addresses_per_worker = 72e3;  // a stack and its guard
+  constexpr double addresses_per_worker = 72e3;  // a stack and its guard page
   const Bytes addresses(addresses_per_worker * workers);
   if (const Bytes left = available_addresses(); addresses > left) {
     throw SimulationError(
@@ -42,7 +42,7 @@ void check_memory(double workers) {
                   workers, needed.value / 1e9, available.value / 1e9));
 }
 
-/// Runs every worker as an actor; returns who waits for what if the run ends in a deadlock.
+/// Runs every worker as an actor. After a deadlock, returns a description of who waits for what.
 std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, Clock& clock) {
   Indexed<std::pair<JobRun*, int>> workers;
   for (const auto& run : runs) {
@@ -67,7 +67,7 @@ std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, Clock& 
   return deadlock;
 }
 
-/// Runs a job's only worker; returns what it waits for if the run ends in a deadlock.
+/// Runs a job's only worker. After a deadlock, returns a description of what it waits for.
 std::string run_alone(JobRun& run) {
   try {
     run.run_worker(0);

@@ -18,7 +18,7 @@ constexpr const char* library = "libsyncopate-actors.so";
 
 bool are_made = false;
 
-/// The library's function that makes the actors, or why there is none.
+/// The function in the shared library that makes the actors, or the reason why it could not be loaded.
 struct Maker {
   void* function = nullptr;
   std::string error;

@@ -57,7 +57,7 @@ void PeerLinks::queue(Message message, const Moment& at) {
     return;
   }
   std::deque<Message>& queue = moving_[worker(from)];
-  message.start = Seconds(std::numeric_limits<double>::infinity());  // not begun
+  message.start = Seconds(std::numeric_limits<double>::infinity());  // has not begun
   queue.push_back(std::move(message));
   if (queue.size() == 1) clock_.at(at.time, [this, from, at] { move_next(from, at); });
 }
