@@ -17,22 +17,22 @@ namespace {
 
 constexpr std::size_t most_layers = 100'000;
 constexpr std::int64_t most_copies = 10'000;
-constexpr std::size_t deepest = 100;  // blocks in blocks
+constexpr std::size_t deepest = 100;  // levels of nested blocks
 
-/// The values that the parameters of a block have in one of its instances.
+/// The parameters of one instance of a block, with their values.
 using Arguments = std::map<std::string, Json>;
 
 struct Block {
   Field layers;
-  std::map<std::string, Json> defaults;  ///< null: must be given
+  std::map<std::string, Json> defaults;  ///< null: the parameter is required
 };
 
-/// A list of layers being written out: the model's own, or a block's for one instance.
+/// Where a list of layers is expanded: in the model itself, or in an instance of a block.
 struct Scope {
-  std::string prefix;  ///< of the names: "layer1.0."
-  std::string input;   ///< the full name of what "$input" means
+  std::string prefix;  ///< of the layers' full names, such as "layer1.0."
+  std::string input;   ///< the full name of the layer that "$input" refers to
   Arguments arguments;
-  std::vector<std::string> inside;  ///< the blocks around, outermost first
+  std::vector<std::string> inside;  ///< names of the enclosing blocks, outermost first
 };
 
 std::string replace_number(std::string name, std::int64_t number) {
@@ -74,14 +74,14 @@ class Expander {
     }
   }
 
-  /// Writes out a list; returns the full name of its last layer or instance.
+  /// Expands a list. Returns the full name of its last layer or instance.
   std::string expand(const Field& layers, const Scope& scope) {
     std::string previous = scope.input;
     for (const Field& field : layers.list()) previous = expand_entry(field, scope, previous);
     return previous;
   }
 
-  /// Writes out one entry of a list, all its copies; returns the full name of the last.
+  /// Expands one entry of a list with all its repetitions. Returns the full name of the last one.
   std::string expand_entry(const Field& written, const Scope& scope, std::string previous) {
     const auto json = std::make_shared<const Json>(fill_in(written, scope));
     const Field field(written.document(), written.pointer(), *json);
@@ -164,7 +164,7 @@ class Expander {
     result_.instances.emplace(full_name, expand(block.layers, scope));
   }
 
-  /// The entry's description with the parameters of the block around it filled in.
+  /// The entry with the parameters of the enclosing block filled in.
   static Json fill_in(const Field& entry, const Scope& scope) {
     if (!entry.is_object()) entry.fail("an object such as {\"name\": \"relu1\", \"op\": \"relu\"}");
     Json filled = entry.json();
