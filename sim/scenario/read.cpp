@@ -35,7 +35,7 @@ struct FidelityRow {
 constexpr std::array fidelities = {FidelityRow{"auto", std::nullopt}, FidelityRow{"alpha-beta", Fidelity::alpha_beta},
                                    FidelityRow{"per-message", Fidelity::per_message}, FidelityRow{"flow", Fidelity::flow}};
 
-/// The parameter for which not all ranks take part in some all-reduces.
+/// The schedule's parameter that lets some ranks miss an all-reduce.
 std::string partial_parameter(const Field& schedule) { return schedule.json().contains("quorum") ? "quorum" : "participants"; }
 
 Field partial_field(const Field& schedule) {
@@ -184,7 +184,7 @@ Speed speed_of(const Speed& all, int workers) {
   return speed;
 }
 
-/// The scenario with fewer and fewer nodes, which stay in their places; see Scenario::smaller.
+/// The scenario with one node less, two nodes less, ... The remaining nodes keep their places; see Scenario::smaller.
 std::vector<Scenario> read_smaller(const Scenario& whole, const Document& document, Library& library) {
   std::vector<Scenario> smaller;
   Document reduced = document;
@@ -203,7 +203,7 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
   return smaller;
 }
 
-/// Adds the place that names the file to the error's message.
+/// Adds to the message which key of the scenario named the file.
 InputError name_with(const Field& field, const InputError& error) {
   const Document& document = field.document();
   return InputError(fmt::format("{} (named by {}){}", error.what(), document.where(field.pointer()), document.origin(field.pointer())));
@@ -295,7 +295,7 @@ int Scenario::paid_nodes() const {
 
 int Scenario::most_until() const {
   constexpr int most_iterations_until = 100'000;
-  constexpr int most_steps_until = 20'000'000;  // of all workers, for the memory that they take
+  constexpr int most_steps_until = 20'000'000;  // of all workers together; limits the memory
   return std::min(most_iterations_until, most_steps_until / cluster.workers());
 }
 

@@ -15,10 +15,10 @@ namespace {
 
 constexpr int most_jobs = 256;
 
-/// What a job may say of its own; else it is as the scenario says.
+/// Keys that a job may have itself. Otherwise the scenario's value applies.
 constexpr std::array own_keys = {"trace", "granularity", "schedule", "all_reduce", "channels", "workers"};
 
-/// Throws InputError where the scenario says for all jobs what each says of its own.
+/// Throws InputError if the scenario has a key that every job overrides.
 void check_common_keys(Object& scenario, const std::vector<Field>& jobs) {
   for (const char* key : own_keys) {
     const auto common = scenario.find(key);
@@ -27,7 +27,7 @@ void check_common_keys(Object& scenario, const std::vector<Field>& jobs) {
   }
 }
 
-/// Throws InputError where the scenario says what jobs cannot have.
+/// Throws InputError if the scenario has a key that is not allowed with jobs.
 void check_scenario(Object& scenario) {
   for (const char* key : {"run", "samples", "epochs"}) {
     if (const auto field = scenario.find(key)) {
@@ -67,12 +67,12 @@ std::vector<int> read_nodes(const Field& field, const Cluster& cluster) {
   return *nodes;
 }
 
-/// The scenario as it is for a job alone, on as many nodes.
+/// The scenario of the job alone, on a cluster of as many nodes.
 Document document_of(const Field& job, const std::vector<int>& nodes) {
   Document document = job.document();
   for (const char* key : own_keys) {
     if (!job.json().contains(key)) continue;
-    const std::string place = fmt::format("{}: {}/{}", document.file(), job.pointer(), key);  // which errors name
+    const std::string place = fmt::format("{}: {}/{}", document.file(), job.pointer(), key);  // for error messages
     document.mount(JsonPointer() / key, Document(job.json()[key], place));
   }
   document.erase("jobs");
@@ -84,7 +84,7 @@ Document document_of(const Field& job, const std::vector<int>& nodes) {
   return document;
 }
 
-/// Throws InputError where the job's schedule, its own or the scenario's, has all-reduces that are no flows.
+/// Throws InputError if the job's schedule (its own or the scenario's) has all-reduces without all ranks: they are no flows.
 void check_schedule(const Field& job) {
   const Json& root = job.document().root();
   const bool has_own = job.json().contains("schedule");
@@ -117,7 +117,7 @@ SharingJob read_job(const Field& field, std::size_t number, const Cluster& clust
   return job;
 }
 
-/// Servers on nodes of their own take the places after the cluster's nodes.
+/// Dedicated server nodes need places in the topology after the cluster's nodes.
 void check_places(const Jobs& jobs, const Field& field) {
   int servers = 0;
   for (const SharingJob& job : jobs.list) servers += job.scenario.paid_nodes() - job.scenario.cluster.nodes;
@@ -144,8 +144,8 @@ Scenario read_jobs(Object& scenario, Library& library) {
   if (entries.size() > most_jobs) list.fail_because(fmt::format("{} jobs are more than {}; use fewer", entries.size(), most_jobs));
   for (const Field& entry : entries) {
     jobs.list.push_back(read_job(entry, jobs.list.size(), jobs.cluster, library));
-    const auto has_its_name = [&](const SharingJob& job) { return job.name == jobs.list.back().name; };
-    if (std::count_if(jobs.list.begin(), jobs.list.end(), has_its_name) == 1) continue;
+    const auto is_namesake = [&](const SharingJob& job) { return job.name == jobs.list.back().name; };
+    if (std::count_if(jobs.list.begin(), jobs.list.end(), is_namesake) == 1) continue;
     entry.fail_because(fmt::format("two jobs are named \"{}\"; give each a \"name\" of its own", jobs.list.back().name));
   }
   check_common_keys(scenario, entries);

@@ -24,7 +24,7 @@ enum class Domain { gpu, node, switch_, region };
 struct DomainRow {
   std::string_view name;
   Domain value;
-  std::string_view rate;  ///< the key of "failures" that says it for one such component, if any
+  std::string_view rate;  ///< the key of "failures" with the rate of one such component; empty if there is none
 };
 constexpr std::array domains = {DomainRow{"gpu", Domain::gpu, "mtbf_per_gpu_h"}, DomainRow{"node", Domain::node, "per_1000_node_days"},
                                 DomainRow{"switch", Domain::switch_, ""}, DomainRow{"region", Domain::region, ""}};
@@ -51,7 +51,7 @@ std::vector<std::vector<int>> nodes_of_regions(const Field& domain, const Cluste
   return groups;
 }
 
-/// The rate that "failures" says for all of its GPUs or nodes: of which of them, and the time to failure of one.
+/// The rate from "failures" itself: for GPUs or nodes, and the mean time to failure of one of them.
 struct CommonRate {
   const DomainRow* row = nullptr;
   Seconds mean{};
@@ -177,7 +177,7 @@ RestartTimes read_restart(const Field& field) {
 struct PolicyRow {
   std::string_view name;
   FailurePolicy::Kind value;
-  std::string_view example;  ///< of the object, where it needs parameters
+  std::string_view example;  ///< an example object if the policy has required parameters
 };
 constexpr std::array policies = {PolicyRow{"restart", FailurePolicy::Kind::restart, ""},
                                  PolicyRow{"hot-spare", FailurePolicy::Kind::hot_spare, R"({"name": "hot-spare", "spares": 2})"},

@@ -15,7 +15,7 @@ namespace syncopate {
 
 namespace {
 
-/// The factors of permanently slow ranks.
+/// By rank: the factor of "slow", 1 for ranks that are not listed.
 std::vector<double> read_slow(const Field& field, int ranks) {
   std::vector<double> factors(at(ranks), 1.0);
   std::vector<bool> named(at(ranks));
@@ -44,7 +44,7 @@ constexpr std::array events = {EventRow{"pause"}, EventRow{"leave"}, EventRow{"j
 
 constexpr Seconds never(std::numeric_limits<double>::infinity());
 
-/// Handles a rank that leaves or joins.
+/// Adds the event of a rank that leaves or joins to its absences.
 void read_coming_and_going(const Field& at, int rank, bool leaves, std::map<int, std::vector<Absence>>& absences) {
   const Seconds time = at.seconds();
   const auto [found, is_first] = absences.try_emplace(rank);
@@ -53,9 +53,9 @@ void read_coming_and_going(const Field& at, int rank, bool leaves, std::map<int,
     rank_absences.push_back(leaves ? Absence{rank, time, never} : Absence{rank, Seconds(0), time});
     return;
   }
-  const bool is_there = rank_absences.back().end < never;
-  const Seconds last = is_there ? rank_absences.back().end : rank_absences.back().start;
-  if (leaves != is_there) {
+  const bool is_present = rank_absences.back().end < never;
+  const Seconds last = is_present ? rank_absences.back().end : rank_absences.back().start;
+  if (leaves != is_present) {
     at.fail_because(leaves ? fmt::format("rank {} has left at {} s; let it \"join\" before it leaves again", rank, last.value)
                            : fmt::format("rank {} has joined at {} s; let it \"leave\" before it joins again", rank, last.value));
   }
