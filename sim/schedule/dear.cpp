@@ -12,8 +12,8 @@ namespace syncopate {
 
 namespace {
 
-/// The two halves of an all-reduce: buckets of gradients are reduce-scattered during backward, and all-gathered during the next forward,
-/// whose layers wait for them.
+/// Splits an all-reduce into its halves: buckets of gradients are reduce-scattered during backward and all-gathered during the next
+/// forward, whose layers wait for their buckets.
 struct Dear {
   Bytes bucket = Bytes(25e6);
   Compression compression{};
@@ -43,9 +43,9 @@ struct Dear {
 
   struct Bucket {
     Seconds ready;
-    SharedPayload payload;  ///< compressed
-    Seconds before;         ///< of a worker, before it is reduce-scattered ...
-    Seconds after;          ///< ... and when it has been all-gathered
+    SharedPayload payload;  ///< as sent, that is, compressed
+    Seconds before;         ///< the worker's time before the reduce-scatter
+    Seconds after;          ///< the worker's time after the all-gather
     std::vector<std::size_t> layers;
   };
 

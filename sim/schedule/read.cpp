@@ -33,7 +33,7 @@ void check_servers(Object& fields, const Traffic& traffic, const Cluster& cluste
   }
 }
 
-/// Throws InputError for what cannot be simulated on the cluster, whichever schedule it is.
+/// Throws InputError if the cluster cannot carry the schedule's traffic.
 void check_traffic(Object& fields, const Traffic& traffic, const Cluster& cluster) {
   for (const StreamTraffic& stream : traffic.streams) {
     const auto unknown = [&](Operation operation) { return operation != Operation::all_reduce && !knows_cost(cluster, operation); };
@@ -46,7 +46,7 @@ void check_traffic(Object& fields, const Traffic& traffic, const Cluster& cluste
   if (traffic.servers) check_servers(fields, traffic, cluster);
 }
 
-/// What other tools call something, and what it is here.
+/// A schedule's name in another tool, and advice what to write here.
 struct OtherName {
   std::string_view name;
   std::string_view advice;
