@@ -118,10 +118,10 @@ void require_capturable(const Network& network, const ModelLayer& layer) {
   const bool reads_input = std::find(layer.inputs.begin(), layer.inputs.end(), Model::input_layer) != layer.inputs.end();
   if (layer.op->name == "embedding" && !reads_input) {
     throw InputError(
-        fmt::format("{}: layer {}: embedding is captured only where it reads the model's input", network.model.file, layer.name));
+        fmt::format("{}: layer {}: an embedding can be captured only if it reads the model's input", network.model.file, layer.name));
   }
   if (layer.op->name != "embedding" && reads_input && network.largest_id > 0) {
-    throw InputError(fmt::format("{}: layer {}: {} reads the model's input, which is a list of ids here; only embedding can",
+    throw InputError(fmt::format("{}: layer {}: {} reads the model's input, which is a list of ids; only an embedding can",
                                  network.model.file, layer.name, layer.op->name));
   }
 }
@@ -130,7 +130,7 @@ void require_capturable(const Network& network, const ModelLayer& layer) {
 std::string_view missing_of(const ModelLayer& layer) {
   if (layer.op->name != "attention") return {};
   if (layer.attributes.causal) return "causal attention";
-  return layer.inputs.size() == 1 ? "attention of one input" : std::string_view();
+  return layer.inputs.size() == 1 ? "attention with one input" : std::string_view();
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ void require_ops(const Network& network, std::string_view device, bool (*has)(st
   for (const ModelLayer& layer : network.model.layers) {
     const std::string_view missing = has(layer.op->name) ? missing_of(layer) : layer.op->name;
     if (!missing.empty()) {
-      throw InputError(fmt::format("{}: layer {}: the {} device has no {}; import a PyTorch profile of this model instead",
+      throw InputError(fmt::format("{}: layer {}: the {} device does not support {}; import a PyTorch profile of this model instead",
                                    network.model.file, layer.name, device, missing));
     }
   }

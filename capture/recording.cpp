@@ -69,7 +69,7 @@ void warn_of(const Steadiness& found, std::size_t iterations, const std::string&
   }
   constexpr std::size_t one_in = 5;
   if (found.outliers * one_in > iterations) {
-    warnings.push_back(fmt::format("{} of {} {} last over a tenth longer than the median of {}: capture again on a quieter machine",
+    warnings.push_back(fmt::format("{} of {} {} take over 10% longer than the median of {}: capture again on a quieter machine",
                                    found.outliers, iterations, which, format_seconds(found.iteration.median)));
   }
 }

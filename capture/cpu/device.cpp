@@ -64,7 +64,7 @@ void descend_adam(float* value, const float* gradient, std::span<float> first, s
 CpuDevice::CpuDevice(int threads) : threads_(threads), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
   if (dnnl_version()->cpu_runtime != DNNL_RUNTIME_OMP) {
     throw DeviceError(
-        "--device cpu: this oneDNN was built without OpenMP, so that its threads can be neither limited nor timed; install one that was");
+        "--device cpu: this oneDNN was built without OpenMP, so its threads cannot be limited or timed; install a oneDNN with OpenMP");
   }
   omp_set_num_threads(threads);
   // A process that preempts this one also evicts its caches. Without the privilege the call changes nothing.
@@ -86,11 +86,11 @@ CpuDevice::Block CpuDevice::allocate(std::int64_t elements) {
 void CpuDevice::set_up(const Network& network) {
   network_ = &network;
   require_ops(network, "CPU", [](std::string_view op) { return cpu_op(op) != nullptr; });
-  const std::string needs = fmt::format("{} at batch {} needs {} and what oneDNN takes besides", network.model.name, network.batch,
+  const std::string needs = fmt::format("{} at batch {} needs {} and oneDNN's workspace", network.model.name, network.batch,
                                         format_bytes(network.memory.total()));
   const Bytes available = available_memory();
   if (network.memory.total() > available)
-    throw DeviceError(fmt::format("{}, and {} are free; choose a smaller --batch", needs, format_bytes(available)));
+    throw DeviceError(fmt::format("{}, but only {} are free; choose a smaller --batch", needs, format_bytes(available)));
   try {
     build();
   } catch (const std::bad_alloc&) {

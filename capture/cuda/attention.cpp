@@ -17,7 +17,7 @@ class Attention : public CudaOp {
     constexpr std::int64_t side = 8;
     if ((depth_ % side != 0 || tokens_ % side != 0) && layer.network.dtype != "fp32") {
       throw InputError(fmt::format(
-          "{}: layer {}: cuBLAS' fast products want multiples of {} tokens and of {} numbers a head, got {} and {}; take --dtype fp32",
+          "{}: layer {}: cuBLAS's fast products need multiples of {} tokens and of {} numbers per head, got {} and {}; use --dtype fp32",
           layer.network.model.file, layer.layer.name, side, side, tokens_, depth_));
     }
     const std::int64_t scores = layer.bytes(matrices_ * tokens_ * tokens_);

@@ -36,7 +36,7 @@ void CudaDevice::set_up(const Network& network) {
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     if (network.layers[i].elements <= std::numeric_limits<std::int32_t>::max()) continue;
     throw InputError(
-        fmt::format("{}: layer {}: at batch {} its output has {} elements, and cuDNN takes 2147483647 at most; choose a smaller --batch",
+        fmt::format("{}: layer {}: at batch {} its output has {} elements, but cuDNN supports at most 2147483647; choose a smaller --batch",
                     network.model.file, network.model.layers[i].name, network.batch, network.layers[i].elements));
   }
   std::size_t free = 0;
@@ -44,7 +44,7 @@ void CudaDevice::set_up(const Network& network) {
   check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
   const auto too_small = [&] {
     return DeviceError(
-        fmt::format("{} at batch {} needs {} and what cuDNN takes besides, and {} of {} are free on {}; choose a smaller --batch{}",
+        fmt::format("{} at batch {} needs {} and cuDNN's workspace, but only {} of {} are free on {}; choose a smaller --batch{}",
                     network.model.name, network.batch, format_bytes(network.memory.total()), format_bytes(Bytes(static_cast<double>(free))),
                     format_bytes(Bytes(static_cast<double>(all))), gpu_.name(), network.element_bytes > 2 ? " or --dtype bf16" : ""));
   };

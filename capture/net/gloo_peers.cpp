@@ -40,7 +40,7 @@ class GlooMessage : public Pending {
 
   void wait() override {
     const bool done = translated([this] { return sent_ ? buffer_->waitSend(patience) : buffer_->waitRecv(patience); });
-    if (!done) throw DeviceError("gloo: a message was given up");
+    if (!done) throw DeviceError("gloo: a message was aborted");
   }
 
  private:
@@ -149,7 +149,7 @@ std::unique_ptr<Peers> meet_by_gloo(const Meeting& meeting) {
     return std::make_unique<GlooPeers>(rendezvous);
   } catch (const std::exception& error) {
     throw DeviceError(
-        fmt::format("rank {} of {} did not meet all others at {}: {}; start every rank within {} s, each meeting at a new place",
+        fmt::format("rank {} of {} did not meet all other ranks at {}: {}; start all ranks within {} s, and use a new --meet for each run",
                     meeting.rank, meeting.size, meeting.place, error.what(), patience.count()));
   }
 }

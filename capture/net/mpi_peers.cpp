@@ -96,7 +96,7 @@ class Mpi {
   Mpi() {
     int has = MPI_THREAD_SINGLE;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &has), "MPI_Init_thread");
-    if (has < MPI_THREAD_MULTIPLE) throw DeviceError("this MPI does not let several threads communicate");
+    if (has < MPI_THREAD_MULTIPLE) throw DeviceError("this MPI does not support MPI_THREAD_MULTIPLE; use one that does");
   }
   Mpi(const Mpi&) = delete;
   Mpi& operator=(const Mpi&) = delete;

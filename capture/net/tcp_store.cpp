@@ -61,7 +61,7 @@ int listen_at(const std::string& address) {
     setsockopt(one, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     return bind(one, at.ai_addr, at.ai_addrlen) == 0 && listen(one, SOMAXCONN) == 0;
   });
-  if (listener < 0) fail(fmt::format("tcp://{} cannot be listened at", address));
+  if (listener < 0) fail(fmt::format("cannot listen at tcp://{}", address));
   return listener;
 }
 
@@ -75,7 +75,7 @@ int connect_to(const std::string& address, std::chrono::milliseconds patience) {
       return connect(one, at.ai_addr, at.ai_addrlen) == 0;
     });
     if (connection >= 0) return connection;
-    if (std::chrono::steady_clock::now() > deadline) fail(fmt::format("nobody answers at tcp://{}", address));
+    if (std::chrono::steady_clock::now() > deadline) fail(fmt::format("no answer at tcp://{}", address));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
@@ -209,14 +209,14 @@ void TcpStore::set(const std::string& key, const std::vector<char>& data) {
   std::string answer;
   if (!write_all(socket_, &set_request, 1) || !write_text(socket_, key.data(), key.size()) ||
       !write_text(socket_, data.data(), data.size()) || !read_text(socket_, answer)) {
-    throw DeviceError("rank 0 does not answer any more");
+    throw DeviceError("lost the connection to rank 0");
   }
 }
 
 std::vector<char> TcpStore::get(const std::string& key) {
   std::vector<char> value;
   if (!write_all(socket_, &get_request, 1) || !write_text(socket_, key.data(), key.size()) || !read_text(socket_, value)) {
-    throw DeviceError("not all ranks have come");
+    throw DeviceError("not all ranks have connected");
   }
   return value;
 }

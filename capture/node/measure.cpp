@@ -105,7 +105,7 @@ NodeMeasurements measure_node(NodeDevice& device, const NodeOptions& options) {
   }
   if (found.operations.empty() && found.overlaps.empty()) {
     const std::string reason =
-        found.failed.empty() ? "the device has none" : fmt::format("{}: {}", found.failed[0].name, found.failed[0].reason);
+        found.failed.empty() ? "the device supports none" : fmt::format("{}: {}", found.failed[0].name, found.failed[0].reason);
     throw DeviceError(fmt::format("no measurement succeeded: {}", reason));
   }
   return found;

@@ -104,7 +104,7 @@ Seconds CudaOverlap::time_beside() {
     wait_for(other_stream_.get());
     if (elapsed(begin_, other_end_) >= elapsed(begin_, end_)) return elapsed(begin_, end_);
   }
-  throw std::runtime_error("the work beside the compute ends before it, however much there is");
+  throw std::runtime_error("the communication always ends before the compute, even with the most repetitions");
 }
 
 }  // namespace syncopate::capture
