@@ -169,7 +169,7 @@ void Document::set(const JsonPointer& pointer, const Json& value, const std::str
     const Json& parent = root_[above];
     // Elements of an array may be replaced but not added: a pointer past the end is most likely a mistake.
     if (parent.is_object() || (parent.is_array() && root_.contains(pointer))) break;
-    fail_at(where(above.to_string()), fmt::format("cannot set {} of {}: there is no such place", pointer.to_string(), excerpt(parent)),
+    fail_at(where(above.to_string()), fmt::format("cannot set {}: there is no such place in {}", pointer.to_string(), excerpt(parent)),
             origin);
   }
   root_[pointer] = value;

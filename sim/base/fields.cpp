@@ -132,7 +132,7 @@ Field Object::at(const std::string& key) {
   for (const auto& [name, value] : field_.json().items()) present.push_back(name);
   const auto misspelt = nearest(key, present);
   field_.fail_because(
-      fmt::format("the required key \"{}\" is missing{}", key, misspelt ? fmt::format("; is \"{}\" meant to be it?", *misspelt) : ""));
+      fmt::format("the required key \"{}\" is missing{}", key, misspelt ? fmt::format("; is \"{}\" a misspelling of it?", *misspelt) : ""));
 }
 
 std::optional<Field> Object::find(const std::string& key) {

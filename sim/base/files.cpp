@@ -298,7 +298,7 @@ void make_writable_folder(const fs::path& folder) {
   std::error_code ignored;
   if (error || !fs::is_directory(folder, ignored)) {
     const std::string reason = error ? error.message() : "it is a file";
-    throw OutputError(fmt::format("{}: cannot be made an output folder: {}; choose another with -o", folder.string(), reason));
+    throw OutputError(fmt::format("{}: cannot be used as an output folder: {}; choose another with -o", folder.string(), reason));
   }
   if (!TemporaryFile(folder).is_open()) fail_to_write(folder, errno);
 }
@@ -333,7 +333,7 @@ void check_output(const fs::path& out, const std::vector<std::string>& inputs) {
     throw UsageError(fmt::format("-o {}: this is a folder; name a file in it", out.string()));
   for (const std::string& input : inputs) {
     if (fs::equivalent(out, input, ignored))
-      throw UsageError(fmt::format("-o {}: this would overwrite what is read; choose another name", out.string()));
+      throw UsageError(fmt::format("-o {}: this would overwrite an input file; choose another name", out.string()));
   }
 }
 

@@ -261,7 +261,7 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows, cons
     Layout layout(shown);
     if (layout.break_to(*fit.width) || shown.front().size() == 1) {
       const std::string note =
-          left_out.empty() ? "" : fmt::format("not shown for want of width: {}; {}", fmt::join(left_out, ", "), fit.elsewhere);
+          left_out.empty() ? "" : fmt::format("not shown in this width: {}; {}", fmt::join(left_out, ", "), fit.elsewhere);
       return paragraph(told, *fit.width) + layout.text() + paragraph(note, *fit.width);
     }
     const std::size_t column = least_important(shown.front(), fit.expendable);

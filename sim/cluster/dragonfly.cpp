@@ -83,9 +83,8 @@ std::shared_ptr<const Topology> read_dragonfly(Object& fields, int /*nodes*/) {
   const int nodes = count("nodes");
   if (groups > routers) {
     fields.at("groups").fail_because(
-        fmt::format("every group has its link to another one at the router of that one's number, so that there are at most as many groups "
-                    "as routers in "
-                    "a chassis, not {} and {}; use \"groups\": {} or \"routers\": {}",
+        fmt::format("the link to group g is at router g of a chassis, so there are at most as many groups as routers in a chassis, not {} "
+                    "and {}; use \"groups\": {} or \"routers\": {}",
                     groups, routers, routers, groups));
   }
   constexpr long most_places = 65536;

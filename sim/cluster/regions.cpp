@@ -49,7 +49,7 @@ std::vector<Region> read_region_list(const Field& field) {
     if (const auto uplink = fields.find("node_uplink")) region.node_uplink = read_uplink(*uplink);
     fields.finish();
     const bool twice = std::any_of(regions.begin(), regions.end(), [&](const Region& second) { return second.name == region.name; });
-    if (twice) name.fail_because(fmt::format("there are two regions \"{}\"", region.name));
+    if (twice) name.fail_because(fmt::format("there are two regions \"{}\"; rename one", region.name));
     regions.push_back(region);
   }
   if (regions.size() < 2 || regions.size() > most_regions) field.fail(fmt::format("a list of 2 to {} regions", most_regions));
@@ -64,7 +64,7 @@ void read_changes(const Field& field, const std::string& value, Function&& add) 
     Object fields(entry);
     const Field at = fields.at("at_s");
     const Seconds time = at.seconds();
-    if (before && *before >= time) at.fail(fmt::format("a time after the change before, which is at {} s", before->value));
+    if (before && *before >= time) at.fail(fmt::format("a time after the previous change ({} s)", before->value));
     add(time, fields.at(value));
     fields.finish();
     before = time;
@@ -73,7 +73,7 @@ void read_changes(const Field& field, const std::string& value, Function&& add) 
 
 /// Fails if the link has no bandwidth of its own, which is allowed between regions with uplinks.
 void need_bandwidth(const Field& field, const Link& link) {
-  if (std::isinf(link.bandwidth.value)) field.fail_because("the link has no \"bandwidth\", only the regions' uplinks have; add one");
+  if (std::isinf(link.bandwidth.value)) field.fail_because("the link has no \"bandwidth\" of its own; add one");
 }
 
 struct ViaRow {
@@ -99,7 +99,7 @@ void read_via(const Field& field, Link& up, Link& down) {
 void refuse_with_via(Object& fields) {
   for (const char* const key : {"tcp_window", "connections", "bandwidth_profile"}) {
     if (!fields.field().json().contains(key)) continue;
-    fields.at(key).fail_because(fmt::format("a way by object storage has no \"{}\"; leave it or \"via\" out", key));
+    fields.at(key).fail_because(fmt::format("a transfer by object storage has no \"{}\"; leave it or \"via\" out", key));
   }
 }
 
@@ -207,7 +207,7 @@ Regions read_regions(const Field& regions_field, const Field& wan_field) {
     const std::size_t a = find_region(pair[0], regions.list);
     const std::size_t b = find_region(pair[1], regions.list);
     if (a == b) between.fail("two different regions");
-    if (known[a][b]) between.fail_because(fmt::format("{} and {} have two links; give them one", pair[0].text(), pair[1].text()));
+    if (known[a][b]) between.fail_because(fmt::format("{} and {} already have a link; keep one", pair[0].text(), pair[1].text()));
     known[a][b] = known[b][a] = true;
     const Seconds round_trip = fields.at("rtt").latency();
     const bool needs_bandwidth = !regions.list[a].has_uplinks() || !regions.list[b].has_uplinks();

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <optional>
 
+#include "collective/ring_time.hpp"
+
 namespace syncopate {
 
 namespace {

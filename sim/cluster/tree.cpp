@@ -77,8 +77,8 @@ std::shared_ptr<const Topology> read_tree(Object& fields, int nodes) {
   const int levels = levels_field ? static_cast<int>(levels_field->integer(1, most_levels)) : Tree::smallest_levels(nodes, arity);
   if (Tree::places(arity, levels) > most_places) {
     (levels_field ? *levels_field : fields.field())
-        .fail_because(
-            fmt::format("a tree of {} levels of {} has over {} places, which is the most; use fewer", levels, arity, most_places));
+        .fail_because(fmt::format("a tree with {} levels of arity {} has more than {} places, the most that can be simulated; use fewer",
+                                  levels, arity, most_places));
   }
   return std::make_shared<Tree>(arity, levels);
 }

@@ -114,7 +114,7 @@ void read_across(const Field& field, AllReduce& all_reduce) {
 
 void read_between(const Field& field, AllReduce& all_reduce) {
   if (field.json() == two_level || field.json() == region_by_region) {
-    field.fail(fmt::format("the algorithm among the {}, such as \"ring\"", all_reduce.by_region ? "regions" : "nodes"));
+    field.fail(fmt::format("the algorithm between the {}, such as \"ring\"", all_reduce.by_region ? "regions" : "nodes"));
   }
   const Algorithm& algorithm = choose(field, algorithms());
   if (!all_reduce.by_region) {
@@ -122,7 +122,8 @@ void read_between(const Field& field, AllReduce& all_reduce) {
     return;
   }
   if (algorithm.is_pipelined) {
-    field.fail_because(fmt::format("between regions the vector goes as a whole, and {} needs chunks; use \"binary-tree\"", algorithm.name));
+    field.fail_because(
+        fmt::format("between regions the vector is sent as a whole, but {} needs chunks; use \"binary-tree\"", algorithm.name));
   }
   all_reduce.between_regions = &algorithm;
 }

@@ -242,9 +242,7 @@ Json Dataflow::hyper() const {
 
 std::string Dataflow::take(const Json& about) {
   if (gradients_ == 0) {
-    throw SimulationError(
-        "there is no record of its dataflow: the schedule's program does not say what its steps do to models "
-        "(Worker::dataflow)");
+    throw SimulationError("its dataflow cannot be recorded: the schedule's program does not compute values (Worker::dataflow)");
   }
   Json header = {{"format", "dataflow/1"}, {"program", version()}};
   header.update(about);

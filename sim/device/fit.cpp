@@ -56,7 +56,7 @@ double bytes_per_element_of(const Trace& trace) {
   const auto bytes = element_bytes(trace.dtype);
   if (!bytes)
     throw InputError(
-        fmt::format("{}: /model/dtype: a fit needs the type of the numbers, such as \"fp32\", got \"{}\"", trace.file, trace.dtype));
+        fmt::format("{}: /model/dtype: a fit needs a known number format, such as \"fp32\", got \"{}\"", trace.file, trace.dtype));
   return *bytes;
 }
 
@@ -77,8 +77,8 @@ SampleFit measure(const FitSample& sample) {
   measured.backward_left_out -= measured.backward;
   if (measured.match.pairs.empty() || matched < 0.5 * all) {
     throw InputError(
-        fmt::format("{}: {} of its {} layers, with {:.0f}% of their time, could be matched with the model {} ({}), expected at least half "
-                    "of the time; name the right model with --model",
+        fmt::format("{}: only {} of its {} layers, with {:.0f}% of the time, match the model {} ({}), expected at least half of the time; "
+                    "name the right model with --model",
                     sample.trace->file, measured.match.pairs.size(), sample.trace->layers.size(),
                     100 * (all > Seconds(0) ? matched / all : 0.0), sample.model->name, sample.model->file));
   }

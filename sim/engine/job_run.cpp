@@ -176,7 +176,7 @@ Seconds JobRun::mean_latency_of(const PeerLinks::Message& message, Network& netw
 }
 
 ParameterServer& JobRun::server() {
-  if (!server_) throw SimulationError("a program asked for a parameter server, and its schedule has none");
+  if (!server_) throw SimulationError("a program asked for a parameter server, but its schedule has none");
   return *server_;
 }
 
@@ -320,7 +320,7 @@ void JobRun::check_progress(const Worker& worker) const {
   const std::vector<Step>& steps = recorder_.steps(worker.rank());
   const std::size_t before = steps.size() - 1 - std::min(steps.size() - 1, static_cast<std::size_t>(patience));
   if (worker.step() >= patience && steps[before].start == steps.back().start) {
-    throw SimulationError(fmt::format("rank {} made {} steps in no time, at {:.9g} s: a step must take some time", worker.rank(), patience,
+    throw SimulationError(fmt::format("rank {} made {} steps in 0 s, at {:.9g} s: a step must take some time", worker.rank(), patience,
                                       steps.back().start.value));
   }
   // The measured steps are whole cycles of the schedule, so a rank that others wait for posts within them.

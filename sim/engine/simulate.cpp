@@ -29,17 +29,16 @@ void check_memory(double workers) {
   const Bytes addresses(addresses_per_worker * workers);
   if (const Bytes left = available_addresses(); addresses > left) {
     throw SimulationError(
-        fmt::format("out of memory: {} workers would have to be simulated one by one, whose stacks take {:.1f} GB of addresses, of which "
-                    "{:.1f} GB are left; raise the limit (ulimit -v), use fewer nodes, or leave out what makes them unequal",
+        fmt::format("out of memory: {} workers would have to be simulated one by one; their stacks take {:.1f} GB of addresses, of which "
+                    "{:.1f} GB are left; raise the limit (ulimit -v), use fewer nodes, or leave out what makes the workers unequal",
                     workers, addresses.value / 1e9, left.value / 1e9));
   }
   const Bytes available = available_memory();
   if (needed <= available) return;
-  throw SimulationError(
-      fmt::format("{} workers would have to be simulated one by one, which takes about {:.0f} GB of memory, of which {:.1f} GB are "
-                  "available; use fewer nodes, or leave out what makes them unequal (equal workers are simulated as one, where a schedule "
-                  "waits for all of them)",
-                  workers, needed.value / 1e9, available.value / 1e9));
+  throw SimulationError(fmt::format(
+      "{} workers would have to be simulated one by one, which takes about {:.0f} GB of memory, of which {:.1f} GB are available; use "
+      "fewer nodes, or leave out what makes the workers unequal (equal workers are simulated as one if the schedule waits for all of them)",
+      workers, needed.value / 1e9, available.value / 1e9));
 }
 
 /// Runs every worker as an actor. After a deadlock, returns a description of who waits for what.
@@ -89,7 +88,7 @@ Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   };
   if (simulated > 1) {
     check_memory(simulated);
-    if (!can_run_actors()) throw SimulationError("workers of a run before this one still wait in this process");
+    if (!can_run_actors()) throw SimulationError("workers of an earlier run still wait in this process");
   }
   Clock clock(simulated > 1 ? &actors() : nullptr);
   const auto flows = std::any_of(jobs.begin(), jobs.end(), moves_flows) ? std::make_unique<Flows>(network, clock) : nullptr;

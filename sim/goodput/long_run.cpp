@@ -82,8 +82,8 @@ class Play {
 
   [[noreturn]] void give_up(const std::string& after) const {
     throw SimulationError(
-        fmt::format("the run does not get ahead: after {}, {:.3g} hours of it, {:.3g}% of its samples are trained; let less fail, write "
-                    "checkpoints more often, or train less",
+        fmt::format("the run makes no progress: after {} and {:.3g} simulated hours, {:.3g}% of its samples are trained; lower the failure "
+                    "rates, write checkpoints more often, or train fewer samples",
                     after, now_.value / 3600.0, 100.0 * (1.0 - left() / samples_)));
   }
 

@@ -110,7 +110,7 @@ class Importer {
     const auto updates = std::count_if(steady_.begin(), steady_.end(), [](const TrainingStep* step) { return step->update > 0; });
     if (updates > 0 && 2 * updates < static_cast<std::ptrdiff_t>(steady_.size())) {
       profile_->lacks(
-          fmt::format("the optimiser steps after {} of {} backward passes only: a trace has no accumulation of gradients; let "
+          fmt::format("the optimiser steps after only {} of {} backward passes, but a trace cannot describe accumulation of gradients; let "
                       "every pass end with a step",
                       updates, steady_.size()));
     }
@@ -128,9 +128,8 @@ class Importer {
     imported.backward_busy = over_steps([](const TrainingStep& step) { return sum(step.backward); }).median();
     imported.backward_of_no_layer = over_steps([](const TrainingStep& step) { return step.backward_of_no_layer; }).median();
     if (imported.forward_busy == Seconds(0) || imported.backward_busy == Seconds(0)) {
-      profile_->lacks(profile_->cpu_only()
-                          ? "its operators of forward or of backward take no time"
-                          : "no GPU kernel was launched by its operators of forward or of backward: CUDA graphs hide who launched what");
+      profile_->lacks(profile_->cpu_only() ? "its operators of forward or of backward take no time"
+                                           : "its operators of forward or of backward launched no GPU kernel (CUDA graphs hide launches)");
     }
     std::vector<double> periods;
     for (std::size_t i = 0; i + 1 < steady_.size(); ++i) {

@@ -265,10 +265,10 @@ class EventHandler : public nlohmann::json_sax<Parser> {
 void KinetoTrace::lacks(std::string_view what) const {
   const bool trained = std::any_of(operators.begin(), operators.end(), [](const Operator& op) { return op.sequence != none; });
   const bool of_a_cpu = trained && cpu_only() && gpu_operator.empty();
-  throw InputError(fmt::format(
-      "{}: {}; record with torch.profiler.profile(activities=[ProfilerActivity.CPU{}], record_shapes=True) round whole training "
-      "steps; traces/README.md has the lines",
-      file, what, of_a_cpu ? "" : ", ProfilerActivity.CUDA"));
+  throw InputError(
+      fmt::format("{}: {}; record with torch.profiler.profile(activities=[ProfilerActivity.CPU{}], record_shapes=True) around whole "
+                  "training steps; see traces/README.md",
+                  file, what, of_a_cpu ? "" : ", ProfilerActivity.CUDA"));
 }
 
 std::uint32_t StringPool::number_of(const std::string& text) {

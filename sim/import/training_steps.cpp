@@ -31,7 +31,7 @@ class Work {
       const auto launch = launches.find(kernel.correlation);
       if (launch != launches.end()) launched_.push_back({launch->second->time, launch->second->thread, &kernel});
     }
-    if (launched_.empty()) profile.lacks("no GPU kernel can be joined with the call that launched it (\"correlation\")");
+    if (launched_.empty()) profile.lacks("no GPU kernel can be matched with the call that launched it (\"correlation\")");
     std::sort(launched_.begin(), launched_.end(), [](const Launched& a, const Launched& b) { return a.time < b.time; });
   }
 
@@ -303,11 +303,11 @@ void check(const KinetoTrace& profile) {
         "PyTorch was built without Kineto");
   }
   if (profile.cpu_only() && !profile.gpu_operator.empty()) {
-    profile.lacks(fmt::format("the profile saw the CPU only, but {} runs on a GPU", profile.gpu_operator));
+    profile.lacks(fmt::format("the profile recorded only the CPU, but {} runs on a GPU", profile.gpu_operator));
   }
   if (profile.kernels.empty() && !profile.cpu_only()) profile.lacks("the profile has calls that start GPU kernels, but no kernels");
   if (!any([](const Operator& op) { return op.forward_thread != 0 && op.sequence != KinetoTrace::none; })) {
-    profile.lacks("the profile has no backward pass: it is of inference");
+    profile.lacks("the profile has no backward pass (it shows inference, not training)");
   }
   if (!any([&profile](const Operator& op) { return profile.strings[op.name].find("AccumulateGrad") != std::string::npos; })) {
     profile.lacks("the profile has no torch::autograd::AccumulateGrad, so it does not say when gradients are ready");

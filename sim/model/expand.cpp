@@ -88,7 +88,8 @@ class Expander {
     Object fields(field);
     const Field name_field = fields.at("name");
     const std::string name = name_field.name();
-    if (name.starts_with('$')) name_field.fail_because(fmt::format("\"$\" begins the names of inputs and parameters; rename \"{}\"", name));
+    if (name.starts_with('$'))
+      name_field.fail_because(fmt::format("names that begin with \"$\" are inputs and parameters; rename \"{}\"", name));
     const auto repeat = fields.find("repeat");
     const auto numbered = std::count(name.begin(), name.end(), '#');
     if (repeat ? numbered != 1 : numbered != 0) {
@@ -139,7 +140,7 @@ class Expander {
 
   void expand_block(Object& fields, const Field& field, const std::string& full_name, const std::vector<std::string>& inputs,
                     const Scope& around) {
-    if (block_names_.empty()) field.fail_because("the model has no \"blocks\"; describe this one there");
+    if (block_names_.empty()) field.fail_because("the model has no \"blocks\"; define this block there");
     const std::string name = choose_name(field, block_names_);
     const Block& block = blocks_.at(name);
     Scope scope{full_name + ".", inputs.front(), {}, around.inside};
@@ -147,7 +148,7 @@ class Expander {
     if (std::count(scope.inside.begin(), scope.inside.end(), name) > 1) {
       field.fail_because(fmt::format("blocks contain each other: {}", fmt::join(scope.inside, " -> ")));
     }
-    if (scope.inside.size() > deepest) field.fail_because(fmt::format("blocks within blocks, deeper than {}", deepest));
+    if (scope.inside.size() > deepest) field.fail_because(fmt::format("blocks are nested deeper than {} levels", deepest));
     if (inputs.size() != 1) {
       fields.field().fail_because(fmt::format("a block takes one input, got {}; put an add or a concat before it", inputs.size()));
     }
@@ -186,7 +187,7 @@ class Expander {
     if (argument == scope.arguments.end()) {
       std::vector<std::string> known;
       for (const auto& [parameter, bound] : scope.arguments) known.push_back("$" + parameter);
-      written.fail_because(known.empty() ? fmt::format("\"${}\" is a parameter, and there are none here", name)
+      written.fail_because(known.empty() ? fmt::format("\"${}\" is a parameter, but only layers in blocks have parameters", name)
                                          : fmt::format("the block has no parameter \"{}\"; it has {}", name, fmt::join(known, ", ")));
     }
     value = argument->second;

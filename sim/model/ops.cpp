@@ -48,7 +48,7 @@ bool boolean_or(Object& fields, const std::string& key, bool fallback) {
 Pair read_pair(const Field& field, std::int64_t min) {
   if (!field.is_list()) return {field.integer(min, largest), field.integer(min, largest)};
   const std::vector<Field> values = field.list();
-  if (values.size() != 2) field.fail("a number or two, [height, width]");
+  if (values.size() != 2) field.fail("a number or a list [height, width]");
   return {values[0].integer(min, largest), values[1].integer(min, largest)};
 }
 
@@ -312,7 +312,7 @@ OpResult rotary(Object& fields, std::span<const Shape> inputs) {
   result.output = input_of(fields, inputs, 2, sequence);
   result.attributes.heads = read_heads(heads, result.output[1]);
   if (result.output[1] / result.attributes.heads % 2 != 0) {
-    heads.fail(fmt::format("a divisor of the width {} that leaves each head an even one", result.output[1]));
+    heads.fail(fmt::format("a divisor of the width {} that gives each head an even width", result.output[1]));
   }
   return result;
 }

@@ -129,8 +129,8 @@ Model read_model(const Document& document, const Shape& input) {
   model.input = read_input(input_field);
   if (!input.empty() && input != model.input) {
     if (input.size() != model.input.size())
-      input_field.fail_because(
-          fmt::format("{} cannot be replaced by {}, which has another number of extents", format_shape(model.input), format_shape(input)));
+      input_field.fail_because(fmt::format("{} cannot be replaced by {}, which has a different number of dimensions",
+                                           format_shape(model.input), format_shape(input)));
     model.input = input;
     model.resized = true;
   }

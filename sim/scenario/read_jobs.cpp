@@ -23,7 +23,7 @@ void check_common_keys(Object& scenario, const std::vector<Field>& jobs) {
   for (const char* key : own_keys) {
     const auto common = scenario.find(key);
     const bool is_taken = std::any_of(jobs.begin(), jobs.end(), [&](const Field& job) { return !job.json().contains(key); });
-    if (common && !is_taken) common->fail_because("every job has its own, so that none takes this one; leave one of them out");
+    if (common && !is_taken) common->fail_because("every job has its own, so this one is never used; leave it out");
   }
 }
 
@@ -31,20 +31,18 @@ void check_common_keys(Object& scenario, const std::vector<Field>& jobs) {
 void check_scenario(Object& scenario) {
   for (const char* key : {"run", "samples", "epochs"}) {
     if (const auto field = scenario.find(key)) {
-      field->fail_because(
-          fmt::format("how long a training takes is asked of one job, and there are several; leave \"{}\" or \"jobs\" out", key));
+      field->fail_because(fmt::format("\"{}\" is for a single training, but there are several jobs; leave one of them out", key));
     }
   }
   if (const auto iterations = scenario.find("iterations"); iterations && iterations->is_object()) {
     Object fields(*iterations);
     if (const auto until = fields.find("until")) {
-      until->fail_because(
-          "jobs are measured together, all as long as the slowest of them takes; leave \"until\" out, or use \"replicates\"");
+      until->fail_because("jobs are measured together, for as long as the slowest takes; leave \"until\" out, or use \"replicates\"");
     }
   }
   const auto fidelity = scenario.find("fidelity");
   if (fidelity && (fidelity->json() == "alpha-beta" || fidelity->json() == "per-message")) {
-    fidelity->fail_because("jobs share links, which only flows do; use \"flow\" or \"auto\", or leave \"jobs\" out");
+    fidelity->fail_because("jobs share links, which only \"flow\" simulates; use it or \"auto\", or leave \"jobs\" out");
   }
 }
 
@@ -54,10 +52,10 @@ void check_cluster(const Cluster& cluster, const Document& document) {
   };
   if (cluster.regions) {
     fail("regions",
-         "the ring through regions is one of all nodes, and jobs have some of them; use a cluster without regions, or leave \"jobs\" out");
+         "a ring through regions takes all nodes, but a job has only some; use a cluster without regions, or leave \"jobs\" out");
   }
   if (cluster.fit) {
-    fail("fit", "the cluster's fit says what an all-reduce costs as a whole, and jobs share links by its messages; leave one of them out");
+    fail("fit", "the cluster's fit measures whole all-reduces, but jobs share links message by message; leave \"fit\" or \"jobs\" out");
   }
 }
 
@@ -79,7 +77,7 @@ Document document_of(const Field& job, const std::vector<int>& nodes) {
   document.set(JsonPointer("/cluster/nodes"), nodes.size(), "");
   const Json& root = document.root();
   if (!root.contains("fidelity") || root["fidelity"] == "auto") {
-    document.set(JsonPointer("/fidelity"), "flow", " (as jobs share links)");
+    document.set(JsonPointer("/fidelity"), "flow", " (because jobs share links)");
   }
   return document;
 }
@@ -94,7 +92,7 @@ void check_schedule(const Field& job) {
     if (!schedule.is_object() || !schedule.json().contains(key) || schedule.json()[key] == 1) continue;
     const Field share(job.document(), fmt::format("{}/{}", schedule.pointer(), key), schedule.json()[key]);
     share.fail_because(fmt::format(
-        "an all-reduce in which not all ranks take part is no flow, and jobs share links as flows; leave \"{}\" or \"jobs\" out", key));
+        "an all-reduce in which not all ranks take part is not simulated as flows, which jobs need; leave \"{}\" or \"jobs\" out", key));
   }
 }
 
@@ -107,7 +105,7 @@ SharingJob read_job(const Field& field, std::size_t number, const Cluster& clust
   if (const auto start = fields.find("start_s")) job.start = start->seconds();
   for (const char* key : own_keys) fields.find(key);
   fields.finish();
-  if (const auto trace = fields.find("trace"); trace && trace->json().is_number()) trace->fail("a trace, its file or its name");
+  if (const auto trace = fields.find("trace"); trace && trace->json().is_number()) trace->fail("a trace, or the file or name of one");
   for (const char* key : {"trace", "schedule"}) {
     if (!field.document().root().contains(key)) fields.at(key);
   }

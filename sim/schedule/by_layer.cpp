@@ -28,7 +28,7 @@ std::vector<GradientPart> partition(const StepProfile& profile, Bytes size) {
   constexpr double most = 1e6;
   if (const double count = count_parts(profile, size); count > most) {
     throw SimulationError(
-        fmt::format("a partition of {} cuts the gradients into {:.3g} parts, and at most {:g} can be simulated; make it larger",
+        fmt::format("a partition of {} cuts the gradients into {:.3g} parts, but at most {:g} can be simulated; make it larger",
                     format_bytes(size), count, most));
   }
   constexpr double most_parts = 4294967296.0;  // per tensor, so that every priority is an exact integer

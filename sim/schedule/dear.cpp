@@ -28,7 +28,7 @@ struct Dear {
     if (halves) return;
     fields.at("compression")
         .fail_because(
-            R"(dear reduce-scatters gradients, and what this way sends cannot be added up and cut on its way; use "fp16" or "random-k")");
+            R"(dear reduce-scatters gradients, but messages of this compression cannot be summed part by part; use "fp16" or "random-k")");
   }
 
   static Traffic traffic() { return {.streams = {{.operations = {Operation::reduce_scatter, Operation::all_gather}}}}; }

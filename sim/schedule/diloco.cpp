@@ -97,14 +97,13 @@ struct Diloco {
   void check(Object& fields, const Cluster& cluster) const {
     if (fragments > interval) {
       fields.at("fragments")
-          .fail_because(
-              fmt::format("{} fragments in rounds of {} inner steps, and each needs a step of its own; use at most {}, or a longer "
-                          "\"interval\"",
-                          fragments, interval, interval));
+          .fail_because(fmt::format("{} fragments are more than the {} inner steps of a round, and each needs a step of its own; use at "
+                                    "most {}, or a longer \"interval\"",
+                                    fragments, interval, interval));
     }
     if (overlap > interval / fragments) {
       fields.at("overlap").fail_because(
-          fmt::format("a fragment's turn comes every {} inner steps, and is over {} steps after its snapshot; use at most {}, or "
+          fmt::format("fragments take turns every {} inner steps, but the outer step comes {} steps after the snapshot; use at most {}, or "
                       "fewer \"fragments\"",
                       interval / fragments, overlap, interval / fragments));
     }
@@ -112,25 +111,26 @@ struct Diloco {
     check_quorum(fields);
     if (by_layer && has_islands) {
       fields.at("posts").fail_because(
-          R"(in a worker of several GPUs a layer is not updated before its gradients have been all-reduced; use "fragment", or "worker": "gpu")");
+          R"(a worker of several GPUs all-reduces a layer's gradients before it updates the layer; use "fragment", or "worker": "gpu")");
     }
   }
 
   void check_quorum(Object& fields) const {
     if (quorum == 1.0) {
       if (deadline)
-        fields.at("deadline_s").fail_because(R"(with a "quorum" of 1 no averaging begins before all workers have come; give one below 1)");
+        fields.at("deadline_s")
+            .fail_because(R"(with a "quorum" of 1 every averaging waits for all workers; use one below 1, or leave "deadline_s" out)");
       return;
     }
     const Field field = fields.at("quorum");
     if (fragments > 1) {
       field.fail_because(fmt::format(
-          "a worker that is late takes the model that others have averaged, which must be whole; leave \"fragments\" out instead of {}",
+          "a late worker takes over the whole averaged model, so it must be one fragment; leave \"fragments\" out instead of {}",
           fragments));
     }
     if (matchmaking > Seconds(0))
-      field.fail_because(R"(who is late depends on when each worker has come; count "matchmaking_s" into "deadline_s")");
-    if (by_layer) field.fail_because(R"(a worker that is late has missed all of a model, not some layers; use "posts": "fragment")");
+      field.fail_because(R"("matchmaking_s" cannot be combined with a "quorum" below 1; add it to "deadline_s" instead)");
+    if (by_layer) field.fail_because(R"(a late worker has missed the whole model, not single layers; use "posts": "fragment")");
   }
 
   Groups islands(const RankPlaces& places) const { return who == Island::node ? each_node(places) : each_region(places); }
@@ -169,7 +169,7 @@ struct Diloco {
     return all;
   }
   std::string unrecorded() const {
-    if (quorum < 1.0) return "a worker that is late takes another one's model as a whole";
+    if (quorum < 1.0) return "a late worker takes over another worker's whole model";
     return bits < 16 ? fmt::format("no paper says how a difference of models becomes {} bits of each parameter", bits) : "";
   }
 
@@ -197,7 +197,7 @@ std::vector<int> Diloco::fragment_of_gradients(const StepProfile& profile) const
   for (int& layer : number) layer = layer < 0 ? -1 : layers++;
   if (layers == 0 || layers < fragments) {
     throw SimulationError(
-        fmt::format("diloco: {} fragments of a model with {} layers that have gradients; use at most {}", fragments, layers, layers));
+        fmt::format("diloco: {} fragments, but only {} layers of the model have gradients; use at most {}", fragments, layers, layers));
   }
   std::vector<int> fragment;
   for (const StepProfile::GradientReady& gradient : profile.gradients) {

@@ -62,7 +62,7 @@ struct Dts {
     if (operation() != Operation::all_gather || knows_cost(cluster, Operation::all_gather)) return;
     fields.at("compression")
         .fail_because(
-            "the cluster's fit is faster than reduce_s_per_B allows, so that no time is left for an all-gather; lower reduce_s_per_B or "
+            "the cluster's fit is faster than reduce_s_per_B allows, so no time is left for an all-gather; lower reduce_s_per_B or "
             "use \"sparse\": \"all-reduce\"");
   }
 

@@ -101,7 +101,7 @@ void Sharding::check_groups(Object& fields, const Cluster& cluster) const {
   if (fields.field().json().contains("compression")) {  // sharded schedules have no such parameter
     fields.at("compression")
         .fail_because(
-            R"(what is sharded is sent as it is, in "parameter_bytes" and "reduce_bytes" times the trace's: 0.5 for half of them)");
+            R"(sharded schedules have no "compression"; use "parameter_bytes" and "reduce_bytes", such as 0.5 for half of the trace's bytes)");
   }
   const int workers = cluster.workers();
   const int gpus = cluster.gpus_per_node;
@@ -112,7 +112,7 @@ void Sharding::check_groups(Object& fields, const Cluster& cluster) const {
   if (sharders % gpus != 0 && gpus % sharders != 0) {
     fields.at("shard_group")
         .fail_because(
-            fmt::format("groups of {} are neither whole nodes of {} GPUs nor equal parts of one; use a multiple of {}, or what divides it",
+            fmt::format("groups of {} are neither whole nodes of {} GPUs nor equal parts of one; use a multiple or a divisor of {}",
                         sharders, gpus, gpus));
   }
 }

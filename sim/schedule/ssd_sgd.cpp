@@ -43,8 +43,8 @@ struct SsdSgd {
   /// Algorithm 1 counts the delay from the begin of the warm-up, so the warm-up must be a multiple of it.
   std::string note() const {
     if (warmup_iterations % delay == 0) return "";
-    return fmt::format("ssd-sgd with a delay of {}: the paper asks for a warm-up of a multiple of that, and it has {} iterations", delay,
-                       warmup_iterations);
+    return fmt::format("ssd-sgd with a delay of {}: the paper asks for a warm-up of a multiple of the delay, but it has {} iterations",
+                       delay, warmup_iterations);
   }
 
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
@@ -133,8 +133,7 @@ struct SsdSgd {
 
   Program program(const ScheduleInput& input) const {
     const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
-    Seconds decode;
-    for (const GroupPush& group : groups) decode += group.message.decode();
+    const Seconds decode = decode_time(groups);
     const LocalUpdates updates = this->updates(input.profile, input.update);
     return [groups, decode, updates, events = events_of_backward(groups, updates), carried = layers_of(groups, updates, input.profile),
             rule = rule, delay = delay, warmup_iterations = warmup_iterations, compression = servers.compression](Worker& worker) {

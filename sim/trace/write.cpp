@@ -75,7 +75,7 @@ void write_trace_file(const std::filesystem::path& out, const Trace& trace, cons
   try {
     read_trace(Document(parse_json(text, "the trace"), "the trace"));
   } catch (const InputError& error) {
-    throw InputError(fmt::format("{} makes no valid trace: {}", cause, error.what()));
+    throw InputError(fmt::format("{} does not give a valid trace: {}", cause, error.what()));
   }
   write_output(out, text);
 }

@@ -37,8 +37,9 @@ const Maker& maker() {
 
 Actors& make() {
   if (maker().function == nullptr) {
-    throw SimulationError(fmt::format("{} cannot be loaded, which several workers need ({}); build it again, or put it next to simctl",
-                                      library, maker().error));
+    throw SimulationError(
+        fmt::format("{}, which is needed to simulate several workers, cannot be loaded ({}); build it again, or put it next to simctl",
+                    library, maker().error));
   }
   are_made = true;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): dlsym knows no types

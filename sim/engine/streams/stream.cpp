@@ -363,12 +363,12 @@ std::vector<CollectiveSpan> Stream::take_spans() {
 }
 
 void Stream::fail_for_stranger(int rank) const {
-  throw SimulationError(fmt::format("rank {} is no member of the communicator of stream {}", rank, index_));
+  throw SimulationError(fmt::format("rank {} is not a member of the communicator of stream {}", rank, index_));
 }
 
 void Stream::check_operation(int rank, const Post& post) const {
   if (operations_.empty() || std::find(operations_.begin(), operations_.end(), post.operation) != operations_.end()) return;
-  throw SimulationError(fmt::format("rank {} posted {} of \"{}\" to stream {}, whose traffic does not say so; add the operation there",
+  throw SimulationError(fmt::format("rank {} posted {} of \"{}\" to stream {}, whose traffic does not list this operation; add it there",
                                     rank, to_string(post.operation), post.payload->label, index_));
 }
 

@@ -13,7 +13,8 @@ namespace syncopate {
 Collectives::Collectives(WorkerState& worker, std::vector<Stream*> streams) : worker_(worker), streams_(std::move(streams)) {}
 
 Stream& Collectives::stream(int row) const {
-  if (at(row) >= streams_.size()) throw SimulationError(fmt::format("a program uses stream {}, and its job has {}", row, streams_.size()));
+  if (at(row) >= streams_.size())
+    throw SimulationError(fmt::format("a program uses stream {}, but its job has {} streams", row, streams_.size()));
   return *streams_[at(row)];
 }
 

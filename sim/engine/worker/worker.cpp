@@ -167,8 +167,8 @@ void Worker::update(std::size_t layer) {
   const StepProfile& profile = job_.job().profile;
   updated_in_step_.resize(profile.layers.size(), -1);
   if (layer >= profile.layers.size() || updated_in_step_[layer] == step()) {
-    throw SimulationError(
-        fmt::format("rank {} asked for the update of layer {} again in step {}, or there is none", rank(), layer, step()));
+    throw SimulationError(fmt::format("rank {} asked for the update of layer {} in step {}, which was made already or does not exist",
+                                      rank(), layer, step()));
   }
   updated_in_step_[layer] = step();
   const Seconds length = job_.passes().update_shares[layer] * profile.update;
