@@ -10,7 +10,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// A name that no layer has.
+/// "loss", or a variant of it that no layer of the model is called.
 std::string loss_name(const Model& model) {
   std::string name = "loss";
   while (std::any_of(model.layers.begin(), model.layers.end(), [&name](const ModelLayer& layer) { return layer.name == name; }))

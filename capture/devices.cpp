@@ -37,7 +37,7 @@ std::unique_ptr<Device> make_cpu_device([[maybe_unused]] const DeviceOptions& op
 #endif
 }
 
-/// Tensor cores work on channels that lie side by side.
+/// Tensor cores need the channels of a pixel to be adjacent.
 Layout cuda_layout(std::string_view dtype) { return dtype == "fp16" || dtype == "bf16" ? Layout::channels_last : Layout::channels_first; }
 
 Layout cpu_layout(std::string_view /*dtype*/) { return Layout::channels_last; }

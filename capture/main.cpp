@@ -54,18 +54,18 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--dtype", options.dtype, "number format; tf32 is fp32 whose products are rounded")
       ->capture_default_str()
       ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
-  app.add_option("--optimizer", options.optimizer, "whose step ends an iteration: sgd (with momentum) or adam")
+  app.add_option("--optimizer", options.optimizer, "optimizer whose step ends an iteration: sgd (with momentum) or adam")
       ->capture_default_str()
       ->check(CLI::IsMember({"sgd", "adam"}));
   app.add_option("-o", options.out, "trace/1 file to write");
   std::string warmups;
   for (const DeviceRow& row : devices()) warmups += fmt::format("{}{} on {}", warmups.empty() ? "" : ", ", row.warmup, row.name);
-  app.add_option("--warmup", options.warmup, fmt::format("iterations before those that count [{}]", warmups))
+  app.add_option("--warmup", options.warmup, fmt::format("iterations before the measured ones [{}]", warmups))
       ->check(CLI::Range(1, most_iterations));
-  app.add_option("--iterations", options.iterations, "iterations whose medians count")
+  app.add_option("--iterations", options.iterations, "measured iterations, of which the medians are taken")
       ->capture_default_str()
       ->check(CLI::Range(fewest_iterations, most_iterations));
-  app.add_option("--threads", options.threads, "of the cpu device; with more than 1 the clock is the wall's")
+  app.add_option("--threads", options.threads, "threads of the cpu device; with more than 1, times are wall-clock times")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
   app.add_flag("--plan", options.plan, "print layers, shapes, tensors, MACs and memory, and stop; needs no device");
@@ -75,13 +75,14 @@ void add_options(CLI::App& app, Options& options) {
       "Example: capture --model models/resnet20.json --batch 8 --device cpu -o results/resnet20.json");
 }
 
-/// The row of the device that was asked for; a plan without one is for the first.
+/// The row of --device. --plan without --device takes the first row.
 const DeviceRow& chosen_device(const Options& options) {
   const bool any = options.device.empty() && options.plan;
   const DeviceRow& row = any ? devices().front() : find_device(parse_device(options.device).kind);
   if (row.dtypes.find(options.dtype) == std::string_view::npos)
-    throw UsageError(fmt::format("--dtype {}: the {} device computes in {}", options.dtype, row.name, row.dtypes));
-  if (options.threads != 1 && !row.has_threads) throw UsageError(fmt::format("--threads: the {} device has none to set", row.name));
+    throw UsageError(fmt::format("--dtype {}: the {} device supports {}", options.dtype, row.name, row.dtypes));
+  if (options.threads != 1 && !row.has_threads)
+    throw UsageError(fmt::format("--threads: the {} device has no number of threads; leave it out", row.name));
   return row;
 }
 
@@ -146,8 +147,7 @@ void capture(const Options& options) {
   const Recording recording = record_with_progress(*device, network.model.layers.size(), warmup, options);
   Summary summary = summarize(recording);
   if (!std::isfinite(device->loss())) {
-    summary.warnings.emplace_back(
-        "the loss is no finite number any more, and devices may compute with such numbers at another speed: check the model");
+    summary.warnings.emplace_back("the loss is not finite any more, which may change the device's speed: check the model");
   }
 
   Trace trace = capture_trace(network, device->describe(), recording, summary);

@@ -22,7 +22,7 @@ bool is_view(const ModelLayer& layer, const Shape& input, Layout layout) {
   return layout == Layout::channels_first || input.size() < 3 || input[0] == 1 || input[1] * input[2] == 1;
 }
 
-/// A ReLU may write over its input when nothing else reads it, including the backward of the layer that made it. Frameworks do the same.
+/// A ReLU may overwrite its input if nothing else reads it, not even backward of the layer that made it. Frameworks do the same.
 bool works_in_place(const Network& network, const ModelLayer& layer, const std::vector<std::size_t>& readers) {
   constexpr std::array<std::string_view, 5> never_look_back = {"conv2d", "conv1d", "linear", "batch_norm", "add"};
   const std::size_t source = layer.inputs.front();
@@ -30,12 +30,12 @@ bool works_in_place(const Network& network, const ModelLayer& layer, const std::
   return std::find(never_look_back.begin(), never_look_back.end(), network.model.layers[source].op->name) != never_look_back.end();
 }
 
-/// Gives buffers their places: the largest first, each as low as those that live at the same time allow. Returns the sum.
+/// Assigns offsets: largest buffer first, each at the lowest offset that is free during its lifetime. Returns the total size.
 std::int64_t pack(std::vector<Buffer>& buffers, std::int64_t element_bytes) {
   std::vector<std::size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return buffers[a].elements > buffers[b].elements; });
-  std::vector<std::size_t> placed;  // in the order of offsets
+  std::vector<std::size_t> placed;  // by offset
   placed.reserve(buffers.size());
   std::int64_t top = 0;
   for (const std::size_t i : order) {
@@ -55,12 +55,12 @@ std::int64_t pack(std::vector<Buffer>& buffers, std::int64_t element_bytes) {
   return top;
 }
 
-/// Follows gradients from the loss to the input and gives each its buffer. A sum hands its gradient on as it is, and so does a
-/// view; a ReLU works on its gradient in place where nobody else is to read it.
+/// Follows the gradients from the loss to the input and assigns their buffers. An add and a view pass their gradient on unchanged. A ReLU
+/// works in place if nothing else reads its gradient.
 void plan_gradients(Network& network) {
   const std::size_t count = network.layers.size();
   const auto step = [count](std::size_t layer) { return count - layer; };
-  std::vector<int> users;  // of each buffer: layers that left or were handed it
+  std::vector<int> users;  // by buffer: how many inputs of layers have their gradient in it
   const auto add_buffer = [&](std::int64_t elements, std::size_t born, std::size_t dies) {
     network.buffers.push_back({elements, born, dies, 0});
     users.push_back(0);
@@ -104,7 +104,7 @@ void require_possible(const Network& network) {
   }
 }
 
-/// Estimated bytes that ops keep for backward. Libraries may keep more.
+/// Estimated bytes that the op keeps for backward. Libraries may keep more.
 Bytes kept_bytes(const Network& network, const ModelLayer& layer) {
   const double outputs = static_cast<double>(network.batch) * unchecked_elements(layer.output);
   if (layer.op->name == "max_pool" || layer.op->name == "max_over_time" || layer.op->name == "lrn") return Bytes(4 * outputs);
@@ -118,19 +118,19 @@ void require_capturable(const Network& network, const ModelLayer& layer) {
   const bool reads_input = std::find(layer.inputs.begin(), layer.inputs.end(), Model::input_layer) != layer.inputs.end();
   if (layer.op->name == "embedding" && !reads_input) {
     throw InputError(
-        fmt::format("{}: layer {}: embedding is captured only where it reads the model's input", network.model.file, layer.name));
+        fmt::format("{}: layer {}: an embedding can be captured only if it reads the model's input", network.model.file, layer.name));
   }
   if (layer.op->name != "embedding" && reads_input && network.largest_id > 0) {
-    throw InputError(fmt::format("{}: layer {}: {} reads the model's input, which is a list of ids here; only embedding can",
+    throw InputError(fmt::format("{}: layer {}: {} reads the model's input, which is a list of ids; only an embedding can",
                                  network.model.file, layer.name, layer.op->name));
   }
 }
 
-/// A variant of an op that no device computes, or an empty text.
+/// The name of the layer's variant if no device computes it, else empty.
 std::string_view missing_of(const ModelLayer& layer) {
   if (layer.op->name != "attention") return {};
   if (layer.attributes.causal) return "causal attention";
-  return layer.inputs.size() == 1 ? "attention of one input" : std::string_view();
+  return layer.inputs.size() == 1 ? "attention with one input" : std::string_view();
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ void require_ops(const Network& network, std::string_view device, bool (*has)(st
   for (const ModelLayer& layer : network.model.layers) {
     const std::string_view missing = has(layer.op->name) ? missing_of(layer) : layer.op->name;
     if (!missing.empty()) {
-      throw InputError(fmt::format("{}: layer {}: the {} device has no {}; import a PyTorch profile of this model instead",
+      throw InputError(fmt::format("{}: layer {}: the {} device does not support {}; import a PyTorch profile of this model instead",
                                    network.model.file, layer.name, device, missing));
     }
   }

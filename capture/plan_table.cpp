@@ -31,7 +31,7 @@ std::string format_plan(const Network& network) {
       format_bytes(memory.total()), format_bytes(memory.input), format_bytes(memory.parameters), format_bytes(memory.gradients),
       format_bytes(memory.optimizer), format_bytes(memory.activations), format_bytes(memory.activation_gradients),
       format_bytes(memory.kept));
-  return text + "Libraries take working space besides, which depends on the algorithms that they choose.\n";
+  return text + "Libraries need additional workspace, which depends on the algorithms that they choose.\n";
 }
 
 }  // namespace syncopate::capture

@@ -11,7 +11,7 @@ namespace {
 
 enum class Stream : std::uint32_t { labels = 1, input, parameters, numbers };
 
-/// Fills `values` with make(word) for random words, which (stream, index) determine.
+/// Fills `values` with make(word). The random words depend on (stream, index) only.
 template <class Value, class Make>
 void draw(std::vector<Value>& values, Stream stream, std::uint64_t index, Make make) {
   for (std::size_t first = 0; first < values.size(); first += 4) {
@@ -23,7 +23,7 @@ void draw(std::vector<Value>& values, Stream stream, std::uint64_t index, Make m
   }
 }
 
-/// Uniform, of mean 0 and the given deviation, never 0.
+/// Uniform with mean 0 and the given standard deviation. Never returns 0.
 auto uniform(double deviation) {
   const double scale = deviation * std::sqrt(12.0) * 0x1p-32;
   return [scale](std::uint32_t word) { return static_cast<float>((word - 0x1p31 + 0.5) * scale); };

@@ -39,7 +39,7 @@ Seconds measure_floor(Device& device) {
   return spread(std::move(gaps)).median;
 }
 
-/// Time between two marks in every iteration.
+/// The time between marks `from` and `to`, for every iteration.
 std::vector<Seconds> between(const std::vector<Marks>& iterations, std::size_t from, std::size_t to) {
   std::vector<Seconds> times;
   times.reserve(iterations.size());
@@ -69,7 +69,7 @@ void warn_of(const Steadiness& found, std::size_t iterations, const std::string&
   }
   constexpr std::size_t one_in = 5;
   if (found.outliers * one_in > iterations) {
-    warnings.push_back(fmt::format("{} of {} {} last over a tenth longer than the median of {}: capture again on a quieter machine",
+    warnings.push_back(fmt::format("{} of {} {} take over 10% longer than the median of {}: capture again on a quieter machine",
                                    found.outliers, iterations, which, format_seconds(found.iteration.median)));
   }
 }
@@ -132,7 +132,7 @@ Summary summarize(const Recording& recording) {
   warn_of_sum(summary, summary.warnings);
   warn_of(summary.busy, busy.size(), "iterations", "the device's", summary.warnings);
   if (recording.spans.empty()) return summary;
-  const bool steady = std::abs(summary.busy.drift) <= most_apart;  // then what varies is how fast the host launches
+  const bool steady = std::abs(summary.busy.drift) <= most_apart;  // the device is steady, so the host's launch speed varies
   warn_of(summary.span, spans.size(), "iterations that run by themselves", steady ? "the host's" : "the device's", summary.warnings);
   return summary;
 }

@@ -34,7 +34,7 @@ def load(path, shape=None):
         layers = []
         expand(model["layers"], "", "$input", model.get("blocks", {}), {}, layers)
         if shape and len(shape) != len(model["input"]):
-            raise ModelError(f"its input {model['input']} has another number of extents than {shape}")
+            raise ModelError(f"its input {model['input']} has a different number of dimensions than {shape}")
         return Network(model["name"], shape or model["input"], layers)
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror}") from None

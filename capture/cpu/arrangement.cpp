@@ -1,4 +1,4 @@
-// Ops that only move numbers, or add them.
+// Ops that only move or add numbers.
 #include <algorithm>
 
 #include "capture/cpu/makers.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using dnnl::memory;
 
-/// Backward does nothing: each input's gradient is the output's, in the same memory.
+/// Backward does nothing: the gradients of all inputs are the output's gradient, in the same memory.
 class Add : public CpuOp {
  public:
   explicit Add(const CpuLayer& layer) : CpuOp(layer) {
@@ -54,7 +54,7 @@ class Concat : public CpuOp {
   }
 };
 
-/// From NHWC to the order of the fully connected layer's weights, unless both are one: then it is a view.
+/// From NHWC to the order of the fully connected layer's weights. A view where both orders are equal.
 class Flatten : public CpuOp {
  public:
   explicit Flatten(const CpuLayer& layer) : CpuOp(layer) {
@@ -91,7 +91,7 @@ class FirstToken : public CpuOp {
   std::int64_t stride_ = elements(layer_.shapes[0]);
 };
 
-/// ResNet's option A: every stride-th pixel; the channels that the input lacks are zeros, half of them before it.
+/// ResNet's option A: every stride-th pixel. Missing channels are zeros, half of them before the input's channels.
 class PadShortcut : public CpuOp {
  public:
   using CpuOp::CpuOp;

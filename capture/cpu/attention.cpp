@@ -16,7 +16,7 @@ class Attention : public CpuOp {
     const std::int64_t tokens = layer.shapes[0][0];
     const std::int64_t width = layer.shapes[0][1];
     const std::int64_t depth = width / heads;
-    // A token's numbers are those of its heads, one after the other.
+    // A token holds the numbers of head 0, then those of head 1, and so on.
     const memory::desc rows({layer.batch, heads, tokens, depth}, memory::data_type::f32, {tokens * width, depth, width, 1});
     const memory::desc columns({layer.batch, heads, depth, tokens}, memory::data_type::f32, {tokens * width, depth, 1, width});
     const memory::dims square = {layer.batch, heads, tokens, tokens};

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::align_val_t huge_page{2U << 20U};
 
-/// Copies between NHWC, as `inside` is, and model/1's order. Other shapes have one order only.
+/// Copies between NHWC (`inside`) and model/1's order. Shapes that are no images have one order only.
 template <class Copy>
 void for_each_element(std::int64_t batch, const Shape& shape, Copy copy) {
   if (shape.size() != 3) {
@@ -64,10 +64,10 @@ void descend_adam(float* value, const float* gradient, std::span<float> first, s
 CpuDevice::CpuDevice(int threads) : threads_(threads), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
   if (dnnl_version()->cpu_runtime != DNNL_RUNTIME_OMP) {
     throw DeviceError(
-        "--device cpu: this oneDNN was built without OpenMP, so that its threads can be neither limited nor timed; install one that was");
+        "--device cpu: this oneDNN was built without OpenMP, so its threads cannot be limited or timed; install a oneDNN with OpenMP");
   }
   omp_set_num_threads(threads);
-  // A process that preempts this one also evicts its caches. Needs a privilege; without it nothing changes.
+  // A process that preempts this one also evicts its caches. Without the privilege the call changes nothing.
   constexpr int highest = -20;
   setpriority(PRIO_PROCESS, 0, highest);
 }
@@ -86,11 +86,11 @@ CpuDevice::Block CpuDevice::allocate(std::int64_t elements) {
 void CpuDevice::set_up(const Network& network) {
   network_ = &network;
   require_ops(network, "CPU", [](std::string_view op) { return cpu_op(op) != nullptr; });
-  const std::string needs = fmt::format("{} at batch {} needs {} and what oneDNN takes besides", network.model.name, network.batch,
+  const std::string needs = fmt::format("{} at batch {} needs {} and oneDNN's workspace", network.model.name, network.batch,
                                         format_bytes(network.memory.total()));
   const Bytes available = available_memory();
   if (network.memory.total() > available)
-    throw DeviceError(fmt::format("{}, and {} are free; choose a smaller --batch", needs, format_bytes(available)));
+    throw DeviceError(fmt::format("{}, but only {} are free; choose a smaller --batch", needs, format_bytes(available)));
   try {
     build();
   } catch (const std::bad_alloc&) {

@@ -6,7 +6,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// A row of the table per id. The model's ids are those of its largest table; a smaller one takes them modulo its size.
+/// One row of the table per id. Ids are drawn for the model's largest table; a smaller table takes them modulo its size.
 class Embedding : public CpuOp {
  public:
   explicit Embedding(const CpuLayer& layer) : CpuOp(layer) {

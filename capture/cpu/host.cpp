@@ -13,7 +13,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// What follows "key", blanks and a colon in a file of lines, or an empty text.
+/// The text after "key   : " in a file such as /proc/cpuinfo. Empty if there is no such line.
 std::string value_in(const char* file, const std::string& key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {

@@ -11,7 +11,7 @@ using dnnl::memory;
 constexpr float epsilon = 1e-5F;
 const auto scale_and_shift = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
 
-/// Batch or layer normalization: they differ in what they average over.
+/// Batch or layer normalization. They differ in the dimensions over which they average.
 class Normalization : public PrimitiveOp {
  public:
   using PrimitiveOp::PrimitiveOp;
@@ -49,7 +49,7 @@ class Normalization : public PrimitiveOp {
   memory variance_;
 };
 
-/// S. Ioffe, C. Szegedy, "Batch normalization", ICML'15, with the running statistics that inference would use.
+/// S. Ioffe, C. Szegedy, "Batch normalization", ICML'15. Also updates the running statistics for inference.
 class BatchNorm : public Normalization {
  public:
   explicit BatchNorm(const CpuLayer& layer) : Normalization(layer) {
@@ -82,7 +82,7 @@ class LayerNorm : public Normalization {
   }
 };
 
-/// Local response normalization across channels with the constants of GoogLeNet and of PyTorch's defaults.
+/// Local response normalization across channels. The constants are GoogLeNet's, which are PyTorch's defaults.
 class Lrn : public PrimitiveOp {
  public:
   explicit Lrn(const CpuLayer& layer) : PrimitiveOp(layer) {

@@ -9,7 +9,7 @@ namespace {
 
 using dnnl::memory;
 
-/// The largest or the mean of each window. Means are over what lies inside the image.
+/// Maximum or mean of each window. A mean counts only pixels inside the image.
 class Pooling : public PrimitiveOp {
  public:
   Pooling(const CpuLayer& layer, dnnl::algorithm algorithm, const Attributes& window) : PrimitiveOp(layer) {
@@ -40,8 +40,7 @@ class Pooling : public PrimitiveOp {
   }
 };
 
-/// Means over windows that differ: of n pixels the i-th of m windows holds those from floor(i n / m) to ceil((i + 1) n / m),
-/// as in PyTorch.
+/// Means over windows of different sizes, as in PyTorch. Of m windows over n pixels, window i is [floor(i n / m), ceil((i + 1) n / m)).
 class UnevenPooling : public CpuOp {
  public:
   using CpuOp::CpuOp;
@@ -86,7 +85,7 @@ class UnevenPooling : public CpuOp {
   std::int64_t channels_ = layer_.layer.output[0];
 };
 
-/// The largest of each feature over all tokens; its gradient goes to the token that had it.
+/// Maximum of each feature over all tokens. The gradient goes to the token with the maximum.
 class MaxOverTime : public CpuOp {
  public:
   explicit MaxOverTime(const CpuLayer& layer) : CpuOp(layer), winners_(static_cast<std::size_t>(layer.output_elements())) {}

@@ -6,7 +6,7 @@ namespace {
 
 using dnnl::memory;
 
-/// A layer whose weights and bias multiply its input: convolution, or a product of matrices.
+/// A layer with weights and bias: a convolution or a matrix product.
 class Weighted : public CpuOp {
  public:
   using CpuOp::CpuOp;
@@ -25,7 +25,7 @@ class Weighted : public CpuOp {
   std::vector<std::string> kernels() const override { return kernels_; }
 
  protected:
-  /// Makes the three primitives; the forward one chooses the layout in which the weights, `dims` in plain order, are kept.
+  /// Makes the three primitives. The forward primitive chooses the layout of the weights; `dims` is their shape in plain order.
   template <class Forward, class BackwardData, class BackwardWeights>
   void build(const Forward::desc& forward, const BackwardData::desc& of_data, const BackwardWeights::desc& of_weights,
              const memory::dims& dims) {
@@ -60,14 +60,14 @@ class Weighted : public CpuOp {
   }
 
  private:
-  /// `tensor` itself when it has the layout, else a memory of its own.
+  /// `tensor` itself if it has the layout, else new memory with that layout.
   memory in_layout(const memory::desc& desc, const memory& tensor) const { return tensor.get_desc() == desc ? tensor : new_memory(desc); }
 
   dnnl::primitive forward_;
   dnnl::primitive backward_data_;
   dnnl::primitive backward_weights_;
-  Step arrange_weight_;    // for backward of data
-  Step arrange_gradient_;  // as the weights lie
+  Step arrange_weight_;    // for the gradient of the input
+  Step arrange_gradient_;  // into the layout of the weights
   Arguments forward_arguments_;
   Arguments data_arguments_;
   Arguments weights_arguments_;
@@ -76,7 +76,7 @@ class Weighted : public CpuOp {
 
 memory::desc any_layout(const memory::dims& dims) { return {dims, memory::data_type::f32, memory::format_tag::any}; }
 
-/// conv2d over images, and conv1d as one over images of height 1 whose channels are the width of a token.
+/// conv2d. Also conv1d: the sequence is an image of height 1 whose channels are the token's width.
 class Convolution : public Weighted {
  public:
   explicit Convolution(const CpuLayer& layer) : Weighted(layer) {
@@ -101,7 +101,7 @@ class Convolution : public Weighted {
   static Shape as_image(const Shape& shape) { return shape.size() == 3 ? shape : Shape{shape[1], 1, shape[0]}; }
 };
 
-/// Every row (sample or token) times the weights.
+/// Multiplies every row (sample or token) with the weights.
 class Linear : public Weighted {
  public:
   explicit Linear(const CpuLayer& layer) : Weighted(layer) {

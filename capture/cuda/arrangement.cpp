@@ -1,11 +1,11 @@
-// Ops that only move numbers, or add them.
+// Ops that only move or add numbers.
 #include "capture/cuda/makers.hpp"
 
 namespace syncopate::capture {
 
 namespace {
 
-/// Backward does nothing: each input's gradient is the output's, in the same memory.
+/// Backward does nothing: the gradients of all inputs are the output's gradient, in the same memory.
 class Add : public CudaOp {
  public:
   explicit Add(const CudaLayer& layer) : CudaOp(layer), terms_(layer.inputs.begin(), layer.inputs.end()) {}
@@ -42,7 +42,7 @@ class Concat : public CudaOp {
   }
 
  private:
-  /// Numbers of one sample, or of one pixel or token, that stay adjacent.
+  /// How many numbers of a sample, pixel or token stay adjacent.
   std::int64_t run(const Shape& shape) const {
     if (shape.size() != 3) return shape.back();
     return layer_.channels_last() ? shape[0] : elements(shape);
@@ -52,7 +52,7 @@ class Concat : public CudaOp {
   std::int64_t rows_ = layer_.output_elements() / run(layer_.layer.output);
 };
 
-/// From NHWC to the order of the fully connected layer's weights, unless both are one: then it is a view.
+/// From NHWC to the order of the fully connected layer's weights. A view where both orders are equal.
 class Flatten : public CudaOp {
  public:
   using CudaOp::CudaOp;
@@ -84,7 +84,7 @@ class FirstToken : public CudaOp {
   std::int64_t stride_ = elements(layer_.shapes[0]);
 };
 
-/// ResNet's option A: every stride-th pixel; the channels that the input lacks are zeros, half of them before it.
+/// ResNet's option A: every stride-th pixel. Missing channels are zeros, half of them before the input's channels.
 class PadShortcut : public CudaOp {
  public:
   using CudaOp::CudaOp;

@@ -72,7 +72,7 @@ __global__ void look_up_backward_kernel(const T* output_gradient, const std::int
   }
 }
 
-/// Calls body(Word{}) for the widest word whose size divides all of what is combined bit by bit in `places`.
+/// Calls body(Word{}) for the widest word whose size divides every value that was or-ed into `places`.
 template <class Body>
 void with_word(std::uintptr_t places, Body body) {
   if (places % sizeof(uint4) == 0) return body(uint4{});

@@ -17,7 +17,7 @@ class Attention : public CudaOp {
     constexpr std::int64_t side = 8;
     if ((depth_ % side != 0 || tokens_ % side != 0) && layer.network.dtype != "fp32") {
       throw InputError(fmt::format(
-          "{}: layer {}: cuBLAS' fast products want multiples of {} tokens and of {} numbers a head, got {} and {}; take --dtype fp32",
+          "{}: layer {}: cuBLAS's fast products need multiples of {} tokens and of {} numbers per head, got {} and {}; use --dtype fp32",
           layer.network.model.file, layer.layer.name, side, side, tokens_, depth_));
     }
     const std::int64_t scores = layer.bytes(matrices_ * tokens_ * tokens_);
@@ -70,7 +70,7 @@ class Attention : public CudaOp {
     return pointers;
   }
 
-  /// A token's numbers are those of its heads, one after the other.
+  /// A token holds the numbers of head 0, then those of head 1, and so on.
   DeviceMemory point_to_heads(void* tokens) const {
     if (tokens == nullptr) return {};
     std::vector<void*> matrices;

@@ -35,7 +35,7 @@ void check(cublasStatus_t status, const char* call, const char* file, int line) 
 
 int to_int(std::int64_t extent) {
   if (extent > std::numeric_limits<int>::max())
-    throw std::runtime_error(fmt::format("an extent of {} is more than the libraries take", extent));
+    throw std::runtime_error(fmt::format("an extent of {} is more than the 2147483647 that cuDNN and cuBLAS support", extent));
   return static_cast<int>(extent);
 }
 

@@ -17,10 +17,11 @@ namespace syncopate::capture {
 
 namespace {
 
-/// Forward, or one of the backward passes.
+/// The forward pass, or one of the two backward passes.
 template <class Algorithm>
 struct Pass {
-  ConvolutionDescriptor descriptor{cudnnCreateConvolutionDescriptor, "cudnnCreateConvolutionDescriptor"};  // has the arithmetic
+  ConvolutionDescriptor descriptor{cudnnCreateConvolutionDescriptor,
+                                   "cudnnCreateConvolutionDescriptor"};  // also holds the arithmetic (math type)
   ConvolutionChoice<Algorithm> choice;
 };
 
@@ -52,7 +53,7 @@ std::string_view name_of(cudnnMathType_t math) {
   return "";
 }
 
-/// conv2d over images, and conv1d as one over images of height 1 whose channels are the width of a token.
+/// conv2d. Also conv1d: the sequence is an image of height 1 whose channels are the token's width.
 class Convolution : public Weighted {
  public:
   explicit Convolution(const CudaLayer& layer) : Weighted(layer) {
@@ -159,9 +160,9 @@ class Convolution : public Weighted {
     check(cudnnSetConvolutionMathType(descriptor.get(), math), "cudnnSetConvolutionMathType");
   }
 
-  /// Chooses the fastest algorithm, unless an equal convolution has chosen. cuDNN's search only says which algorithms run: its times may
-  /// be those of other kernels and arithmetic than a later run. find(size, count, array) fills an array, `size` asks for the workspace of
-  /// an algorithm, `run` runs it.
+  /// Chooses the fastest algorithm, or takes the choice of an equal convolution. cuDNN's own search is used only to learn which algorithms
+  /// run: a later run may use other kernels and other arithmetic than the ones that it timed. `find(size, count, array)` lists algorithms,
+  /// `size` returns the workspace of an algorithm, `run` runs it.
   template <class Tried, class Algorithm, class Find, class Size, class Run>
   void choose(std::map<std::string, ConvolutionChoice<Algorithm>>& known, Pass<Algorithm>& pass, const char* call, Find find, Size size,
               Run run) const {
@@ -171,7 +172,7 @@ class Convolution : public Weighted {
     set_math(pass.descriptor, pass.choice.math);
   }
 
-  /// The fastest algorithm. Leaves the descriptor of `pass` with any arithmetic.
+  /// The fastest algorithm. The math type of `pass`'s descriptor is unspecified afterwards.
   template <class Tried, class Algorithm, class Find, class Size, class Run>
   ConvolutionChoice<Algorithm> fastest(Pass<Algorithm>& pass, const char* call, Find find, Size size, Run run) const {
     std::array<Tried, most_tried> tried = {};
@@ -208,7 +209,7 @@ class Convolution : public Weighted {
     return false;
   }
 
-  /// Arithmetic to try: ours, and what cuDNN reports. For fp32 only FMA, because cuDNN's default would round to TF32.
+  /// The math types to try: ours and cuDNN's. For fp32 only FMA, because cuDNN's default would round to TF32.
   std::vector<cudnnMathType_t> arithmetics(cudnnMathType_t reported) const {
     if (wanted_math() == CUDNN_FMA_MATH) return {CUDNN_FMA_MATH};
     return {wanted_math(), reported};
@@ -218,7 +219,7 @@ class Convolution : public Weighted {
   template <class Run>
   Seconds time_of(Run run) const {
     constexpr std::size_t runs = 5;
-    constexpr std::uint64_t until_queued = 500'000;  // ns: launches take longer than short kernels
+    constexpr std::uint64_t until_queued = 500'000;  // ns; launching takes longer than a short kernel runs
     if (!run()) return never;                        // loads the kernels
     std::vector<EventHandle> marks;
     while (marks.size() <= runs) marks.emplace_back(cudaEventCreate, "cudaEventCreate");
@@ -280,7 +281,7 @@ class Convolution : public Weighted {
   }
 
   static constexpr Seconds never{std::numeric_limits<double>::infinity()};
-  static constexpr std::size_t most_tried = 16;  // cuDNN has eight at most, in two kinds of arithmetic
+  static constexpr std::size_t most_tried = 16;  // at most eight algorithms in two math types
   static constexpr float one = 1.0F;
   static constexpr float none = 0.0F;
 

@@ -14,7 +14,7 @@ namespace syncopate::capture {
 namespace {
 
 constexpr std::size_t fewest_marks = 128;
-constexpr std::size_t marks_in_stretch = 48;  // with at most ten launches per mark these fit into a queue
+constexpr std::size_t marks_in_stretch = 48;  // with at most ten launches per mark, a stretch fits into the launch queue
 
 }  // namespace
 
@@ -36,7 +36,7 @@ void CudaDevice::set_up(const Network& network) {
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     if (network.layers[i].elements <= std::numeric_limits<std::int32_t>::max()) continue;
     throw InputError(
-        fmt::format("{}: layer {}: at batch {} its output has {} elements, and cuDNN takes 2147483647 at most; choose a smaller --batch",
+        fmt::format("{}: layer {}: at batch {} its output has {} elements, but cuDNN supports at most 2147483647; choose a smaller --batch",
                     network.model.file, network.model.layers[i].name, network.batch, network.layers[i].elements));
   }
   std::size_t free = 0;
@@ -44,7 +44,7 @@ void CudaDevice::set_up(const Network& network) {
   check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
   const auto too_small = [&] {
     return DeviceError(
-        fmt::format("{} at batch {} needs {} and what cuDNN takes besides, and {} of {} are free on {}; choose a smaller --batch{}",
+        fmt::format("{} at batch {} needs {} and cuDNN's workspace, but only {} of {} are free on {}; choose a smaller --batch{}",
                     network.model.name, network.batch, format_bytes(network.memory.total()), format_bytes(Bytes(static_cast<double>(free))),
                     format_bytes(Bytes(static_cast<double>(all))), gpu_.name(), network.element_bytes > 2 ? " or --dtype bf16" : ""));
   };
@@ -98,7 +98,7 @@ void CudaDevice::add_loss(std::size_t head) {
                        layer.trains ? gradient(layer.contributions.front()) : nullptr);
 }
 
-/// Fills memory with random numbers before trials, since a device is faster on zeros.
+/// Fills memory with random numbers before trials: kernels are faster on zeros.
 void CudaDevice::fill(const DeviceMemory& memory) const {
   constexpr std::int64_t count = std::int64_t{1} << 20U;
   const std::vector<float> numbers = random_numbers(count);
@@ -114,7 +114,7 @@ void CudaDevice::fill(const DeviceMemory& memory) const {
   check(cudaStreamSynchronize(tools_.stream), "cudaStreamSynchronize");
 }
 
-/// Gives libraries much workspace to try their algorithms in, then keeps what the chosen ones need.
+/// Libraries try their algorithms with a large workspace. Afterwards only the workspace of the chosen algorithms is kept.
 void CudaDevice::prepare_ops() {
   constexpr std::size_t share = 4;
   constexpr std::size_t most = std::size_t{4} << 30U;
@@ -190,8 +190,8 @@ void CudaDevice::wait_for_host() {
   delay(tools_.stream, static_cast<std::uint64_t>(wait.count()));
 }
 
-/// A queue has room for about a thousand launches, and large networks need several times as many: so the device waits for the host again
-/// after every stretch. collect() takes that time out.
+/// A launch queue holds about a thousand launches; large networks need several thousand. So the device waits for the host after every
+/// stretch. collect() subtracts the waiting time.
 void CudaDevice::hold() {
   if (held_after_.empty()) queued_ = HostClock::now();
   if (held_after_.size() == resumed_.size()) resumed_.emplace_back(cudaEventCreate, "cudaEventCreate");
@@ -220,7 +220,7 @@ void CudaDevice::backward(std::size_t layer) {
 void CudaDevice::update() {
   descend(tools_.stream, device_descents_.as<Descent>(), descent_pieces_.as<DescentPiece>(), descent_piece_count_, adam_step(++updates_));
   if (iteration_ == 1) return;  // the first iteration also loads kernels
-  // The first stretch found the queue empty: nothing but the host's own work is in its time.
+  // The first stretch begins with an empty queue, so its time is the host's work only.
   const HostClock::duration stretch = (held_after_.empty() ? HostClock::now() : queued_) - begun_;
   queueing_ = std::min<std::chrono::nanoseconds>(queueing_.value_or(HostClock::duration::max()), stretch);
 }

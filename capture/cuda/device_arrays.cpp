@@ -1,4 +1,4 @@
-// Access to the arrays of a CudaDevice, and its description.
+// CudaDevice: reading and writing its arrays, and its description.
 #include <fmt/format.h>
 
 #include <algorithm>

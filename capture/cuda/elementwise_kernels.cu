@@ -5,7 +5,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// Neighbours in memory that a thread moves at once. Arrays begin at multiples of their size.
+/// Adjacent elements that a thread moves at once. Arrays are aligned to a pack.
 constexpr int pack_elements = 4;
 
 struct Values {
@@ -17,10 +17,10 @@ struct alignas(pack_elements * sizeof(T)) Pack {
   T at[pack_elements];
 };
 
-// Loops over a pack are unrolled, so that its numbers stay in registers: an index that the compiler does not know would put them into
-// memory, at a third of the speed.
+// Loops over a pack are unrolled to keep its numbers in registers. With an index that is unknown at compile time they would go to local
+// memory, which is three times slower.
 
-/// Those of the elements from `first` on that are below `count`.
+/// The pack that begins at element `first`, cut off at `count`.
 template <class T>
 __device__ Values load_pack(const T* numbers, std::int64_t first, std::int64_t count) {
   Values values = {};
@@ -191,7 +191,7 @@ void sum(const Queue& queue, std::span<const void* const> terms, void* result, s
       using T = decltype(zero);
       launch(queue.stream, sum_kernel<T>, blocks_for(packs(count)), block_threads, now, static_cast<T*>(result), count);
     });
-    now = {{result}, 1};  // more terms come on top of it
+    now = {{result}, 1};  // later terms are added to it
   }
 }
 

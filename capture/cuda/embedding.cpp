@@ -4,7 +4,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// A row of the table per id. The model's ids are those of its largest table; a smaller one takes them modulo its size.
+/// One row of the table per id. Ids are drawn for the model's largest table; a smaller table takes them modulo its size.
 class Embedding : public CudaOp {
  public:
   explicit Embedding(const CudaLayer& layer) : CudaOp(layer) {
@@ -31,7 +31,7 @@ class Embedding : public CudaOp {
 
   std::int64_t entries_;
   std::int64_t width_;
-  DeviceMemory sums_;  // in fp32, where the gradient is not
+  DeviceMemory sums_;  // in fp32; unused if the gradient is in fp32 itself
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ Gpu::Gpu(int index) : index_(index) {
     if (status == cudaSuccess) return;
     cudaGetLastError();
     throw DeviceError(
-        fmt::format("--device cuda: no NVIDIA GPU can be used: {}; check nvidia-smi, or take --device cpu", cudaGetErrorString(status)));
+        fmt::format("--device cuda: no NVIDIA GPU can be used: {}; check nvidia-smi, or use --device cpu", cudaGetErrorString(status)));
   };
   int count = 0;
   require(cudaGetDeviceCount(&count));
@@ -65,7 +65,7 @@ Gpu::Gpu(int index) : index_(index) {
 }
 
 DeviceError Gpu::unusable(std::string_view reason) const {
-  return DeviceError(fmt::format("--device cuda:{}: {} cannot be used: {}; check nvidia-smi, or take --device cpu", index_, name_, reason));
+  return DeviceError(fmt::format("--device cuda:{}: {} cannot be used: {}; check nvidia-smi, or use --device cpu", index_, name_, reason));
 }
 
 DeviceDescription Gpu::describe() const {

@@ -6,7 +6,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// Every row (sample or token) times the transposed weights.
+/// Multiplies every row (sample or token) with the transposed weights.
 class Linear : public Weighted {
  public:
   explicit Linear(const CudaLayer& layer) : Weighted(layer) { add_weight_and_bias(false); }

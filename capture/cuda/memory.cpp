@@ -8,7 +8,7 @@ DeviceMemory::DeviceMemory(std::int64_t bytes, cudaStream_t stream) : bytes_(sta
   if (bytes == 0) return;
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, bytes_);
-  if (status != cudaSuccess) cudaGetLastError();  // else the next launch would report it again
+  if (status != cudaSuccess) cudaGetLastError();  // clears the error, which the next launch would report again
   check(status, "cudaMalloc");
   memory_.reset(memory);
   check(cudaMemsetAsync(memory, 0, bytes_, stream), "cudaMemsetAsync");

@@ -11,7 +11,7 @@ namespace {
 constexpr float epsilon = 1e-5F;
 constexpr float running_share = 0.1F;
 
-/// S. Ioffe, C. Szegedy, "Batch normalization", ICML'15, with the running statistics that inference would use.
+/// S. Ioffe, C. Szegedy, "Batch normalization", ICML'15. Also updates the running statistics for inference.
 class BatchNorm : public CudaOp {
  public:
   explicit BatchNorm(const CudaLayer& layer) : CudaOp(layer) {
@@ -27,8 +27,8 @@ class BatchNorm : public CudaOp {
     check(cudnnDeriveBNTensorDescriptor(channel_.get(), image_.get(), mode_), "cudnnDeriveBNTensorDescriptor");
   }
 
-  /// cuDNN may have none for this format and layout, which only a trial tells; then kernels of our own do it, as they do in
-  /// other frameworks.
+  /// cuDNN may not support this format and layout; only a trial shows it. Then this program's own kernels do the work. Other frameworks
+  /// also fall back on kernels of their own.
   std::size_t prepare() override {
     std::size_t workspace = 0;
     const cudnnStatus_t status = try_cudnn(workspace);
@@ -117,8 +117,8 @@ class BatchNorm : public CudaOp {
   cudnnBatchNormMode_t mode_ = layer_.channels_last() ? CUDNN_BATCHNORM_SPATIAL_PERSISTENT : CUDNN_BATCHNORM_SPATIAL;
   TensorDescriptor image_{cudnnCreateTensorDescriptor, "cudnnCreateTensorDescriptor"};
   TensorDescriptor channel_{cudnnCreateTensorDescriptor, "cudnnCreateTensorDescriptor"};
-  DeviceMemory first_;   // mean; of our own kernels the sum
-  DeviceMemory second_;  // inverse deviation; of our own kernels the sum of squares
+  DeviceMemory first_;   // mean; in our own kernels the sum
+  DeviceMemory second_;  // inverse deviation; in our own kernels the sum of squares
   DeviceMemory running_mean_;
   DeviceMemory running_variance_;
   DeviceMemory reserve_;
@@ -150,7 +150,7 @@ class LayerNorm : public CudaOp {
   DeviceMemory inverse_deviation_ = layer_.tools.allocate(rows_.rows * number_bytes(Number::fp32));
 };
 
-/// Local response normalization across channels with the constants of GoogLeNet and of PyTorch's defaults.
+/// Local response normalization across channels. The constants are GoogLeNet's, which are PyTorch's defaults.
 class Lrn : public CudaOp {
  public:
   using CudaOp::CudaOp;

@@ -8,7 +8,7 @@ namespace {
 constexpr unsigned int tile_columns = 32;
 constexpr unsigned int tile_rows = block_threads / tile_columns;
 
-/// Two sums over each column, added to `first` and `second`: a block takes tile_columns columns of some of the rows.
+/// Adds two sums over each column to `first` and `second`. A block handles tile_columns columns of some of the rows.
 template <class Terms>
 __global__ void sum_columns_kernel(Terms terms, Rows shape, float* first, float* second) {
   __shared__ float2 partial[tile_rows][tile_columns];
@@ -66,7 +66,7 @@ struct Squares {
   }
 };
 
-/// Gradients, and their products with the normalized input: the gradients of shift and scale.
+/// The gradients of shift and scale: sums of the output's gradients, and of their products with the normalized input.
 template <class T>
 struct ByRow {
   const T* input;

@@ -9,7 +9,7 @@ namespace syncopate::capture {
 
 namespace {
 
-// Declared here, since nvml.h may not be installed.
+// Declared here because nvml.h may not be installed.
 using Initialize = int();
 using ShutDown = int();
 using FindGpu = int(const char* pci_bus_id, void** gpu);

@@ -43,7 +43,7 @@ class AveragePooling : public Pooling {
   }
 };
 
-/// The largest of each feature over all tokens; its gradient goes to the token that had it.
+/// Maximum of each feature over all tokens. The gradient goes to the token with the maximum.
 class MaxOverTime : public CudaOp {
  public:
   using CudaOp::CudaOp;

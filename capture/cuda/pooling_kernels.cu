@@ -5,7 +5,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// Windows along one direction.
+/// The windows along one dimension.
 struct Axis {
   int input;
   int output;
@@ -21,7 +21,7 @@ struct Span {
   __device__ int length() const { return end - begin; }
 };
 
-/// The part of an output's window that lies inside the input. No window lies outside altogether.
+/// The part of an output's window that lies inside the input. It is never empty.
 __device__ Span window(const Axis& axis, int output) {
   if (axis.kernel == 0) {
     if (axis.output == 1) return {0, axis.input};
@@ -32,7 +32,7 @@ __device__ Span window(const Axis& axis, int output) {
   return {max(begin, 0), min(begin + axis.kernel, axis.input)};
 }
 
-/// The outputs whose windows hold an input.
+/// The outputs whose windows contain `input`.
 __device__ Span readers(const Axis& axis, int input) {
   if (axis.kernel == 0) {
     if (axis.output == 1) return {0, 1};
@@ -164,7 +164,7 @@ __global__ void max_over_time_backward_kernel(const T* output_gradient, T* input
   }
 }
 
-/// Calls body(T{}, Index{}) for what fits both images.
+/// Calls body(T{}, Index{}) with the format of the images and the narrowest index type for both.
 template <class Body>
 void with_types(const Queue& queue, const Geometry& g, Body body) {
   with_type(queue.number,

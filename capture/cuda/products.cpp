@@ -19,7 +19,7 @@ cublasOperation_t operation(bool transposed) { return transposed ? CUBLAS_OP_T :
 
 }  // namespace
 
-// cuBLAS takes matrices column by column, which ours are when read transposed: (left right)^T = right^T left^T.
+// cuBLAS expects column-major matrices. Ours are row-major, that is, transposed: (left right)^T = right^T left^T.
 
 void multiply(const CudaTools& tools, const ProductExtents& extents, const Factor& left, const Factor& right, void* result) {
   const cudaDataType_t type = blas_type(tools.number);

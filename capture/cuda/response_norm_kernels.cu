@@ -5,7 +5,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// The window of channels around one: `begin` inclusive, `end` exclusive.
+/// The window of channels around a channel: `begin` inclusive, `end` exclusive.
 struct Neighbours {
   std::int64_t begin;
   std::int64_t end;
@@ -33,7 +33,7 @@ __global__ void response_norm_kernel(const T* input, Index count, Index channels
   }
 }
 
-/// The derivative of each neighbour's x / base^beta in this x, for an odd size: then neighbours see each other.
+/// The derivative of each neighbour's x / base^beta with respect to this x. Requires an odd size, which makes neighbourhood symmetric.
 template <class T, class Index>
 __global__ void response_norm_backward_kernel(const T* input, Index count, Index channels, Index inner, ResponseConstants constants,
                                               const float* bases, const T* output_gradient, T* input_gradient) {

@@ -1,4 +1,4 @@
-// Kernels that belong to no layer: delays, and the update.
+// Kernels that belong to no layer: delays and the optimizer's step.
 #include "capture/cuda/launch.cuh"
 
 namespace syncopate::capture {
@@ -34,7 +34,7 @@ template <class T>
 __device__ void descend_one(const Descent& tensor, std::int64_t i, const AdamStep& step) {
   const float value = tensor.master[i] - move_of(tensor, i, to_float(static_cast<const T*>(tensor.gradient)[i]), step);
   tensor.master[i] = value;
-  store(static_cast<T*>(tensor.value) + i, value);  // in fp32 this is the master itself
+  store(static_cast<T*>(tensor.value) + i, value);  // in fp32, `value` is the master copy itself
 }
 
 /// A block for each piece.

@@ -40,7 +40,7 @@ class GlooMessage : public Pending {
 
   void wait() override {
     const bool done = translated([this] { return sent_ ? buffer_->waitSend(patience) : buffer_->waitRecv(patience); });
-    if (!done) throw DeviceError("gloo: a message was given up");
+    if (!done) throw DeviceError("gloo: a message was aborted");
   }
 
  private:
@@ -48,7 +48,7 @@ class GlooMessage : public Pending {
   bool sent_;
 };
 
-/// What all channels of a process share.
+/// State that all channels of a process share.
 struct Rendezvous {
   Meeting meeting;
   std::unique_ptr<gloo::rendezvous::Store> store;
@@ -120,7 +120,7 @@ class GlooPeers : public Peers {
   }
 
  private:
-  static constexpr std::uint64_t own_slots = std::uint64_t{1} << 32;  // apart from those of gloo's collectives
+  static constexpr std::uint64_t own_slots = std::uint64_t{1} << 32;  // above the slots that gloo's collectives use
 
   std::shared_ptr<Rendezvous> rendezvous_;
   std::shared_ptr<gloo::Context> context_;
@@ -149,7 +149,7 @@ std::unique_ptr<Peers> meet_by_gloo(const Meeting& meeting) {
     return std::make_unique<GlooPeers>(rendezvous);
   } catch (const std::exception& error) {
     throw DeviceError(
-        fmt::format("rank {} of {} did not meet all others at {}: {}; start every rank within {} s, each meeting at a new place",
+        fmt::format("rank {} of {} did not meet all other ranks at {}: {}; start all ranks within {} s, and use a new --meet for each run",
                     meeting.rank, meeting.size, meeting.place, error.what(), patience.count()));
   }
 }

@@ -37,17 +37,17 @@ void add_options(CLI::App& app, Options& options) {
   app.set_version_flag("--version", version());
   app.add_option("--backend", options.backend, "gloo, or mpi under mpirun [mpi under mpirun, else gloo]")
       ->check(CLI::IsMember({"gloo", "mpi"}));
-  app.add_option("--rank", options.meeting.rank, "gloo: which of the ranks this one is, from 0")->check(CLI::NonNegativeNumber);
-  app.add_option("--ranks", options.meeting.size, "gloo: how many there are")->check(CLI::Range(2, 4096));
+  app.add_option("--rank", options.meeting.rank, "gloo: this rank's number, from 0")->check(CLI::NonNegativeNumber);
+  app.add_option("--ranks", options.meeting.size, "gloo: number of ranks")->check(CLI::Range(2, 4096));
   app.add_option("--meet", options.meeting.place, "gloo: an empty folder that all ranks share, or tcp://HOST:PORT of rank 0's machine");
-  app.add_option("--interface", options.meeting.interface, "gloo: such as eth0 [that of the machine's name]");
+  app.add_option("--interface", options.meeting.interface, "gloo: network interface, such as eth0 [the one of the machine's name]");
   app.add_option("--smallest", options.smallest, "bytes of the smallest all-reduce [1KiB]")->transform(CLI::AsSizeValue(true));
   app.add_option("--largest", options.largest, "bytes of the largest all-reduce, such as 64MiB [256MiB]")
       ->transform(CLI::AsSizeValue(true));
-  app.add_option("--longest", options.longest, "seconds: sizes end with the first all-reduce that takes so long")
+  app.add_option("--longest", options.longest, "seconds; no larger size is measured after an all-reduce that takes so long")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 3600.0));
-  app.add_option("--budget", options.budget, "seconds for the repetitions of one measurement, which are 3 to 50 all the same")
+  app.add_option("--budget", options.budget, "seconds for the repetitions of one measurement, but always 3 to 50 repetitions")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 3600.0));
   app.add_option("-o", options.out, "network-probe/1 file that rank 0 writes");
@@ -67,11 +67,11 @@ std::unique_ptr<Peers> meet(Options& options) {
   if (options.backend.empty()) options.backend = under_mpirun() && has_mpi() ? "mpi" : "gloo";
   if (options.backend == "mpi") {
     if (options.meeting.size > 0 || !options.meeting.place.empty())
-      throw UsageError("--rank, --ranks and --meet are for gloo; mpirun says them to MPI");
+      throw UsageError("--rank, --ranks and --meet are for gloo; leave them out under mpirun");
     if (!under_mpirun()) throw UsageError("--backend mpi: start it with mpirun, such as: mpirun -n 4 netprobe -o results/network.json");
     return meet_by_mpi();
   }
-  if (options.meeting.size == 0) throw UsageError("--ranks is required: how many take part");
+  if (options.meeting.size == 0) throw UsageError("--ranks is required: the number of ranks");
   if (options.meeting.place.empty())
     throw UsageError("--meet is required: a folder that all ranks share, or tcp://HOST:PORT of rank 0's machine");
   if (options.meeting.rank >= options.meeting.size) {
@@ -113,7 +113,7 @@ void probe(Options& options) {
   check_output(options.out, {});
   const std::unique_ptr<Peers> peers = meet(options);
   if (peers->size() < 2)
-    throw UsageError("one rank has nobody to exchange with; start at least two, such as: mpirun -n 2 netprobe -o results/network.json");
+    throw UsageError("one rank cannot communicate; start at least two, such as: mpirun -n 2 netprobe -o results/network.json");
   if (peers->rank() == 0) require_writable(options.out);
   NetworkOptions measuring;
   measuring.smallest = options.smallest;

@@ -90,13 +90,13 @@ class MpiPeers : public Peers {
   int size_ = 0;
 };
 
-/// From the first use to the end of the process.
+/// MPI, initialised at the first use and finalised at the end of the process.
 class Mpi {
  public:
   Mpi() {
     int has = MPI_THREAD_SINGLE;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &has), "MPI_Init_thread");
-    if (has < MPI_THREAD_MULTIPLE) throw DeviceError("this MPI does not let several threads communicate");
+    if (has < MPI_THREAD_MULTIPLE) throw DeviceError("this MPI does not support MPI_THREAD_MULTIPLE; use one that does");
   }
   Mpi(const Mpi&) = delete;
   Mpi& operator=(const Mpi&) = delete;

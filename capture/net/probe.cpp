@@ -23,9 +23,9 @@ namespace {
 
 constexpr int fewest_repetitions = 3;
 constexpr int most_repetitions = 50;
-constexpr int in_a_row = 4;              // all-reduces of one repetition, back to back
-constexpr int most_ranks_in_pairs = 16;  // of more, N(N-1) pairs would take minutes
-constexpr double noise = 0.05;           // share of a round trip below which a transfer time is only scatter of the latency
+constexpr int in_a_row = 4;              // back-to-back all-reduces in one repetition
+constexpr int most_ranks_in_pairs = 16;  // the N(N-1) pairs of more ranks would take minutes
+constexpr double noise = 0.05;           // a transfer below this share of a round trip cannot be told from scatter of the latency
 constexpr unsigned there = 0;
 constexpr unsigned back = 1;
 
@@ -44,14 +44,14 @@ Seconds processor_time() {
   return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
 }
 
-/// Sums microseconds as a float, to a relative 1e-7.
+/// All-reduces the time in microseconds as a float, so the result has a relative error of about 1e-7.
 Seconds mean_over_ranks(Peers& peers, Seconds mine) {
   std::array<float, 1> sum = {static_cast<float>(1e6 * mine.value)};
   peers.all_reduce(sum);
   return Seconds(1e-6 * sum[0] / peers.size());
 }
 
-/// Repetitions of something that takes `each`. All ranks get the same number.
+/// How often to repeat work that takes `each`. All ranks get the same number.
 int repetitions_for(Seconds each, const NetworkOptions& options) {
   return static_cast<int>(
       std::clamp(options.budget / each, static_cast<double>(fewest_repetitions), static_cast<double>(most_repetitions)));
@@ -59,7 +59,7 @@ int repetitions_for(Seconds each, const NetworkOptions& options) {
 
 std::size_t count_of(std::int64_t bytes) { return static_cast<std::size_t>(bytes) / sizeof(float); }
 
-/// Times `work`, which is `parts` operations, after a barrier: once to warm up, then as often as repetitions_for() says.
+/// Times `work`, which consists of `parts` operations. Runs it once to warm up, then repetitions_for() times, each after a barrier.
 template <class Work>
 TimedSize repeat(Peers& peers, std::int64_t bytes, int parts, const NetworkOptions& options, Work work) {
   std::vector<Seconds> times;
@@ -76,7 +76,7 @@ TimedSize repeat(Peers& peers, std::int64_t bytes, int parts, const NetworkOptio
   return {bytes, spread(std::move(times)), repetitions};
 }
 
-/// Durations of `rounds` round trips: `first` sends `values`, `second` sends back `answer`.
+/// Durations of `rounds` round trips: rank `first` sends `values`, rank `second` sends back `answer`.
 std::vector<Seconds> ping_pong(Peers& peers, int first, int second, std::span<float> values, std::span<float> answer, int rounds) {
   const bool starts = peers.rank() == first;
   const int other = starts ? second : first;

@@ -24,7 +24,7 @@ namespace {
 struct AddressList {
   addrinfo* first = nullptr;
 
-  /// `to_bind`: at all of this machine's addresses, as its own name may be that of one which others cannot reach.
+  /// `to_bind`: all addresses of this machine. Its name may resolve to an address that other machines cannot reach.
   AddressList(const std::string& address, bool to_bind) {
     const std::size_t colon = address.rfind(':');
     if (colon == std::string::npos) throw DeviceError(fmt::format("tcp://{}: expected tcp://HOST:PORT", address));
@@ -41,7 +41,7 @@ struct AddressList {
   ~AddressList() { freeaddrinfo(first); }
 };
 
-/// A socket for the first of the addresses that `use` succeeds with; else -1, and errno says why.
+/// A socket for the first address with which `use` succeeds. Returns -1, with errno set, if there is none.
 template <class Use>
 int first_socket(const AddressList& addresses, Use use) {
   int reason = EADDRNOTAVAIL;
@@ -61,7 +61,7 @@ int listen_at(const std::string& address) {
     setsockopt(one, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     return bind(one, at.ai_addr, at.ai_addrlen) == 0 && listen(one, SOMAXCONN) == 0;
   });
-  if (listener < 0) fail(fmt::format("tcp://{} cannot be listened at", address));
+  if (listener < 0) fail(fmt::format("cannot listen at tcp://{}", address));
   return listener;
 }
 
@@ -71,11 +71,11 @@ int connect_to(const std::string& address, std::chrono::milliseconds patience) {
   while (true) {
     const int connection = first_socket(found, [](int one, const addrinfo& at) {
       const timeval limit{.tv_sec = 5, .tv_usec = 0};
-      setsockopt(one, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));  // connect() heeds it, too
+      setsockopt(one, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));  // also limits connect()
       return connect(one, at.ai_addr, at.ai_addrlen) == 0;
     });
     if (connection >= 0) return connection;
-    if (std::chrono::steady_clock::now() > deadline) fail(fmt::format("nobody answers at tcp://{}", address));
+    if (std::chrono::steady_clock::now() > deadline) fail(fmt::format("no answer at tcp://{}", address));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
@@ -106,7 +106,7 @@ bool write_all(int to, const void* from, std::size_t bytes) {
 }
 
 using Size = std::uint32_t;
-constexpr Size most_bytes = 1 << 20;  // of a key or value; addresses have some hundred
+constexpr Size most_bytes = 1 << 20;  // of a key or value; addresses take a few hundred bytes
 
 bool write_text(int to, const char* text, std::size_t size) {
   const auto bytes = static_cast<Size>(size);
@@ -126,7 +126,7 @@ constexpr char get_request = 'g';
 
 }  // namespace
 
-/// A thread that accepts, and one per connection. A get is answered when somebody has set its key.
+/// One thread accepts connections, and each connection has a thread. A get blocks until its key has been set.
 class TcpStore::Server {
  public:
   explicit Server(const std::string& address) : listener_(listen_at(address)), accepting_([this] { accept_all(); }) {}
@@ -209,14 +209,14 @@ void TcpStore::set(const std::string& key, const std::vector<char>& data) {
   std::string answer;
   if (!write_all(socket_, &set_request, 1) || !write_text(socket_, key.data(), key.size()) ||
       !write_text(socket_, data.data(), data.size()) || !read_text(socket_, answer)) {
-    throw DeviceError("rank 0 does not answer any more");
+    throw DeviceError("lost the connection to rank 0");
   }
 }
 
 std::vector<char> TcpStore::get(const std::string& key) {
   std::vector<char> value;
   if (!write_all(socket_, &get_request, 1) || !write_text(socket_, key.data(), key.size()) || !read_text(socket_, value)) {
-    throw DeviceError("not all ranks have come");
+    throw DeviceError("not all ranks have connected");
   }
   return value;
 }

@@ -14,13 +14,13 @@ constexpr std::size_t word_bits = 32;
 
 std::uint32_t magnitude_of(float number) { return std::bit_cast<std::uint32_t>(number) & magnitude_mask; }
 
-/// The magnitude of the k-th largest number, and how many of those that equal it are among the k.
+/// The magnitude of the k-th largest number, and how many numbers of exactly this magnitude are kept.
 struct Threshold {
   std::uint32_t magnitude = 0;
   std::size_t ties = 0;
 };
 
-/// Digit by digit from the highest: a histogram of the next digit of the numbers that equal the threshold so far.
+/// Radix selection from the highest digit: each pass makes a histogram of the next digit of the numbers that match the digits found.
 Threshold find_threshold(std::span<const float> numbers, std::size_t k) {
   Threshold found = {0, k};
   std::vector<std::size_t> bins;

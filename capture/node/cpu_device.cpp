@@ -17,7 +17,7 @@ namespace {
 
 struct Gradients {
   const std::vector<std::int64_t>& tensors;  // their lengths
-  double share;                              // the share of numbers that top_k keeps
+  double share;                              // of the numbers, kept by top_k
 
   std::size_t count() const { return static_cast<std::size_t>(std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0})); }
 };
@@ -60,7 +60,7 @@ class Add : public NodeTask {
   std::vector<float> added_;
 };
 
-/// To fp16.
+/// From fp32 to fp16.
 class Cast : public NodeTask {
  public:
   explicit Cast(const Gradients& gradients) : numbers_(gradients.count()), halves_(gradients.count()) {}
@@ -77,7 +77,7 @@ class Cast : public NodeTask {
   std::vector<std::uint16_t> halves_;
 };
 
-/// From fp16.
+/// From fp16 to fp32.
 class Uncast : public NodeTask {
  public:
   explicit Uncast(const Gradients& gradients) : halves_(gradients.count()), numbers_(gradients.count()) {}

@@ -43,10 +43,10 @@ std::int64_t chosen_bytes(const Options& options, const DeviceName& device) {
 void add_options(CLI::App& app, Options& options) {
   app.set_version_flag("--version", version());
   app.add_option("--device", options.device, "cuda, cuda:N or cpu: an NVIDIA GPU, or one thread of the processor");
-  app.add_option("--bytes", options.bytes, "of the gradients, such as 100MB or 64MiB [256MiB on cuda, 64MiB on cpu]")
+  app.add_option("--bytes", options.bytes, "bytes of the gradients, such as 100MB or 64MiB [256MiB on cuda, 64MiB on cpu]")
       ->transform(CLI::AsSizeValue(true));
   app.add_option("--model", options.model, "model/1 file whose gradients are packed [161 equal tensors]");
-  app.add_option("--repetitions", options.repetitions, "whose medians count")
+  app.add_option("--repetitions", options.repetitions, "number of repetitions, of which the medians are taken")
       ->capture_default_str()
       ->check(CLI::Range(fewest_repetitions, most_repetitions));
   app.add_option("-o", options.out, "node/1 file to write");
@@ -57,7 +57,7 @@ void add_options(CLI::App& app, Options& options) {
       "Example: nodeprobe --device cuda -o results/node.json");
 }
 
-/// In the order in which backward makes the gradients.
+/// The sizes of the gradients, in the order of backward.
 std::vector<std::int64_t> tensors_of(const std::string& file) {
   if (file.empty()) return {};
   const Model model = read_model(Document::read(file));
@@ -103,7 +103,7 @@ void probe(const Options& options) {
 
 int run(int argc, char** argv) {
   Options options;
-  CLI::App app("Measures what a simulation wants to know of a node: copying, adding and compressing gradients, and compute beside that.",
+  CLI::App app("Measures a node for the simulator: copying, adding and compressing gradients, and compute that overlaps with them.",
                "nodeprobe");
   add_options(app, options);
   return run_program(app, argc, argv, [&options] { probe(options); });

@@ -13,7 +13,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// As many tensors as ResNet-50 has, aligned as by frameworks' allocators.
+/// 161 tensors, as in ResNet-50, aligned as frameworks' allocators do.
 std::vector<std::int64_t> equal_tensors(std::int64_t count) {
   constexpr std::int64_t tensors = 161;
   constexpr std::int64_t aligned = 64;
@@ -33,7 +33,7 @@ std::int64_t total(const std::vector<std::int64_t>& tensors) {
   return count;
 }
 
-/// Calls visit(operation, dtype) for all that the device has.
+/// Calls visit(operation, dtype) for everything that the device supports.
 template <class Visit>
 void for_each_operation(const NodeDevice& device, Visit visit) {
   for (const Operation& operation : operations()) {
@@ -105,7 +105,7 @@ NodeMeasurements measure_node(NodeDevice& device, const NodeOptions& options) {
   }
   if (found.operations.empty() && found.overlaps.empty()) {
     const std::string reason =
-        found.failed.empty() ? "the device has none" : fmt::format("{}: {}", found.failed[0].name, found.failed[0].reason);
+        found.failed.empty() ? "the device supports none" : fmt::format("{}: {}", found.failed[0].name, found.failed[0].reason);
     throw DeviceError(fmt::format("no measurement succeeded: {}", reason));
   }
   return found;

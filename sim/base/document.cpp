@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t max_depth = 64;
 
-/// Builds a Json value from parser events; unlike the library's own builder it refuses duplicate keys.
+/// Builds a Json value from parser events. Unlike the library's own builder it refuses duplicate keys.
 class StrictBuilder : public nlohmann::json_sax<Json> {
  public:
   StrictBuilder(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -52,7 +52,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   }
 
  private:
-  /// Whether the innermost object lacks the key. Few keys are compared one by one, many are hashed.
+  /// Whether the innermost object lacks the key. Few keys are compared one by one; many keys are hashed.
   bool is_new(const std::string& key) {
     constexpr std::size_t few = 16;
     const auto& members = stack_.back()->get_ref<const Json::object_t&>();
@@ -167,9 +167,9 @@ void Document::set(const JsonPointer& pointer, const Json& value, const std::str
     above.pop_back();
     if (!root_.contains(above)) continue;
     const Json& parent = root_[above];
-    // An array's elements may be replaced but not added: a pointer past its end is most likely a mistake.
+    // Elements of an array may be replaced but not added: a pointer past the end is most likely a mistake.
     if (parent.is_object() || (parent.is_array() && root_.contains(pointer))) break;
-    fail_at(where(above.to_string()), fmt::format("cannot set {} of {}: there is no such place", pointer.to_string(), excerpt(parent)),
+    fail_at(where(above.to_string()), fmt::format("cannot set {}: there is no such place in {}", pointer.to_string(), excerpt(parent)),
             origin);
   }
   root_[pointer] = value;
@@ -202,7 +202,8 @@ const Document::Patch* Document::patch_at(const std::string& pointer) const {
 
 namespace {
 
-/// The pointer that the user has to edit to change the value at `pointer`. It differs where a part is a copy of another place of this file.
+/// The pointer that the user has to edit to change the value at `pointer`. It differs from `pointer` if that part was copied from another
+/// place of the same file.
 template <class Parts>
 std::string source_of(const std::string& pointer, const Parts& parts, const std::string& file) {
   const std::string here = file + ": /";

@@ -42,7 +42,7 @@ std::string Field::text() const {
 }
 
 std::string Field::name() const {
-  constexpr std::size_t most = 255;  // as for file names
+  constexpr std::size_t most = 255;  // as Linux allows for file names
   std::string name = text();
   if (name.size() > most) fail(fmt::format("a name of at most {} bytes", most));
   return name;
@@ -109,7 +109,7 @@ Bytes Field::bytes() const {
                                                             : std::nullopt;
   if (!value || !(*value >= 1.0 && *value <= most)) fail(rule);
   const double whole = std::round(*value);
-  constexpr double tolerance = 4.0 * std::numeric_limits<double>::epsilon();  // 64.38 MB is not whole as a double
+  constexpr double tolerance = 4.0 * std::numeric_limits<double>::epsilon();  // as a double, 64.38 MB is not a whole number
   if (std::abs(*value - whole) > tolerance * whole) fail(rule);
   return Bytes(whole);
 }
@@ -132,7 +132,7 @@ Field Object::at(const std::string& key) {
   for (const auto& [name, value] : field_.json().items()) present.push_back(name);
   const auto misspelt = nearest(key, present);
   field_.fail_because(
-      fmt::format("the required key \"{}\" is missing{}", key, misspelt ? fmt::format("; is \"{}\" meant to be it?", *misspelt) : ""));
+      fmt::format("the required key \"{}\" is missing{}", key, misspelt ? fmt::format("; is \"{}\" a misspelling of it?", *misspelt) : ""));
 }
 
 std::optional<Field> Object::find(const std::string& key) {

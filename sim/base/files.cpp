@@ -41,7 +41,7 @@ class Descriptor {
 
   int number() const { return number_; }
   bool is_open() const { return number_ >= 0; }
-  /// False, with errno set, when what was written has not arrived.
+  /// Returns false, with errno set, if the written bytes did not reach the file.
   bool shut() {
     const int number = std::exchange(number_, -1);
     return number < 0 || close(number) == 0;
@@ -222,16 +222,16 @@ class TemporaryFile {
   bool is_there_;
 };
 
-/// Replaces `path` by a new file with this text. `there`: the existing file, whose permissions are kept. Returns false, with errno set, on
+/// Replaces `path` by a new file with this text. Keeps the permissions of `existing`. Returns false, with errno set, on
 /// failure.
-bool replace(const fs::path& path, const std::optional<Status>& there, std::string_view text, Durability durability) {
+bool replace(const fs::path& path, const std::optional<Status>& existing, std::string_view text, Durability durability) {
   const fs::path folder = folder_of_file(path);
   std::optional<TemporaryFile> file(std::in_place, folder);
   if (!file->is_open() && (errno == ENOENT || errno == ENOTDIR)) {
     make_writable_folder(folder);
     file.emplace(folder);
   }
-  return file->is_open() && (!there || file->take_permissions(*there)) && file->write(text, durability) && file->become(path);
+  return file->is_open() && (!existing || file->take_permissions(*existing)) && file->write(text, durability) && file->become(path);
 }
 
 }  // namespace
@@ -248,7 +248,7 @@ void require_readable_file(const fs::path& path) {
 int open_to_read(const fs::path& path) {
   require_readable_file(path);
   const auto status = status_of(path);
-  // Non-blocking: reading some system files would wait for ever.
+  // Non-blocking, because opening some system files would wait for ever.
   const int file = status && S_ISFIFO(status->st_mode) ? open_pipe(path, O_RDONLY) : open_file(path, O_RDONLY | O_NONBLOCK);
   if (file >= 0) return file;
   throw InputError(
@@ -272,11 +272,11 @@ const std::string& read_stdin() {
 void write_file(const fs::path& path, std::string_view text, Durability durability) {
   const fs::path target = follow_links(path);
   if (const auto descriptor = descriptor_at(target)) return write_to_descriptor(*descriptor, path, text);
-  const auto there = status_of(path);
-  if (there && is_stdout(*there)) return write_to_stdout(text);
-  if (there && S_ISDIR(there->st_mode)) fail_to_write(path, EISDIR);
-  if (there && !S_ISREG(there->st_mode)) return write_through(path, *there, text);
-  if (!replace(target, there, text, durability)) fail_to_write(path, errno);
+  const auto existing = status_of(path);
+  if (existing && is_stdout(*existing)) return write_to_stdout(text);
+  if (existing && S_ISDIR(existing->st_mode)) fail_to_write(path, EISDIR);
+  if (existing && !S_ISREG(existing->st_mode)) return write_through(path, *existing, text);
+  if (!replace(target, existing, text, durability)) fail_to_write(path, errno);
 }
 
 void replace_file(const fs::path& path, std::string_view text, Durability durability) {
@@ -298,7 +298,7 @@ void make_writable_folder(const fs::path& folder) {
   std::error_code ignored;
   if (error || !fs::is_directory(folder, ignored)) {
     const std::string reason = error ? error.message() : "it is a file";
-    throw OutputError(fmt::format("{}: cannot be made an output folder: {}; choose another with -o", folder.string(), reason));
+    throw OutputError(fmt::format("{}: cannot be used as an output folder: {}; choose another with -o", folder.string(), reason));
   }
   if (!TemporaryFile(folder).is_open()) fail_to_write(folder, errno);
 }
@@ -310,8 +310,8 @@ void require_writable(const fs::path& out) {
     if (write(*descriptor, "", 0) != 0) fail_to_write(out, errno);
     return;
   }
-  const auto there = status_of(out);
-  if (there && !S_ISREG(there->st_mode)) {
+  const auto existing = status_of(out);
+  if (existing && !S_ISREG(existing->st_mode)) {
     if (access(out.c_str(), W_OK) != 0) fail_to_write(out, errno);
   } else {
     make_writable_folder(folder_of_file(target));
@@ -333,7 +333,7 @@ void check_output(const fs::path& out, const std::vector<std::string>& inputs) {
     throw UsageError(fmt::format("-o {}: this is a folder; name a file in it", out.string()));
   for (const std::string& input : inputs) {
     if (fs::equivalent(out, input, ignored))
-      throw UsageError(fmt::format("-o {}: this would overwrite what is read; choose another name", out.string()));
+      throw UsageError(fmt::format("-o {}: this would overwrite an input file; choose another name", out.string()));
   }
 }
 

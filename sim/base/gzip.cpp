@@ -89,8 +89,8 @@ void GzipBuffer::check_size(std::string_view piece) {
   const std::size_t quote = piece.rfind('"');
   size_ += piece.size();
   since_quote_ = quote == std::string_view::npos ? since_quote_ + piece.size() : piece.size() - quote - 1;
-  if (size_ > most) throw InputError(fmt::format("{}: too large: more than 4 GiB without its compression", path_));
-  if (since_quote_ > longest_text) throw InputError(fmt::format("{}: too large: it holds a text of more than 64 MiB", path_));
+  if (size_ > most) throw InputError(fmt::format("{}: too large: more than 4 GiB uncompressed", path_));
+  if (since_quote_ > longest_text) throw InputError(fmt::format("{}: too large: it contains a string of more than 64 MiB", path_));
 }
 
 }  // namespace syncopate

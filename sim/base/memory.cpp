@@ -31,7 +31,7 @@ std::optional<double> number_in(const std::string& file) {
   return std::ifstream(file) >> number ? std::optional(number) : std::nullopt;
 }
 
-/// The files of one version of control groups.
+/// The names of the files of one version of control groups.
 struct ControlGroups {
   std::string folder;
   std::string limit;
@@ -40,9 +40,9 @@ struct ControlGroups {
 };
 
 Bytes left_in(const std::string& group, const ControlGroups& version) {
-  constexpr double none = 1e18;  // version 1 writes a huge number for "no limit"
+  constexpr double none = 1e18;  // version 1 of control groups writes a huge number for "no limit"
   const std::optional<double> limit = number_in(group + version.limit);
-  if (!limit || *limit > none) return unlimited;  // reading the other files takes the system longer
+  if (!limit || *limit > none) return unlimited;  // skips the other files, which are slower to read
   const std::optional<double> used = number_in(group + version.used);
   if (!used) return unlimited;
   return Bytes(std::max(0.0, *limit - *used + value_of(group + "/memory.stat", version.cached).value_or(0.0)));

@@ -117,12 +117,12 @@ struct Pulse {
 };
 
 struct Child {
-  Range tasks;  ///< that are left
+  Range tasks;  ///< not done yet
   pid_t process;
   int pipe;
   Slot* slot;
   std::string received{};
-  bool has_stopped = false;              ///< by itself, after a task
+  bool has_stopped = false;              ///< it ended by itself, after a task
   std::optional<RunningTask> overdue{};  ///< the task for which it was killed
   Pulse pulse{};
   Clock::time_point last_beat = Clock::now();
@@ -156,7 +156,7 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
   write_to_pipe(pipe, message + text);
 }
 
-/// Ends a child that is out of memory. An exception would not do: some of the called code does not let it pass.
+/// Ends a child that is out of memory. An exception would not work: some of the called code does not let exceptions pass.
 [[noreturn]] void end_without_memory() {
   const Head head = {error_tag, ExitCode::simulation_failed, lack_of_memory.size()};
   write_to_pipe(own_pipe, {reinterpret_cast<const char*>(&head), sizeof head});  // NOLINT: a plain struct as bytes
@@ -167,7 +167,7 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
 /// Exits without the parent's exit handlers.
 [[noreturn]] void end_child() {
 #ifdef SYNCOPATE_COVERAGE
-  __gcov_dump();  // as the parent's exit would
+  __gcov_dump();  // _exit() skips the handler that writes the coverage
 #endif
   _exit(0);
 }
@@ -197,7 +197,7 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
     } catch (const std::exception& error) {
       send(pipe, error_tag, error.what(), ExitCode::simulation_failed);
     }
-    // Longer tasks get a process each: forking costs little then, and the cores are shared better.
+    // A longer task gets a process of its own: forking costs little compared to it, and the load is balanced better.
     constexpr std::chrono::milliseconds long_enough(50);
     if (!work.can_go_on || !work.can_go_on() || Clock::now() - start > long_enough) break;
   }
@@ -209,7 +209,7 @@ void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode:
 std::optional<Child> start(Range tasks, const std::vector<Child>& running, Slots& slots, const Work& work) {
   std::array<int, 2> ends = {};
   if (pipe(ends.data()) != 0) return std::nullopt;
-  std::fflush(nullptr);  // else the child would write the buffers again
+  std::fflush(nullptr);  // otherwise the child would write the buffers again
   const pid_t parent = getpid();
   Slot* const slot = slots.take();
   const pid_t process = fork();
@@ -223,7 +223,7 @@ std::optional<Child> start(Range tasks, const std::vector<Child>& running, Slots
   }
   if (process == 0) {
     close(ends[0]);
-    for (const Child& sibling : running) close(sibling.pipe);  // saves descriptors for the task
+    for (const Child& sibling : running) close(sibling.pipe);  // leaves more descriptors to the task
     run_child(tasks, ends[1], parent, slot, work);
   }
   close(ends[1]);
@@ -337,7 +337,7 @@ Range end_of(const Child& child, int status, const Watch& watch, const std::func
   const bool has_failed = !child.has_stopped && left.first < left.last;
   if (child.overdue && child.overdue->index == left.first) {
     done(left.first++, {false, {}, watch.overdue(*child.overdue), ExitCode::simulation_failed});
-  } else if (has_failed && !child.overdue) {  // an overdue task may have ended just before the kill; the task after it is not to blame
+  } else if (has_failed && !child.overdue) {  // if the overdue task ended just before the kill, the task after it did not fail
     done(left.first++, outcome_of_end(status));
   }
   return left;

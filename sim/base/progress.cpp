@@ -54,7 +54,7 @@ void ProgressBar::draw() {
   std::string line = fmt::format("[{:#<{}}{:.<{}}] {}/{} {}", "", filled, "", width - filled, done_, total_, what_);
   if (left_) line += fmt::format(", {} elapsed, about {} left{}", clock_time(elapsed()), clock_time(*left_), detail_);
   // A line that reaches the last column could not be erased.
-  constexpr std::size_t usual = 80;  // if the terminal has gone
+  constexpr std::size_t usual = 80;  // if there is no terminal any more
   line = line.substr(0, terminal_width(STDERR_FILENO).value_or(usual) - 1);
   std::fputs(fmt::format("\r{}\x1b[K", line).c_str(), stderr);
   std::fflush(stderr);

@@ -168,12 +168,11 @@ fs::path named_file(const std::string& text, const std::vector<FileKind>& kinds,
   std::error_code ignored;
   if (found.empty() && fs::exists(folder / text, ignored)) return folder / text;  // a folder: reading it gives the error
   if (found.empty())
-    throw InputError(
-        fmt::format("{}: no such file, and no {} is called that{}", text, fmt::join(names, " or "), alternatives(text, kinds)));
+    throw InputError(fmt::format("{}: no such file, and no {} has this name{}", text, fmt::join(names, " or "), alternatives(text, kinds)));
   std::vector<std::string> files;
   files.reserve(found.size());
   for (const fs::path& file : found) files.push_back(file.string());
-  throw InputError(fmt::format("{}: several files are called that: {}; say which one", text, fmt::join(files, ", ")));
+  throw InputError(fmt::format("{}: several files have this name: {}; give the path of one", text, fmt::join(files, ", ")));
 }
 
 }  // namespace syncopate

@@ -169,15 +169,15 @@ std::size_t least_important(const Texts& header, const Texts& expendable) {
 }
 
 struct Units {
-  std::span<const char* const> names;  ///< each a thousand times the one before
-  double first;                        ///< the first one
+  std::span<const char* const> names;  ///< ascending, in steps of 1000
+  double first;                        ///< value of the first unit
 };
 
 double in_unit(double value, std::size_t unit, const Units& units) {
   return value / units.first / std::pow(1e3, static_cast<double>(unit));
 }
 
-/// The unit of the largest value, or a smaller one if the smallest value can be read only in that, and the largest still can.
+/// The unit of the largest value. A smaller unit if the smallest value needs it and the largest value stays readable in it.
 std::size_t common_unit(double largest, double smallest, const Units& units) {
   constexpr double least_readable = 0.1;
   constexpr double most_readable = 1e5;
@@ -188,7 +188,7 @@ std::size_t common_unit(double largest, double smallest, const Units& units) {
   return unit;
 }
 
-/// Gives a column's values of that kind one unit. Leaves them as they are if that would hide one, or if the column has other numbers.
+/// Gives all values of a column one unit. Changes nothing if a value would round to 0, or if the column holds other numbers.
 template <class Quantity>
 void use_one_unit(const std::vector<Cells>& rows, std::size_t column, const Units& units, Rows& texts) {
   double largest = 0.0;
@@ -261,7 +261,7 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows, cons
     Layout layout(shown);
     if (layout.break_to(*fit.width) || shown.front().size() == 1) {
       const std::string note =
-          left_out.empty() ? "" : fmt::format("not shown for want of width: {}; {}", fmt::join(left_out, ", "), fit.elsewhere);
+          left_out.empty() ? "" : fmt::format("not shown in this width: {}; {}", fmt::join(left_out, ", "), fit.elsewhere);
       return paragraph(told, *fit.width) + layout.text() + paragraph(note, *fit.width);
     }
     const std::size_t column = least_important(shown.front(), fit.expendable);

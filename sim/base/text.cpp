@@ -78,7 +78,7 @@ bool is_unprintable(char32_t code) {
   return std::any_of(ranges.begin(), ranges.end(), [code](const Range& range) { return code >= range.first && code <= range.last; });
 }
 
-/// The value in the largest unit in which it is at least 1. Each unit is a thousand of the one before.
+/// The value in the largest unit in which it is at least 1. `units` ascend in steps of 1000.
 std::string with_unit(double value, std::span<const char* const> units) {
   constexpr double step = 1e3;
   constexpr double rounds_to_step = 0.99995 * step;  // as four digits

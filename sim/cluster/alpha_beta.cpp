@@ -16,7 +16,7 @@ LinkCost link_cost(const Link& link, SecondsPerByte gamma) {
   return {hop.latency, hop.beta, gamma};
 }
 
-/// The links of a ring; `nodes` holds the node of each place in the ring.
+/// The links of a ring. `nodes[i]` is the node at position i of the ring.
 std::vector<Hop> hops_between(const Cluster& cluster, const std::vector<int>& nodes, const std::vector<std::size_t>& region_order) {
   std::vector<Hop> hops(nodes.size(), cluster.link.hop());
   if (cluster.regions) {
@@ -52,7 +52,7 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
   }
   const bool is_flat = all_reduce.across_gpus && ranks_on_node_ > 1;
   if (by_fit_ || (!is_flat && (!cluster.regions || nodes_ == 1))) return;
-  std::vector<int> nodes;  // by place round the ring
+  std::vector<int> nodes;  // by position in the ring
   for (const int node : layout.nodes) nodes.insert(nodes.end(), is_flat ? at(ranks_on_node_) : 1U, node);
   hops_ = hops_between(cluster, nodes, region_order);
   period_ = cluster.regions ? hops_.size() : at(ranks_on_node_);
@@ -83,9 +83,9 @@ CostCurve CollectiveCosts::curve(Operation operation, Bytes bytes) const {
 
 CollectiveTime CollectiveCosts::operator()(Operation operation, Bytes bytes) const {
   if (hops_.empty()) {
-    const CostLine there = cost(operation).tangent(bytes);
-    const Seconds all = there(bytes);
-    const Seconds latency = std::clamp(there.a, Seconds(0), all);
+    const CostLine tangent = cost(operation).tangent(bytes);
+    const Seconds all = tangent(bytes);
+    const Seconds latency = std::clamp(tangent.a, Seconds(0), all);
     return {latency, all - latency};
   }
   const auto [entry, is_new] = known_.try_emplace({operation, bytes.value});
@@ -97,7 +97,7 @@ Seconds CollectiveCosts::round_ring(Operation operation, Bytes bytes) const {
   const int ranks = static_cast<int>(hops_.size());
   const Bytes chunk = bytes / ranks;
   const int once = ranks - 1;
-  // From equal starts, what is the same again and again round the ring is so at all times.
+  // All ranks start together, so if the links repeat with a period, the ranks' times do, too: one period is enough.
   const std::span<const Hop> hops(hops_.data(), period_);
   switch (operation) {
     case Operation::all_reduce: return ring_time(hops, 2 * once, chunk, once, cluster_.reduce);

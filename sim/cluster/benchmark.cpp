@@ -51,18 +51,18 @@ bool is_json(const std::string& text) {
 std::string contradiction(const BenchmarkOptions& options, int ranks) {
   if (options.gpus_per_node > 0) return "--gpus-per-node is for files that do not say which ranks share a node; leave it out";
   if (options.ranks == 0 || options.ranks == ranks) return "";
-  return fmt::format("{} ranks took part, and --ranks says {}; leave --ranks out", ranks, options.ranks);
+  return fmt::format("{} ranks took part, but --ranks says {}; leave --ranks out", ranks, options.ranks);
 }
 
 int nodes_by_options(const BenchmarkOptions& options, int ranks, const std::string& where) {
   const int each = std::max(1, options.gpus_per_node);
-  if (ranks % each != 0) throw InputError(fmt::format("{}: {} ranks are no multiple of --gpus-per-node {}", where, ranks, each));
+  if (ranks % each != 0) throw InputError(fmt::format("{}: {} ranks are not a multiple of --gpus-per-node {}", where, ranks, each));
   return ranks / each;
 }
 
 void finish_benchmark(Benchmark& benchmark) {
   if (benchmark.measured.size() < 2) {
-    throw InputError(fmt::format("{}: {} sizes were measured; two are the least", benchmark.file, benchmark.measured.size()));
+    throw InputError(fmt::format("{}: {} sizes were measured; measure at least two", benchmark.file, benchmark.measured.size()));
   }
   benchmark.increasing = increasing(benchmark.measured);
   benchmark.all_gathers = increasing(benchmark.all_gathers);

@@ -69,7 +69,8 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
   const std::size_t named = probe.at("hosts").list().size();
   if (named != at(benchmark.ranks) || hosts.size() != at(benchmark.nodes)) {
     probe.at("hosts").fail_because(
-        fmt::format("{} hosts of {} names, but {} ranks on {} nodes", named, hosts.size(), benchmark.ranks, benchmark.nodes));
+        fmt::format("{} hosts with {} different names, but {} ranks on {} nodes; expected a host per rank and a name per node", named,
+                    hosts.size(), benchmark.ranks, benchmark.nodes));
   }
   const std::string reason = uneven_hosts(hosts);
   if (!reason.empty()) probe.at("hosts").fail_because(reason);
@@ -83,7 +84,7 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
   return benchmark;
 }
 
-/// nccl-tests write what they do not know as null or "nan", and times in microseconds, bandwidths in GB/s.
+/// nccl-tests write times in microseconds, bandwidths in GB/s, and unknown values as null or "nan".
 MeasuredTime nccl_result(const Field& element, int ranks, bool in_place) {
   Object result(element);
   for (const char* key : {"count", "type", "root", "actual_iterations", "experiment_name", in_place ? "out_of_place" : "in_place"})
@@ -93,11 +94,11 @@ MeasuredTime nccl_result(const Field& element, int ranks, bool in_place) {
   result.at("size");
   result.finish();
   if (!timed.is_object())
-    timed.fail_because(in_place ? "was not measured; leave --in-place out" : "was not measured; --in-place takes the other times");
+    timed.fail_because(in_place ? "was not measured; leave --in-place out" : "was not measured; use --in-place for the other times");
   Object times(timed);
   times.find("alg_bw");
   times.find("nwrong");
-  if (times.find("cpu_time")) times.at("cpu_time").fail_because("is the host's time, not that of the all-reduce; run it without -C");
+  if (times.find("cpu_time")) times.at("cpu_time").fail_because("is the host's time, not the all-reduce's; run nccl-tests without -C");
   const Bytes bytes(result.at("size").number(0, 1e15));
   if (bytes == Bytes(0)) return {};
   const MeasuredTime measured = {bytes, Seconds(microseconds * times.at("time").positive(longest_s / microseconds))};
@@ -112,14 +113,14 @@ Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
   Benchmark benchmark = {document.file(), "nccl-tests"};
   for (const char* key : {"version", "start_time", "end_time", "args", "env", "nccl_version", "errors", "out_of_bounds"}) run.find(key);
   if (!run.find("average_bus_bandwidth"))
-    run.field().fail_because("has no \"average_bus_bandwidth\", so that the run was cut off; run it again");
+    run.field().fail_because("has no \"average_bus_bandwidth\", so the run was cut off; run it again");
   Object config(run.at("config"));
   std::map<std::string, int> hosts;
   for (const Field& device : config.at("devices").list()) {
     ++hosts[Object(device).at("hostname").text()];
     ++benchmark.ranks;
   }
-  if (benchmark.ranks == 1) config.at("devices").fail_because("one rank has nobody to exchange with; measure at least two");
+  if (benchmark.ranks == 1) config.at("devices").fail_because("one rank cannot communicate; measure at least two");
   if (const std::string wrong = contradiction(options, benchmark.ranks); !wrong.empty()) config.at("devices").fail_because(wrong);
   const std::string reason = uneven_hosts(hosts);
   if (!reason.empty()) config.at("devices").fail_because(reason);
@@ -141,7 +142,7 @@ Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& 
   if (root.contains("nccl_version") && root.contains("results")) return read_nccl(document, options);
   if (root.contains("format")) return read_probe(document, options);
   Field(document).fail_because(
-      "is neither of netprobe (\"format\": \"network-probe/1\") nor of nccl-tests with -J (\"nccl_version\", \"results\")");
+      "expected a file of netprobe (\"format\": \"network-probe/1\") or of nccl-tests with -J (\"nccl_version\", \"results\")");
 }
 
 }  // namespace syncopate

@@ -27,7 +27,7 @@ struct Line {
       std::size_t used = 0;
       const double value = std::stod(words.at(index), &used);
       if (used == words[index].size() && std::isfinite(value)) return value;
-    } catch (const std::exception&) {  // as below
+    } catch (const std::exception&) {  // missing or no number: fails below
     }
     fail(fmt::format("expected {} as word {}, got \"{}\"", what, index + 1, index < words.size() ? words[index] : ""));
   }
@@ -47,12 +47,12 @@ std::vector<Line> lines_of(const std::string& file, const std::string& content) 
 
 void add_point(const Line& line, Bytes bytes, Seconds time, std::vector<MeasuredTime>& points) {
   if (bytes == Bytes(0)) return;
-  if (time <= Seconds(0)) line.fail("an all-reduce in no time; measure more iterations");
+  if (time <= Seconds(0)) line.fail("an all-reduce takes 0 s; measure more iterations");
   require_growth(points, bytes, [&](const std::string& reason) { line.fail(reason); });
   points.push_back({bytes, time});
 }
 
-/// "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong", times in microseconds, bandwidths in GB/s.
+/// A row "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong": times in us, bandwidths in GB/s.
 void read_nccl_row(const Line& line, int ranks, bool in_place, std::vector<MeasuredTime>& points) {
   constexpr std::size_t without_root = 12;
   const std::size_t words = line.words.size();
@@ -86,10 +86,10 @@ Benchmark read_nccl(const std::vector<Line>& lines, const BenchmarkOptions& opti
       rows.push_back(&line);
     }
   }
-  if (!is_whole) lines.back().fail("the file ends before \"# Avg bus bandwidth\", so that the run was cut off; run it again");
-  if (benchmark.ranks == 0) lines.front().fail("no line \"# Rank 0 ... on HOST\" says who took part; keep nccl-tests' whole output");
+  if (!is_whole) lines.back().fail("the file ends before \"# Avg bus bandwidth\", so the run was cut off; run it again");
+  if (benchmark.ranks == 0) lines.front().fail("no line \"# Rank 0 ... on HOST\" names the ranks; keep nccl-tests' whole output");
   if (const std::string wrong = contradiction(options, benchmark.ranks); !wrong.empty()) lines.front().fail(wrong);
-  if (benchmark.ranks == 1) lines.front().fail("one rank has nobody to exchange with; measure at least two");
+  if (benchmark.ranks == 1) lines.front().fail("one rank cannot communicate; measure at least two");
   benchmark.nodes = static_cast<int>(hosts.size());
   const std::string reason = uneven_hosts(hosts);
   if (!reason.empty()) lines.front().fail(reason);
@@ -97,12 +97,12 @@ Benchmark read_nccl(const std::vector<Line>& lines, const BenchmarkOptions& opti
   return benchmark;
 }
 
-/// "size avg ...", in microseconds.
+/// Rows "size average ...", in bytes and microseconds.
 Benchmark read_osu(const std::vector<Line>& lines, const BenchmarkOptions& options) {
   const Line& header = lines.front();
   Benchmark benchmark = {header.file, "OSU micro-benchmarks"};
   if (!header.contains("Allreduce")) header.fail("expected osu_allreduce's output, \"# OSU MPI Allreduce Latency Test\"");
-  if (options.ranks < 2) header.fail("OSU does not print how many ranks took part; say so with --ranks");
+  if (options.ranks < 2) header.fail("OSU does not print the number of ranks; give it with --ranks");
   if (options.in_place) header.fail("--in-place chooses columns of nccl-tests, which OSU does not have; leave it out");
   benchmark.ranks = options.ranks;
   benchmark.nodes = nodes_by_options(options, options.ranks, fmt::format("{}:{}", header.file, header.number));
@@ -121,13 +121,14 @@ std::string wrong_bus_bandwidth(double printed, const MeasuredTime& measured, in
   if (agrees(2.0 * (ranks - 1) / ranks)) return "";
   return fmt::format("a bus bandwidth of {} GB/s is not 2(n-1)/n size/time = {:.2f} of an all-reduce over {} ranks{}", printed,
                      2.0 * (ranks - 1) / ranks * rate, ranks,
-                     agrees((ranks - 1.0) / ranks) ? "; it is that of an all-gather or reduce-scatter, run all_reduce_perf" : "");
+                     agrees((ranks - 1.0) / ranks) ? "; it fits an all-gather or reduce-scatter; run all_reduce_perf" : "");
 }
 
 std::string uneven_hosts(const std::map<std::string, int>& ranks_of) {
   const auto& [first, each] = *ranks_of.begin();
   for (const auto& [host, ranks] : ranks_of) {
-    if (ranks != each) return fmt::format("{} has {} ranks and {} has {}; measure as many on each", first, each, host, ranks);
+    if (ranks != each)
+      return fmt::format("{} has {} ranks, but {} has {}; measure the same number on every host", first, each, host, ranks);
   }
   return "";
 }
@@ -138,10 +139,9 @@ Benchmark read_printed_benchmark(const std::string& file, const std::string& tex
     return line.contains("# OSU MPI") || (line.contains("# nThread") && line.contains("minBytes"));
   });
   if (found == lines.end()) {
-    throw InputError(
-        fmt::format("{}: neither \"# nThread ... minBytes\" of nccl-tests nor \"# OSU MPI\" is in it; give what one of these printed, or "
-                    "netprobe's file",
-                    file));
+    throw InputError(fmt::format(
+        "{}: found neither \"# nThread ... minBytes\" (nccl-tests) nor \"# OSU MPI\"; give the output of one of these, or netprobe's file",
+        file));
   }
   const bool is_osu = found->contains("# OSU MPI");
   lines.erase(lines.begin(), found);

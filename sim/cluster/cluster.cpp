@@ -15,7 +15,7 @@ namespace {
 
 constexpr int most_nodes = 1 << 20;
 
-/// The link of `nics` interfaces together.
+/// The link over `nics` interfaces: their bandwidths add up.
 Link read_link(const Field& field, int nics = 1) {
   Object fields(field);
   Link link = {nics * fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
@@ -27,7 +27,7 @@ Link read_link(const Field& field, int nics = 1) {
   return link;
 }
 
-/// Pairs of bytes and seconds, non-decreasing in both.
+/// Pairs of bytes and seconds. Bytes must increase, seconds must not decrease.
 std::vector<MeasuredTime> read_points(const Field& field) {
   std::vector<MeasuredTime> points;
   for (const Field& entry : field.list()) {
@@ -36,10 +36,10 @@ std::vector<MeasuredTime> read_points(const Field& field) {
     const MeasuredTime point = {pair[0].bytes(), pair[1].seconds()};
     if (point.time == Seconds(0)) pair[1].fail("a number > 0");
     if (!points.empty() && point.bytes <= points.back().bytes) {
-      pair[0].fail(fmt::format("more bytes than those of the point before, {}", points.back().bytes.value));
+      pair[0].fail(fmt::format("more bytes than in the point before ({})", points.back().bytes.value));
     }
     if (!points.empty() && point.time < points.back().time) {
-      pair[1].fail(fmt::format("at least the time of the point before, {} s: more bytes take no less time", points.back().time.value));
+      pair[1].fail(fmt::format("at least the time of the point before ({} s): more bytes do not take less time", points.back().time.value));
     }
     points.push_back(point);
   }
@@ -66,18 +66,18 @@ struct FitRow {
 };
 constexpr std::array fit_rows = {FitRow{"all-reduce", &Cluster::fit}, FitRow{"all-gather", &Cluster::all_gather_fit}};
 
-/// A fit, or a list of one for each operation.
+/// Reads one fit, or a list with a fit per operation.
 void read_fits(const Field& field, Cluster& cluster) {
   for (const Field& entry : field.is_list() ? field.list() : std::vector{field}) {
     Object fields(entry);
     const auto operation = fields.find("operation");
     const FitRow& row = operation ? choose<FitRow>(*operation, fit_rows) : fit_rows.front();
     if (cluster.*row.fit)
-      (operation ? *operation : entry).fail_because(fmt::format("a fit of {}s stands above already; keep one", row.name));
+      (operation ? *operation : entry).fail_because(fmt::format("the list already has a fit of {}s; keep one", row.name));
     cluster.*row.fit = read_fit(fields);
     fields.finish();
   }
-  if (!cluster.fit) field.fail_because("a fit of all-reduces is needed beside that of another operation; add it to the list");
+  if (!cluster.fit) field.fail_because("a fit of all-reduces is missing; add it to the list");
 }
 
 int read_gpus(Object& fields, Cluster& cluster) {
@@ -89,10 +89,11 @@ int read_gpus(Object& fields, Cluster& cluster) {
   if (!field) return 1;
   const int gpus = static_cast<int>(field->integer(1, most_gpus));
   if (std::int64_t{gpus} * cluster.nodes > most_workers) {
-    field->fail_because(fmt::format("{} nodes of {} GPUs are over {} workers; use fewer", cluster.nodes, gpus, most_workers));
+    field->fail_because(fmt::format("{} nodes of {} GPUs are more than {} workers; use fewer", cluster.nodes, gpus, most_workers));
   }
   if (gpus > 1 && !link) {
-    field->fail_because(R"(nodes with several GPUs need a link among them; add "intra_node": {"bandwidth": "12GBps", "latency": "5us"})");
+    field->fail_because(
+        R"(nodes with several GPUs need a link between the GPUs; add "intra_node": {"bandwidth": "12GBps", "latency": "5us"})");
   }
   return gpus;
 }
@@ -107,11 +108,13 @@ void read_links(Object& fields, Cluster& cluster) {
     return;
   }
   if (!wan) {
-    regions->fail_because(R"(regions need links between each two: "wan": [{"between": [..., ...], "rtt": "49ms", "bandwidth": "1Gbps"}])");
+    regions->fail_because(
+        R"(regions need a link between every two of them; add "wan": [{"between": [..., ...], "rtt": "49ms", "bandwidth": "1Gbps"}])");
   }
   cluster.regions = read_regions(*regions, *wan);
   if (cluster.regions->nodes() != cluster.nodes) {
-    regions->fail_because(fmt::format("the regions have {} nodes together, the cluster has {}", cluster.regions->nodes(), cluster.nodes));
+    regions->fail_because(
+        fmt::format("the regions have {} nodes in total, but the cluster has {}", cluster.regions->nodes(), cluster.nodes));
   }
   constexpr int most_nodes_in_ring = 4096;
   if (cluster.nodes > most_nodes_in_ring) {
@@ -123,10 +126,10 @@ void read_links(Object& fields, Cluster& cluster) {
   if (link) {
     cluster.link = read_link(*link, cluster.nics);
   } else if (alone) {
-    cluster.link = cluster.regions->wan[0][1];  // no two nodes of a region need one
+    cluster.link = cluster.regions->wan[0][1];  // unused: every region has one node
     cluster.has_link = false;
   } else {
-    regions->fail_because(R"(regions of several nodes need a "link" between these)");
+    regions->fail_because(R"(a region with several nodes needs a "link" between its nodes; add it to the cluster)");
   }
 }
 
@@ -149,7 +152,7 @@ Placement read_placement(const Field& field, const Cluster& cluster) {
     placement.kind = choose<PlacementRow>(field, placements).kind;
   }
   if (placement.kind == Placement::Kind::by_region && !cluster.regions) {
-    field.fail_because("the cluster has no regions to place nodes by; use \"linear\" or \"random\"");
+    field.fail_because("\"by-region\" needs regions, which the cluster does not have; use \"linear\" or \"random\"");
   }
   return placement;
 }
@@ -194,8 +197,8 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   const auto topology = fields.find("topology");
   cluster.topology = topology ? read_topology(*topology, cluster.nodes) : default_topology();
   if (topology && cluster.regions && cluster.topology->name() != default_topology()->name()) {
-    topology->fail_because(
-        fmt::format("nodes of a region form a star, and regions have links to each other; leave out \"{}\"", cluster.topology->name()));
+    topology->fail_because(fmt::format("a cluster with regions has no topology (the nodes of each region form a star); leave out \"{}\"",
+                                       cluster.topology->name()));
   }
   const auto placement = fields.find("placement");
   if (cluster.regions) cluster.placement.kind = Placement::Kind::by_region;
@@ -204,7 +207,7 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   if (const auto protocol = fields.find("protocol")) {
     cluster.protocol = read_protocol(*protocol);
     if (cluster.fit)
-      protocol->fail_because("it says how the messages of collectives go, which a \"fit\" has measured as a whole; leave one of them out");
+      protocol->fail_because("a \"protocol\" describes single messages, but a \"fit\" measures whole collectives; leave one of them out");
   }
   constexpr double widest = 100.0;
   constexpr double most_money = 1e12;

@@ -8,9 +8,11 @@ namespace syncopate {
 
 namespace {
 
-/// Groups of chassis of routers with nodes. All routers of a chassis are linked to each other, as are those of the same number in the
-/// chassis of a group; each two groups have one link. Routes are minimal. J. Kim et al., "Technology-driven, highly-scalable dragonfly
-/// topology", ISCA'08, as in Cray's Cascade.
+/// Groups of chassis, chassis of routers, routers with nodes. There are three kinds of links:
+/// - between all routers of a chassis,
+/// - between all routers of a group that have the same number in their chassis,
+/// - one link between every two groups.
+/// Routes are minimal. J. Kim et al., "Technology-driven, highly-scalable dragonfly topology", ISCA'08; the layout is Cray Cascade's.
 class Dragonfly : public Topology {
  public:
   Dragonfly(int groups, int chassis, int routers, int nodes) : groups_(groups), chassis_(chassis), routers_(routers), nodes_(nodes) {}
@@ -41,7 +43,7 @@ class Dragonfly : public Topology {
       here = next;
     };
     if (here.group != target.group) {
-      // The first chassis' router of the other group's number has the link to it.
+      // The link to group g is at router g of the group's first chassis.
       go({here.group, here.chassis, target.group});
       go({here.group, 0, here.router});
       go({target.group, 0, here.group});
@@ -55,7 +57,7 @@ class Dragonfly : public Topology {
   struct Router {
     int group = 0;
     int chassis = 0;
-    int router = 0;  ///< of the chassis
+    int router = 0;  ///< number in the chassis
   };
 
   Router router_of(int place) const {
@@ -81,9 +83,8 @@ std::shared_ptr<const Topology> read_dragonfly(Object& fields, int /*nodes*/) {
   const int nodes = count("nodes");
   if (groups > routers) {
     fields.at("groups").fail_because(
-        fmt::format("every group has its link to another one at the router of that one's number, so that there are at most as many groups "
-                    "as routers in "
-                    "a chassis, not {} and {}; use \"groups\": {} or \"routers\": {}",
+        fmt::format("the link to group g is at router g of a chassis, so there are at most as many groups as routers in a chassis, not {} "
+                    "and {}; use \"groups\": {} or \"routers\": {}",
                     groups, routers, routers, groups));
   }
   constexpr long most_places = 65536;

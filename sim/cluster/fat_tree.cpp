@@ -8,8 +8,8 @@ namespace {
 
 constexpr int most_ports = 64;  // 65536 places
 
-/// Three levels of switches with k ports: k pods of k/2 edge switches with k/2 nodes each. An edge switch has only 1/oversubscription as
-/// many uplinks as nodes. Routes are fixed by their destination (D-mod-k).
+/// Three levels of switches with k ports: k pods of k/2 edge switches with k/2 nodes each. An edge switch has 1/oversubscription as many
+/// uplinks as nodes. The destination determines the route (D-mod-k).
 /// M. Al-Fares et al., "A scalable, commodity data center network architecture", SIGCOMM'08.
 class FatTree : public Topology {
  public:
@@ -34,7 +34,7 @@ class FatTree : public Topology {
   }
 
   std::vector<InnerLink> route(int from, int to) const override {
-    // The destination chooses the way up: its number's digits.
+    // D-mod-k: the digits of the destination's number choose the uplinks.
     const int below = first_switch() - edges();
     const auto edge = [&](int place) { return first_switch() - place / half_; };
     const auto middle = [&](int place) { return below - (to % uplinks_ + uplinks_ * (place / (half_ * half_))); };
@@ -62,14 +62,15 @@ std::shared_ptr<const Topology> read_fat_tree(Object& fields, int nodes) {
   const auto ports = fields.find("k");
   if (!ports) {
     const int smallest = FatTree::smallest_ports(nodes, oversubscription);
-    if (smallest > most_ports) fields.field().fail_because(fmt::format("no fat-tree with k <= {} has {} places", most_ports, nodes));
+    if (smallest > most_ports)
+      fields.field().fail_because(fmt::format("no fat-tree with k <= {} has {} places; use fewer nodes", most_ports, nodes));
     return std::make_shared<FatTree>(smallest, oversubscription);
   }
   const int k = static_cast<int>(ports->integer(2, most_ports));
-  if (k % 2 != 0) ports->fail_because(fmt::format("a switch has as many ports up as down, so k is even; use {} or {}", k - 1, k + 1));
+  if (k % 2 != 0) ports->fail_because(fmt::format("half of a switch's ports go up, so k must be even; use {} or {}", k - 1, k + 1));
   if (k / 2 % oversubscription != 0) {
     ports->fail_because(
-        fmt::format("an edge switch of {} ports has {} nodes, which is no multiple of \"oversubscription\" {}; use \"k\": {}", k, k / 2,
+        fmt::format("an edge switch of {} ports has {} nodes, which is not a multiple of \"oversubscription\" {}; use \"k\": {}", k, k / 2,
                     oversubscription, (k / 2 / oversubscription + 1) * 2 * oversubscription));
   }
   return std::make_shared<FatTree>(k, oversubscription);

@@ -32,10 +32,10 @@ struct RoundTrip {
   double cv = 0.0;
 };
 
-/// By the two places, in the order in which the files name them.
+/// Measurements by pair of places, in the order of the file's name.
 struct Found {
   std::map<Names, Rate> bandwidths;
-  std::map<Names, RoundTrip> round_trips;  ///< of ordered names
+  std::map<Names, RoundTrip> round_trips;  ///< by names in alphabetical order
 };
 
 Names names_of(const std::filesystem::path& file) {
@@ -47,17 +47,18 @@ Names names_of(const std::filesystem::path& file) {
   const bool is_clear = !names.first.empty() && !names.second.empty() && names.second.find(separator) == std::string::npos;
   if (!is_clear) {
     throw InputError(
-        fmt::format("{}: the name must be that of two places, such as oregon-tokyo.json, or us-west--us-east.json where they have a "
-                    "\"-\" themselves; rename it, or move it out of the folder",
+        fmt::format("{}: the file's name must consist of two places, such as oregon-tokyo.json, or us-west--us-east.json if places contain "
+                    "\"-\"; rename it, or move it out of the folder",
                     file.string()));
   }
-  if (names.first == names.second) throw InputError(fmt::format("{}: two different places are needed; rename it", file.string()));
+  if (names.first == names.second)
+    throw InputError(fmt::format("{}: the file's name must consist of two different places; rename it", file.string()));
   return names;
 }
 
 void add(std::map<Names, Rate>& bandwidths, const Names& direction, Rate rate, const std::filesystem::path& file) {
   if (bandwidths.emplace(direction, rate).second) return;
-  throw InputError(fmt::format("{}: another file has the bandwidth from {} to {} already; keep one of them", file.string(), direction.first,
+  throw InputError(fmt::format("{}: another file already has the bandwidth from {} to {}; keep one of them", file.string(), direction.first,
                                direction.second));
 }
 
@@ -66,7 +67,7 @@ void read_iperf(const std::filesystem::path& file, Found& found) {
   const Json& root = document.root();
   const Field run(document);
   if (!root.is_object() || (!root.contains("end") && !root.contains("error"))) {
-    run.fail_because("has no \"end\", so that it is not what iperf3 --json prints, or was cut off");
+    run.fail_because("has no \"end\": it is not the output of iperf3 --json, or was cut off; run iperf3 again");
   }
   if (root.contains("error")) run.fail_because(fmt::format("iperf3 says \"{}\"; run it again", Object(run).at("error").text()));
   Object test(Object(Object(run).at("start")).at("test_start"));
@@ -74,7 +75,7 @@ void read_iperf(const std::filesystem::path& file, Found& found) {
   const bool reversed = test.find("reverse") && test.at("reverse").integer(0, 1) == 1;
   if (test.find("bidirectional") && test.at("bidirectional").integer(0, 1) == 1) {
     test.at("bidirectional")
-        .fail_because("two directions at a time share what the host can do; leave --bidir out, and use -R for the other one");
+        .fail_because("both directions at once share the host's capacity; leave --bidir out, and use -R for the other direction");
   }
   constexpr double most_bits_per_second = 1e15;
   constexpr double bits = 8.0;
@@ -83,7 +84,7 @@ void read_iperf(const std::filesystem::path& file, Found& found) {
   add(found.bandwidths, reversed ? swapped(names) : names, rate, file);
 }
 
-/// "0.045/0.055/0.061/0.008 ms" behind the words that introduce it, or nothing.
+/// The four numbers of ping's last line, "rtt min/avg/max/mdev = 0.045/0.055/0.061/0.008 ms". Nullopt if it is missing.
 std::optional<std::array<double, 4>> summary_of(const std::string& text) {
   for (const std::string_view head : {"rtt min/avg/max/mdev = ", "round-trip min/avg/max/stddev = "}) {
     const std::size_t position = text.find(head);
@@ -104,10 +105,9 @@ std::optional<std::array<double, 4>> summary_of(const std::string& text) {
 void read_ping(const std::filesystem::path& file, Found& found) {
   const auto summary = summary_of(read_file(file));
   if (!summary) {
-    throw InputError(
-        fmt::format("{}: no \"rtt min/avg/max/mdev = ... ms\" is in it: ping was cut off, or nobody answered; run it again, such as "
-                    "ping -c 20 HOST",
-                    file.string()));
+    throw InputError(fmt::format(
+        "{}: no line \"rtt min/avg/max/mdev = ... ms\": ping was cut off or got no answer; run it again, such as ping -c 20 HOST",
+        file.string()));
   }
   constexpr double milliseconds = 1e-3;
   constexpr double longest = 86'400'000;
@@ -116,13 +116,13 @@ void read_ping(const std::filesystem::path& file, Found& found) {
   const double deviation = (*summary)[3];
   if (!(mean > 0.0 && mean <= longest && deviation >= 0.0 && deviation <= widest * mean)) {
     throw InputError(
-        fmt::format("{}: a mean round trip of {} ms with a deviation of {} ms, expected more than 0, a day at most, and a deviation of "
-                    "up to {} times that; ping the other place again",
+        fmt::format("{}: a round trip with mean {} ms and deviation {} ms, expected a mean above 0 and up to a day, and a deviation up to "
+                    "{} times the mean; ping the other place again",
                     file.string(), mean, deviation, widest));
   }
   const Names names = ordered(names_of(file));
   if (!found.round_trips.emplace(names, RoundTrip{Seconds(milliseconds * mean), deviation / mean}).second) {
-    throw InputError(fmt::format("{}: another file has the round trip between {} and {} already; keep one of them", file.string(),
+    throw InputError(fmt::format("{}: another file already has the round trip between {} and {}; keep one of them", file.string(),
                                  names.first, names.second));
   }
 }
@@ -137,7 +137,7 @@ Found read_files(const std::filesystem::path& folder) {
     } else if (file.extension() == ".txt") {
       read_ping(file, found);
     } else {
-      throw InputError(fmt::format("{}: neither .json (iperf3) nor .txt (ping); move it out of the folder", file.string()));
+      throw InputError(fmt::format("{}: expected .json (iperf3) or .txt (ping); move other files out of the folder", file.string()));
     }
   }
   return found;
@@ -159,7 +159,7 @@ MeasuredPlaces read_measured_pairs(const std::filesystem::path& folder) {
   for (const auto& [both, trip] : found.round_trips) names.insert({both.first, both.second});
   if (names.empty())
     throw InputError(
-        fmt::format("{}: no files of iperf3 or ping are in it, such as oregon-tokyo.json and oregon-tokyo.txt", folder.string()));
+        fmt::format("{}: the folder has no files of iperf3 or ping, such as oregon-tokyo.json and oregon-tokyo.txt", folder.string()));
   MeasuredPlaces places = {{names.begin(), names.end()}, {}};
   std::vector<std::string> missing;
   for (auto a = names.begin(); a != names.end(); ++a) {
@@ -174,7 +174,7 @@ MeasuredPlaces read_measured_pairs(const std::filesystem::path& folder) {
     }
   }
   if (!missing.empty()) {
-    throw InputError(fmt::format("{}: every two of {} places must be measured, and of these {} are missing: {}", folder.string(),
+    throw InputError(fmt::format("{}: all pairs of the {} places must be measured, but {} files are missing: {}", folder.string(),
                                  names.size(), missing.size(), fmt::join(missing, ", ")));
   }
   return places;

@@ -67,7 +67,7 @@ bool Network::latencies_vary(const Cluster& cluster, int ranks_per_node, int nod
 }
 
 void Network::place_servers(const ServerPlaces& servers) {
-  std::vector<int> near;  // nodes
+  std::vector<int> near;  // nodes in the servers' region
   for (int node = 0; cluster_.regions && servers.region && node < own_nodes_; ++node) {
     if (region_of(node * ranks_per_node_) == *servers.region) near.push_back(node);
   }

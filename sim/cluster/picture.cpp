@@ -35,10 +35,10 @@ struct Cable {
 
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, Vertex, Cable>;
 
-/// Groups ends of cables into switches: two ends belong together if some route joins them.
+/// Groups the ends of cables into switches: two ends are at the same switch if a route passes from one to the other.
 class Ends {
  public:
-  /// The end at which a message leaves a cable, or enters it.
+  /// The end at which a message leaves a cable, and the end at which it enters.
   std::size_t leaving(const NetworkLink& link) { return end(link.cable, link.forward); }
   std::size_t entering(const NetworkLink& link) { return end(link.cable, !link.forward); }
 
@@ -46,7 +46,7 @@ class Ends {
 
   void join(std::size_t a, std::size_t b) { joined_.emplace(a, b); }
 
-  /// The place of every end.
+  /// The switch or node of every end.
   std::vector<std::size_t> places() const {
     boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> graph(joined_.begin(), joined_.end(), ids_.size());
     std::vector<std::size_t> places(ids_.size());
@@ -70,7 +70,7 @@ std::string escaped(std::string text) {
 
 std::string describe(Rate bandwidth) { return fmt::format("{:.3g} Gb/s", bandwidth.value * 8 / 1e9); }
 
-/// Gives every level a colour that the colour-blind can tell from the others'.
+/// One colour per level, from a palette that colour-blind people can tell apart.
 class LevelColors {
  public:
   std::string_view operator()(const std::string& level) {

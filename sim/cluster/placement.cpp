@@ -10,7 +10,7 @@ namespace syncopate {
 
 namespace {
 
-/// Places in an order of their own for every seed (Fisher and Yates).
+/// The places 0 to places - 1 in an order drawn with the seed (Fisher-Yates shuffle).
 std::vector<int> shuffled(int places, std::uint64_t seed) {
   std::vector<int> order(at(places));
   std::iota(order.begin(), order.end(), 0);

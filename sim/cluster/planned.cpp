@@ -10,7 +10,7 @@ namespace syncopate {
 
 namespace {
 
-/// From whom to whom, and the share of the data: one entry per pair, in the order of senders, then receivers.
+/// What a rank sends to another one in the whole plan, as a share of the data.
 struct Sent {
   int from = 0;
   int to = 0;
@@ -26,8 +26,9 @@ void for_each_message(const Plan& plan, Function&& function) {
   }
 }
 
+/// One entry per pair of ranks, by sender, then by receiver.
 std::vector<Sent> sent_by_pair(const Plan& plan) {
-  std::vector<std::size_t> ends(at(plan.ranks) + 1);  // of a sender's entries
+  std::vector<std::size_t> ends(at(plan.ranks) + 1);  // where the sender's entries end
   for_each_message(plan, [&](const Stage&, const Message& message) { ++ends[at(message.from) + 1]; });
   std::partial_sum(ends.begin(), ends.end(), ends.begin());
   std::vector<Sent> sent(ends.back());
@@ -51,7 +52,7 @@ std::vector<Sent> sent_by_pair(const Plan& plan) {
   return sent;
 }
 
-/// What may be on a link at a time: a rank sends one message at a time, and receives one.
+/// How many ranks send and receive over a link. At any time a rank sends one message and receives one.
 struct Crossing {
   int senders = 0;
   int receivers = 0;

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t most_regions = 256;
 constexpr int most_nodes_of_region = 65536;
 
-/// Upwards, from the first region of a pair to the second one or out of a region, and downwards: one bandwidth for both, or an object.
+/// Reads one bandwidth for both directions, or {"up", "down"}. Up is from the first region of "between" to the second, or out of a region.
 std::pair<Rate, Rate> read_bandwidths(const Field& field) {
   if (!field.is_object()) return {field.bandwidth(), field.bandwidth()};
   Object fields(field);
@@ -49,14 +49,14 @@ std::vector<Region> read_region_list(const Field& field) {
     if (const auto uplink = fields.find("node_uplink")) region.node_uplink = read_uplink(*uplink);
     fields.finish();
     const bool twice = std::any_of(regions.begin(), regions.end(), [&](const Region& second) { return second.name == region.name; });
-    if (twice) name.fail_because(fmt::format("there are two regions \"{}\"", region.name));
+    if (twice) name.fail_because(fmt::format("there are two regions \"{}\"; rename one", region.name));
     regions.push_back(region);
   }
   if (regions.size() < 2 || regions.size() > most_regions) field.fail(fmt::format("a list of 2 to {} regions", most_regions));
   return regions;
 }
 
-/// Calls `add` with the time of each entry, and the field of the value that it changes.
+/// Reads a profile. Calls add(time, field of the new value) for every entry.
 template <class Function>
 void read_changes(const Field& field, const std::string& value, Function&& add) {
   std::optional<Seconds> before;
@@ -64,16 +64,16 @@ void read_changes(const Field& field, const std::string& value, Function&& add) 
     Object fields(entry);
     const Field at = fields.at("at_s");
     const Seconds time = at.seconds();
-    if (before && *before >= time) at.fail(fmt::format("a time after the change before, which is at {} s", before->value));
+    if (before && *before >= time) at.fail(fmt::format("a time after the previous change ({} s)", before->value));
     add(time, fields.at(value));
     fields.finish();
     before = time;
   }
 }
 
-/// There is none between regions that have uplinks only.
+/// Fails if the link has no bandwidth of its own, which is allowed between regions with uplinks.
 void need_bandwidth(const Field& field, const Link& link) {
-  if (std::isinf(link.bandwidth.value)) field.fail_because("the link has no \"bandwidth\", only the regions' uplinks have; add one");
+  if (std::isinf(link.bandwidth.value)) field.fail_because("the link has no \"bandwidth\" of its own; add one");
 }
 
 struct ViaRow {
@@ -95,15 +95,15 @@ void read_via(const Field& field, Link& up, Link& down) {
   std::tie(up.download, down.download) = downloads;
 }
 
-/// What is said of connections from one end of a link to the other, there are none of by way of storage.
+/// Data that moves by object storage has no end-to-end connection, so a link with "via" has none of its properties.
 void refuse_with_via(Object& fields) {
   for (const char* const key : {"tcp_window", "connections", "bandwidth_profile"}) {
     if (!fields.field().json().contains(key)) continue;
-    fields.at(key).fail_because(fmt::format("a way by object storage has no \"{}\"; leave it or \"via\" out", key));
+    fields.at(key).fail_because(fmt::format("a transfer by object storage has no \"{}\"; leave it or \"via\" out", key));
   }
 }
 
-/// What a link between regions may say besides its round-trip time and bandwidth.
+/// Reads the optional keys of a link between regions, for both directions.
 void read_more(Object& fields, Link& up, Link& down) {
   if (const auto via = fields.find("via")) {
     read_via(*via, up, down);
@@ -115,9 +115,9 @@ void read_more(Object& fields, Link& up, Link& down) {
   if (const auto profile = fields.find("bandwidth_profile")) {
     need_bandwidth(*profile, up);
     read_changes(*profile, "bandwidth", [&](Seconds time, const Field& value) {
-      const auto [its_up, its_down] = read_bandwidths(value);
-      up.bandwidth_changes.push_back({time, its_up});
-      down.bandwidth_changes.push_back({time, its_down});
+      const auto [up_bandwidth, down_bandwidth] = read_bandwidths(value);
+      up.bandwidth_changes.push_back({time, up_bandwidth});
+      down.bandwidth_changes.push_back({time, down_bandwidth});
     });
   }
   if (const auto profile = fields.find("rtt_profile")) {
@@ -165,11 +165,11 @@ int Regions::nodes() const {
 }
 
 std::pair<Rate, Rate> Regions::bandwidths(std::size_t from, std::size_t to) const {
-  const Region& here = list[from];
-  const Region& there = list[to];
+  const Region& source = list[from];
+  const Region& target = list[to];
   const Link& link = wan[from][to];
-  return {std::min({here.node_uplink.up, here.uplink.up, link.bandwidth}),
-          std::min({link.download.value_or(infinite_bandwidth), there.uplink.down, there.node_uplink.down})};
+  return {std::min({source.node_uplink.up, source.uplink.up, link.bandwidth}),
+          std::min({link.download.value_or(infinite_bandwidth), target.uplink.down, target.node_uplink.down})};
 }
 
 Rate Regions::flow_rate(std::size_t from, std::size_t to) const {
@@ -207,15 +207,15 @@ Regions read_regions(const Field& regions_field, const Field& wan_field) {
     const std::size_t a = find_region(pair[0], regions.list);
     const std::size_t b = find_region(pair[1], regions.list);
     if (a == b) between.fail("two different regions");
-    if (known[a][b]) between.fail_because(fmt::format("{} and {} have two links; give them one", pair[0].text(), pair[1].text()));
+    if (known[a][b]) between.fail_because(fmt::format("{} and {} already have a link; keep one", pair[0].text(), pair[1].text()));
     known[a][b] = known[b][a] = true;
     const Seconds round_trip = fields.at("rtt").latency();
     const bool needs_bandwidth = !regions.list[a].has_uplinks() || !regions.list[b].has_uplinks();
     const auto bandwidth = needs_bandwidth ? fields.at("bandwidth") : fields.find("bandwidth");
     const auto rates = bandwidth ? read_bandwidths(*bandwidth) : std::pair(infinite_bandwidth, infinite_bandwidth);
-    Link& there = regions.wan[a][b] = {rates.first, round_trip / 2.0};
-    Link& back = regions.wan[b][a] = {rates.second, round_trip / 2.0};
-    read_more(fields, there, back);
+    Link& forward = regions.wan[a][b] = {rates.first, round_trip / 2.0};
+    Link& backward = regions.wan[b][a] = {rates.second, round_trip / 2.0};
+    read_more(fields, forward, backward);
     fields.finish();
   }
   for (std::size_t a = 0; a < count; ++a) {

@@ -7,33 +7,37 @@
 #include <numeric>
 #include <optional>
 
+#include "collective/ring_time.hpp"
+
 namespace syncopate {
 
 namespace {
 
 using Order = std::vector<std::size_t>;
 
-/// A tour that is at most twice the shortest, by the time of one message over each link.
+/// A tour at most twice as long as the shortest. The length of a link is the time of one message over it.
 Order short_tour(const Regions& regions, Bytes chunk) {
   using Graph = boost::adjacency_matrix<boost::undirectedS, boost::no_property, boost::property<boost::edge_weight_t, double>>;
   Graph graph(regions.list.size());
   for (std::size_t a = 0; a < regions.list.size(); ++a) {
     for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
-      const Hop there = regions.hop(a, b);
-      const Hop back = regions.hop(b, a);
-      boost::add_edge(a, b, (there.latency + 0.5 * (there.beta + back.beta) * chunk).value, graph);
+      const Hop forward = regions.hop(a, b);
+      const Hop backward = regions.hop(b, a);
+      boost::add_edge(a, b, (forward.latency + 0.5 * (forward.beta + backward.beta) * chunk).value, graph);
     }
   }
   Order tour;
   boost::metric_tsp_approx_tour(graph, std::back_inserter(tour));
-  tour.pop_back();  // it ends where it began
+  tour.pop_back();  // the repeated first region
   std::rotate(tour.begin(), std::find(tour.begin(), tour.end(), 0U), tour.end());
   return tour;
 }
 
-/// What no order of the regions can be faster than, in O(regions): the time of one way that a ring's bytes have to go one after the other.
-/// Of all such ways, each message either goes on over the next link or waits behind the one before, the longest one takes the ring's
-/// time; this is the longer of two that mostly are: on and on round the ring, and to the slowest link, over which all messages wait.
+/// A lower bound of a ring all-reduce's time for an order of the regions, in O(regions). The time is the longest chain of dependent
+/// messages: in a chain, a message either follows the same chunk over the previous link or the previous chunk over the same link. The bound
+/// is the longer of two such chains, one of which is nearly always the longest:
+/// - a chunk that travels twice round the ring (all_round),
+/// - a chunk that travels to the slowest link, then all chunks one after the other over this link (behind_slowest).
 class RingBound {
  public:
   RingBound(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma)
@@ -48,7 +52,7 @@ class RingBound {
     const std::vector<Links> ring = links_of(order);
     return std::max(all_round(ring), behind_slowest(ring));
   }
-  /// Whether it is at least `limit`.
+  /// Whether the bound is at least `limit`.
   bool reaches(Seconds limit, const Order& order) const {
     const std::vector<Links> ring = links_of(order);
     return all_round(ring) >= limit || behind_slowest(ring) >= limit;
@@ -62,7 +66,7 @@ class RingBound {
     Seconds message() const { return transfer + latency; }
   };
 
-  /// As the ring passes them: those inside a region, which are alike, then the one to the next region.
+  /// The links in the ring's order: for each region, its equal inner links, then its link to the next region.
   std::vector<Links> links_of(const Order& order) const {
     std::vector<Links> ring;
     ring.reserve(2 * order.size());
@@ -74,11 +78,11 @@ class RingBound {
     return ring;
   }
 
-  /// Twice over all links but for two neighbours, the messages of the first half being added up.
+  /// 2(N-1) messages: twice over all links but two adjacent ones. The first N-1 messages are also reduced.
   Seconds all_round(const std::vector<Links>& ring) const {
     Seconds once;
     Seconds left_out(std::numeric_limits<double>::infinity());
-    Seconds before = ring.back().message();  // that is the link before the first region
+    Seconds before = ring.back().message();  // the link into the first region
     for (const Links& links : ring) {
       if (links.count == 0) continue;
       once += links.count * links.message();
@@ -89,7 +93,7 @@ class RingBound {
     return 2.0 * once - left_out + (regions_.nodes() - 1) * reduction_;
   }
 
-  /// Almost a whole round before the slowest link and after it, as far as that takes longer than to wait there.
+  /// All 2(N-1) messages over the slowest link, plus the ways to it and from it where they take longer than waiting at that link.
   Seconds behind_slowest(const std::vector<Links>& ring) const {
     const auto is_faster = [](const Links& a, const Links& b) {
       return std::pair(a.count > 0, a.transfer) < std::pair(b.count > 0, b.transfer);
@@ -148,7 +152,7 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
   const auto time = [&](const Order& order) {
     return is_small ? ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, gamma) : bound(order);
   };
-  // Most orders are worse, which the bound alone tells.
+  // The bound rules out most orders without computing their time.
   const auto time_below = [&](const Order& order, Seconds best) -> std::optional<Seconds> {
     if (bound.reaches(best * (1.0 + of_rounding), order)) return std::nullopt;
     const Seconds order_time = time(order);
@@ -163,7 +167,7 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
     Seconds best_time = time(best);
     const bool is_symmetric = regions.is_symmetric();
     for (Order order = best; std::next_permutation(order.begin() + 1, order.end());) {
-      // Without reductions, which only the first half of the messages have, a ring of links that are as fast in either direction is, too.
+      // With symmetric links and no reductions, an order and its reverse take equally long. (Only the first N-1 messages are reduced.)
       if (is_symmetric && gamma == SecondsPerByte(0) && order[1] > order.back()) continue;
       if (const auto candidate = time_below(order, best_time)) best = order, best_time = *candidate;
     }

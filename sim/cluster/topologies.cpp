@@ -30,7 +30,7 @@ std::span<const TopologyRow> topologies() { return table; }
 std::shared_ptr<const Topology> read_topology(const Field& field, int nodes) {
   if (!field.is_object()) {
     const TopologyRow& row = choose(field, topologies());
-    if (!row.example.empty()) field.fail_because(fmt::format("a {} needs its sizes; for instance {}", row.name, row.example));
+    if (!row.example.empty()) field.fail_because(fmt::format("a {} needs its sizes, such as {}", row.name, row.example));
     const Document no_parameters(Json{{"name", row.name}}, field.document().file());
     Object fields{Field(no_parameters)};
     fields.find("name");
@@ -40,7 +40,7 @@ std::shared_ptr<const Topology> read_topology(const Field& field, int nodes) {
   std::shared_ptr<const Topology> topology = choose(fields.at("name"), topologies()).read(fields, nodes);
   fields.finish();
   if (topology->places() < nodes) {
-    field.fail_because(fmt::format("a {} of this size has places for {} nodes, the cluster has {}; use {}", topology->name(),
+    field.fail_because(fmt::format("a {} of this size has places for {} nodes, but the cluster has {}; use {}", topology->name(),
                                    topology->places(), nodes, topology->advice(nodes)));
   }
   return topology;

@@ -15,14 +15,14 @@ constexpr unsigned long smallest_side = 2;
 
 long product(const Dimensions& dimensions) { return std::accumulate(dimensions.begin(), dimensions.end(), 1L, std::multiplies<>()); }
 
-/// Sides as equal as possible, with enough places for `nodes`.
+/// The sides of the smallest grid, as nearly square as possible, with places for `nodes` nodes.
 Dimensions nearest(int nodes, std::size_t count) {
   Dimensions sides(count, smallest_side);
   for (std::size_t side = count - 1; product(sides) < nodes; side = (side + count - 1) % count) ++sides[side];
   return sides;
 }
 
-/// Nodes in a grid of two or three dimensions whose ends meet, with a link to each neighbour. Routes go dimension by dimension.
+/// A grid of two or three dimensions that wraps around. Nodes are linked to their neighbours. Routes go dimension by dimension.
 class Torus : public Topology {
  public:
   explicit Torus(Dimensions dimensions) : dimensions_(std::move(dimensions)) {}
@@ -38,7 +38,7 @@ class Torus : public Topology {
   std::string_view switch_name() const override { return "place"; }
 
   std::string level(const InnerLink& link) const override {
-    // A link's ends differ by one coordinate.
+    // The two ends of a link differ in one coordinate.
     int dimension = 1;
     int stride = static_cast<int>(dimensions_.front());
     for (; link.lower / stride != link.upper / stride; ++dimension) stride *= static_cast<int>(dimensions_[at(dimension)]);
@@ -48,13 +48,13 @@ class Torus : public Topology {
   std::vector<InnerLink> route(int from, int to) const override {
     std::vector<InnerLink> links;
     int here = from;
-    int stride = 1;  // between neighbours in the dimension
+    int stride = 1;  // difference between the numbers of neighbours in this dimension
     for (const unsigned long dimension : dimensions_) {
       const int side = static_cast<int>(dimension);
       const int first = from / stride % side;
       const int last = to / stride % side;
       const int ahead = (last - first + side) % side;
-      // The shorter way; where both are equally long, as SimGrid: upwards, but for the way from the middle to 0.
+      // The shorter way. If both are equally long, up, except from the middle to 0: as in SimGrid.
       const bool up = 2 * ahead <= side && !(2 * first == side && last == 0);
       for (int left = up ? ahead : side - ahead; left > 0; --left) {
         const int position = here / stride % side;

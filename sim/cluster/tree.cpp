@@ -11,7 +11,7 @@ namespace {
 constexpr int most_places = 1 << 20;
 constexpr int most_levels = 20;
 
-/// A tree of switches, each with as many switches, or places, below it and one link to the switch above, as fast as any other.
+/// A tree of switches. Every switch has `arity` switches or places below it, and one link to the switch above. All links are equally fast.
 class Tree : public Topology {
  public:
   Tree(int arity, int levels) : arity_(arity), levels_(levels) {
@@ -39,7 +39,7 @@ class Tree : public Topology {
     return levels;
   }
 
-  /// Places are below level 1.
+  /// Level 1 is the lowest level of switches.
   std::string level(const InnerLink& link) const override {
     int level = levels_;
     for (int number = link.upper; number > 0; number = above(number)) --level;
@@ -49,17 +49,17 @@ class Tree : public Topology {
   std::vector<InnerLink> route(int from, int to) const override {
     std::vector<InnerLink> ups;
     std::vector<InnerLink> downs;
-    for (int here = first_leaf_ + from / arity_, there = first_leaf_ + to / arity_; here != there;
-         here = above(here), there = above(there)) {
-      ups.push_back({here, above(here), true});
-      downs.push_back({there, above(there), false});
+    for (int source = first_leaf_ + from / arity_, target = first_leaf_ + to / arity_; source != target;
+         source = above(source), target = above(target)) {
+      ups.push_back({source, above(source), true});
+      downs.push_back({target, above(target), false});
     }
     ups.insert(ups.end(), downs.rbegin(), downs.rend());
     return ups;
   }
 
  private:
-  // The root is switch 0; below it they are numbered level by level.
+  // The root is switch 0. Switches are numbered level by level.
   int above(int number) const { return (number - 1) / arity_; }
 
   int arity_;
@@ -77,8 +77,8 @@ std::shared_ptr<const Topology> read_tree(Object& fields, int nodes) {
   const int levels = levels_field ? static_cast<int>(levels_field->integer(1, most_levels)) : Tree::smallest_levels(nodes, arity);
   if (Tree::places(arity, levels) > most_places) {
     (levels_field ? *levels_field : fields.field())
-        .fail_because(
-            fmt::format("a tree of {} levels of {} has over {} places, which is the most; use fewer", levels, arity, most_places));
+        .fail_because(fmt::format("a tree with {} levels of arity {} has more than {} places, the most that can be simulated; use fewer",
+                                  levels, arity, most_places));
   }
   return std::make_shared<Tree>(arity, levels);
 }

@@ -15,7 +15,7 @@ namespace syncopate {
 
 namespace {
 
-/// log2 N, rounded up: the rounds of a tree or hypercube over N ranks.
+/// ceil(log2 N): the rounds of a tree or hypercube over N ranks.
 double lg(int ranks) { return std::bit_width(static_cast<unsigned>(ranks) - 1U); }
 double always_1(int /*ranks*/) { return 1.0; }
 double twice_lg(int ranks) { return 2.0 * lg(ranks); }
@@ -114,7 +114,7 @@ void read_across(const Field& field, AllReduce& all_reduce) {
 
 void read_between(const Field& field, AllReduce& all_reduce) {
   if (field.json() == two_level || field.json() == region_by_region) {
-    field.fail(fmt::format("the algorithm among the {}, such as \"ring\"", all_reduce.by_region ? "regions" : "nodes"));
+    field.fail(fmt::format("the algorithm between the {}, such as \"ring\"", all_reduce.by_region ? "regions" : "nodes"));
   }
   const Algorithm& algorithm = choose(field, algorithms());
   if (!all_reduce.by_region) {
@@ -122,7 +122,8 @@ void read_between(const Field& field, AllReduce& all_reduce) {
     return;
   }
   if (algorithm.is_pipelined) {
-    field.fail_because(fmt::format("between regions the vector goes as a whole, and {} needs chunks; use \"binary-tree\"", algorithm.name));
+    field.fail_because(
+        fmt::format("between regions the vector is sent as a whole, but {} needs chunks; use \"binary-tree\"", algorithm.name));
   }
   all_reduce.between_regions = &algorithm;
 }
@@ -183,8 +184,8 @@ AllReduce read_all_reduce(const Field& field) {
 Chunks chunks_of(const AllReduce& all_reduce, Operation operation, const NodeGroups& groups, Bytes vector, const LongestWay& way) {
   const int nodes = groups.nodes;
   const Bytes bytes = contribution(operation, vector, nodes * groups.ranks_per_node);
-  constexpr double most_messages = 1 << 22;         // between nodes; where there were more, chunks are larger
-  constexpr double most_region_messages = 1 << 19;  // along a chain
+  constexpr double most_messages = 1 << 22;         // between nodes; chunks are made larger to stay below
+  constexpr double most_region_messages = 1 << 19;  // along a region's chain
   const bool pipelined = all_reduce.algorithm->is_pipelined;
   Chunks chunks;
   if (pipelined) chunks.between = double_tree_chunks(nodes, bytes, way);

@@ -55,8 +55,9 @@ NodeLayout layout_on_nodes(const Communicator& communicator, int ranks_per_node)
   }
   for (std::size_t i = 0; i < ranks_on.size(); ++i) {
     if (ranks_on[i] == layout.ranks_per_node) continue;
-    throw SimulationError(fmt::format("a communicator has {} ranks on node {} and {} on node {}; it needs as many on each of its nodes",
-                                      layout.ranks_per_node, layout.nodes.front(), ranks_on[i], layout.nodes[i]));
+    throw SimulationError(
+        fmt::format("a communicator has {} ranks on node {} and {} on node {}; it needs the same number on each of its nodes",
+                    layout.ranks_per_node, layout.nodes.front(), ranks_on[i], layout.nodes[i]));
   }
   return layout;
 }

@@ -16,15 +16,15 @@ namespace {
 
 constexpr int none = -1;
 
-/// A binary tree over ranks of which in-order numbering makes every other one a leaf.
+/// A binary tree over ranks, numbered in order, so that every second rank is a leaf.
 struct Tree {
   Indexed<int> parent;
   Indexed<int> height;  ///< 0: a leaf
   int root = 0;
 };
 
-/// Adds the in-order tree over positions first + 1 .. first + count; returns the position of its root. The root is at a power of two,
-/// so that odd positions are leaves.
+/// Adds the in-order tree over positions first + 1 .. first + count. Returns the position of its root. Roots are at first + a power of two,
+/// so odd positions are leaves.
 int add_subtree(Indexed<int>& parent, Indexed<int>& height, int first, int count) {
   const int root = static_cast<int>(std::bit_floor(static_cast<unsigned>(count)));
   const int position = first + root;
@@ -40,8 +40,8 @@ int add_subtree(Indexed<int>& parent, Indexed<int>& height, int first, int count
   return position;
 }
 
-/// The second tree is the first one's mirror image or, for an odd number of ranks, is shifted by one: leaves of one are inner
-/// nodes of the other.
+/// The second tree is the first tree mirrored (even number of ranks) or shifted by one rank (odd number). So a leaf of one tree is an inner
+/// node of the other.
 Tree make_tree(int ranks, bool second) {
   Indexed<int> parent(ranks + 1, none);
   Indexed<int> height(ranks + 1);
@@ -59,7 +59,7 @@ Tree make_tree(int ranks, bool second) {
   return tree;
 }
 
-/// A rank takes this many chunks of its leaves before the same chunk of a child that is one level higher, which has to wait for its own.
+/// How many chunks a child at height h is behind a child at height h - 1: it first waits for the chunk from its own children.
 constexpr int lead = 2;
 
 /// An edge of one of the trees, from a rank to its parent.
@@ -69,8 +69,8 @@ struct Edge {
   int colour = none;
 };
 
-/// Colours the edges 0 and 1 such that neither the two edges of a rank to its parents nor those from its children (at most two, in the
-/// tree where it is no leaf) are alike: each rank then sends in one half of the time to one and in the other half to the other.
+/// Colours the edges with 0 and 1. The two edges of a rank to its parents get different colours, and so do the (at most two) edges from its
+/// children. Stages alternate between the colours, so a rank sends to one parent and receives from one child at a time.
 std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
   std::vector<Edge> edges;
   for (int tree = 0; tree < 2; ++tree) {
@@ -79,9 +79,9 @@ std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
       if (parents[rank] != none) edges.push_back({tree, rank});
     }
   }
-  // Edges that exclude each other form paths and even cycles.
+  // Edges that need different colours form paths and even cycles, so two colours are enough.
   boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> exclusions(edges.size());
-  std::map<std::pair<int, bool>, std::size_t> first_edge;  // by the rank, and whether it is the child
+  std::map<std::pair<int, bool>, std::size_t> first_edge;  // by rank, and whether the rank is the child
   for (std::size_t edge = 0; edge < edges.size(); ++edge) {
     const int child = edges[edge].child;
     const int parent = trees[at(edges[edge].tree)].parent[child];
@@ -101,10 +101,10 @@ std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
 
 int double_tree_chunks(int ranks, Bytes bytes, const LongestWay& way) {
   constexpr double most_messages = 1 << 20;
-  constexpr Bytes largest(256 << 10);  // where latencies do not matter
+  constexpr Bytes largest(256 << 10);  // larger chunks would not save latency
   double best = std::max(1.0, std::ceil(bytes / 2.0 / largest));
   if (way.under_way > Bytes(0)) {
-    const double latencies = bytes / way.under_way;  // that the bytes take
+    const double latencies = bytes / way.under_way;  // the transfer time as a multiple of the latency
     const double levels = std::bit_width(static_cast<unsigned>(ranks) - 1U);
     best = std::clamp(
         std::round(std::max((1.0 - way.reduction / 2.0) * latencies, std::sqrt((2.0 + way.reduction / 2.0) * levels * latencies))), 1.0,
@@ -133,7 +133,7 @@ Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
       const int in_order = chunk + lead * height;
       const std::size_t slot = 2 * at(in_order) + at(edge.colour);
       up[slot].messages.push_back({edge.child, parent, part, 1, part});
-      // The way down is the way up in reverse, and so are the parts.
+      // The broadcast is the reduction in reverse, with the chunks in reverse order.
       const int reverse = edge.tree * chunks + chunks - 1 - chunk;
       down[slots - 1 - slot].messages.push_back({parent, edge.child, reverse, 1, reverse});
     }

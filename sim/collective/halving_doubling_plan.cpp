@@ -21,7 +21,7 @@ std::vector<int> reversed(std::vector<int> distances) {
   return distances;
 }
 
-/// Partners exchange the halves that the other one keeps.
+/// Partners exchange halves: each sends the half that the partner keeps.
 Stage halve(int ranks, int distance) {
   Stage stage;
   stage.reduces = true;
@@ -32,14 +32,14 @@ Stage halve(int ranks, int distance) {
   return stage;
 }
 
-/// Partners exchange all that they have gathered.
+/// Partners exchange everything that they have gathered.
 Stage double_up(int ranks, int distance) {
   Stage stage;
   for (int rank = 0; rank < ranks; ++rank) stage.messages.push_back({rank, rank ^ distance, rank & ~(distance - 1), distance});
   return stage;
 }
 
-/// Bruck's round: what a rank has gathered, the parts from its own on, goes to the rank `distance` below.
+/// A round of Bruck's algorithm: a rank sends the parts that it has gathered, beginning with its own, to rank - distance.
 Stage pass_down(int ranks, int distance) {
   Stage stage;
   const int parts = std::min(distance, ranks - distance);
@@ -47,7 +47,7 @@ Stage pass_down(int ranks, int distance) {
   return stage;
 }
 
-/// Its mirror image: partial sums of those parts go back up.
+/// The mirror image of pass_down: a rank sends its partial sums of those parts to rank + distance.
 Stage pass_up(int ranks, int distance) {
   Stage stage = pass_down(ranks, distance);
   stage.reduces = true;
@@ -78,7 +78,7 @@ Plan recursive_doubling_plan(Operation operation, int ranks, int chunks) {
   if (operation != Operation::all_reduce) return halving_doubling_plan(operation, ranks, chunks);
   Plan plan = {.ranks = ranks};
   const int doubling = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-  const int folded = ranks - doubling;  // pairs of which the even rank sits out
+  const int folded = ranks - doubling;  // pairs in which the even rank does not take part
   const auto rank_of = [folded](int number) { return number < folded ? 2 * number + 1 : number + folded; };
   Stage fold;
   Stage unfold;

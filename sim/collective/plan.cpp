@@ -17,7 +17,7 @@ double count_messages(const Plan& plan) {
 
 namespace {
 
-/// Each rank of every so many sends once and receives once, all of them the same number of parts.
+/// Whether every rank that is a multiple of `every` sends one message and receives one, all with the same number of parts.
 bool is_balanced(const Stage& stage, int ranks, int every) {
   if (stage.messages.size() != at(ranks / every)) return false;
   Indexed<int> seen(ranks);

@@ -13,10 +13,10 @@ namespace syncopate {
 
 namespace {
 
-/// A time, and the event that ended then.
+/// A time, and the event that ended at this time.
 struct Ended {
   double time = 0.0;
-  /// A rank's start: ~rank, below 0. Else twice a message's number for its transfer, and one more for its arrival.
+  /// Start of a rank: ~rank (negative). Transfer of message i: 2 i. Arrival of message i: 2 i + 1.
   std::int64_t what = -1;
 };
 
@@ -24,7 +24,7 @@ void wait_for(Ended& latest, const Ended& candidate) {
   if (candidate.time > latest.time) latest = candidate;
 }
 
-/// The recurrence of PlanTimes. It also records what each message waited for.
+/// The recurrence of PlanTimes, which also records the event that each message waited for.
 class Tracer {
  public:
   Tracer(const Plan& plan, const std::function<Hop(int, int)>& hop, double gamma, double part, double latency_factor,
@@ -65,7 +65,7 @@ class Tracer {
   }
 
  private:
-  /// Messages of one segment of a stage, once.
+  /// The messages of one segment of a stage, in one repetition. Numbers begin at `first`.
   struct Block {
     std::int64_t first = 0;
     int step = 0;
@@ -156,7 +156,7 @@ class Tracer {
     }
   }
 
-  /// What a transfer or arrival consists of, to be read backwards; returns what it has waited for.
+  /// Appends the pieces of a transfer or arrival in reverse order. Returns the event that it waited for.
   std::int64_t add(PlanPath& path, std::int64_t what) const {
     const std::int64_t number = what / 2;
     const auto block = std::prev(std::upper_bound(blocks_.begin(), blocks_.end(), number,
@@ -186,21 +186,22 @@ class Tracer {
   double latency_factor_;
   std::size_t segments_;
   std::array<std::vector<Ended>, 2> sending_;    ///< by level and rank
-  std::array<std::vector<Ended>, 2> receiving_;  ///< likewise
+  std::array<std::vector<Ended>, 2> receiving_;  ///< by level and rank
   std::vector<Ended> ready_;                     ///< by rank, cell and segment
   std::vector<Ended> received_;                  ///< by rank and segment, from other nodes
   std::vector<Ended> entered_;                   ///< by rank and cell
-  std::vector<Hop> hops_;                        ///< of a stage
-  std::vector<Ended> arrivals_;                  ///< likewise
+  std::vector<Hop> hops_;                        ///< of the current stage, by message
+  std::vector<Ended> arrivals_;                  ///< of the current stage, by segment and message
   std::vector<Block> blocks_;
   std::vector<Wait> waits_;  ///< by the message's number
 };
 
-/// The same round a ring in which all messages of a stage take as long, in O(ranks) for each stage. After K repeats of cost c, what holds
-/// rank i up has begun d < K ranks before it, at whichever of these the later of free and ready, and the latencies from there, is latest.
+/// Does the same for a ring whose messages take equally long within a stage, in O(ranks) per stage. As in PlanTimes::pass_round_ring, with
+/// S(i) = max(free(i), ready(i)): after K repeats of cost c, the critical path to rank i comes from rank i - d, where 0 <= d < K maximises
+/// S(i - d) + the latencies from i - d to i.
 class RingTracer {
  public:
-  /// Returns nothing if the plan is not such a ring.
+  /// Nullopt if the plan is not such a ring.
   static std::optional<RingTracer> make(const Plan& plan, const std::function<Hop(int, int)>& hop, double gamma, double part,
                                         double latency_factor, std::span<const Seconds> starts) {
     if (plan.cells > 1 || plan.protocol != Protocol() || plan.ranks < 2) return std::nullopt;
@@ -260,9 +261,9 @@ class RingTracer {
     int repeats = 1;
     double cost = 0.0;               ///< of each transfer
     std::vector<double> latencies;   ///< by sender
-    std::vector<double> reductions;  ///< likewise, at the receiver
-    std::vector<int> ranks_back;     ///< by rank: how many ranks before it is what held it up
-    std::vector<char> was_ready;     ///< by rank, before the round: what it had got was later than its channel
+    std::vector<double> reductions;  ///< by sender; the receiver does them
+    std::vector<int> ranks_back;     ///< by rank: d above
+    std::vector<char> was_ready;     ///< by rank: whether ready >= free before the round
   };
 
   RingTracer(int ranks, std::span<const Seconds> starts) : count_(at(ranks)), starts_(starts.begin(), starts.end()) {
@@ -284,7 +285,7 @@ class RingTracer {
       later[i] = std::max(ready_[i], free_[i]);
     }
     const auto arrival = [&](std::size_t from) { return round.latencies[from] + round.reductions[from]; };
-    // Of the last `repeats` ranks, those that no later one beats, with the sum of the way from position 0 subtracted.
+    // A sliding-window maximum over the last `repeats` ranks: rank, and S(rank) minus the latencies from position 0.
     std::deque<std::pair<std::int64_t, double>> latest;
     double way = 0.0;
     for (std::int64_t position = 1 - round.repeats; position < ranks; ++position) {
@@ -306,8 +307,8 @@ class RingTracer {
 
   std::size_t count_;
   std::vector<Seconds> starts_;
-  std::vector<double> free_;   ///< by rank: its channel to the next one
-  std::vector<double> ready_;  ///< by rank: what it sends next
+  std::vector<double> free_;   ///< by rank: when its channel to the next rank is free
+  std::vector<double> ready_;  ///< by rank: when it has the data that it sends next
   std::vector<Round> rounds_;
 };
 

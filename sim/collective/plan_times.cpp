@@ -83,7 +83,7 @@ void PlanTimes::move(const Moves& stage, double part, double latency_factor) {
       if (waits_for_entry) start = std::max(start, entered_[at(message.to_cell)]);
       if (has_notices) start = std::max(start, received_[to * segments_ + segment] + latency);
       sends = receives = start + message.beta * bytes;
-      // Written to its receiver only after the stage: nobody sends on in the stage in which it receives.
+      // Takes effect after the stage: no rank forwards data in the stage in which it arrives.
       arrivals[i] = sends + (latency + gamma * bytes);
     }
   }
@@ -148,12 +148,12 @@ void PlanTimes::move_round_ring(const Moves& stage, double part, double latency_
   latencies_.resize(ranks);
   const double reduction = stage.reduces ? gamma_ * bytes : 0.0;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    // Over a link of the ring only one rank sends and only one receives, so that both are free at the same times.
+    // Each link of the ring has one sender and one receiver, so their channels are free at the same time.
     free_[rank] = std::max(sending_[0][rank], receiving_[0][rank + 1 == ranks ? 0 : rank + 1]);
     costs_[rank] = stage.list[rank].beta * bytes;
     latencies_[rank] = latency_factor * stage.list[rank].latency + reduction;
   }
-  constexpr std::size_t few_ranks = 64;  // where loops are faster
+  constexpr std::size_t few_ranks = 64;  // up to here plain loops are faster
   if (stage.equal_costs && ranks > few_ranks) {
     pass_round_ring(stage.repeats, stage.all_alike);
   } else {
@@ -194,16 +194,16 @@ void PlanTimes::repeat_round_ring(int repeats, std::size_t ranks) {
 }
 
 void PlanTimes::pass_round_ring(int repeats, bool alike) {
-  // After K rounds of cost c, rank i is free at K c + max over 0 <= d < K of (S(i-d) + the latencies from i-d to i), S being the later of
-  // free and ready before: what holds it up comes from d ranks back. With all latencies from some rank on subtracted, that is a maximum
-  // over a window that slides round the ring; kept are those ranks in it that no later one beats.
+  // Let S(i) = max(free(i), ready(i)) before the rounds, and L(i, j) the latencies from rank i to rank j. After K rounds of cost c, rank i
+  // is free at K c + max over 0 <= d < K of S(i-d) + L(i-d, i). With L(i-d, i) = L(0, i) - L(0, i-d), this is the maximum of S(j) - L(0, j)
+  // over a window of K ranks that slides round the ring. `latest_` holds the candidates: ranks of the window without a larger later one.
   const auto ranks = static_cast<std::int64_t>(free_.size());
   latest_.resize(static_cast<std::size_t>(ranks + repeats));
   std::size_t front = 0;
   std::size_t back = 0;
   const std::int64_t first = 1 - repeats;
   auto rank = static_cast<std::size_t>((first % ranks + ranks) % ranks);
-  double before = static_cast<double>(first) * latencies_.front();  // latencies from rank 0 to this one
+  double before = static_cast<double>(first) * latencies_.front();  // L(0, rank)
   if (!alike) {
     const auto here = latencies_.begin() + static_cast<std::ptrdiff_t>(rank);
     const std::int64_t rounds_back = (static_cast<std::int64_t>(rank) - first) / ranks;
@@ -286,7 +286,7 @@ Seconds PlanTimes::from_equal_starts(Bytes data, double latency_factor) {
     const double transfer = hop.beta.value * bytes;
     double& channel = free[stage->inside ? 1 : 0];
     if (stage->inside || plan_.protocol == Protocol()) {
-      // A round takes a transfer; from the second one on, what it carries has arrived a latency after the transfer before.
+      // A repetition takes one transfer. From the second on, its data arrives one latency after the previous transfer.
       channel = std::max(channel, *std::max_element(ready.begin(), ready.end())) + transfer + (stage->repeats - 1) * (arrival + transfer);
       std::fill(ready.begin(), ready.end(), channel + arrival);
       continue;

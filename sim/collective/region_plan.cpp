@@ -16,7 +16,7 @@ Members members_of(const std::vector<std::size_t>& regions) {
   return members;
 }
 
-/// A piece from one end of every region's chain to the other; the regions' first ranks are where it ends or begins.
+/// Passes a piece along the chain of every region: to its first rank if `towards_first`, else from it.
 void pass_along(const Members& members, int longest, int first_part, int parts, bool towards_first, Plan& plan) {
   for (int hop = 0; hop + 1 < longest; ++hop) {
     Stage stage;

@@ -5,7 +5,7 @@ namespace syncopate {
 
 namespace {
 
-/// Every rank passes a part on, ranks - 1 times: first its own number's plus `offset`, then what it has just received.
+/// ranks - 1 repetitions. In the first one, rank i sends part i + offset to the next rank; later it forwards the part just received.
 Stage round_trip(int ranks, int offset, bool reduces) {
   Stage stage;
   stage.repeats = ranks - 1;

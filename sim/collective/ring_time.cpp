@@ -10,7 +10,7 @@ namespace syncopate {
 Seconds ring_time(std::span<const Hop> hops, int messages, Bytes chunk, int reduced, SecondsPerByte gamma) {
   const std::size_t links = hops.size();
   std::vector<Seconds> free(links);
-  std::vector<Seconds> arrived(links);  ///< over each link, the message before
+  std::vector<Seconds> arrived(links);  ///< by link: when the previous message has arrived
   std::vector<Seconds> arrives(links);
   for (int message = 0; message < messages; ++message) {
     const Seconds reduction = message < reduced ? gamma * chunk : Seconds(0);

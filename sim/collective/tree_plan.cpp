@@ -6,7 +6,7 @@ namespace syncopate {
 
 namespace {
 
-/// Ranks `distance` apart in the binomial tree, leaf to root, with the chunk that is its own cell.
+/// One stage of the binomial tree, towards the root, between ranks `distance` apart. Each chunk has its own cell.
 Stage towards_root(int ranks, int distance, int chunk) {
   Stage stage;
   stage.reduces = true;

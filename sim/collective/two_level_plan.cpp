@@ -7,10 +7,10 @@ namespace syncopate {
 
 namespace {
 
-/// Builds the plan. Chunks are added up inside the nodes one after the other, go among them, and are spread inside.
+/// Builds the plan: for each chunk, a reduction inside the nodes, the plan `among` between nodes, and a spread inside the nodes.
 class TwoLevels {
  public:
-  /// `among` is the plan of one chunk, or of all of them, each in a cell of its own.
+  /// `among`: the plan between nodes, for one chunk or (all_chunks) for all of them with one cell per chunk.
   TwoLevels(Operation operation, int nodes, int node_size, Plan among, int chunks, bool all_chunks)
       : among_(std::move(among)),
         nodes_(nodes),
@@ -25,7 +25,7 @@ class TwoLevels {
     plan_.cells = chunks * cells_;
   }
 
-  /// A ring inside every node, each of whose parts is as many of the plan as there are parts among the nodes.
+  /// Adds a ring inside every node. A part of this ring is `between_parts_` parts of the plan.
   void add_inside(Operation operation, int chunk) {
     const Plan ring = ring_plan(operation, node_size_, 1);
     for (const PlanStep& step : ring.steps) {
@@ -44,7 +44,7 @@ class TwoLevels {
     }
   }
 
-  /// The root's node only: the root sends each of the others its share.
+  /// For a broadcast: the root sends every other rank of its node its share.
   void deal_out(int chunk) {
     for (int rank = 1; rank < node_size_; ++rank) {
       Stage stage;
@@ -54,13 +54,13 @@ class TwoLevels {
     }
   }
 
-  /// What `among` says, for the chunk or, if it is for all of them, from that one on.
+  /// Adds the plan between nodes for `chunk` (0 if that plan covers all chunks).
   void add_among(int chunk) {
     for (const PlanStep& step : among_.steps) {
       Stage stage = std::get<Stage>(step);
       for (Message& message : stage.messages) {
-        const int its_chunk = chunk + message.part / between_parts_;
-        message = {message.from * node_size_, message.to * node_size_, its_chunk * plan_.block + message.part % between_parts_,
+        const int message_chunk = chunk + message.part / between_parts_;
+        message = {message.from * node_size_, message.to * node_size_, message_chunk * plan_.block + message.part % between_parts_,
                    message.parts * node_size_, chunk * cells_ + message.cell};
       }
       plan_.steps.emplace_back(std::move(stage));
@@ -75,8 +75,8 @@ class TwoLevels {
   Plan among_;
   int nodes_;
   int node_size_;
-  int between_parts_;  ///< of a chunk
-  int cells_;          ///< of a chunk
+  int between_parts_;  ///< parts of a chunk in the plan between nodes
+  int cells_;          ///< cells of a chunk
   Plan plan_;
 };
 

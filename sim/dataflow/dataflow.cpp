@@ -17,7 +17,7 @@ namespace syncopate {
 
 namespace {
 
-/// A value, or those of all parts as a list.
+/// Appends one value, or the values of all parts as a list.
 void append_values(std::string& text, const ValueIds& values, bool is_list) {
   if (!is_list) {
     fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}"), values.front());
@@ -31,21 +31,21 @@ void append_values(std::string& text, const ValueIds& values, bool is_list) {
   text += ']';
 }
 
-/// A number as JSON, without loss of precision.
+/// Appends a number as JSON without loss of precision.
 void append_number(std::string& text, double number) { fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}"), number); }
 
 std::vector<std::string_view> hyper_of(std::string_view function) {
   if (function == "momentum" || function == "nesterov") return {"lr", "mu"};
   if (function == "adam") return {"lr", "beta1", "beta2", "epsilon"};
   if (function == "adamw") return {"lr", "beta1", "beta2", "epsilon", "weight_decay"};
-  return {"lr", "lambda"};  // delay-compensated
+  return {"lr", "lambda"};  // DC-ASGD
 }
 
-constexpr int fast = 1;  ///< of zlib's levels
+constexpr int fast = 1;  ///< a compression level of zlib
 
 }  // namespace
 
-/// A value with its factor in a combination.
+/// A term of a linear combination: a value and its factor.
 struct Dataflow::Share {
   Coefficient factor;
   ValueId value;
@@ -192,7 +192,7 @@ ValueIds Dataflow::make(std::string_view operation, std::size_t part, std::size_
 }
 
 void Dataflow::forget_old() {
-  // Ranks that do the same do it within a few steps of each other.
+  // Ranks that compute the same value do so within a few steps of each other, so old entries are not needed.
   const std::size_t most = 64 + 4 * static_cast<std::size_t>(workers_) * parts_.size();
   constexpr std::size_t most_bytes = 32 << 20;
   while (known_in_order_.size() > most || known_bytes_ > most_bytes) {
@@ -229,7 +229,7 @@ void Dataflow::name_hyper(std::string_view name) {
 }
 
 Json Dataflow::hyper() const {
-  // SSD-SGD takes 4 lr beside servers with momentum, whose steps add up to ten times that.
+  // SSD-SGD uses 4 lr with momentum at the servers, where momentum 0.9 makes a gradient count ten times.
   const double local = optimizer_ == Optimizer::sgd ? 1.0 : 4.0;
   const std::map<std::string_view, Json> defaults = {
       {"lr", nullptr},           {"mu", {0.9}},     {"beta1", {0.9}}, {"beta2", {0.999}},        {"epsilon", {1e-8}},
@@ -242,9 +242,7 @@ Json Dataflow::hyper() const {
 
 std::string Dataflow::take(const Json& about) {
   if (gradients_ == 0) {
-    throw SimulationError(
-        "there is no record of its dataflow: the schedule's program does not say what its steps do to models "
-        "(Worker::dataflow)");
+    throw SimulationError("its dataflow cannot be recorded: the schedule's program does not compute values (Worker::dataflow)");
   }
   Json header = {{"format", "dataflow/1"}, {"program", version()}};
   header.update(about);
@@ -261,7 +259,7 @@ std::string Dataflow::take(const Json& about) {
   header["operations"] = operations_;
   header["end_s"] = end_.value;
   file_.append(waiting_);
-  // Its header, of which much is known only now, is a gzip member of its own.
+  // The header is known only at the end. It is a gzip member of its own, put before the rest.
   return gzip(header.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n') + file_.take();
 }
 

@@ -19,7 +19,7 @@ bool is_record_with(const std::filesystem::path& path, Optimizer optimizer) {
     std::getline(stream, header);
     const Json json = Json::parse(header, nullptr, false);
     return json.is_object() && json.contains("optimizer") && json["optimizer"] == to_string(optimizer);
-  } catch (const InputError&) {  // no gzip file
+  } catch (const InputError&) {  // not a gzip file
     return false;
   }
 }

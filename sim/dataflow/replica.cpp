@@ -10,7 +10,7 @@ std::size_t states_of(Optimizer optimizer) {
     case Optimizer::momentum:
     case Optimizer::nesterov: return 1;
     case Optimizer::adam:
-    case Optimizer::adamw: return 3;  // both moments, and the number of steps
+    case Optimizer::adamw: return 3;  // both moments and the number of steps
   }
   return 0;
 }

@@ -35,7 +35,7 @@ DeviceProfile::Direction read_direction(const Field& field) {
   return direction;
 }
 
-/// The keys of an error's figures, and what people call them.
+/// The figures of an error: key in the file, and text for people.
 struct ErrorFigure {
   const char* key;
   std::string_view text;
@@ -47,7 +47,7 @@ constexpr std::array error_figures = {ErrorFigure{"forward", "forward", &Profile
                                       ErrorFigure{"median_layer", "median layer off by", &ProfileError::median_layer},
                                       ErrorFigure{"samples_per_s", "samples/s", &ProfileError::samples_per_s}};
 
-/// "+0.6%"; the median layer's error has no sign, and none is 0 the other way round.
+/// Such as "+0.6%". The median layer's error has no sign, and there is no "-0.0%".
 std::string figure_text(const ErrorFigure& figure, double relative) {
   const double percent = std::round(1000 * relative) / 10 + 0.0;
   return figure.value == &ProfileError::median_layer ? fmt::format("{:.1f}%", percent) : fmt::format("{:+.1f}%", percent);
@@ -71,7 +71,7 @@ std::vector<ProfileError> read_errors(const Field& field) {
   return errors;
 }
 
-/// Six significant digits: more would pretend to a precision that no fit has.
+/// Six significant digits: no fit is more precise.
 std::string cost_text(const LayerCost& cost) {
   std::vector<std::string> terms;
   const auto add = [&terms](std::string_view key, double value) { terms.push_back(fmt::format("\"{}\": {:.6g}", key, value)); };

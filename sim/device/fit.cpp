@@ -17,15 +17,15 @@ namespace syncopate {
 
 namespace {
 
-/// Below this number of layers a class's terms cannot be told apart.
+/// With fewer layers of a class, the terms of its cost cannot be told apart.
 constexpr std::size_t enough_layers = 4;
 
-/// Layers of one class, forward or backward.
+/// The measured layers of one class, in forward or in backward.
 struct Points {
   std::vector<LayerWork> work;
   std::vector<double> seconds;
 
-  /// MACs, weights, activations, launch: the order in which terms are preferred when the data cannot tell them apart.
+  /// Fits the cost per MAC, weight and activation, and the launch. If terms are equivalent, earlier ones in this order win.
   LayerCost fit() const {
     std::vector<Terms> rows;
     for (const LayerWork& w : work) rows.push_back({w.macs, w.weights.value, w.activations.value, 1.0});
@@ -33,7 +33,7 @@ struct Points {
     return {Seconds(x[3]), x[0], SecondsPerByte(x[2]), SecondsPerByte(x[1])};
   }
 
-  /// With too few layers to tell the terms apart: MACs at a known cost, and the rest of the time is launch.
+  /// For too few layers: the cost per MAC is given, and the remaining time is launch.
   LayerCost fit_launch(double s_per_mac) const {
     double rest = 0;
     for (std::size_t i = 0; i < work.size(); ++i) rest += seconds[i] - s_per_mac * work[i].macs;
@@ -56,7 +56,7 @@ double bytes_per_element_of(const Trace& trace) {
   const auto bytes = element_bytes(trace.dtype);
   if (!bytes)
     throw InputError(
-        fmt::format("{}: /model/dtype: a fit needs the type of the numbers, such as \"fp32\", got \"{}\"", trace.file, trace.dtype));
+        fmt::format("{}: /model/dtype: a fit needs a known number format, such as \"fp32\", got \"{}\"", trace.file, trace.dtype));
   return *bytes;
 }
 
@@ -77,15 +77,15 @@ SampleFit measure(const FitSample& sample) {
   measured.backward_left_out -= measured.backward;
   if (measured.match.pairs.empty() || matched < 0.5 * all) {
     throw InputError(
-        fmt::format("{}: {} of its {} layers, with {:.0f}% of their time, could be matched with the model {} ({}), expected at least half "
-                    "of the time; name the right model with --model",
+        fmt::format("{}: only {} of its {} layers, with {:.0f}% of the time, match the model {} ({}), expected at least half of the time; "
+                    "name the right model with --model",
                     sample.trace->file, measured.match.pairs.size(), sample.trace->layers.size(),
                     100 * (all > Seconds(0) ? matched / all : 0.0), sample.model->name, sample.model->file));
   }
   return measured;
 }
 
-/// The matched layers that cost time, each with its work: visit(traced, described, work).
+/// Calls visit(traced layer, model's layer, work) for every matched layer that takes time.
 template <class Visit>
 void for_matched(const FitSample& sample, const LayerMatch& match, std::int64_t gpus, Visit&& visit) {
   const double samples = static_cast<double>(sample.trace->batch) / static_cast<double>(gpus);
@@ -96,7 +96,7 @@ void for_matched(const FitSample& sample, const LayerMatch& match, std::int64_t 
   }
 }
 
-/// The optimiser's step per byte of parameters, over the samples that measured it.
+/// The optimiser's step per byte of parameters, from the samples that measured it.
 LayerCost fit_update(const std::vector<FitSample>& samples) {
   std::vector<Terms> rows;
   std::vector<double> seconds;
@@ -115,7 +115,7 @@ double median(std::vector<double> values) {
   return quantile(values, 0.5);
 }
 
-/// The profile's error over layers that were measured and matched before.
+/// The profile's error over the sample's matched layers.
 ProfileError error_of(const DeviceProfile& profile, const FitSample& sample, const SampleFit& measured) {
   Seconds predicted_forward;
   Seconds predicted_backward;
@@ -172,7 +172,7 @@ FitReport fit_profile(const std::vector<FitSample>& samples, std::int64_t gpus) 
   }
   for (const auto& [cost_class, points] : classes) {
     DeviceProfile::Direction direction{points.forward.fit(), points.backward.fit()};
-    // A linear layer is a 1x1 convolution: a few of them say more of launches than of rates.
+    // A linear layer is a 1x1 convolution. With few linear layers, take the convolutions' cost per MAC and fit the launch only.
     const auto convolution = report.profile.costs.find(CostClass::convolution);
     if (cost_class == CostClass::linear && points.forward.work.size() < enough_layers && convolution != report.profile.costs.end()) {
       direction = {points.forward.fit_launch(convolution->second.forward.s_per_mac),

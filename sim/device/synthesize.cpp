@@ -12,7 +12,7 @@ namespace syncopate {
 
 namespace {
 
-/// The profile's error, and whether it says anything of this model.
+/// The profile's error, and a remark if it was not measured on this model.
 std::string describe_error(const DeviceProfile& profile, const Model& model) {
   const bool measured =
       std::any_of(profile.errors.begin(), profile.errors.end(), [&model](const ProfileError& error) { return error.model == model.name; });

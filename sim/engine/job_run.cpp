@@ -25,7 +25,7 @@ PlannedCollectives* planned_of(const Job& job) {
   return flows == nullptr ? nullptr : flows->planned;
 }
 
-/// From equal starts, with all links to itself.
+/// The time of a collective that all ranks start together and that shares no link.
 CollectiveTime time_alone(const Job& job, const Communicator& communicator, Operation operation, Bytes bytes) {
   return std::visit(
       [&](const auto& model) {
@@ -53,7 +53,7 @@ std::unique_ptr<Transport> closed_form(const Job& job, const Communicator& commu
   return std::make_unique<ClosedFormTransport>(cost, pieces);
 }
 
-/// A rank may have ended a collective that another one has not posted yet, so that its end cannot wait for that to be computed.
+/// Whether a rank may end a collective before all ranks have posted it (the root of a broadcast). RecurrenceTransport cannot do this.
 bool may_end_before_all_post(const std::vector<Operation>& operations) {
   return operations.empty() || std::find(operations.begin(), operations.end(), Operation::broadcast) != operations.end();
 }
@@ -83,7 +83,7 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
   return std::make_unique<RecurrenceTransport>(posters, communicator, planned, std::move(factor), job.shortcuts);
 }
 
-/// Whether some collectives begin later than a program posts them.
+/// Whether some collectives begin only after another one has ended (PostOptions::after).
 bool has_following_stream(const Job& job) {
   return std::any_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& row) { return row.follows; });
 }
@@ -92,9 +92,9 @@ bool has_partial_stream(const Job& job) {
   return std::any_of(job.streams.begin(), job.streams.end(), [](const StreamSetup& row) { return row.rules.is_partial(); });
 }
 
-constexpr std::size_t most_ties = 2'000'000;  ///< which take some 300 MB while slack is computed
+constexpr std::size_t most_ties = 2'000'000;  ///< computing slack takes about 300 MB for them
 
-/// What moves the messages of ranks, where these are flows.
+/// `flows` if the job's messages between ranks are flows, else null.
 Flows* flows_of(const Job& job, Flows* flows) { return std::holds_alternative<PerFlow>(job.model) ? flows : nullptr; }
 
 }  // namespace
@@ -115,7 +115,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
     recorder_.keep_ties(most_ties);
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const int count = job.simulated();
-  Indexed<std::vector<Stream*>> streams_of(count);  // by worker: for every row, the stream of its group
+  Indexed<std::vector<Stream*>> streams_of(count);  // by worker and row: the stream of the worker's group
   const Latecomers::HandOver hand_over = [this, &network](int from, int to, const SharedPayload& payload, const Moment& start) {
     const CollectiveTime time = job_.message(from, to, payload->bytes);
     const auto piece = [&](PathClass kind, int link) { return Why{.kind = kind, .worker = to, .link = link, .payload = &payload}; };
@@ -135,7 +135,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
       }
     }
     ++rows;
-    // A worker that is in no group of the row meets an error when it posts.
+    // A worker that is in no group of the row gets any stream of it, which throws when the worker posts.
     for (std::vector<Stream*>& streams : streams_of) streams.resize(rows, streams_.back().get());
   }
   workers_.reserve(at(count));
@@ -176,12 +176,12 @@ Seconds JobRun::mean_latency_of(const PeerLinks::Message& message, Network& netw
 }
 
 ParameterServer& JobRun::server() {
-  if (!server_) throw SimulationError("a program asked for a parameter server, and its schedule has none");
+  if (!server_) throw SimulationError("a program asked for a parameter server, but its schedule has none");
   return *server_;
 }
 
 bool JobRun::is_channel_busy(int rank, Seconds now) const {
-  const Seconds then = now * (1.0 + rounding);  // what ends at this instant has ended
+  const Seconds then = now * (1.0 + rounding);  // movements that end at this instant have ended
   const auto moves = [&](const auto& stream) { return stream->has_member(rank) && stream->is_busy(rank, then); };
   return std::any_of(streams_.begin(), streams_.end(), moves) || peers_.is_busy(rank, then) || (server_ && server_->is_busy(rank, then));
 }
@@ -296,7 +296,7 @@ void JobRun::look_at_window(Seconds now) {
   if (!open_ && windows_.may_open()) {
     open_ = now;
     recorder_.open_window(now);
-    // What began at the very instant of opening, before it was known, belongs to the window too.
+    // Iterations that began at the instant of opening count, even if they began before the window was found to open.
     for (int rank = 0; rank < simulated(); ++rank) begun_in_window_[rank] = begins(rank) ? begun_at_last_begin_[rank] : 0;
   }
   if (!has_measured_ || !windows_.may_close()) return;
@@ -320,10 +320,10 @@ void JobRun::check_progress(const Worker& worker) const {
   const std::vector<Step>& steps = recorder_.steps(worker.rank());
   const std::size_t before = steps.size() - 1 - std::min(steps.size() - 1, static_cast<std::size_t>(patience));
   if (worker.step() >= patience && steps[before].start == steps.back().start) {
-    throw SimulationError(fmt::format("rank {} made {} steps in no time, at {:.9g} s: a step must take some time", worker.rank(), patience,
+    throw SimulationError(fmt::format("rank {} made {} steps in 0 s, at {:.9g} s: a step must take some time", worker.rank(), patience,
                                       steps.back().start.value));
   }
-  // Whole cycles of every schedule fit into the measured steps, so a rank that others wait for posts within them.
+  // The measured steps are whole cycles of the schedule, so a rank that others wait for posts within them.
   if (worker.state_.steps_since_post() <= patience) return;
   if (!is_awaited(worker.rank())) return;
   throw SimulationError(fmt::format("no progress: rank {} made {} steps without a post: {}", worker.rank(),

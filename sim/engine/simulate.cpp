@@ -21,28 +21,27 @@ namespace syncopate {
 
 namespace {
 
-/// Throws SimulationError when memory is too small for so many workers in this process.
+/// Throws SimulationError if this process has too little memory for so many workers.
 void check_memory(double workers) {
-  constexpr double per_worker = 15e3;  // two pages of a stack, the worker and what it records of some ten steps
+  constexpr double per_worker = 15e3;  // two pages of stack, the worker, and its record of about ten steps
   const Bytes needed(per_worker * workers);
-  constexpr double addresses_per_worker = 72e3;  // a stack and its guard
+  constexpr double addresses_per_worker = 72e3;  // a stack and its guard page
   const Bytes addresses(addresses_per_worker * workers);
   if (const Bytes left = available_addresses(); addresses > left) {
     throw SimulationError(
-        fmt::format("out of memory: {} workers would have to be simulated one by one, whose stacks take {:.1f} GB of addresses, of which "
-                    "{:.1f} GB are left; raise the limit (ulimit -v), use fewer nodes, or leave out what makes them unequal",
+        fmt::format("out of memory: {} workers would have to be simulated one by one; their stacks take {:.1f} GB of addresses, of which "
+                    "{:.1f} GB are left; raise the limit (ulimit -v), use fewer nodes, or leave out what makes the workers unequal",
                     workers, addresses.value / 1e9, left.value / 1e9));
   }
   const Bytes available = available_memory();
   if (needed <= available) return;
-  throw SimulationError(
-      fmt::format("{} workers would have to be simulated one by one, which takes about {:.0f} GB of memory, of which {:.1f} GB are "
-                  "available; use fewer nodes, or leave out what makes them unequal (equal workers are simulated as one, where a schedule "
-                  "waits for all of them)",
-                  workers, needed.value / 1e9, available.value / 1e9));
+  throw SimulationError(fmt::format(
+      "{} workers would have to be simulated one by one, which takes about {:.0f} GB of memory, of which {:.1f} GB are available; use "
+      "fewer nodes, or leave out what makes the workers unequal (equal workers are simulated as one if the schedule waits for all of them)",
+      workers, needed.value / 1e9, available.value / 1e9));
 }
 
-/// Runs every worker as an actor; returns who waits for what if the run ends in a deadlock.
+/// Runs every worker as an actor. After a deadlock, returns a description of who waits for what.
 std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, Clock& clock) {
   Indexed<std::pair<JobRun*, int>> workers;
   for (const auto& run : runs) {
@@ -67,7 +66,7 @@ std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, Clock& 
   return deadlock;
 }
 
-/// Runs a job's only worker; returns what it waits for if the run ends in a deadlock.
+/// Runs a job's only worker. After a deadlock, returns a description of what it waits for.
 std::string run_alone(JobRun& run) {
   try {
     run.run_worker(0);
@@ -89,7 +88,7 @@ Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   };
   if (simulated > 1) {
     check_memory(simulated);
-    if (!can_run_actors()) throw SimulationError("workers of a run before this one still wait in this process");
+    if (!can_run_actors()) throw SimulationError("workers of an earlier run still wait in this process");
   }
   Clock clock(simulated > 1 ? &actors() : nullptr);
   const auto flows = std::any_of(jobs.begin(), jobs.end(), moves_flows) ? std::make_unique<Flows>(network, clock) : nullptr;

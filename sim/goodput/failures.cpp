@@ -13,12 +13,12 @@ namespace {
 
 /// Draws two uniform numbers in (0, 1) for one failure.
 std::array<double, 2> draw(std::uint64_t seed, std::size_t kind, std::uint32_t component, std::uint32_t index) {
-  constexpr std::uint32_t of_failures = 0xFA11;  // everything else draws with a 0 there
+  constexpr std::uint32_t of_failures = 0xFA11;  // all other draws have a 0 in this place
   return open_units(philox4x32({component, index, static_cast<std::uint32_t>(kind), of_failures},
                                {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}));
 }
 
-/// Exponential times are memoryless. So all components together are one Poisson process, and each failure hits a uniformly drawn component.
+/// Exponential times are memoryless, so all components together are one Poisson process. Each failure hits a uniformly drawn component.
 class Poisson : public FailureProcess {
  public:
   Poisson(const FailureKind& kind, std::size_t number, int nodes, std::uint64_t seed)
@@ -80,7 +80,7 @@ class Weibull : public FailureProcess {
   struct Next {
     Seconds time;
     std::uint32_t component;
-    std::uint32_t draw;  ///< of that component; only its last one counts
+    std::uint32_t draw;  ///< number of the component's draw; only the last one is valid
     bool operator>(const Next& other) const { return time > other.time; }
   };
   using Queue = std::priority_queue<Next, std::vector<Next>, std::greater<>>;
@@ -99,7 +99,7 @@ class Weibull : public FailureProcess {
   int per_node_;
   double inverse_shape_;
   Seconds scale_;
-  std::vector<std::uint32_t> draws_;  ///< so many, by component
+  std::vector<std::uint32_t> draws_;  ///< by component: how often its next failure was drawn
   Queue queue_;
 };
 

@@ -82,8 +82,8 @@ class Play {
 
   [[noreturn]] void give_up(const std::string& after) const {
     throw SimulationError(
-        fmt::format("the run does not get ahead: after {}, {:.3g} hours of it, {:.3g}% of its samples are trained; let less fail, write "
-                    "checkpoints more often, or train less",
+        fmt::format("the run makes no progress: after {} and {:.3g} simulated hours, {:.3g}% of its samples are trained; lower the failure "
+                    "rates, write checkpoints more often, or train fewer samples",
                     after, now_.value / 3600.0, 100.0 * (1.0 - left() / samples_)));
   }
 
@@ -113,7 +113,7 @@ class Play {
     return undisturbed;
   }
 
-  /// Per step: when the step ends in which the first of the repaired nodes has loaded the state.
+  /// For the policy per-step: the end of the step in which the first repaired node has loaded the state.
   Seconds joins_at() const {
     if (!is(Policy::per_step) || repairs_.empty()) return never;
     const Seconds loaded = std::max(now_, repairs_.front() + run_.restart.load);
@@ -152,7 +152,7 @@ class Play {
     complete_at_ = never;
   }
 
-  /// Training goes on with a step's begin, and so much of it until a checkpoint.
+  /// Training goes on at the begin of a step, with a whole interval until the next checkpoint.
   void begin_anew() {
     since_step_ = Seconds(0);
     until_checkpoint_ = every_;
@@ -269,23 +269,23 @@ class Play {
   Seconds every_;
   const SpeedOf& speed_of_;
   Failures failures_;
-  Indexed<bool> is_up_;  ///< nodes, by their places in the job
+  Indexed<bool> is_up_;  ///< by the node's place in the job
   int up_;
   int spares_;
-  std::queue<int> empty_;        ///< places, in the order of their failures
-  std::queue<Seconds> repairs_;  ///< when failed nodes are back
+  std::queue<int> empty_;        ///< places without a node, in the order of the failures
+  std::queue<Seconds> repairs_;  ///< when failed nodes come back
   Seconds now_;
-  Seconds until_checkpoint_;     ///< training
-  Seconds complete_at_ = never;  ///< the checkpoint that is being written
-  Seconds since_step_;           ///< training since a step began, and whole ones after that
-  TrainingSpeed speed_;          ///< of the nodes that trained last
+  Seconds until_checkpoint_;     ///< training time until the next checkpoint begins
+  Seconds complete_at_ = never;  ///< when the checkpoint in progress is complete
+  Seconds since_step_;           ///< training time since the begin of a step, possibly several steps ago
+  TrainingSpeed speed_;          ///< with the nodes that trained last
   int speed_is_of_ = run_.nodes;
   Work saved_;            ///< in complete checkpoints
-  Work pending_;          ///< in the one that is being written
-  Work fresh_;            ///< in none
-  bool is_done_ = false;  ///< all is trained, if no failure comes
+  Work pending_;          ///< in the checkpoint in progress
+  Work fresh_;            ///< in no checkpoint
+  bool is_done_ = false;  ///< all samples are trained; only the last checkpoint is missing
   bool is_over_ = false;
-  std::int64_t passed_ = 0;  ///< failures, noticed or not
+  std::int64_t passed_ = 0;  ///< failures so far, including those of absent nodes
   std::int64_t checkpoints_ = 0;
   RunTimes times_;
 };

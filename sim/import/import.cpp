@@ -30,7 +30,7 @@ using Operator = KinetoTrace::Operator;
 
 constexpr double us = 1e-6;
 
-/// One measurement over all steps.
+/// The values of one measurement in all steps.
 class Repeated {
  public:
   explicit Repeated(std::vector<double> seconds) : values_(std::move(seconds)) { std::sort(values_.begin(), values_.end()); }
@@ -57,7 +57,7 @@ std::vector<std::vector<std::int64_t>> parse_shapes(std::string_view text) {
   return shapes;
 }
 
-/// "fp32" for PyTorch's "float".
+/// Such as "fp32" for PyTorch's "float".
 std::optional<std::string> dtype_of(std::string_view type) {
   constexpr std::array table = {std::pair{"float", "fp32"}, std::pair{"c10::Half", "fp16"}, std::pair{"c10::BFloat16", "bf16"},
                                 std::pair{"double", "fp64"}};
@@ -87,7 +87,7 @@ class Importer {
  private:
   const std::string& string(std::uint32_t number) const { return profile_->strings[number]; }
 
-  /// What two steps of the same program have in common.
+  /// Equal for steps that run the same operators and gradients.
   static std::string signature(const TrainingStep& step) {
     std::string text;
     for (const Operator* layer : step.layers) text += fmt::format("{};", layer->name);
@@ -95,7 +95,7 @@ class Importer {
     return text;
   }
 
-  /// The steps that are whole and run what most do; of equally many, those that run more.
+  /// Chooses the largest group of whole steps with equal signature. Of equally large groups, the one with more layers and gradients.
   void choose_steady() {
     std::map<std::string, std::vector<const TrainingStep*>> alike;
     for (const TrainingStep& step : steps_) {
@@ -110,7 +110,7 @@ class Importer {
     const auto updates = std::count_if(steady_.begin(), steady_.end(), [](const TrainingStep* step) { return step->update > 0; });
     if (updates > 0 && 2 * updates < static_cast<std::ptrdiff_t>(steady_.size())) {
       profile_->lacks(
-          fmt::format("the optimiser steps after {} of {} backward passes only: a trace has no accumulation of gradients; let "
+          fmt::format("the optimiser steps after only {} of {} backward passes, but a trace cannot describe accumulation of gradients; let "
                       "every pass end with a step",
                       updates, steady_.size()));
     }
@@ -128,9 +128,8 @@ class Importer {
     imported.backward_busy = over_steps([](const TrainingStep& step) { return sum(step.backward); }).median();
     imported.backward_of_no_layer = over_steps([](const TrainingStep& step) { return step.backward_of_no_layer; }).median();
     if (imported.forward_busy == Seconds(0) || imported.backward_busy == Seconds(0)) {
-      profile_->lacks(profile_->cpu_only()
-                          ? "its operators of forward or of backward take no time"
-                          : "no GPU kernel was launched by its operators of forward or of backward: CUDA graphs hide who launched what");
+      profile_->lacks(profile_->cpu_only() ? "its operators of forward or of backward take no time"
+                                           : "its operators of forward or of backward launched no GPU kernel (CUDA graphs hide launches)");
     }
     std::vector<double> periods;
     for (std::size_t i = 0; i + 1 < steady_.size(); ++i) {
@@ -188,7 +187,7 @@ class Importer {
     gradient.bytes = Bytes(elements * element_bytes(*dtype).value());
   }
 
-  /// "relu" of "aten::relu_".
+  /// Such as "relu" for "aten::relu_".
   std::string type_of(const Operator& op) const {
     const std::string& full = string(op.name);
     const std::size_t colons = full.rfind("::");
@@ -256,8 +255,7 @@ class Importer {
     trace.timing["clock"] = "wall";
   }
 
-  /// Without a function's parameters and "void ": "(int, float*)" of "void gemm<float>(int, float*)", but not "(Device)" of "Memset
-  /// (Device)".
+  /// The name without "void " and the parameters: "gemm<float>" for "void gemm<float>(int, float*)". "Memset (Device)" stays as it is.
   static std::string_view without_parameters(std::string_view name) {
     if (name.starts_with("void ")) name.remove_prefix(5);
     int open = 0;
@@ -268,7 +266,7 @@ class Importer {
     return name;
   }
 
-  /// Enough of a kernel's name to tell it from others: names of templates run to a thousand characters.
+  /// The beginning of a kernel's name. Names of templates can have a thousand characters.
   static std::string short_name(std::string_view full) {
     constexpr std::size_t most = 96;
     const std::string_view name = without_parameters(full);
@@ -276,7 +274,7 @@ class Importer {
     return fmt::format("{}...", beginning(name, most));
   }
 
-  /// The first extent of the first layer's input; an embedding's input is its second argument.
+  /// The batch: the first extent of the first layer's input. (An embedding's input is its second argument.)
   std::optional<std::int64_t> batch_of(const Operator& first) const {
     const auto shapes = parse_shapes(string(first.shapes));
     const std::size_t input = type_of(first).find("embedding") != std::string::npos ? 1 : 0;

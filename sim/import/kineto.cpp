@@ -19,7 +19,7 @@ namespace {
 
 using Parser = nlohmann::json;
 
-/// One element of traceEvents, as far as anybody asks for it.
+/// One element of traceEvents, with the members that the import needs.
 struct Event {
   std::string name;
   std::string category;
@@ -37,7 +37,7 @@ struct Event {
   KinetoTrace::AllReduce all_reduce;
 };
 
-/// Follows the parser through the file and keeps what matters of each event.
+/// Follows the parser through the file and keeps the events that the import needs.
 class EventHandler : public nlohmann::json_sax<Parser> {
  public:
   explicit EventHandler(const std::string& file) { trace_.file = file; }
@@ -166,7 +166,7 @@ class EventHandler : public nlohmann::json_sax<Parser> {
     return true;
   }
 
-  /// An extent that is no number of elements counts as -1, which nobody takes for one.
+  /// An extent that is not a valid number of elements becomes -1, which later fails as a shape.
   void add_extent(double value) {
     constexpr double most = 1e15;
     if (event_.shapes.back() != '(') event_.shapes += ',';
@@ -189,7 +189,7 @@ class EventHandler : public nlohmann::json_sax<Parser> {
 
   void keep() {
     ++trace_.events;
-    // Kernels at time 0 exist; nobody knows when they ran.
+    // Some kernels have time 0: their times are unknown.
     if (event_.phase != "X" || event_.time <= 0) return;
     constexpr double latest = 1e17;
     constexpr double longest = 1e14;
@@ -247,7 +247,7 @@ class EventHandler : public nlohmann::json_sax<Parser> {
     return std::any_of(words.begin(), words.end(), [name](std::string_view word) { return name.find(word) != std::string_view::npos; });
   }
 
-  /// NCCL and its relatives name their kernels so.
+  /// The names that NCCL and its derivatives give their kernels.
   static bool is_communication(const std::string& name) {
     return name.starts_with("nccl") || name.starts_with("rccl") || name.starts_with("msccl");
   }
@@ -265,10 +265,10 @@ class EventHandler : public nlohmann::json_sax<Parser> {
 void KinetoTrace::lacks(std::string_view what) const {
   const bool trained = std::any_of(operators.begin(), operators.end(), [](const Operator& op) { return op.sequence != none; });
   const bool of_a_cpu = trained && cpu_only() && gpu_operator.empty();
-  throw InputError(fmt::format(
-      "{}: {}; record with torch.profiler.profile(activities=[ProfilerActivity.CPU{}], record_shapes=True) round whole training "
-      "steps; traces/README.md has the lines",
-      file, what, of_a_cpu ? "" : ", ProfilerActivity.CUDA"));
+  throw InputError(
+      fmt::format("{}: {}; record with torch.profiler.profile(activities=[ProfilerActivity.CPU{}], record_shapes=True) around whole "
+                  "training steps; see traces/README.md",
+                  file, what, of_a_cpu ? "" : ", ProfilerActivity.CUDA"));
 }
 
 std::uint32_t StringPool::number_of(const std::string& text) {

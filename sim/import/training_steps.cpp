@@ -18,8 +18,8 @@ using Kernel = KinetoTrace::Kernel;
 
 enum Kind : std::size_t { accumulate, update, backward, forward, kinds };
 
-/// What an operator made the hardware do: the kernels of a profile by the time and thread of their launch. In a profile of the CPU alone it
-/// is the operator's own time.
+/// The work that an operator caused: the kernels that it launched, found by time and thread of the launch. In a profile of the CPU only,
+/// the operator's own time.
 class Work {
  public:
   explicit Work(const KinetoTrace& profile) : cpu_only_(profile.cpu_only()) {
@@ -31,11 +31,11 @@ class Work {
       const auto launch = launches.find(kernel.correlation);
       if (launch != launches.end()) launched_.push_back({launch->second->time, launch->second->thread, &kernel});
     }
-    if (launched_.empty()) profile.lacks("no GPU kernel can be joined with the call that launched it (\"correlation\")");
+    if (launched_.empty()) profile.lacks("no GPU kernel can be matched with the call that launched it (\"correlation\")");
     std::sort(launched_.begin(), launched_.end(), [](const Launched& a, const Launched& b) { return a.time < b.time; });
   }
 
-  /// Calls visit(start, end) for the work begun from `start` to `end`, on one thread or on all.
+  /// Calls visit(start, end) for all work that was launched between `start` and `end`, by one thread or by all.
   template <class Visit>
   void visit(double start, double end, std::optional<std::uint32_t> thread, Visit&& visit) const {
     if (cpu_only_) return visit(start, end);
@@ -88,7 +88,7 @@ struct Span {
   bool empty() const { return start > end; }
 };
 
-/// A backward node or AccumulateGrad, and for a node the forward operator that made it, if the profile has it.
+/// A backward node or AccumulateGrad. For a backward node also the forward operator that created it, if the profile has it.
 struct Node {
   Kind kind = backward;
   const Operator* op = nullptr;
@@ -123,18 +123,18 @@ class Finder {
     return op.forward_thread != 0 ? backward : forward;
   }
 
-  /// Of two operators that follow one another at once, rounding may put the start of the second before the end of the first, by less than
-  /// the nanosecond in which profilers count.
+  /// Whether `op` starts inside `around`. Tolerates rounding: an operator that directly follows another may seem to start before the
+  /// other one's end, by less than a nanosecond, the profiler's resolution.
   static bool starts_within(const Operator& op, const Operator& around) {
     constexpr double half_a_nanosecond = 5e-4;
     return op.start < around.end - half_a_nanosecond;
   }
 
-  /// Sorts operators by their start and finds the outermost of each kind, and the forward operator of each sequence number.
+  /// Sorts the operators by start. Finds the outermost operators of each kind, and the forward operator of each sequence number.
   void sort_operators() {
     struct Thread {
-      std::array<const Operator*, kinds> outermost{};  // the last one of each kind
-      std::array<std::size_t, kinds> index{};          // in nodes_
+      std::array<const Operator*, kinds> outermost{};  // by kind: the latest
+      std::array<std::size_t, kinds> index{};          // by kind: its index in nodes_
     };
     std::vector<const Operator*> sorted;
     for (const Operator& op : profile_->operators) sorted.push_back(&op);
@@ -148,10 +148,10 @@ class Finder {
       const bool inside = around != nullptr && starts_within(*op, *around);
       if (!inside) around = op;
       if (kind == forward) {
-        // What runs inside a backward node is no layer of forward.
+        // Operators inside a backward node are not layers of forward.
         const Operator* node = thread.outermost[backward];
         if (node != nullptr && starts_within(*op, *node)) continue;
-        // The creator of a node comes last among the operators that carry its number: earlier ones only looked at it.
+        // Several operators may carry a node's sequence number. The last one created the node; earlier ones only read the counter.
         forward_of_[op->thread][op->sequence] = around;
       } else if (kind == update) {
         if (!inside) updates_.push_back(op);
@@ -165,8 +165,8 @@ class Finder {
     }
   }
 
-  /// Finds each node's forward operator. Sequence numbers are those of a thread, and nodes name it by a number of autograd's
-  /// own: it is the thread that explains most of the nodes.
+  /// Finds each node's forward operator. Sequence numbers count per thread, and nodes give autograd's own number of the thread. The
+  /// matching thread is the one in which most of the nodes find their operator.
   void match_nodes() {
     std::map<std::int64_t, std::map<std::uint32_t, std::size_t>> explained;
     for (const Node& node : nodes_) {
@@ -188,7 +188,7 @@ class Finder {
     return found == operators.end() || found->second->start > node.op->start ? nullptr : found->second;
   }
 
-  /// A step ends where a backward node's forward operator ran after the node before it.
+  /// A new step begins at a backward node whose forward operator ran after the previous node.
   std::vector<std::vector<Node>> split() const {
     std::vector<std::vector<Node>> passes;
     double last_start = 0;
@@ -249,7 +249,7 @@ class Finder {
     double of_layers = 0;
     double ready = step.backward_start;
     double seen = begin;
-    std::unordered_map<std::uint32_t, std::size_t> producer;  // per thread: the layer of the last node
+    std::unordered_map<std::uint32_t, std::size_t> producer;  // by thread: the layer of the latest node
     for (const Node& node : nodes) {
       const bool is_gradient = node.kind == accumulate;
       if (node.layer != nullptr) {
@@ -274,7 +274,7 @@ class Finder {
     step.backward_of_no_layer = std::max(0.0, all - of_layers);
   }
 
-  /// The optimiser's steps that begin from `begin` to `end`.
+  /// The time of the optimiser's steps that start between `begin` and `end`.
   double measure_update(double begin, double end) const {
     double sum = 0;
     auto at = std::lower_bound(updates_.begin(), updates_.end(), begin, [](const Operator* op, double time) { return op->start < time; });
@@ -303,11 +303,11 @@ void check(const KinetoTrace& profile) {
         "PyTorch was built without Kineto");
   }
   if (profile.cpu_only() && !profile.gpu_operator.empty()) {
-    profile.lacks(fmt::format("the profile saw the CPU only, but {} runs on a GPU", profile.gpu_operator));
+    profile.lacks(fmt::format("the profile recorded only the CPU, but {} runs on a GPU", profile.gpu_operator));
   }
   if (profile.kernels.empty() && !profile.cpu_only()) profile.lacks("the profile has calls that start GPU kernels, but no kernels");
   if (!any([](const Operator& op) { return op.forward_thread != 0 && op.sequence != KinetoTrace::none; })) {
-    profile.lacks("the profile has no backward pass: it is of inference");
+    profile.lacks("the profile has no backward pass (it shows inference, not training)");
   }
   if (!any([&profile](const Operator& op) { return profile.strings[op.name].find("AccumulateGrad") != std::string::npos; })) {
     profile.lacks("the profile has no torch::autograd::AccumulateGrad, so it does not say when gradients are ready");

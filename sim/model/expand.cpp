@@ -17,22 +17,22 @@ namespace {
 
 constexpr std::size_t most_layers = 100'000;
 constexpr std::int64_t most_copies = 10'000;
-constexpr std::size_t deepest = 100;  // blocks in blocks
+constexpr std::size_t deepest = 100;  // levels of nested blocks
 
-/// The values that the parameters of a block have in one of its instances.
+/// The parameters of one instance of a block, with their values.
 using Arguments = std::map<std::string, Json>;
 
 struct Block {
   Field layers;
-  std::map<std::string, Json> defaults;  ///< null: must be given
+  std::map<std::string, Json> defaults;  ///< null: the parameter is required
 };
 
-/// A list of layers being written out: the model's own, or a block's for one instance.
+/// Where a list of layers is expanded: in the model itself, or in an instance of a block.
 struct Scope {
-  std::string prefix;  ///< of the names: "layer1.0."
-  std::string input;   ///< the full name of what "$input" means
+  std::string prefix;  ///< of the layers' full names, such as "layer1.0."
+  std::string input;   ///< the full name of the layer that "$input" refers to
   Arguments arguments;
-  std::vector<std::string> inside;  ///< the blocks around, outermost first
+  std::vector<std::string> inside;  ///< names of the enclosing blocks, outermost first
 };
 
 std::string replace_number(std::string name, std::int64_t number) {
@@ -74,21 +74,22 @@ class Expander {
     }
   }
 
-  /// Writes out a list; returns the full name of its last layer or instance.
+  /// Expands a list. Returns the full name of its last layer or instance.
   std::string expand(const Field& layers, const Scope& scope) {
     std::string previous = scope.input;
     for (const Field& field : layers.list()) previous = expand_entry(field, scope, previous);
     return previous;
   }
 
-  /// Writes out one entry of a list, all its copies; returns the full name of the last.
+  /// Expands one entry of a list with all its repetitions. Returns the full name of the last one.
   std::string expand_entry(const Field& written, const Scope& scope, std::string previous) {
     const auto json = std::make_shared<const Json>(fill_in(written, scope));
     const Field field(written.document(), written.pointer(), *json);
     Object fields(field);
     const Field name_field = fields.at("name");
     const std::string name = name_field.name();
-    if (name.starts_with('$')) name_field.fail_because(fmt::format("\"$\" begins the names of inputs and parameters; rename \"{}\"", name));
+    if (name.starts_with('$'))
+      name_field.fail_because(fmt::format("names that begin with \"$\" are inputs and parameters; rename \"{}\"", name));
     const auto repeat = fields.find("repeat");
     const auto numbered = std::count(name.begin(), name.end(), '#');
     if (repeat ? numbered != 1 : numbered != 0) {
@@ -139,7 +140,7 @@ class Expander {
 
   void expand_block(Object& fields, const Field& field, const std::string& full_name, const std::vector<std::string>& inputs,
                     const Scope& around) {
-    if (block_names_.empty()) field.fail_because("the model has no \"blocks\"; describe this one there");
+    if (block_names_.empty()) field.fail_because("the model has no \"blocks\"; define this block there");
     const std::string name = choose_name(field, block_names_);
     const Block& block = blocks_.at(name);
     Scope scope{full_name + ".", inputs.front(), {}, around.inside};
@@ -147,7 +148,7 @@ class Expander {
     if (std::count(scope.inside.begin(), scope.inside.end(), name) > 1) {
       field.fail_because(fmt::format("blocks contain each other: {}", fmt::join(scope.inside, " -> ")));
     }
-    if (scope.inside.size() > deepest) field.fail_because(fmt::format("blocks within blocks, deeper than {}", deepest));
+    if (scope.inside.size() > deepest) field.fail_because(fmt::format("blocks are nested deeper than {} levels", deepest));
     if (inputs.size() != 1) {
       fields.field().fail_because(fmt::format("a block takes one input, got {}; put an add or a concat before it", inputs.size()));
     }
@@ -164,7 +165,7 @@ class Expander {
     result_.instances.emplace(full_name, expand(block.layers, scope));
   }
 
-  /// The entry's description with the parameters of the block around it filled in.
+  /// The entry with the parameters of the enclosing block filled in.
   static Json fill_in(const Field& entry, const Scope& scope) {
     if (!entry.is_object()) entry.fail("an object such as {\"name\": \"relu1\", \"op\": \"relu\"}");
     Json filled = entry.json();
@@ -186,7 +187,7 @@ class Expander {
     if (argument == scope.arguments.end()) {
       std::vector<std::string> known;
       for (const auto& [parameter, bound] : scope.arguments) known.push_back("$" + parameter);
-      written.fail_because(known.empty() ? fmt::format("\"${}\" is a parameter, and there are none here", name)
+      written.fail_because(known.empty() ? fmt::format("\"${}\" is a parameter, but only layers in blocks have parameters", name)
                                          : fmt::format("the block has no parameter \"{}\"; it has {}", name, fmt::join(known, ", ")));
     }
     value = argument->second;

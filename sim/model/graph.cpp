@@ -11,7 +11,7 @@ namespace syncopate {
 
 namespace {
 
-/// Remembers the way down from the root of the search, so that an edge back to it shows a cycle.
+/// Keeps the path from the root of the search. An edge back to a layer on this path closes a cycle.
 class CycleFinder : public boost::dfs_visitor<> {
  public:
   CycleFinder(std::vector<std::size_t>& way, std::vector<std::size_t>& cycle) : way_(&way), cycle_(&cycle) {}
@@ -36,7 +36,7 @@ std::vector<std::size_t> find_cycle(const Model::Graph& graph) {
   return cycle;
 }
 
-/// Full names, of layers and of instances of blocks, to layers.
+/// Maps full names of layers and of instances of blocks to layers.
 class Names {
  public:
   explicit Names(const ExpandedLayers& layers) : layers_(&layers) {

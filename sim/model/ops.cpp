@@ -44,11 +44,11 @@ bool boolean_or(Object& fields, const std::string& key, bool fallback) {
   return field ? field->boolean() : fallback;
 }
 
-/// One number for both directions or a list [height, width].
+/// One number for both directions, or a list [height, width].
 Pair read_pair(const Field& field, std::int64_t min) {
   if (!field.is_list()) return {field.integer(min, largest), field.integer(min, largest)};
   const std::vector<Field> values = field.list();
-  if (values.size() != 2) field.fail("a number or two, [height, width]");
+  if (values.size() != 2) field.fail("a number or a list [height, width]");
   return {values[0].integer(min, largest), values[1].integer(min, largest)};
 }
 
@@ -57,8 +57,8 @@ Pair pair_or(Object& fields, const std::string& key, Pair fallback, std::int64_t
   return field ? read_pair(*field, min) : fallback;
 }
 
-/// The number of windows along one direction. With `ceil` the last one may reach beyond the input, if it begins inside
-/// the input or the padding before it (PyTorch's rule).
+/// The number of windows along one direction. With `ceil` the last window may extend beyond the input if it begins inside the input or the
+/// padding before it (PyTorch's rule).
 std::int64_t windows(const Object& fields, std::int64_t input, std::int64_t kernel, std::int64_t stride, std::int64_t pad, bool ceil) {
   const std::int64_t room = input + 2 * pad - kernel;
   if (room < 0) {
@@ -279,7 +279,7 @@ OpResult concat(Object& fields, std::span<const Shape> inputs) {
   return result;
 }
 
-/// The heads, which must divide the width evenly.
+/// The number of heads, which must divide the width.
 std::int64_t read_heads(const Field& heads, std::int64_t width) {
   const std::int64_t count = heads.integer(1, largest);
   if (width % count != 0) heads.fail(fmt::format("a divisor of the width {}", width));
@@ -299,7 +299,7 @@ OpResult attention(Object& fields, std::span<const Shape> inputs) {
   result.output = inputs.front();
   if (fused) result.output[1] /= 3;
   result.attributes.heads = read_heads(heads, result.output[1]);
-  // Scores, then the weighted sum of values: each multiplies every token with every other, or with itself and those before it.
+  // Scores, then the weighted sum of values: each multiplies every token with all tokens, or (causal) with itself and those before it.
   const auto tokens = static_cast<double>(result.output[0]);
   const double pairs = result.attributes.causal ? tokens * (tokens + 1) / 2 : tokens * tokens;
   result.macs = 2.0 * pairs * static_cast<double>(result.output[1]);
@@ -312,12 +312,12 @@ OpResult rotary(Object& fields, std::span<const Shape> inputs) {
   result.output = input_of(fields, inputs, 2, sequence);
   result.attributes.heads = read_heads(heads, result.output[1]);
   if (result.output[1] / result.attributes.heads % 2 != 0) {
-    heads.fail(fmt::format("a divisor of the width {} that leaves each head an even one", result.output[1]));
+    heads.fail(fmt::format("a divisor of the width {} that gives each head an even width", result.output[1]));
   }
   return result;
 }
 
-/// As add, but an input [channels, 1, 1] counts for every pixel.
+/// As add, but an input [channels, 1, 1] is broadcast to all pixels.
 OpResult multiply(Object& fields, std::span<const Shape> inputs) {
   require_several(fields, inputs);
   OpResult result;

@@ -14,10 +14,10 @@ namespace syncopate {
 
 namespace {
 
-/// More elements than a double counts exactly would be a mistake anyhow.
+/// A double counts exactly up to here; a larger tensor is a mistake.
 constexpr double most_elements = 1e15;
 
-/// The elements of a shape that a file gave, which must not be too many.
+/// The number of elements of a shape. Fails if there are too many.
 double checked_elements(const Shape& shape, const Field& field) {
   const double product = unchecked_elements(shape);
   if (product > most_elements) field.fail_because(fmt::format("a tensor of {} elements, more than 1e15", format_shape(shape)));
@@ -50,7 +50,7 @@ class LayerReader {
       try {
         model_->layers.push_back(read_layer(describe(i), name, std::move(linked.inputs[i])));
       } catch (const InputError& error) {
-        // The place in a block does not say which of its instances is meant.
+        // The place is in the block's description; the full name tells the instance.
         throw InputError(fmt::format("{} (layer \"{}\")", error.what(), name));
       }
     }
@@ -84,7 +84,7 @@ class LayerReader {
     return layer;
   }
 
-  /// The weight that a layer shares must be that of an embedding before it.
+  /// tied_linear must share the weight of an earlier embedding of this shape.
   void require_table(const Field& field, const Shape& shape) const {
     const bool found = std::any_of(model_->layers.begin(), model_->layers.end(), [&shape](const ModelLayer& layer) {
       return layer.op->name == "embedding" && layer.tensors.front().shape == shape;
@@ -97,7 +97,7 @@ class LayerReader {
   const ExpandedLayers* expanded_;
 };
 
-/// The layers whose output leaves the model; anything else that nobody reads is most likely a mistake.
+/// The layers whose output leaves the model. Any other layer that nobody reads is most likely a mistake.
 std::set<std::string> read_outputs(const std::optional<Field>& field, const Model& model, const ExpandedLayers& expanded) {
   if (!field) return {model.layers.back().name};
   std::set<std::string> known;
@@ -129,8 +129,8 @@ Model read_model(const Document& document, const Shape& input) {
   model.input = read_input(input_field);
   if (!input.empty() && input != model.input) {
     if (input.size() != model.input.size())
-      input_field.fail_because(
-          fmt::format("{} cannot be replaced by {}, which has another number of extents", format_shape(model.input), format_shape(input)));
+      input_field.fail_because(fmt::format("{} cannot be replaced by {}, which has a different number of dimensions",
+                                           format_shape(model.input), format_shape(input)));
     model.input = input;
     model.resized = true;
   }

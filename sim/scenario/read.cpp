@@ -35,7 +35,7 @@ struct FidelityRow {
 constexpr std::array fidelities = {FidelityRow{"auto", std::nullopt}, FidelityRow{"alpha-beta", Fidelity::alpha_beta},
                                    FidelityRow{"per-message", Fidelity::per_message}, FidelityRow{"flow", Fidelity::flow}};
 
-/// The parameter for which not all ranks take part in some all-reduces.
+/// The schedule's parameter that lets some ranks miss an all-reduce.
 std::string partial_parameter(const Field& schedule) { return schedule.json().contains("quorum") ? "quorum" : "participants"; }
 
 Field partial_field(const Field& schedule) {
@@ -51,16 +51,16 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   const bool changes = cluster.regions && cluster.regions->change_with_time();
   if (changes && scenario.schedule.traffic.has_partial_collectives()) {
     partial_field(schedule).fail_because(
-        fmt::format("an all-reduce in which not all ranks take part does not know links that change with time; leave \"{}\" out",
+        fmt::format("an all-reduce in which not all ranks take part cannot use links that change with time; leave \"{}\" out",
                     partial_parameter(schedule)));
   }
   if (cluster.host.per_collective > Seconds(0) && scenario.schedule.traffic.has_partial_collectives()) {
     partial_field(schedule).fail_because(
-        "an all-reduce in which not all ranks take part knows no time of the host's; leave it or \"per_collective_s\" of the cluster's "
-        "\"host\" out");
+        "an all-reduce in which not all ranks take part does not count the host's time; leave this or \"per_collective_s\" of the "
+        "cluster's \"host\" out");
   }
   if (fitted && scenario.all_reduce.chunk > Bytes(0)) {
-    all_reduce->fail_because("chunks are messages, of which the cluster's fit knows nothing; leave \"chunk\" or \"fit\" out");
+    all_reduce->fail_because("the cluster's fit measures whole collectives, not chunks; leave \"chunk\" or \"fit\" out");
   }
   if (scenario.all_reduce.by_region && !cluster.regions) {
     all_reduce->fail_because("the cluster has no regions; use \"ring\", or \"two-level\" for nodes of several GPUs");
@@ -72,7 +72,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   const bool goes_inside = scenario.all_reduce.across_gpus && cluster.gpus_per_node > 1 && scenario.schedule.traffic.ranks == RankKind::gpu;
   if (has_protocol && goes_inside) {
     all_reduce->fail_because(
-        "a ring across GPUs has messages inside nodes, too, of which the cluster's \"protocol\" says nothing; leave one of them out");
+        "a ring across GPUs also sends messages inside nodes, for which the cluster's \"protocol\" is not defined; leave one of them out");
   }
   constexpr int most_ranks_in_ring = 4096;
   if (scenario.all_reduce.across_gpus && cluster.regions && !cluster.fit && cluster.workers() > most_ranks_in_ring) {
@@ -83,34 +83,33 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   if (*scenario.fidelity == Fidelity::alpha_beta) {
     if (scenario.all_reduce.chunk > Bytes(0)) {
       all_reduce->fail_because(
-          "chunks are messages, which alpha-beta fidelity does not have; leave \"chunk\" out or use \"per-message\" or \"flow\"");
+          "alpha-beta fidelity has no messages and so no chunks; leave \"chunk\" out or use \"per-message\" or \"flow\"");
     }
     if (has_protocol) {
       field->fail_because(
-          "the cluster's \"protocol\" is one of messages, which alpha-beta fidelity does not have; use \"per-message\", \"flow\" or "
+          "alpha-beta fidelity has no messages, for which the cluster's \"protocol\" is; use \"per-message\", \"flow\" or "
           "\"auto\"");
     }
     if (cluster.regions && !cluster.fit && scenario.schedule.traffic.has_collectives() &&
         (scenario.all_reduce.by_region || scenario.all_reduce.algorithm != default_all_reduce().algorithm)) {
       all_reduce->fail_because(
-          fmt::format("on regions alpha-beta fidelity knows a ring only; use \"ring\" instead of \"{}\", or \"per-message\"",
+          fmt::format("on regions alpha-beta fidelity supports only a ring; use \"ring\" instead of \"{}\", or \"per-message\"",
                       scenario.all_reduce.name));
     }
   } else if (fitted) {
-    field->fail_because(
-        "the cluster's fit says what an all-reduce costs as a whole, not what its messages do; leave \"fit\" out or use \"alpha-beta\"");
+    field->fail_because("the cluster's fit measures whole all-reduces, not their messages; leave \"fit\" out or use \"alpha-beta\"");
   }
   if (*scenario.fidelity != Fidelity::flow && changes) {
     field->fail_because("a link's \"bandwidth_profile\" or \"rtt_profile\" needs flows; use \"flow\" or \"auto\"");
   }
   if (*scenario.fidelity == Fidelity::per_message && scenario.schedule.traffic.servers &&
       cluster.topology->name() != default_topology()->name()) {
-    field->fail_because("messages to parameter servers share links, which per-message knows on a star only; use \"flow\" or \"auto\"");
+    field->fail_because("messages to parameter servers share links, which per-message simulates only on a star; use \"flow\" or \"auto\"");
   }
   if (*scenario.fidelity == Fidelity::flow && scenario.schedule.traffic.servers &&
       scenario.schedule.traffic.servers->service != Service::shared) {
     field->fail_because(
-        "flows share links, and servers whose \"service\" is \"fifo\" or \"queued\" do not; use \"per-message\" or \"auto\"");
+        "flows share links, but servers whose \"service\" is \"fifo\" or \"queued\" do not; use \"per-message\" or \"auto\"");
   }
   if (*scenario.fidelity == Fidelity::flow && scenario.schedule.traffic.has_partial_collectives()) {
     field->fail_because("an all-reduce in which not all ranks take part has no messages; use \"per-message\"");
@@ -127,10 +126,10 @@ int read_channels(const Field& field, const Schedule& schedule) {
   }
   const std::vector<StreamTraffic>& streams = schedule.traffic.streams;
   if (channels > 1 && std::any_of(streams.begin(), streams.end(), [](const StreamTraffic& stream) { return stream.follows; })) {
-    field.fail_because("some of its collectives follow others in their order, one at a time; leave \"channels\" out");
+    field.fail_because("some of the schedule's collectives follow others in order, one at a time; leave \"channels\" out");
   }
   if (schedule.traffic.has_collectives() && field.document().root()["schedule"].contains("in_flight")) {
-    field.fail_because("\"in_flight\" says how many collectives there are in flight, too; leave one of them out");
+    field.fail_because("the schedule's \"in_flight\" also sets how many collectives are in flight; leave one of them out");
   }
   return channels;
 }
@@ -167,8 +166,8 @@ void read_iterations(const std::optional<Field>& field, const Field& schedule, S
   for (const std::int64_t steps : {warmup, measured}) {
     if (whole_cycles(steps, cycle) <= most_iterations) continue;
     schedule.fail_because(
-        fmt::format("its pattern repeats every {} steps, of which warm-up and measured ones are multiples: {} steps are over {}; "
-                    "use numbers with a smaller common multiple",
+        fmt::format("its pattern repeats every {} steps, so warm-up and measured steps are multiples of this: {} steps are more than {}; "
+                    "use parameters with a smaller common multiple",
                     cycle, whole_cycles(steps, cycle), most_iterations));
   }
   scenario.warmup = static_cast<int>(whole_cycles(warmup, cycle));
@@ -184,7 +183,7 @@ Speed speed_of(const Speed& all, int workers) {
   return speed;
 }
 
-/// The scenario with fewer and fewer nodes, which stay in their places; see Scenario::smaller.
+/// The scenario with one node less, two nodes less, ... The remaining nodes keep their places; see Scenario::smaller.
 std::vector<Scenario> read_smaller(const Scenario& whole, const Document& document, Library& library) {
   std::vector<Scenario> smaller;
   Document reduced = document;
@@ -195,7 +194,7 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
     try {
       smaller.push_back(read_scenario(reduced, library));
     } catch (const InputError& error) {
-      throw InputError(fmt::format("{} (with {} of {} nodes, which its run may come to)", error.what(), nodes, whole.cluster.nodes));
+      throw InputError(fmt::format("{} (with {} of {} nodes, to which the run may shrink)", error.what(), nodes, whole.cluster.nodes));
     }
     smaller.back().cluster.topology = whole.cluster.topology;
     smaller.back().speed = speed_of(whole.speed, smaller.back().cluster.workers());
@@ -203,7 +202,7 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
   return smaller;
 }
 
-/// Adds the place that names the file to the error's message.
+/// Adds to the message which key of the scenario named the file.
 InputError name_with(const Field& field, const InputError& error) {
   const Document& document = field.document();
   return InputError(fmt::format("{} (named by {}){}", error.what(), document.where(field.pointer()), document.origin(field.pointer())));
@@ -295,7 +294,7 @@ int Scenario::paid_nodes() const {
 
 int Scenario::most_until() const {
   constexpr int most_iterations_until = 100'000;
-  constexpr int most_steps_until = 20'000'000;  // of all workers, for the memory that they take
+  constexpr int most_steps_until = 20'000'000;  // of all workers together; limits the memory
   return std::min(most_iterations_until, most_steps_until / cluster.workers());
 }
 
@@ -316,7 +315,7 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
   if (!can_carry_fit(scenario.cluster, *scenario.all_reduce.algorithm)) {
     const Field fit(document, "/cluster/fit", document.root()["cluster"]["fit"]);
     fit.fail_because(
-        fmt::format("a fit of {0} that is faster than reduce_s_per_B allows cannot be carried to {1}; lower reduce_s_per_B or use "
+        fmt::format("a fit of {0} that is faster than reduce_s_per_B allows cannot be converted to {1}; lower reduce_s_per_B or use "
                     "\"all_reduce\": \"{0}\"",
                     scenario.cluster.fit->algorithm->name, scenario.all_reduce.algorithm->name));
   }
@@ -331,7 +330,7 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
   if (const auto samples = fields.find("samples")) scenario.samples = static_cast<double>(samples->integer(1, most_samples));
   if (const auto epochs = fields.find("epochs")) {
     scenario.epochs = epochs->positive(1e9);
-    if (!scenario.samples) epochs->fail_because(R"(how long an epoch is follows from "samples", which is missing; add it)");
+    if (!scenario.samples) epochs->fail_because(R"(the length of an epoch is missing; add "samples")");
   }
   constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
   if (const auto seed = fields.find("seed")) scenario.speed.seed = static_cast<std::uint64_t>(seed->integer(0, largest_seed));

@@ -15,36 +15,34 @@ namespace {
 
 constexpr int most_jobs = 256;
 
-/// What a job may say of its own; else it is as the scenario says.
+/// Keys that a job may have itself. Otherwise the scenario's value applies.
 constexpr std::array own_keys = {"trace", "granularity", "schedule", "all_reduce", "channels", "workers"};
 
-/// Throws InputError where the scenario says for all jobs what each says of its own.
+/// Throws InputError if the scenario has a key that every job overrides.
 void check_common_keys(Object& scenario, const std::vector<Field>& jobs) {
   for (const char* key : own_keys) {
     const auto common = scenario.find(key);
     const bool is_taken = std::any_of(jobs.begin(), jobs.end(), [&](const Field& job) { return !job.json().contains(key); });
-    if (common && !is_taken) common->fail_because("every job has its own, so that none takes this one; leave one of them out");
+    if (common && !is_taken) common->fail_because("every job has its own, so this one is never used; leave it out");
   }
 }
 
-/// Throws InputError where the scenario says what jobs cannot have.
+/// Throws InputError if the scenario has a key that is not allowed with jobs.
 void check_scenario(Object& scenario) {
   for (const char* key : {"run", "samples", "epochs"}) {
     if (const auto field = scenario.find(key)) {
-      field->fail_because(
-          fmt::format("how long a training takes is asked of one job, and there are several; leave \"{}\" or \"jobs\" out", key));
+      field->fail_because(fmt::format("\"{}\" is for a single training, but there are several jobs; leave one of them out", key));
     }
   }
   if (const auto iterations = scenario.find("iterations"); iterations && iterations->is_object()) {
     Object fields(*iterations);
     if (const auto until = fields.find("until")) {
-      until->fail_because(
-          "jobs are measured together, all as long as the slowest of them takes; leave \"until\" out, or use \"replicates\"");
+      until->fail_because("jobs are measured together, for as long as the slowest takes; leave \"until\" out, or use \"replicates\"");
     }
   }
   const auto fidelity = scenario.find("fidelity");
   if (fidelity && (fidelity->json() == "alpha-beta" || fidelity->json() == "per-message")) {
-    fidelity->fail_because("jobs share links, which only flows do; use \"flow\" or \"auto\", or leave \"jobs\" out");
+    fidelity->fail_because("jobs share links, which only \"flow\" simulates; use it or \"auto\", or leave \"jobs\" out");
   }
 }
 
@@ -54,10 +52,10 @@ void check_cluster(const Cluster& cluster, const Document& document) {
   };
   if (cluster.regions) {
     fail("regions",
-         "the ring through regions is one of all nodes, and jobs have some of them; use a cluster without regions, or leave \"jobs\" out");
+         "a ring through regions takes all nodes, but a job has only some; use a cluster without regions, or leave \"jobs\" out");
   }
   if (cluster.fit) {
-    fail("fit", "the cluster's fit says what an all-reduce costs as a whole, and jobs share links by its messages; leave one of them out");
+    fail("fit", "the cluster's fit measures whole all-reduces, but jobs share links message by message; leave \"fit\" or \"jobs\" out");
   }
 }
 
@@ -67,24 +65,24 @@ std::vector<int> read_nodes(const Field& field, const Cluster& cluster) {
   return *nodes;
 }
 
-/// The scenario as it is for a job alone, on as many nodes.
+/// The scenario of the job alone, on a cluster of as many nodes.
 Document document_of(const Field& job, const std::vector<int>& nodes) {
   Document document = job.document();
   for (const char* key : own_keys) {
     if (!job.json().contains(key)) continue;
-    const std::string place = fmt::format("{}: {}/{}", document.file(), job.pointer(), key);  // which errors name
+    const std::string place = fmt::format("{}: {}/{}", document.file(), job.pointer(), key);  // for error messages
     document.mount(JsonPointer() / key, Document(job.json()[key], place));
   }
   document.erase("jobs");
   document.set(JsonPointer("/cluster/nodes"), nodes.size(), "");
   const Json& root = document.root();
   if (!root.contains("fidelity") || root["fidelity"] == "auto") {
-    document.set(JsonPointer("/fidelity"), "flow", " (as jobs share links)");
+    document.set(JsonPointer("/fidelity"), "flow", " (because jobs share links)");
   }
   return document;
 }
 
-/// Throws InputError where the job's schedule, its own or the scenario's, has all-reduces that are no flows.
+/// Throws InputError if the job's schedule (its own or the scenario's) has all-reduces without all ranks: they are no flows.
 void check_schedule(const Field& job) {
   const Json& root = job.document().root();
   const bool has_own = job.json().contains("schedule");
@@ -94,7 +92,7 @@ void check_schedule(const Field& job) {
     if (!schedule.is_object() || !schedule.json().contains(key) || schedule.json()[key] == 1) continue;
     const Field share(job.document(), fmt::format("{}/{}", schedule.pointer(), key), schedule.json()[key]);
     share.fail_because(fmt::format(
-        "an all-reduce in which not all ranks take part is no flow, and jobs share links as flows; leave \"{}\" or \"jobs\" out", key));
+        "an all-reduce in which not all ranks take part is not simulated as flows, which jobs need; leave \"{}\" or \"jobs\" out", key));
   }
 }
 
@@ -107,7 +105,7 @@ SharingJob read_job(const Field& field, std::size_t number, const Cluster& clust
   if (const auto start = fields.find("start_s")) job.start = start->seconds();
   for (const char* key : own_keys) fields.find(key);
   fields.finish();
-  if (const auto trace = fields.find("trace"); trace && trace->json().is_number()) trace->fail("a trace, its file or its name");
+  if (const auto trace = fields.find("trace"); trace && trace->json().is_number()) trace->fail("a trace, or the file or name of one");
   for (const char* key : {"trace", "schedule"}) {
     if (!field.document().root().contains(key)) fields.at(key);
   }
@@ -117,7 +115,7 @@ SharingJob read_job(const Field& field, std::size_t number, const Cluster& clust
   return job;
 }
 
-/// Servers on nodes of their own take the places after the cluster's nodes.
+/// Dedicated server nodes need places in the topology after the cluster's nodes.
 void check_places(const Jobs& jobs, const Field& field) {
   int servers = 0;
   for (const SharingJob& job : jobs.list) servers += job.scenario.paid_nodes() - job.scenario.cluster.nodes;
@@ -144,8 +142,8 @@ Scenario read_jobs(Object& scenario, Library& library) {
   if (entries.size() > most_jobs) list.fail_because(fmt::format("{} jobs are more than {}; use fewer", entries.size(), most_jobs));
   for (const Field& entry : entries) {
     jobs.list.push_back(read_job(entry, jobs.list.size(), jobs.cluster, library));
-    const auto has_its_name = [&](const SharingJob& job) { return job.name == jobs.list.back().name; };
-    if (std::count_if(jobs.list.begin(), jobs.list.end(), has_its_name) == 1) continue;
+    const auto is_namesake = [&](const SharingJob& job) { return job.name == jobs.list.back().name; };
+    if (std::count_if(jobs.list.begin(), jobs.list.end(), is_namesake) == 1) continue;
     entry.fail_because(fmt::format("two jobs are named \"{}\"; give each a \"name\" of its own", jobs.list.back().name));
   }
   check_common_keys(scenario, entries);

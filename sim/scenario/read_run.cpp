@@ -24,13 +24,13 @@ enum class Domain { gpu, node, switch_, region };
 struct DomainRow {
   std::string_view name;
   Domain value;
-  std::string_view rate;  ///< the key of "failures" that says it for one such component, if any
+  std::string_view rate;  ///< the key of "failures" with the rate of one such component; empty if there is none
 };
 constexpr std::array domains = {DomainRow{"gpu", Domain::gpu, "mtbf_per_gpu_h"}, DomainRow{"node", Domain::node, "per_1000_node_days"},
                                 DomainRow{"switch", Domain::switch_, ""}, DomainRow{"region", Domain::region, ""}};
 
 std::vector<std::vector<int>> nodes_of_switches(const Field& domain, const Cluster& cluster) {
-  if (cluster.regions) domain.fail_because("the cluster has regions, each with one switch that nobody sees; use \"region\"");
+  if (cluster.regions) domain.fail_because("a cluster with regions has no switches; use \"region\"");
   std::map<int, std::vector<int>> nodes;
   const std::vector<int> places = places_of_nodes(cluster, cluster.nodes, {});
   for (int node = 0; node < cluster.nodes; ++node) {
@@ -51,7 +51,7 @@ std::vector<std::vector<int>> nodes_of_regions(const Field& domain, const Cluste
   return groups;
 }
 
-/// The rate that "failures" says for all of its GPUs or nodes: of which of them, and the time to failure of one.
+/// The rate from "failures" itself: for GPUs or nodes, and the mean time to failure of one of them.
 struct CommonRate {
   const DomainRow* row = nullptr;
   Seconds mean{};
@@ -61,7 +61,7 @@ CommonRate read_common_rate(Object& fields) {
   const auto of_gpu = fields.find("mtbf_per_gpu_h");
   const auto of_node = fields.find("per_1000_node_days");
   if (of_gpu && of_node) {
-    of_node->fail_because(R"("mtbf_per_gpu_h" says how often something fails, too; leave one of them out, or use "kinds")");
+    of_node->fail_because(R"("mtbf_per_gpu_h" also sets the failure rate; leave one of them out, or use "kinds")");
   }
   constexpr double longest_h = 1e12;
   if (of_gpu) return {domains.data(), Seconds(of_gpu->positive(longest_h) * hour_s)};
@@ -90,8 +90,8 @@ FailureKind read_kind(const Field& field, const Cluster& cluster, const CommonRa
     kind.mean = common.mean;
     takes_common = true;
   } else {
-    field.fail_because(fmt::format("how often one fails is missing; add \"rate\", failures in a thousand days{}",
-                                   row.rate.empty() ? "" : fmt::format(", or \"{}\" to \"failures\", for one kind", row.rate)));
+    field.fail_because(fmt::format("the failure rate is missing; add \"rate\" (failures in 1000 days){}",
+                                   row.rate.empty() ? "" : fmt::format(", or \"{}\" to \"failures\" for one kind", row.rate)));
   }
   if (const auto shape = fields.find("weibull_shape")) {
     constexpr double earliest = 0.1;
@@ -99,7 +99,7 @@ FailureKind read_kind(const Field& field, const Cluster& cluster, const CommonRa
     constexpr std::int64_t most_components = 1 << 20;
     kind.shape = shape->number(earliest, sharpest);
     if (kind.shape != 1.0 && kind.components(cluster.nodes) > most_components) {
-      shape->fail_because(fmt::format("{} components that remember their age are too many; use 1, or a kind of at most {}",
+      shape->fail_because(fmt::format("{} components are too many for a shape other than 1; use 1, or a kind of at most {} components",
                                       kind.components(cluster.nodes), most_components));
     }
   }
@@ -116,10 +116,11 @@ std::vector<FailureKind> read_failures(const Field& field, const Cluster& cluste
     for (const Field& entry : list->list()) kinds.push_back(read_kind(entry, cluster, common, takes_common));
     if (common.row != nullptr && !takes_common) {
       fields.at(std::string(common.row->rate))
-          .fail_because(fmt::format("no kind of the domain \"{}\" leaves its \"rate\" to it; leave one of them out", common.row->name));
+          .fail_because(
+              fmt::format("no kind of the domain \"{}\" lacks a \"rate\", so this one is never used; leave it out", common.row->name));
     }
   } else if (common.row == nullptr) {
-    field.fail_because(R"(how often something fails is missing; add "mtbf_per_gpu_h", "per_1000_node_days" or "kinds")");
+    field.fail_because(R"(the failure rate is missing; add "mtbf_per_gpu_h", "per_1000_node_days" or "kinds")");
   } else {
     kinds.push_back(kind_of(common.row->value, field, cluster));
     kinds.back().mean = common.mean;
@@ -143,14 +144,14 @@ Checkpoints read_checkpoint(const Field& field, bool fails) {
   checkpoints.stall = stall ? stall->seconds() : checkpoints.write;
   if (checkpoints.stall > checkpoints.write) {
     stall->fail_because(
-        fmt::format("training waits for a checkpoint no longer than it takes; use at most \"write_s\", {}", checkpoints.write.value));
+        fmt::format("training cannot stall for longer than the checkpoint takes; use at most \"write_s\", {}", checkpoints.write.value));
   }
   const auto every = fields.find("every");
   if (every && every->json().is_number()) {
     checkpoints.rule = Checkpoints::Rule::fixed;
     checkpoints.every = Seconds(every->positive(longest_s));
     if (checkpoints.every < checkpoints.write - checkpoints.stall) {
-      every->fail_because(fmt::format("a checkpoint would begin while the one before is still written; use at least {}",
+      every->fail_because(fmt::format("a checkpoint would begin before the previous one is complete; use at least {}",
                                       (checkpoints.write - checkpoints.stall).value));
     }
   } else if (every) {
@@ -158,7 +159,7 @@ Checkpoints read_checkpoint(const Field& field, bool fails) {
     checkpoints.rule = choose<RuleRow>(*every, rules).value;
   }
   if (checkpoints.rule != Checkpoints::Rule::fixed && !fails) {
-    field.fail_because(R"(how often it is best to write follows from "failures", which are missing; add them, or seconds as "every")");
+    field.fail_because(R"(the best interval depends on "failures", which are missing; add them, or give "every" in seconds)");
   }
   fields.finish();
   return checkpoints;
@@ -177,7 +178,7 @@ RestartTimes read_restart(const Field& field) {
 struct PolicyRow {
   std::string_view name;
   FailurePolicy::Kind value;
-  std::string_view example;  ///< of the object, where it needs parameters
+  std::string_view example;  ///< an example object if the policy has required parameters
 };
 constexpr std::array policies = {PolicyRow{"restart", FailurePolicy::Kind::restart, ""},
                                  PolicyRow{"hot-spare", FailurePolicy::Kind::hot_spare, R"({"name": "hot-spare", "spares": 2})"},
@@ -188,7 +189,7 @@ int read_min_nodes(const Field& field, const Cluster& cluster) {
   constexpr int most_sizes = 256;
   const int min_nodes = static_cast<int>(field.integer(1, cluster.nodes));
   if (cluster.nodes - min_nodes >= most_sizes) {
-    field.fail_because(fmt::format("each of {} numbers of nodes may have to be simulated, and {} may; use at least {}",
+    field.fail_because(fmt::format("up to {} numbers of nodes would be simulated, but at most {} are possible; use at least {}",
                                    cluster.nodes - min_nodes + 1, most_sizes, cluster.nodes - most_sizes + 1));
   }
   return min_nodes;
@@ -197,7 +198,7 @@ int read_min_nodes(const Field& field, const Cluster& cluster) {
 FailurePolicy read_policy(const Field& field, const Cluster& cluster) {
   if (!field.is_object()) {
     const auto& row = choose<PolicyRow>(field, policies);
-    if (!row.example.empty()) field.fail_because(fmt::format("{} has parameters that are required; use {}", row.name, row.example));
+    if (!row.example.empty()) field.fail_because(fmt::format("{} has required parameters; use {}", row.name, row.example));
     return {.kind = row.value};
   }
   Object fields(field);
@@ -205,7 +206,7 @@ FailurePolicy read_policy(const Field& field, const Cluster& cluster) {
   const Field name = fields.at("name");
   policy.kind = choose<PolicyRow>(name, policies).value;
   if (policy.may_shrink() && cluster.regions) {
-    name.fail_because("which region has lost a node would matter, which is not known on regions; use \"restart\" or \"hot-spare\"");
+    name.fail_because("on regions it would matter which region has lost a node, which is not simulated; use \"restart\" or \"hot-spare\"");
   }
   constexpr int most_spares = 1 << 20;
   constexpr double longest_h = 1e5;
@@ -223,14 +224,14 @@ void read_length(Object& fields, const std::optional<double>& of_epochs, LongRun
   constexpr std::int64_t most_steps = 1'000'000'000;
   const auto samples = fields.find("samples");
   const auto steps = fields.find("steps");
-  if (samples && steps) steps->fail_because(R"("samples" says when the run is over, too; leave one of them out)");
+  if (samples && steps) steps->fail_because(R"("samples" also sets the length of the run; leave one of them out)");
   if (of_epochs && (samples || steps)) {
-    (samples ? *samples : *steps).fail_because(R"("epochs" of the scenario says when the run is over, too; leave one of them out)");
+    (samples ? *samples : *steps).fail_because(R"("epochs" of the scenario also sets the length of the run; leave one of them out)");
   }
   if (samples) run.samples = static_cast<double>(samples->integer(1, most_samples));
   if (steps) run.steps = static_cast<double>(steps->integer(1, most_steps));
   if (samples || steps) return;
-  if (!of_epochs) fields.field().fail_because(R"(when the run is over is missing; add "steps" or "samples", or "epochs" to the scenario)");
+  if (!of_epochs) fields.field().fail_because(R"(the length of the run is missing; add "steps" or "samples", or "epochs" to the scenario)");
   run.samples = of_epochs;
 }
 

@@ -15,7 +15,7 @@ namespace syncopate {
 
 namespace {
 
-/// The factors of permanently slow ranks.
+/// By rank: the factor of "slow", 1 for ranks that are not listed.
 std::vector<double> read_slow(const Field& field, int ranks) {
   std::vector<double> factors(at(ranks), 1.0);
   std::vector<bool> named(at(ranks));
@@ -44,7 +44,7 @@ constexpr std::array events = {EventRow{"pause"}, EventRow{"leave"}, EventRow{"j
 
 constexpr Seconds never(std::numeric_limits<double>::infinity());
 
-/// Handles a rank that leaves or joins.
+/// Adds the event of a rank that leaves or joins to its absences.
 void read_coming_and_going(const Field& at, int rank, bool leaves, std::map<int, std::vector<Absence>>& absences) {
   const Seconds time = at.seconds();
   const auto [found, is_first] = absences.try_emplace(rank);
@@ -53,13 +53,13 @@ void read_coming_and_going(const Field& at, int rank, bool leaves, std::map<int,
     rank_absences.push_back(leaves ? Absence{rank, time, never} : Absence{rank, Seconds(0), time});
     return;
   }
-  const bool is_there = rank_absences.back().end < never;
-  const Seconds last = is_there ? rank_absences.back().end : rank_absences.back().start;
-  if (leaves != is_there) {
-    at.fail_because(leaves ? fmt::format("rank {} has left at {} s; let it \"join\" before it leaves again", rank, last.value)
-                           : fmt::format("rank {} has joined at {} s; let it \"leave\" before it joins again", rank, last.value));
+  const bool is_present = rank_absences.back().end < never;
+  const Seconds last = is_present ? rank_absences.back().end : rank_absences.back().start;
+  if (leaves != is_present) {
+    at.fail_because(leaves ? fmt::format("rank {} has left at {} s; it must \"join\" before it leaves again", rank, last.value)
+                           : fmt::format("rank {} has joined at {} s; it must \"leave\" before it joins again", rank, last.value));
   }
-  if (time <= last) at.fail(fmt::format("a time after the rank's event before ({} s)", last.value));
+  if (time <= last) at.fail(fmt::format("a time after the rank's previous event ({} s)", last.value));
   if (leaves) {
     rank_absences.push_back({rank, time, never});
   } else {
@@ -126,14 +126,14 @@ void check_absences(const Scenario& scenario, const Document& document) {
   const Field list(document, "/workers/events", document.root()["workers"]["events"]);
   if (!scenario.schedule.pace.may_lose_ranks) {
     list.fail_because(
-        fmt::format("{} needs all of its ranks, and one that leaves stops it; use asgd, dc-asgd, downpour, eamsgd, lasgd with "
+        fmt::format("{} needs all of its ranks, so none may leave; use asgd, dc-asgd, downpour, eamsgd, lasgd with "
                     "\"participants\" below 1 or diloco whose workers are GPUs with a \"quorum\" below 1, or a \"run\" with a \"policy\"",
                     scenario.schedule.name));
   }
   const int first = scenario.schedule.traffic.ranks == RankKind::node ? scenario.cluster.gpus_per_node : 1;
   for (const Absence& absence : absences) {
     if (absence.worker >= first) continue;
-    list.fail_because(fmt::format("rank {} stays, because what is measured goes by {}; let another one leave", absence.worker,
+    list.fail_because(fmt::format("rank {} must stay, because the measurement follows {}; let another rank leave", absence.worker,
                                   first == 1 ? "rank 0" : "the first node"));
   }
 }

@@ -64,7 +64,7 @@ void load_file_at(const std::string& pointer, Document& document, Library& libra
   document.mount(place, file);
 }
 
-/// Where files may stand on the way to a pointer: the trace, the cluster, and a job's own trace.
+/// The places above a pointer that may name a file: the trace, the cluster, and a job's own trace.
 std::vector<std::string> files_above(const std::string& pointer) {
   std::vector<std::string> places = {"/trace", "/cluster"};
   constexpr std::string_view jobs = "/jobs/";
@@ -72,7 +72,7 @@ std::vector<std::string> files_above(const std::string& pointer) {
   return places;
 }
 
-/// Sets values by pointer, outer ones before those inside them; files on the way are loaded.
+/// Sets values by pointer, outer places before inner ones. Loads files that are named above a pointer.
 void set_values(Document& document, std::vector<std::pair<std::string, Json>> values, Library& library, const std::string& origin) {
   std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.first.size() < b.first.size(); });
   for (const auto& [pointer, value] : values) {
@@ -159,18 +159,18 @@ Setting parse_setting(const std::string& text) {
 
 namespace {
 
-/// The document of a study without what its points have in common: a trace in it, which is read once for all points that set the same
-/// values in it.
+/// Documents that points of a study share. A trace that is written in the document is read once for all points that set the same values in
+/// it, instead of being copied into every point.
 class Bases {
  public:
   Bases(Document document, Library& library) : document_(std::move(document)), library_(library) {}
 
-  /// That of a point, whose `values` in the trace are taken out of them. `origin`: see read_scenario.
+  /// The document for a point. Moves the values that are set in the trace out of `values`. `origin`: see read_scenario.
   const Document& operator()(std::vector<std::pair<std::string, Json>>& values, const std::string& origin) {
-    const auto others =
+    const auto outside_trace =
         std::stable_partition(values.begin(), values.end(), [](const auto& value) { return is_at_or_above("/trace", value.first); });
-    std::vector<std::pair<std::string, Json>> in_trace(std::make_move_iterator(values.begin()), std::make_move_iterator(others));
-    values.erase(values.begin(), others);
+    std::vector<std::pair<std::string, Json>> in_trace(std::make_move_iterator(values.begin()), std::make_move_iterator(outside_trace));
+    values.erase(values.begin(), outside_trace);
     std::string key;
     for (const auto& [pointer, value] : in_trace) key += fmt::format("{} {}\n", pointer, value.dump());
     const auto found = bases_.find(key);
@@ -189,7 +189,7 @@ class Bases {
 
   Document document_;
   Library& library_;
-  std::map<std::string, Document> bases_;  ///< by the values in the trace
+  std::map<std::string, Document> bases_;  ///< by the values that are set in the trace
 };
 
 /// The study of a document to which the settings have been applied.
@@ -213,10 +213,10 @@ Study expand(Document base, const std::vector<Setting>& settings, Library& libra
     const std::string origin = describe(point.index, point.sweep);
     try {
       std::vector<std::pair<std::string, Json>> values = point.sweep;
-      const Document& its_base = bases(values, origin);
-      point.scenario = read_scenario(its_base, std::move(values), origin, library, with_digests ? &point.digest : nullptr);
+      const Document& shared = bases(values, origin);
+      point.scenario = read_scenario(shared, std::move(values), origin, library, with_digests ? &point.digest : nullptr);
     } catch (const InputError& error) {
-      // What the first point passed and a later one does not, its values brought about.
+      // The first point was valid, so this point's values are wrong: name them.
       if (index == 0 || std::string_view(error.what()).ends_with(origin)) throw;
       throw InputError(error.what() + origin);
     }

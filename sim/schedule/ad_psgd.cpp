@@ -9,8 +9,8 @@ namespace syncopate {
 
 namespace {
 
-/// Asynchronous decentralised SGD: nodes of even rank are active and average with a passive one in every step, beside their gradient;
-/// passive ones answer and wait for nobody, so that nobody waits in a circle (Sec. 4.2).
+/// Asynchronous decentralised SGD. In every step, a node of even rank (active) averages its model with a node of odd rank (passive) while
+/// it computes its gradient. Passive nodes only answer, so there is no circular wait (Sec. 4.2).
 struct AdPsgd {
   WithinNode within_node{};
   bool anybody = false;
@@ -23,7 +23,7 @@ struct AdPsgd {
   static Traffic traffic() { return {.ranks = RankKind::node, .peers = PeerTraffic{.drawn = true}}; }
   static Pace pace() { return {}; }
 
-  /// Whom an active rank may draw.
+  /// The passive ranks that an active rank draws from.
   std::vector<int> passive(int rank, int ranks) const {
     std::vector<int> found;
     for (int neighbour = 1; neighbour < ranks; neighbour += 2) {

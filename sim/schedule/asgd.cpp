@@ -2,7 +2,7 @@
 
 namespace syncopate {
 
-/// Asynchronous SGD over parameter servers, tensor by tensor: a server answers every worker's push at once.
+/// Asynchronous SGD over parameter servers, tensor by tensor. A server answers every worker's push at once.
 ScheduleRow asgd() {
   const auto handle = [](Replica& x, const Values& gradient, const Values& /*seen*/, int workers) { x.step(gradient / workers); };
   return declare_schedule("asgd", "parameter servers that answer each worker's push at once",
@@ -10,7 +10,7 @@ ScheduleRow asgd() {
                           PushPull{.answer = Answer::own, .rule = {.handle = handle}});
 }
 
-/// The server compensates for delays with the model that the worker had: in time the same, but for the server's work.
+/// The server compensates for delays with the model that the worker used. The timing is asgd's, except for the server's work.
 ScheduleRow dc_asgd() {
   const auto handle = [](Replica& x, const Values& gradient, const Values& seen, int workers) {
     x.compensated_step(gradient / workers, seen);

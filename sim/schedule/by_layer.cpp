@@ -28,10 +28,10 @@ std::vector<GradientPart> partition(const StepProfile& profile, Bytes size) {
   constexpr double most = 1e6;
   if (const double count = count_parts(profile, size); count > most) {
     throw SimulationError(
-        fmt::format("a partition of {} cuts the gradients into {:.3g} parts, and at most {:g} can be simulated; make it larger",
+        fmt::format("a partition of {} cuts the gradients into {:.3g} parts, but at most {:g} can be simulated; make it larger",
                     format_bytes(size), count, most));
   }
-  constexpr double most_parts = 4294967296.0;  // of a tensor, so that a priority is an integer
+  constexpr double most_parts = 4294967296.0;  // per tensor, so that every priority is an exact integer
   std::vector<GradientPart> parts;
   for (std::size_t i = 0; i < profile.gradients.size(); ++i) {
     const StepProfile::GradientReady& gradient = profile.gradients[i];
@@ -92,7 +92,7 @@ struct OverServers {
   static void take_in(Worker& worker, const std::vector<Exchange>& pushed) {
     worker.dataflow().replica().become(worker.servers().pulled_by(pushed));
   }
-  static void update(Worker& /*worker*/, std::size_t /*layer*/) {}  // servers do
+  static void update(Worker& /*worker*/, std::size_t /*layer*/) {}  // the servers update
   static void update(Worker& /*worker*/) {}
 
   std::vector<ServerPost> messages{};

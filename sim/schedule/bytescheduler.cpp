@@ -26,10 +26,10 @@ struct OverAllReduces {
   std::vector<double> priorities{};
 };
 
-/// Parts of tensors, those of the layer nearest to the input first, as many at a time as a credit allows; the next forward waits for them
+/// Sends tensors in parts. Parts of the layer nearest to the input go first; the credit limits the bytes in flight. The next forward waits
 /// layer by layer.
 struct ByteScheduler {
-  PartsOverServers sent = {.size = Bytes(4e6), .credit = {Bytes(16e6)}};  ///< or over all-reduces, by the same rules
+  PartsOverServers sent = {.size = Bytes(4e6), .credit = {Bytes(16e6)}};  ///< the same rules hold for all-reduces
   bool over_servers = false;
 
   void declare(Parameters& parameters) {

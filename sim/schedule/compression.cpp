@@ -14,25 +14,25 @@ namespace {
 
 constexpr auto all_gather = Operation::all_gather;
 
-/// Of a value, with its share of the bucket's scale.
+/// Bits of a value, including its share of the bucket's 32-bit scale.
 constexpr double qsgd_bits(double bits, double bucket) { return bits + 32.0 / bucket; }
 
 constexpr std::array table = {
     Compression{.name = "none"},
     // P. Micikevicius et al., "Mixed precision training", ICLR'18.
     Compression{.name = "fp16", .value_bits = 16.0},
-    // A bit for each value, and a scale for each message: F. Seide et al., "1-bit stochastic gradient descent", INTERSPEECH'14.
+    // One bit per value and one scale per message: F. Seide et al., "1-bit stochastic gradient descent", INTERSPEECH'14.
     Compression{.name = "sign", .operation = all_gather, .value_bits = 1.0, .bytes_of_message = 4.0},
-    // -1, 0 or 1 for each value, and a scale for each message: W. Wen et al., "TernGrad", NIPS'17.
+    // -1, 0 or 1 per value and one scale per message: W. Wen et al., "TernGrad", NIPS'17.
     Compression{.name = "terngrad", .operation = all_gather, .value_bits = 2.0, .bytes_of_message = 4.0},
-    // Some bits for each value, and a scale for each bucket of them: D. Alistarh et al., "QSGD", NIPS'17.
+    // A few bits per value and one scale per bucket of values: D. Alistarh et al., "QSGD", NIPS'17.
     Compression{.name = "qsgd", .operation = all_gather, .value_bits = qsgd_bits(4.0, 512.0), .bits = 4, .bucket = 512},
     // The largest values with their indices: Y. Lin et al., "Deep gradient compression", ICLR'18.
     Compression{.name = "top-k", .operation = all_gather, .share = 0.01, .index_bytes = 4.0},
-    // The same, reduced on its way to as many values again: S. Shi et al., "A distributed synchronous SGD algorithm with global top-k
+    // top-k, where every hop reduces to k values again: S. Shi et al., "A distributed synchronous SGD algorithm with global top-k
     // sparsification", ICDCS'19.
     Compression{.name = "gtop-k", .share = 0.01, .index_bytes = 4.0},
-    // The same values on all ranks, so that they need no indices: S. Stich et al., "Sparsified SGD with memory", NeurIPS'18.
+    // All ranks send the same random indices, which need not be sent: S. Stich et al., "Sparsified SGD with memory", NeurIPS'18.
     Compression{.name = "random-k", .share = 0.01},
 };
 

@@ -9,12 +9,12 @@ namespace syncopate {
 
 namespace {
 
-/// Decentralised SGD on a ring: while a rank computes its gradient it exchanges models with its two neighbours, then it averages and
-/// updates.
+/// Decentralised SGD on a ring. While a rank computes its gradient, it exchanges models with its two neighbours. Then it averages the
+/// models and applies the gradient.
 struct DPsgd {
   WithinNode within_node{};
 
-  /// Messages that a rank sends in a step: one if there are two ranks, each of which has one neighbour.
+  /// Messages that a rank sends per step: two, or one if there are only two ranks.
   static int period(int ranks) { return std::min(2, ranks - 1); }
   static int peer(int rank, int message, int ranks) { return (rank + (message % period(ranks) == 0 ? 1 : ranks - 1)) % ranks; }
 

@@ -12,8 +12,8 @@ namespace syncopate {
 
 namespace {
 
-/// The two halves of an all-reduce: buckets of gradients are reduce-scattered during backward, and all-gathered during the next forward,
-/// whose layers wait for them.
+/// Splits an all-reduce into its halves: buckets of gradients are reduce-scattered during backward and all-gathered during the next
+/// forward, whose layers wait for their buckets.
 struct Dear {
   Bytes bucket = Bytes(25e6);
   Compression compression{};
@@ -28,7 +28,7 @@ struct Dear {
     if (halves) return;
     fields.at("compression")
         .fail_because(
-            R"(dear reduce-scatters gradients, and what this way sends cannot be added up and cut on its way; use "fp16" or "random-k")");
+            R"(dear reduce-scatters gradients, but messages of this compression cannot be summed part by part; use "fp16" or "random-k")");
   }
 
   static Traffic traffic() { return {.streams = {{.operations = {Operation::reduce_scatter, Operation::all_gather}}}}; }
@@ -43,9 +43,9 @@ struct Dear {
 
   struct Bucket {
     Seconds ready;
-    SharedPayload payload;  ///< compressed
-    Seconds before;         ///< of a worker, before it is reduce-scattered ...
-    Seconds after;          ///< ... and when it has been all-gathered
+    SharedPayload payload;  ///< as sent, that is, compressed
+    Seconds before;         ///< the worker's time before the reduce-scatter
+    Seconds after;          ///< the worker's time after the all-gather
     std::vector<std::size_t> layers;
   };
 

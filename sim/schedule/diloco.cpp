@@ -20,7 +20,7 @@ namespace syncopate {
 namespace {
 
 struct Message {
-  Seconds ready;  ///< when its last gradient is ready: since backward began, on an undisturbed worker
+  Seconds ready;  ///< when the last gradient is ready, from the begin of an undisturbed backward
   SharedPayload payload;
   Seconds quantize;
 };
@@ -28,12 +28,13 @@ struct Message {
 /// Messages that are averaged together, in the order of posting.
 using Fragment = std::vector<Message>;
 
-/// Inner steps on models of their own, and an outer step of every fragment of the model once a round. A. Douillard et al., "DiLoCo", 2023,
-/// Algorithm 1; "Streaming DiLoCo with overlapping communication", 2025, Sec. 2; eager: S. Kale et al., "Eager updates for overlapped
-/// communication and computation in DiLoCo", 2025.
+/// Each worker makes inner steps on its own model. Once a round, every fragment of the model has an outer step over all workers.
+/// A. Douillard et al., "DiLoCo", 2023, Algorithm 1; "Streaming DiLoCo with overlapping communication", 2025, Sec. 2; eager updates:
+/// S. Kale et al., "Eager updates for overlapped communication and computation in DiLoCo", 2025.
 struct Diloco {
   enum class Island { gpu, node, region };
-  static constexpr int inner_row = 0;  // of streams, where there are islands
+  // Streams, if there are islands:
+  static constexpr int inner_row = 0;
   static constexpr int outer_row = 1;
   static constexpr int down_row = 2;
 
@@ -51,9 +52,9 @@ struct Diloco {
   double quorum = 1.0;
   std::optional<Seconds> deadline{};
   bool by_layer = false;
-  // On the cluster:
-  bool has_islands = false;  ///< of several GPUs
-  bool is_alone = false;     ///< there is one worker
+  // Known once the cluster is:
+  bool has_islands = false;  ///< some worker has several GPUs
+  bool is_alone = false;     ///< there is only one worker
 
   void declare(Parameters& parameters) {
     parameters.optional("interval", interval, step_range, "H: inner steps of a round");
@@ -96,14 +97,13 @@ struct Diloco {
   void check(Object& fields, const Cluster& cluster) const {
     if (fragments > interval) {
       fields.at("fragments")
-          .fail_because(
-              fmt::format("{} fragments in rounds of {} inner steps, and each needs a step of its own; use at most {}, or a longer "
-                          "\"interval\"",
-                          fragments, interval, interval));
+          .fail_because(fmt::format("{} fragments are more than the {} inner steps of a round, and each needs a step of its own; use at "
+                                    "most {}, or a longer \"interval\"",
+                                    fragments, interval, interval));
     }
     if (overlap > interval / fragments) {
       fields.at("overlap").fail_because(
-          fmt::format("a fragment's turn comes every {} inner steps, and is over {} steps after its snapshot; use at most {}, or "
+          fmt::format("fragments take turns every {} inner steps, but the outer step comes {} steps after the snapshot; use at most {}, or "
                       "fewer \"fragments\"",
                       interval / fragments, overlap, interval / fragments));
     }
@@ -111,25 +111,26 @@ struct Diloco {
     check_quorum(fields);
     if (by_layer && has_islands) {
       fields.at("posts").fail_because(
-          R"(in a worker of several GPUs a layer is not updated before its gradients have been all-reduced; use "fragment", or "worker": "gpu")");
+          R"(a worker of several GPUs all-reduces a layer's gradients before it updates the layer; use "fragment", or "worker": "gpu")");
     }
   }
 
   void check_quorum(Object& fields) const {
     if (quorum == 1.0) {
       if (deadline)
-        fields.at("deadline_s").fail_because(R"(with a "quorum" of 1 no averaging begins before all workers have come; give one below 1)");
+        fields.at("deadline_s")
+            .fail_because(R"(with a "quorum" of 1 every averaging waits for all workers; use one below 1, or leave "deadline_s" out)");
       return;
     }
     const Field field = fields.at("quorum");
     if (fragments > 1) {
       field.fail_because(fmt::format(
-          "a worker that is late takes the model that others have averaged, which must be whole; leave \"fragments\" out instead of {}",
+          "a late worker takes over the whole averaged model, so it must be one fragment; leave \"fragments\" out instead of {}",
           fragments));
     }
     if (matchmaking > Seconds(0))
-      field.fail_because(R"(who is late depends on when each worker has come; count "matchmaking_s" into "deadline_s")");
-    if (by_layer) field.fail_because(R"(a worker that is late has missed all of a model, not some layers; use "posts": "fragment")");
+      field.fail_because(R"("matchmaking_s" cannot be combined with a "quorum" below 1; add it to "deadline_s" instead)");
+    if (by_layer) field.fail_because(R"(a late worker has missed the whole model, not single layers; use "posts": "fragment")");
   }
 
   Groups islands(const RankPlaces& places) const { return who == Island::node ? each_node(places) : each_region(places); }
@@ -168,19 +169,19 @@ struct Diloco {
     return all;
   }
   std::string unrecorded() const {
-    if (quorum < 1.0) return "a worker that is late takes another one's model as a whole";
+    if (quorum < 1.0) return "a late worker takes over another worker's whole model";
     return bits < 16 ? fmt::format("no paper says how a difference of models becomes {} bits of each parameter", bits) : "";
   }
 
-  /// After how many inner steps of the round the fragment's outer step comes, and its snapshot.
+  /// The number of inner steps in the round before the fragment's outer step, and before its snapshot.
   int outer_step_of(int fragment) const { return ((fragment + 1) * interval + fragments - 1) / fragments; }
   int snapshot_of(int fragment) const { return outer_step_of(fragment) - overlap; }
-  /// The step of a round that is the last of `ended` many; the last step of the round before for 0.
+  /// The step of a round after which `ended` steps have ended. For 0, the last step of the previous round.
   int last_of(int ended) const { return (ended + interval - 1) % interval; }
 
-  /// By gradient: its fragment.
+  /// By gradient: the fragment that contains it.
   std::vector<int> fragment_of_gradients(const StepProfile& profile) const;
-  /// By fragment: its gradients in the order in which they are ready.
+  /// By fragment: the gradients in it, in ready order.
   Indexed<std::vector<Slice>> slices(const ScheduleInput& input) const;
   Indexed<Fragment> cut(const ScheduleInput& input) const;
   Program program(const ScheduleInput& input) const;
@@ -190,13 +191,13 @@ struct Diloco {
 };
 
 std::vector<int> Diloco::fragment_of_gradients(const StepProfile& profile) const {
-  std::vector<int> number(profile.layers.size(), -1);  // of layers with gradients
+  std::vector<int> number(profile.layers.size(), -1);  // counts layers with gradients; -1: without
   for (const StepProfile::GradientReady& gradient : profile.gradients) number[gradient.layer] = 0;
   int layers = 0;
   for (int& layer : number) layer = layer < 0 ? -1 : layers++;
   if (layers == 0 || layers < fragments) {
     throw SimulationError(
-        fmt::format("diloco: {} fragments of a model with {} layers that have gradients; use at most {}", fragments, layers, layers));
+        fmt::format("diloco: {} fragments, but only {} layers of the model have gradients; use at most {}", fragments, layers, layers));
   }
   std::vector<int> fragment;
   for (const StepProfile::GradientReady& gradient : profile.gradients) {
@@ -219,7 +220,7 @@ Indexed<Fragment> Diloco::cut(const ScheduleInput& input) const {
   const double sent = bits / bits_per_byte / input.value.value;
   Indexed<Fragment> all;
   for (const std::vector<Slice>& fragment : slices(input)) {
-    std::map<std::size_t, Payload> payloads;  // by layer, or all together
+    std::map<std::size_t, Payload> payloads;  // by layer if by_layer, else only entry 0
     for (const Slice& slice : fragment) {
       const std::size_t layer = input.profile.gradients[at(slice.tensor)].layer;
       Payload& message = payloads[by_layer ? layer : 0];
@@ -240,15 +241,14 @@ Indexed<Fragment> Diloco::cut(const ScheduleInput& input) const {
   return all;
 }
 
-/// What all ranks know.
+/// Data that all ranks share.
 struct Diloco::Plan {
   Diloco diloco;
   Indexed<Fragment> fragments;
   std::vector<GroupPost> inner;
-  std::vector<Seconds> merge;  ///< by group: the time to copy it into a buffer, or out of it
-  // By step of a round: the fragment of which, at the step's end, comes ...
-  Indexed<int> snapshots;    ///< ... the snapshot; -1: none
-  Indexed<int> outer_steps;  ///< ... the outer step
+  std::vector<Seconds> merge;  ///< by group: the time to copy the gradients into or out of a buffer
+  Indexed<int> snapshots;      ///< by step of a round: the fragment with a snapshot at the step's end; -1: none
+  Indexed<int> outer_steps;    ///< by step of a round: the fragment with an outer step at the step's end; -1: none
 };
 
 class Diloco::Rank {
@@ -290,7 +290,7 @@ class Diloco::Rank {
   const Diloco& p() const { return plan_.diloco; }
   int outer_stream() const { return p().has_islands ? outer_row : 0; }
 
-  /// After an absence: waits for what it has posted, and takes over what it has missed.
+  /// After an absence: waits for the posted fragments, and takes over the model if it missed an averaging.
   void come_back() {
     is_back_ = true;
     for (; !leaving_.empty(); leaving_.pop_front()) collectives_.wait(leaving_.front().handles);
@@ -299,7 +299,7 @@ class Diloco::Rank {
     place_ = 0;
   }
 
-  /// Backward and, in an island, the all-reduce of the gradients.
+  /// Backward, and in an island the all-reduce of the gradients.
   void learn() {
     if (!is_island_) {
       worker_.backward();
@@ -355,11 +355,12 @@ class Diloco::Rank {
   }
 
   void step_outer(int fragment) {
-    if (leaving_.empty() || leaving_.front().step != worker_.step() - p().overlap) return;  // in the first round
+    if (leaving_.empty() || leaving_.front().step != worker_.step() - p().overlap) return;  // early in the first round nothing was posted
     const std::vector<Handle> handles = std::move(leaving_.front().handles);
     leaving_.pop_front();
     if (is_island_) {
-      for (const Handle handle : handles) collectives_.wait(handle);  // what follows another one is posted when that has ended
+      for (const Handle handle : handles)
+        collectives_.wait(handle);  // in order, because a broadcast is posted only when its all-reduce has ended
     } else {
       collectives_.wait(handles);
     }
@@ -381,11 +382,11 @@ class Diloco::Rank {
   Replica& x_;                   ///< the worker's model
   Values shared_;                ///< the model after the last outer step of each fragment
   Indexed<Values> velocity_;     ///< by fragment
-  bool is_island_;               ///< the worker has several GPUs ...
-  bool leads_;                   ///< ... of which this is the first
-  std::deque<Leaving> leaving_;  ///< in the order of their snapshots
-  int place_ = 0;                ///< in the round, from 0
-  bool is_back_ = false;         ///< from an absence, and has not posted since
+  bool is_island_;               ///< whether the worker has several GPUs
+  bool leads_;                   ///< whether this is the worker's first GPU
+  std::deque<Leaving> leaving_;  ///< posted fragments, in the order of the snapshots
+  int place_ = 0;                ///< the current step of the round, from 0
+  bool is_back_ = false;         ///< has come back from an absence and not posted since
 };
 
 Program Diloco::program(const ScheduleInput& input) const {

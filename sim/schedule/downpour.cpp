@@ -4,8 +4,8 @@ namespace syncopate {
 
 namespace {
 
-/// Downpour SGD; SASGD, Sec. II-A: after every `interval` local steps a learner pushes what its gradients add up to and pulls the
-/// parameters.
+/// Downpour SGD, as described in SASGD, Sec. II-A. After every `interval` local steps a learner pushes its accumulated gradient and pulls
+/// the parameters.
 struct Downpour : Learner {
   Traffic traffic() const {
     const auto handle = [](Replica& x, const Values& learned, const Values& /*seen*/, int /*clients*/) {

@@ -12,12 +12,12 @@ namespace syncopate {
 
 namespace {
 
-/// Every P-th step launches a collective of its gradients, whose result is applied D steps later.
+/// Every P-th step launches a collective of its gradients. The result is applied D steps later.
 struct Dts {
   int delay = 0;
   int period = 1;
   Compression compression{};
-  double share = 1.0;  ///< < 1: sparse values, as the paper has them
+  double share = 1.0;  ///< the paper's C; below 1 values are sparse
   double index_bytes = 4.0;
   Operation sparse = Operation::all_gather;
   Seconds overhead;
@@ -51,7 +51,7 @@ struct Dts {
                         "step: one collective of all gradients at the step's end; gradient: one for each when it is ready");
   }
 
-  /// Either way to say it.
+  /// The compression, or the share as a compression.
   Compression sending() const {
     if (share == 1.0) return compression;
     return {.name = "sparse", .operation = sparse, .share = share, .index_bytes = index_bytes};
@@ -62,7 +62,7 @@ struct Dts {
     if (operation() != Operation::all_gather || knows_cost(cluster, Operation::all_gather)) return;
     fields.at("compression")
         .fail_because(
-            "the cluster's fit is faster than reduce_s_per_B allows, so that no time is left for an all-gather; lower reduce_s_per_B or "
+            "the cluster's fit is faster than reduce_s_per_B allows, so no time is left for an all-gather; lower reduce_s_per_B or "
             "use \"sparse\": \"all-reduce\"");
   }
 
@@ -84,7 +84,7 @@ struct Dts {
     struct Launched {
       int step;
       std::vector<Handle> handles;
-      Values own{};  ///< what this rank has sent
+      Values own{};  ///< the values that this rank has sent
     };
     struct Sent {
       Seconds post_at;

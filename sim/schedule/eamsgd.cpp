@@ -4,7 +4,7 @@ namespace syncopate {
 
 namespace {
 
-/// Elastic averaging: the learner pulls the centre, moves towards it, and pushes the difference, which moves the centre.
+/// Elastic averaging. A learner pulls the centre, moves towards it, and pushes the difference, which moves the centre.
 struct Eamsgd : Learner {
   Traffic traffic() const {
     const auto handle = [](Replica& centre, const Values& difference, const Values& /*seen*/, int /*clients*/) {

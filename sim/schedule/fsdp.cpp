@@ -4,7 +4,7 @@ namespace syncopate {
 
 namespace {
 
-/// Parameters, gradients and the optimiser's state are shared out; units are gathered when they are needed.
+/// Parameters, gradients and the optimiser's state are sharded. Units are gathered when they are needed.
 struct Fsdp : Sharding {
   void declare(Parameters& parameters) {
     parameters.optional("stage", stage, {2, 3}, "3: as ZeRO-3; 2: units stay gathered from forward to backward");

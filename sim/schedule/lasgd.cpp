@@ -7,8 +7,9 @@ namespace syncopate {
 
 namespace {
 
-/// While the model is being all-reduced, a rank makes local steps, one at least and tau_max at most; then it mixes the result in and posts
-/// the next round. All ranks run the same number of rounds, each of as many steps as it finds time for. WLASGD: every GPU is a rank.
+/// While the model is being all-reduced, a rank makes local steps: at least one, at most tau_max. Then it mixes the result into its model
+/// and posts the next round. All ranks run the same number of rounds, but a slow rank makes fewer steps per round. WLASGD: every GPU is a
+/// rank.
 struct Lasgd {
   int tau_max = 1;
   RankKind ranks = RankKind::node;

@@ -10,8 +10,8 @@ namespace syncopate {
 
 namespace {
 
-/// Runs one task at a time, each when it is possible; of several possible ones, the one of least `rank` first. `run(task, start)` returns
-/// its end.
+/// Runs tasks one at a time, as soon as they are possible. Of several possible tasks, the one with the smallest `rank` goes first.
+/// run(task, start) returns the task's end.
 template <class Run>
 void take_turns(const std::vector<Seconds>& possible, const std::vector<std::size_t>& rank, Run&& run) {
   std::vector<std::size_t> order(possible.size());
@@ -33,7 +33,7 @@ void take_turns(const std::vector<Seconds>& possible, const std::vector<std::siz
 
 LocalUpdates::LocalUpdates(const StepProfile& profile) {
   std::vector<Layer> layers(profile.layers.size());
-  std::vector<std::size_t> last(layers.size());  // gradient, counted from 1
+  std::vector<std::size_t> last(layers.size());  // by layer: 1 + index of its last gradient
   std::vector<Bytes> bytes(layers.size());
   for (std::size_t i = 0; i < profile.gradients.size(); ++i) {
     const StepProfile::GradientReady& gradient = profile.gradients[i];
@@ -89,7 +89,7 @@ void LocalUpdates::Step::forward(Worker& worker) {
     if (done_[layer].spread > worker.now()) awaited.push_back(layer);
   }
   std::sort(awaited.begin(), awaited.end(), [&](std::size_t a, std::size_t b) { return layers[a].index < layers[b].index; });
-  std::size_t next = 0;  // layer of the network
+  std::size_t next = 0;  // the network's layer that comes next
   for (const std::size_t layer : awaited) {
     for (; next < layers[layer].index; ++next) worker.forward(next);
     wait(worker, layer);

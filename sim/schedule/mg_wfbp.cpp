@@ -4,7 +4,7 @@
 
 namespace syncopate {
 
-// In ready order, so that the paper's layer l is gradient i and its layer l-1 is gradient i+1.
+// Gradients are in ready order: the paper's layer l is gradient i, and layer l-1 is gradient i+1.
 Grouping group_mg_wfbp(const StepProfile& profile, const CostCurve& cost) {
   const auto& gradients = profile.gradients;
   Grouping groups;

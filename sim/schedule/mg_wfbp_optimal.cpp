@@ -7,15 +7,15 @@ namespace syncopate {
 
 namespace {
 
-/// Relative: groupings that end this near each other are equally good, so that a rounding error decides nothing.
+/// Ends that differ by less, relatively, are equally good. So rounding errors decide nothing.
 constexpr double near_tie = 1e-9;
 
 /// The best grouping of the first gradients.
 struct Best {
-  Seconds end;              ///< when they can have been reduced at the earliest
-  int groups = 0;           ///< the fewest that end then ...
-  std::size_t first = 0;    ///< ... and of these, the largest first group
-  std::size_t last_from{};  ///< where its last group begins
+  Seconds end;              ///< the earliest end of their all-reduces
+  int groups = 0;           ///< the smallest number of groups with this end
+  std::size_t first = 0;    ///< of these, the largest size of the first group
+  std::size_t last_from{};  ///< the first gradient of the last group
 };
 
 }  // namespace

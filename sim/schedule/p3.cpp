@@ -4,8 +4,8 @@ namespace syncopate {
 
 namespace {
 
-/// Slices of tensors over parameter servers, one at a time, those of the layer nearest to the input first; 40,000 parameters each, as
-/// MXNet's P3Store has it.
+/// Slices of tensors go over parameter servers one at a time; slices of the layer nearest to the input go first. A slice has 40,000
+/// parameters, as in MXNet's P3Store.
 struct P3 {
   static constexpr Bytes one_at_a_time = Bytes(1);
   PartsOverServers sent = {.size = Bytes(160e3), .credit = {one_at_a_time}};

@@ -2,7 +2,7 @@
 
 namespace syncopate {
 
-/// Synchronous SGD over parameter servers: a tensor is pulled once the pushes of all workers have been added up.
+/// Synchronous SGD over parameter servers. A tensor is pulled when the pushes of all workers have been added up.
 ScheduleRow ps_sgd() {
   return declare_schedule("ps-sgd", "parameter servers: push each gradient, pull the sum of all workers' pushes",
                           "M. Li et al., \"Scaling distributed machine learning with the parameter server\", OSDI'14",

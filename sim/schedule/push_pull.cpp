@@ -9,7 +9,7 @@ void PushPull::declare(Parameters& parameters) {
   servers.declare(parameters);
   grouping.declare(parameters);
   if (answer == Answer::all) {
-    parameters.optional("backup", backup, {0, 999'999}, "number of clients whose pushes a step does not wait for: those of the last ones");
+    parameters.optional("backup", backup, {0, 999'999}, "number of clients, the last ones, whose pushes a step does not wait for");
   }
 }
 
@@ -22,7 +22,7 @@ void PushPull::check(Object& fields, const Cluster& cluster) const {
   }
   if (!servers.duplex) {
     fields.at("backup").fail_because(
-        "a client that is late pulls while it pushes, which one channel cannot do; leave \"duplex\" or \"backup\" out");
+        "a late client pulls while it still pushes, which takes two channels; leave \"duplex\" or \"backup\" out");
   }
 }
 

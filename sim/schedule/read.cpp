@@ -19,7 +19,7 @@ void check_servers(Object& fields, const Traffic& traffic, const Cluster& cluste
   const int servers = traffic.servers->servers;
   if (servers > cluster.nodes) {
     fields.at("servers").fail_because(
-        fmt::format("{} servers for {} nodes: a client's own link already limits it with {}; use at most as many as nodes", servers,
+        fmt::format("{} servers for {} nodes: with {} the clients' own links are the limit; use at most as many as nodes", servers,
                     cluster.nodes, cluster.nodes));
   }
   if (!traffic.servers_region) return;
@@ -28,25 +28,25 @@ void check_servers(Object& fields, const Traffic& traffic, const Cluster& cluste
   const Region& region = cluster.regions->list[find_region(Object(asked).at("region"), cluster.regions->list)];
   if (traffic.servers->colocated && servers > region.nodes) {
     Object(asked).at("count").fail_because(
-        fmt::format("{} servers on the {} nodes of the region {}; use at most as many, or leave out \"colocated\"", servers, region.nodes,
-                    region.name));
+        fmt::format("{} servers on the {} nodes of the region {}; use at most as many as nodes, or leave out \"colocated\"", servers,
+                    region.nodes, region.name));
   }
 }
 
-/// Throws InputError for what cannot be simulated on the cluster, whichever schedule it is.
+/// Throws InputError if the cluster cannot carry the schedule's traffic.
 void check_traffic(Object& fields, const Traffic& traffic, const Cluster& cluster) {
   for (const StreamTraffic& stream : traffic.streams) {
     const auto unknown = [&](Operation operation) { return operation != Operation::all_reduce && !knows_cost(cluster, operation); };
     if (std::none_of(stream.operations.begin(), stream.operations.end(), unknown)) continue;
-    fields.field().fail_because(fmt::format(
-        "{} does more than all-reduces, and the cluster's fit is faster than reduce_s_per_B allows, so that no time is left for the "
-        "rest; lower reduce_s_per_B",
-        fields.field().json()["name"].dump()));
+    fields.field().fail_because(
+        fmt::format("{} also has other collectives than all-reduces, but the cluster's fit is faster than reduce_s_per_B allows, so no "
+                    "time is left for them; lower reduce_s_per_B",
+                    fields.field().json()["name"].dump()));
   }
   if (traffic.servers) check_servers(fields, traffic, cluster);
 }
 
-/// What other tools call something, and what it is here.
+/// A schedule's name in another tool, and advice what to write here.
 struct OtherName {
   std::string_view name;
   std::string_view advice;
@@ -73,12 +73,6 @@ bool Traffic::has_partial_collectives() const {
 Groups each_node(const RankPlaces& places) {
   Groups groups;
   for (int node = 0; node < places.nodes(); ++node) groups.emplace_back(places.ranks_per_node, node * places.ranks_per_node);
-  return groups;
-}
-
-Groups across_nodes(const RankPlaces& places) {
-  Groups groups;
-  for (int first = 0; first < places.ranks_per_node; ++first) groups.emplace_back(places.nodes(), first, places.ranks_per_node);
   return groups;
 }
 

@@ -7,8 +7,8 @@ namespace syncopate {
 
 namespace {
 
-/// After every `interval` local steps the learners all-reduce what their gradients have added up to, and wait for it. Local SGD averages
-/// models instead, in the same time.
+/// After every `interval` local steps the learners all-reduce their accumulated gradients and wait for the result. Local SGD averages
+/// models instead, which takes the same time.
 struct Sasgd {
   bool averages_models = false;
   int interval = 1;
@@ -27,8 +27,8 @@ struct Sasgd {
     return [p = *this, post = CompressedPost(compression, whole_model(input.profile), input), ranks = input.ranks](Worker& worker) {
       Sender send(p.compression, 1);
       Replica& x = worker.dataflow().replica();
-      Values before = x.model();  // what the last exchange has left, on all ranks
-      Sum base;                   // that, where what is sent is how far models have moved
+      Values before = x.model();  // the model after the last exchange, equal on all ranks
+      Sum base;                   // `before` if differences of models are sent, else empty
       if (!p.compression.is_none()) base = before;
       Sum learned;
       while (worker.next_step()) {

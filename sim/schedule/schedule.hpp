@@ -36,8 +36,6 @@ using Groups = std::vector<Communicator>;
 inline Groups everybody(const RankPlaces& places) { return {Communicator(places.ranks)}; }
 /// The ranks of each node.
 Groups each_node(const RankPlaces& places);
-/// The first ranks of all nodes, the second ones, ...
-Groups across_nodes(const RankPlaces& places);
 /// The ranks of each region, or all ranks without regions.
 Groups each_region(const RankPlaces& places);
 /// The first rank of each group, in the order of ranks, which on regions is the ring's order.

@@ -4,7 +4,7 @@
 
 namespace syncopate {
 
-// Each in the file of its name, or of the schedule that it varies.
+// Each is in the file of this name, or in the file of the schedule that it varies.
 ScheduleRow ps_sgd();
 ScheduleRow asgd();
 ScheduleRow dc_asgd();

@@ -190,7 +190,7 @@ ServerSetup place_servers(ServerSetup setup, const Cluster& cluster) {
 
 namespace {
 
-/// Without links.
+/// The cost without the links.
 PushPullCost cost_of_work(const ServerSetup& setup, int clients) {
   const double clients_per_server = static_cast<double>(clients) / setup.servers;
   return {.push = {clients * setup.per_message, clients_per_server * setup.work},
@@ -216,7 +216,7 @@ PushPullCost push_pull_cost(const ServerSetup& setup, int clients, Network& netw
   for (const bool push : {true, false}) {
     Seconds latency;
     SecondsPerByte slowest;
-    std::vector<double> loads;  // by link, of each byte of a message
+    std::vector<double> loads;  // by link: bytes that cross it for each byte of a message
     for (int client = 0; client < clients; ++client) {
       for (const int server : network.server_ranks()) {
         if (server == client) continue;

@@ -8,8 +8,8 @@ namespace syncopate {
 
 namespace {
 
-/// Algorithm 2 with one peer and an overlap of one step: a rank sends its model at the start of a step, to another peer in every step,
-/// and mixes in what was sent to it one step ago.
+/// Algorithm 2 with one peer and an overlap of one step. At the start of a step a rank sends its model to the peer of this step. At the end
+/// it mixes in the model that was sent to it one step ago.
 struct Sgp {
   WithinNode within_node{};
 
@@ -20,7 +20,7 @@ struct Sgp {
   static Traffic traffic() { return {.ranks = RankKind::node, .peers = PeerTraffic{peer, period}}; }
   static Pace pace() { return {.waits_for_all = true}; }
 
-  /// The rank's numerator and weight; its model is numerator / weight.
+  /// The rank's numerator and weight. The model is numerator / weight.
   class PushSum {
    public:
     explicit PushSum(Worker& worker) : worker_(worker), biased_(worker.dataflow().replica()) {}
@@ -36,7 +36,7 @@ struct Sgp {
       biased_.become(biased_.model() + received.model);
       weight_ += received.weight;
     }
-    /// The worker's model follows.
+    /// Sets the worker's model to numerator / weight.
     void show() { worker_.dataflow().replica().become(1.0 / weight_ * biased_.model()); }
 
    private:

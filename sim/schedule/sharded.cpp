@@ -17,14 +17,14 @@ namespace syncopate {
 
 namespace {
 
-/// The ranks of each group of `size` that follow each other.
+/// Groups of `size` consecutive ranks.
 Groups consecutive(const RankPlaces& places, int size) {
   Groups groups;
   for (int first = 0; first < places.ranks; first += size) groups.emplace_back(size, first);
   return groups;
 }
 
-/// The first ranks of those groups, the second ones, ...
+/// The first ranks of those groups, the second ranks, and so on.
 Groups across(const RankPlaces& places, int size) {
   Groups groups;
   for (int first = 0; first < size; ++first) groups.emplace_back(places.ranks / size, first, size);
@@ -98,10 +98,10 @@ void Sharding::place(const Cluster& cluster) {
 }
 
 void Sharding::check_groups(Object& fields, const Cluster& cluster) const {
-  if (fields.field().json().contains("compression")) {  // which is no key of theirs
+  if (fields.field().json().contains("compression")) {  // sharded schedules have no such parameter
     fields.at("compression")
         .fail_because(
-            R"(what is sharded is sent as it is, in "parameter_bytes" and "reduce_bytes" times the trace's: 0.5 for half of them)");
+            R"(sharded schedules have no "compression"; use "parameter_bytes" and "reduce_bytes", such as 0.5 for half of the trace's bytes)");
   }
   const int workers = cluster.workers();
   const int gpus = cluster.gpus_per_node;
@@ -112,7 +112,7 @@ void Sharding::check_groups(Object& fields, const Cluster& cluster) const {
   if (sharders % gpus != 0 && gpus % sharders != 0) {
     fields.at("shard_group")
         .fail_because(
-            fmt::format("groups of {} are neither whole nodes of {} GPUs nor equal parts of one; use a multiple of {}, or what divides it",
+            fmt::format("groups of {} are neither whole nodes of {} GPUs nor equal parts of one; use a multiple or a divisor of {}",
                         sharders, gpus, gpus));
   }
 }
@@ -232,7 +232,7 @@ class Sharding::Rank {
     if (is_sharded())
       gathers_[unit] = worker_.collectives().post(units_[unit].parameters, worker_.step(), {.operation = Operation::all_gather});
   }
-  /// Waits for the last AG(u) that was issued, if it has not yet.
+  /// Waits for the last issued AG(u), unless it has waited for it already.
   void wait_for(std::size_t unit) {
     if (const auto gather = std::exchange(gathers_[unit], std::nullopt)) worker_.collectives().wait(*gather);
   }
@@ -243,7 +243,7 @@ class Sharding::Rank {
     if (unit > 0) return worker_.backward_until(units_[unit].ready);
     worker_.backward();
   }
-  /// Issues RS(u), and AR(u) when that has ended. `gradient`: what the last ones of a step carry.
+  /// Issues RS(u), and AR(u) after it. `gradient`: the value of the step's last RS and AR.
   void scatter(std::size_t unit, const Values& gradient) {
     const int row_of_scatters = sharding_.streams - 1;
     if (is_sharded()) {
@@ -258,7 +258,7 @@ class Sharding::Rank {
       reduces_.push_back(worker_.collectives().post(units_[unit].share, worker_.step(), {.value = gradient}));
     }
   }
-  /// Waits for all gradients, and updates the rank's share.
+  /// Waits for all gradients, then updates the rank's shard.
   void update(Seconds length) {
     worker_.collectives().wait(scatters_);
     worker_.collectives().wait(reduces_);

@@ -10,10 +10,11 @@ namespace syncopate {
 
 namespace {
 
-/// After a warm-up of ps-sgd every iteration pushes, and each k-th one also pulls; its pulls overlap the next iteration, whose local
-/// updates wait for them. What the local update is (GLU, SGD, DC-ASGD; Fig. 5) shows in its time and in a record of the dataflow. Eq. 4: of
-/// the local updates the first layer's is exposed; Algorithm 1: updated weights, not pulled ones, are broadcast to the node's devices, in
-/// every iteration.
+/// The warm-up is ps-sgd. After it every iteration pushes, and every k-th iteration also pulls. The pulls overlap with the next iteration,
+/// whose local updates wait for them. The rule of the local update (GLU, SGD, DC-ASGD; Fig. 5) changes its time and the record of the
+/// dataflow.
+/// - Eq. 4: only the first layer's local update is exposed.
+/// - Algorithm 1: in every iteration the updated weights, not the pulled ones, are broadcast to the node's devices.
 struct SsdSgd {
   ServerParameters servers;
   int delay = 1;
@@ -39,11 +40,11 @@ struct SsdSgd {
     return local_update ? LocalUpdates::of_last(profile, *local_update) : LocalUpdates(profile, traced);
   }
 
-  /// Algorithm 1 counts its delays from the warm-up's begin.
+  /// Algorithm 1 counts the delay from the begin of the warm-up, so the warm-up must be a multiple of it.
   std::string note() const {
     if (warmup_iterations % delay == 0) return "";
-    return fmt::format("ssd-sgd with a delay of {}: the paper asks for a warm-up of a multiple of that, and it has {} iterations", delay,
-                       warmup_iterations);
+    return fmt::format("ssd-sgd with a delay of {}: the paper asks for a warm-up of a multiple of the delay, but it has {} iterations",
+                       delay, warmup_iterations);
   }
 
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
@@ -60,9 +61,9 @@ struct SsdSgd {
             .update = [*this](const StepProfile& profile) { return updates(profile, profile.update).layers().back().update; }};
   }
 
-  /// What happens in backward, in order.
+  /// An event of backward. Events are sorted by time.
   struct Event {
-    Seconds at;         ///< since it began, on an undisturbed worker
+    Seconds at;         ///< from the begin of an undisturbed backward
     std::size_t index;  ///< of a group that is pushed, or of a layer whose update is possible
     bool pushes;
   };
@@ -74,7 +75,7 @@ struct SsdSgd {
     return events;
   }
 
-  /// By group, the layers whose gradients it carries, counted in the order in which layers are ready.
+  /// By group: the layers whose gradients are in it. Layers are numbered in ready order.
   static std::vector<std::vector<std::size_t>> layers_of(const std::vector<GroupPush>& groups, const LocalUpdates& updates,
                                                          const StepProfile& profile) {
     std::vector<std::size_t> number(profile.layers.size());
@@ -90,13 +91,13 @@ struct SsdSgd {
     return carried;
   }
 
-  /// The local update's arithmetic. GLU: global gradients, by what pulls have moved the model, besides local ones (Eq. 8, Algorithm 2).
+  /// The arithmetic of the local update. GLU combines the local gradient with a global one, the move between two pulls (Eq. 8, Alg. 2).
   class Update {
    public:
     Update(Worker& worker, Local rule, int delay)
         : worker_(worker), rule_(rule), delay_(delay), before_(worker.dataflow().replica().model()) {}
 
-    /// The model of the warm-up.
+    /// Takes the model that the warm-up has pulled.
     void start(const Values& pulled) {
       if (pulled.empty()) return;
       worker_.dataflow().replica().become(pulled);
@@ -127,20 +128,19 @@ struct SsdSgd {
     Worker& worker_;
     Local rule_;
     int delay_;
-    Values before_;  ///< the model that was pulled before
+    Values before_;  ///< the model of the previous pull
   };
 
   Program program(const ScheduleInput& input) const {
     const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
-    Seconds decode;
-    for (const GroupPush& group : groups) decode += group.message.decode();
+    const Seconds decode = decode_time(groups);
     const LocalUpdates updates = this->updates(input.profile, input.update);
     return [groups, decode, updates, events = events_of_backward(groups, updates), carried = layers_of(groups, updates, input.profile),
             rule = rule, delay = delay, warmup_iterations = warmup_iterations, compression = servers.compression](Worker& worker) {
       Sender send(compression, groups.size());
       Update update(worker, rule, delay);
       std::vector<Exchange> pushed;
-      std::vector<Exchange> pulls;  ///< of the iteration before
+      std::vector<Exchange> pulls;  ///< of the previous iteration
       LocalUpdates::Step local(updates);
       while (worker.next_step()) {
         const bool warming_up = worker.step() < warmup_iterations;

@@ -8,7 +8,7 @@ namespace syncopate {
 
 namespace {
 
-/// What all synchronous schedules have in common.
+/// The parameters and declarations that all synchronous schedules share.
 struct Sending {
   int accumulated = 1;
   Compression compression{};
@@ -28,8 +28,8 @@ struct Sending {
 };
 
 struct Sent {
-  GroupPost post;   ///< compressed
-  Seconds prepare;  ///< merged into a buffer, and encoded
+  GroupPost post;   ///< with the compressed payload
+  Seconds prepare;  ///< time to merge into a buffer and to encode
 };
 
 Program send_groups(const Grouping& grouping, const ScheduleInput& input, const Sending& sending) {

@@ -4,7 +4,7 @@ namespace syncopate {
 
 namespace {
 
-/// DeepSpeed's stages: 1 shares out the optimiser's state, 2 gradients, too, and 3 also parameters.
+/// DeepSpeed's stages: 1 shards the optimiser's state, 2 also gradients, 3 also parameters.
 struct Zero : Sharding {
   bool gated = false;
 

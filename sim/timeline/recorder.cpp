@@ -7,7 +7,7 @@ namespace syncopate {
 
 namespace {
 
-/// Adds an interval that begins no earlier than those before it; one that continues the last makes it longer.
+/// Adds an interval, which must not begin before the last one. If it continues the last one, that one becomes longer.
 void append(std::vector<Interval>& intervals, Interval next) {
   if (next.end <= next.start) return;
   if (!intervals.empty() && next.start <= intervals.back().end) {

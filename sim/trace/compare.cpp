@@ -12,7 +12,7 @@ namespace syncopate {
 
 namespace {
 
-/// What a trace's `timing.kernels`, which may hold anything, says of a layer.
+/// The layer's kernels from the trace's "timing"."kernels". Empty if that has another form: "timing" is free-form.
 std::vector<std::string> kernels_of(const Trace& trace, const std::string& layer) {
   std::vector<std::string> names;
   const auto kernels = trace.timing.find("kernels");

@@ -16,7 +16,7 @@ namespace {
 
 using Indices = std::vector<std::size_t>;
 
-/// One spelling for "Conv2d", "conv2d", "batch_norm", "relu_", "cat", ...
+/// Normalises the names of ops: "Conv2d" and "conv2d", "batch_norm" and "BatchNorm", "relu_", "cat", ...
 std::string op_key(std::string_view type) {
   std::string key;
   for (const char c : type) {
@@ -30,7 +30,7 @@ std::string op_key(std::string_view type) {
   return key;
 }
 
-/// Properties by which layers are matched.
+/// The properties of a layer by which it is matched.
 struct Candidate {
   std::string name;
   std::string key;      ///< the spelling of its type
@@ -109,7 +109,7 @@ LayerMatch match_by_any(const Candidates& measured, const Candidates& others) {
   return untyped ? match_by_parameters(measured, others) : match_by_type(measured, others);
 }
 
-/// Elements of each layer's gradients, or nothing where one has no shape.
+/// By layer: the elements of its gradients. Nullopt if a gradient has no shape.
 std::vector<std::optional<std::int64_t>> elements_of_layers(const Trace& trace) {
   std::vector<std::optional<std::int64_t>> found(trace.layers.size(), 0);
   for (const Gradient& gradient : trace.gradients) {
@@ -128,7 +128,7 @@ LayerMatch match_layers(const Trace& trace, const Model& model) {
   if (!bytes_per_element) return match;
   std::vector<Bytes> bytes(trace.layers.size());
   for (const Gradient& gradient : trace.gradients) bytes[gradient.layer] += gradient.bytes;
-  constexpr double slack = 0.05;  // frameworks round sizes up
+  constexpr double slack = 0.05;  // frameworks pad tensors
   std::erase_if(match.pairs, [&](const auto& pair) {
     const double described = model.layers[pair.second].parameters() * *bytes_per_element;
     return std::abs(bytes[pair.first].value - described) > slack * described;

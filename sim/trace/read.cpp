@@ -119,7 +119,7 @@ class GradientReader {
   std::size_t count_ = 0;
 };
 
-/// The measured spans. Layers whose gradients have no ready times must have something to stretch to the span.
+/// Reads the measured spans. Without ready times the layers are stretched to the span, so they must take some time.
 void read_iteration(const Field& field, Trace& trace) {
   Object fields(field);
   trace.forward_span = optional_seconds(fields, "forward_s");
@@ -162,7 +162,7 @@ Trace read_trace(const Document& document, const std::string& pointer) {
     trace.device = optional_text(device, "name");
     device.finish();
   }
-  // Free-form records of how the trace was made: shown by nobody who simulates, so any content is fine.
+  // Free-form records of how the trace was made. The simulation does not use them, so any content is fine.
   const auto record = [&fields](const char* key) {
     const auto field = fields.find(key);
     return field ? Object(*field).field().json() : Json::object();

@@ -10,7 +10,7 @@ namespace {
 
 double stretch(Seconds span, Seconds sum) { return sum > Seconds(0) ? span / sum : 0.0; }
 
-/// Merges each layer's gradients into one, in the order of their last tensors.
+/// Merges the gradients of each layer into one, in the order of their last tensors.
 std::vector<StepProfile::GradientReady> merge_by_layer(const std::vector<StepProfile::GradientReady>& tensors,
                                                        const std::vector<StepProfile::LayerTimes>& layers) {
   std::vector<StepProfile::GradientReady> merged(layers.size());
@@ -58,7 +58,7 @@ StepProfile step_profile(const Trace& trace, Granularity granularity) {
   Seconds elapsed;
   for (std::size_t i = trace.layers.size(); i-- > 0;) {
     elapsed += profile.layers[i].backward;
-    backward_end[i] = std::min(elapsed, profile.backward);  // stretching may overshoot the span by a rounding error
+    backward_end[i] = std::min(elapsed, profile.backward);  // rounding in the stretch may exceed the span
   }
   for (const Gradient& gradient : trace.gradients) {
     profile.gradients.push_back({gradient.name, gradient.bytes, gradient.ready.value_or(backward_end[gradient.layer]), gradient.layer});

@@ -9,7 +9,7 @@ namespace syncopate {
 
 namespace {
 
-/// Nine significant digits keep nanoseconds of a second-long layer and the order of ready times.
+/// Nine significant digits: nanoseconds in a layer of one second, enough to keep the order of ready times.
 double rounded(Seconds time) { return std::stod(fmt::format("{:.9g}", time.value)); }
 
 Json quartiles_json(const Quartiles& quartiles) { return {rounded(quartiles[0]), rounded(quartiles[1])}; }
@@ -59,7 +59,7 @@ std::string write_trace(const Trace& trace) {
   if (trace.forward_span) head["iteration"]["forward_s"] = rounded(*trace.forward_span);
   if (trace.backward_span) head["iteration"]["backward_s"] = rounded(*trace.backward_span);
 
-  // One layer and one gradient a line: a difference between two traces can be read.
+  // One layer or gradient per line, so that diffs of traces are readable.
   std::string text = "{\n";
   for (const auto& [key, value] : head.items()) text += fmt::format("{}: {},\n", Json(key).dump(), value.dump());
   std::vector<std::string> lines;
@@ -75,7 +75,7 @@ void write_trace_file(const std::filesystem::path& out, const Trace& trace, cons
   try {
     read_trace(Document(parse_json(text, "the trace"), "the trace"));
   } catch (const InputError& error) {
-    throw InputError(fmt::format("{} makes no valid trace: {}", cause, error.what()));
+    throw InputError(fmt::format("{} does not give a valid trace: {}", cause, error.what()));
   }
   write_output(out, text);
 }

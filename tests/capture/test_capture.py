@@ -163,21 +163,21 @@ class Captured(CaptureCase):
 class Refused(CaptureCase):
     def test_usage(self):
         table = [
-            ({"device": None}, [], "--device is missing: cuda or cpu"),
+            ({"device": None}, [], "--device is missing; use cuda or cpu"),
             ({"device": "tpu"}, [], "--device tpu: expected cuda, cuda:N or cpu"),
             ({"device": "cuda:x"}, [], "--device cuda:x: expected cuda:N, where N counts GPUs from 0"),
-            ({"device": "cpu:1"}, [], "--device cpu:1: the processor has no number"),
+            ({"device": "cpu:1"}, [], "--device cpu:1: the CPU has no number; use --device cpu"),
             ({"out": None}, [], "-o: the name of a file is missing"),
             ({"out": "."}, [], "-o .: this is a folder; name a file in it"),
             ({"out": "new/"}, [], "-o new/: this is a folder; name a file in it"),
-            ({"out": "tiny.json"}, [], "-o tiny.json: this would overwrite what is read; choose another name"),
+            ({"out": "tiny.json"}, [], "-o tiny.json: this would overwrite an input file; choose another name"),
             ({"batch": 0}, [], "--batch: Value 0 not in range"),
             ({"batch": -3}, [], "--batch"),
             ({"batch": "2.5"}, [], "--batch"),
             ({"batch": 10**30}, [], "--batch"),
             ({}, ["--dtype", "fp64"], "--dtype: fp64 not in {fp32,tf32,fp16,bf16}"),
-            ({}, ["--dtype", "bf16"], "--dtype bf16: the cpu device computes in fp32"),
-            ({"device": "cuda"}, ["--threads", 2], "--threads: the cuda device has none to set"),
+            ({}, ["--dtype", "bf16"], "--dtype bf16: the cpu device supports fp32"),
+            ({"device": "cuda"}, ["--threads", 2], "--threads: the cuda device has no number of threads; leave it out"),
             ({}, ["--input", "3x0x8"], "--input 3x0x8: expected extents of 1 to 1000000, such as 3x224x224"),
             ({}, ["--input", "3,8,8"], "--input 3,8,8: expected extents"),
             ({}, ["--input", "x"], "--input x: expected extents"),
@@ -207,17 +207,17 @@ class Refused(CaptureCase):
             (".", "a folder"),
             ("truncated.json", "truncated.json: "),
             ("trace.json", "trace.json: /format"),
-            ("upsample.json", "upsample.json: layer up: the CPU device has no upsample; import a PyTorch profile of this model instead"),
-            ("joint.json", "joint.json: layer a: the CPU device has no attention of one input; import a PyTorch profile of this model instead"),
-            ("causal.json", "causal.json: layer a: the CPU device has no causal attention; import a PyTorch profile of this model instead"),
-            ("chained.json", "chained.json: layer e: embedding is captured only where it reads the model's input"),
+            ("upsample.json", "upsample.json: layer up: the CPU device does not support upsample; import a PyTorch profile of this model instead"),
+            ("joint.json", "joint.json: layer a: the CPU device does not support attention with one input; import a PyTorch profile of this model instead"),
+            ("causal.json", "causal.json: layer a: the CPU device does not support causal attention; import a PyTorch profile of this model instead"),
+            ("chained.json", "chained.json: layer e: an embedding can be captured only if it reads the model's input"),
         ]
         for model, message in table:
             with self.subTest(model):
                 self.check_refused(self.capture(model=model, out="new/folder/trace.json"), 3, message)
 
     def test_an_input_that_does_not_fit_the_model(self):
-        self.check_refused(self.capture("--input", "8"), 3, "/input: 3x8x8 cannot be replaced by 8, which has another number of extents")
+        self.check_refused(self.capture("--input", "8"), 3, "/input: 3x8x8 cannot be replaced by 8, which has a different number of dimensions")
         self.check_refused(self.capture("--input", "3x2x2"), 3, "tiny.json: /layers/0")
 
     def test_an_output_that_cannot_be_written(self):
@@ -237,7 +237,7 @@ class Refused(CaptureCase):
             with self.subTest(batch):
                 finished = self.capture(model=ROOT / "models" / "resnet50.json", batch=batch, **options)
                 self.check_refused(finished, 5, f"resnet50 at batch {batch} needs ")
-                self.assertRegex(finished.stderr, r"needs [\d.e+]+ [GT]B and what oneDNN takes besides, and [\d.e+]+ [MG]B are free; choose a smaller --batch")
+                self.assertRegex(finished.stderr, r"needs [\d.e+]+ [GT]B and oneDNN's workspace, but only [\d.e+]+ [MG]B are free; choose a smaller --batch")
 
     def test_killed_half_way(self):
         for kill in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):

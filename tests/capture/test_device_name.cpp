@@ -25,10 +25,10 @@ TEST_SUITE("Does --device name one device, or say what is wrong with it?") {
       }
       return "";
     };
-    CHECK(message("") == "--device is missing: cuda or cpu");
+    CHECK(message("") == "--device is missing; use cuda or cpu");
     CHECK(message("tpu").starts_with("--device tpu: expected cuda, cuda:N or cpu"));
     CHECK(message("cdua:1") == "--device cdua:1: expected cuda, cuda:N or cpu; did you mean \"cuda\"?");
-    CHECK(message("cpu:1") == "--device cpu:1: the processor has no number; take --device cpu");
+    CHECK(message("cpu:1") == "--device cpu:1: the CPU has no number; use --device cpu");
     for (const std::string wrong : {"cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:1x", "cuda:1:2", "cuda:99999999999"}) {
       CAPTURE(wrong);
       CHECK(message(wrong.c_str()) == "--device " + wrong + ": expected cuda:N, where N counts GPUs from 0");

@@ -60,7 +60,7 @@ class Probe(ProgramCase):
         # Another run cannot meet where one has met before.
         for done in self.ranks(2, "meeting", "--quiet"):
             self.assertEqual((done.returncode, done.stdout), (5, ""))
-            self.assertRegex(done.stderr, r"\Anetprobe: rank \d of 2 did not meet all others at meeting: [^\n]+ each meeting at a new place\n\Z")
+            self.assertRegex(done.stderr, r"\Anetprobe: rank \d of 2 did not meet all other ranks at meeting: [^\n]+, and use a new --meet for each run\n\Z")
 
     def check_fit(self):
         """What the probe writes is what `simctl cluster fit` reads. Over a loopback on a busy machine no size need take longer than another, so times of a line stand in."""
@@ -78,7 +78,7 @@ class Probe(ProgramCase):
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         self.check_file(2, "MPI")
         # One that fails ends the others.
-        for words, code, message in ((["-n", 2, NETPROBE, *QUICK, "-o", "/proc/net.json"], 5, "/proc"), (["-n", 1, NETPROBE, *QUICK, "-o", "net.json"], 2, "one rank has nobody")):
+        for words, code, message in ((["-n", 2, NETPROBE, *QUICK, "-o", "/proc/net.json"], 5, "/proc"), (["-n", 1, NETPROBE, *QUICK, "-o", "net.json"], 2, "one rank cannot communicate")):
             done = self.program("mpirun", "--oversubscribe", *words, env=allowed)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(message, done.stderr)
@@ -100,7 +100,7 @@ class Probe(ProgramCase):
         taken = socket.create_server(("", 0))
         self.addCleanup(taken.close)
         for meeting, message in (("gone", "gone: no such folder"), ("tcp://nowhere", "expected tcp://HOST:PORT"), ("tcp://no.such.host.invalid:1", "no.such.host.invalid"),
-                                 (f"tcp://127.0.0.1:{taken.getsockname()[1]}", "cannot be listened at")):
+                                 (f"tcp://127.0.0.1:{taken.getsockname()[1]}", "cannot listen at tcp://127.0.0.1:")):
             with self.subTest(meeting):
                 self.check_refused(self.program(NETPROBE, "--rank", 0, "--ranks", 2, "--meet", meeting, "-o", "net.json"), 5, message)
 

@@ -113,10 +113,10 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
               .largest_id == 9);
     CHECK_THROWS_WITH_AS(
         plan("[10]", embedding + R"(, {"name": "b", "op": "linear", "out_features": 9, "inputs": ["$input"]}], "outputs": ["a", "b")"),
-        "net.json: layer b: linear reads the model's input, which is a list of ids here; only embedding can", InputError);
+        "net.json: layer b: linear reads the model's input, which is a list of ids; only an embedding can", InputError);
     CHECK_THROWS_WITH_AS(
         plan("[10]", R"({"name": "a", "op": "linear", "out_features": 9}, {"name": "b", "op": "embedding", "entries": 9, "width": 4})"),
-        "net.json: layer b: embedding is captured only where it reads the model's input", InputError);
+        "net.json: layer b: an embedding can be captured only if it reads the model's input", InputError);
   }
 
   TEST_CASE("gradients that live at one time never share memory, in every model that is shipped") {

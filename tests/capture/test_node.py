@@ -111,15 +111,15 @@ class Measured(NodeCase):
 class Refused(NodeCase):
     def test_usage(self):
         table = [
-            ({"device": None}, [], "--device is missing: cuda or cpu"),
+            ({"device": None}, [], "--device is missing; use cuda or cpu"),
             ({"device": "tpu"}, [], "--device tpu: expected cuda, cuda:N or cpu"),
-            ({"device": "cpu:1"}, [], "--device cpu:1: the processor has no number; take --device cpu"),
+            ({"device": "cpu:1"}, [], "--device cpu:1: the CPU has no number; use --device cpu"),
             ({"device": "cuda:x"}, [], "--device cuda:x: expected cuda:N, where N counts GPUs from 0"),
             ({"device": "cuda:-1"}, [], "--device cuda:-1: expected cuda:N"),
             ({"out": None}, [], "-o: the name of a file is missing"),
             ({"out": "."}, [], "-o .: this is a folder; name a file in it"),
             ({"out": "new/"}, [], "-o new/: this is a folder; name a file in it"),
-            ({"out": "tiny.json"}, ["--model", "tiny.json"], "-o tiny.json: this would overwrite what is read; choose another name"),
+            ({"out": "tiny.json"}, ["--model", "tiny.json"], "-o tiny.json: this would overwrite an input file; choose another name"),
             ({"size": "1MB"}, [], "--bytes 1000000: expected 1MiB to 4GiB"),
             ({"size": "0"}, [], "--bytes 0: expected 1MiB to 4GiB"),
             ({"size": "-1048576"}, [], "--bytes -1048576: expected 1MiB to 4GiB"),

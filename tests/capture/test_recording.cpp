@@ -148,8 +148,7 @@ TEST_SUITE("Do a recording's statistics say what the clock said?") {
         [](int iteration, Work work, std::size_t layer) { return steady(iteration, work, layer) * (iteration % 4 == 0 ? 3 : 1); });
     CHECK(summary.busy.outliers == 7);
     REQUIRE(summary.warnings.size() == 1);
-    CHECK(summary.warnings[0] ==
-          "7 of 30 iterations last over a tenth longer than the median of 667 us: capture again on a quieter machine");
+    CHECK(summary.warnings[0] == "7 of 30 iterations take over 10% longer than the median of 667 us: capture again on a quieter machine");
   }
 
   TEST_CASE("layers that do not add up to the iteration are a warning, and nothing is rescaled") {
@@ -241,9 +240,8 @@ TEST_SUITE("Do a recording's statistics say what the clock said?") {
     CHECK(summary.busy.outliers == 0);
     CHECK(summary.span.outliers == 8);
     REQUIRE(summary.warnings.size() == 1);
-    CHECK(
-        summary.warnings[0] ==
-        "8 of 30 iterations that run by themselves last over a tenth longer than the median of 667 us: capture again on a quieter machine");
+    CHECK(summary.warnings[0] ==
+          "8 of 30 iterations that run by themselves take over 10% longer than the median of 667 us: capture again on a quieter machine");
   }
 }
 

@@ -152,7 +152,7 @@ class Models(Case):
         network = torch_models.load(ROOT / "models/resnet20.json", [3, 48, 40])
         self.assertEqual(network.random_input(2).shape, (2, 3, 48, 40))
         self.assertEqual([output.shape for output in network(network.random_input(2))], [(2, 10)])
-        with self.assertRaisesRegex(torch_models.ModelError, "another number of extents"):
+        with self.assertRaisesRegex(torch_models.ModelError, "a different number of dimensions"):
             torch_models.load(ROOT / "models/resnet20.json", [48, 40])
 
     def test_only_the_largest_table_takes_ids_as_they_are(self):

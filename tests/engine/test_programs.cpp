@@ -327,6 +327,6 @@ TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a numb
       while (worker.next_step()) {
       }
     };
-    CHECK(simulate_apart({small_job(2, program)}, nothing) == "error: rank 0 made 6 steps in no time, at 0 s: a step must take some time");
+    CHECK(simulate_apart({small_job(2, program)}, nothing) == "error: rank 0 made 6 steps in 0 s, at 0 s: a step must take some time");
   }
 }

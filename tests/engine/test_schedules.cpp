@@ -133,7 +133,6 @@ TEST_SUITE("Groups of ranks") {
     using Lists = std::vector<std::vector<int>>;
     CHECK(ranks_of(everybody(places)) == Lists{{0, 1, 2, 3, 4, 5}});
     CHECK(ranks_of(each_node(places)) == Lists{{0, 1}, {2, 3}, {4, 5}});
-    CHECK(ranks_of(across_nodes(places)) == Lists{{0, 2, 4}, {1, 3, 5}});
     CHECK(ranks_of(each_region(places)) == Lists{{2, 3}, {0, 1, 4, 5}});
     CHECK(ranks_of(each_region({4, 2, {}})) == Lists{{0, 1, 2, 3}});
   }

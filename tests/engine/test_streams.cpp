@@ -274,12 +274,12 @@ TEST_SUITE("Does a stream start what its rules say, in every fidelity?") {
         worker.collectives().wait(worker.collectives().post(payload("all", 1), worker.step(), {.stream = 1}));
       }
     };
-    CHECK(trial.run(Fidelity::alpha_beta, nothing) == "error: a program uses stream 1, and its job has 1");
+    CHECK(trial.run(Fidelity::alpha_beta, nothing) == "error: a program uses stream 1, but its job has 1 streams");
     trial.job.streams.push_back({.groups = {Communicator(2, 2)}});
-    CHECK(trial.run(Fidelity::alpha_beta, nothing) == "error: rank 0 is no member of the communicator of stream 1");
+    CHECK(trial.run(Fidelity::alpha_beta, nothing) == "error: rank 0 is not a member of the communicator of stream 1");
     trial.job.streams.back() = {.groups = {Communicator(4)}, .operations = {Operation::all_gather}};
     CHECK(trial.run(Fidelity::alpha_beta, nothing) ==
-          "error: rank 0 posted all-reduce of \"all\" to stream 1, whose traffic does not say so; add the operation there");
+          "error: rank 0 posted all-reduce of \"all\" to stream 1, whose traffic does not list this operation; add it there");
   }
 }
 
@@ -369,7 +369,7 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
       }
     };
     CHECK(trial.run(Fidelity::alpha_beta, [](const JobTimeline&) { return std::string("a number"); }) ==
-          "error: rank 0 is no member of the communicator of stream 0");
+          "error: rank 0 is not a member of the communicator of stream 0");
   }
 
   TEST_CASE("two streams share their links as flows, and beside messages to peers nothing is taken for known") {
@@ -413,7 +413,7 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
     };
     for (const Fidelity fidelity : all_fidelities) {
       CHECK(trial.run(fidelity, [](const JobTimeline&) { return std::string("a number"); }) ==
-            "error: a communicator has 2 ranks on node 0 and 1 on node 1; it needs as many on each of its nodes");
+            "error: a communicator has 2 ranks on node 0 and 1 on node 1; it needs the same number on each of its nodes");
     }
   }
 }
@@ -501,6 +501,6 @@ TEST_SUITE("Are passes as long layer by layer as at once?") {
               worker.update(0);
               worker.update(0);
             }
-          }) == "error: rank 0 asked for the update of layer 0 again in step 0, or there is none");
+          }) == "error: rank 0 asked for the update of layer 0 in step 0, which was made already or does not exist");
   }
 }

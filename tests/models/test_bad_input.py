@@ -58,7 +58,7 @@ class BadModel(Case):
             (model(CONV | {"out_channels": 0}), '/layers/0/out_channels: expected an integer >= 1, got 0 (layer "conv")'),
             (model(CONV | {"out_channels": -4}), '/layers/0/out_channels: expected an integer >= 1, got -4 (layer "conv")'),
             (model(CONV | {"out_channels": "4"}), '/layers/0/out_channels: expected an integer >= 1, got "4" (layer "conv")'),
-            (model(CONV | {"kernel": [3]}), '/layers/0/kernel: expected a number or two, [height, width], got [3] (layer "conv")'),
+            (model(CONV | {"kernel": [3]}), '/layers/0/kernel: expected a number or a list [height, width], got [3] (layer "conv")'),
             (model(CONV | {"kernel": []}), '/layers/0/kernel: expected a list that is not empty, got [] (layer "conv")'),
             (model(CONV | {"stride": 0}), '/layers/0/stride: expected an integer >= 1, got 0 (layer "conv")'),
             (model(CONV | {"pad": -1}), '/layers/0/pad: expected an integer >= 0, got -1 (layer "conv")'),
@@ -87,7 +87,7 @@ class BadModel(Case):
             (model({"name": "a", "op": "attention", "heads": 2, "inputs": ["$input"] * 2}, input=[4, 6]),
              '/layers/0: attention takes query, key and value of one shape [tokens, width], or the three side by side, got [4, 6] and [4, 6] (layer "a")'),
             (model({"name": "r", "op": "rotary", "heads": 2}, input=[4, 6]),
-             '/layers/0/heads: expected a divisor of the width 6 that leaves each head an even one, got 2 (layer "r")'),
+             '/layers/0/heads: expected a divisor of the width 6 that gives each head an even width, got 2 (layer "r")'),
             (model({"name": "e", "op": "embedding", "entries": 5, "width": 4}, {"name": "t", "op": "tied_linear", "out_features": 6}, input=[3]),
              '/layers/1: no embedding before it has 6 entries of width 4 (layer "t")'),
             (model({"name": "t", "op": "tied_linear", "out_features": 6}),
@@ -110,9 +110,9 @@ class BadModel(Case):
             (model({"name": "u", "op": "upsample", "scale": 0}), '/layers/0/scale: expected an integer >= 1, got 0 (layer "u")'),
             (model(CONV | {"out_channels": 1000000000, "kernel": 1, "pad": 1000000000}),
              '/layers/0: a tensor of 1000000000x2000000008x2000000008 elements, more than 1e15 (layer "conv")'),
-            (model(CONV | {"name": "$input"}), '/layers/0/name: "$" begins the names of inputs and parameters; rename "$input"'),
+            (model(CONV | {"name": "$input"}), '/layers/0/name: names that begin with "$" are inputs and parameters; rename "$input"'),
             (model(without(CONV, "out_channels") | {"out_chanels": 4}),
-             '/layers/0: the required key "out_channels" is missing; is "out_chanels" meant to be it? (layer "conv")'),
+             '/layers/0: the required key "out_channels" is missing; is "out_chanels" a misspelling of it? (layer "conv")'),
             (model(FLAT), "/layers: no layer has parameters: there is nothing to train"),
             # The graph
             (model(CONV, CONV), '/layers/1: two layers are named "conv"'),
@@ -127,18 +127,18 @@ class BadModel(Case):
             (model(outputs=["fx"]), '/outputs/0: no layer is named "fx"; did you mean "fc"?'),
             (model(outputs=[]), "/outputs: expected a list that is not empty, got []"),
             # Blocks
-            (model(use, FLAT, FC), '/layers/0/block: the model has no "blocks"; describe this one there'),
+            (model(use, FLAT, FC), '/layers/0/block: the model has no "blocks"; define this block there'),
             (model(use | {"block": "c"}, FLAT, FC, blocks=block()), '/layers/0/block: expected one of b, got "c"'),
             (model(blocks=block()), '/blocks/b/layers: no layer uses the block "b"; remove it'),
             (model(use, FLAT, FC, blocks=block(parameters={"out": None})), '/layers/0: the block "b" needs the parameter "out"'),
             (model(use | {"width": 3}, FLAT, FC, blocks=block(parameters={"out": 3})), '/layers/0/width: unknown key "width"; known here: inputs, block, name, repeat, out'),
             (model(use, FLAT, FC, blocks=block(CONV | {"out_channels": "$width"}, parameters={"out": 3})),
              '/blocks/b/layers/0/out_channels: the block has no parameter "width"; it has $out'),
-            (model(CONV | {"kernel": "$k"}), '/layers/0/kernel: "$k" is a parameter, and there are none here'),
+            (model(CONV | {"kernel": "$k"}), '/layers/0/kernel: "$k" is a parameter, but only layers in blocks have parameters'),
             (model(use, FLAT, FC, blocks=block(parameters={"op": 1})), '/blocks/b/parameters/op: "op" is a key of every layer; choose another name'),
             (model(use, FLAT, FC, blocks=block({"name": "again", "block": "b"})), "/blocks/b/layers/0/block: blocks contain each other: b -> b"),
             (model(use | {"block": "b0"}, FLAT, FC, blocks={f"b{i}": {"layers": [{"name": "n", "block": f"b{i + 1}"}]} for i in range(200)} | {"b200": {"layers": [CONV]}}),
-             "/blocks/b99/layers/0/block: blocks within blocks, deeper than 100"),
+             "/blocks/b99/layers/0/block: blocks are nested deeper than 100 levels"),
             (model(CONV, {"name": "r", "op": "relu"}, use | {"inputs": ["conv", "r"]}, FLAT, FC, blocks=block()),
              "/layers/2: a block takes one input, got 2; put an add or a concat before it"),
             (model(use, FLAT, FC, blocks=block(CONV | {"kernel": 9})), "/blocks/b/layers/0: " + window.format(9, 8, "") + ' (layer "use.conv")'),
@@ -213,7 +213,7 @@ class BadProfile(Case):
         done = self.simctl(*synth[:4], "gone.json", *synth[5:], "t.json")
         self.assertEqual((done.returncode, done.stderr), (3, "simctl: gone.json: no such file\n"))
         done = self.simctl(*synth, "d.json/t.json")
-        self.assertEqual((done.returncode, done.stderr), (5, "simctl: d.json: cannot be made an output folder: Not a directory; choose another with -o\n"))
+        self.assertEqual((done.returncode, done.stderr), (5, "simctl: d.json: cannot be used as an output folder: Not a directory; choose another with -o\n"))
 
 
 if __name__ == "__main__":

@@ -299,7 +299,7 @@ class Refused(Running):
         inside = {"gpus_per_node": 2, "intra_node": {"bandwidth": 1e9, "latency": 1e-6}}
         done = self.run_scenario(plain_scenario(cluster=plain_cluster(protocol=GLOO, **inside), all_reduce=FLAT))
         self.assertEqual(done.returncode, 3)
-        self.assertIn("/all_reduce: a ring across GPUs has messages inside nodes", done.stderr)
+        self.assertIn("/all_reduce: a ring across GPUs also sends messages inside nodes", done.stderr)
 
     def test_values(self):
         for protocol in ({}, {"segments": 1}, {"segments": 64}, {"rendezvous": True, "segments": 64}):

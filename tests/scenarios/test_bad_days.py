@@ -243,7 +243,7 @@ class Reading(Case):
             for _ in range(70):
                 file.write(b"x" * (1 << 20))
         done = self.check("trace", "import", "bomb.json.gz", "-o", "out.json")
-        self.assertEqual((done.returncode, done.stderr), (3, "simctl: bomb.json.gz: too large: it holds a text of more than 64 MiB\n"))
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: bomb.json.gz: too large: it contains a string of more than 64 MiB\n"))
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 3 << 20, "KiB: the files above count, too")
 
 
@@ -349,7 +349,7 @@ class Surroundings(Case):
                     shutil.rmtree(self.folder / "deep")
                 else:
                     self.assertEqual((process.returncode, errors.count("\n")), (5, 1))
-                    self.assertRegex(errors, "deep/out.*: cannot be made an output folder: Not a directory")
+                    self.assertRegex(errors, "deep/out.*: cannot be used as an output folder: Not a directory")
 
     def test_limits_and_closed_streams(self):
         self.write("scenario.json", scenario(sweep={"/seed": list(range(60))}))

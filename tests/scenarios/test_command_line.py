@@ -91,7 +91,7 @@ class Results(Case):
     def test_a_warm_up_that_the_paper_does_not_allow_is_noted(self):
         for warmup, noted in ((6, False), (7, True)):
             notes = self.results(scenario(schedule={"name": "ssd-sgd", "delay": 3, "warmup_iterations": warmup}))["notes"]
-            self.assertEqual(any("the paper asks for a warm-up of a multiple of that, and it has 7 iterations" in note for note in notes), noted)
+            self.assertEqual(any("the paper asks for a warm-up of a multiple of the delay, but it has 7 iterations" in note for note in notes), noted)
 
     def test_bus_bandwidth(self):
         """Of a ring over 4 nodes without latency it is that of the links; of three all-reduces with latency, what nccl-tests would print."""

@@ -48,7 +48,7 @@ class FailedPoints(Case):
                                       r"where a schedule waits for all of them\), or allow it with --max-memory \d+GB\n$")
         done = self.run_scenario(scenario(cluster=most, workers={"slow": [{"ranks": "0", "factor": 2}]}, fidelity="alpha-beta"), "--max-memory", "1TB")
         self.assertRegex(done.stderr, r"point 0: 8388608 workers would have to be simulated one by one, which takes about 126 GB of memory, of which [\d.]+ GB are "
-                                      r"available; use fewer nodes, or leave out what makes them unequal ")
+                                      r"available; use fewer nodes, or leave out what makes the workers unequal ")
         self.assertEqual(self.run_scenario(scenario(cluster=most, fidelity="alpha-beta")).returncode, 0)
 
     def test_more_workers_than_guarded_stacks_can_be_simulated(self):
@@ -68,8 +68,8 @@ class FailedPoints(Case):
         (self.folder / "libsyncopate-actors.so").write_text("")
         done = self.run_scenario(scenario(sweep={"/workers/slow/0/factor": [2, 3]}, workers={"slow": [{"ranks": "0", "factor": 2}]}), binary=simctl)
         self.assertEqual(done.returncode, 4)
-        self.assertRegex(done.stderr, r"point 0: libsyncopate-actors.so cannot be loaded, which several workers need \(.*libsyncopate-actors.so: file "
-                                      r"too short\); build it again, or put it next to simctl\n")
+        self.assertRegex(done.stderr, r"point 0: libsyncopate-actors.so, which is needed to simulate several workers, cannot be loaded "
+                                      r"\(.*libsyncopate-actors.so: file too short\); build it again, or put it next to simctl\n")
         self.assertEqual(self.run_scenario(scenario(), binary=simctl).returncode, 0)
 
     def test_what_all_workers_run_into_is_said_once(self):
@@ -77,8 +77,7 @@ class FailedPoints(Case):
             with self.subTest(nodes=nodes):
                 done = self.run_scenario(scenario(cluster=cluster(nodes=nodes), schedule={"name": "takes-for-ever"}), binary=MISBEHAVING)
                 self.assertEqual((done.returncode, done.stderr, self.rows()),
-                                 (4, "simctl: scenario.json: point 0: an iteration takes longer than any number of seconds can say; a bandwidth is close to 0 "
-                                     "or a cost is huge\n", []))
+                                 (4, "simctl: scenario.json: point 0: the simulated time is no longer finite; a bandwidth is close to 0 or a cost is huge\n", []))
 
     def test_a_figure_that_no_number_holds_is_named(self):
         layers = [{"name": f"l{i}", "type": "unknown", "forward_s": 5e-324, "backward_s": 0} for i in range(3)]
@@ -108,7 +107,7 @@ class Writing(Case):
         self.write("taken", "a file")
         done = self.run_scenario(scenario(), out="taken")
         self.assertEqual(done.returncode, 5)
-        self.assertRegex(done.stderr, r"^simctl: taken: cannot be made an output folder: .*; choose another with -o\n$")
+        self.assertRegex(done.stderr, r"^simctl: taken: cannot be used as an output folder: .*; choose another with -o\n$")
         self.assertEqual((self.folder / "taken").read_text(), "a file")
         done = self.run_scenario(scenario(), out="taken/deeper")
         self.assertEqual(done.returncode, 5)

@@ -82,16 +82,16 @@ class Names(Case):
     def test_a_name_that_nobody_has_is_an_error_with_what_there_is(self):
         relative = " (paths are relative to the scenario file)"
         for content, message in (
-                (scenario(trace="vgg11"), "/trace: vgg11: no such file, and no trace is called that; there are cpu-vgg11-b8, h100-vgg11-b64, synthetic-v100-vgg11-b64"),
-                (scenario(cluster="10bge"), '/cluster: 10bge: no such file, and no cluster is called that; did you mean "10gbe"?')):
+                (scenario(trace="vgg11"), "/trace: vgg11: no such file, and no trace has this name; there are cpu-vgg11-b8, h100-vgg11-b64, synthetic-v100-vgg11-b64"),
+                (scenario(cluster="10bge"), '/cluster: 10bge: no such file, and no cluster has this name; did you mean "10gbe"?')):
             done = self.run_scenario(content)
             self.assertEqual((done.returncode, done.stderr), (3, f"simctl: scenario.json: {message}{relative}\n"))
         done = self.run_scenario(scenario(cluster="something"))
-        self.assertIn("/cluster: something: no such file, and no cluster is called that; there are 100g-infiniband, 100gbe, 10gbe, ", done.stderr)
+        self.assertIn("/cluster: something: no such file, and no cluster has this name; there are 100g-infiniband, 100gbe, 10gbe, ", done.stderr)
         for words, code, message in (
-                (["show", "something-else"], 3, 'something-else: no such file, and no model or trace or device or cluster is called that; see "simctl list '
+                (["show", "something-else"], 3, 'something-else: no such file, and no model or trace or device or cluster has this name; see "simctl list '
                                                 'models", "simctl list traces", "simctl list devices", "simctl list clusters"'),
-                (["check", "quickstrat"], 3, 'quickstrat: no such file, and no scenario is called that; did you mean "quickstart"?'),
+                (["check", "quickstrat"], 3, 'quickstrat: no such file, and no scenario has this name; did you mean "quickstart"?'),
                 (["show", "traces"], 3, "traces: no such file"), (["show", "x" * 5000], 3, "no such file"),
                 (["show", "resnet50.json"], 3, "resnet50.json: no such file")):
             done = self.simctl(*words)
@@ -103,13 +103,13 @@ class Names(Case):
             (self.folder / kind).mkdir()
             self.write(f"{kind}/mine.json", content)
         done = self.simctl("show", "mine")
-        self.assertEqual((done.returncode, done.stderr), (3, "simctl: mine: several files are called that: models/mine.json, traces/mine.json; say which one\n"))
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: mine: several files have this name: models/mine.json, traces/mine.json; give the path of one\n"))
         self.assertEqual(self.run_scenario(scenario(trace="mine")).returncode, 0)
 
     def test_a_program_outside_of_a_project_says_so(self):
         simctl = shutil.copy(SIMCTL, self.folder / "simctl")
         done = self.simctl("show", "v100", binary=simctl)
-        self.assertEqual((done.returncode, done.stderr), (3, "simctl: v100: no such file, and no model or trace or device or cluster is called that\n"))
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: v100: no such file, and no model or trace or device or cluster has this name\n"))
 
 
 if __name__ == "__main__":

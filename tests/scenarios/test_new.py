@@ -76,9 +76,9 @@ class New(Case):
     def test_bad_choices_write_nothing(self):
         self.write("bad.json", trace(layers=[]))
         for words, code, message in (
-                (["--trace", "resnet50"], 3, "resnet50: no such file, and no trace is called that; there are cpu-resnet50-b8, "),
+                (["--trace", "resnet50"], 3, "resnet50: no such file, and no trace has this name; there are cpu-resnet50-b8, "),
                 (["--trace", "gone.json"], 3, "gone.json: no such file"), (["--trace", "bad.json"], 3, "bad.json: /layers: expected a list"),
-                (["--cluster", "25gb"], 3, "25gb: no such file, and no cluster is called that"),
+                (["--cluster", "25gb"], 3, "25gb: no such file, and no cluster has this name"),
                 (["--schedules", "wbfp"], 2, '--schedules: no schedule is called "wbfp"; did you mean "wfbp"?'),
                 (["--schedules", "wfbp,wfbp"], 2, "--schedules: wfbp is there twice"), (["--schedules", ""], 2, ""),
                 (["--nodes", "0,4"], 2, "--nodes 0,4: expected ascending numbers from 1 on, such as 4,8,16"),

@@ -23,25 +23,25 @@ MOST = 50 if SLOW else 12     # mutations of one file, besides other names and k
 # What simctl says of rules between several values, or of several files, which the schemas' descriptions leave to it; and of a text's value.
 BEYOND_A_SCHEMA = [
     # other files, and what the sweep sets
-    "no such file", "no (trace|cluster) is called that", r" \(in point \d+: ", "there is no such place",
+    "no such file", "no (trace|cluster) has this name", r" \(in point \d+: ", "there is no such place",
     # how layers fit together, and what the parameters of blocks mean in theirs
     "no layer is named", "no layer reads", "reads \".*\", which", "^/layers.* shape must be ", "attention takes", "a divisor of", "at least the input's .* channels",
     r"\(layer \"\w+\.", "the block ", "blocks", "/block: expected one of", "known here: inputs, block", "a repeated layer's name", "add \"repeat\"", "repeat/1: expected an integer >= ",
     # an order
-    "the first quartile before the third", "at least the (last gradient's ready_s|time of the point before)", "more bytes than those of the point before", "a time after the change before",
+    "the first quartile before the third", "at least the (last gradient's ready_s|time of the point before)", "more bytes than in the point before", "a time after the previous change",
     "ascending (ranks|nodes)",
     # sums and multiples
-    "the regions have", "no multiple of", "at most as many groups as", "rank: expected an integer <= [13],", "at most half of the kernel",
+    "the regions have", "not a multiple of", "at most as many groups as", "rank: expected an integer <= [13],", "at most half of the kernel",
     # what goes together
     "/wan/0: the required key \"bandwidth\" is missing",
-    "is not one of the regions", "needs servers on nodes of their own", "seeds are those of", "regions of several nodes need a \"link\"", "costs are asked for", "a fit of all-reduces (is needed|stands above already)",
+    "is not one of the regions", "needs servers on nodes of their own", "seeds are those of", "a region with several nodes needs a \"link\"", "costs are asked for", "a fit of all-reduces is missing", "already has a fit of all-reduces",
     "no part of .* fits", "there are no servers", "nothing is pulled without servers", "dear reduce-scatters", "groups of ", "stage 3 gathers", "parameters stay whole",
-    "needs all of its ranks", "stays, because what is measured", "has (left|joined) at", "a time after the rank's event before", "a push of at least one of", "a client that is late", "fragments in rounds of", "a fragment's turn comes", "the cluster has no \"regions\"", "in a worker of several GPUs",
+    "needs all of its ranks", "must stay, because the measurement", "has (left|joined) at", "a time after the rank's previous event", "a push of at least one of", "a late client pulls", "fragments are more than", "fragments take turns", "the cluster has no \"regions\"", "a worker of several GPUs all-reduces",
     # what a run's keys mean together
-    "says when the run is over", "when the run is over is missing", "how often one fails is missing", "no kind of the domain", "training waits for a checkpoint no longer", "would begin while the one before",
-    "follows from \"failures\"", "/run/policy/min_nodes: (expected an integer <= |each of )", "the cluster has (no )?regions", "has no switches", "has parameters that are required", "not known on regions",
+    "also sets the length of the run", "the length of the run is missing", "the failure rate is missing", "no kind of the domain", "training cannot stall for longer", "would begin before the previous one",
+    "the best interval depends on \"failures\"", "the length of an epoch is missing", "/run/policy/min_nodes: (expected an integer <= |up to )", "the cluster has (no )?regions", "has no switches", "has required parameters", "on regions it would matter",
     # what jobs may say together
-    "every job has its own", "two jobs are named", "jobs share links", "jobs are measured together", "jobs have some of them", "asked of one job",
+    "every job has its own", "two jobs are named", "jobs share links", "jobs are measured together", "a job has only some", "is for a single training",
     # what advice's schedules say besides their names, and what is said of them
     "^/schedules/", "is not among the \"schedules\"",
 ]

@@ -130,7 +130,7 @@ class Tables(Case):
         self.write("line.json", scenario(sweep={"/schedule/name": self.SIX}))
         narrow = self.shown(60, "run", "line.json")
         self.assertIn("wait: 0 s", narrow)
-        self.assertRegex(narrow, r"not shown for want of width: comms/iter(, \w+)*; results.csv has")
+        self.assertRegex(narrow, r"not shown in this width: comms/iter(, \w+)*; results.csv has")
         self.assertIn("efficiency", narrow)
         for text in (self.shown(200, "run", "line.json"), self.simctl("run", "line.json").stdout):
             self.assertNotIn("not shown", text)

@@ -11,13 +11,12 @@ import kineto_writer
 from kineto_writer import Profile
 from support import ROOT, Case
 
-RECORD = ("; record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) "
-          "round whole training steps; traces/README.md has the lines")
+RECORD = ("; record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) around whole training steps; see traces/README.md")
 NO_EVENTS = 'no traceEvents: not a trace of torch.profiler; export one with prof.export_chrome_trace("trace.json")'
 NO_NUMBERS = ('its operators have no "Sequence number", by which backward is matched with forward: '
               "the program ran without gradients, or its PyTorch was built without Kineto" + RECORD)
 NO_SHAPES = 'its AccumulateGrad operators have no "Input Dims", so the sizes of the gradients are unknown' + RECORD
-NO_LAUNCHES = 'no GPU kernel can be joined with the call that launched it ("correlation")' + RECORD
+NO_LAUNCHES = 'no GPU kernel can be matched with the call that launched it ("correlation")' + RECORD
 NO_BATCH = "the first operator (aten::conv2d) does not show the batch; give it with --batch"
 TYPES = '("Input type"), expected float, double, c10::Half or c10::BFloat16' + RECORD
 
@@ -94,15 +93,14 @@ class BadInput(Case):
         updates = [event for event in accumulated["traceEvents"] if event["name"].startswith("Optimizer.step")]
         accumulated["traceEvents"] = [event for event in accumulated["traceEvents"] if not of_a_skipped_update(event)]
         table = [
-            (accumulated, "the optimiser steps after 1 of 4 backward passes only: a trace has no accumulation of gradients; let every pass end "
-                          "with a step" + RECORD),
+            (accumulated, "the optimiser steps after only 1 of 4 backward passes, but a trace cannot describe accumulation of gradients; let every pass end with a step" + RECORD),
             (self.changed(keep=lambda event: event["tid"] != kineto_writer.BACKWARD),
-             "the profile has no backward pass: it is of inference" + RECORD),
+             "the profile has no backward pass (it shows inference, not training)" + RECORD),
             (self.changed(keep=lambda event: event["cat"] in ("cpu_op", "user_annotation", "cuda_runtime")),
              "the profile has calls that start GPU kernels, but no kernels" + RECORD),
             (self.changed(lambda event: event.update(name="aten::cudnn_convolution") if event["name"] == "aten::convolution" else None,
                           keep=lambda event: event["cat"] in ("cpu_op", "user_annotation")),
-             "the profile saw the CPU only, but aten::cudnn_convolution runs on a GPU" + RECORD),
+             "the profile recorded only the CPU, but aten::cudnn_convolution runs on a GPU" + RECORD),
             (self.changed(keep=lambda event: event["cat"] not in ("cpu_op", "user_annotation")),
              "the profile has no operators of the CPU" + RECORD),
             (self.changed(keep=lambda event: "AccumulateGrad" not in event["name"]),
@@ -181,9 +179,9 @@ class BadInput(Case):
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertTrue(done.stderr.startswith(f"simctl: --batch: Value {batch} not in range 1 to 1000000000; "), done.stderr)
         for out, code, message in [("folder", 2, "-o folder: this is a folder; name a file in it"),
-                             ("mine.json/out.json", 5, "mine.json: cannot be made an output folder: Not a directory; choose another with -o"),
+                             ("mine.json/out.json", 5, "mine.json: cannot be used as an output folder: Not a directory; choose another with -o"),
                              ("/proc/none/out.json", 5,
-                              "/proc/none: cannot be made an output folder: No such file or directory; choose another with -o")]:
+                              "/proc/none: cannot be used as an output folder: No such file or directory; choose another with -o")]:
             done = self.simctl("trace", "import", "mine.json", "-o", out)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (code, "", f"simctl: {message}\n"))
         self.assertEqual(sorted(self.folder.iterdir()), before)

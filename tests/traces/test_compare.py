@@ -104,7 +104,7 @@ class Compare(Case):
         for words, code, message in [
                 (["trace.json", "gone.json"], 3, "gone.json: no such file"),
                 (["trace.json", "model.json"], 3, "model.json: /format"),
-                (["trace.json", "trace.json", "-o", "trace.json"], 2, "this would overwrite what is read"),
+                (["trace.json", "trace.json", "-o", "trace.json"], 2, "this would overwrite an input file"),
                 (["trace.json", "trace.json", "-o", "."], 2, "this is a folder"),
                 (["trace.json", "trace.json", "-o", "trace.json/x"], 5, "trace.json"),
                 (["trace.json", "trace.json", "--layers", "-1"], 2, "--layers"),

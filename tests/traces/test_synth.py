@@ -86,7 +86,7 @@ class Synthesis(Case):
         self.assertIn("forward +0.0%, backward +0.0%", done.stdout)
         refused = self.simctl("trace", "synth", "resnet20.json", "--device", device, "--batch", 4, "--input", "48x40", "-o", "none.json")
         self.assertEqual((refused.returncode, refused.stderr), (
-            3, "simctl: resnet20.json: /input: 3x48x40 cannot be replaced by 48x40, which has another number of extents\n"))
+            3, "simctl: resnet20.json: /input: 3x48x40 cannot be replaced by 48x40, which has a different number of dimensions\n"))
 
     def test_the_shipped_traces_are_what_their_command_writes(self):
         self.assertGreaterEqual(len(SYNTHETIC), 8)
@@ -175,7 +175,7 @@ class Synthesis(Case):
         model = ROOT / "models/alexnet.json"
         done = self.simctl("trace", "synth", model, "--device", "d.json", "--batch", 1, "-o", "none.json")
         self.assertEqual((done.returncode, done.stdout), (3, ""))
-        self.assertEqual(done.stderr, f"simctl: {model} on d.json makes no valid trace: the trace: /layers: an iteration must take some time\n")
+        self.assertEqual(done.stderr, f"simctl: {model} on d.json does not give a valid trace: the trace: /layers: an iteration must take some time\n")
         self.assertFalse((self.folder / "none.json").exists())
 
 
@@ -207,7 +207,7 @@ class Fit(Case):
             (["odd.json", "-o", "p.json"], 3, "odd.json: /model/name: no "),
             (["fp32.json", "half.json", "--model", model, "-o", "p.json"], 3,
              'half.json: /model/dtype: "fp16" cannot be fitted together with the "fp32" of fp32.json; fit a profile for each'),
-            (["fp32.json", "--model", ROOT / "models/bert_base.json", "-o", "p.json"], 3, "fp32.json: 0 of its 23 layers, with 0% of their time, could be matched with the model bert_base ("),
+            (["fp32.json", "--model", ROOT / "models/bert_base.json", "-o", "p.json"], 3, "fp32.json: only 0 of its 23 layers, with 0% of the time, match the model bert_base ("),
             (["trace.json", "--model", model, "-o", "p.json"], 3, "trace.json: /provenance/kind"),
             (["fp32.json", "--model", ROOT / "models/vgg11.json", "-o", "p.json"], 3, "fp32.json: "),
             (["fp32.json", "other.json", "--model", model, "-o", "p.json"], 3,
@@ -216,7 +216,7 @@ class Fit(Case):
              "--gpus and --name are of a new profile; with --profile leave them out"),
             (["half.json", "--model", model, "--profile", ROOT / "models/devices/v100.json"], 3,
              'half.json: /model/dtype: the trace is in "fp16", the profile Tesla V100 for "fp32"; compare like with like'),
-            (["fp32.json", "--model", model, "-o", "fp32.json"], 2, "-o fp32.json: this would overwrite what is read; choose another name"),
+            (["fp32.json", "--model", model, "-o", "fp32.json"], 2, "-o fp32.json: this would overwrite an input file; choose another name"),
             (["fp32.json"], 2, "give either -o, a device/1 file to write, or --profile, one whose error you want to know"),
         ]
         for arguments, code, message in table:

@@ -96,7 +96,8 @@ TEST_SUITE("Who is in a communicator?") {
     CHECK(layout.ranks_per_node == 2);
     CHECK(layout_on_nodes(Communicator(4, 0, 8), 8).ranks_per_node == 1);
     CHECK_THROWS_WITH_AS(layout_on_nodes(Communicator(3), 2),
-                         "a communicator has 2 ranks on node 0 and 1 on node 1; it needs as many on each of its nodes", SimulationError);
+                         "a communicator has 2 ranks on node 0 and 1 on node 1; it needs the same number on each of its nodes",
+                         SimulationError);
     CHECK_THROWS_WITH_AS(layout_on_nodes(Communicator(std::vector<int>{0, 2, 1, 3}), 2),
                          "a communicator's ranks on node 0 do not follow each other; list them node by node", SimulationError);
   }

@@ -79,7 +79,7 @@ TEST_SUITE("Does a document know where its parts came from?") {
     CHECK(document.root()["new"]["deep"] == 1);
     document.set(JsonPointer("/l/0/x"), 2, "");
     CHECK(document.root()["l"][0]["x"] == 2);
-    CHECK_THROWS_WITH_AS(document.set(JsonPointer("/a/b"), 1, ""), "d.json: /a: cannot set /a/b of 1: there is no such place", InputError);
+    CHECK_THROWS_WITH_AS(document.set(JsonPointer("/a/b"), 1, ""), "d.json: /a: cannot set /a/b: there is no such place in 1", InputError);
     CHECK_THROWS_AS(document.set(JsonPointer("/l/1"), 1, ""), InputError);
     CHECK_THROWS_AS(document.set(JsonPointer("/l/x"), 1, ""), InputError);
     CHECK_THROWS_AS(document.set(JsonPointer("/l/1/x"), 1, ""), InputError);

@@ -270,7 +270,7 @@ TEST_SUITE("What does a long run with failures take?") {
 
   TEST_CASE("what does not get ahead is an error") {
     LongRun run = run_of(8, Seconds(10), Seconds(60), Seconds(600));
-    CHECK_THROWS_WITH_AS(play_days(run, 1, Seconds(60), 1), doctest::Contains("does not get ahead: after 1000000 failures"),
+    CHECK_THROWS_WITH_AS(play_days(run, 1, Seconds(60), 1), doctest::Contains("the run makes no progress: after 1000000 failures and"),
                          SimulationError);
     run.checkpoints.reset();
     run.failures.front().mean = hour;

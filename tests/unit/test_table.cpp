@@ -65,7 +65,7 @@ TEST_SUITE("Can a table be read, whatever is in it and however narrow the termin
           "----------\n"
           "1  10    3\n"
           "2  11    4\n"
-          "not shown for\nwant of width:\nbb; all is\nthere\n");
+          "not shown in\nthis width:\nbb; all is\nthere\n");
     CHECK(format_table(rows, {.width = 10, .elsewhere = "x"}).find("k   a   bb\n") != std::string::npos);
   }
 

@@ -13,7 +13,7 @@ __device__ void copy_words(const PackPiece& piece, std::int64_t first_byte) {
   for (std::int64_t i = first_byte / static_cast<std::int64_t>(sizeof(Word)) + threadIdx.x; i < words; i += blockDim.x) to[i] = from[i];
 }
 
-/// A block for each piece: in words as wide as the places of both ends allow, then number by number.
+/// One block per piece. Copies the widest words that both addresses allow, then the rest number by number.
 template <class T>
 __global__ void pack_kernel(const PackPiece* pieces) {
   using Wide = uint4;

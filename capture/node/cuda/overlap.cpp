@@ -9,8 +9,8 @@ namespace syncopate::capture {
 
 namespace {
 
-constexpr Seconds compute_lasts(10e-3);    // about, when alone
-constexpr double communication_lasts = 3;  // times as long as the compute; the first guess
+constexpr Seconds compute_lasts(10e-3);    // roughly, when it runs alone
+constexpr double communication_lasts = 3;  // first guess, as a multiple of the compute
 constexpr int most_rounds = 100'000;
 
 const CudaWorkRow& find(std::span<const CudaWorkRow> rows, const std::string& name) {
@@ -104,7 +104,7 @@ Seconds CudaOverlap::time_beside() {
     wait_for(other_stream_.get());
     if (elapsed(begin_, other_end_) >= elapsed(begin_, end_)) return elapsed(begin_, end_);
   }
-  throw std::runtime_error("the work beside the compute ends before it, however much there is");
+  throw std::runtime_error("the communication always ends before the compute, even with the most repetitions");
 }
 
 }  // namespace syncopate::capture

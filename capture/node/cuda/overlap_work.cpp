@@ -31,7 +31,7 @@ class Product : public CudaWork {
 
  private:
   static constexpr std::int64_t extent = 4096;
-  CudaTools tools_;  // has neither cuDNN nor a stream of its own
+  CudaTools tools_;  // without cuDNN, on the caller's stream
   DeviceMemory left_;
   DeviceMemory right_;
   DeviceMemory result_;
@@ -64,7 +64,7 @@ class Elementwise : public CudaWork {
   DeviceMemory output_;
 };
 
-/// A gradient arrives and is added, as fast as the GPU can.
+/// Copies a gradient and adds it, at the GPU's full speed: reception in an all-reduce.
 class CopyAndAdd : public CudaWork {
  public:
   CopyAndAdd(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes)
@@ -86,7 +86,7 @@ class CopyAndAdd : public CudaWork {
   DeviceMemory sums_;
 };
 
-/// Additions by as few blocks as a collectives' library has channels.
+/// Additions by few blocks, as many as a collective library has channels.
 class AddInBlocks : public CudaWork {
  public:
   AddInBlocks(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes)

@@ -5,7 +5,7 @@ namespace syncopate::capture {
 
 namespace {
 
-/// Words that a warp packs at once, to have more reads in flight.
+/// Words that a warp packs at once. More of them means more reads in flight.
 constexpr unsigned int words_at_once = 4;
 constexpr std::int64_t warp_numbers = words_at_once * warp_threads;
 
@@ -36,7 +36,7 @@ __global__ void sign_kernel(const float* numbers, std::int64_t count, std::uint3
 }  // namespace
 
 void pack_signs(cudaStream_t stream, const float* numbers, std::int64_t count, std::uint32_t* words, double* mean) {
-  constexpr unsigned int most_blocks = 2048;  // each adds to the mean once
+  constexpr unsigned int most_blocks = 2048;  // each block does one atomic addition to the mean
   check(cudaMemsetAsync(mean, 0, sizeof(double), stream), "cudaMemsetAsync");
   launch(stream, sign_kernel, std::min(blocks_for((count + words_at_once - 1) / words_at_once), most_blocks), block_threads, numbers, count,
          words, mean);

@@ -33,7 +33,7 @@ class Add : public NodeTask {
   DeviceMemory added_;
 };
 
-/// From one format to another.
+/// Converts from one number format to another.
 class Cast : public NodeTask {
  public:
   Cast(const CudaGradients& gradients, Number from, Number to)

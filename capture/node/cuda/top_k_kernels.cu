@@ -1,5 +1,5 @@
-// The k largest magnitudes: a histogram of each digit, from the highest, over the numbers whose digits so far are those of the
-// k-th largest; then one pass that takes whatever is as large.
+// The k largest magnitudes by radix selection. Each pass makes a histogram of the next digit, from the highest, over the numbers that
+// match the k-th largest so far. A last pass takes all numbers that are at least as large.
 #include <cub/block/block_scan.cuh>
 
 #include "capture/cuda/launch.cuh"
@@ -12,7 +12,7 @@ namespace {
 constexpr int thread_numbers = 16;
 constexpr unsigned int tile_numbers = thread_numbers * block_threads;
 
-/// Calls body(index, number) for the numbers of this block's tile from `first` on. All reads come before.
+/// Calls body(index, number) for the numbers of this block's tile, which begins at `first`. All reads precede the calls.
 template <class Body>
 __device__ void for_each_in_tile(const float* numbers, std::int64_t first, std::int64_t count, Body body) {
   float values[thread_numbers];
@@ -49,7 +49,7 @@ __global__ void count_kernel(const float* numbers, std::int64_t count, Digit dig
 
 constexpr int choose_threads = 1024;
 
-/// One block: the digit's bin in which the k-th largest lies, and how many of that bin are kept.
+/// Runs as one block. Finds the digit's bin with the k-th largest number, and how many numbers of that bin are kept.
 __global__ void __launch_bounds__(choose_threads)
     choose_kernel(Digit digit, std::uint32_t k, Selection* selection, const std::uint32_t* bins) {
   constexpr int thread_bins = digits[0].bins / choose_threads;
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(choose_threads)
   }
 }
 
-/// Each block lists what it takes of a tile, then finds room for all of that at once.
+/// Each block lists what it takes of a tile, then reserves the output for all of it with one atomic addition.
 __global__ void take_kernel(const float* numbers, std::int64_t count, Selection* selection, float* values, std::uint32_t* indices) {
   __shared__ std::uint32_t list[tile_numbers];
   __shared__ std::uint32_t listed;
@@ -102,7 +102,7 @@ __global__ void take_kernel(const float* numbers, std::int64_t count, Selection*
 
 void select_top(cudaStream_t stream, const float* numbers, std::int64_t count, std::int64_t k, Selection* selection, float* values,
                 std::uint32_t* indices) {
-  constexpr unsigned int most_blocks = 1024;  // each adds its bins to those of all
+  constexpr unsigned int most_blocks = 1024;  // each block adds its bins to the global bins
   const auto tiles = static_cast<unsigned int>((count + tile_numbers - 1) / tile_numbers);
   check(cudaMemsetAsync(selection, 0, sizeof(Selection), stream), "cudaMemsetAsync");
   auto wanted = static_cast<std::uint32_t>(k);

@@ -18,7 +18,7 @@ constexpr const char* library = "libsyncopate-actors.so";
 
 bool are_made = false;
 
-/// The library's function that makes the actors, or why there is none.
+/// The function in the shared library that makes the actors, or the reason why it could not be loaded.
 struct Maker {
   void* function = nullptr;
   std::string error;
@@ -37,8 +37,9 @@ const Maker& maker() {
 
 Actors& make() {
   if (maker().function == nullptr) {
-    throw SimulationError(fmt::format("{} cannot be loaded, which several workers need ({}); build it again, or put it next to simctl",
-                                      library, maker().error));
+    throw SimulationError(
+        fmt::format("{}, which is needed to simulate several workers, cannot be loaded ({}); build it again, or put it next to simctl",
+                    library, maker().error));
   }
   are_made = true;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): dlsym knows no types

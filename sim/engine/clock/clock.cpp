@@ -18,7 +18,7 @@ Seconds just_after(Seconds time) { return Seconds(std::nextafter(time.value, std
 void Clock::check(Seconds time) {
   constexpr Seconds forever(1e250);
   if (time < forever) return;
-  throw SimulationError("an iteration takes longer than any number of seconds can say; a bandwidth is close to 0 or a cost is huge");
+  throw SimulationError("the simulated time is no longer finite; a bandwidth is close to 0 or a cost is huge");
 }
 
 void Clock::at(Seconds time, std::function<void()> function) { add(std::max(time, now()), std::move(function)); }

@@ -8,7 +8,7 @@
 namespace syncopate {
 
 void Cause::forget(Event* event) {
-  // In a loop: recursion along a long chain would overflow the stack.
+  // A loop, because recursion along a long chain would overflow the stack.
   static std::vector<Event*> forgotten;
   static bool is_forgetting = false;
   forgotten.push_back(event);
@@ -27,7 +27,7 @@ void Cause::forget(Event* event) {
 
 namespace {
 
-/// For millions of events.
+/// A pool: a run allocates millions of events.
 std::pmr::memory_resource& pool() {
   static std::pmr::unsynchronized_pool_resource events;
   return events;
@@ -89,7 +89,7 @@ class KnownEvent : public Event {
   SharedPayload payload_;
 };
 
-/// Throws std::logic_error where a stretch is not what its pieces add up to.
+/// Throws std::logic_error if the event's pieces do not add up to the time since the event before.
 void check(const Event& event, const Event::Story& story) {
   const Seconds length = event.time() - story.before->time();
   const Seconds sum = std::accumulate(story.pieces.begin(), story.pieces.end(), Seconds(0),
@@ -114,8 +114,8 @@ Moment ended_as_before(const Moment& start, Seconds end, const std::shared_ptr<c
 }
 
 std::vector<PathPiece> trace_back(const Moment& end, Seconds begin) {
-  std::vector<PathPiece> path;  // backwards
-  std::size_t first_alike = 0;  // of the pieces of the same collective or message
+  std::vector<PathPiece> path;  // from the end to the begin
+  std::size_t first_alike = 0;  // first piece of the current collective or message
   for (Cause cause = end.cause; end.time > begin;) {
     if (!cause) throw std::logic_error("the critical path does not reach back to where it should begin");
     Event::Story story = cause->tell();

@@ -15,9 +15,9 @@ namespace s4u = simgrid::s4u;
 
 namespace {
 
-/// Makes SimGrid's engine, quiet.
+/// Makes SimGrid's engine, without its log.
 s4u::Engine& make_engine() {
-  // Address sanitiser needs threads: it takes SimGrid's own context switches for stack overflows.
+  // AddressSanitizer needs threads: it mistakes SimGrid's own context switches for stack overflows.
 #ifdef SYNCOPATE_THREAD_CONTEXTS
   constexpr const char* factory = "--cfg=contexts/factory:thread";
 #else
@@ -32,8 +32,8 @@ s4u::Engine& make_engine() {
 }
 
 void make_room_for(int count) {
-  // A stack and its guard page are two memory mappings, of which Linux allows a process 65,530 (vm.max_map_count). Stacks without a guard
-  // come from calloc, and if that makes a mapping for each, then it need not touch them, and Linux merges such neighbours.
+  // A stack and its guard page are two memory mappings. Linux allows a process 65,530 mappings (vm.max_map_count). Stacks without guard
+  // come from calloc. With one mapping per stack calloc need not clear the memory, and Linux merges adjacent mappings.
   constexpr int most_guarded_actors = 30'000;
   if (count <= most_guarded_actors) return;
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
@@ -52,7 +52,7 @@ class SimGridActors : public Actors {
 
   void run(int count, const std::function<void(int)>& body, const std::function<bool()>& pass_time) override {
     make_room_for(count);
-    can_run_ = false;  // until it has ended well: an exception leaves actors behind
+    can_run_ = false;  // stays so if an exception leaves actors behind
     for (int number = 0; number < count; ++number) {
       s4u::Actor::create("worker", home_, [&body, number] { body(number); });
     }
@@ -68,7 +68,7 @@ class SimGridActors : public Actors {
   void resume(void* actor) override { static_cast<s4u::Actor*>(actor)->resume(); }
 
   void end_others() override {
-    // Actor::kill_all() looks for each of them in the list of those that it has told, which takes long if that is not emptied.
+    // Not Actor::kill_all(): for each actor it searches the list of killed actors, which is quadratic. A yield empties this list.
     constexpr int at_once = 1024;
     int ended = 0;
     for (const s4u::ActorPtr& actor : engine_.get_all_actors()) {
@@ -79,7 +79,7 @@ class SimGridActors : public Actors {
   }
 
  private:
-  /// SimGrid's clock goes on, by as little as it can, when no actor can.
+  /// A timer at the next representable time: SimGrid calls it when no actor can go on.
   void call_when_idle(const std::function<bool()>& pass_time) {
     const double next = std::nextafter(s4u::Engine::get_clock(), std::numeric_limits<double>::infinity());
     simgrid::kernel::timer::Timer::set(next, [this, &pass_time] {
@@ -99,7 +99,7 @@ class SimGridActors : public Actors {
 
 }  // namespace syncopate
 
-/// The process's only Actors*, for actors.cpp.
+/// Returns the process's only Actors*. actors.cpp calls it.
 extern "C" void* syncopate_simgrid_actors() {
   static syncopate::SimGridActors actors;
   return static_cast<syncopate::Actors*>(&actors);

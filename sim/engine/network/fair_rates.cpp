@@ -105,7 +105,7 @@ void FairRates::fill() {
     std::pop_heap(stops_.begin(), stops_.end());
     const Stop stop = stops_.back();
     stops_.pop_back();
-    // Where rates differ by a rounding error only, they are the same: so flows end at the same time.
+    // Treat rates that differ by a rounding error as equal, so that their flows end at the same time.
     const auto rise = [&level](double to) { level = to > level * (1.0 + rounding) ? to : level; };
     if (!stop.is_link) {
       Flow& flow = flows_[stop.index];
@@ -117,7 +117,7 @@ void FairRates::fill() {
     const SharedLink& link = links_[stop.index];
     if (link.growing == 0) continue;
     const double share = link.left / link.growing;
-    if (share > stop.rate * (1.0 + rounding)) {  // other links have stopped some of its flows before
+    if (share > stop.rate * (1.0 + rounding)) {  // some of its flows are limited by other links
       stops_.push_back({share, stop.index, true});
       std::push_heap(stops_.begin(), stops_.end());
       continue;

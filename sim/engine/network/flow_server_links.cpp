@@ -26,7 +26,7 @@ void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) 
     if (--*left == 0) arrival_(way, client, end);
   };
   const MessageName name = {way == Way::push ? MessageName::push : MessageName::pull, started_[{way, client}]++};
-  std::map<Seconds, std::vector<std::pair<Ends, Moment>>> parts;  // by the time from which they move
+  std::map<Seconds, std::vector<std::pair<Ends, Moment>>> parts;  // by start of the transfer
   for (const int server : network_.server_ranks()) {
     if (server == client) continue;
     const Ends ends = way == Way::push ? Ends(client, server) : Ends(server, client);

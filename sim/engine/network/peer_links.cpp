@@ -27,7 +27,7 @@ PeerLinks::PeerLinks(int workers, Time time, Latency mean_latency, Network& netw
 void PeerLinks::send(Message message) {
   const int from = message.from;
   if (message.to < 0 || (message.to >= static_cast<int>(inboxes_.size()) && inboxes_.size() > 1)) {
-    throw SimulationError(fmt::format("rank {} sends to rank {}, which there is not", from, message.to));
+    throw SimulationError(fmt::format("rank {} sends to rank {}, which does not exist", from, message.to));
   }
   const Moment posted = message.posted;
   queue(std::move(message), posted);
@@ -57,7 +57,7 @@ void PeerLinks::queue(Message message, const Moment& at) {
     return;
   }
   std::deque<Message>& queue = moving_[worker(from)];
-  message.start = Seconds(std::numeric_limits<double>::infinity());  // not begun
+  message.start = Seconds(std::numeric_limits<double>::infinity());  // has not begun
   queue.push_back(std::move(message));
   if (queue.size() == 1) clock_.at(at.time, [this, from, at] { move_next(from, at); });
 }
@@ -91,8 +91,9 @@ void PeerLinks::deliver(const Message& message) {
   }
   Inbox& inbox = inboxes_[worker(message.to)];
   if (!inbox.messages.try_emplace(message.round, message).second) {
-    throw SimulationError(fmt::format("rank {} gets two messages of round {}, the second one from rank {}; a round is one message to each",
-                                      message.to, message.round, message.from));
+    throw SimulationError(
+        fmt::format("rank {} gets two messages of round {}, the second from rank {}; every rank gets one message per round", message.to,
+                    message.round, message.from));
   }
   if (inbox.waiter != nullptr && inbox.awaited_round == message.round) {
     std::exchange(inbox.waiter, nullptr)->complete(message.arrival);

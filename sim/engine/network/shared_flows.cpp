@@ -8,7 +8,7 @@ void SharedFlows::advance_to(Seconds now) {
   const Seconds passed = std::max(Seconds(0), now - last_);
   last_ = std::max(last_, now);
   if (flows_.empty()) {
-    moved_ = Bytes(0);  // keeps virtual time small, and so exact
+    moved_ = Bytes(0);  // a small virtual time has small rounding errors
   } else {
     moved_ = std::min(moved_ + rate_ * passed, flows_.top().first);
   }

@@ -55,8 +55,8 @@ double StarServerLinks::busiest(Way way) const {
   for (const bool pushing : {false, true}) {
     for (const bool pulling : {false, true}) {
       if (server_states_[pushing ? 1 : 0][pulling ? 1 : 0] == 0) continue;
-      const bool same = way == Way::push ? pushing : pulling;     // its own client's part stays inside the node
-      const bool against = way == Way::push ? pulling : pushing;  // its own client's traffic with the other servers
+      const bool same = way == Way::push ? pushing : pulling;     // the client on this node moves, too, but its part stays inside the node
+      const bool against = way == Way::push ? pulling : pushing;  // this client's traffic with the other servers
       most = std::max(most, flows - (same ? 1.0 : 0.0) + (against ? star_.servers - 1.0 : 0.0));
     }
   }
@@ -111,7 +111,7 @@ void StarServerLinks::end_flows(Seconds now) {
   share_out(now);
   for (const Way way : {Way::push, Way::pull}) {
     std::vector<Ended>& arrived = ended[way == Way::push ? 0 : 1];
-    // Messages of the same instant arrive in the order of the clients.
+    // Messages that arrive at the same instant are handled in the order of the clients.
     std::sort(arrived.begin(), arrived.end(), [](const Ended& a, const Ended& b) { return a.client < b.client; });
     for (const Ended& message : arrived) arrival_(way, message.client, message.at);
   }

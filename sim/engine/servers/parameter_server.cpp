@@ -176,7 +176,7 @@ void ParameterServer::serve_pull(int client, std::size_t index, const Moment& ar
     recorder_.serve({turn.time, done.time});
   }
   if (turn.time > arrival.time) {
-    clock_.after(turn.time, take_turn);  // once the push before it has been handled
+    clock_.after(turn.time, take_turn);  // when the previous push has been handled
   } else {
     take_turn();
   }
@@ -226,13 +226,13 @@ void ParameterServer::note_staleness(int client, const Request& pushed) {
   long& seen = versions.seen[client];
   const double staleness = static_cast<double>(versions.updates - seen) / static_cast<double>(clients_.size());
   ++versions.updates;
-  if (pushed.answer == Answer::own) seen = versions.updates;  // what the client is about to pull
+  if (pushed.answer == Answer::own) seen = versions.updates;  // the version that the client is about to pull
   recorder_.update(client, staleness);
 }
 
 void ParameterServer::answer(int client, std::size_t index, const Moment& now) {
   values_.answer(client, index, request(client, index).options.value, request(client, index).only_pull);
-  if (!setup_.duplex && !request(client, index).only_pull) return move_pull(client, now);  // its push still holds the channel
+  if (!setup_.duplex && !request(client, index).only_pull) return move_pull(client, now);  // the push still occupies the channel
   if (setup_.by_priority) return let_wait(client, ServerLinks::Way::pull, index, now);
   request(client, index).posted = now;
   down(client).queue.push_back(index);

@@ -7,7 +7,7 @@ namespace syncopate {
 
 namespace {
 
-/// The latency or the transfer of a collective is over.
+/// The end of a collective's latency or of its transfer.
 class ClosedFormEvent : public Event {
  public:
   ClosedFormEvent(Seconds time, Cause before, Movement movement, bool is_latency, const ClosedFormTransport::Pieces& pieces)

@@ -67,8 +67,8 @@ bool Latecomers::are_enough(const Attendance& attendance) const {
 
 void Latecomers::consider(Ticket ticket, const Moment& now) {
   if (attendance(ticket).may_start || !are_enough(attendance(ticket))) return;
-  // Whatever else happens at this instant, but for rounding errors, counts: posts, also of members that look first who else has posted, and
-  // members that leave or come back.
+  // Decide after everything that happens at this instant (up to rounding errors): posts, also of members that first look who has posted,
+  // and members that leave or come back.
   clock_.after(now.time * (1.0 + 2 * rounding), [this, ticket, now] {
     if (ticket < gathering_ || attendance(ticket).may_start || !are_enough(attendance(ticket))) return;
     attendance(ticket).may_start = true;

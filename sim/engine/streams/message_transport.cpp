@@ -81,7 +81,7 @@ Moment MessageTransport::arrival(const Run& run, PlanOrder::Turn turn, int numbe
   const Seconds latency =
       changes ? latency_.at(from, to, name, clock_.now(), run.latency_factor) : latency_(from, to, name, run.latency_factor * usual);
   const Seconds reduction = stage.reduces ? planned_.gamma() * bytes : Seconds(0);
-  // Together, so that the time is the same whether or not somebody wants to know why.
+  // One sum, so that rounding is the same with and without recorded causes.
   const Seconds end = now.time + (latency + reduction);
   if (!now.cause) return Moment(end);
   const Seconds mean = changes ? latency_.mean_at(from, to, clock_.now()) : usual;

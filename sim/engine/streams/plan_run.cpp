@@ -18,7 +18,7 @@ PlanOrder::PlanOrder(Plan given)
       barriers_of_cell(at(given.cells)),
       plan_(std::move(given)) {
   const Plan& plan = plan_;
-  std::vector<int> before(at(plan.ranks) * at(plan.cells));  // receives by rank and cell
+  std::vector<int> before(at(plan.ranks) * at(plan.cells));  // by rank and cell: messages received in earlier steps
   const auto received = [&](int rank, int cell) -> int& { return before[at(rank) * at(plan.cells) + at(cell)]; };
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     if (const auto* node_barrier = std::get_if<NodeBarrier>(&plan.steps[s])) {

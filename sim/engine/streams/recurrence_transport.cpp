@@ -16,7 +16,7 @@ RecurrenceTransport::RecurrenceTransport(int lanes, Communicator communicator, P
       latency_factor_(std::move(latency_factor)),
       shortcuts_(shortcuts) {}
 
-/// A lane has ended a collective; why is computed when somebody asks.
+/// A lane has ended a collective. The causes are computed only if somebody asks for them.
 class RecurrenceTransport::ForeseenEvent : public Event {
  public:
   ForeseenEvent(Seconds time, RecurrenceTransport& transport, std::shared_ptr<const Foreseen> foreseen, int lane)
@@ -116,7 +116,7 @@ Event::Story RecurrenceTransport::tell(const Foreseen& foreseen, int lane, Secon
 
 const RecurrenceTransport::Known* RecurrenceTransport::recall(const std::vector<Known>& known, double latency_factor,
                                                               std::span<const Seconds> starts, Seconds first) {
-  // Times are sums of maxima: starts that differ by a rounding error give ends that differ by no more.
+  // Ends are maxima of sums of the starts, so a rounding error of the starts is not amplified.
   constexpr double rounding_error = 1e-14;
   const Seconds most = rounding_error * first;
   const auto same = std::find_if(known.begin(), known.end(), [&](const Known& candidate) {

@@ -83,7 +83,7 @@ Ticket Stream::post(int rank, const Post& post, const Moment& at) {
   const int poster = this->poster(rank);
   const Ticket ticket = next_ticket(rank);
   if (has_missed(rank)) {
-    const Moment end = has_entry(ticket) ? Moment(entry(ticket).ends[0]) : Moment();  // it is known from the start
+    const Moment end = has_entry(ticket) ? Moment(entry(ticket).ends[0]) : Moment();  // an end is known as soon as the collective starts
     next_[poster] = ticket + 1;
     return latecomers_->take_over(poster, post.payload, at, end);
   }
@@ -143,12 +143,12 @@ void Stream::foresee(Ticket ticket) {
 }
 
 void Stream::posted(int lane, const Moment& now) {
-  // Calls at the same instant come in any order: this one need not be about the post that it was made for.
+  // Calls at the same instant come in any order, so take the lane's next post, which may not be the one that caused this call.
   const Ticket ticket = admission_.next_to_post(lane);
   const Post& post = entry(ticket).post;
   const bool by_all = admission_.post(lane, post.priority, uncompressed(*post.payload));
   if (!rules_.by_priority) return admit_at(lane, now);
-  // What is posted at this very instant counts, too.
+  // Decide after all posts of this instant.
   clock_.after(now.time, [this, lane, by_all, now] { by_all ? admit_all(now) : admit(lane, now); });
 }
 
@@ -228,7 +228,7 @@ void Stream::lane_ended(Ticket ticket, int lane, const Moment& now) {
   if (goes_on_at_once_) {
     admit(lane, now);
   } else {
-    const double instant = latecomers_ ? 1.0 + 2 * rounding : 1.0;  // in which those count who look who else has posted
+    const double instant = latecomers_ ? 1.0 + 2 * rounding : 1.0;  // wait for members that first look who has posted
     clock_.after(now.time * instant, [this, lane, now] { admit(lane, now); });
   }
 }
@@ -363,12 +363,12 @@ std::vector<CollectiveSpan> Stream::take_spans() {
 }
 
 void Stream::fail_for_stranger(int rank) const {
-  throw SimulationError(fmt::format("rank {} is no member of the communicator of stream {}", rank, index_));
+  throw SimulationError(fmt::format("rank {} is not a member of the communicator of stream {}", rank, index_));
 }
 
 void Stream::check_operation(int rank, const Post& post) const {
   if (operations_.empty() || std::find(operations_.begin(), operations_.end(), post.operation) != operations_.end()) return;
-  throw SimulationError(fmt::format("rank {} posted {} of \"{}\" to stream {}, whose traffic does not say so; add the operation there",
+  throw SimulationError(fmt::format("rank {} posted {} of \"{}\" to stream {}, whose traffic does not list this operation; add it there",
                                     rank, to_string(post.operation), post.payload->label, index_));
 }
 

@@ -13,7 +13,8 @@ namespace syncopate {
 Collectives::Collectives(WorkerState& worker, std::vector<Stream*> streams) : worker_(worker), streams_(std::move(streams)) {}
 
 Stream& Collectives::stream(int row) const {
-  if (at(row) >= streams_.size()) throw SimulationError(fmt::format("a program uses stream {}, and its job has {}", row, streams_.size()));
+  if (at(row) >= streams_.size())
+    throw SimulationError(fmt::format("a program uses stream {}, but its job has {} streams", row, streams_.size()));
   return *streams_[at(row)];
 }
 
@@ -26,7 +27,7 @@ Handle Collectives::post(const SharedPayload& payload, int round, const PostOpti
   worker_.count_post(1, contribution(options.operation, payload->bytes, members), sent_in_ring(options.operation, payload->bytes, members));
   const Post post = {options.operation, round, payload, options.priority};
   if (options.after) return post_after(*options.after, stream, post, options);
-  // Before others can learn that the last rank has posted.
+  // Ticket and value before stream.post(): once the last rank has posted, others may go on and ask for the value.
   const Handle handle = {options.stream, stream.next_ticket(rank)};
   PostedValues& posted = worker_.job().posted_values();
   if (!options.value.empty()) posted.post(stream.index(), handle.ticket, rank, options.value);
@@ -76,7 +77,7 @@ void Collectives::wait(Handle handle) {
 }
 
 void Collectives::wait(std::span<const Handle> handles) {
-  // Backwards: the newest most often ends last, and then the others cost nothing.
+  // From the newest, which usually ends last: then the other waits return at once.
   for (std::size_t i = handles.size(); i-- > 0;) wait(handles[i]);
 }
 

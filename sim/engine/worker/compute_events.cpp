@@ -7,7 +7,7 @@ namespace syncopate {
 
 namespace {
 
-/// Adds pieces for what slows undisturbed work down, so that all pieces together are as long as the stretch; the rest is a pause.
+/// Adds a piece for each cause that slows the work down: slow GPU, jitter, overlap. The rest of the stretch's length is a pause.
 void add_slowness(std::vector<PathPiece>& pieces, Seconds undisturbed, Seconds length, Seconds noise, const Slowness& slowness) {
   Seconds done = undisturbed;
   const auto add = [&](PathClass kind, Seconds more) {

@@ -16,7 +16,7 @@ void Peers::send(const SharedPayload& payload, int to, int round, const Values& 
 }
 
 void Peers::exchange(const SharedPayload& payload, int with, int round, const Values& model) {
-  worker_.count_post(2, payload->bytes, 2.0 * payload->bytes);  // with the answer
+  worker_.count_post(2, payload->bytes, 2.0 * payload->bytes);  // the message and its answer
   worker_.job().peers().send({.from = worker_.rank(),
                               .to = with,
                               .round = round,

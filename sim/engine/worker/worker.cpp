@@ -14,7 +14,7 @@ namespace syncopate {
 
 namespace {
 
-/// The largest of what a rank's GPUs give.
+/// The largest value(gpu) over a rank's GPUs.
 template <class Function>
 double largest(int rank, int gpus, Function&& value) {
   double result = 0.0;
@@ -81,7 +81,7 @@ void Worker::run_until(Pass& pass, Seconds done) {
   pass.resume(now());
   if (job_.layer_by_layer()) begin_layers_until(pass, done);
   if (servers_.has_given_up() || done <= pass.done()) return;
-  const bool has_work = done - pass.done() > rounding * pass.total();  // of which a pause can hold up the rest
+  const bool has_work = done - pass.done() > rounding * pass.total();  // else nothing is left that a pause could delay
   reach(pass, done, has_work ? std::max(now(), pass.time_of(done, pauses_)) : now());
 }
 
@@ -99,7 +99,7 @@ void Worker::reach(Pass& pass, Seconds done, Seconds end) {
 }
 
 void Worker::begin_layers_until(Pass& pass, Seconds done) {
-  // A layer that ends just when a gradient is ready is followed by the next one only after the gradient's post.
+  // If a gradient becomes ready exactly when a layer ends, it is posted before the next layer begins.
   for (; pass.begun < pass.layers() && pass.layer_begin(pass.begun) < done * (1.0 - rounding); ++pass.begun) {
     const Seconds begin = pass.layer_begin(pass.begun);
     if (begin > pass.done()) {
@@ -124,7 +124,7 @@ double Worker::layer_factor() {
 
 void Worker::run_layer(Pass& pass, std::size_t layer) {
   if (!pass.has_begun()) pass.begin(now(), factor_);
-  if (pass.done() > pass.asked_until) {  // the pass has gone on otherwise
+  if (pass.done() > pass.asked_until) {  // forward() or backward_until() went on in between
     while (pass.asked < pass.layers() && pass.layer_end(pass.asked) <= pass.done()) ++pass.asked;
   }
   if (pass.asked == pass.layers() || pass.layer_index(pass.asked) != layer) {
@@ -167,8 +167,8 @@ void Worker::update(std::size_t layer) {
   const StepProfile& profile = job_.job().profile;
   updated_in_step_.resize(profile.layers.size(), -1);
   if (layer >= profile.layers.size() || updated_in_step_[layer] == step()) {
-    throw SimulationError(
-        fmt::format("rank {} asked for the update of layer {} again in step {}, or there is none", rank(), layer, step()));
+    throw SimulationError(fmt::format("rank {} asked for the update of layer {} in step {}, which was made already or does not exist",
+                                      rank(), layer, step()));
   }
   updated_in_step_[layer] = step();
   const Seconds length = job_.passes().update_shares[layer] * profile.update;
@@ -189,7 +189,7 @@ void Worker::update_until(Seconds end) {
 }
 
 void Worker::spend(Seconds time) {
-  state_.record(Phase::backward);  // what backward_until has left unrecorded; everything else is
+  state_.record(Phase::backward);  // backward_until() records nothing itself
   state_.advance_to(after(state_.moment(), time, {.kind = PathClass::compression, .worker = rank()}));
   state_.record(Phase::communicating);
 }

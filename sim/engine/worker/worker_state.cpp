@@ -29,7 +29,7 @@ void WorkerState::come_back_at(Moment time) {
 
 void WorkerState::unblock(const Moment& end) {
   if (end.time <= now()) return;
-  record(Phase::backward);  // what backward_until has left unrecorded; everything else is
+  record(Phase::backward);  // backward_until() records nothing itself
   set(end);
   record(Phase::blocked);
 }
