@@ -27,7 +27,7 @@ std::string advice_on_steps(const Scenario& scenario) {
 
 std::string advice_on_memory(const Scenario& scenario) {
   if (scenario.speed.uniform() || !scenario.schedule.pace.waits_for_all) return "";
-  return ", or leave out what makes workers unequal (equal ones are simulated as one, if the schedule waits for all of them)";
+  return ", or leave out what makes workers unequal (equal workers are simulated as one if the schedule waits for all of them)";
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ class FailedPoints(Case):
         done = self.run_scenario(scenario(cluster=most, workers={"slow": [{"ranks": "0", "factor": 2}]}, fidelity="alpha-beta"))
         self.assertEqual(done.returncode, 4)
         self.assertRegex(done.stderr, r"^simctl: scenario.json: point 0: about 3.4e\+07 gradient steps of 8388608 workers take about 1\d\d(\.\d+)? GB of memory, over "
-                                      r"the limit of [\d.]+ GB; use fewer iterations or nodes, or leave out what makes workers unequal \(equal ones are simulated as one, "
-                                      r"where a schedule waits for all of them\), or allow it with --max-memory \d+GB\n$")
+                                      r"the limit of [\d.]+ GB; use fewer iterations or nodes, or leave out what makes workers unequal \(equal workers are simulated as one "
+                                      r"if the schedule waits for all of them\), or allow it with --max-memory \d+GB\n$")
         done = self.run_scenario(scenario(cluster=most, workers={"slow": [{"ranks": "0", "factor": 2}]}, fidelity="alpha-beta"), "--max-memory", "1TB")
         self.assertRegex(done.stderr, r"point 0: 8388608 workers would have to be simulated one by one, which takes about 126 GB of memory, of which [\d.]+ GB are "
                                       r"available; use fewer nodes, or leave out what makes the workers unequal ")

@@ -129,7 +129,7 @@ class Refusals(Case):
         table = [
             (["--max-steps", "15"], "about 16 gradient steps would have to be simulated, over the limit of 15; use fewer iterations or nodes, or allow them with --max-steps 3e+01"),
             (["--max-memory", "8MB"], "about 16 gradient steps of 4 workers take about 36.06 MB of memory, over the limit of 8 MB; use fewer iterations or nodes, or leave out what "
-                                      "makes workers unequal (equal ones are simulated as one, if the schedule waits for all of them), or allow it with --max-memory 1GB"),
+                                      "makes workers unequal (equal workers are simulated as one if the schedule waits for all of them), or allow it with --max-memory 1GB"),
         ]
         for options, message in table:
             with self.subTest(message):
