@@ -179,7 +179,10 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     const Point& whole = *points[at(point)];
     const Point replicated = replicate(whole, r);
     PointResult result = simulate_point(replicated, point_options);
-    if (whole.scenario.run) result.goodput = play_run(replicated, result, whole.scenario.speed.seed, point_options);
+    if (whole.scenario.run) {
+      result.goodput = play_run(replicated, result, whole.scenario.speed.seed, point_options);
+      result.require_finite();
+    }
     if (watch.keep && replicates_of(whole.scenario) == 1) watch.keep(point, result);
     return result.pack();
   };

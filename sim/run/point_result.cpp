@@ -1,5 +1,7 @@
 #include "run/point_result.hpp"
 
+#include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "base/errors.hpp"
@@ -9,12 +11,10 @@ namespace syncopate {
 
 namespace {
 
-Json as_binary(const std::string& bytes) { return Json::binary({bytes.begin(), bytes.end()}); }
+constexpr const char* incomplete = "its process sent an incomplete result";
 
-std::string read_binary(const Json& json) {
-  const auto& bytes = json.get_binary();
-  return {bytes.begin(), bytes.end()};
-}
+/// The bytes of a packed result: the length of the figures, the figures as CBOR, the timeline, the dataflow.
+using Length = std::uint64_t;
 
 }  // namespace
 
@@ -25,20 +25,30 @@ void PointResult::require_finite() const {
 
 std::string PointResult::pack() const {
   Json json = to_json();
-  json["timeline"] = as_binary(timeline);
-  json["dataflow"] = as_binary(dataflow);
+  json["timeline_bytes"] = timeline.size();
+  json["dataflow_bytes"] = dataflow.size();
   json["is_kept"] = is_kept;
-  std::string bytes;
+  std::string bytes(sizeof(Length), '\0');
   Json::to_cbor(json, bytes);
-  return bytes;
+  const Length length = bytes.size() - sizeof(Length);
+  std::memcpy(bytes.data(), &length, sizeof(Length));
+  return bytes + timeline + dataflow;
 }
 
 PointResult PointResult::unpack(const std::string& bytes) {
-  const Json json = Json::from_cbor(bytes, true, false);
-  if (json.is_discarded()) throw SimulationError("its process sent an incomplete result");
+  Length length = 0;
+  if (bytes.size() < sizeof(Length)) throw SimulationError(incomplete);
+  std::memcpy(&length, bytes.data(), sizeof(Length));
+  std::string_view rest = std::string_view(bytes).substr(sizeof(Length));
+  if (rest.size() < length) throw SimulationError(incomplete);
+  const Json json = Json::from_cbor(rest.substr(0, length), true, false);
+  if (json.is_discarded()) throw SimulationError(incomplete);
+  rest.remove_prefix(length);
+  const auto timeline_bytes = json.at("timeline_bytes").get<std::size_t>();
+  if (rest.size() != timeline_bytes + json.at("dataflow_bytes").get<std::size_t>()) throw SimulationError(incomplete);
   PointResult result = from_json(json);
-  result.timeline = read_binary(json.at("timeline"));
-  result.dataflow = read_binary(json.at("dataflow"));
+  result.timeline = rest.substr(0, timeline_bytes);
+  result.dataflow = rest.substr(timeline_bytes);
   result.is_kept = json.at("is_kept").get<bool>();
   return result;
 }

@@ -255,11 +255,10 @@ double estimate_messages(Setup& setup) {
   const Scenario& scenario = setup.scenario();
   const Traffic& traffic = scenario.schedule.traffic;
   const double posts = posts_per_step(setup);
-  if (!traffic.has_collectives()) {
-    return posts * steps_of(scenario) * setup.ranks() * (traffic.servers ? traffic.servers->servers : 1.0);
-  }
+  const double steps = scenario.schedule.waits_for_slowest() ? setup.ranks() * steps_of(scenario) : steps_of_independent(setup, posts);
+  if (!traffic.has_collectives()) return posts * steps * (traffic.servers ? traffic.servers->servers : 1.0);
   double messages = 0.0;
-  for (const Row& row : rows_of(setup, posts, steps_of(scenario))) {
+  for (const Row& row : rows_of(setup, posts, steps / setup.ranks())) {
     messages += (setup.repeats_collectives() ? row.different : row.collectives) * count_messages(planned(setup, row).plan());
   }
   return messages;

@@ -231,11 +231,12 @@ RunPlan plan_of(Setup& setup, By by) {
 RunPlan plan_of(Setup& setup) { return plan_of(setup, By::simulation); }
 
 RunPlan plan_of(const Scenario& scenario, const PointOptions& options) {
-  Setup setup(scenario, options);
   try {
+    Setup setup(scenario, options);
     return plan_of(setup, By::estimate);
-  } catch (const SimulationError&) {  // so does the simulation, which says why
-    return {.ranks = setup.ranks(), .simulated = setup.ranks()};
+  } catch (const SimulationError&) {  // the simulation throws it again, and says why
+    const int workers = scenario.cluster.workers();
+    return {.ranks = workers, .simulated = workers};
   }
 }
 

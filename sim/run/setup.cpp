@@ -135,6 +135,7 @@ bool Setup::moves_in_lockstep(Fidelity fidelity) {
   const AllReduce& all_reduce = scenario_.all_reduce;
   const int nodes = scenario_.cluster.nodes;
   const bool is_regular = network_.is_star() && all_reduce.chunk == Bytes(0) && !all_reduce.across_gpus;
+  // A plan over few nodes is as symmetric as one over all: tests/unit/test_plans.cpp.
   const int few = std::has_single_bit(at(nodes)) ? std::min(nodes, 4) : 3;
   return fidelity == Fidelity::alpha_beta || std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& collective) {
            if (!is_regular) return planned_(collective.operation, collective.communicator, profile_.bytes()).times().in_lockstep();

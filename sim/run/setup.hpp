@@ -67,7 +67,7 @@ class Setup {
 
   /// All ranks do the same at the same time in that fidelity, so that one stands for all.
   bool moves_in_lockstep(Fidelity fidelity);
-  /// So does one in the simulation, which the options allow.
+  /// moves_in_lockstep, and the options allow that one worker stands for all.
   bool stands_for_all(Fidelity fidelity) { return options_.may_be_one() && moves_in_lockstep(fidelity); }
   /// The time of the collective of all ranks by its bytes, for schedules that merge gradients by what that costs in this fidelity: as it is
   /// in alpha-beta, else a line through its times without bytes and for all gradients.

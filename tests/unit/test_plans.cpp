@@ -394,6 +394,28 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
     }
   }
 
+  TEST_CASE("three or four nodes tell whether a plan of any number of nodes treats all ranks alike") {
+    for (const Algorithm& collective : algorithms()) {
+      AllReduce all_reduce;
+      all_reduce.algorithm = &collective;
+      for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
+        for (const int ranks_per_node : {1, 2, 4}) {
+          for (int nodes = 2; nodes <= 33; ++nodes) {
+            CAPTURE(collective.name);
+            CAPTURE(to_string(operation));
+            CAPTURE(ranks_per_node);
+            CAPTURE(nodes);
+            const auto is_symmetric_on = [&](int of_nodes) {
+              return is_symmetric(make_plan(all_reduce, operation, {.nodes = of_nodes, .ranks_per_node = ranks_per_node}, {}));
+            };
+            const bool is_power_of_two = (nodes & (nodes - 1)) == 0;
+            CHECK(is_symmetric_on(nodes) == is_symmetric_on(is_power_of_two ? std::min(nodes, 4) : 3));
+          }
+        }
+      }
+    }
+  }
+
   TEST_CASE("in lock-step one rank gives what all give") {
     int in_lockstep = 0;
     for (const Algorithm& collective : algorithms()) {
