@@ -5,9 +5,9 @@
 
 #include "base/document.hpp"
 #include "base/units.hpp"
-#include "engine/fidelity.hpp"
 #include "goodput/goodput.hpp"
 #include "metrics/metrics.hpp"
+#include "scenario/scenario.hpp"
 
 namespace syncopate {
 
