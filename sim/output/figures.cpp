@@ -94,11 +94,11 @@ void write_member(auto& object, const Json& json) {
 
 template <auto... Members>
 constexpr Access<PointFigures> place = {[](const PointFigures& result) { return read_member<Members...>(result); },
-                                       [](PointFigures& result, const Json& json) { write_member<Members...>(result, json); }};
+                                        [](PointFigures& result, const Json& json) { write_member<Members...>(result, json); }};
 
 template <auto Member>
 constexpr Access<JobFigures> job_place = {[](const JobFigures& result) { return read_member<Member>(result); },
-                                         [](JobFigures& result, const Json& json) { write_member<Member>(result, json); }};
+                                          [](JobFigures& result, const Json& json) { write_member<Member>(result, json); }};
 
 constexpr double seconds_per_hour = 3600.0;
 

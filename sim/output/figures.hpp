@@ -37,7 +37,7 @@ struct FigureOf {
   std::string_view meaning;  ///< Markdown
   std::string_view empty;    ///< when there is none, "without `run`"; "" if there always is
   Averaging averaging = Averaging::none;
-  Access<Result> place;                          ///< of a figure that the simulation gives
+  Access<Result> place;                         ///< of a figure that the simulation gives
   Json (*derived)(const Shown& row) = nullptr;  ///< of any other figure
 
   constexpr FigureOf(std::string_view name_, std::string_view unit_, std::string_view meaning_, std::string_view empty_,
