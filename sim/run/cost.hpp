@@ -26,7 +26,8 @@ Cost estimate_cost(const Scenario& scenario, const PointOptions& options = {});
 /// With the most that the jitter can make `until` measure.
 Cost estimate_most(const Scenario& scenario, const PointOptions& options = {});
 
-/// To load the actors' library, for points that have them.
+/// Once in a run: to start, and to load the actors' library for points that have them.
+constexpr Seconds time_to_start(12e-3);
 constexpr Seconds time_to_load_actors(15e-3);
 
 /// How large the file of a timeline gets, with that most. `shortcuts`: see PointOptions.

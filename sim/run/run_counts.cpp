@@ -174,13 +174,18 @@ bool moves_by_message(const StreamSetup& stream, Fidelity fidelity, const Setup&
          setup.network().latencies_vary();
 }
 
-bool have_equal_starts(const Scenario& scenario) { return scenario.speed.uniform() && scenario.schedule.pace.waits_for_all; }
+/// `meet`: how many flows get another rate when one of them starts or ends.
+void add_flows(double flows, double meet, RunCounts& counts) {
+  constexpr double growth = 1.4;  // of the time to share links among so many
+  counts.flows += flows;
+  if (meet > 1.0) counts.met_flows += flows * std::pow(meet, growth);
+}
 
 void add_collectives(Setup& setup, const RunPlan& plan, double posts, RunCounts& counts) {
   const Scenario& scenario = setup.scenario();
   const Network& network = setup.network();
   const bool draws = scenario.cluster.latency_cv > 0.0 || network.latencies_vary() || network.changes_with_time();
-  const bool repeats = have_equal_starts(scenario) && !draws && setup.options().shortcuts;
+  const bool repeats = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && !draws && setup.options().shortcuts;
   const bool is_alone = setup.collectives().size() == 1 && !scenario.schedule.traffic.peers && !draws;
   for (const Row& row : rows_of(setup, posts, counts.steps / plan.simulated)) {
     counts.collectives += row.collectives;
@@ -206,10 +211,10 @@ void add_collectives(Setup& setup, const RunPlan& plan, double posts, RunCounts&
     double shared = 0.0;
     if (plan.fidelity == Fidelity::flow) shared = is_alone && overlapping == 1 ? shared_fraction(collective) : 1.0;
     counts.messages += (1.0 - shared) * messages;
-    counts.flows += shared * messages;
-    if (shared == 0.0 || repeats) continue;  // what starts and ends at once is shared out at once
+    // What starts and ends at once is shared out at once. Round a ring, and on a star, a message meets few others.
+    const bool meets_few = repeats || network.is_star() || scenario.all_reduce.algorithm == &ring();
     const bool inside_node = ranks <= scenario.cluster.gpus_per_node && row.groups > 1.0;
-    counts.met_flows += shared * messages * (inside_node ? 1.0 : row.groups) * ranks * shared;
+    add_flows(shared * messages, meets_few ? 1.0 : inside_node ? ranks : scenario.cluster.nodes, counts);
   }
 }
 
@@ -227,16 +232,25 @@ void add_exchanges(const Setup& setup, const RunPlan& plan, double posts, RunCou
   const Traffic& traffic = scenario.schedule.traffic;
   if (!traffic.servers && !traffic.peers) return;
   counts.exchanges = counts.posts;
-  const bool are_together = have_equal_starts(scenario) && !setup.network().latencies_vary();
+  const bool are_unequal = traffic.servers && traffic.servers->colocated;  // some are on a server's node
+  const bool are_together = scenario.speed.uniform() && !are_unequal && !setup.network().latencies_vary();
   if (traffic.peers && plan.fidelity == Fidelity::flow) {
-    counts.flows = counts.posts;
-    counts.met_flows = are_together && !traffic.peers->drawn ? 0.0 : counts.flows * plan.ranks;
+    const bool meet_few = !traffic.peers->drawn && (are_together || setup.network().is_star());
+    add_flows(counts.posts, meet_few ? 1.0 : plan.ranks, counts);
   }
   if (traffic.servers && (plan.fidelity == Fidelity::flow || setup.serves_by_flows())) {
     const double parts = traffic.servers->servers;
-    counts.flows = 2.0 * parts * counts.exchanges;
-    counts.met_flows = are_together ? 0.0 : counts.flows * parts * busy_clients(setup, posts);
+    add_flows(2.0 * parts * counts.exchanges, are_together ? 1.0 : parts * busy_clients(setup, posts), counts);
   }
+}
+
+/// A program waits for each of what it posts, by layers.
+bool waits_by_layer(const Traffic& traffic) {
+  if (traffic.servers && traffic.servers->by_priority) return true;
+  return std::any_of(traffic.streams.begin(), traffic.streams.end(), [](const StreamTraffic& stream) {
+    const std::vector<Operation>& operations = stream.operations;
+    return stream.rules.by_priority || std::find(operations.begin(), operations.end(), Operation::reduce_scatter) != operations.end();
+  });
 }
 
 }  // namespace
@@ -277,6 +291,7 @@ RunCounts estimate_counts(Setup& setup, const RunPlan& plan) {
   if (!runs_ahead && plan.simulated > 1) counts.wakes = counts.steps * pieces;
   if (scenario.cluster.workers() == 1 && !scenario.schedule.traffic.servers) return counts;  // nobody to send anything to
   counts.posts = posts * counts.steps;
+  if (plan.simulated > 1 && waits_by_layer(scenario.schedule.traffic)) counts.wakes += counts.posts;
   if (scenario.schedule.traffic.has_collectives()) add_collectives(setup, plan, posts, counts);
   add_exchanges(setup, plan, posts, counts);
   return counts;

@@ -17,7 +17,7 @@ struct RunCounts {
   double recurred = 0.0;     ///< messages whose times are computed by a recurrence
   double messages = 0.0;     ///< that move one by one, with links for themselves
   double flows = 0.0;        ///< messages that share links as flows
-  double met_flows = 0.0;    ///< the same, each times the flows that its start or end gives another rate
+  double met_flows = 0.0;    ///< the same, each times what grows with the flows that its start or end gives another rate
   double exchanges = 0.0;    ///< with servers or peers
 };
 

@@ -52,7 +52,7 @@ void print_estimate(const Study& study) {
     const std::string excess = describe_excess(point.scenario, measures_until ? estimate_cost(point.scenario) : once, limits);
     if (!excess.empty()) refused = fmt::format("point {}: {}", point.index, excess);
   }
-  if (has_actors) time += time_to_load_actors;
+  time += time_to_start + (has_actors ? time_to_load_actors : Seconds(0));
   const bool has_one_point = study.points.size() == 1;
   display("a run takes {} {} on one core and {}{} of memory{}, for {:.2g} gradient steps", about, format_seconds(two_digits(time)),
           has_one_point ? "" : "up to ", format_bytes(two_digits(memory)), has_one_point ? "" : " a point", steps);

@@ -92,17 +92,29 @@ TEST_SUITE("How much will be simulated?") {
     }
   }
 
-  TEST_CASE("the plan of a point is what its simulation does") {
-    CHECK(holds("workers and fidelity are those of the simulation", [] {
+  TEST_CASE("the plan without a simulation is what the simulation does") {
+    CHECK(holds("fidelity, its note, workers, steps and collectives", [] {
       const auto rows = static_cast<int>(schedules().size());
       Json json = draw_scenario(schedules()[at(*rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, rows)))]);
       if (*rc::gen::arbitrary<bool>()) json.erase("workers");
       if (*rc::gen::arbitrary<bool>()) json["fidelity"] = "auto";
       const Point point = read_point(json);
       const RunPlan plan = plan_of(point.scenario, {});
-      const PointResult result = simulate_point(point);
-      RC_ASSERT(plan.simulated == result.workers_simulated);
-      RC_ASSERT(plan.fidelity == result.fidelity);
+      Setup setup(point.scenario, {});
+      const RunPlan simulated_plan = plan_of(setup);
+      const Timeline timeline = simulate({setup.job(simulated_plan.fidelity)}, setup.network());
+      const JobTimeline& run = timeline.front();
+      RC_ASSERT(plan.fidelity == simulated_plan.fidelity);
+      RC_ASSERT(plan.note == simulated_plan.note);
+      RC_ASSERT(at(plan.simulated) == run.steps.size());
+      if (!point.scenario.schedule.waits_for_slowest() || point.scenario.schedule.pace.steps_per_round > 0) return;
+      const double steps = std::accumulate(run.steps.begin(), run.steps.end(), 0.0,
+                                           [](double sum, const auto& worker) { return sum + static_cast<double>(worker.size()); });
+      RC_ASSERT(plan.counts.steps >= 0.5 * steps);
+      RC_ASSERT(plan.counts.steps <= 2.0 * steps + plan.ranks);
+      const auto collectives = static_cast<double>(run.collectives.size());
+      RC_ASSERT(plan.counts.collectives >= 0.3 * collectives);
+      RC_ASSERT(plan.counts.collectives <= 3.0 * collectives + 3.0);
     }));
   }
 
