@@ -19,11 +19,11 @@ struct Cost {
   bool has_actors = false;  ///< some workers are simulated side by side
 };
 
-/// From the counts of its RunPlan. Where workers do not wait for each other, those that go on while one is paused or slow are counted.
-/// Whatever `until` measures more is not. To load the actors' library is left out, which happens once.
+/// From the counts of the RunPlan, which takes a Setup and may make plans of collectives. If workers do not wait for each other, steps
+/// beside a paused or slow one count. What `until` measures beyond `iterations` does not, nor does what happens once in a run: see below.
 Cost estimate_cost(const Scenario& scenario, const PointOptions& options = {});
 
-/// With the most that the jitter can make `until` measure.
+/// The same with the most iterations that `until` may measure under the jitter.
 Cost estimate_most(const Scenario& scenario, const PointOptions& options = {});
 
 /// Once in a run: to start, and to load the actors' library for points that have them.

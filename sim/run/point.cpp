@@ -252,7 +252,8 @@ std::vector<JobRow> job_rows(const Scenario& scenario, const std::vector<JobFigu
 
 Row make_row(const Point& point, const PointResult& result) {
   const Scenario& scenario = point.scenario;
-  Row row = {result};
+  const PointFigures& figures = result;
+  Row row = {figures};
   row.point = point.index;
   row.sweep = point.sweep;
   row.model = scenario.trace->model;

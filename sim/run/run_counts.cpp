@@ -99,8 +99,7 @@ double count_listed(const Plan& plan) {
   return messages;
 }
 
-/// In as many terms as a recurrence over the plan takes: round a ring of more than a few equal links each rank takes some, whatever the
-/// rounds (PlanTimes).
+/// The terms of a recurrence over the plan (PlanTimes). Around a ring of many equal links they do not depend on the number of rounds.
 double count_terms(const Plan& plan, bool has_equal_links) {
   constexpr int few_ranks = 64;
   constexpr double of_rank = 4.0;

@@ -17,22 +17,22 @@ namespace syncopate {
 
 namespace {
 
-/// What `auto` takes a message to cost, which decides between fidelities. Alone on its links as a flow, among up to 2048 ranks; and by the
-/// number of ranks where many meet, or all of them on the links of servers.
+/// The cost of a message by which `auto` decides between fidelities: as a flow alone on its links, among up to 2048 ranks; as a flow that
+/// meets many, by the number of ranks; as a flow on servers' links, by the number of ranks.
 constexpr Seconds flow_alone(0.5e-6);
 constexpr Seconds contended_flow_by_rank(5e-9);
 constexpr Seconds server_flow_by_rank(7e-8);
-/// Messages that move one by one, because collectives are in flight together or latencies vary; and if only starts differ.
+/// Messages that are simulated one by one, because several collectives are in flight or latencies vary; and if only starts differ.
 constexpr Seconds message_alone(1e-6);
 constexpr Seconds message_of_recurrence(6e-9);
 
-/// Beyond which `auto` takes something faster, where there is anything: flows, and messages one by one.
+/// If flows, or messages one by one, take longer, `auto` takes something faster, if there is anything.
 constexpr Seconds most_unasked(600.0);
 constexpr Seconds most_by_message_unasked(100.0);
-/// Beyond which a point is refused.
+/// A point that takes longer is refused.
 constexpr Seconds most_at_all(3600.0);
 
-/// Any two messages from peer to peer, each stage being a step.
+/// Two messages between peers can fill a link together. Each stage is a step.
 bool peers_share(const PeerTraffic& peers, Setup& setup) {
   const int ranks = setup.ranks();
   Plan plan = {.ranks = ranks};
@@ -61,7 +61,7 @@ bool groups_share(Setup& setup) {
   return false;
 }
 
-/// Collectives of several streams cross a link, and only flows know.
+/// Collectives of several streams cross the same link. Only flows simulate that.
 bool streams_meet(Setup& setup) { return setup.streams().size() > 1 || groups_share(setup); }
 
 /// Whether messages can fill a link together.
@@ -78,7 +78,7 @@ bool can_share(Setup& setup) {
   });
 }
 
-/// The messages of the whole run that have to move: counted in alpha-beta fidelity, which posts as much.
+/// The messages of the whole run, counted by a simulation in alpha-beta fidelity, which posts the same collectives.
 double simulated_messages(Setup& setup) {
   const Schedule& schedule = setup.scenario().schedule;
   const bool repeats = setup.repeats_collectives();
@@ -106,7 +106,7 @@ double simulated_messages(Setup& setup) {
   return messages + posts * parts * job.ranks / static_cast<double>(run.steps.size());
 }
 
-/// How a plan is made: with the right to simulate, or without.
+/// Whether making the plan may simulate, to count messages.
 enum class By { simulation, estimate };
 
 /// Messages that move, and how long that takes.
@@ -121,7 +121,7 @@ std::string describe(const Load& load) {
                      seconds < 7200.0 ? fmt::format("{:.0f} minutes", seconds / 60.0) : fmt::format("{:.0f} hours", seconds / 3600.0));
 }
 
-/// An estimate that is far below the limit is enough: no report names it.
+/// Counts the messages only if their estimate is within a factor of 10 of the limit.
 Load load_of(Setup& setup, Seconds each, Seconds limit, By by) {
   constexpr double margin = 10.0;
   double messages = estimate_messages(setup);
@@ -146,7 +146,7 @@ RunPlan require_feasible(const Setup& setup, const Load& load, By by) {
                                     describe(load), advice));
 }
 
-/// Messages that have links for themselves cannot be computed collective by collective: what each of them takes; 0 where they can.
+/// The time that each message takes in per-message fidelity; 0 if whole collectives are computed by a recurrence.
 Seconds time_by_message(Setup& setup) {
   const Scenario& scenario = setup.scenario();
   if (!scenario.schedule.traffic.has_collectives() || setup.moves_in_lockstep(Fidelity::per_message)) return Seconds(0);

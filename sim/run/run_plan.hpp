@@ -7,44 +7,45 @@
 
 namespace syncopate {
 
-/// About how much a simulation goes through, in the whole run.
+/// Estimated numbers of what a simulation computes, in the whole run.
 struct RunCounts {
   double steps = 0.0;        ///< gradient steps of all simulated workers, until the measured window has closed
-  double wakes = 0.0;        ///< times that a worker meets the clock within a step
+  double wakes = 0.0;        ///< times that a worker waits for the clock within a step
   double posts = 0.0;        ///< of all simulated workers
-  double collectives = 0.0;  ///< that move, each for all of its ranks
-  double planned = 0.0;      ///< messages of the plans that are made
+  double collectives = 0.0;  ///< that are computed; one counts once for all of its ranks
+  double planned = 0.0;      ///< messages in the plans that are made
   double recurred = 0.0;     ///< messages whose times are computed by a recurrence
-  double messages = 0.0;     ///< that move one by one, with links for themselves
+  double messages = 0.0;     ///< that are simulated one by one and share no link
   double flows = 0.0;        ///< messages that share links as flows
-  double met_flows = 0.0;    ///< the same, each times what grows with the flows that its start or end gives another rate
+  double met_flows = 0.0;    ///< sum over these of n^1.4: its start or end changes the rates of n flows
   double exchanges = 0.0;    ///< with servers or peers
 };
 
-/// What the simulation of a point consists of. The simulation, its estimates and its limits all read this.
+/// What the simulation of a point consists of. The simulation, the estimates and the limits read it.
 struct RunPlan {
-  int ranks = 1;                             ///< that run the program of the schedule: GPUs or nodes
-  int simulated = 1;                         ///< workers: 1 where that one stands for all ranks
-  Fidelity fidelity = Fidelity::alpha_beta;  ///< that the scenario asks for, or that `auto` takes
-  std::string note{};                        ///< what a report must say of the fidelity
-  RunCounts counts{};                        ///< of a plan without simulation
+  int ranks = 1;                             ///< GPUs or nodes, each of which runs the schedule's program
+  int simulated = 1;                         ///< simulated workers: 1 if one worker stands for all ranks
+  Fidelity fidelity = Fidelity::alpha_beta;  ///< the scenario's, or what `auto` takes
+  std::string note{};                        ///< what a report must say of the fidelity; "" if nothing
+  RunCounts counts{};                        ///< only of a plan without a simulation
 
-  /// Workers are actors, which take a library.
+  /// Several workers are actors. They need the actors' library.
   bool has_actors() const { return simulated > 1; }
 };
 
-/// The plan of a point that is simulated now. With `auto`: messages where no link can be filled by several of them, else flows unless they
-/// take too long. Where the estimated number of messages comes near a limit, a simulation in alpha-beta fidelity counts them. Throws
-/// SimulationError where the point would take more than an hour.
+/// The plan of a point that is simulated now. `auto` takes messages if several of them cannot fill a link, else flows, unless these take
+/// too long. If the estimated number of messages is near a limit, a simulation in alpha-beta fidelity counts them. Throws SimulationError
+/// if the point would take over an hour.
 RunPlan plan_of(Setup& setup);
 
-/// The same without a simulation, by the estimated number of messages, with counts. Of jobs on one network: of the first.
+/// The plan by the estimated number of messages, without a simulation, with counts. Near a limit it may differ from the other. With several
+/// jobs on a network: of the first.
 RunPlan plan_of(const Scenario& scenario, const PointOptions& options);
 
-/// Alpha-beta fidelity could simulate it.
+/// Alpha-beta fidelity has a closed form for what the scenario asks for.
 bool knows_a_line(const Scenario& scenario);
 
-/// What a scenario could ask for to be simulated faster, as its file would say it; empty where there is nothing.
+/// The key and value of a faster fidelity, as a scenario file says it; "" if there is none.
 std::string faster_fidelity(const Scenario& scenario);
 
 }  // namespace syncopate
