@@ -6,6 +6,7 @@
 
 #include "cluster/alpha_beta.hpp"
 #include "cluster/ring_order.hpp"
+#include "collective/ring_time.hpp"
 
 using namespace syncopate;
 
