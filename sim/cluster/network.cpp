@@ -23,6 +23,16 @@ std::vector<int> first_nodes(int count) {
 
 int nodes_of_servers(const ServerPlaces& servers) { return servers.colocated ? 0 : servers.count; }
 
+/// Some latency between `nodes` nodes, including nodes of servers only, is random.
+bool some_latency_varies(const Cluster& cluster, int ranks_per_node, int nodes) {
+  if (ranks_per_node > 1 && cluster.intra_node.jitter.varies()) return true;
+  if (!cluster.regions) return nodes > 1 && cluster.link.jitter.varies();
+  const std::vector<std::vector<Link>>& wan = cluster.regions->wan;
+  const auto varies = [](const Link& link) { return link.jitter.varies(); };
+  if (std::any_of(wan.begin(), wan.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), varies); })) return true;
+  return cluster.has_link && nodes > static_cast<int>(wan.size()) && cluster.link.jitter.varies();
+}
+
 Rate bandwidth_of(const Uplink& uplink, bool up) { return up ? uplink.up : uplink.down; }
 
 }  // namespace
@@ -35,7 +45,7 @@ Network::Network(const Cluster& cluster, int ranks_per_node, const ServerPlaces&
       is_star_(cluster.is_star()),
       share_{.nodes = first_nodes(nodes_), .links = std::make_shared<KnownLinks>()},
       places_(places_of_nodes(cluster, cluster.regions ? cluster.nodes : nodes_, region_order)),
-      latencies_vary_(latencies_vary(cluster, ranks_per_node, nodes_)),
+      latencies_vary_(some_latency_varies(cluster, ranks_per_node, nodes_)),
       links_(share_.links) {
   if (cluster.regions) place_region_ = regions_of_places(*cluster.regions);
   place_servers(servers);
@@ -49,21 +59,12 @@ Network::Network(const Cluster& cluster, NetworkShare share, int ranks_per_node,
       is_star_(cluster.is_star()),
       share_(std::move(share)),
       places_(places_of_nodes(cluster, cluster.nodes + share_.all_servers, {})),
-      latencies_vary_(latencies_vary(cluster, ranks_per_node, nodes_)),
+      latencies_vary_(some_latency_varies(cluster, ranks_per_node, nodes_)),
       links_(share_.links) {
   for (int server = 0; server < nodes_of_servers(servers); ++server) {
     share_.nodes.push_back(cluster.nodes + share_.servers_before + server);
   }
   place_servers(servers);
-}
-
-bool Network::latencies_vary(const Cluster& cluster, int ranks_per_node, int nodes) {
-  if (ranks_per_node > 1 && cluster.intra_node.jitter.varies()) return true;
-  if (!cluster.regions) return nodes > 1 && cluster.link.jitter.varies();
-  const std::vector<std::vector<Link>>& wan = cluster.regions->wan;
-  const auto varies = [](const Link& link) { return link.jitter.varies(); };
-  if (std::any_of(wan.begin(), wan.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), varies); })) return true;
-  return cluster.has_link && nodes > static_cast<int>(wan.size()) && cluster.link.jitter.varies();
 }
 
 void Network::place_servers(const ServerPlaces& servers) {

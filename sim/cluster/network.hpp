@@ -121,8 +121,6 @@ class Network {
   bool changes_with_time() const { return cluster_.regions && cluster_.regions->change_with_time(); }
   /// Some route's latency is random, drawn for each message.
   bool latencies_vary() const { return latencies_vary_; }
-  /// The same for `nodes` nodes, including nodes of servers only.
-  static bool latencies_vary(const Cluster& cluster, int ranks_per_node, int nodes);
 
   /// The region of a rank or server. Requires regions.
   std::size_t region_of(int rank) const { return place_region_[at(place_of(rank))]; }

@@ -1,5 +1,7 @@
 #include "engine/fidelity.hpp"
 
+#include <algorithm>
+
 namespace syncopate {
 
 std::string_view to_string(Fidelity fidelity) {
@@ -9,6 +11,12 @@ std::string_view to_string(Fidelity fidelity) {
     case Fidelity::flow: return "flow";
   }
   return "?";
+}
+
+std::optional<Fidelity> fidelity_of(std::string_view name) {
+  const auto* const found =
+      std::find_if(fidelities.begin(), fidelities.end(), [&](Fidelity fidelity) { return to_string(fidelity) == name; });
+  return found == fidelities.end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace syncopate

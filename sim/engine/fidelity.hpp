@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string_view>
 
 namespace syncopate {
@@ -8,6 +10,11 @@ namespace syncopate {
 /// share links.
 enum class Fidelity { alpha_beta, per_message, flow };
 
+inline constexpr std::array fidelities = {Fidelity::alpha_beta, Fidelity::per_message, Fidelity::flow};
+
 std::string_view to_string(Fidelity fidelity);
+
+/// The fidelity of this name; empty if there is none.
+std::optional<Fidelity> fidelity_of(std::string_view name);
 
 }  // namespace syncopate

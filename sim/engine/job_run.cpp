@@ -70,7 +70,7 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
   PlannedCollectives& planned = *planned_of(job);
   const bool overlaps = rules.channels > 1;
   const MessageLatency latency = latency_of(job, network);
-  if (flows != nullptr || overlaps || rules.by_priority || may_end_before_all_post(row.operations) || latency.draws()) {
+  if (moves_by_message(row, flows != nullptr, latency.draws())) {
     const bool stays_same = !network.changes_with_time() && !latency.draws();
     return std::make_unique<MessageTransport>(posters, communicator, planned, flows, std::move(factor), latency,
                                               MessageTransport::Options{.overlaps = overlaps,
@@ -98,6 +98,10 @@ constexpr std::size_t most_ties = 2'000'000;  ///< computing slack takes about 3
 Flows* flows_of(const Job& job, Flows* flows) { return std::holds_alternative<PerFlow>(job.model) ? flows : nullptr; }
 
 }  // namespace
+
+bool moves_by_message(const StreamSetup& stream, bool as_flows, bool draws_latencies) {
+  return as_flows || stream.rules.channels > 1 || stream.rules.by_priority || may_end_before_all_post(stream.operations) || draws_latencies;
+}
 
 JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windows& windows, Clock& clock)
     : job_(job),

@@ -39,6 +39,10 @@ struct StreamSetup {
   bool follows = false;                 ///< its collectives follow those of other streams (PostOptions::after)
 };
 
+/// Whether the stream's collectives move message by message. Otherwise a recurrence gives the times of all messages of a collective once
+/// its last rank has posted. Of no effect in alpha-beta fidelity and for partial collectives, which are closed forms.
+bool moves_by_message(const StreamSetup& stream, bool as_flows, bool draws_latencies);
+
 /// One training job on the cluster.
 struct Job {
   Network* network = nullptr;  ///< its share of the network, whose links have the same numbers for all jobs; null: the whole of it

@@ -1,5 +1,4 @@
 #include "metrics/slack.hpp"
-#include "base/indexed.hpp"
 
 #include <algorithm>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
@@ -9,6 +8,8 @@
 #include <limits>
 #include <map>
 #include <utility>
+
+#include "base/indexed.hpp"
 
 namespace syncopate {
 

@@ -44,10 +44,8 @@ Json as_json(const Value& value) {
   }
 }
 
-Fidelity fidelity_of(const Json& json) {
-  for (const Fidelity fidelity : {Fidelity::alpha_beta, Fidelity::per_message, Fidelity::flow}) {
-    if (json.get_ref<const std::string&>() == to_string(fidelity)) return fidelity;
-  }
+Fidelity read_fidelity(const Json& json) {
+  if (const auto fidelity = fidelity_of(json.get_ref<const std::string&>())) return *fidelity;
   throw InputError(fmt::format("no fidelity {}", json.dump()));
 }
 
@@ -56,7 +54,7 @@ Value read_as(const Json& json) {
   if constexpr (is_optional<Value>) {
     return json.is_null() ? Value() : Value(read_as<typename Value::value_type>(json));
   } else if constexpr (std::is_same_v<Value, Fidelity>) {
-    return fidelity_of(json);
+    return read_fidelity(json);
   } else if constexpr (std::is_class_v<Value>) {
     return Value(json.get<double>());
   } else {

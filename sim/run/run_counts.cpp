@@ -90,6 +90,12 @@ double steps_of_independent(const Setup& setup, double posts) {
   return steps;
 }
 
+/// Gradient steps of all simulated workers.
+double steps_of_all(const Setup& setup, int simulated, double posts) {
+  const bool goes_alone = simulated > 1 && !setup.scenario().schedule.waits_for_slowest();
+  return goes_alone ? steps_of_independent(setup, posts) : simulated * steps_of(setup.scenario());
+}
+
 /// The messages of the plan, each listed once however often its stage comes.
 double count_listed(const Plan& plan) {
   double messages = 0.0;
@@ -132,8 +138,8 @@ double shared_fraction(PlannedCollective& collective) {
   return shared / std::max(1.0, all);
 }
 
-/// A row of streams in a run.
-struct Row {
+/// What moves over a row of streams in a run.
+struct StreamLoad {
   const StreamSetup& stream;
   const Communicator& largest;
   double groups = 1.0;
@@ -142,11 +148,11 @@ struct Row {
   Bytes bytes;               ///< of each
 };
 
-std::vector<Row> rows_of(const Setup& setup, double posts, double steps) {
+std::vector<StreamLoad> loads_of(const Setup& setup, double posts, double steps) {
   const StepProfile& profile = setup.profile();
   std::set<Bytes> sizes;
   for (const StepProfile::GradientReady& gradient : profile.gradients) sizes.insert(gradient.bytes);
-  std::vector<Row> rows;
+  std::vector<StreamLoad> loads;
   const auto count = static_cast<double>(setup.streams().size());
   for (const StreamSetup& stream : setup.streams()) {
     const Communicator& largest = *std::max_element(stream.groups.begin(), stream.groups.end(),
@@ -155,22 +161,13 @@ std::vector<Row> rows_of(const Setup& setup, double posts, double steps) {
     const double collectives = posts / count * steps * groups;
     const double kinds = static_cast<double>(sizes.size()) * static_cast<double>(stream.operations.size());
     const double different = std::max(1.0, std::min({collectives, kinds, posts}));
-    rows.push_back({stream, largest, groups, collectives, different, profile.bytes() / std::max(1.0, posts)});
+    loads.push_back({stream, largest, groups, collectives, different, profile.bytes() / std::max(1.0, posts)});
   }
-  return rows;
+  return loads;
 }
 
-PlannedCollective& planned(Setup& setup, const Row& row) {
-  return setup.planned()(row.stream.operations.empty() ? Operation::all_reduce : row.stream.operations.front(), row.largest, row.bytes);
-}
-
-/// As the engine chooses a transport (engine/job_run.cpp).
-bool moves_by_message(const StreamSetup& stream, Fidelity fidelity, const Setup& setup) {
-  const std::vector<Operation>& operations = stream.operations;
-  const bool may_end_early =
-      operations.empty() || std::find(operations.begin(), operations.end(), Operation::broadcast) != operations.end();
-  return fidelity == Fidelity::flow || stream.rules.channels > 1 || stream.rules.by_priority || may_end_early ||
-         setup.network().latencies_vary();
+PlannedCollective& planned(Setup& setup, const StreamLoad& load) {
+  return setup.planned()(load.stream.operations.empty() ? Operation::all_reduce : load.stream.operations.front(), load.largest, load.bytes);
 }
 
 /// `meet`: how many flows get another rate when one of them starts or ends.
@@ -186,33 +183,33 @@ void add_collectives(Setup& setup, const RunPlan& plan, double posts, RunCounts&
   const bool draws = scenario.cluster.latency_cv > 0.0 || network.latencies_vary() || network.changes_with_time();
   const bool repeats = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && !draws && setup.options().shortcuts;
   const bool is_alone = setup.collectives().size() == 1 && !scenario.schedule.traffic.peers && !draws;
-  for (const Row& row : rows_of(setup, posts, counts.steps / plan.simulated)) {
-    counts.collectives += row.collectives;
-    if (plan.fidelity == Fidelity::alpha_beta || row.stream.rules.is_partial()) continue;
-    const int ranks = row.largest.size();
-    const bool by_message = moves_by_message(row.stream, plan.fidelity, setup);
+  for (const StreamLoad& load : loads_of(setup, posts, counts.steps / plan.simulated)) {
+    counts.collectives += load.collectives;
+    if (plan.fidelity == Fidelity::alpha_beta || load.stream.rules.is_partial()) continue;
+    const int ranks = load.largest.size();
+    const bool by_message = moves_by_message(load.stream, plan.fidelity == Fidelity::flow, network.latencies_vary());
     if (plan.simulated == 1 && !by_message) {
       const double stages = std::min(rounds_of(scenario, ranks), 2.0 * static_cast<double>(std::bit_width(at(ranks))));
       counts.planned += ranks * stages;
-      counts.recurred += row.collectives * stages;
+      counts.recurred += load.collectives * stages;
       continue;
     }
-    PlannedCollective& collective = planned(setup, row);
-    counts.planned += row.groups * count_listed(collective.plan());
+    PlannedCollective& collective = planned(setup, load);
+    counts.planned += load.groups * count_listed(collective.plan());
     if (!by_message) {
-      counts.recurred += (repeats ? row.different : row.collectives) * count_terms(collective.plan(), !scenario.cluster.regions);
+      counts.recurred += (repeats ? load.different : load.collectives) * count_terms(collective.plan(), !scenario.cluster.regions);
       continue;
     }
-    const int overlapping = row.stream.rules.channels;
+    const int overlapping = load.stream.rules.channels;
     const double each = count_messages(collective.plan()) / (plan.simulated == 1 ? ranks : 1);
     const bool recalls = repeats && is_alone && overlapping == 1;
-    const double messages = (recalls ? row.different : row.collectives) * each;
+    const double messages = (recalls ? load.different : load.collectives) * each;
     double shared = 0.0;
     if (plan.fidelity == Fidelity::flow) shared = is_alone && overlapping == 1 ? shared_fraction(collective) : 1.0;
     counts.messages += (1.0 - shared) * messages;
     // What starts and ends at once is shared out at once. Round a ring, and on a star, a message meets few others.
     const bool meets_few = repeats || network.is_star() || scenario.all_reduce.algorithm == &ring();
-    const bool inside_node = ranks <= scenario.cluster.gpus_per_node && row.groups > 1.0;
+    const bool inside_node = ranks <= scenario.cluster.gpus_per_node && load.groups > 1.0;
     add_flows(shared * messages, meets_few ? 1.0 : inside_node ? ranks : scenario.cluster.nodes, counts);
   }
 }
@@ -268,11 +265,11 @@ double estimate_messages(Setup& setup) {
   const Scenario& scenario = setup.scenario();
   const Traffic& traffic = scenario.schedule.traffic;
   const double posts = posts_per_step(setup);
-  const double steps = scenario.schedule.waits_for_slowest() ? setup.ranks() * steps_of(scenario) : steps_of_independent(setup, posts);
+  const double steps = steps_of_all(setup, setup.ranks(), posts);
   if (!traffic.has_collectives()) return posts * steps * (traffic.servers ? traffic.servers->servers : 1.0);
   double messages = 0.0;
-  for (const Row& row : rows_of(setup, posts, steps / setup.ranks())) {
-    messages += (setup.repeats_collectives() ? row.different : row.collectives) * count_messages(planned(setup, row).plan());
+  for (const StreamLoad& load : loads_of(setup, posts, steps / setup.ranks())) {
+    messages += (setup.repeats_collectives() ? load.different : load.collectives) * count_messages(planned(setup, load).plan());
   }
   return messages;
 }
@@ -281,8 +278,7 @@ RunCounts estimate_counts(Setup& setup, const RunPlan& plan) {
   const Scenario& scenario = setup.scenario();
   const double posts = posts_per_step(setup);
   RunCounts counts;
-  counts.steps = plan.simulated * steps_of(scenario);
-  if (plan.simulated > 1 && !scenario.schedule.waits_for_slowest()) counts.steps = steps_of_independent(setup, posts);
+  counts.steps = steps_of_all(setup, plan.simulated, posts);
   const bool slows_layers = scenario.speed.overlap_slowdown > 0.0;
   const bool runs_ahead = setup.options().may_be_one() && !slows_layers && !scenario.schedule.traffic.has_partial_collectives();
   const double pieces = slows_layers ? 2.0 * static_cast<double>(setup.profile().layers.size()) : 2.0;

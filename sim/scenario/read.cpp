@@ -28,12 +28,12 @@ struct GranularityRow {
 };
 constexpr std::array granularities = {GranularityRow{"tensor", Granularity::tensor}, GranularityRow{"layer", Granularity::layer}};
 
-struct FidelityRow {
-  std::string_view name;
-  std::optional<Fidelity> value;
-};
-constexpr std::array fidelities = {FidelityRow{"auto", std::nullopt}, FidelityRow{"alpha-beta", Fidelity::alpha_beta},
-                                   FidelityRow{"per-message", Fidelity::per_message}, FidelityRow{"flow", Fidelity::flow}};
+/// Empty: `auto`.
+std::optional<Fidelity> read_fidelity(const Field& field) {
+  std::vector<std::string> names = {"auto"};
+  for (const Fidelity fidelity : fidelities) names.emplace_back(to_string(fidelity));
+  return fidelity_of(choose_name(field, names));
+}
 
 /// The schedule's parameter that lets some ranks miss an all-reduce.
 std::string partial_parameter(const Field& schedule) { return schedule.json().contains("quorum") ? "quorum" : "participants"; }
@@ -309,7 +309,7 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
   scenario.cluster = read_cluster(document, "/cluster");
   if (const auto granularity = fields.find("granularity")) scenario.granularity = choose<GranularityRow>(*granularity, granularities).value;
   const auto fidelity = fields.find("fidelity");
-  if (fidelity) scenario.fidelity = choose<FidelityRow>(*fidelity, fidelities).value;
+  if (fidelity) scenario.fidelity = read_fidelity(*fidelity);
   const auto all_reduce = fields.find("all_reduce");
   scenario.all_reduce = all_reduce ? read_all_reduce(*all_reduce) : default_all_reduce();
   if (!can_carry_fit(scenario.cluster, *scenario.all_reduce.algorithm)) {

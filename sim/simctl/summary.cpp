@@ -267,12 +267,12 @@ std::string describe_study(const Study& study) {
 
 std::string summarise(const std::vector<Row>& rows, const Study& study) {
   if (rows.empty()) return {};
-  const std::set<std::string> fidelities = [&] {
+  const std::set<std::string> shown = [&] {
     std::set<std::string> names;
     for (const Row& row : rows) names.emplace(to_string(row.fidelity));
     return names;
   }();
-  const std::string fidelity = fmt::format("fidelity: {}\n", fmt::join(fidelities, ", "));
+  const std::string fidelity = fmt::format("fidelity: {}\n", fmt::join(shown, ", "));
   if (!rows.front().jobs.empty()) return job_by_job(rows) + fidelity;
   const std::size_t swept = rows.front().sweep.size();
   if (swept == 0) return figures(rows.front()) + fidelity;
