@@ -70,12 +70,12 @@ Character first_character(std::string_view text) {
 
 /// Control characters, marks that change the direction of text, line separators.
 bool is_unprintable(char32_t code) {
-  struct Range {
+  struct Block {
     char32_t first, last;
   };
-  constexpr std::array ranges = {Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Range{0x61C, 0x61C},
-                                 Range{0x200E, 0x200F}, Range{0x2028, 0x202E}, Range{0x2066, 0x2069}};
-  return std::any_of(ranges.begin(), ranges.end(), [code](const Range& range) { return code >= range.first && code <= range.last; });
+  constexpr std::array ranges = {Block{0x00, 0x1F},     Block{0x7F, 0x9F},     Block{0x61C, 0x61C},
+                                 Block{0x200E, 0x200F}, Block{0x2028, 0x202E}, Block{0x2066, 0x2069}};
+  return std::any_of(ranges.begin(), ranges.end(), [code](const Block& range) { return code >= range.first && code <= range.last; });
 }
 
 /// The value in the largest unit in which it is at least 1. `units` ascend in steps of 1000.

@@ -17,8 +17,8 @@ using Order = std::vector<std::size_t>;
 
 /// A tour at most twice as long as the shortest. The length of a link is the time of one message over it.
 Order short_tour(const Regions& regions, Bytes chunk) {
-  using Graph = boost::adjacency_matrix<boost::undirectedS, boost::no_property, boost::property<boost::edge_weight_t, double>>;
-  Graph graph(regions.list.size());
+  using RegionGraph = boost::adjacency_matrix<boost::undirectedS, boost::no_property, boost::property<boost::edge_weight_t, double>>;
+  RegionGraph graph(regions.list.size());
   for (std::size_t a = 0; a < regions.list.size(); ++a) {
     for (std::size_t b = a + 1; b < regions.list.size(); ++b) {
       const Hop forward = regions.hop(a, b);

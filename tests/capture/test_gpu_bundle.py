@@ -54,7 +54,7 @@ class Bundle(unittest.TestCase):
         build, slow = self.folder / "build", os.environ.get("SYNCOPATE_SLOW")
         script = "\n".join(["set -e", *hide, "! echo '#include <fmt/core.h>' | g++ -x c++ -fsyntax-only - 2> /dev/null",
                             'cmake -S "$0" -B "$1" -G Ninja -DSYNCOPATE_SIMULATOR=OFF -DSYNCOPATE_CUDA=OFF '
-                            f'-DCMAKE_UNITY_BUILD={"ON" if slow else "OFF"} "${{@:3}}"',
+                            f'{"" if slow else "-DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=OFF"} "${{@:3}}"',
                             f'ninja -C "$1" {"capture simctl" if slow else " ".join(OBJECTS)}',
                             *(RUN if slow else [])])
         done = subprocess.run([*IN_NAMESPACE, "bash", "-c", script, ROOT, build, libraries, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

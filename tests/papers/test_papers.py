@@ -75,6 +75,7 @@ class ThePage(unittest.TestCase):
         if cls.code == 0:
             cls.text = (cls.out / "papers.html").read_text(encoding="utf-8")
             cls.page = Page(cls.text)
+            cls.compared = compare(Results(cls.out), read_published(PUBLISHED))
             cls.lines = [line for name, table in cls.page.tables.items() if name.startswith("numbers") for line in cls.with_remarks(*table)]
 
     @staticmethod
@@ -112,7 +113,7 @@ class ThePage(unittest.TestCase):
     def test_published_words_are_text_whatever_they_hold(self):
         name = """<script>alert("it's")</script> & co"""
         hostile = [replace(one, published=replace(one.published, quantity=name, configuration=name, note=name))
-                   for one in compare(Results(self.out), read_published(PUBLISHED))]
+                   for one in self.compared]
         drawing = [(hostile[0].published.paper, name, name, '<svg viewBox="0 0 1 1"></svg>')]
         page = Page(paper_page.page(hostile, drawing, [], collections.defaultdict(lambda: name)))
         self.assertTrue(page.tables["numbers-1"][1][1].startswith(name + name))
@@ -124,7 +125,7 @@ class ThePage(unittest.TestCase):
         self.assertLessEqual(UNEXPLAINED, set(REMARKS) | {"lasgd-sgd-8"})
 
     def test_what_differs_or_cannot_be_compared_says_why(self):
-        compared = compare(Results(self.out), read_published(PUBLISHED))
+        compared = self.compared
         self.assertEqual([one.published.id for one in compared if not one.close and not one.remark], [])
         for line, one in zip(self.lines, compared):
             self.assertIn(one.remark, line["Remark"])
@@ -138,7 +139,7 @@ class ThePage(unittest.TestCase):
                 self.assertEqual(line["Difference"], "0 %")
 
     def test_the_summary_counts_right(self):
-        compared = compare(Results(self.out), read_published(PUBLISHED))
+        compared = self.compared
         for line in self.page.tables["summary"][1:]:
             its = [one for one in compared if line[0] in ("all", one.published.paper)]
             predicted = [one for one in its if one.ours and one.published.kind in ("value", "gain", "bound")]
@@ -149,7 +150,7 @@ class ThePage(unittest.TestCase):
             self.assertEqual(int(line[1]), int(line[2]) + int(line[9]) + int(line[10]))
 
     def test_a_chosen_number_comes_out_as_published(self):
-        for one in compare(Results(self.out), read_published(PUBLISHED)):
+        for one in self.compared:
             if one.calibrated and one.calibrated.chosen:
                 self.assertLess(abs(one.calibrated.difference), 0.003, one.published.id)
 
