@@ -38,7 +38,7 @@ demo: packages
 
 test: PACKAGES += $(TEST_PACKAGES)
 test: build
-	ctest --preset release -j $$(nproc)
+	ctest --preset release -j $$(($$(nproc) + 1))  # some wait for a browser or for a clock
 
 CLANG_TIDY = run-clang-tidy-22 -clang-tidy-binary clang-tidy-22 -quiet -j $$(nproc) -p build-by-file $(TIDY_OPTIONS) '$(CURDIR)/(sim|capture|tests)/.*\.cpp' > build-by-file/clang-tidy.log 2>&1 || \
 		{ grep -E '(warning|error):' build-by-file/clang-tidy.log; exit 1; }

@@ -1,6 +1,7 @@
 """Is all in the bundle that building capture needs on a machine without Debian's headers?
 
-The machine is this one, in a mount namespace where they are hidden. SYNCOPATE_SLOW=1 builds and runs the programs, too."""
+The machine is this one, in a mount namespace where they are hidden. The preprocessor reads a file for each library. SYNCOPATE_SLOW=1 builds and
+runs the programs."""
 import os
 import pathlib
 import shutil
@@ -21,11 +22,14 @@ FOLDERS = [*(f"/usr/include/{name}" for name in ("boost", "eigen3", "fmt", "nloh
            "/usr/share/cmake/nlohmann_json", "/usr/lib/cmake/doctest", LIBRARIES / "cmake/fmt"]
 FILES = [*(f"/usr/include/{name}" for name in ("zlib.h", "zconf.h", "dnnl.h", "dnnl.hpp")),
          *(LIBRARIES / name for name in ("libz.a", "libdnnl.so", "libfmt.so", "libOpenCL.so.1"))]
-# One for each library of the bundle. Unless all is built, every file is compiled by itself.
+# One for each library of the bundle.
 OBJECTS = ["sim/CMakeFiles/sim_model.dir/model/graph.cpp.o", "sim/CMakeFiles/sim_device.dir/device/least_squares.cpp.o",
            "sim/CMakeFiles/sim_base.dir/base/gzip.cpp.o", "sim/CMakeFiles/sim_base.dir/base/table.cpp.o",
            "capture.build/CMakeFiles/capture_core.dir/cpu/loss.cpp.o",
            "capture.build/CMakeFiles/capture.dir/main.cpp.o", "tests/capture/CMakeFiles/capture_tests.dir/__/unit/main.cpp.o"]
+PREPROCESS = (f'ninja -C "$1" -t commands {" ".join(OBJECTS)} | grep -o "^[^ ]*c++ .*" | sed -E "s/ -M[DTF]+( [^ ]+[.]o([.]d)?)?//g; s/ -o [^ ]+ -c / -E -o - /" > "$1/commands"; '
+              f'test "$(wc -l < "$1/commands")" = {len(OBJECTS)}; cd "$1"; bash -eu "$1/commands" > "$1/preprocessed"; '
+              f'! grep -E "^# [0-9]+ .({"|".join(str(path) for path in FILES)})." "$1/preprocessed"')
 # What was built runs, and a simctl without SimGrid says so.
 RUN = ['export LD_LIBRARY_PATH="$2"', '"$1/capture" --plan --model "$0/models/resnet20.json" --batch 2', '"$1/simctl" show "$0/traces/cpu-resnet50-b8.json"',
        '"$1/simctl" run "$0/scenarios/quickstart.json" 2>&1 | grep "simctl run. needs SimGrid"',
@@ -54,8 +58,8 @@ class Bundle(unittest.TestCase):
         build, slow = self.folder / "build", os.environ.get("SYNCOPATE_SLOW")
         script = "\n".join(["set -e", *hide, "! echo '#include <fmt/core.h>' | g++ -x c++ -fsyntax-only - 2> /dev/null",
                             'cmake -S "$0" -B "$1" -G Ninja -DSYNCOPATE_SIMULATOR=OFF -DSYNCOPATE_CUDA=OFF '
-                            f'{"" if slow else "-DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=OFF"} "${{@:3}}"',
-                            f'ninja -C "$1" {"capture simctl" if slow else " ".join(OBJECTS)}',
+                            f'{"" if slow else "-DCMAKE_UNITY_BUILD=OFF"} "${{@:3}}"',
+                            'ninja -C "$1" capture simctl' if slow else PREPROCESS,
                             *(RUN if slow else [])])
         done = subprocess.run([*IN_NAMESPACE, "bash", "-c", script, ROOT, build, libraries, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, check=False)
