@@ -161,7 +161,7 @@ int cycles_per_slice(int cycles) { return std::max(1, cycles / enough_slices); }
 
 int slices_of(int cycles) { return cycles / cycles_per_slice(cycles); }
 
-std::optional<double> relative_half_width(const JobTimeline& timeline, int cycles) {
+std::optional<double> relative_half_width(const JobTimeline& timeline, int cycles, const std::vector<Interval>& events) {
   constexpr int fewest_slices = 3;
   const int slices = slices_of(cycles);
   if (slices < fewest_slices) return std::nullopt;
@@ -178,9 +178,16 @@ std::optional<double> relative_half_width(const JobTimeline& timeline, int cycle
       }
     }
   }
-  const Sample sample = describe(steps);
+  std::vector<double> samples;
+  for (int slice = 0; slice < slices; ++slice) {
+    const Interval reach = {open + (slice - 1.0) * length, open + (slice + 1.0) * length};
+    if (std::none_of(events.begin(), events.end(), [&](const Interval& event) { return event.start < reach.end && event.end > reach.start; }))
+      samples.push_back(steps[at(slice)]);
+  }
+  if (static_cast<int>(samples.size()) < fewest_slices) return std::nullopt;
+  const Sample sample = describe(samples);
   const double correlation = std::clamp(sample.correlation, 0.0, 1.0);
-  const double independent = std::max(2.0, slices * (1.0 - correlation) / (1.0 + correlation));
+  const double independent = std::max(2.0, static_cast<double>(samples.size()) * (1.0 - correlation) / (1.0 + correlation));
   return students_t(independent - 1.0) * sample.deviation / (sample.mean * std::sqrt(independent));
 }
 

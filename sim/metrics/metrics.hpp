@@ -40,8 +40,9 @@ int slices_of(int cycles);
 inline constexpr int enough_slices = 30;
 
 /// Half of the 95% interval of the mean iteration, as a share of it, from the gradient steps done in equal slices of the window and their
-/// autocorrelation. `cycles`: of the schedule, in the window. Empty if there are fewer than three slices.
-std::optional<double> relative_half_width(const JobTimeline& timeline, int cycles);
+/// autocorrelation. `cycles`: of the schedule, in the window. `events`: what happens at given times is no sample, so slices that it touches,
+/// and the one after each of these, do not count. Empty if fewer than three slices are left.
+std::optional<double> relative_half_width(const JobTimeline& timeline, int cycles, const std::vector<Interval>& events = {});
 
 /// Seconds per second of the window by which collectives fall behind their posts. Above 0 they queue up faster than they move, and the
 /// window is not in the steady state yet. It has a meaning only for schedules that wait for a collective in a later step than they post it.

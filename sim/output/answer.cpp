@@ -16,7 +16,7 @@ namespace syncopate {
 namespace {
 
 constexpr double noticeable = 0.05;  ///< a share of an iteration
-constexpr std::string_view one_draw = "one draw of unknown uncertainty";
+constexpr std::string_view too_few = "too few iterations to say how sure";
 
 std::string whole_percent(double share) { return percent(share, 0); }
 
@@ -55,7 +55,7 @@ std::string names_of(const std::vector<const Row*>& rows) {
 std::string verdict(const Contest& contest) {
   const auto winners = contest.winners();
   const char* const verb = contest.is_undecided() ? "cannot be told apart" : winners.size() > 1 ? "tie" : "is fastest";
-  return fmt::format("{} {}{}", names_of(winners), verb, contest.has_one_draw() ? fmt::format(" in {}", one_draw) : "");
+  return fmt::format("{} {}{}", names_of(winners), verb, contest.has_unsure() ? " by so few iterations" : "");
 }
 
 /// Of the fastest; where others may be as fast, of these too.
@@ -117,9 +117,9 @@ std::string count_wins(const std::vector<Contest>& contests) {
   }
   if (wins.size() > most) parts.push_back(fmt::format("{} others in fewer", wins.size() - most));
   const auto undecided = std::count_if(contests.begin(), contests.end(), [](const Contest& contest) { return contest.is_undecided(); });
-  const auto unsure = std::count_if(contests.begin(), contests.end(), [](const Contest& contest) { return contest.has_one_draw(); });
+  const auto unsure = std::count_if(contests.begin(), contests.end(), [](const Contest& contest) { return contest.has_unsure(); });
   return fmt::format("Fastest, or as fast as the fastest{}, of {} settings{}: {}", undecided > 0 ? " as far as one can tell" : "",
-                     contests.size(), unsure > 0 ? fmt::format(", {} of them by {} each", unsure, one_draw) : "", fmt::join(parts, ", "));
+                     contests.size(), unsure > 0 ? fmt::format(", {} of them by {}", unsure, too_few) : "", fmt::join(parts, ", "));
 }
 
 /// The contest to describe: with a single winner, if any has one; of these, with most workers; of these, where the choice matters most.
@@ -134,7 +134,7 @@ const Contest& example(const std::vector<Contest>& contests) {
 /// A setting without rivals.
 std::string describe(const Row& row) {
   return fmt::format("{} takes {} per iteration{} on {}, at {} efficiency; {}", name_of(row), time_of(row),
-                     row.is_one_draw() ? fmt::format(", in {},", one_draw) : "", place_of(row), whole_percent(row.metrics.efficiency),
+                     row.is_unsure() ? fmt::format(", by {},", too_few) : "", place_of(row), whole_percent(row.metrics.efficiency),
                      what_holds_back(row));
 }
 
@@ -142,11 +142,11 @@ std::string describe(const Row& row) {
 std::string range(const std::vector<Row>& rows) {
   const auto slower = [](const Row& a, const Row& b) { return a.metrics.iteration < b.metrics.iteration; };
   const auto [shortest, longest] = std::minmax_element(rows.begin(), rows.end(), slower);
-  const bool is_unsure = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.is_one_draw(); });
+  const bool is_unsure = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.is_unsure(); });
   return fmt::format("{}: an iteration takes from {} ({}, at {} efficiency) to {} ({}, at {}; {}){}", name_of(*longest), time_of(*shortest),
                      setting_of(*shortest), whole_percent(shortest->metrics.efficiency), time_of(*longest), setting_of(*longest),
                      whole_percent(longest->metrics.efficiency), what_holds_back(*longest),
-                     is_unsure ? fmt::format("; each is {}", one_draw) : "");
+                     is_unsure ? fmt::format("; by {}", too_few) : "");
 }
 
 /// The end of a sentence about many points.

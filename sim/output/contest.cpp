@@ -42,8 +42,8 @@ const Row* Contest::fastest_synchronous() const {
   return found == ranked.end() ? nullptr : *found;
 }
 
-bool Contest::has_one_draw() const {
-  return std::any_of(ranked.begin(), ranked.end(), [](const Row* row) { return row->is_one_draw(); });
+bool Contest::has_unsure() const {
+  return std::any_of(ranked.begin(), ranked.end(), [](const Row* row) { return row->is_unsure(); });
 }
 
 std::vector<Contest> contests_of(const std::vector<Row>& rows, const Study& study) {

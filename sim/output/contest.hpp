@@ -29,7 +29,7 @@ struct Contest {
   /// If all winners have staleness, the fastest choice without; else null.
   const Row* fastest_synchronous() const;
   /// A choice is one random draw of unknown uncertainty.
-  bool has_one_draw() const;
+  bool has_unsure() const;
 };
 
 /// The contests of a study with at least one result, in the order of points. `rows`: of `study`; they must outlive the contests.

@@ -128,7 +128,7 @@ constexpr std::array columns = {
     Figure{"iteration_s", "s", "mean time of a gradient step; with replicates, the mean of their means", "", Averaging::mean,
            place<&PointFigures::metrics, &Metrics::iteration>},
     Figure{"iteration_low_s", "s", "lower end of the 95% interval of `iteration_s`",
-           "if nothing is random or too few iterations are measured",
+           "if every cycle is like the last or too few iterations are measured",
            [](const Row& row) -> Json { return row.interval ? as_json(row.interval->start) : Json(); }},
     Figure{"iteration_high_s", "s", "upper end of that interval", "likewise",
            [](const Row& row) -> Json { return row.interval ? as_json(row.interval->end) : Json(); }},

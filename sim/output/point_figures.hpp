@@ -27,7 +27,7 @@ struct PointFigures {
   Fidelity fidelity = Fidelity::alpha_beta;
   int workers_simulated = 0;
   int measured_iterations = 0;
-  /// Half of the 95% interval of the mean iteration, as a share of it; empty if nothing is random or too little was measured.
+  /// Half of the 95% interval of the mean iteration, as a share of it; empty if every cycle is like the last or too little was measured.
   std::optional<double> iteration_half{};
   std::optional<Goodput> goodput{};   ///< of the scenario's run; empty without one
   std::vector<Seconds> replicates{};  ///< the iteration of each replicate, in the order of seeds; empty if there is one

@@ -38,7 +38,7 @@ Json to_json(const Row& row) {
     for (const auto& [pointer, value] : row.sweep) sweep[pointer] = value;
   }
   for (const Seconds iteration : row.replicates) json["replicates_iteration_s"].push_back(iteration.value);
-  if (row.is_one_draw()) json["one_draw"] = true;
+  if (row.is_unsure()) json["unsure"] = true;
   for (const JobRow& job : row.jobs) json["jobs"].push_back(to_json(job));
   json.update(row.details);
   return json;

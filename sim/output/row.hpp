@@ -36,7 +36,7 @@ struct Row : PointFigures {
   int nodes = 0;
   int workers = 0;
   std::int64_t batch = 0;
-  bool draws = false;                   ///< another seed gives another row
+  bool is_sample = false;               ///< another seed, or other iterations, give another row
   std::optional<Interval> interval{};   ///< the 95% interval of the mean iteration; empty like iteration_half
   std::optional<Seconds> epoch{};       ///< empty if the scenario does not say how many samples it has
   std::optional<Seconds> total{};       ///< of all epochs, or of the run; empty if the scenario has neither
@@ -52,8 +52,8 @@ struct Row : PointFigures {
 
   /// Half of the interval, as a share of the iteration; 0 if there is none.
   double half_width() const { return interval ? interval->end / metrics.iteration - 1.0 : 0.0; }
-  /// The row is random, and it is unknown how far from it another draw would be.
-  bool is_one_draw() const { return draws && !interval; }
+  /// The row is a sample, and it is unknown how far from it another one would be.
+  bool is_unsure() const { return is_sample && !interval; }
 };
 
 /// The row as an object of results.json: every figure by its name, the swept values in `sweep`, and its details.

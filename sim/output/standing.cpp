@@ -1,6 +1,7 @@
 #include "output/standing.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "metrics/confidence.hpp"
 
@@ -12,6 +13,7 @@ constexpr double practically_equal = 0.005;  ///< a relative difference on which
 
 /// Half of the 95% interval of the mean difference. Replicates are paired: one of them meets the same seed in every row.
 Seconds half_width_of_difference(const Row& a, const Row& b) {
+  if (a.is_unsure() || b.is_unsure()) return Seconds(std::numeric_limits<double>::infinity());
   const std::size_t count = a.replicates.size();
   if (count < 2 || b.replicates.size() != count) {
     return Seconds(std::hypot(a.half_width() * a.metrics.iteration.value, b.half_width() * b.metrics.iteration.value));

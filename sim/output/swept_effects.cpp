@@ -72,9 +72,8 @@ std::string effect(const std::string& pointer, const Row& smallest, const Row& l
   const std::string difference = by_samples  ? fmt::format("trains {} times as many samples per second", rounded(speedup, 3))
                                  : is_faster ? fmt::format("is {} times as fast", rounded(speedup, 3))
                                              : fmt::format("takes {} times as long", rounded(1.0 / speedup, 3));
-  const std::string unsure = smallest.is_one_draw() || largest.is_one_draw() ? ", in one draw of unknown uncertainty" : "";
-  return fmt::format("On {}, {} {} with {} {} as with {}{}{}.", place_of(largest, pointer), name_of(largest, pointer), difference,
-                     last_key(pointer), value_label(*value_at(largest, pointer)), value_label(*value_at(smallest, pointer)), unsure,
+  return fmt::format("On {}, {} {} with {} {} as with {}{}.", place_of(largest, pointer), name_of(largest, pointer), difference,
+                     last_key(pointer), value_label(*value_at(largest, pointer)), value_label(*value_at(smallest, pointer)),
                      use_of(pointer, largest));
 }
 

@@ -55,7 +55,7 @@ std::string advice(const Row& row, const Scenario& scenario) {
                          most_replicates);
     return fmt::format("some {:.0f} replicates would do", std::min<double>(most_replicates, round_up(*needed)));
   }
-  const int slices = slices_of(scenario.measured / scenario.schedule.pace.cycle);
+  const int slices = slices_of(row.measured_iterations / scenario.schedule.pace.cycle);
   const double each = static_cast<double>(row.measured_iterations) / slices;
   const auto needed = values_needed(row.half_width(), slices, wanted, static_cast<int>(scenario.most_until() / each));
   if (!needed)
@@ -77,16 +77,16 @@ std::string note_uncertain(const Study& study, const std::vector<Row>& rows) {
                      as_percent(wanted_of(scenario)), point_of(worst), as_percent(worst.half_width()), advice(worst, scenario));
 }
 
-/// Of what is drawn and not known how well.
-std::string note_one_draw(const std::vector<Row>& rows) {
-  const auto is_one_draw = [](const Row& row) { return row.is_one_draw(); };
-  const auto found = std::find_if(rows.begin(), rows.end(), is_one_draw);
+/// Of samples whose mean nobody knows how well.
+std::string note_unsure(const Study& study, const std::vector<Row>& rows) {
+  const auto is_unsure = [](const Row& row) { return row.is_unsure(); };
+  const auto found = std::find_if(rows.begin(), rows.end(), is_unsure);
   if (found == rows.end()) return "";
-  const auto count = static_cast<std::size_t>(std::count_if(found, rows.end(), is_one_draw));
+  const auto count = static_cast<std::size_t>(std::count_if(found, rows.end(), is_unsure));
+  const bool draws = scenario_of(study, *found).draws();
   return fmt::format(
-      "{}, such as {}, {} one draw of unknown uncertainty{}: {} cannot tell how well a mean is known; measure more, or use replicates",
-      plural(count, "point"), point_of(*found), count == 1 ? "is" : "are", count == 1 ? "" : " each",
-      plural(at(found->measured_iterations), "measured iteration"));
+      "how sure the mean of {}, such as {}, is cannot be told from {}; leave \"measured\" out, or measure more{}", plural(count, "point"),
+      point_of(*found), plural(at(found->measured_iterations), "measured iteration"), draws ? ", or use replicates" : "");
 }
 
 /// Of a sweep over seeds.
@@ -113,7 +113,7 @@ std::string note_seeds(const Study& study) {
 }  // namespace
 
 std::set<std::string> notes_of_uncertainty(const Study& study, const std::vector<Row>& rows) {
-  std::set<std::string> found = {note_uncertain(study, rows), note_one_draw(rows), note_seeds(study)};
+  std::set<std::string> found = {note_uncertain(study, rows), note_unsure(study, rows), note_seeds(study)};
   for (const Row& row : rows) {
     if (has_missed_until(row)) found.insert(note_until_missed(row));
   }

@@ -8,6 +8,7 @@
 #include "base/indexed.hpp"
 #include "goodput/checkpoint_interval.hpp"
 #include "metrics/metrics.hpp"
+#include "run/measured_window.hpp"
 #include "run/run_counts.hpp"
 #include "run/run_plan.hpp"
 
@@ -28,15 +29,21 @@ double variation_of(const Scenario& scenario) {
   return std::max({variation_of(scenario.speed.jitter), variation_of(cluster.link.jitter), cluster.latency_cv});
 }
 
-/// Measures at once what `until` measures in the end: so many iterations that a mean of independent ones is known so well.
-Scenario with_most_measured(const Scenario& scenario) {
+/// Measures so many iterations, whatever the mean is known to.
+Scenario with_measured(const Scenario& scenario, int measured) {
+  Scenario fixed = scenario;
+  fixed.measured = measured;
+  fixed.chooses_window = false;
+  return fixed;
+}
+
+/// Measures at once what is measured in the end: so many iterations that a mean of independent ones is known as well as is wanted.
+Scenario with_most_measured(const Scenario& scenario, const PointOptions& options) {
   constexpr double deviations = 2.0;  // in half an interval of 95%
-  const double needed = std::pow(deviations * variation_of(scenario) / *scenario.until, 2);
-  const double most = scenario.most_until();
-  const double fewest = std::min(most, std::max<double>(scenario.measured, enough_slices * scenario.schedule.pace.cycle));
-  Scenario longest = scenario;
-  longest.measured = static_cast<int>(std::ceil(std::clamp(needed, fewest, most)));
-  return longest;
+  const WindowLengths lengths = window_lengths(scenario, options);
+  const double needed = std::pow(deviations * variation_of(scenario) / lengths.half_width, 2);
+  const double fewest = std::max(lengths.first, lengths.fewest);
+  return with_measured(scenario, static_cast<int>(std::ceil(std::clamp<double>(needed, fewest, std::max<double>(fewest, lengths.most)))));
 }
 
 /// Of the busiest links' use, in a step of so many messages of each worker: a link that all workers' messages cross changes with each of
@@ -155,6 +162,8 @@ Cost cost_of_jobs(const Scenario& scenario, const PointOptions& options) {
 
 Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
   if (scenario.jobs) return cost_of_jobs(scenario, options);
+  if (scenario.chooses_window && scenario.measures_until())
+    return estimate_cost(with_measured(scenario, window_lengths(scenario, options).first), options);
   const RunPlan plan = plan_of(scenario, options);
   Cost cost = {plan.counts.steps, time_of(plan), memory_of(plan), plan.has_actors()};
   if (scenario.run) cost.time += time_of_long_run(scenario, cost.time);
@@ -179,14 +188,15 @@ Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
 Cost estimate_most(const Scenario& scenario, const PointOptions& options) {
   if (!scenario.measures_until()) return estimate_cost(scenario, options);
   constexpr double repetitions = 2.0;  // with fewer iterations before, at most half as many each time
-  Cost cost = estimate_cost(with_most_measured(scenario), options);
+  Cost cost = estimate_cost(with_most_measured(scenario, options), options);
   cost.steps = repetitions * cost.steps;
   cost.time = repetitions * cost.time;
   return cost;
 }
 
 Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
-  const Scenario longest = scenario.measures_until() ? with_most_measured(scenario) : scenario;
+  const bool is_whole = scenario.measures_until() && !scenario.chooses_window;
+  const Scenario longest = is_whole ? with_most_measured(scenario, {.shortcuts = shortcuts}) : scenario;
   return timeline_of(longest, plan_of(longest, {.shortcuts = shortcuts}), view);
 }
 

@@ -31,6 +31,13 @@ Json pauses_outside(const std::vector<Pause>& pauses, const Window& window) {
   return outside;
 }
 
+std::vector<Interval> events_of(const Speed& speed) {
+  std::vector<Interval> events;
+  for (const Pause& pause : speed.pauses) events.push_back({pause.start, pause.end});
+  for (const Absence& absence : speed.absences) events.push_back({absence.start, absence.end});
+  return events;
+}
+
 Json details_of(const Setup& setup, const JobTimeline& timeline) {
   const Scenario& scenario = setup.scenario();
   Json details = Json::object();
@@ -87,7 +94,8 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   result.workers_simulated = static_cast<int>(run.steps.size());
   const Scenario& scenario = point.scenario;
   result.measured_iterations = scenario.measured;
-  if (scenario.draws()) result.iteration_half = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle);
+  if (scenario.is_sample())
+    result.iteration_half = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle, events_of(scenario.speed));
   result.details = details_of(setup, run);
   constexpr std::size_t most_links = 10;
   NetworkLoad load;

@@ -18,6 +18,7 @@
 #include "run/cost.hpp"
 #include "run/jobs.hpp"
 #include "run/measure_point.hpp"
+#include "run/measured_window.hpp"
 #include "run/play_run.hpp"
 #include "run/replicates.hpp"
 #include "run/run_plan.hpp"
@@ -37,26 +38,35 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
   return measure_point(point, setup, job, timeline.front(), plan);
 }
 
+/// The options of a point whose window chooses its length: unless it says which, only so many iterations are shown as such a window has at
+/// least.
+PointOptions shown_of(const Scenario& scenario, PointOptions options) {
+  if (scenario.chooses_window && options.timeline && !options.timeline->iterations)
+    options.timeline->iterations = {0, scenario.measured - 1};
+  return options;
+}
+
 /// Measures more and more until the mean is known as well as the scenario wants, or more cannot be had.
 PointResult simulate_until(const Point& point, const PointOptions& options) {
   constexpr double least_growth = 2.0;
   constexpr double most_growth = 10.0;
   constexpr double while_it_grows = 2.0;  // what is recorded moves to a larger place
-  const double wanted = *point.scenario.until;
-  const int most = point.scenario.most_until();
+  const WindowLengths lengths = window_lengths(point.scenario, options);
+  const double wanted = lengths.half_width;
   const int cycle = point.scenario.schedule.pace.cycle;
-  const int fewest = std::min(most, enough_slices * cycle);
   Point longer = point;
   int& measured = longer.scenario.measured;
+  measured = lengths.first;
+  longer.scenario.chooses_window = false;
   PointResult result = simulate_once(longer, {.shortcuts = options.shortcuts});
   const Json note = point.scenario.fidelity ? Json() : result.details.value("fidelity_note", Json());
   longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
-  const auto is_enough = [&] { return result.iteration_half && *result.iteration_half <= wanted && measured >= fewest; };
+  const auto is_enough = [&] { return result.iteration_half && *result.iteration_half <= wanted && measured >= lengths.fewest; };
   std::string why_not = "no more are simulated";
-  while (!is_enough() && measured < most) {
+  while (!is_enough() && measured < lengths.most) {
     const double needed = result.iteration_half ? std::pow(*result.iteration_half / wanted, 2) : most_growth;
     const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
-    measured = std::clamp(static_cast<int>(std::min<double>(most, next)), fewest, most);
+    measured = std::clamp(static_cast<int>(std::min<double>(lengths.most, next)), lengths.fewest, lengths.most);
     measured = (measured + cycle - 1) / cycle * cycle;
     const Bytes memory =
         while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts, .dataflow = options.dataflow}).memory;
@@ -73,13 +83,13 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
       break;
     }
   }
-  if (!is_enough()) {
+  if (point.scenario.until && !is_enough()) {
     result.details["until_missed"] = result.iteration_half ? Json(*result.iteration_half) : Json();
     result.details["until_missed_because"] = why_not;
   }
   if (!note.is_null()) result.details["fidelity_note"] = note;
   if (!options.explain && !options.timeline && !options.dataflow) return result;
-  PointResult shown = simulate_once(longer, options);
+  PointResult shown = simulate_once(longer, shown_of(point.scenario, options));
   shown.details.update(result.details);
   return shown;
 }
@@ -272,7 +282,7 @@ Row make_row(const Point& point, const PointResult& result) {
   row.bus_bandwidth = bus_bandwidth(scenario, row.metrics);
   row.states = kept_state(scenario).bytes(profile_of(scenario).bytes(), value_size(*scenario.trace));
   row.jobs = job_rows(scenario, result.jobs);
-  row.draws = scenario.draws();
+  row.is_sample = scenario.is_sample();
   if (result.iteration_half) {
     const Seconds half = *result.iteration_half * row.metrics.iteration;
     row.interval = {std::max(Seconds(0), row.metrics.iteration - half), row.metrics.iteration + half};

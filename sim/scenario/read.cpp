@@ -151,6 +151,7 @@ std::int64_t whole_cycles(std::int64_t steps, int cycle) { return (steps + cycle
 void read_iterations(const std::optional<Field>& field, const Field& schedule, Scenario& scenario) {
   std::int64_t warmup = scenario.warmup;
   std::int64_t measured = scenario.measured;
+  scenario.chooses_window = !field || !(field->json().contains("measured") || field->json().contains("until"));
   if (field) {
     Object fields(*field);
     if (const auto value = fields.find("warmup")) warmup = value->integer(0, most_iterations);
@@ -285,6 +286,20 @@ bool Scenario::draws() const {
   if (jobs) return std::any_of(jobs->list.begin(), jobs->list.end(), [](const SharingJob& job) { return job.scenario.draws(); });
   if (speed.jitter.varies()) return true;
   return cluster.workers() > 1 && (draws_latencies(cluster) || (schedule.traffic.peers && schedule.traffic.peers->drawn));
+}
+
+bool Scenario::is_sample() const {
+  if (jobs) return std::any_of(jobs->list.begin(), jobs->list.end(), [](const SharingJob& job) { return job.scenario.is_sample(); });
+  return draws() || (cluster.workers() > 1 && !schedule.repeats());
+}
+
+bool Scenario::has_events() const {
+  return !speed.pauses.empty() || !speed.absences.empty() || (cluster.regions && cluster.regions->change_with_time());
+}
+
+bool Scenario::measures_until() const {
+  if (jobs || !is_sample()) return false;
+  return until || (chooses_window && !has_events());
 }
 
 int Scenario::paid_nodes() const {

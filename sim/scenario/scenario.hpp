@@ -41,6 +41,7 @@ struct Scenario {
   std::optional<double> epochs;
   int warmup = 2;                ///< in whole cycles of the schedule
   int measured = 10;             ///< in whole cycles of the schedule
+  bool chooses_window = false;   ///< `measured` is only where to begin: the file says neither how many iterations are measured nor `until`
   std::optional<double> until;   ///< continue until the 95% half-interval of the mean iteration time, relative to the mean, is at most this
   int replicates = 1;            ///< runs with different seeds
   std::optional<LongRun> run{};  ///< a run of days, with failures
@@ -53,12 +54,16 @@ struct Scenario {
 
   /// Whether the result depends on the seed.
   bool draws() const;
+  /// Whether the measured iterations are a sample of a longer training: something is drawn, or no cycle need be like the one before it.
+  bool is_sample() const;
+  /// Whether something happens at given times: pauses, absences, links that change. A longer window would dilute it.
+  bool has_events() const;
   /// The scenario with `nodes` nodes, as `run` may reach.
   const Scenario& of_nodes(int nodes) const { return nodes == cluster.nodes ? *this : (*smaller)[at(cluster.nodes - 1 - nodes)]; }
   /// Nodes of the cluster, nodes of dedicated parameter servers, and spares.
   int paid_nodes() const;
-  /// It has an `until`, and its results are random.
-  bool measures_until() const { return until && draws(); }
+  /// Whether the window goes on until the mean is steady: with `until`, or where the file says nothing of the window.
+  bool measures_until() const;
   /// Maximum number of iterations that `until` may measure.
   int most_until() const;
 };

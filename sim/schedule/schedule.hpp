@@ -82,7 +82,7 @@ struct Pace {
   bool waits_for_all = false;       ///< every wait is for something that all ranks do, so that equal ranks move in lock-step
   bool updates_in_forward = false;  ///< what a step has computed enters the model during the next one's forward
   bool may_lose_ranks = false;      ///< a rank may leave, and come back
-  bool waits_later = false;         ///< a rank waits for collectives of earlier steps, so that they may queue up
+  bool waits_later = false;         ///< a rank waits for what it sent in earlier steps, which may queue up
   /// Every step applies the mean of that step's gradients of all ranks, as they are: what one worker with all their samples would do.
   bool is_sgd = false;
   bool is_lossy = false;        ///< what is sent is compressed
@@ -147,6 +147,9 @@ struct Schedule {
   /// Whether no rank gets far ahead of the slowest one. Where a rank waits for a share of the ranks it may, though equal ranks move in
   /// lock-step.
   bool waits_for_slowest() const { return pace.waits_for_all && !traffic.has_partial_collectives(); }
+
+  /// Whether all ranks have finished what they sent by the end of a cycle, so that undisturbed cycles are alike.
+  bool repeats() const { return waits_for_slowest() && !pace.waits_later && pace.steps_per_round == 0 && !traffic.peers; }
 
   /// Whether it trains as synchronous SGD does. A single worker does where it updates in every step and compresses nothing.
   bool trains_as_sgd(int workers) const { return pace.is_sgd || (workers == 1 && pace.steps_per_update == 1 && !pace.is_lossy); }

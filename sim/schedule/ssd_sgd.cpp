@@ -56,6 +56,7 @@ struct SsdSgd {
     return {.cycle = delay,
             .steps_before_warmup = warmup_iterations,
             .waits_for_all = true,
+            .waits_later = true,
             .is_lossy = !servers.compression.is_none(),
             .servers_update = true,
             .update = [*this](const StepProfile& profile) { return updates(profile, profile.update).layers().back().update; }};

@@ -33,7 +33,7 @@ std::string local_steps(const Row& row) {
 }
 
 std::string interval(const Row& row) {
-  if (row.is_one_draw()) return "unknown: this is one draw";
+  if (row.is_unsure()) return "unknown: too few iterations";
   const std::string source = row.replicates.empty() ? "" : fmt::format(", from {} replicates", row.replicates.size());
   return fmt::format("{} to {}{}", format_seconds(row.interval->start), format_seconds(row.interval->end), source);
 }
@@ -60,7 +60,7 @@ std::string figures(const Row& row) {
   return fmt::format("{} on {} x {}{}:\n", row.schedule, row.nodes, row.cluster, row.all_reduces ? ", " + row.all_reduce : "") +
          line("iteration", fmt::format("{} (median {}, 95% {})", format_seconds(m.iteration), format_seconds(m.iteration_p50),
                                        format_seconds(m.iteration_p95))) +
-         (row.draws ? line("95% interval of its mean", interval(row)) : "") + line("compute", part(m.compute)) +
+         (row.is_sample ? line("95% interval of its mean", interval(row)) : "") + line("compute", part(m.compute)) +
          line("wait", part(m.wait)) + line("exposed communication", part(m.exposed_communication)) +
          line("communications/iteration", rounded(m.communications_per_iteration, 4)) +
          line("throughput", fmt::format("{} samples/s", rounded(m.throughput, 5))) +
@@ -83,7 +83,7 @@ std::string point_by_point(const std::vector<Row>& rows) {
   const bool stale = is_any_stale(rows);
   std::vector<Cells> table(1);
   for (const auto& [pointer, value] : rows.front().sweep) table.front().emplace_back(pointer);
-  const bool uncertain = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.draws; });
+  const bool uncertain = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.is_sample; });
   table.front().emplace_back("iteration");
   if (uncertain) table.front().emplace_back("+- (95%)");
   const bool runs = has_any_run(rows);
@@ -96,7 +96,7 @@ std::string point_by_point(const std::vector<Row>& rows) {
     Cells line;
     for (const auto& [pointer, value] : row.sweep) line.emplace_back(value_label(value));
     line.emplace_back(m.iteration);
-    if (uncertain) line.emplace_back(row.interval ? percent(row.half_width()) : row.draws ? "?" : "");
+    if (uncertain) line.emplace_back(row.interval ? percent(row.half_width()) : row.is_sample ? "?" : "");
     if (runs) line.insert(line.end(), {row.goodput ? hours(row) : "-", effective_time(row)});
     const Cells figures = {m.compute,
                            m.wait,

@@ -59,7 +59,7 @@ void check_view(const TimelineView& view, const Point& point) {
     throw UsageError(fmt::format("--ranks: rank {} is the first one that is wanted, and point {} has ranks 0 to {}", view.ranks.front(),
                                  point.index, scenario.cluster.workers() - 1));
   }
-  if (view.iterations && !scenario.until && view.iterations->first >= scenario.measured) {
+  if (view.iterations && !scenario.measures_until() && view.iterations->first >= scenario.measured) {
     throw UsageError(fmt::format("--iterations: iteration {} is the first one that is wanted, and point {} measures 0 to {}",
                                  view.iterations->first, point.index, scenario.measured - 1));
   }

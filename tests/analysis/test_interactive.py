@@ -170,7 +170,7 @@ class Table(Browser):
         self.find("#table-after").click()
         self.assertEqual((len(self.rows()), self.column("point")[0]), (100, "100"))
         for words, found in (("schedule=sgp nodes>5", [cell for cell in cells if cell[3] == "sgp" and cell[2] > 5]),
-                             ("schedule=dts cv=0.24", [cell for cell in cells if cell[3] == "dts" and cell[1] == 24])):
+                             ("/workers/jitter/cv=0.24 nodes=4 dts", [cell for cell in cells if cell[1:] == (24, 4, "dts")])):
             self.script("const filter = document.getElementById('table-filter'); filter.value = arguments[0]; filter.dispatchEvent(new Event('input'))", words)
             shown = min(100, len(found))
             self.assertEqual((len(self.rows()), self.find("#table-shown").text), (shown, f"Rows 1 to {shown} of {len(found)} (10000 without the filter)"))

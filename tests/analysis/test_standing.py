@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 from pages import Pages, labelled, run
@@ -45,6 +46,8 @@ class TheRule(unittest.TestCase):
                                        (mean(4.0, 54.0), mean(2.5, 2.7), UNDECIDED),
                                        # nothing drawn
                                        (mean(1.1, 1.2, 1.3), single(1.0), UNDECIDED), (mean(1.3, 1.4, 1.35), single(1.0), SLOWER),
+                                       (single(9.0), replace(single(1.0), unsure=True), UNDECIDED), (replace(single(9.0), unsure=True), single(1.0), UNDECIDED),
+                                       (replace(single(1.0), unsure=True), single(1.0), EQUAL),
                                        (single(1.3), mean(1.0, 1.0, 1.0), SLOWER), (mean(1.3, 1.3, 1.3), mean(1.0, 1.0, 1.0), SLOWER)):
             with self.subTest(one=one, fastest=fastest):
                 self.assertEqual(standing(one, fastest), expected)
@@ -65,10 +68,10 @@ class ThePage(Pages):
         page = self.page(samples.write(self.tmp / "out", rows))
         self.assertEqual((page.tables["answer"][1][1], page.tables["answer"][1][4]), ("wfbp", "s-sgd"))
 
-    def test_one_draw_is_marked(self):
-        page = self.page(samples.write(self.tmp / "out", self.rows("wfbp", "s-sgd", one_draw=True)))
-        self.assertEqual(page.tables["answer"][1][1], "wfbp (one draw)")
-        self.assertIn("wfbp is fastest in one draw of unknown uncertainty at 8 nodes.", self.text)
+    def test_unsure_is_marked(self):
+        page = self.page(samples.write(self.tmp / "out", self.rows("wfbp", "s-sgd", unsure=True)))
+        self.assertEqual(page.tables["answer"][1][1], "wfbp, s-sgd (cannot be told apart) (too few iterations)")
+        self.assertIn("wfbp and s-sgd cannot be told apart by so few iterations at 8 nodes", self.text)
 
     def test_missing_rivals_are_said_in_the_sentence(self):
         rows = [one for one in samples.grid(("10gbe",)) if one["point"] < 10]
@@ -83,7 +86,7 @@ class ThePage(Pages):
 
     def test_what_is_no_list_of_times_is_refused(self):
         for key, value, message in (("replicates_iteration_s", 3, "expected a list, got 3"), ("replicates_iteration_s/1", [1.0, 0], "expected a number > 0, got 0"),
-                                    ("one_draw", "yes", 'expected true or false, got "yes"')):
+                                    ("unsure", "yes", 'expected true or false, got "yes"')):
             with self.subTest(value):
                 out = samples.write(self.tmp / "out", self.rows("wfbp", **{key.split("/")[0]: value}))
                 code, _, error = run(out, "-o", self.tmp / "x.html")
@@ -107,7 +110,7 @@ class LikeSimctl(Pages):
                 runs, frame, _, _ = labelled(out)
                 (winner,) = answer.winners(runs, frame)
                 told = re.sub(r" \(staleness [^)]*\)", "", runs[0].about["answer"][0])
-                names, verb, draw = re.match(r"On .*?, ((?:[\w-]+, )*[\w-]+(?: and [\w-]+)?) (is fastest|tie|cannot be told apart)( in one draw)?", told).groups()
+                names, verb, draw = re.match(r"On .*?, ((?:[\w-]+, )*[\w-]+(?: and [\w-]+)?) (is fastest|tie|cannot be told apart)( by so few iterations)?", told).groups()
                 kinds.add(verb)
                 self.assertEqual(tuple(re.split(", | and ", names)), winner.names)
                 self.assertEqual((verb + (draw or "")), re.sub(" \\(within 0.5 %\\)| of unknown uncertainty", "", answer.verb(winner)))

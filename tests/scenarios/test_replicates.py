@@ -255,18 +255,18 @@ class Answers(Replicates):
         self.assertGreater(statistics.fmean(differences), STUDENT[4] * statistics.stdev(differences) / math.sqrt(5))
         self.assertIn("On 4 x small, wfbp is fastest: ", told)
 
-    def test_one_draw_is_called_so_and_counted(self):
+    def test_unsure_is_called_so_and_counted(self):
         content = scenario(workers=JITTER, iterations={"warmup": 1, "measured": 2}, sweep={"/schedule/name": ["wfbp", "sync-easgd"]})
         results, told = self.results(content)
-        self.assertIn("wfbp is fastest in one draw of unknown uncertainty: ", results["answer"][0])
-        self.assertEqual([point["one_draw"] for point in results["points"]], [True, True])
-        self.assertIn("note: 2 points, such as point 0 (wfbp), are one draw of unknown uncertainty each: 2 measured iterations cannot tell", told)
+        self.assertIn("wfbp and sync-easgd cannot be told apart by so few iterations: ", results["answer"][0])
+        self.assertEqual([point["unsure"] for point in results["points"]], [True, True])
+        self.assertIn("note: how sure the mean of 2 points, such as point 0 (wfbp), is cannot be told from 2 measured iterations; leave "measured" out", told)
         self.assertRegex(told, r"wfbp +[\d.]+ ms +\?")
         _, told = self.results(content | {"sweep": {}})
         self.assertIn("wfbp takes ", told)
-        self.assertIn(" per iteration, in one draw of unknown uncertainty, on 4 x small", told)
-        self.assertIn("95% interval of its mean    unknown: this is one draw\n", told)
-        self.assertNotIn("one_draw", self.points(scenario())[0])
+        self.assertIn(" per iteration, by too few iterations to say how sure, on 4 x small", told)
+        self.assertIn("95% interval of its mean    unknown: too few iterations\n", told)
+        self.assertNotIn("unsure", self.points(scenario())[0])
 
     def test_large_numbers_have_no_exponent(self):
         content = scenario(workers={"jitter": {"distribution": "lognormal", "cv": 5}}, seed=3, replicates=2)

@@ -172,9 +172,8 @@ TEST_SUITE("What do swept numbers do?") {
     CHECK(swept_effects(rows).empty());
     CHECK(swept_effects(along("/x", {{1, 1.004}, {2, 1.0}})).empty());
     rows = along("/x", {{1, 1.3}, {2, 1.0}});
-    rows.front().draws = true;
-    CHECK(swept_effects(rows) ==
-          std::vector<std::string>{"On 4 x small, wfbp is 1.3 times as fast with x 2 as with 1, in one draw of unknown uncertainty."});
+    rows.front().is_sample = true;
+    CHECK(swept_effects(rows).empty());
   }
 
   TEST_CASE("where a step has other samples it is they that count") {

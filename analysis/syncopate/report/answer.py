@@ -29,7 +29,7 @@ class Winner:
     staleness: tuple      # mean, in steps, of each of `names`; 0 in synchronous schedules
     within: str           # why there are several of `names`
     means: tuple          # the Mean of each of `names`
-    one_draw: bool        # some of those that were compared are draws of unknown uncertainty
+    unsure: bool          # of some of those that were compared it is unknown how sure their means are
 
 
 def winners(runs, frame):
@@ -53,7 +53,7 @@ def winner(setting, nodes, workers, rows):
         over_wfbp = wfbp[0]["iteration_s"] / best["iteration_s"]
     return Winner(setting, nodes, workers, tuple(row["choice"] for row in won), best["iteration_s"], best["efficiency"], len(rows), runner_up,
                   over_wfbp, tuple(row["staleness_mean"] for row in won), UNSURE if UNDECIDED in stands else WITHIN,
-                  tuple(row["mean"] for row in won), any(row["mean"].one_draw for row in rows))
+                  tuple(row["mean"] for row in won), any(row["mean"].unsure for row in rows))
 
 
 def sentences(found):
@@ -76,7 +76,7 @@ def kind(one):
 
 
 def verb(one):
-    unsure = " in one draw of unknown uncertainty" if one.one_draw else ""
+    unsure = " by so few iterations" if one.unsure else ""
     if len(one.names) == 1:
         return f"is fastest{unsure}"
     return f"{UNSURE}{unsure}" if one.within == UNSURE else f"tie ({one.within}){unsure}"

@@ -22,7 +22,7 @@ class Mean:
     half_width: float     # of its 95% interval; 0 where there is none
     replicates: tuple     # the iteration time of each, where there are several; the first has `seed`, the next one more
     seed: object
-    one_draw: bool        # drawn at random, and nobody knows how sure it is
+    unsure: bool          # too few iterations are measured to say how sure it is
 
 
 def standing(one, fastest):
@@ -35,6 +35,8 @@ def standing(one, fastest):
 
 def half_width_of_difference(one, other):
     """Half of the 95% interval of the mean difference. Replicates are paired: each one meets the same seed in both."""
+    if one.unsure or other.unsure:
+        return math.inf
     if len(one.replicates) < 2 or len(one.replicates) != len(other.replicates) or one.seed != other.seed:
         return math.hypot(one.half_width, other.half_width)
     spread, half_width = max((statistics.stdev(its.replicates), its.half_width) for its in (one, other))
@@ -47,15 +49,15 @@ def read_means(runs, frame):
     found = of_points(runs, read)
     means = []
     for run, point, seconds, high in zip(frame["run"], frame["point"], frame["iteration_s"], frame["iteration_high_s"]):
-        replicates, seed, one_draw = found.get((run, point), ((), None, False))
-        means.append(Mean(seconds, 0.0 if math.isnan(high) else high - seconds, replicates, runs[run].about["seed"] if seed is None else seed, one_draw))
+        replicates, seed, unsure = found.get((run, point), ((), None, False))
+        means.append(Mean(seconds, 0.0 if math.isnan(high) else high - seconds, replicates, runs[run].about["seed"] if seed is None else seed, unsure))
     return means
 
 
 def read(checker, where, item):
-    """(replicates, the swept seed or None, one_draw) of a point of results.json."""
-    replicates, one_draw = item.get("replicates_iteration_s", []), item.get("one_draw", False)
+    """(replicates, the swept seed or None, unsure) of a point of results.json."""
+    replicates, unsure = item.get("replicates_iteration_s", []), item.get("unsure", False)
     for place, seconds in enumerate(checker.list(replicates, f"{where}/replicates_iteration_s")):
         checker.positive(seconds, f"{where}/replicates_iteration_s/{place}")
-    checker.need(isinstance(one_draw, bool), f"{where}/one_draw", "true or false", one_draw)
-    return tuple(replicates), checker.object(item.get("sweep", {}), f"{where}/sweep").get("/seed"), one_draw
+    checker.need(isinstance(unsure, bool), f"{where}/unsure", "true or false", unsure)
+    return tuple(replicates), checker.object(item.get("sweep", {}), f"{where}/sweep").get("/seed"), unsure

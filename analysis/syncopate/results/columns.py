@@ -26,7 +26,7 @@ COLUMNS = {
     "workers": Column("count", "", "nodes x GPUs per node; parameter servers do not count"),
     "batch": Column("count", "samples", "samples per worker and gradient step"),
     "iteration_s": Column("positive", "s", "mean time of a gradient step; with replicates, the mean of their means"),
-    "iteration_low_s": Column("optional", "s", "lower end of the 95% interval of iteration_s; empty if nothing is random or too few iterations are measured"),
+    "iteration_low_s": Column("optional", "s", "lower end of the 95% interval of iteration_s; empty if every cycle is like the last or too few iterations are measured"),
     "iteration_high_s": Column("optional", "s", "upper end of that interval; empty likewise"),
     "iteration_p50_s": Column("number", "s", "median duration of the steps of all workers that began in the window"),
     "iteration_p95_s": Column("number", "s", "95th percentile of these steps, interpolated linearly"),
