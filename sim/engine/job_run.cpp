@@ -236,6 +236,12 @@ void JobRun::run_worker(int rank) {
 
 bool JobRun::begin_step(Worker& worker) {
   const int rank = worker.rank();
+  if (++steps_ > job_.most_steps) {
+    throw SimulationError(
+        fmt::format("over {:.2g} gradient steps of workers were simulated, the limit, though fewer were expected; use fewer iterations or "
+                    "nodes, or allow more with --max-steps",
+                    job_.most_steps));
+  }
   worker.state_.begin_step();
   recorder_.begin_step(rank, worker.now());
   if (!job_.updates_in_forward || worker.step() == 0) evaluate(worker.state_, worker.dataflow().replica());

@@ -106,6 +106,8 @@ class JobRun {
   PostedValues posted_values_{job_.dataflow.get()};
   mutable std::map<std::tuple<Communicator, Operation, Bytes>, double> shares_of_bytes_;
 
+  double steps_ = 0.0;  ///< begun by all workers
+
   // The measured window:
   int reached_ = 0;                   ///< iterations that the first worker has done
   int staying_ = 0;                   ///< workers that are never absent, who make the window

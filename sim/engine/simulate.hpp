@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,9 +64,10 @@ struct Job {
   std::optional<ServerSetup> servers;                              ///< parameter servers, if there are any
   bool sends_more = false;                                         ///< its workers send also to peers or servers
 
-  int warmup = 0;                        ///< iterations before a worker has left its warm-up
-  int measured = 1;                      ///< >= 1, iterations that the first worker has to do in the measured window
-  int cycle = 1;                         ///< >= 1, of which the measured ones are a multiple
+  int warmup = 0;                                               ///< iterations before a worker has left its warm-up
+  int measured = 1;                                             ///< >= 1, iterations that the first worker has to do in the measured window
+  int cycle = 1;                                                ///< >= 1, of which the measured ones are a multiple
+  double most_steps = std::numeric_limits<double>::infinity();  ///< gradient steps of all simulated workers, after which it is an error
   bool updates_in_forward = false;       ///< the next step's forward updates the model, which is not complete at a step's end
   int steps_per_round = 0;               ///< > 0: iterations are rounds, of at most so many steps; else steps
   bool lockstep = false;                 ///< one simulated worker stands for all ranks: only for equal workers whose every wait is

@@ -112,7 +112,12 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   Seconds exposed;
   Seconds wasted;
   for (std::size_t worker = 0; worker < timeline.spans.size(); ++worker) {
-    for (const Span& span : timeline.spans[worker]) {
+    const std::vector<Span>& spans = timeline.spans[worker];
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      Span span = spans[i];
+      // The spans of a shown worker are summed as if it were not shown: another order would change the last digits.
+      while (i + 1 < spans.size() && continues(span, spans[i + 1], timeline.steps[worker][at(spans[i + 1].step)]))
+        span.end = spans[++i].end;
       const Seconds from = std::max(span.start, window.open);
       const Seconds to = std::min(span.end, window.close);
       if (to <= from) continue;
@@ -181,7 +186,8 @@ std::optional<double> relative_half_width(const JobTimeline& timeline, int cycle
   std::vector<double> samples;
   for (int slice = 0; slice < slices; ++slice) {
     const Interval reach = {open + (slice - 1.0) * length, open + (slice + 1.0) * length};
-    if (std::none_of(events.begin(), events.end(), [&](const Interval& event) { return event.start < reach.end && event.end > reach.start; }))
+    if (std::none_of(events.begin(), events.end(),
+                     [&](const Interval& event) { return event.start < reach.end && event.end > reach.start; }))
       samples.push_back(steps[at(slice)]);
   }
   if (static_cast<int>(samples.size()) < fewest_slices) return std::nullopt;

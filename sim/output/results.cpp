@@ -109,6 +109,12 @@ void note_outcome(const Row& row, std::set<std::string>& found) {
                     "would show longer iterations; raise /iterations/warmup until this note goes",
                     row.point, row.schedule, rounded(row.details["backlog_growth"].get<double>(), 2)));
   }
+  if (row.details.contains("steps")) {
+    found.insert(fmt::format(
+        "point {} ({}): {:.2g} gradient steps were simulated where {:.2g} were expected, so that estimates of its time "
+        "and memory are as wrong",
+        row.point, row.schedule, row.details["steps"]["simulated"].get<double>(), row.details["steps"]["expected"].get<double>()));
+  }
   const Json pauses = row.details.value("pauses_outside_window", Json::array());
   for (const Json& pause : pauses) {
     found.insert(fmt::format("point {} ({}): the pause of rank {} at {:.6g} s lies outside the measured window, {:.6g} to {:.6g} s",

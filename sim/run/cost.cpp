@@ -188,7 +188,9 @@ Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
 Cost estimate_most(const Scenario& scenario, const PointOptions& options) {
   if (!scenario.measures_until()) return estimate_cost(scenario, options);
   constexpr double repetitions = 2.0;  // with fewer iterations before, at most half as many each time
-  Cost cost = estimate_cost(with_most_measured(scenario, options), options);
+  const Scenario longest = with_most_measured(scenario, options);
+  Cost cost = estimate_cost(longest, options);
+  if (longest.measured <= window_lengths(scenario, options).first) return cost;
   cost.steps = repetitions * cost.steps;
   cost.time = repetitions * cost.time;
   return cost;

@@ -72,7 +72,7 @@ std::vector<Part> parts_of(const Point& point, const PointOptions& options) {
     const SharingJob& job = jobs.list[i];
     NetworkShare share = {static_cast<int>(i), job.nodes, servers_before, servers, links};
     servers_before += job.scenario.paid_nodes() - job.scenario.cluster.nodes;
-    const PointOptions part_options = i == 0 ? options : PointOptions{.shortcuts = options.shortcuts};
+    const PointOptions part_options = i == 0 ? options : options.without_files();
     parts[i].setup = std::make_unique<Setup>(parts[i].scenario, jobs.cluster, std::move(share), part_options);
     parts[i].plan = plan_of(*parts[i].setup);
   }

@@ -22,7 +22,7 @@ TrainingSpeed speed_of(const Metrics& metrics) { return {metrics.iteration, metr
 /// The speeds of all numbers of nodes that are asked for, each simulated once.
 class Speeds {
  public:
-  Speeds(const Point& point, const PointResult& result, const PointOptions& options) : point_(point), shortcuts_(options.shortcuts) {
+  Speeds(const Point& point, const PointResult& result, const PointOptions& options) : point_(point), options_(options.without_files()) {
     known_[point.scenario.cluster.nodes] = speed_of(result.metrics);
   }
 
@@ -35,14 +35,14 @@ class Speeds {
   TrainingSpeed simulate(int nodes) const try {
     Point smaller = {point_.index, point_.sweep, point_.scenario.of_nodes(nodes)};
     smaller.scenario.speed.seed = point_.scenario.speed.seed;
-    return speed_of(simulate_point(smaller, {.shortcuts = shortcuts_}).metrics);
+    return speed_of(simulate_point(smaller, options_).metrics);
   } catch (const SimulationError& error) {
     throw SimulationError(
         fmt::format("with {} of {} nodes, which its run comes to: {}", nodes, point_.scenario.cluster.nodes, error.what()));
   }
 
   const Point& point_;
-  bool shortcuts_;
+  PointOptions options_;
   std::map<int, TrainingSpeed> known_;
 };
 

@@ -27,6 +27,16 @@ namespace syncopate {
 
 namespace {
 
+/// Notes where many more or fewer gradient steps were simulated than was expected: estimates and limits rest on that.
+void compare_steps(const Scenario& scenario, const PointOptions& options, const RunPlan& plan, const JobTimeline& timeline, Json& details) {
+  constexpr double within = 3.0;
+  if (!plan.has_actors() || scenario.schedule.waits_for_slowest()) return;  // they are counted exactly
+  double steps = 0.0;
+  for (const std::vector<Step>& worker : timeline.steps) steps += static_cast<double>(worker.size());
+  const double expected = plan_of(scenario, options).counts.steps;
+  if (steps > within * expected || within * steps < expected) details["steps"] = {{"expected", expected}, {"simulated", steps}};
+}
+
 PointResult simulate_once(const Point& point, const PointOptions& options) {
   if (point.scenario.jobs) return simulate_jobs(point, options);
   Setup setup(point.scenario, options);
@@ -35,7 +45,9 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
   const int iterations = job.warmup + job.measured;
   job.on_iteration = [iterations](int iteration) { tell_headway({std::min(iteration, iterations), iterations}); };
   const Timeline timeline = simulate({job}, setup.network());
-  return measure_point(point, setup, job, timeline.front(), plan);
+  PointResult result = measure_point(point, setup, job, timeline.front(), plan);
+  compare_steps(point.scenario, options, plan, timeline.front(), result.details);
+  return result;
 }
 
 /// The options of a point whose window chooses its length: unless it says which, only so many iterations are shown as such a window has at
@@ -58,7 +70,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
   int& measured = longer.scenario.measured;
   measured = lengths.first;
   longer.scenario.chooses_window = false;
-  PointResult result = simulate_once(longer, {.shortcuts = options.shortcuts});
+  PointResult result = simulate_once(longer, options.without_files());
   const Json note = point.scenario.fidelity ? Json() : result.details.value("fidelity_note", Json());
   longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
   const auto is_enough = [&] { return result.iteration_half && *result.iteration_half <= wanted && measured >= lengths.fewest; };
@@ -76,7 +88,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
       break;
     }
     try {
-      result = simulate_once(longer, {.shortcuts = options.shortcuts});
+      result = simulate_once(longer, options.without_files());
     } catch (const SimulationError& error) {
       why_not = fmt::format("more fail: {}", error.what());
       measured = result.measured_iterations;
@@ -182,6 +194,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   const auto simulate_task = [&](int index) {
     const auto [point, r] = tasks[at(index)];
     PointOptions point_options = options(point);
+    point_options.most_steps = limits.steps / replicates_of(points[at(point)]->scenario);
     if (r > 0) {
       point_options.timeline.reset();
       point_options.dataflow.reset();

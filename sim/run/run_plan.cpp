@@ -251,4 +251,11 @@ std::string faster_fidelity(const Scenario& scenario) {
   return scenario.fidelity == Fidelity::flow ? R"("fidelity": "per-message")" : "";
 }
 
+void require_plan(const Scenario& scenario) {
+  for (const Scenario* training : scenario.trainings()) {
+    Setup setup(*training, {});
+    (void)setup.job(plan_of(*training, {}).fidelity);
+  }
+}
+
 }  // namespace syncopate

@@ -42,6 +42,10 @@ RunPlan plan_of(Setup& setup);
 /// jobs on a network: of the first.
 RunPlan plan_of(const Scenario& scenario, const PointOptions& options);
 
+/// Plans as far as a simulation does before it begins. Throws SimulationError where that fails, as when a model has fewer layers than the
+/// schedule wants parts.
+void require_plan(const Scenario& scenario);
+
 /// Alpha-beta fidelity has a closed form for what the scenario asks for.
 bool knows_a_line(const Scenario& scenario);
 

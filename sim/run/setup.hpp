@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,10 @@ struct PointOptions {
   /// The record of the dataflow is wanted, with such an optimiser: every worker is simulated.
   std::optional<Optimizer> dataflow{};
 
+  double most_steps = std::numeric_limits<double>::infinity();  ///< gradient steps of all simulated workers, in each simulation
+
+  /// The same for a simulation of which only the figures are wanted.
+  PointOptions without_files() const { return {.shortcuts = shortcuts, .most_steps = most_steps}; }
   /// Equal workers may be simulated as one.
   bool may_be_one() const { return shortcuts && !dataflow; }
 };

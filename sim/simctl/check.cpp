@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/errors.hpp"
 #include "base/memory.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "run/cost.hpp"
 #include "run/limits.hpp"
 #include "run/replicates.hpp"
+#include "run/run_plan.hpp"
 #include "scenario/scenario.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/summary.hpp"
@@ -21,6 +23,17 @@ namespace {
 template <class Quantity>
 Quantity two_digits(Quantity quantity) {
   return Quantity(std::stod(fmt::format("{:.1e}", quantity.value)));
+}
+
+/// Throws InputError for a point that a run could not begin.
+void require_plans(const Study& study) {
+  for (const Point& point : study.points) {
+    try {
+      require_plan(point.scenario);
+    } catch (const SimulationError& error) {
+      throw InputError(fmt::format("{}: point {}: {}", study.file, point.index, error.what()));
+    }
+  }
 }
 
 /// What a run takes, `until` included, and which point the most; and the first one that it refuses, if any.
@@ -36,8 +49,9 @@ void print_estimate(const Study& study) {
   const Limits limits = {.memory = available_memory()};
   for (const Point& point : study.points) {
     const bool measures_until = point.scenario.measures_until();
+    const bool has_until = measures_until && point.scenario.until;
     const Cost once = estimate_most(point.scenario);
-    if (measures_until) about = "at most";
+    if (has_until) about = "at most";
     const int replicates = replicates_of(point.scenario);
     const Cost all = {replicates * once.steps, replicates * once.time, once.memory, once.has_actors};
     steps += all.steps;
@@ -81,6 +95,7 @@ void add_check_command(CLI::App& app) {
     std::vector<Setting> settings;
     for (const std::string& text : options->settings) settings.push_back(parse_setting(text));
     const Study study = read_study(options->scenario, settings);
+    require_plans(study);
     display("{}: valid, {} point{}\n", study.file, study.points.size(), study.points.size() == 1 ? "" : "s");
     print_estimate(study);
   });

@@ -168,9 +168,9 @@ class NewScenario {
          "while something moves"},
         {"workers", Json::object()},
         {"x-help-iterations",
-         "steps before the measured window, and in it. Where something is drawn at random, \"until\": 0.01 measures until the mean is "
-         "known to 1%"},
-        {"iterations", {{"warmup", 2}, {"measured", 10}}},
+         "steps before the measured window. It is as long as a steady mean needs; \"measured\": 10 would fix that, \"until\": 0.01 would "
+         "measure until the mean is known to 1%"},
+        {"iterations", {{"warmup", 2}}},
         {"x-help-replicates", "so many simulations with other seeds, for means with their intervals, where something is drawn at random"},
         {"replicates", 1},
         {"x-help-seed",

@@ -40,11 +40,7 @@ class Recorder {
   void phase(int worker, const Span& span) {
     if (has_left_window(worker)) return;
     std::vector<Span>& spans = timeline_.spans[at(worker)];
-    const auto continues = [&](const Span& last) {
-      if (last.end < span.start || (last.step != span.step && step(worker).entered < 1.0)) return false;
-      return last.phase == span.phase || (is_compute(last.phase) && is_compute(span.phase));
-    };
-    if (!is_shown(worker) && !spans.empty() && continues(spans.back())) {
+    if (!is_shown(worker) && !spans.empty() && continues(spans.back(), span, step(worker))) {
       spans.back().end = span.end;
     } else {
       spans.push_back(span);

@@ -141,6 +141,13 @@ struct Step {
   int mixed_after = 0;
 };
 
+/// Whether a worker's next span, in `step`, makes one with its last one. If not all of the step's gradients enter a model, it has spans of
+/// its own.
+inline bool continues(const Span& last, const Span& next, const Step& step) {
+  if (last.end < next.start || (last.step != next.step && step.entered < 1.0)) return false;
+  return last.phase == next.phase || (is_compute(last.phase) && is_compute(next.phase));
+}
+
 /// The measured window. It opens when the last worker leaves its warm-up. It closes when the first worker has done its measured steps after
 /// that.
 struct Window {

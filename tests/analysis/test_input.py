@@ -227,7 +227,7 @@ class WhatIsRefused(Folder):
         self.assertEqual(run(out, "-o", written)[0], 0)
 
         def program(*words, stdout=subprocess.PIPE):
-            return subprocess.run([sys.executable, ROOT / "analysis" / "report.py", *map(str, words)], cwd=self.tmp, stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=120)
+            return subprocess.run([sys.executable, ROOT / "analysis" / "report.py", *map(str, words)], cwd=self.tmp, stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=900)
 
         for name in ("-", "/dev/stdout"):
             with self.subTest(name):

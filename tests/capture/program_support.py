@@ -34,7 +34,7 @@ class ProgramCase(Case):
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
 
     def program(self, name, *words, **options):
-        return subprocess.run([name, *map(str, words)], capture_output=True, text=True, cwd=self.folder, timeout=120, check=False, **options)
+        return subprocess.run([name, *map(str, words)], capture_output=True, text=True, cwd=self.folder, timeout=900, check=False, **options)
 
     def check_refused(self, finished, code, message):
         """One clear line, the documented exit code, and no file."""

@@ -50,7 +50,7 @@ class GpuCase(Case):
 
     def on_gpu(self, *words, programs=PROGRAMS, out=None, **options):
         words = [out or self.out, *words] + (["--programs", programs] if programs else [])
-        return subprocess.run([ROOT / "capture/on_gpu.sh", *map(str, words)], capture_output=True, text=True, timeout=120, check=False,
+        return subprocess.run([ROOT / "capture/on_gpu.sh", *map(str, words)], capture_output=True, text=True, timeout=900, check=False,
                               env=self.environment, cwd=self.folder, **options)
 
     def report(self):
@@ -146,7 +146,7 @@ class WithoutGpu(GpuCase):
                 while not ((self.folder / "pid").exists() and (self.folder / "pid").read_text().strip()) and time.monotonic() < deadline:
                     time.sleep(0.02)
                 process.send_signal(kill)
-                self.assertEqual(process.wait(timeout=30), 130)
+                self.assertEqual(process.wait(timeout=300), 130)
                 self.assertEqual(self.report()["steps"][-1]["state"], "interrupted")
                 program = (self.folder / "pid").read_text().strip()
                 deadline = time.monotonic() + 10

@@ -27,7 +27,7 @@ class Probe(ProgramCase):
         """All of them at once: a CompletedProcess each."""
         running = [subprocess.Popen([NETPROBE, "--rank", str(rank), "--ranks", str(count), "--meet", meeting, "--interface", "lo", *QUICK, "-o", "new/net.json",
                                      *words], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(count)]
-        outputs = [process.communicate(timeout=120) for process in running]
+        outputs = [process.communicate(timeout=900) for process in running]
         return [subprocess.CompletedProcess(process.args, process.returncode, *output) for process, output in zip(running, outputs)]
 
     def check_file(self, ranks, library):

@@ -48,4 +48,4 @@ class Case(unittest.TestCase):
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if "__pycache__" not in path.parts)
 
     def simctl(self, *arguments):
-        return subprocess.run([SIMCTL, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run([SIMCTL, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, timeout=900, check=False)

@@ -283,6 +283,20 @@ TEST_SUITE("Is a program that misbehaves an error with a diagnosis, never a numb
           "0-2, posted by ranks 0-2, not posted by rank 3");
   }
 
+  TEST_CASE("more gradient steps than are allowed end the simulation") {
+    const Program program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.backward();
+      }
+    };
+    Job job = small_job(3, program);
+    job.most_steps = 14;
+    CHECK(simulate_apart({job}, nothing).starts_with("error: over 14 gradient steps of workers were simulated, the limit, though fewer"));
+    job.most_steps = 18;
+    CHECK(!simulate_apart({job}, nothing).starts_with("error"));
+  }
+
   TEST_CASE("ranks that wait for each other deadlock") {
     const Program program = [](Worker& worker) {
       while (worker.next_step()) {

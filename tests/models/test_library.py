@@ -28,7 +28,7 @@ SAMPLES_PER_S = [  # device, model, batch, input, measured
 
 
 def simctl(*arguments):
-    return subprocess.run([SIMCTL, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60, cwd=ROOT)
+    return subprocess.run([SIMCTL, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=600, cwd=ROOT)
 
 
 class Library(unittest.TestCase):
@@ -41,7 +41,7 @@ class Library(unittest.TestCase):
         for folder, _, _ in KINDS:
             for path in sorted((ROOT / folder).glob("*.json")):
                 with self.subTest(path.name):
-                    done = subprocess.run([SIMCTL, "show", path], capture_output=True, text=True, timeout=60)
+                    done = subprocess.run([SIMCTL, "show", path], capture_output=True, text=True, timeout=600)
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
                     source = json.loads(path.read_text())["source"]
                     self.assertIn(source, done.stdout)

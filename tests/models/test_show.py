@@ -14,7 +14,7 @@ LISTS = {path.stem.removesuffix("_cifar"): path for path in (ROOT / "tests/model
 
 def show(path):
     """The lines of `simctl show` by layer, and its last line."""
-    text = subprocess.run([SIMCTL, "show", path], capture_output=True, text=True, check=True, timeout=60).stdout
+    text = subprocess.run([SIMCTL, "show", path], capture_output=True, text=True, check=True, timeout=600).stdout
     table, totals = text.split("\n\n")[1:3]
     rows = [re.split(r" {2,}", line.strip()) for line in table.splitlines()[2:]]
     # A layer without tensors has an empty cell.
@@ -49,7 +49,7 @@ class Show(unittest.TestCase):
 
     def test_list_has_every_model_and_device(self):
         for what, folder in (("models", "models"), ("devices", "models/devices"), ("traces", "traces")):
-            text = subprocess.run([SIMCTL, "list", what], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60).stdout
+            text = subprocess.run([SIMCTL, "list", what], capture_output=True, text=True, check=True, cwd=ROOT, timeout=600).stdout
             listed = [line.split()[0] for line in text.splitlines()[2:-1]]
             self.assertEqual(listed, sorted(path.stem for path in (ROOT / folder).glob("*.json")))
             self.assertEqual(text.splitlines()[-1], f"files: {folder}/NAME.json")

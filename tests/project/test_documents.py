@@ -90,7 +90,7 @@ class Commands(unittest.TestCase):
                         self.run_command(command, scratch)
 
     def run_command(self, command, scratch):
-        done = subprocess.run(["bash", "-euc", shortened(command)], cwd=scratch, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(["bash", "-euc", shortened(command)], cwd=scratch, capture_output=True, text=True, timeout=6000, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     @unittest.skipIf(CHOSEN is not None, "of all pages")

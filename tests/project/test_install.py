@@ -29,7 +29,7 @@ class Installation(unittest.TestCase):
         """(stdout, stderr) of a program that a shell finds by its name."""
         path = f"{self.prefix / 'bin'}:{os.environ['PATH']}"
         done = subprocess.run([program, *words], cwd=self.elsewhere, env=os.environ | {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True,
-                              text=True, timeout=60, check=False)
+                              text=True, timeout=600, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout, done.stderr
 

@@ -19,7 +19,7 @@ class Soak(unittest.TestCase):
 
     def soak(self, count, build=BUILD):
         command = [sys.executable, SOAK, build, "--scenarios", str(count), "--each", "1", "-o", self.out]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
 
     def round(self, number):
         (file,) = self.out.glob(f"*-{number}.txt")

@@ -28,7 +28,7 @@ class LastingCase(Case):
         """That a command of other programs does as a single run does."""
         self.write("scenario.json", seeds(points))
         self.run_into("single")
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_same("out")
 

@@ -93,7 +93,7 @@ class Case(unittest.TestCase):
         return path
 
     def simctl(self, *arguments, binary=SIMCTL, cwd=None, **options):
-        return subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True, cwd=cwd or self.folder, timeout=240, **options)
+        return subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True, cwd=cwd or self.folder, timeout=900, **options)
 
     def own_command(self):
         """By which a hint names simctl, that no PATH has, in this folder: the shorter way to it."""

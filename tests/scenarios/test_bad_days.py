@@ -36,7 +36,7 @@ class WritingOneFile(Case):
         with open(self.folder / "redirected", "w", encoding="utf-8") as file:
             file.write("\n")
             file.flush()
-            subprocess.run([SIMCTL, *map(str, SYNTH), "-o", "/dev/stdout"], stdout=file, stderr=subprocess.DEVNULL, check=True, timeout=60)
+            subprocess.run([SIMCTL, *map(str, SYNTH), "-o", "/dev/stdout"], stdout=file, stderr=subprocess.DEVNULL, check=True, timeout=600)
         self.assertEqual(json.loads((self.folder / "redirected").read_text())["format"], "trace/1")
 
     def test_a_device_stays_one(self):
@@ -57,7 +57,7 @@ class WritingOneFile(Case):
             with self.subTest(command):
                 log = self.folder / "log"
                 log.write_text("before\n")
-                done = subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+                done = subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, timeout=900, check=False)
                 self.assertEqual(done.stderr, "")
                 text = log.read_text()
                 self.assertTrue(text.startswith("before\n") and text.endswith("after\n"), text[:100])
@@ -72,7 +72,7 @@ class WritingOneFile(Case):
             done = self.simctl(*resnet)
         self.assertEqual((done.returncode, done.stderr), (5, "simctl: pipe: cannot be written: Broken pipe; choose another place with -o\n"))
         done = subprocess.run(["bash", "-c", f"{' '.join(map(str, (SIMCTL, *resnet[:-1], '-')))} | head -c 1; exit ${{PIPESTATUS[0]}}"], cwd=self.folder, capture_output=True,
-                              text=True, timeout=60, check=False)
+                              text=True, timeout=600, check=False)
         self.assertEqual((done.returncode, done.stderr), (128 + signal.SIGPIPE, ""))
 
     def test_a_pipe_is_written_to(self):
@@ -110,7 +110,7 @@ class WritingOneFile(Case):
     def test_what_cannot_be_written_whole_leaves_what_was_there(self):
         (self.folder / "trace-out.json").write_text("precious")
         synth = " ".join(map(str, (SIMCTL, *SYNTH)))
-        done = subprocess.run(["bash", "-c", f"ulimit -f 1; {synth} -o trace-out.json"], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(["bash", "-c", f"ulimit -f 1; {synth} -o trace-out.json"], cwd=self.folder, capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual((done.returncode, done.stderr), (5, "simctl: trace-out.json: cannot be written: File too large; choose another place with -o\n"))
         self.assertEqual((self.folder / "trace-out.json").read_text(), "precious")
         self.assertEqual(list(self.folder.glob(".syncopate*")), [])
@@ -162,7 +162,7 @@ class WritingOneFile(Case):
             with self.subTest(out):
                 if out == "link.html":
                     (self.folder / out).symlink_to(expected)
-                done = subprocess.run(["/usr/bin/python3", str(REPORT), "out", "-o", out], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+                done = subprocess.run(["/usr/bin/python3", str(REPORT), "out", "-o", out], cwd=self.folder, capture_output=True, text=True, timeout=900, check=False)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 if expected:
                     self.assertGreater((self.folder / expected).stat().st_size, 1000)
@@ -220,7 +220,7 @@ class Reading(Case):
         for command in (f"{SIMCTL} check <(cat scenario.json)", f"{SIMCTL} check <(sleep 1; cat scenario.json)",
                         f"(sleep 1; cat scenario.json) > pipe.json & {SIMCTL} check pipe.json"):
             with self.subTest(command):
-                done = subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+                done = subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, timeout=600, check=False)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertIn("valid, 1 point", done.stdout)
 
@@ -320,13 +320,13 @@ class Formulas(Case):
             self.assertIn(row["/x-note"], ("'=2", "-2"))
         code = "import json, pathlib; from syncopate.results.folder import read_run; print(json.dumps(list(read_run(pathlib.Path('out')).rows['cluster'])))"
         read = subprocess.run(["/usr/bin/python3", "-c", code], cwd=self.folder, env={**os.environ, "PYTHONPATH": str(ROOT / "analysis")}, capture_output=True,
-                              text=True, check=True, timeout=60)
+                              text=True, check=True, timeout=600)
         self.assertEqual(json.loads(read.stdout)[::2], list(self.NAMES))
 
 
 class Surroundings(Case):
     def shell(self, command, **options):
-        return subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False, **options)
+        return subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, timeout=600, check=False, **options)
 
     def test_an_output_folder_that_is_removed(self):
         self.write("cluster.json", cluster(nodes=64))

@@ -190,7 +190,7 @@ class Usage(Case):
             arguments = shlex.split(examples[0])
             if "-o" in arguments:
                 arguments[arguments.index("-o") + 1] = str(self.folder / "-".join(["example", *command]))
-            ran = subprocess.run([SIMCTL, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+            ran = subprocess.run([SIMCTL, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=600, check=False)
             self.assertEqual((ran.returncode, ran.stderr), (0, ""))
             self.assertTrue(ran.stdout)
 
@@ -231,7 +231,7 @@ class Output(Case):
         out = self.folder / "my results"
         done = self.simctl("run", self.write("scenario.json", scenario(all_reduce="double-binary-tree", fidelity="alpha-beta")), "-o", out)
         (hint,) = re.findall("for a page: (.*)", done.stdout)
-        page = subprocess.run(["/usr/bin/python3", *shlex.split(hint)], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        page = subprocess.run(["/usr/bin/python3", *shlex.split(hint)], cwd=self.folder, capture_output=True, text=True, timeout=600)
         self.assertEqual((page.returncode, page.stderr), (0, ""))
         self.assertIn("Double-binary-tree costs what the MG-WFBP paper says", (out / "report.html").read_text())
 
@@ -362,7 +362,7 @@ class Output(Case):
     def test_a_sweep_on_a_terminal_shows_its_progress(self):
         self.write("scenario.json", scenario(sweep={"/cluster/nodes": [2, 4, 8]}))
         controller, terminal = pty.openpty()
-        done = subprocess.run([SIMCTL, "run", "scenario.json"], stdout=subprocess.PIPE, stderr=terminal, cwd=self.folder, timeout=60, check=False)
+        done = subprocess.run([SIMCTL, "run", "scenario.json"], stdout=subprocess.PIPE, stderr=terminal, cwd=self.folder, timeout=600, check=False)
         os.close(terminal)
         shown = ""
         with contextlib.suppress(OSError):  # the terminal has gone, and all of it has been read

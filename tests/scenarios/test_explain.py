@@ -326,7 +326,7 @@ def walked(content):
 class Explain(Case):
     def call(self, command, content, *words, name="scenario"):
         self.write(f"{name}.json", content)
-        return subprocess.run([SIMCTL, command, f"{name}.json", "-j", "1", *words], capture_output=True, text=True, cwd=self.folder, timeout=120)
+        return subprocess.run([SIMCTL, command, f"{name}.json", "-j", "1", *words], capture_output=True, text=True, cwd=self.folder, timeout=900)
 
     def explain(self, content, *words, name="scenario"):
         done = self.call("explain", content, "--format", "json", *words, name=name)

@@ -145,7 +145,7 @@ class Writing(Case):
     def test_a_shortage_of_files_only_slows_a_sweep_down(self):
         self.write("scenario.json", scenario(sweep={"/seed": list(range(40))}))
         command = f"ulimit -n 20; exec {SIMCTL} run scenario.json -o out -j 100 --quiet"
-        done = subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(len(self.rows()), 40)
 
@@ -154,7 +154,7 @@ class Writing(Case):
         self.write("scenario.json", scenario())
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([SIMCTL, "run", "scenario.json", "-o", "out", "--force"], stdout=full, stderr=subprocess.PIPE, text=True, cwd=self.folder,
-                                  check=False, timeout=60)
+                                  check=False, timeout=600)
         self.assertEqual((done.returncode, done.stderr), (5, "simctl: standard output cannot be written: No space left on device\n"))
         self.assertEqual(len(self.rows()), 1)
 
@@ -173,7 +173,7 @@ class Interruption(Case):
                 os.killpg(process.pid, number)  # Ctrl-C reaches the points' processes too
             else:
                 process.send_signal(number)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=300)
         return process.returncode, errors
 
     def test_finished_points_are_kept_and_counted(self):
@@ -188,7 +188,7 @@ class Interruption(Case):
             wait_until(is_time)
             wait_until(lambda: simulates(process))
             os.killpg(process.pid, signal.SIGINT)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=300)
             wait_until(lambda: not self.lives(process.pid), 10)
             self.assertFalse(self.lives(process.pid))
         return process.returncode, errors

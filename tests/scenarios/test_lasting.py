@@ -87,7 +87,7 @@ class Lasting(LastingCase):
         self.run_into("single")
         path = f"{os.path.dirname(SIMCTL)}:{os.environ['PATH']}"
         done = subprocess.run(["snakemake", "--cores", "2", "all/results.csv"], cwd=self.folder, env=os.environ | {"PATH": path, "HOME": str(self.folder)},
-                              capture_output=True, text=True, timeout=120, check=False)
+                              capture_output=True, text=True, timeout=900, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_same("all")
 

@@ -184,7 +184,7 @@ class RunFolders(LastingCase):
         self.write("scenario.json", seeds(2))
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         done = subprocess.run(["mpirun", *root, "--oversubscribe", "-n", "2", SIMCTL, "run", "scenario.json", "-o", "out", "--quiet"], cwd=self.folder,
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("--shard", done.stderr)
         self.assertFalse((self.folder / "out").exists())

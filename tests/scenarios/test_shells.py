@@ -13,7 +13,7 @@ FILES = {"scenarios": "scenarios", "clusters": "scenarios/clusters", "advice": "
 
 
 def run(*words, **more):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60, check=False, **more)
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=600, check=False, **more)
 
 
 def help_of(words):

@@ -32,7 +32,7 @@ def on_terminal(*arguments, cwd, columns=120, streams=("stderr",)):
     reader = threading.Thread(target=read)
     reader.start()
     ends = {name: terminal if name in streams else subprocess.DEVNULL for name in ("stdout", "stderr")}
-    done = subprocess.run([SIMCTL, *map(str, arguments)], cwd=cwd, timeout=60, check=False, **ends)
+    done = subprocess.run([SIMCTL, *map(str, arguments)], cwd=cwd, timeout=600, check=False, **ends)
     os.close(terminal)
     reader.join()
     os.close(controller)

@@ -63,7 +63,7 @@ def closed_form(algorithm, ranks):
 
 
 def finished(command, folder):
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=6000)
     if done.returncode != 0:
         raise RuntimeError(f"{command[0]}: exit code {done.returncode}: {done.stdout[-500:]} {done.stderr[-500:]}")
     return done.stdout

@@ -1,0 +1,42 @@
+#include "run/measured_window.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "metrics/metrics.hpp"
+#include "run/cost.hpp"
+#include "run/run_counts.hpp"
+
+namespace syncopate {
+
+namespace {
+
+constexpr double default_half_width = 0.005;
+constexpr int enough_iterations = 100;
+constexpr int most_iterations = 5000;
+constexpr Seconds cheap(0.05);
+constexpr Seconds affordable(1.0);
+
+int whole_cycles(double iterations, int cycle) { return static_cast<int>(std::ceil(iterations / cycle)) * cycle; }
+
+}  // namespace
+
+WindowLengths window_lengths(const Scenario& scenario, const PointOptions& options) {
+  const int cycle = scenario.schedule.pace.cycle;
+  const int slices = enough_slices * cycle;
+  if (scenario.until) {
+    const int most = scenario.most_until();
+    return {scenario.measured, std::min(most, slices), most, *scenario.until};
+  }
+  Scenario shortest = scenario;
+  shortest.chooses_window = false;
+  const Seconds each = estimate_cost(shortest, {.shortcuts = options.shortcuts, .dataflow = options.dataflow}).time /
+                       (steps_of(shortest) / std::max(1, scenario.schedule.pace.steps_per_round));
+  const auto fitting = [&](Seconds time) { return time / each - scenario.warmup; };
+  const double most = std::clamp<double>(fitting(affordable), scenario.measured, std::max(most_iterations, slices));
+  const double fewest = std::max<double>({enough_iterations, static_cast<double>(slices), fitting(cheap)});
+  const int first = whole_cycles(std::min(fewest, most), cycle);
+  return {first, first, std::max(first, whole_cycles(most, cycle)), default_half_width};
+}
+
+}  // namespace syncopate
