@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,9 +42,10 @@ class Descriptor {
 
   int number() const { return number_; }
   bool is_open() const { return number_ >= 0; }
+  int release() { return std::exchange(number_, -1); }
   /// Returns false, with errno set, if the written bytes did not reach the file.
   bool shut() {
-    const int number = std::exchange(number_, -1);
+    const int number = release();
     return number < 0 || close(number) == 0;
   }
 
@@ -255,13 +257,25 @@ int open_to_read(const fs::path& path) {
       fmt::format("{}: cannot be read: {}", path.string(), errno == EINTR ? "nobody writes to this pipe" : std::strerror(errno)));
 }
 
-std::string read_file(const fs::path& path, std::size_t most) {
-  const Descriptor file(open_to_read(path));
+int open_to_reread(const fs::path& path) {
+  Descriptor file(open_to_read(path));
+  if (lseek(file.number(), 0, SEEK_CUR) >= 0) return file.release();
+  const std::string text = read_all(file.number(), path.string(), 0, most_read_bytes);
+  Descriptor copy(memfd_create("pipe", MFD_CLOEXEC));
+  if (!copy.is_open() || !write_all(copy.number(), text) || lseek(copy.number(), 0, SEEK_SET) != 0)
+    throw InputError(fmt::format("{}: cannot be kept in memory: {}; give a file instead of a pipe", path.string(), std::strerror(errno)));
+  return copy.release();
+}
+
+std::string read_file(const fs::path& path, std::size_t most) { return read_file(open_to_read(path), path.string(), most); }
+
+std::string read_file(int open_file, const std::string& name, std::size_t most) {
+  const Descriptor file(open_file);
   Status status = {};
   fstat(file.number(), &status);
   const auto size = S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
-  if (size > most) throw InputError(fmt::format("{}: too large: {} MiB, of at most {} MiB", path.string(), size >> 20U, most >> 20U));
-  return read_all(file.number(), path.string(), size, most);
+  if (size > most) throw InputError(fmt::format("{}: too large: {} MiB, of at most {} MiB", name, size >> 20U, most >> 20U));
+  return read_all(file.number(), name, size, most);
 }
 
 const std::string& read_stdin() {

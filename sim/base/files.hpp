@@ -19,8 +19,15 @@ void require_readable_file(const std::filesystem::path& path);
 /// Opens a file or a pipe and returns its descriptor. Waits up to 5 s for a writer of a named pipe. Throws InputError.
 int open_to_read(const std::filesystem::path& path);
 
+/// The same for a file that is read more than once: what comes through a pipe is kept in memory, at most most_read_bytes. Throws
+/// InputError.
+int open_to_reread(const std::filesystem::path& path);
+
 /// The whole content of a file of at most `most` bytes. Throws InputError with the file's name and the reason.
 std::string read_file(const std::filesystem::path& path, std::size_t most = most_read_bytes);
+
+/// The same of an open file, from its current position on. Closes it. `name`: for messages.
+std::string read_file(int file, const std::string& name, std::size_t most = most_read_bytes);
 
 /// All of stdin. It is read once, later calls return the same text. Throws InputError.
 const std::string& read_stdin();

@@ -15,17 +15,6 @@
 
 namespace syncopate {
 
-namespace {
-
-gzFile open_readable(const std::filesystem::path& path) {
-  const int file = open_to_read(path);
-  gzFile_s* const stream = gzdopen(file, "rb");
-  if (stream == nullptr) close(file);
-  return stream;
-}
-
-}  // namespace
-
 GzipText::GzipText(int level) : stream_(std::make_unique<z_stream>()) {
   constexpr int as_gzip = 16;  // zlib: added to the window bits, it selects the gzip format
   if (deflateInit2(stream_.get(), level, Z_DEFLATED, MAX_WBITS + as_gzip, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -62,8 +51,13 @@ std::string gzip(std::string_view text) {
   return compressor.take();
 }
 
-GzipBuffer::GzipBuffer(const std::filesystem::path& path) : path_(path.string()), file_(open_readable(path)) {
-  if (file_ == nullptr) throw InputError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
+GzipBuffer::GzipBuffer(const std::filesystem::path& path) : GzipBuffer(open_to_read(path), path.string()) {}
+
+GzipBuffer::GzipBuffer(int file, std::string name) : name_(std::move(name)), file_(gzdopen(file, "rb")) {
+  if (file_ != nullptr) return;
+  const int reason = errno;
+  close(file);
+  throw InputError(fmt::format("{}: cannot be read: {}", name_, std::strerror(reason)));
 }
 
 GzipBuffer::~GzipBuffer() { gzclose(file_); }
@@ -73,10 +67,10 @@ GzipBuffer::int_type GzipBuffer::underflow() {
   int error = Z_OK;
   std::string_view reason = gzerror(file_, &error);
   // At the end of a truncated file zlib returns the bytes it has, and this error.
-  if (error == Z_BUF_ERROR) throw InputError(fmt::format("{}: the compressed file ends early; copy it again", path_));
+  if (error == Z_BUF_ERROR) throw InputError(fmt::format("{}: the compressed file ends early; copy it again", name_));
   if (const std::size_t file = reason.find(">: "); file != std::string_view::npos) reason.remove_prefix(file + 3);  // "<fd:3>: "
   if (count < 0)
-    throw InputError(fmt::format("{}: cannot be read: {}", path_, error == Z_ERRNO ? std::string_view(std::strerror(errno)) : reason));
+    throw InputError(fmt::format("{}: cannot be read: {}", name_, error == Z_ERRNO ? std::string_view(std::strerror(errno)) : reason));
   if (count == 0) return traits_type::eof();
   check_size({buffer_.data(), static_cast<std::size_t>(count)});
   setg(buffer_.data(), buffer_.data(), buffer_.data() + count);
@@ -89,8 +83,8 @@ void GzipBuffer::check_size(std::string_view piece) {
   const std::size_t quote = piece.rfind('"');
   size_ += piece.size();
   since_quote_ = quote == std::string_view::npos ? since_quote_ + piece.size() : piece.size() - quote - 1;
-  if (size_ > most) throw InputError(fmt::format("{}: too large: more than 4 GiB uncompressed", path_));
-  if (since_quote_ > longest_text) throw InputError(fmt::format("{}: too large: it contains a string of more than 64 MiB", path_));
+  if (size_ > most) throw InputError(fmt::format("{}: too large: more than 4 GiB uncompressed", name_));
+  if (since_quote_ > longest_text) throw InputError(fmt::format("{}: too large: it contains a string of more than 64 MiB", name_));
 }
 
 }  // namespace syncopate

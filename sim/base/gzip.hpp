@@ -42,6 +42,8 @@ std::string gzip(std::string_view text);
 class GzipBuffer : public std::streambuf {
  public:
   explicit GzipBuffer(const std::filesystem::path& path);
+  /// The same for an open file, which this closes. `name`: for messages.
+  GzipBuffer(int file, std::string name);
   ~GzipBuffer() override;
   GzipBuffer(const GzipBuffer&) = delete;
   GzipBuffer& operator=(const GzipBuffer&) = delete;
@@ -52,7 +54,7 @@ class GzipBuffer : public std::streambuf {
  private:
   void check_size(std::string_view piece);
 
-  std::string path_;
+  std::string name_;
   gzFile_s* file_;
   std::array<char, 1 << 17> buffer_{};
   std::size_t size_ = 0;         ///< uncompressed bytes read so far

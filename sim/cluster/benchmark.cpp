@@ -72,9 +72,12 @@ void finish_benchmark(Benchmark& benchmark) {
 }
 
 Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options) {
-  const std::string text = read_file(path);
-  Benchmark benchmark = is_json(text) ? read_json_benchmark(Document(parse_json(text, path.string()), path.string()), options)
-                                      : read_printed_benchmark(path.string(), text, options);
+  return read_benchmark(path.string(), read_file(path), options);
+}
+
+Benchmark read_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
+  Benchmark benchmark =
+      is_json(text) ? read_json_benchmark(Document(parse_json(text, file), file), options) : read_printed_benchmark(file, text, options);
   finish_benchmark(benchmark);
   return benchmark;
 }

@@ -34,8 +34,10 @@ struct BenchmarkOptions {
 void finish_benchmark(Benchmark& benchmark);
 
 /// Reads the output of nccl-tests' all_reduce_perf, OSU's osu_allreduce, or netprobe. The header tells which. Throws InputError that names
-/// the line if the file is something else, is truncated, or contradicts itself.
+/// the line if the file is something else, is truncated, contradicts itself, or says that the benchmark failed.
 Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options);
+/// The same of a file's text.
+Benchmark read_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options);
 
 /// Why `options` contradict the file, which has `ranks` ranks. Empty if they agree.
 std::string contradiction(const BenchmarkOptions& options, int ranks);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/document.hpp"
@@ -20,6 +21,10 @@ Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& 
 
 /// Why `printed` (GB/s) cannot be the bus bandwidth of this all-reduce. Formula: nccl-tests, doc/PERFORMANCE.md. Empty if it can.
 std::string wrong_bus_bandwidth(double printed, const MeasuredTime& measured, int ranks);
+
+/// The end of a message about a benchmark that says of itself that it failed.
+inline constexpr std::string_view failed_run =
+    "so this run failed, and its times mean nothing; repair what it complains of, and measure again";
 
 /// A message that names hosts with different numbers of ranks. Empty if all have equally many.
 std::string uneven_hosts(const std::map<std::string, int>& ranks_of);

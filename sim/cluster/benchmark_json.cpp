@@ -84,6 +84,30 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
   return benchmark;
 }
 
+/// Throws InputError if some results of these all-reduces were wrong. Results that nobody checked (-c 0) are null.
+void require_right(const Field& timed) {
+  if (!timed.is_object()) return;
+  const auto wrong = Object(timed).find("nwrong");
+  if (wrong && wrong->json().is_number() && wrong->json() != 0)
+    wrong->fail_because(fmt::format("{} results were wrong, {}", wrong->json().dump(), failed_run));
+}
+
+/// Throws InputError if nccl-tests say that the run failed.
+void require_success(Object& run) {
+  for (const char* key : {"out_of_bounds", "average_bus_bandwidth"}) {
+    const auto part = run.find(key);
+    if (!part || !part->is_object()) continue;
+    const auto okay = Object(*part).find("okay");
+    if (okay && (okay->json() == false || okay->json() == "false"))
+      okay->fail_because(fmt::format("is {}, {}", okay->json().dump(), failed_run));
+  }
+  const auto errors = run.find("errors");
+  if (!errors || !errors->is_list() || errors->json().empty()) return;
+  for (const Field& error : errors->list()) {
+    if (error.json() != "") error.fail_because(fmt::format("NCCL says {}, {}", excerpt(error.json()), failed_run));
+  }
+}
+
 /// nccl-tests write times in microseconds, bandwidths in GB/s, and unknown values as null or "nan".
 MeasuredTime nccl_result(const Field& element, int ranks, bool in_place) {
   Object result(element);
@@ -93,6 +117,9 @@ MeasuredTime nccl_result(const Field& element, int ranks, bool in_place) {
   const Field timed = result.at(in_place ? "in_place" : "out_of_place");
   result.at("size");
   result.finish();
+  for (const char* key : {"out_of_place", "in_place"}) {
+    if (const auto columns = result.find(key)) require_right(*columns);
+  }
   if (!timed.is_object())
     timed.fail_because(in_place ? "was not measured; leave --in-place out" : "was not measured; use --in-place for the other times");
   Object times(timed);
@@ -111,7 +138,7 @@ MeasuredTime nccl_result(const Field& element, int ranks, bool in_place) {
 Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
   Object run{Field(document)};
   Benchmark benchmark = {document.file(), "nccl-tests"};
-  for (const char* key : {"version", "start_time", "end_time", "args", "env", "nccl_version", "errors", "out_of_bounds"}) run.find(key);
+  for (const char* key : {"version", "start_time", "end_time", "args", "env", "nccl_version"}) run.find(key);
   if (!run.find("average_bus_bandwidth"))
     run.field().fail_because("has no \"average_bus_bandwidth\", so the run was cut off; run it again");
   Object config(run.at("config"));
@@ -131,6 +158,7 @@ Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
     require_growth(benchmark.measured, measured.bytes, [&](const std::string& why) { element.fail_because(why); });
     benchmark.measured.push_back(measured);
   }
+  require_success(run);
   run.finish();
   return benchmark;
 }

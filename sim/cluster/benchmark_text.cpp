@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
@@ -52,7 +54,8 @@ void add_point(const Line& line, Bytes bytes, Seconds time, std::vector<Measured
   points.push_back({bytes, time});
 }
 
-/// A row "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong": times in us, bandwidths in GB/s.
+/// A row "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong": times in us, bandwidths in GB/s. #wrong is N/A
+/// where nobody checked (-c 0).
 void read_nccl_row(const Line& line, int ranks, bool in_place, std::vector<MeasuredTime>& points) {
   constexpr std::size_t without_root = 12;
   const std::size_t words = line.words.size();
@@ -62,6 +65,10 @@ void read_nccl_row(const Line& line, int ranks, bool in_place, std::vector<Measu
   if (std::isalpha(static_cast<unsigned char>(line.words[3].front())) == 0) {
     line.fail(fmt::format("expected a reduction such as \"sum\" as word 4, got \"{}\"", line.words[3]));
   }
+  for (const std::size_t wrong : {words - 5, words - 1}) {
+    if (line.words[wrong] != "N/A" && line.number_at(wrong, "a number of wrong results") != 0.0)
+      line.fail(fmt::format("{} results were wrong (#wrong), {}", line.words[wrong], failed_run));
+  }
   const std::size_t times = words - 8 + (in_place ? 4 : 0);
   const Bytes bytes(line.number_at(0, "bytes"));
   const Seconds time(1e-6 * line.number_at(times, "a time in microseconds"));
@@ -70,6 +77,14 @@ void read_nccl_row(const Line& line, int ranks, bool in_place, std::vector<Measu
   if (!reason.empty()) line.fail(reason);
 }
 
+/// Whether nccl-tests or NCCL report an error in the line.
+bool reports_error(const Line& line) {
+  constexpr std::array<std::string_view, 4> words = {"Test NCCL failure", "Test CUDA failure", "Test failure", "# error:"};
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return line.contains(word); });
+}
+
+[[noreturn]] void fail_as_line_says(const Line& line) { line.fail(fmt::format("\"{}\", {}", fmt::join(line.words, " "), failed_run)); }
+
 Benchmark read_nccl(const std::vector<Line>& lines, const BenchmarkOptions& options) {
   Benchmark benchmark = {lines.front().file, "nccl-tests"};
   std::map<std::string, int> hosts;
@@ -77,6 +92,7 @@ Benchmark read_nccl(const std::vector<Line>& lines, const BenchmarkOptions& opti
   std::vector<const Line*> rows;
   for (const Line& line : lines) {
     if (line.words.empty()) continue;
+    if (reports_error(line)) fail_as_line_says(line);
     is_whole = is_whole || line.contains("Avg bus bandwidth");
     const auto on = std::find(line.words.begin(), line.words.end(), "on");
     if (line.words.size() > 3 && line.words[0] == "#" && line.words[1] == "Rank" && on != line.words.end() && on + 1 != line.words.end()) {
@@ -94,10 +110,36 @@ Benchmark read_nccl(const std::vector<Line>& lines, const BenchmarkOptions& opti
   const std::string reason = uneven_hosts(hosts);
   if (!reason.empty()) lines.front().fail(reason);
   for (const Line* row : rows) read_nccl_row(*row, benchmark.ranks, options.in_place, benchmark.measured);
+  const auto failed =
+      std::find_if(lines.begin(), lines.end(), [](const Line& line) { return !line.words.empty() && line.words.back() == "FAILED"; });
+  if (failed != lines.end()) fail_as_line_says(*failed);
   return benchmark;
 }
 
-/// Rows "size average ...", in bytes and microseconds.
+/// The columns that OSU names in a line "# Size       Avg Latency(us)": two spaces or more lie between two names.
+std::vector<std::string> columns_of(const Line& line) {
+  std::vector<std::string> columns;
+  std::string_view rest = std::string_view(line.text).substr(line.text.find('#') + 1);
+  while (true) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r"), rest.size()));
+    if (rest.empty()) return columns;
+    const std::size_t end = std::min({rest.find("  "), rest.find_first_of("\t\r"), rest.size()});
+    columns.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+}
+
+/// The column with the time of an all-reduce alone. Non-blocking tests also have one with the time of an all-reduce and compute (Overall).
+std::size_t time_column(const Line& line, const std::vector<std::string>& columns) {
+  for (const std::string_view wanted : {"Pure Comm.", "Avg Latency", "Latency"}) {
+    const auto found = std::find_if(columns.begin(), columns.end(), [&](const std::string& name) { return name.starts_with(wanted); });
+    if (found != columns.end()) return static_cast<std::size_t>(found - columns.begin());
+  }
+  line.fail(fmt::format("expected a column \"Avg Latency(us)\" or \"Pure Comm.(us)\", got \"{}\"; keep OSU's whole output",
+                        fmt::join(columns, "\", \"")));
+}
+
+/// Rows of the columns that a line "# Size ..." names, in bytes and microseconds.
 Benchmark read_osu(const std::vector<Line>& lines, const BenchmarkOptions& options) {
   const Line& header = lines.front();
   Benchmark benchmark = {header.file, "OSU micro-benchmarks"};
@@ -106,9 +148,20 @@ Benchmark read_osu(const std::vector<Line>& lines, const BenchmarkOptions& optio
   if (options.in_place) header.fail("--in-place chooses columns of nccl-tests, which OSU does not have; leave it out");
   benchmark.ranks = options.ranks;
   benchmark.nodes = nodes_by_options(options, options.ranks, fmt::format("{}:{}", header.file, header.number));
+  const auto names = std::find_if(lines.begin(), lines.end(), [](const Line& line) {
+    return line.words.size() > 1 && line.words[0] == "#" && line.words[1] == "Size";
+  });
+  if (names == lines.end()) header.fail("no line \"# Size ...\" names the columns; keep OSU's whole output");
+  const std::vector<std::string> columns = columns_of(*names);
+  const std::size_t time = time_column(*names, columns);
   for (const Line& line : lines) {
     if (line.words.empty() || line.words.front().front() == '#') continue;
-    add_point(line, Bytes(line.number_at(0, "bytes")), Seconds(1e-6 * line.number_at(1, "a time in microseconds")), benchmark.measured);
+    if (std::find(line.words.begin(), line.words.end(), "Fail") != line.words.end())
+      line.fail(fmt::format("the validation says \"Fail\", {}", failed_run));
+    const Seconds measured(1e-6 * line.number_at(time, "a time in microseconds"));
+    if (line.words.size() != columns.size())
+      line.fail(fmt::format("expected the {} columns of line {}, got {} words", columns.size(), names->number, line.words.size()));
+    add_point(line, Bytes(line.number_at(0, "bytes")), measured, benchmark.measured);
   }
   return benchmark;
 }

@@ -17,6 +17,7 @@
 #include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "base/files.hpp"
+#include "base/text.hpp"
 
 namespace syncopate {
 
@@ -40,6 +41,9 @@ struct Found {
 
 Names names_of(const std::filesystem::path& file) {
   const std::string stem = file.stem().string();
+  if (printable(stem) != stem)
+    throw InputError(
+        fmt::format("{}: the file's name must have no control characters, because places are named after it; rename it", file.string()));
   std::string_view separator = "--";
   std::size_t position = stem.find(separator);
   if (position == std::string::npos) position = stem.find(separator = "-");

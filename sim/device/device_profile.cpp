@@ -151,7 +151,7 @@ DeviceProfile read_device_profile(const Document& document) {
 }
 
 std::string write_device_profile(const DeviceProfile& profile) {
-  const auto quoted = [](const std::string& text) { return Json(text).dump(); };
+  const auto quoted = [](const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); };
   std::string text = "{\n  \"format\": \"device/1\",\n";
   text += fmt::format("  \"name\": {},\n  \"kind\": \"{}\",\n", quoted(profile.name), profile.kind);
   text += fmt::format("  \"source\": {},\n  \"dtype\": \"{}\",\n", quoted(profile.source), profile.dtype);

@@ -11,6 +11,7 @@
 
 #include "base/document.hpp"
 #include "base/errors.hpp"
+#include "base/files.hpp"
 #include "base/gzip.hpp"
 
 namespace syncopate {
@@ -277,14 +278,16 @@ std::uint32_t StringPool::number_of(const std::string& text) {
   return found->second;
 }
 
-KinetoTrace read_kineto(const std::filesystem::path& path) {
-  GzipBuffer buffer(path);
+KinetoTrace read_kineto(const std::filesystem::path& path) { return read_kineto(open_to_read(path), path.string()); }
+
+KinetoTrace read_kineto(int file, const std::string& name) {
+  GzipBuffer buffer(file, name);
   std::istream stream(&buffer);
-  EventHandler handler(path.string());
+  EventHandler handler(name);
   Parser::sax_parse(stream, &handler);
   if (!handler.found_events()) {
-    throw InputError(fmt::format(
-        "{}: no traceEvents: not a trace of torch.profiler; export one with prof.export_chrome_trace(\"trace.json\")", path.string()));
+    throw InputError(
+        fmt::format("{}: no traceEvents: not a trace of torch.profiler; export one with prof.export_chrome_trace(\"trace.json\")", name));
   }
   return handler.take();
 }

@@ -85,5 +85,7 @@ struct KinetoTrace {
 
 /// Reads a Kineto JSON file, plain or gzip. The file is not held in memory. Throws InputError if it is something else.
 KinetoTrace read_kineto(const std::filesystem::path& path);
+/// The same of an open file, which this closes. `name`: for messages.
+KinetoTrace read_kineto(int file, const std::string& name);
 
 }  // namespace syncopate

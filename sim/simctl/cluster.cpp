@@ -16,6 +16,7 @@
 #include "cluster/cluster.hpp"
 #include "cluster/measured_pairs.hpp"
 #include "collective/algorithms.hpp"
+#include "simctl/checked_output.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/profiled_benchmark.hpp"
 
@@ -26,9 +27,19 @@ namespace {
 struct FitOptions {
   std::string benchmark;
   BenchmarkOptions reading;
-  std::string name;
+  std::string name;  ///< empty: that of the file
   std::string out;
 };
+
+std::string name_of(const FitOptions& options) {
+  const std::filesystem::path file = options.benchmark;
+  if (!options.name.empty()) return options.name;
+  return (std::filesystem::is_directory(file) ? std::filesystem::weakly_canonical(file) : file).stem().string();
+}
+
+void write_cluster(const FitOptions& options, const std::string& text) {
+  write_checked(options.out, text, !options.name.empty(), options.benchmark, [](const Document& document) { read_cluster(document); });
+}
 
 /// Whether the benchmark has timed messages between nodes, besides all-reduces.
 bool has_link(const Benchmark& benchmark) { return benchmark.link && benchmark.nodes == benchmark.ranks; }
@@ -55,7 +66,7 @@ std::string cluster_text(const Benchmark& benchmark, const FitOptions& options, 
   const std::string source = fmt::format(
       "all-reduces over {} ranks on {} nodes, timed by {}; the links are {}", benchmark.ranks, benchmark.nodes, benchmark.program,
       has_link(benchmark) ? "medians of its messages from node to node" : "those of a ring that would take as long");
-  Json json = {{"format", "cluster/1"}, {"name", options.name}, {"source", source}, {"nodes", benchmark.nodes}};
+  Json json = {{"format", "cluster/1"}, {"name", name_of(options)}, {"source", source}, {"nodes", benchmark.nodes}};
   if (gpus > 1) {
     json["gpus_per_node"] = gpus;
     json["intra_node"] = link_json;
@@ -103,7 +114,7 @@ std::string regions_text(const MeasuredPlaces& places, const FitOptions& options
     wan.push_back(std::move(link));
   }
   return pretty({{"format", "cluster/1"},
-                 {"name", options.name},
+                 {"name", name_of(options)},
                  {"source", "round trips by ping, bandwidths by iperf3"},
                  {"nodes", places.names.size()},
                  {"regions", std::move(regions)},
@@ -128,13 +139,14 @@ void fit_regions(const FitOptions& options) {
         "--ranks, --gpus-per-node and --in-place apply to all-reduces; leave them out for a folder of iperf3's and ping's files");
   }
   const MeasuredPlaces places = read_measured_pairs(options.benchmark);
-  write_output(options.out, regions_text(places, options));
+  write_cluster(options, regions_text(places, options));
   print_regions(places, stream_beside(options.out));
 }
 
 Benchmark read_any_benchmark(const FitOptions& options) {
-  if (!is_profile(options.benchmark)) return read_benchmark(options.benchmark, options.reading);
-  Benchmark benchmark = read_profiled_benchmark(options.benchmark, options.reading);
+  const int file = open_to_reread(options.benchmark);
+  if (!is_profile(file)) return read_benchmark(options.benchmark, read_file(file, options.benchmark), options.reading);
+  Benchmark benchmark = read_profiled_benchmark(file, options.benchmark, options.reading);
   finish_benchmark(benchmark);
   return benchmark;
 }
@@ -156,15 +168,11 @@ void add_cluster_fit_command(CLI::App& app) {
   command->footer("Example: simctl cluster fit scenarios/clusters/runs/generated.txt -o results/mine.json");
   command->callback([options] {
     check_output(options->out, {options->benchmark});
-    if (std::filesystem::is_directory(options->benchmark)) {
-      if (options->name.empty()) options->name = std::filesystem::weakly_canonical(options->benchmark).stem().string();
-      return fit_regions(*options);
-    }
+    if (std::filesystem::is_directory(options->benchmark)) return fit_regions(*options);
     const Benchmark benchmark = read_any_benchmark(*options);
-    if (options->name.empty()) options->name = std::filesystem::path(options->benchmark).stem().string();
     const CostLine line = line_through(benchmark.increasing);
     const LinkCost link = implied_link(ring().all_reduce, line, benchmark.ranks, SecondsPerByte(0));
-    write_output(options->out, cluster_text(benchmark, *options, link));
+    write_cluster(*options, cluster_text(benchmark, *options, link));
     print_report(benchmark, line, link, stream_beside(options->out));
   });
 }

@@ -98,15 +98,20 @@ std::string format_scenario(const Json& scenario) {
   return fmt::format("{{\n{}\n}}\n", fmt::join(lines, ",\n"));
 }
 
+/// Throws InputError unless a scenario may hold the name or path as it is.
+std::string require_plain(std::string text) {
+  if (printable(text) == text) return text;
+  throw InputError(fmt::format("{}: expected UTF-8 without control characters; rename it", text));
+}
+
 class NewScenario {
  public:
   explicit NewScenario(const NewOptions& options)
       : is_file_(!options.file.empty()),
         folder_(fs::path(options.file).parent_path()),
-        name_(options.file.empty() ? "mine" : fs::path(options.file).stem().string()),
+        name_(options.file.empty() ? "mine" : require_plain(fs::path(options.file).stem().string())),
         trace_(reference(options.trace, FileKind::trace)),
         cluster_(reference(options.cluster, FileKind::cluster)),
-        cluster_file_(Document::read(named_file(options.cluster, {FileKind::cluster}))),
         library_(folder_) {
     const std::vector<Json> wanted = read_schedules(options.schedules);
     nodes_ = options.nodes.empty() ? usual_nodes() : read_nodes(options.nodes);
@@ -189,8 +194,7 @@ class NewScenario {
     const fs::path file = named_file(text, {kind});
     require_readable_file(file);
     const bool is_name = text.find('/') == std::string::npos && !text.ends_with(".json");
-    if (is_name && fs::equivalent(named_file(text, {kind}, folder_), file)) return text;
-    return from_there(file);
+    return require_plain(is_name && fs::equivalent(named_file(text, {kind}, folder_), file) ? text : from_there(file));
   }
 
   std::string from_there(const fs::path& file) const {
@@ -209,13 +213,10 @@ class NewScenario {
 
   /// Throws InputError unless the schedule runs on each of these numbers of nodes. Empty: the cluster's own number.
   void check(const Json& schedule, const std::vector<int>& nodes) {
-    Document scenario({{"format", "scenario/1"}, {"name", name_}, {"trace", trace_}, {"schedule", schedule}}, name_ + ".json");
-    scenario.mount(JsonPointer("/cluster"), cluster_file_);
-    if (nodes.empty()) read_scenario(scenario, library_);
-    for (const int count : nodes) {
-      scenario.set(JsonPointer("/cluster/nodes"), count, "");
-      read_scenario(scenario, library_);
-    }
+    const Document scenario({{"format", "scenario/1"}, {"name", name_}, {"trace", trace_}, {"cluster", cluster_}, {"schedule", schedule}},
+                            name_ + ".json");
+    if (nodes.empty()) read_scenario(scenario, {}, "", library_);
+    for (const int count : nodes) read_scenario(scenario, {{"/cluster/nodes", count}}, "", library_);
   }
 
   /// Empty if the cluster has a fixed size.
@@ -234,7 +235,6 @@ class NewScenario {
   std::string name_;
   std::string trace_;
   std::string cluster_;
-  Document cluster_file_;
   Library library_;
   std::vector<int> nodes_;
   std::vector<Json> schedules_;

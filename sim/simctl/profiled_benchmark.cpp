@@ -1,15 +1,14 @@
 #include "simctl/profiled_benchmark.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <map>
 #include <string_view>
 
 #include "base/errors.hpp"
-#include "base/files.hpp"
 #include "import/kineto.hpp"
 
 namespace syncopate {
@@ -30,25 +29,22 @@ double size_of(std::string_view type) {
 
 }  // namespace
 
-bool is_profile(const std::filesystem::path& path) {
-  require_readable_file(path);
+bool is_profile(int file) {
   constexpr std::size_t head_bytes = 1 << 16;
   std::string head(head_bytes, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(file.gcount()));
+  head.resize(static_cast<std::size_t>(std::max<ssize_t>(0, pread(file, head.data(), head.size(), 0))));
   return head.starts_with("\x1f\x8b") || head.find("\"traceEvents\"") != std::string::npos ||
          head.find("\"schemaVersion\"") != std::string::npos;
 }
 
-Benchmark read_profiled_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options) {
-  const KinetoTrace trace = read_kineto(path);
-  const auto fail = [&](const std::string& why) { throw InputError(fmt::format("{}: {}", path.string(), why)); };
+Benchmark read_profiled_benchmark(int file, const std::string& name, const BenchmarkOptions& options) {
+  const KinetoTrace trace = read_kineto(file, name);
+  const auto fail = [&](const std::string& why) { throw InputError(fmt::format("{}: {}", name, why)); };
   if (options.in_place) fail("--in-place chooses columns of nccl-tests, which a profile does not have; leave it out");
   if (trace.all_reduces.empty()) {
     fail("no all-reduce of NCCL says how much it moves; profile a distributed run with PyTorch 2.2 or later and ProfilerActivity.CUDA");
   }
-  Benchmark benchmark = {path.string(), "NCCL, in a PyTorch profile"};
+  Benchmark benchmark = {name, "NCCL, in a PyTorch profile"};
   const auto ranks = trace.all_reduces.front().ranks;
   std::map<double, double> shortest;  // microseconds by bytes
   for (const KinetoTrace::AllReduce& all_reduce : trace.all_reduces) {
@@ -68,7 +64,7 @@ Benchmark read_profiled_benchmark(const std::filesystem::path& path, const Bench
     if (const std::string wrong = contradiction({.ranks = options.ranks}, static_cast<int>(ranks)); !wrong.empty()) fail(wrong);
   }
   benchmark.ranks = static_cast<int>(ranks);
-  benchmark.nodes = nodes_by_options(options, benchmark.ranks, path.string());
+  benchmark.nodes = nodes_by_options(options, benchmark.ranks, name);
   constexpr double microseconds = 1e-6;
   for (const auto& [bytes, time] : shortest) benchmark.measured.push_back({Bytes(bytes), Seconds(microseconds * time)});
   return benchmark;

@@ -1,16 +1,17 @@
 #pragma once
 
-#include <filesystem>
+#include <string>
 
 #include "cluster/benchmark.hpp"
 
 namespace syncopate {
 
-/// Whether a file was written by torch.profiler, judged by its first bytes and keys.
-bool is_profile(const std::filesystem::path& path);
+/// Whether an open file was written by torch.profiler, judged by its first bytes and keys. Leaves its position where it is.
+bool is_profile(int file);
 
 /// The all-reduces in a profile of a distributed run: of each size the shortest, because a kernel's time includes waiting for late ranks.
-/// `options.gpus_per_node`: ranks per node, which a profile does not contain. Throws InputError.
-Benchmark read_profiled_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options);
+/// `options.gpus_per_node`: ranks per node, which a profile does not contain. Closes the file; `name` is for messages.
+/// Throws InputError.
+Benchmark read_profiled_benchmark(int file, const std::string& name, const BenchmarkOptions& options);
 
 }  // namespace syncopate

@@ -9,6 +9,7 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "device/fit.hpp"
+#include "simctl/checked_output.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/device_table.hpp"
 
@@ -105,7 +106,8 @@ void add_trace_fit_command(CLI::App& app) {
       sources.push_back(fmt::format("{} ({})", std::filesystem::path(trace.file).filename().string(), trace.provenance.source));
     }
     report.profile.source = printable(fmt::format("least squares over the layers of {}", fmt::join(sources, ", ")));
-    write_output(options->out, write_device_profile(report.profile));
+    write_checked(options->out, write_device_profile(report.profile), !options->name.empty(), "the fit",
+                  [](const Document& document) { read_device_profile(document); });
     print_report(report, samples, stream_beside(options->out));
   });
 }

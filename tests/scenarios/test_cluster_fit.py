@@ -1,11 +1,15 @@
 """simctl cluster fit: clusters of what nccl-tests and OSU's micro-benchmarks print, here written from closed forms."""
 
+import copy
 import gzip
 import json
+import os
 import shutil
+import subprocess
+import time
 import unittest
 
-from support import Case, scenario
+from support import SIMCTL, Case, scenario
 
 SIZES = [8 * 4**power for power in range(14)]
 
@@ -85,6 +89,11 @@ def osu(rows, name="Allreduce"):
     return f"\n# OSU MPI {name} Latency Test v7.3\n# Size       Avg Latency(us)\n" + "".join(f"{size:<12d}{us:.2f}\n" for size, us in rows)
 
 
+def osu_columns(columns, rows, name="Non-blocking Allreduce"):
+    return (f"\n# OSU MPI {name} Latency Test v7.3\n# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n# Datatype: MPI_FLOAT.\n# Size    " +
+            "".join(f"{column:>18s}" for column in columns) + "\n" + "".join(f"{size:<10d}" + "".join(f"{value:>18}" for value in values) + "\n" for size, *values in rows))
+
+
 class ClusterFit(Case):
     def fit(self, text, *options):
         (self.folder / "run.txt").write_text(text, encoding="utf-8")
@@ -157,6 +166,63 @@ class ClusterFit(Case):
         self.assertEqual(self.cluster()["fit"]["points"], [[4, 3.1e-5], [1024, 3.1e-5], [1048576, 9e-4], [4194304, 3e-3]])
         self.assertRegex(done.stdout, r"4 +31\.5 us +31 us")
 
+    def test_of_osus_columns_the_time_of_the_all_reduce_alone(self):
+        short, full = ("Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"), ("Overall(us)", "Compute(us)", "Coll. Init(us)", "MPI_Test(us)", "MPI_Wait(us)", "Pure Comm.(us)", "Overlap(%)")
+        for text in (osu_columns(short, [(4, 900.1, 800.0, 30.0, 5.0), (1048576, 2000.0, 1900.0, 900.0, 0.0)]),
+                     osu_columns(full, [(4, 900.1, 800.0, 1.0, 0.0, 2.0, 30.0, 5.0), (1048576, 2000.0, 1900.0, 1.0, 0.0, 2.0, 900.0, 0.0)]),
+                     osu_columns(("Avg Latency(us)", "Min Latency(us)", "Max Latency(us)", "Iterations"), [(4, 30.0, 20.0, 40.0, 1000), (1048576, 900.0, 20.0, 4e3, 100)], "Allreduce"),
+                     osu_columns(("Avg Latency(us)", "Validation"), [(4, 30.0, "Pass"), (1048576, 900.0, "Pass")], "Persistent Allreduce")):
+            with self.subTest(text):
+                done = self.fit(text, "--ranks", "4")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(self.cluster()["fit"]["points"], [[4, 3e-5], [1048576, 9e-4]])
+
+    def test_results_that_nobody_checked_are_taken(self):
+        unchecked = nccl_json(4, 2)
+        for result in unchecked["results"]:
+            result["out_of_place"]["nwrong"] = result["in_place"]["nwrong"] = None
+        for text in (nccl(4, 2).replace("      0", "    N/A"), json.dumps(unchecked), json.dumps(nccl_json(4, 2, errors=[""]))):
+            self.assertEqual(self.fit(text).returncode, 0)
+
+    def test_pipes_are_read_once_and_not_waited_for_too_long(self):
+        events = [event(6000000, 3000), event(100, 200)]
+        for name, content in (("printed", nccl(4, 2)), ("json", json.dumps(nccl_json(4, 2))), ("profile", json.dumps({"traceEvents": events})),
+                              ("large profile", json.dumps({"traceEvents": events, "x": "y" * 10_000_000})), ("zipped profile", gzip.compress(json.dumps({"traceEvents": events}).encode()))):
+            content = content if isinstance(content, bytes) else content.encode()
+            (self.folder / "run.txt").write_bytes(content)
+            for command in ("cat run.txt | {} cluster fit /dev/stdin -o mine.json", "{} cluster fit <(sleep 0.2; cat run.txt) -o mine.json --name stdin"):
+                with self.subTest(name, command=command):
+                    self.simctl("cluster", "fit", "run.txt", "-o", "plain.json", "--name", "stdin")
+                    done = subprocess.run(["bash", "-c", command.format(SIMCTL)], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual((self.folder / "mine.json").read_bytes(), (self.folder / "plain.json").read_bytes())
+        os.mkfifo(self.folder / "fifo")
+        began = time.monotonic()
+        done = self.simctl("cluster", "fit", "fifo", "-o", "other.json")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", "simctl: fifo: cannot be read: nobody writes to this pipe\n"))
+        self.assertLess(time.monotonic() - began, 30)
+
+    def test_what_simctl_would_not_read_is_not_written(self):
+        escape, long = "\x1b[31m", "a" * 300
+        (self.folder / "run.txt").write_text(nccl(4, 2))
+        (self.folder / f"{escape}.txt").write_text(nccl(4, 2))
+        for folder, names in (("pairs", ("a", "b")), ("odd", ("a", f"{escape}b")), (f"{escape}folder", ("a", "b"))):
+            (self.folder / folder).mkdir()
+            (self.folder / folder / "-".join(names)).with_suffix(".json").write_text(json.dumps(iperf(1e9)))
+            (self.folder / folder / "-".join(names)).with_suffix(".txt").write_text(ping(10, 1))
+        for code, message, *words in (
+                (2, '/name: expected a name of at most 255 bytes, got "aaa', "run.txt", "--name", long), (2, "/name: expected a name of at most 255 bytes", "pairs", "--name", long),
+                (2, "/name: expected a string without control characters", "run.txt", "--name", escape),
+                (3, "/name: expected a string without control characters", f"{escape}.txt"), (3, "/name: expected a string without control characters", f"{escape}folder"),
+                (3, "b.json: the file's name must have no control characters, because places are named after it; rename it", "odd")):
+            with self.subTest(words):
+                done = self.simctl("cluster", "fit", *words, "-o", "mine.json")
+                self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+                self.assertIn(message, done.stderr)
+                self.assertEqual("(from --name)" in done.stderr, "--name" in words)
+                self.assertFalse((self.folder / "mine.json").exists())
+        self.assertEqual(self.simctl("cluster", "fit", f"{escape}.txt", "-o", "mine.json", "--name", "ok").returncode, 0)
+
     def test_what_is_refused(self):
         good = nccl(4, 2)
         table = [
@@ -175,12 +241,27 @@ class ClusterFit(Case):
             (good.replace("float sum", "float", 1), (), 'run.txt:17: expected a reduction such as "sum" as word 4, got "-1"'),
             (good.replace("float sum -1", "float", 1), (), "run.txt:17: expected the 12 or 13 columns of nccl-tests, got 11 words"),
             (good.replace("     2 float", "     2 nan float"), (), "expected the 12 or 13 columns"),
+            (good.replace("      0", "   1234", 1), (), "run.txt:17: 1234 results were wrong (#wrong), so this run failed, and its times mean nothing; repair what it complains of, and measure again"),
+            ("      1".join(good.rsplit("      0", 1)), (), "run.txt:30: 1 results were wrong (#wrong)"),
+            (good.replace("0 OK", "20 FAILED"), (), 'run.txt:31: "# Out of bounds values : 20 FAILED", so this run failed'),
+            (good.replace(": 4.4", ": 4.4 FAILED"), (), 'run.txt:32: "# Avg bus bandwidth : 4.4 FAILED", so this run failed'),
+            (good + "# error: NET/IB: Got completion with error 12\n", (), 'run.txt:33: "# error: NET/IB: Got completion with error 12", so this run failed'),
+            (good[:good.index("# Out of bounds")] + "node-1: Test NCCL failure common.cu:958 'unhandled system error'\n", (), 'run.txt:31: "node-1: Test NCCL failure common.cu:958'),
+            (good[:good.index("# Out of bounds")] + " .. node-1 pid 7: Test failure common.cu:891\n", (), 'run.txt:31: ".. node-1 pid 7: Test failure common.cu:891", so this run failed'),
+            (osu_columns(("Overall(us)", "Compute(us)", "Overlap(%)"), [(4, 1.0, 1.0, 0.0), (8, 2.0, 1.0, 0.0)]), ("--ranks", "4"),
+             'run.txt:6: expected a column "Avg Latency(us)" or "Pure Comm.(us)", got "Size", "Overall(us)", "Compute(us)", "Overlap(%)"; keep OSU\'s whole output'),
+            (osu_columns(("Overall(us)", "Pure Comm.(us)"), [(4, 1.0, 1.0), (8, 2.0)]), ("--ranks", "4"), 'run.txt:8: expected a time in microseconds as word 3, got ""'),
+            (osu_columns(("Avg Latency(us)", "Validation"), [(4, 1.0, "Pass"), (8, 2.0)], "Allreduce"), ("--ranks", "4"), "run.txt:8: expected the 3 columns of line 6, got 2 words"),
+            (osu_columns(("Avg Latency(us)", "Validation"), [(4, 1.0, "Pass"), (8, 2.0, "Fail")], "Allreduce"), ("--ranks", "4"), 'run.txt:8: the validation says "Fail", so this run failed'),
+            (osu([(4, 1.0), (8, 2.0)]).replace("# Size", "#"), ("--ranks", "4"), 'run.txt:2: no line "# Size ..." names the columns'),
             (osu([(4, 1.0), (8, 2.0)]), (), "run.txt:2: OSU does not print the number of ranks; give it with --ranks"),
             (osu([(4, 1.0), (8, 2.0)], "Bcast"), ("--ranks", "4"), "run.txt:2: expected osu_allreduce's output"),
             (osu([(4, 1.0), (8, 2.0)]).replace("2.00", "fast"), ("--ranks", "4"), 'run.txt:5: expected a time in microseconds as word 2, got "fast"'),
             (osu([(4, 1.0), (8, 2.0)]), ("--ranks", "4", "--in-place"), "run.txt:2: --in-place chooses columns of nccl-tests"),
         ]
         run, net = nccl_json(4, 2), probe()
+        wrong = copy.deepcopy(run)
+        wrong["results"][3]["in_place"]["nwrong"] = 5.0
         slow = [{**run["results"][0], "out_of_place": {"cpu_time": 3.0, "alg_bw": 1.0, "bus_bw": 1.0, "nwrong": None}}]
         table += [(json.dumps(document) if isinstance(document, dict) else document, options, message) for document, options, message in (
             ("{", (), "run.txt"),
@@ -196,6 +277,11 @@ class ClusterFit(Case):
             ({**run, "results": [{**run["results"][0], "out_of_place": {**run["results"][0]["out_of_place"], "time": 0.0}}]}, (), "/results/0/out_of_place/time"),
             ({**run, "results": [{**run["results"][0], "out_of_place": {**run["results"][0]["out_of_place"], "time": "nan"}}]}, (), "/results/0/out_of_place/time"),
             ({**run, "strange": 1}, (), "/strange"),
+            (wrong, (), "run.txt: /results/3/in_place/nwrong: 5.0 results were wrong, so this run failed, and its times mean nothing; repair what it complains of, and measure again"),
+            ({**run, "out_of_bounds": {"count": 20, "okay": "false"}}, (), 'run.txt: /out_of_bounds/okay: is "false", so this run failed'),
+            ({**run, "out_of_bounds": {"count": 20, "okay": False}}, (), "run.txt: /out_of_bounds/okay: is false, so this run failed"),
+            ({**run, "average_bus_bandwidth": {"bandwidth": 4.4, "okay": "false"}}, (), 'run.txt: /average_bus_bandwidth/okay: is "false", so this run failed'),
+            ({**run, "errors": ["", "unhandled system error"]}, (), 'run.txt: /errors/1: NCCL says "unhandled system error", so this run failed'),
             (nccl_json(1, 1, factor=0), (), "/config/devices: one rank cannot communicate"),
             (nccl_json(4, 2, factor=1), (), "it fits an all-gather or reduce-scatter; run all_reduce_perf"),
             (run, ("--ranks", "4"), "/config/devices: 8 ranks took part, but --ranks says 4; leave --ranks out"),

@@ -75,9 +75,13 @@ class New(Case):
 
     def test_bad_choices_write_nothing(self):
         self.write("bad.json", trace(layers=[]))
+        self.write("old.json", {key: value for key, value in cluster().items() if key != "format"})
+        self.write("odd\x1b.json", cluster())
         for words, code, message in (
                 (["--trace", "resnet50"], 3, "resnet50: no such file, and no trace has this name; there are cpu-resnet50-b8, "),
                 (["--trace", "gone.json"], 3, "gone.json: no such file"), (["--trace", "bad.json"], 3, "bad.json: /layers: expected a list"),
+                (["--cluster", "old.json"], 3, 'old.json: /: the required key "format" is missing'),
+                (["--cluster", "odd\x1b.json"], 3, "odd\\x1b.json: expected UTF-8 without control characters; rename it"),
                 (["--cluster", "25gb"], 3, "25gb: no such file, and no cluster has this name"),
                 (["--schedules", "wbfp"], 2, '--schedules: no schedule is called "wbfp"; did you mean "wfbp"?'),
                 (["--schedules", "wfbp,wfbp"], 2, "--schedules: wfbp is there twice"), (["--schedules", ""], 2, ""),
