@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -39,24 +41,45 @@ fs::path folder_of_program() { return this_program().parent_path(); }
 /// The project's files of a program that is installed in PREFIX/bin.
 fs::path installed_folder() { return folder_of_program().parent_path() / "share/syncopate"; }
 
-/// Folders that may hold the project's files, in search order.
-std::vector<fs::path> folders_to_search() {
-  std::vector<fs::path> folders;
-  const auto add_with_those_above = [&](fs::path folder) {
-    for (; folder.has_relative_path(); folder = folder.parent_path()) folders.push_back(folder);
-    folders.push_back(folder);
+/// Whether the user or root owns it.
+bool is_own(const fs::path& path) {
+  struct stat status = {};
+  return stat(path.c_str(), &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0);
+}
+
+/// A folder that may hold the project's files.
+struct SearchedFolder {
+  fs::path path;
+  /// It is above the current folder, where somebody else may have put files in the user's way.
+  bool is_above = false;
+
+  /// Whether to take a file of it: from a folder above, only those that are the user's or root's, in such folders.
+  bool offers(const fs::path& file) const { return !is_above || (is_own(path) && is_own(file.parent_path()) && is_own(file)); }
+};
+
+/// In search order.
+std::vector<SearchedFolder> folders_to_search() {
+  std::vector<SearchedFolder> folders;
+  const auto add_with_those_above = [&](fs::path folder, bool may_be_others) {
+    bool is_above = false;
+    for (; folder.has_relative_path(); folder = folder.parent_path()) {
+      folders.push_back({folder, is_above});
+      is_above = may_be_others;
+    }
+    folders.push_back({folder, is_above});
   };
-  add_with_those_above(fs::current_path());
-  folders.push_back(installed_folder());
-  add_with_those_above(folder_of_program());
+  add_with_those_above(fs::current_path(), true);
+  folders.push_back({installed_folder()});
+  add_with_those_above(folder_of_program(), false);
   return folders;
 }
 
 /// The first FOLDER/wanted of folders_to_search() for which `suits` is true.
 template <class Predicate>
 std::optional<fs::path> find_first(const fs::path& wanted, const Predicate& suits) {
-  for (const fs::path& folder : folders_to_search()) {
-    if (suits(folder / wanted)) return folder / wanted;
+  for (const SearchedFolder& folder : folders_to_search()) {
+    const fs::path file = folder.path / wanted;
+    if (suits(file) && folder.offers(file)) return file;
   }
   return std::nullopt;
 }
@@ -108,11 +131,12 @@ const KindRow& row_of(FileKind kind) { return kinds_of_files.at(static_cast<std:
 /// All files of a kind, sorted by name. Of files with the same name, the first one found.
 std::vector<fs::path> find_all(FileKind kind) {
   std::map<std::string, fs::path> files;
-  for (const fs::path& folder : folders_to_search()) {
+  for (const SearchedFolder& folder : folders_to_search()) {
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(folder / row_of(kind).folder, ignored)) {
+    for (const auto& entry : fs::directory_iterator(folder.path / row_of(kind).folder, ignored)) {
       const fs::path& file = entry.path();
-      if (file.extension() == ".json" && !file.filename().string().starts_with('.')) files.try_emplace(file.stem().string(), shown(file));
+      if (file.extension() == ".json" && !file.filename().string().starts_with('.') && folder.offers(file))
+        files.try_emplace(file.stem().string(), shown(file));
     }
   }
   std::vector<fs::path> all;

@@ -9,7 +9,7 @@
 namespace syncopate {
 
 /// Finds a file of the project. Searches the current folder and its parents, then the installation of this program, then the program's
-/// folder and its parents.
+/// folder and its parents. Above the current folder, files that neither the user nor root owns are left out, and those in such folders.
 std::optional<std::filesystem::path> find_file(const std::filesystem::path& wanted);
 
 /// The command that makes a page ("report" or "advice"): the installed command, else the program in analysis/. Nullopt if neither exists.

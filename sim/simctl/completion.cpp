@@ -8,6 +8,7 @@
 
 #include "base/project_files.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
 
@@ -15,20 +16,30 @@ namespace syncopate {
 
 namespace {
 
-/// The scripts call the hidden command "simctl complete" with the words of the line so far; the last word is unfinished.
+/// The scripts call the hidden command "simctl complete" with the words of the line so far; the last word is unfinished. It prints lines
+/// NAME<tab>MEANING. Names are files' names and may hold anything printable: zsh and fish quote what they insert, bash does not.
 constexpr std::string_view for_bash = R"(# bash completion for simctl
 _simctl() {
-  mapfile -t COMPREPLY < <("${1/#\~/$HOME}" complete "${COMP_WORDS[@]:0:COMP_CWORD+1}" 2> /dev/null | cut -f 1)
+  local -a words=("${COMP_WORDS[@]:0:COMP_CWORD+1}")
+  local word="${words[-1]//\\?/}" name
+  COMPREPLY=()
+  case "$word" in *[\'\"\`\$]*) return ;; esac
+  words[-1]="${words[-1]//\\/}"
+  while IFS=$'\t' read -r name _; do
+    printf -v name %q "$name"
+    COMPREPLY+=("$name")
+  done < <("${1/#\~/$HOME}" complete "${words[@]}" 2> /dev/null)
 }
 complete -o default -F _simctl simctl
 )";
 
 constexpr std::string_view for_zsh = R"(#compdef simctl
 _simctl() {
-  local line
+  local line name
   local -a candidates
-  for line in "${(@f)$("${words[1]}" complete "${(@)words[1,CURRENT]}" 2> /dev/null)}"; do
-    [[ -n "$line" ]] && candidates+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+  for line in "${(@f)$("${words[1]}" complete "${(@Q)words[1,CURRENT]}" 2> /dev/null)}"; do
+    name="${${line%%$'\t'*}//\\/\\\\}"
+    [[ -n "$line" ]] && candidates+=("${name//:/\\:}:${line#*$'\t'}")
   done
   if (( $#candidates )); then
     _describe simctl candidates
@@ -46,7 +57,7 @@ fi
 constexpr std::string_view for_fish = R"(# fish completion for simctl
 function __simctl_candidates
   set -l words (commandline -opc)
-  $words[1] complete $words (commandline -ct) 2> /dev/null
+  $words[1] complete $words (string unescape -- (commandline -ct); or commandline -ct) 2> /dev/null
 end
 complete -c simctl -a '(__simctl_candidates)'
 )";
@@ -80,7 +91,10 @@ struct Candidate {
 using Candidates = std::vector<Candidate>;
 
 void add_names(Candidates& candidates, FileKind kind) {
-  for (const std::filesystem::path& file : project_files(kind)) candidates.push_back({file.stem().string(), std::string(name_of(kind))});
+  for (const std::filesystem::path& file : project_files(kind)) {
+    const std::string name = file.stem().string();
+    if (!name.starts_with('-')) candidates.push_back({name, std::string(name_of(kind))});  // would be taken for an option
+  }
 }
 
 /// The names in "TEXT:{csv,json}", CLI11's description of a choice.
@@ -201,7 +215,8 @@ void print_candidates(const CLI::App& root, const std::vector<std::string>& word
   Place place(root);
   std::for_each(words.begin() + 1, words.end() - 1, [&](const std::string& word) { place.go_on(word); });
   for (const Candidate& candidate : place.candidates(unfinished)) {
-    if (candidate.text.starts_with(unfinished)) print_data(fmt::format("{}\t{}\n", candidate.text, candidate.about));
+    const bool is_plain = printable(candidate.text) == candidate.text;  // no shell shows others as they are
+    if (is_plain && candidate.text.starts_with(unfinished)) print_data(fmt::format("{}\t{}\n", candidate.text, candidate.about));
   }
 }
 

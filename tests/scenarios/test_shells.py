@@ -1,10 +1,14 @@
 """Do the shells' completion and the manual pages know every command and option, as --help names them?"""
 import os
 import pathlib
+import pty
 import re
-import tempfile
+import select
 import shutil
+import signal
 import subprocess
+import tempfile
+import time
 import unittest
 
 from support import ROOT, SIMCTL, Case, schedules
@@ -43,6 +47,13 @@ def named(kind):
 
 
 COMMANDS = list(commands())
+
+HOSTILE = ["aa;touch PWNED", "bb$(touch PWNED)", "cc`touch PWNED`", "dd'; touch PWNED; '", 'ee"; touch PWNED; "', "ff & touch PWNED", "gg|touch PWNED", "hh>PWNED", "jj k",
+           "kk\\", "vv*", "mm{a,b}", "nn:touch PWNED", "oo=;touch PWNED", "pp!!", "qq#"]
+LEFT_OUT = ["\x1b[31m", "rr\n;touch PWNED", "ss\ttouch PWNED", "tt\u202etxt", "--force", "-o"]
+SHELLS = {"bash": (["bash", "--norc", "--noprofile", "-i"], "source ./completion"),
+          "zsh": (["zsh", "-f", "-i"], "autoload -U compinit; compinit -u -D; source ./completion"),
+          "fish": (["fish", "--no-config", "-i"], "source ./completion")}
 
 
 def completed(*words):
@@ -95,6 +106,78 @@ class Completion(Case):
     def test_where_the_project_is_not_there(self):
         done = run(SIMCTL, "complete", "simctl", "run", "--t", cwd="/")
         self.assertIn("--timeline\t", done.stdout)
+
+    def test_names_that_no_shell_can_take_are_left_out(self):
+        (self.folder / "scenarios").mkdir()
+        for name in [*HOSTILE, *LEFT_OUT]:
+            self.write(f"scenarios/{name}.json", "{}")
+        names = [line.split("\t")[0] for line in run(SIMCTL, "complete", "simctl", "check", "", cwd=self.folder).stdout.splitlines()]
+        self.assertEqual(set(names) - named("scenarios"), set(HOSTILE))
+
+    def type_into(self, shell, lines, words):
+        """Types lines at a terminal. The end of each waits until the shell has answered its beginning, and the next line until a command has run."""
+        (self.folder / "bin").mkdir(exist_ok=True)
+        # It completes as simctl does; any other call notes its words.
+        stand_in = self.write("bin/simctl", f'#!/bin/bash\n[ "$1" = complete ] && exec {SIMCTL} "$@"\nprintf "%s\\n" "$@" >> "{words}"\necho >> "{words}"\n')
+        stand_in.chmod(0o755)
+        self.write("completion", run(SIMCTL, "completion", shell).stdout)
+        command, begin = SHELLS[shell]
+        child, terminal = pty.fork()
+        if child == 0:
+            os.chdir(self.folder)
+            os.execvpe(command[0], command, os.environ | {"PATH": f"{stand_in.parent}:{os.environ['PATH']}", "TERM": "xterm", "HOME": str(self.folder), "PS1": "$ "})
+
+        def type_text(text, is_done, quiet_s=0.4):
+            os.write(terminal, text.encode())
+            heard, deadline = time.monotonic(), time.monotonic() + 20
+            while time.monotonic() < deadline and not (is_done() and time.monotonic() - heard > quiet_s):
+                if select.select([terminal], [], [], 0.02)[0]:
+                    os.read(terminal, 1 << 16)
+                    heard = time.monotonic()
+        try:
+            type_text(f"{begin}; echo ready > ready\n", lambda: (self.folder / "ready").exists(), 1.0)
+            for number, (beginning, end) in enumerate(lines, 1):
+                type_text(beginning, lambda: True)
+                type_text(end, lambda number=number: words.read_text().count("\n\n") == number, 0.1)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.close(terminal)
+            os.waitpid(child, 0)
+
+    def test_what_a_shell_inserts_is_the_name_and_nothing_runs(self):
+        (self.folder / "scenarios").mkdir()
+        for name in HOSTILE:
+            self.write(f"scenarios/{name}.json", "{}")
+        for shell in SHELLS:
+            if not shutil.which(shell):
+                continue
+            with self.subTest(shell):
+                words = self.folder / "words"
+                words.write_text("")
+                self.type_into(shell, [(f"simctl check {name[:2]}\t", "\n") for name in HOSTILE], words)
+                self.assertEqual(words.read_text(), "".join(f"check\n{name}\n\n" for name in HOSTILE))
+                self.assertFalse((self.folder / "PWNED").exists())
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give files away")
+    def test_scenarios_above_that_are_somebody_elses_are_not_offered(self):
+        inner = self.folder / "inner"
+        for folder in (inner, self.folder / "scenarios"):
+            folder.mkdir()
+        self.write("scenarios/planted.json", "{}")
+
+        def offered(cwd):
+            found = run(SIMCTL, "complete", "simctl", "check", "planted", cwd=cwd).stdout != ""
+            done = run(SIMCTL, "check", "planted", cwd=cwd)
+            self.assertEqual("no scenario has this name" in done.stderr, not found)
+            return found
+        self.assertTrue(offered(inner))
+        for given_away in (self.folder / "scenarios/planted.json", self.folder / "scenarios", self.folder):
+            with self.subTest(given_away):
+                os.chown(given_away, 12345, 12345)
+                self.assertFalse(offered(inner))
+                self.assertTrue(offered(self.folder))     # the current folder is the user's choice
+                os.chown(given_away, 0, 0)
+        self.assertTrue(offered(inner))
 
     def test_bash(self):
         def in_bash(*words):
