@@ -32,13 +32,19 @@ struct MergeOptions {
   bool quiet = false;
 };
 
+std::optional<EndedPoint> read_point(const RunFolder& study, int point, const std::string& folder) try {
+  return study.read(point, folder);
+} catch (const InputError& error) {
+  throw InputError(fmt::format("{}; simulate the point again there, with simctl run --resume, and merge then", error.what()));
+}
+
 /// How a point ended in these folders. A result wins over failures; of failures, the first in alphabetical order. Throws SimulationError if
-/// two folders have different results.
+/// two folders have different results, InputError if a point's file was changed.
 std::optional<EndedPoint> find_in(const std::vector<std::string>& folders, const RunFolder& study, int point) {
   std::optional<EndedPoint> found;
   std::string where;
   for (const std::string& folder : folders) {
-    std::optional<EndedPoint> ended = study.find(point, folder);
+    std::optional<EndedPoint> ended = read_point(study, point, folder);
     if (!ended) continue;
     const bool is_first = !found || (!found->result && (ended->result || ended->error < found->error));
     if (!is_first && ended->result && found->result->to_json() != ended->result->to_json()) {
@@ -55,16 +61,23 @@ std::optional<EndedPoint> find_in(const std::vector<std::string>& folders, const
   return found;
 }
 
-/// Copies timelines, dataflow records and explanations.
-void copy_others(const std::vector<std::string>& folders, const fs::path& out) {
+/// The timelines, dataflow records and explanations in folders other than `out`. Throws InputError for a link: it could bring in any file
+/// of this machine.
+std::vector<fs::path> files_to_copy(const std::vector<std::string>& folders, const fs::path& out) {
+  std::vector<fs::path> files;
   for (const fs::path folder : folders) {
     std::error_code ignored;
     if (fs::equivalent(folder, out, ignored)) continue;
     for (const auto& entry : fs::directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (is_about_a_point(name)) write_file(out / name, read_file(entry.path(), std::numeric_limits<std::size_t>::max()));
+      if (!is_about_a_point(entry.path().filename().string())) continue;
+      if (!fs::is_regular_file(entry.symlink_status())) {
+        throw InputError(fmt::format("{}: expected a file, got {}; merge copies only files: put the file itself there, or remove it",
+                                     entry.path().string(), entry.is_symlink() ? "a link" : "something else"));
+      }
+      files.push_back(entry.path());
     }
   }
+  return files;
 }
 
 ExitCode merge(const MergeOptions& options) {
@@ -87,6 +100,7 @@ ExitCode merge(const MergeOptions& options) {
     std::error_code ignored;
     return fs::equivalent(folder, options.out, ignored);
   });
+  const std::vector<fs::path> others = files_to_copy(options.folders, out.path());
   out.enter(options.force && !is_one_of_them ? RunFolder::Entry::overwrite : RunFolder::Entry::go_on);
   Results results;
   results.simgrid_version = simgrid_version();
@@ -100,7 +114,7 @@ ExitCode merge(const MergeOptions& options) {
       results.failed.push_back({point.index, end.error});
     }
   }
-  copy_others(options.folders, out.path());
+  for (const fs::path& file : others) write_file(out.path() / file.filename(), read_file(file, std::numeric_limits<std::size_t>::max()));
   out.write(results, true, true);
   if (!options.quiet) {
     print_study(results, found.study);

@@ -81,6 +81,9 @@ class StudyRun {
     ProgressBar progress(shared_->in_shard(), "points", !options_.quiet);
     watch_.emplace();
     const SharedPoints::Ended before = shared_->begin();
+    if (const auto& refused = shared_->refused(); !refused.empty() && !options_.quiet)
+      complain("simctl: {}{}; what it held is simulated again", refused.front(),
+               refused.size() == 1 ? "" : fmt::format(", as are {} more files", refused.size() - 1));
     ended_before_ = before.size();
     take(before, progress);
     simulate(in_order(shared_->waiting()), progress);

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/errors.hpp"
 #include "base/indexed.hpp"
 
 namespace syncopate {
@@ -66,8 +67,17 @@ void SharedPoints::forget_failed() {
   }
 }
 
-std::optional<EndedPoint> SharedPoints::find_whole(int point) const {
-  std::optional<EndedPoint> ended = folder_->find(point);
+std::optional<EndedPoint> SharedPoints::read(int point, const std::filesystem::path& folder) {
+  try {
+    return folder_->read(point, folder);
+  } catch (const InputError& error) {
+    refused_.emplace_back(error.what());
+    return std::nullopt;
+  }
+}
+
+std::optional<EndedPoint> SharedPoints::find_whole(int point) {
+  std::optional<EndedPoint> ended = read(point, folder_->path());
   if (ended && ended->result && lacks_file_(point)) ended.reset();
   return ended;
 }
@@ -75,7 +85,7 @@ std::optional<EndedPoint> SharedPoints::find_whole(int point) const {
 std::optional<EndedPoint> SharedPoints::reuse(int point) {
   if (options_.reuse.empty() || lacks_file_(point)) return std::nullopt;
   for (const std::string& other : options_.reuse) {
-    std::optional<EndedPoint> ended = folder_->find(point, other);
+    std::optional<EndedPoint> ended = read(point, other);
     if (!ended || !ended->result) continue;
     folder_->keep(point, *ended);
     folder_->sync_now_and_then(point);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ class SharedPoints {
 
   /// The points of the shard that ended before this run. Call it first.
   Ended begin();
+  /// What is wrong with files of points that `begin` found and did not take.
+  const std::vector<std::string>& refused() const { return refused_; }
   /// Points of the shard that have not ended, ascending.
   std::vector<int> waiting() const;
   /// The points of other shards that have ended in the same folder.
@@ -48,13 +51,16 @@ class SharedPoints {
   Ended take(bool in_shard, const std::function<std::optional<EndedPoint>(int point)>& look);
   void forget_failed();
   /// The point's end in the folder. Nullopt if it has to be simulated again.
-  std::optional<EndedPoint> find_whole(int point) const;
+  std::optional<EndedPoint> find_whole(int point);
+  /// Notes a refused file, and then returns nullopt.
+  std::optional<EndedPoint> read(int point, const std::filesystem::path& folder);
   std::optional<EndedPoint> reuse(int point);
 
   const SharingOptions& options_;
   std::function<bool(int)> lacks_file_;
   Shard shard_;
   std::optional<RunFolder> folder_;
+  std::vector<std::string> refused_{};
   std::vector<bool> has_ended_;  ///< by point: in this run or before it
 };
 

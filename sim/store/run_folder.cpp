@@ -9,9 +9,13 @@
 #include <system_error>
 #include <utility>
 
+#include "base/choice.hpp"
 #include "base/digest.hpp"
+#include "base/document.hpp"
 #include "base/errors.hpp"
+#include "base/fields.hpp"
 #include "base/files.hpp"
+#include "base/indexed.hpp"
 #include "base/version.hpp"
 #include "store/program.hpp"
 
@@ -32,34 +36,104 @@ std::string describe(const std::string& name, const std::string& file, std::size
 
 std::string describe(const Study& study) { return describe(study.name, study.file, study.points.size()); }
 
-std::string describe(const Json& study) {
-  return describe(study.at("name").get<std::string>(), study.at("scenario_file").get<std::string>(), study.at("points").get<std::size_t>());
+/// What study.json says of the study, apart from the study itself.
+struct Description {
+  std::string name;
+  std::string scenario_file;
+  std::size_t points = 0;
+  std::string digest;
+  std::string program;
+  std::string version;
+};
+
+std::string describe(const Description& study) { return describe(study.name, study.scenario_file, study.points); }
+
+/// Any string, such as the name of a file.
+std::string string_in(const Field& field) {
+  if (!field.is_text()) field.fail("a string");
+  return field.json().get<std::string>();
 }
 
-/// The content of study.json in a folder. Null if there is none.
-Json read_description(const fs::path& folder) {
+/// The elements of a list that may be empty.
+std::vector<Field> elements_of(const Field& field) {
+  if (!field.is_list()) field.fail("a list");
+  return field.json().empty() ? std::vector<Field>() : field.list();
+}
+
+/// Adds to an error about study.json what to do.
+[[noreturn]] void fail_as_damaged(const std::string& message) {
+  throw InputError(fmt::format("{}; the file is damaged or was changed: run the study again, with -o DIR --force", message));
+}
+
+Description read_description(const Document& document) {
+  Object fields{Field(document)};
+  fields.format(study_format, true);
+  constexpr std::int64_t most_points = 1'000'000'000;
+  return {string_in(fields.at("name")),
+          string_in(fields.at("scenario_file")),
+          static_cast<std::size_t>(fields.at("points").integer(1, most_points)),
+          string_in(fields.at("digest")),
+          string_in(fields.at("program")),
+          string_in(fields.at("version"))};
+}
+
+FoundStudy read_found(const Document& document) {
+  Object fields{Field(document)};
+  FoundStudy found;
+  Study& study = found.study;
+  study.file = string_in(fields.at("scenario_file"));
+  study.document = fields.at("scenario").json();
+  const Field settings = fields.at("settings");
+  if (!settings.is_object()) settings.fail("an object");
+  for (const auto& [pointer, value] : settings.json().items()) study.settings.push_back({pointer, value});
+  for (const Field& element : elements_of(fields.at("inputs"))) {
+    Object input(element);
+    const std::string kind =
+        choose_name(input.at("kind"), {std::string(name_of(FileKind::trace)), std::string(name_of(FileKind::cluster))});
+    study.inputs.push_back({kind == name_of(FileKind::trace) ? FileKind::trace : FileKind::cluster, string_in(input.at("name")),
+                            string_in(input.at("file")), input.at("content").json()});
+  }
+  found.shortcuts = fields.at("symmetry").boolean();
+  found.study = restore_study(found.study);
+  return found;
+}
+
+/// study.json in a folder. Nullopt if there is none.
+std::optional<Document> find_study_file(const fs::path& folder) {
   std::error_code ignored;
   const fs::path path = folder / study_file;
-  if (!fs::exists(path, ignored)) return {};
-  Json json = parse_json(read_file(path), path.string());
+  if (!fs::exists(path, ignored)) return std::nullopt;
+  const std::string text = read_file(path);
   try {
-    if (json.at("format") != study_format)
-      throw InputError(fmt::format("{}: /format: expected \"{}\", got {}", path.string(), study_format, json["format"].dump()));
-    describe(json);
-    for (const char* key : {"digest", "program"}) (void)json.at(key).get<std::string>();
-  } catch (const Json::exception& error) {
-    throw InputError(fmt::format("{}: no study of a run: {}; run it again with --force", path.string(), error.what()));
+    return Document(parse_json(text, path.string()), path.string());
+  } catch (const InputError& error) {
+    fail_as_damaged(error.what());
   }
-  return json;
 }
 
-Json require_description(const fs::path& folder) {
-  Json json = read_description(folder);
-  if (json.is_null()) throw InputError(fmt::format("{}: no {} there: not the folder of a run", folder.string(), study_file));
-  return json;
+Document require_study_file(const fs::path& folder) {
+  std::optional<Document> document = find_study_file(folder);
+  if (!document) throw InputError(fmt::format("{}: no {} there: not the folder of a run", folder.string(), study_file));
+  return std::move(*document);
 }
 
-bool is_same_program(const Json& found) { return found["program"] == program_digest(); }
+/// `read` of study.json. An error says what to do.
+template <class Read>
+auto read_study_file(const Document& document, Read read) {
+  try {
+    return read(document);
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    const bool names_it = message.starts_with(document.file());
+    fail_as_damaged(names_it ? message : fmt::format("{}: /scenario: {}", document.file(), message));
+  }
+}
+
+Description describe_study_file(const Document& document) {
+  return read_study_file(document, [](const Document& file) { return read_description(file); });
+}
+
+bool is_same_program(const Description& found) { return found.program == program_digest(); }
 
 /// A short form of a program's digest, for messages.
 std::string build_of(const std::string& digest) { return digest.substr(0, 8); }
@@ -82,11 +156,23 @@ void sync(const fs::path& path) {
   close(file);
 }
 
-FileKind read_kind(const std::string& name) {
-  for (const FileKind kind : {FileKind::trace, FileKind::cluster}) {
-    if (name == name_of(kind)) return kind;
-  }
-  throw InputError(fmt::format("a study has no inputs of kind \"{}\"", name));
+/// The SHA-256 of a point's file, which is the last member of it. `key` is in it, so that the file of another point does not do.
+std::string seal_of(const std::string& key, std::string_view content) {
+  return fmt::format(",\"sha256\":\"{}\"}}\n", sha256(fmt::format("{}{}", key, content)));
+}
+
+/// Adds the seal to a JSON object.
+std::string sealed(const std::string& key, std::string_view object) {
+  return fmt::format("{}{}", object.substr(0, object.size() - 1), seal_of(key, object));
+}
+
+/// The object of a sealed text. Nullopt if the seal does not fit it.
+std::optional<std::string> unsealed(const std::string& key, std::string_view text) {
+  constexpr std::string_view begin = ",\"sha256\":\"";
+  const std::size_t end = text.rfind(begin);
+  if (end == std::string_view::npos) return std::nullopt;
+  std::string object = fmt::format("{}}}", text.substr(0, end));
+  return text.substr(end) == seal_of(key, object) ? std::optional(std::move(object)) : std::nullopt;
 }
 
 }  // namespace
@@ -116,8 +202,6 @@ Json RunFolder::description() const {
   return json;
 }
 
-bool RunFolder::is_same_study(const Json& found) const { return found["digest"] == digest_; }
-
 bool RunFolder::has_finished() const {
   std::error_code ignored;
   if (!fs::exists(folder_ / run_file, ignored)) return false;
@@ -125,9 +209,19 @@ bool RunFolder::has_finished() const {
   return json.is_object() && json.contains("finished") && json["finished"] == true;
 }
 
-void RunFolder::check_entry(Entry entry, const Json& found) const {
+void RunFolder::check_entry(Entry entry) const {
   const std::string where = fmt::format("-o {}", folder_.string());
-  if (!is_same_study(found)) {
+  const std::optional<int> other = lock_->other();
+  if (other && entry != Entry::go_on) {
+    throw UsageError(fmt::format(
+        "{}: another run{} is at work there; wait until it has ended, choose another folder, or share its work with --resume if it is of "
+        "this study",
+        where, describe_process(*other)));
+  }
+  const std::optional<Document> file = entry == Entry::overwrite ? std::nullopt : find_study_file(folder_);
+  if (!file) return;
+  const Description found = describe_study_file(*file);
+  if (found.digest != digest_) {
     const bool looks_alike = describe(found) == describe(study_);
     throw UsageError(fmt::format(
         "{}: there are results of another study, {}, and not of this one, {}{}; choose another folder, or "
@@ -140,22 +234,23 @@ void RunFolder::check_entry(Entry entry, const Json& found) const {
                                  is_of_this_build ? "--resume goes on with it, " : "it was one of another build of simctl, so that only "));
   }
   if (entry == Entry::go_on && !is_of_this_build) {
-    throw UsageError(fmt::format(
-        "{}: these results are of another build of simctl (version {}, build {}), and would not mix with this one's (version "
-        "{}, build {}); choose another folder, or --force to replace them",
-        where, found.value("version", "unknown"), build_of(found["program"].get<std::string>()), version(), build_of(program_digest())));
+    throw UsageError(
+        fmt::format("{}: these results are of another build of simctl (version {}, build {}), and would not mix with this one's (version "
+                    "{}, build {}); choose another folder, or --force to replace them",
+                    where, found.version, build_of(found.program), version(), build_of(program_digest())));
   }
 }
 
 void RunFolder::enter(Entry entry) {
   make_writable_folder(folder_);
-  const Json found = entry == Entry::overwrite ? Json() : read_description(folder_);
-  if (!found.is_null()) check_entry(entry, found);
+  lock_.emplace(folder_);
+  check_entry(entry);
   std::error_code ignored;
   fs::remove(folder_ / run_file, ignored);
   if (entry != Entry::go_on) remove_older();
   fs::create_directory(points(), ignored);
-  if (found.is_null() || entry != Entry::go_on) write_file(folder_ / study_file, pretty(description()));
+  if (entry != Entry::go_on || !fs::exists(folder_ / study_file, ignored)) write_file(folder_ / study_file, pretty(description()));
+  lock_->share();
 }
 
 void RunFolder::remove_older() const {
@@ -175,16 +270,26 @@ bool RunFolder::has_points() const {
   return !fs::is_empty(points(), ignored);
 }
 
-std::optional<EndedPoint> RunFolder::find(int point, const fs::path& other) const {
+std::optional<EndedPoint> RunFolder::read(int point, const fs::path& other) const {
   const fs::path path = other / "points" / file(point).filename();
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
-  const Json json = Json::parse(read_file(path), nullptr, false);
+  const std::optional<std::string> object = unsealed(key(point), read_file(path));
+  const Json json = object ? Json::parse(*object, nullptr, false) : Json();
   try {
-    if (json.at("format") != point_format) return std::nullopt;
-    if (json.contains("error")) return EndedPoint{.error = json["error"].get<std::string>()};
-    return EndedPoint{.result = PointResult::from_json(json.at("result"))};
-  } catch (const std::exception&) {  // an incomplete file
+    if (json.at("format") == point_format) {
+      if (json.contains("error")) return EndedPoint{.error = json["error"].get<std::string>()};
+      return EndedPoint{.result = PointResult::from_json(json.at("result"))};
+    }
+  } catch (const std::exception&) {  // fails below
+  }
+  throw InputError(fmt::format("{}: /sha256: does not fit the rest of the file, which is not whole or was changed", path.string()));
+}
+
+std::optional<EndedPoint> RunFolder::find(int point) const {
+  try {
+    return read(point, folder_);
+  } catch (const InputError&) {
     return std::nullopt;
   }
 }
@@ -196,7 +301,7 @@ void RunFolder::keep(int point, const EndedPoint& ended) const {
   } else {
     json["error"] = ended.error;
   }
-  replace_file(file(point), json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n', Durability::cached);
+  replace_file(file(point), sealed(key(point), json.dump(-1, ' ', false, Json::error_handler_t::replace)), Durability::cached);
 }
 
 void RunFolder::sync_now_and_then(int point) {
@@ -213,16 +318,15 @@ void RunFolder::remove(int point) const {
 }
 
 void RunFolder::require_same_study(const fs::path& other) const {
-  const Json found = require_description(other);
-  if (!is_same_study(found))
+  const Description found = describe_study_file(require_study_file(other));
+  if (found.digest != digest_)
     throw UsageError(fmt::format("{}: results of another study, {}, and not of {}; merge only folders of one study", other.string(),
                                  describe(found), describe(study_)));
   if (!is_same_program(found))
     throw UsageError(
         fmt::format("{}: results of another build of simctl (version {}, build {}) than this one (version {}, build {}); merge "
                     "them with that one, or run the study again",
-                    other.string(), found.value("version", "unknown"), build_of(found["program"].get<std::string>()), version(),
-                    build_of(program_digest())));
+                    other.string(), found.version, build_of(found.program), version(), build_of(program_digest())));
 }
 
 void RunFolder::write(const Results& results, bool finished, bool shared) const {
@@ -242,7 +346,7 @@ void RunFolder::write(const Results& results, bool finished, bool shared) const 
   if (!failure) try_to_write(run_file, pretty(run));
   if (finished) {
     remove_unfinished(folder_, lately);
-    remove_unfinished(points(), shared ? lately : std::chrono::minutes(0));
+    remove_unfinished(points(), shared || lock_->other() ? lately : std::chrono::minutes(0));
   }
   sync(points());
   sync(folder_);
@@ -256,22 +360,12 @@ bool is_about_a_point(const std::string& file_name) {
 }
 
 FoundStudy read_study_of(const fs::path& folder) {
-  const Json json = require_description(folder);
-  FoundStudy found;
-  try {
-    Study& study = found.study;
-    study.file = json.at("scenario_file").get<std::string>();
-    study.document = json.at("scenario");
-    for (const auto& [pointer, value] : json.at("settings").items()) study.settings.push_back({pointer, value});
-    for (const Json& input : json.at("inputs")) {
-      study.inputs.push_back({read_kind(input.at("kind").get<std::string>()), input.at("name").get<std::string>(),
-                              input.at("file").get<std::string>(), input.at("content")});
-    }
-    found.shortcuts = json.at("symmetry").get<bool>();
-  } catch (const Json::exception& error) {
-    throw InputError(fmt::format("{}: no study of a run: {}", (folder / study_file).string(), error.what()));
-  }
-  found.study = restore_study(found.study);
+  const Document file = require_study_file(folder);
+  const Description description = describe_study_file(file);
+  FoundStudy found = read_study_file(file, [](const Document& document) { return read_found(document); });
+  const RunFolder of_it(folder, found.study, found.shortcuts);
+  if (is_same_program(description) && of_it.digest() != description.digest)
+    fail_as_damaged(fmt::format("{}: /digest: does not fit the study in the file", file.file()));
   return found;
 }
 

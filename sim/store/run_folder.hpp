@@ -10,6 +10,7 @@
 #include "output/results.hpp"
 #include "run/point_result.hpp"
 #include "scenario/scenario.hpp"
+#include "store/folder_lock.hpp"
 
 namespace syncopate {
 
@@ -26,7 +27,7 @@ struct EndedPoint {
 /// See scenarios/STUDIES.md.
 class RunFolder {
  public:
-  /// What a run does with an existing folder.
+  /// What a run does with an existing folder. While another run is at work in it, only `go_on` may enter.
   enum class Entry {
     begin,      ///< the folder must be empty or hold a finished run of the same study; starts from scratch
     go_on,      ///< keeps the ended points of the same study
@@ -37,22 +38,25 @@ class RunFolder {
   RunFolder(std::filesystem::path folder, const Study& study, bool shortcuts);
 
   /// Creates the folder or takes it over for this study. Removes the results of earlier runs, except with Entry::go_on. Throws UsageError
-  /// if `entry` does not accept the folder's content, and OutputError.
+  /// if `entry` does not accept the folder's content, or would remove what another run is writing there, and OutputError.
   void enter(Entry entry);
   /// Whether the last run in the folder has written all results.
   bool has_finished() const;
 
   const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path points() const { return folder_ / "points"; }
+  /// Of the study, without the program.
+  const std::string& digest() const { return digest_; }
   /// The name of a point's file, without its ending.
   const std::string& key(int point) const { return keys_[point]; }
 
   /// Whether `points/` holds any file.
   bool has_points() const;
-  /// How a point ended, as its file says. Nullopt if there is no file, or an incomplete one.
-  std::optional<EndedPoint> find(int point) const { return find(point, folder_); }
-  /// The same from another run's folder, which may hold another study.
-  std::optional<EndedPoint> find(int point, const std::filesystem::path& other) const;
+  /// How a point ended, as its file in this folder or another run's says, which may hold another study. Nullopt if there is no file. Throws
+  /// InputError for a file that is not as `keep` wrote it.
+  std::optional<EndedPoint> read(int point, const std::filesystem::path& other) const;
+  /// The same from this folder. Nullopt also for a file that is not as `keep` wrote it.
+  std::optional<EndedPoint> find(int point) const;
   /// Writes a point's file. May be called in any process. Throws OutputError.
   void keep(int point, const EndedPoint& ended) const;
   /// Call it after a point's file was written. Flushes files to the disk at most once a second.
@@ -68,8 +72,7 @@ class RunFolder {
 
  private:
   Json description() const;
-  bool is_same_study(const Json& found) const;
-  void check_entry(Entry entry, const Json& found) const;
+  void check_entry(Entry entry) const;
   void remove_older() const;
   std::filesystem::path file(int point) const;
 
@@ -77,7 +80,8 @@ class RunFolder {
   const Study& study_;
   bool shortcuts_;
   Indexed<std::string> keys_;  ///< by point
-  std::string digest_;         ///< of the study, without the program
+  std::string digest_;
+  std::optional<FolderLock> lock_;  ///< from `enter` on
   std::chrono::steady_clock::time_point last_sync_{};
 };
 

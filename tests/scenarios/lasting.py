@@ -1,4 +1,6 @@
 """For tests of runs whose points last."""
+import hashlib
+import json
 import subprocess
 
 from support import SIMCTL, Case, cluster, scenario, wait_until
@@ -9,6 +11,20 @@ FILES = ("results.csv", "results.json")
 
 def seeds(count, **changes):
     return scenario(cluster=cluster(nodes=4), schedule={"name": "wfbp"}, workers=JITTER, sweep={"/seed": list(range(count))}, **changes)
+
+
+def sealed(key, content):
+    """The text of a point's file, as simctl would write it."""
+    text = json.dumps(content, separators=(",", ":"))
+    return f'{text[:-1]},"sha256":"{hashlib.sha256((key + text).encode()).hexdigest()}"}}\n'
+
+
+def change_point(path, change):
+    """Changes a point's file so that it looks like one that simctl has written."""
+    content = json.loads(path.read_text())
+    del content["sha256"]
+    change(content)
+    path.write_text(sealed(path.stem, content))
 
 
 class LastingCase(Case):

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import unittest
 
-from lasting import LastingCase, seeds
+from lasting import LastingCase, change_point, seeds
 from support import ROOT, SIMCTL, cluster, simulates, wait_until
 
 
@@ -165,8 +165,8 @@ class Lasting(LastingCase):
                 (3, "empty: no study.json there: not the folder of a run", "merge", "empty", "-o", "y"),
                 (3, "empty: no study.json there: not the folder of a run", "merge", "out", "empty", "-o", "y"),
                 (3, "broken/study.json", "merge", "broken", "-o", "y"),
-                (3, "odd/study.json: no study of a run", "merge", "odd", "-o", "y"),
-                (3, "odd/study.json: no study of a run", "run", "scenario.json", "-o", "odd")):
+                (3, "odd/study.json: /name: expected a string, got 7", "merge", "odd", "-o", "y"),
+                (3, "odd/study.json: /name: expected a string, got 7", "run", "scenario.json", "-o", "odd")):
             with self.subTest(words):
                 done = self.simctl(*words)
                 self.assertEqual(done.returncode, code, done.stderr)
@@ -177,10 +177,7 @@ class Lasting(LastingCase):
         self.write("scenario.json", seeds(2))
         for out in ("one", "two"):
             self.run_into(out)
-        victim = sorted((self.folder / "two/points").iterdir())[0]
-        kept = json.loads(victim.read_text())
-        kept["result"]["iteration_s"] *= 2
-        victim.write_text(json.dumps(kept))
+        change_point(sorted((self.folder / "two/points").iterdir())[0], lambda kept: kept["result"].update(iteration_s=1.0))
         done = self.simctl("merge", "one", "two", "-o", "both")
         self.assertEqual(done.returncode, 4)
         self.assertRegex(done.stderr, r"simctl: point [01]: one and two have different results")
