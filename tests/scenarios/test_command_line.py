@@ -219,7 +219,7 @@ class Output(Case):
         self.assertEqual(done.stderr, "")
         document, written = json.loads(done.stdout), json.loads((self.folder / "both/results.json").read_text())
         self.assertEqual(document, written)
-        self.assertEqual(sorted(path.name for path in (self.folder / "both").iterdir()), ["points", "results.csv", "results.json", "run.json", "study.json"])
+        self.assertEqual(sorted(path.name for path in (self.folder / "both").iterdir()), [".lock", "points", "results.csv", "results.json", "run.json", "study.json"])
         self.assertFalse((self.folder / "-").exists())
         done = self.simctl("run", "-", input="{")
         self.assertEqual((done.returncode, done.stderr.split(":")[1].strip()), (3, "stdin"))

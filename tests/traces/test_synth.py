@@ -217,6 +217,8 @@ class Fit(Case):
             (["half.json", "--model", model, "--profile", ROOT / "models/devices/v100.json"], 3,
              'half.json: /model/dtype: the trace is in "fp16", the profile Tesla V100 for "fp32"; compare like with like'),
             (["fp32.json", "--model", model, "-o", "fp32.json"], 2, "-o fp32.json: this would overwrite an input file; choose another name"),
+            (["fp32.json", "--model", model, "-o", "p.json", "--name", "a" * 300], 2, "p.json: /name: expected a name of at most 255 bytes, got "),
+            (["fp32.json", "--model", model, "-o", "p.json", "--name", "\x1b[31m"], 2, "p.json: /name: expected a string without control characters, got "),
             (["fp32.json"], 2, "give either -o, a device/1 file to write, or --profile, one whose error you want to know"),
         ]
         for arguments, code, message in table:
@@ -224,6 +226,7 @@ class Fit(Case):
                 done = self.simctl("trace", "fit", *arguments)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(message, done.stderr)
+                self.assertFalse((self.folder / "p.json").exists())
 
 
 if __name__ == "__main__":
