@@ -135,11 +135,7 @@ class RunFolders(LastingCase):
         text = path.read_text()
         study = json.loads(text)
 
-        def places(value, pointer=()):
-            yield pointer
-            if isinstance(value, (dict, list)) and len(pointer) < 3:
-                for key in value if isinstance(value, dict) else range(len(value)):
-                    yield from places(value[key], (*pointer, key))
+        places = [(key,) for key in study] + [("inputs", 0)] + [("inputs", 0, key) for key in study["inputs"][0]]
 
         def mutated(place, value):
             changed = copy.deepcopy(study)
@@ -152,8 +148,8 @@ class RunFolders(LastingCase):
                 holder[place[-1]] = value
             return json.dumps(changed)
 
-        table = [text[:length] for length in range(0, len(text) - 2, max(1, len(text) // 25))] + ["[]", "7", "null"]
-        table += [mutated(place, value) for place in places(study) if place for value in (None, 7.5, {"a": []}, [[]], "\u0001")]
+        table = [text[:length] for length in range(0, len(text) - 2, max(1, len(text) // 10))] + ["[]", "7", "null"]
+        table += [mutated(place, value) for place in places for value in (None, 7.5, [[]])]
         harmless = 0
         for damaged in table:
             path.write_text(damaged)

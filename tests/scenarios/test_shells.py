@@ -127,7 +127,7 @@ class Completion(Case):
             os.chdir(self.folder)
             os.execvpe(command[0], command, os.environ | {"PATH": f"{stand_in.parent}:{os.environ['PATH']}", "TERM": "xterm", "HOME": str(self.folder), "PS1": "$ "})
 
-        def type_text(text, is_done, quiet_s=0.4):
+        def type_text(text, is_done, quiet_s=0.15):
             os.write(terminal, text.encode())
             heard, deadline = time.monotonic(), time.monotonic() + 20
             while time.monotonic() < deadline and not (is_done() and time.monotonic() - heard > quiet_s):
@@ -135,10 +135,10 @@ class Completion(Case):
                     os.read(terminal, 1 << 16)
                     heard = time.monotonic()
         try:
-            type_text(f"{begin}; echo ready > ready\n", lambda: (self.folder / "ready").exists(), 1.0)
+            type_text(f"{begin}; echo ready > ready\n", lambda: (self.folder / "ready").exists(), 0.5)
             for number, (beginning, end) in enumerate(lines, 1):
                 type_text(beginning, lambda: True)
-                type_text(end, lambda number=number: words.read_text().count("\n\n") == number, 0.1)
+                type_text(end, lambda number=number: words.read_text().count("\n\n") == number, 0)
         finally:
             os.kill(child, signal.SIGKILL)
             os.close(terminal)
