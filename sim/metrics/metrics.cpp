@@ -192,6 +192,8 @@ std::optional<double> relative_half_width(const JobTimeline& timeline, int cycle
   }
   if (static_cast<int>(samples.size()) < fewest_slices) return std::nullopt;
   const Sample sample = describe(samples);
+  constexpr double of_rounding = 1e-9;
+  if (sample.deviation < of_rounding * sample.mean) return 0.0;
   const double correlation = std::clamp(sample.correlation, 0.0, 1.0);
   const double independent = std::max(2.0, static_cast<double>(samples.size()) * (1.0 - correlation) / (1.0 + correlation));
   return students_t(independent - 1.0) * sample.deviation / (sample.mean * std::sqrt(independent));

@@ -22,7 +22,7 @@ std::string whole_percent(double share) { return percent(share, 0); }
 
 std::string time_of(const Row& row) {
   const std::string iteration = format_seconds(row.metrics.iteration);
-  return row.interval ? fmt::format("{} ± {}%", iteration, rounded(100.0 * row.half_width(), 2)) : iteration;
+  return row.half_width() > 0.0 ? fmt::format("{} ± {}%", iteration, rounded(100.0 * row.half_width(), 2)) : iteration;
 }
 
 std::string what_holds_back(const Row& row) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "metrics/metrics.hpp"
 #include "run/cost.hpp"
@@ -36,7 +37,9 @@ WindowLengths window_lengths(const Scenario& scenario, const PointOptions& optio
   const double most = std::clamp<double>(fitting(affordable), scenario.measured, std::max(most_iterations, slices));
   const double fewest = std::max<double>({enough_iterations, static_cast<double>(slices), fitting(cheap)});
   const int first = whole_cycles(std::min(fewest, most), cycle);
-  return {first, first, std::max(first, whole_cycles(most, cycle)), default_half_width};
+  // Replicates tell how well the mean is known.
+  const double half_width = scenario.draws() && scenario.replicates > 1 ? std::numeric_limits<double>::infinity() : default_half_width;
+  return {first, first, std::max(first, whole_cycles(most, cycle)), half_width};
 }
 
 }  // namespace syncopate
