@@ -116,8 +116,12 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
     for (std::size_t i = 0; i < spans.size(); ++i) {
       Span span = spans[i];
       // The spans of a shown worker are summed as if it were not shown: another order would change the last digits.
-      while (i + 1 < spans.size() && continues(span, spans[i + 1], timeline.steps[worker][at(spans[i + 1].step)]))
-        span.end = spans[++i].end;
+      for (; i + 1 < spans.size(); ++i) {
+        const Span& next = spans[i + 1];
+        if (!continues(span, next, std::min(timeline.steps[worker][at(span.step)].entered, timeline.steps[worker][at(next.step)].entered)))
+          break;
+        span.end = next.end;
+      }
       const Seconds from = std::max(span.start, window.open);
       const Seconds to = std::min(span.end, window.close);
       if (to <= from) continue;

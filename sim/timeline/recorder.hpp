@@ -40,7 +40,7 @@ class Recorder {
   void phase(int worker, const Span& span) {
     if (has_left_window(worker)) return;
     std::vector<Span>& spans = timeline_.spans[at(worker)];
-    if (!is_shown(worker) && !spans.empty() && continues(spans.back(), span, step(worker))) {
+    if (!is_shown(worker) && !spans.empty() && continues(spans.back(), span, step(worker).entered)) {
       spans.back().end = span.end;
     } else {
       spans.push_back(span);

@@ -141,10 +141,10 @@ struct Step {
   int mixed_after = 0;
 };
 
-/// Whether a worker's next span, in `step`, makes one with its last one. If not all of the step's gradients enter a model, it has spans of
-/// its own.
-inline bool continues(const Span& last, const Span& next, const Step& step) {
-  if (last.end < next.start || (last.step != next.step && step.entered < 1.0)) return false;
+/// Whether a worker's next span makes one with its last one. `entered`: of the gradients of their steps (Step). A step whose gradients do
+/// not all enter a model has spans of its own.
+inline bool continues(const Span& last, const Span& next, double entered) {
+  if (last.end < next.start || (last.step != next.step && entered < 1.0)) return false;
   return last.phase == next.phase || (is_compute(last.phase) && is_compute(next.phase));
 }
 
