@@ -236,7 +236,8 @@ void JobRun::run_worker(int rank) {
 
 bool JobRun::begin_step(Worker& worker) {
   const int rank = worker.rank();
-  if (++steps_ > job_.most_steps) {
+  const double may_be_unfinished = simulated();
+  if (++steps_ > job_.most_steps + may_be_unfinished) {
     throw SimulationError(
         fmt::format("over {:.2g} gradient steps of workers were simulated, the limit, though fewer were expected; use fewer iterations or "
                     "nodes, or allow more with --max-steps",

@@ -300,7 +300,7 @@ class Output(Case):
                 self.assertIn(note, done.stdout)
                 self.assertTrue(any(note in one for one in json.loads((self.folder / "out/results.json").read_text())["notes"]))
         self.write("cluster.json", slow)
-        steady = scenario(schedule={"name": "dts", "delay": 60}, iterations={"warmup": 2000, "measured": 120})
+        steady = scenario(schedule={"name": "dts", "delay": 60}, iterations={"warmup": 2000, "measured": 240})
         self.assertNotIn("note:", self.run_scenario(steady).stdout)
         self.assertNotIn("note:", self.run_scenario(scenario(workers={"events": [{"kind": "pause", "rank": 1, "at_s": 0.03, "for_s": 1}]})).stdout)
 

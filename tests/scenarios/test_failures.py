@@ -132,7 +132,7 @@ class Writing(Case):
 
     def test_no_temporary_file_is_left(self):
         self.run_scenario(scenario(), "--timeline")
-        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), ["points", "results.csv", "results.json", "run.json", "study.json", "timeline-0.json"])
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), [".lock", "points", "results.csv", "results.json", "run.json", "study.json", "timeline-0.json"])
 
     def test_a_file_that_cannot_be_written_costs_no_other(self):
         (self.folder / "out/results.csv").mkdir(parents=True)

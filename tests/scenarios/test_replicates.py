@@ -260,7 +260,7 @@ class Answers(Replicates):
         results, told = self.results(content)
         self.assertIn("wfbp and sync-easgd cannot be told apart by so few iterations: ", results["answer"][0])
         self.assertEqual([point["unsure"] for point in results["points"]], [True, True])
-        self.assertIn("note: how sure the mean of 2 points, such as point 0 (wfbp), is cannot be told from 2 measured iterations; leave "measured" out", told)
+        self.assertIn('note: how sure the mean of 2 points, such as point 0 (wfbp), is cannot be told from 2 measured iterations; leave "measured" out', told)
         self.assertRegex(told, r"wfbp +[\d.]+ ms +\?")
         _, told = self.results(content | {"sweep": {}})
         self.assertIn("wfbp takes ", told)
@@ -277,7 +277,8 @@ class Answers(Replicates):
 
     def test_the_fastest_is_named_with_its_staleness_and_the_fastest_without(self):
         content = scenario(sweep={"/schedule": [{"name": "wfbp"}, {"name": "dts", "delay": 3}, {"name": "s-sgd"}, {"name": "sgp"}]},
-                           cluster={"format": "cluster/1", "name": "slow", "nodes": 4, "link": {"bandwidth": "5Gbps", "latency": "50us"}})
+                           cluster={"format": "cluster/1", "name": "slow", "nodes": 4, "link": {"bandwidth": "5Gbps", "latency": "50us"}},
+                           iterations={"warmup": 3, "measured": 30})
         results, _ = self.results(content)
         times = {point["schedule"]: point["iteration_s"] for point in results["points"]}
         fastest = min(times, key=times.get)

@@ -232,7 +232,7 @@ class Timeline(Case):
     def test_a_compressed_timeline_is_the_same_one(self):
         plain = self.timeline(scenario())
         self.assertEqual(self.run_scenario(scenario(), "--timeline", "--timeline-format", "json.gz").returncode, 0)
-        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), ["points", "results.csv", "results.json", "run.json", "study.json", "timeline-0.json.gz"])
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), [".lock", "points", "results.csv", "results.json", "run.json", "study.json", "timeline-0.json.gz"])
         self.assertEqual(json.loads(gzip.decompress((self.folder / "out/timeline-0.json.gz").read_bytes())), plain)
 
     def test_large_timelines_are_announced_with_their_size(self):
@@ -257,7 +257,7 @@ class Timeline(Case):
         (self.folder / "out/mine.json").write_text("kept")
         self.run_scenario(scenario(), "--timeline")
         self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()),
-                         ["mine.json", "points", "results.csv", "results.json", "run.json", "study.json", "timeline-0.json"])
+                         [".lock", "mine.json", "points", "results.csv", "results.json", "run.json", "study.json", "timeline-0.json"])
         self.run_scenario(scenario())
         self.assertFalse((self.folder / "out/timeline-0.json").exists())
 
