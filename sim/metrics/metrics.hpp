@@ -40,8 +40,8 @@ int slices_of(int cycles);
 inline constexpr int enough_slices = 30;
 
 /// Half of the 95% interval of the mean iteration, as a share of it, from the gradient steps done in equal slices of the window and their
-/// autocorrelation. `cycles`: of the schedule, in the window. `events`: what happens at given times is no sample, so slices that it touches,
-/// and the one after each of these, do not count. Empty if fewer than three slices are left.
+/// autocorrelation. `cycles`: of the schedule, in the window. `events`: what happens at given times is no sample, so slices that it
+/// touches, and the one after each of these, do not count. Empty if fewer than three slices are left.
 std::optional<double> relative_half_width(const JobTimeline& timeline, int cycles, const std::vector<Interval>& events = {});
 
 /// Seconds per second of the window by which collectives fall behind their posts. Above 0 they queue up faster than they move, and the

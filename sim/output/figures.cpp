@@ -216,8 +216,9 @@ constexpr std::array columns = {
     Figure{"replicates", "", "simulations with different seeds whose mean the row is; 1 if nothing is random", "",
            [](const Row& row) -> Json { return std::max<std::size_t>(1, row.replicates.size()); }},
     Figure{"workers_simulated", "",
-           "1 if one worker stood for all equal ones (not with `--no-symmetry`), which changes results by rounding, and of contending flows by up to 2e-4", "",
-           Averaging::first, place<&PointFigures::workers_simulated>},
+           "1 if one worker stood for all equal ones (not with `--no-symmetry`), which changes results by rounding, and of contending "
+           "flows by up to 2e-4",
+           "", Averaging::first, place<&PointFigures::workers_simulated>},
 };
 
 /// Figures from which columns follow; no columns.

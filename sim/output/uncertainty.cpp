@@ -84,9 +84,9 @@ std::string note_unsure(const Study& study, const std::vector<Row>& rows) {
   if (found == rows.end()) return "";
   const auto count = static_cast<std::size_t>(std::count_if(found, rows.end(), is_unsure));
   const bool draws = scenario_of(study, *found).draws();
-  return fmt::format(
-      "how sure the mean of {}, such as {}, is cannot be told from {}; leave \"measured\" out, or measure more{}", plural(count, "point"),
-      point_of(*found), plural(at(found->measured_iterations), "measured iteration"), draws ? ", or use replicates" : "");
+  return fmt::format("how sure the mean of {}, such as {}, is cannot be told from {}; leave \"measured\" out, or measure more{}",
+                     plural(count, "point"), point_of(*found), plural(at(found->measured_iterations), "measured iteration"),
+                     draws ? ", or use replicates" : "");
 }
 
 /// Of a sweep over seeds.
