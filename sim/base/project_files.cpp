@@ -78,7 +78,7 @@ std::vector<SearchedFolder> folders_to_search() {
 template <class Predicate>
 std::optional<fs::path> find_first(const fs::path& wanted, const Predicate& suits) {
   for (const SearchedFolder& folder : folders_to_search()) {
-    const fs::path file = folder.path / wanted;
+    fs::path file = folder.path / wanted;
     if (suits(file) && folder.offers(file)) return file;
   }
   return std::nullopt;

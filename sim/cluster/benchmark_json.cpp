@@ -104,7 +104,8 @@ void require_success(Object& run) {
   const auto errors = run.find("errors");
   if (!errors || !errors->is_list() || errors->json().empty()) return;
   for (const Field& error : errors->list()) {
-    if (error.json() != "") error.fail_because(fmt::format("NCCL says {}, {}", excerpt(error.json()), failed_run));
+    if (!(error.json().is_string() && error.json().get_ref<const std::string&>().empty()))
+      error.fail_because(fmt::format("NCCL says {}, {}", excerpt(error.json()), failed_run));
   }
 }
 

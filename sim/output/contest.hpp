@@ -28,7 +28,7 @@ struct Contest {
   const Row* runner_up() const;
   /// If all winners have staleness, the fastest choice without; else null.
   const Row* fastest_synchronous() const;
-  /// A choice is one random draw of unknown uncertainty.
+  /// Of a choice it is unknown how sure its mean is.
   bool has_unsure() const;
 };
 

@@ -22,7 +22,7 @@ int whole_cycles(double iterations, int cycle) { return static_cast<int>(std::ce
 
 }  // namespace
 
-WindowLengths window_lengths(const Scenario& scenario, const PointOptions& options) {
+WindowLengths window_lengths(const Scenario& scenario) {
   const int cycle = scenario.schedule.pace.cycle;
   const int slices = enough_slices * cycle;
   if (scenario.until) {
@@ -31,11 +31,10 @@ WindowLengths window_lengths(const Scenario& scenario, const PointOptions& optio
   }
   Scenario shortest = scenario;
   shortest.chooses_window = false;
-  const Seconds each = estimate_cost(shortest, {.shortcuts = options.shortcuts, .dataflow = options.dataflow}).time /
-                       (steps_of(shortest) / std::max(1, scenario.schedule.pace.steps_per_round));
-  const auto fitting = [&](Seconds time) { return time / each - scenario.warmup; };
-  const double most = std::clamp<double>(fitting(affordable), scenario.measured, std::max(most_iterations, slices));
-  const double fewest = std::max<double>({enough_iterations, static_cast<double>(slices), fitting(cheap)});
+  const Seconds each = estimate_cost(shortest).time / (steps_of(shortest) / std::max(1, scenario.schedule.pace.steps_per_round));
+  const auto fitting = [&](Seconds time) { return time / each - scenario.warmup - scenario.schedule.pace.steps_before_warmup; };
+  const auto most = std::clamp<double>(fitting(affordable), scenario.measured, std::max(most_iterations, slices));
+  const auto fewest = std::max<double>({enough_iterations, static_cast<double>(slices), fitting(cheap)});
   const int first = whole_cycles(std::min(fewest, most), cycle);
   // Replicates tell how well the mean is known.
   const double half_width = scenario.draws() && scenario.replicates > 1 ? std::numeric_limits<double>::infinity() : default_half_width;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "run/setup.hpp"
 #include "scenario/scenario.hpp"
 
 namespace syncopate {
@@ -16,6 +15,7 @@ struct WindowLengths {
 
 /// `until` begins with `measured` iterations and goes on to Scenario::most_until(). A scenario that says neither begins with 100
 /// iterations and 30 cycles, more where a simulation is estimated to take less than 50 ms, and goes on as far as 1 s, at most 5,000.
-WindowLengths window_lengths(const Scenario& scenario, const PointOptions& options);
+/// Options do not change it: they change no figure.
+WindowLengths window_lengths(const Scenario& scenario);
 
 }  // namespace syncopate

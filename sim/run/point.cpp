@@ -50,20 +50,12 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
   return result;
 }
 
-/// The options of a point whose window chooses its length: unless it says which, only so many iterations are shown as such a window has at
-/// least.
-PointOptions shown_of(const Scenario& scenario, PointOptions options) {
-  if (scenario.chooses_window && options.timeline && !options.timeline->iterations)
-    options.timeline->iterations = {0, scenario.measured - 1};
-  return options;
-}
-
 /// Measures more and more until the mean is known as well as the scenario wants, or more cannot be had.
 PointResult simulate_until(const Point& point, const PointOptions& options) {
   constexpr double least_growth = 2.0;
   constexpr double most_growth = 10.0;
   constexpr double while_it_grows = 2.0;  // what is recorded moves to a larger place
-  const WindowLengths lengths = window_lengths(point.scenario, options);
+  const WindowLengths lengths = window_lengths(point.scenario);
   const double wanted = lengths.half_width;
   const int cycle = point.scenario.schedule.pace.cycle;
   Point longer = point;
@@ -77,8 +69,13 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
   std::string why_not = "no more are simulated";
   while (!is_enough() && measured < lengths.most) {
     const double needed = result.iteration_half ? std::pow(*result.iteration_half / wanted, 2) : most_growth;
+    const double most = std::min<double>(lengths.most, options.most_steps / point.scenario.cluster.workers());
+    if (most < measured + cycle) {
+      if (most < lengths.most) why_not = "more are over the limit of --max-steps";
+      break;
+    }
     const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
-    measured = std::clamp(static_cast<int>(std::min<double>(lengths.most, next)), lengths.fewest, lengths.most);
+    measured = static_cast<int>(std::min(most, std::max<double>(next, lengths.fewest)));
     measured = (measured + cycle - 1) / cycle * cycle;
     const Bytes memory =
         while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts, .dataflow = options.dataflow}).memory;
@@ -101,7 +98,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
   }
   if (!note.is_null()) result.details["fidelity_note"] = note;
   if (!options.explain && !options.timeline && !options.dataflow) return result;
-  PointResult shown = simulate_once(longer, shown_of(point.scenario, options));
+  PointResult shown = simulate_once(longer, options);
   shown.details.update(result.details);
   return shown;
 }
@@ -145,6 +142,13 @@ class Gathering {
   std::size_t ended_ = 0;
 };
 
+/// The options of a point whose window chooses its length: unless it says which, only the first iterations of its timeline are shown.
+PointOptions shown_of(const Scenario& scenario, PointOptions options) {
+  const bool is_chosen = scenario.chooses_window && scenario.measures_until();
+  if (is_chosen && options.timeline && !options.timeline->iterations) options.timeline->iterations = {0, scenario.measured - 1};
+  return options;
+}
+
 std::string describe_overdue(const Scenario& scenario, Seconds most_time, const Headway& iterations) {
   const std::string faster = faster_fidelity(scenario);
   return fmt::format(
@@ -173,7 +177,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   for (int i = 0; i < static_cast<int>(points.size()); ++i) {
     const Point& point = *points[at(i)];
     gatherings.emplace_back(point.scenario);
-    const PointOptions point_options = options(i);
+    const PointOptions point_options = shown_of(point.scenario, options(i));
     const Cost cost = estimate_cost(point.scenario, point_options);
     if (const std::string excess = describe_excess(point.scenario, cost, limits); !excess.empty()) {
       done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
@@ -193,7 +197,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   TimeLeft time_left(std::move(times), parallel);
   const auto simulate_task = [&](int index) {
     const auto [point, r] = tasks[at(index)];
-    PointOptions point_options = options(point);
+    PointOptions point_options = shown_of(points[at(point)]->scenario, options(point));
     point_options.most_steps = limits.steps / replicates_of(points[at(point)]->scenario);
     if (r > 0) {
       point_options.timeline.reset();

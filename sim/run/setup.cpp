@@ -225,7 +225,7 @@ Job Setup::job(Fidelity fidelity) {
   job.program = is_alone ? single_worker(schedule.pace, schedule.pace.steps_per_update * profile_.update) : schedule.program(input);
   job.warmup = (is_alone ? 0 : schedule.pace.steps_before_warmup) + scenario_.warmup;
   job.measured = scenario_.measured;
-  job.most_steps = options_.most_steps;
+  if (!schedule.waits_for_slowest()) job.most_steps = options_.most_steps;  // else they are counted beforehand
   job.updates_in_forward = schedule.pace.updates_in_forward;
   job.steps_per_round = schedule.pace.steps_per_round;
   job.lockstep = stands_for_all(fidelity);

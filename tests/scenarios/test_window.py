@@ -97,6 +97,17 @@ class Window(Case):
                     self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(*((self.folder / out / "results.csv").read_text() for out in ("without", "with")))
 
+    def test_options_do_not_change_how_long_is_measured(self):
+        for schedule, words in (({"name": "sgp"}, ["--no-symmetry"]), ({"name": "asgd"}, ["--dataflow"])):
+            with self.subTest(words):
+                content = undecided(schedule=schedule, cluster=cluster(nodes=16))
+                measured = []
+                for out, more in (("plain", []), ("with", words)):
+                    self.assertEqual(self.run_scenario(content, *more, out=out).returncode, 0)
+                    (point,) = json.loads((self.folder / out / "results.json").read_text())["points"]
+                    measured.append(point["measured_iterations"])
+                self.assertEqual(*measured)
+
     def test_a_timeline_of_a_window_without_end_has_its_first_iterations(self):
         self.assertEqual(self.run_scenario(undecided(schedule={"name": "asgd"}, workers=SLOW_RANK), "--timeline").returncode, 0)
         (point,) = json.loads((self.folder / "out/results.json").read_text())["points"]
