@@ -38,9 +38,8 @@ Scenario with_measured(const Scenario& scenario, int measured) {
 }
 
 /// Measures at once what is measured in the end: so many iterations that a mean of independent ones is known as well as is wanted.
-Scenario with_most_measured(const Scenario& scenario) {
+Scenario with_most_measured(const Scenario& scenario, const WindowLengths& lengths) {
   constexpr double deviations = 2.0;  // in half an interval of 95%
-  const WindowLengths lengths = window_lengths(scenario);
   const double needed = std::pow(deviations * variation_of(scenario) / lengths.half_width, 2);
   const double fewest = std::max(lengths.first, lengths.fewest);
   return with_measured(scenario, static_cast<int>(std::ceil(std::clamp<double>(needed, fewest, std::max<double>(fewest, lengths.most)))));
@@ -188,9 +187,10 @@ Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
 Cost estimate_most(const Scenario& scenario, const PointOptions& options) {
   if (!scenario.measures_until()) return estimate_cost(scenario, options);
   constexpr double repetitions = 2.0;  // with fewer iterations before, at most half as many each time
-  const Scenario longest = with_most_measured(scenario);
+  const WindowLengths lengths = window_lengths(scenario);
+  const Scenario longest = with_most_measured(scenario, lengths);
   Cost cost = estimate_cost(longest, options);
-  if (longest.measured <= window_lengths(scenario).first) return cost;
+  if (longest.measured <= lengths.first) return cost;
   cost.steps = repetitions * cost.steps;
   cost.time = repetitions * cost.time;
   return cost;
@@ -198,7 +198,7 @@ Cost estimate_most(const Scenario& scenario, const PointOptions& options) {
 
 Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
   const bool is_whole = scenario.measures_until() && !scenario.chooses_window;
-  const Scenario longest = is_whole ? with_most_measured(scenario) : scenario;
+  const Scenario longest = is_whole ? with_most_measured(scenario, window_lengths(scenario)) : scenario;
   return timeline_of(longest, plan_of(longest, {.shortcuts = shortcuts}), view);
 }
 

@@ -18,8 +18,6 @@ constexpr int most_iterations = 5000;
 constexpr Seconds cheap(0.05);
 constexpr Seconds affordable(1.0);
 
-int whole_cycles(double iterations, int cycle) { return static_cast<int>(std::ceil(iterations / cycle)) * cycle; }
-
 }  // namespace
 
 WindowLengths window_lengths(const Scenario& scenario) {
@@ -35,10 +33,11 @@ WindowLengths window_lengths(const Scenario& scenario) {
   const auto fitting = [&](Seconds time) { return time / each - scenario.warmup - scenario.schedule.pace.steps_before_warmup; };
   const auto most = std::clamp<double>(fitting(affordable), scenario.measured, std::max(most_iterations, slices));
   const auto fewest = std::max<double>({enough_iterations, static_cast<double>(slices), fitting(cheap)});
-  const int first = whole_cycles(std::min(fewest, most), cycle);
+  const auto in_cycles = [&](double iterations) { return static_cast<int>(whole_cycles(std::llround(std::ceil(iterations)), cycle)); };
+  const int first = in_cycles(std::min(fewest, most));
   // Replicates tell how well the mean is known.
   const double half_width = scenario.draws() && scenario.replicates > 1 ? std::numeric_limits<double>::infinity() : default_half_width;
-  return {first, first, std::max(first, whole_cycles(most, cycle)), half_width};
+  return {first, first, std::max(first, in_cycles(most)), half_width};
 }
 
 }  // namespace syncopate

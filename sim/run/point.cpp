@@ -75,8 +75,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
       break;
     }
     const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
-    measured = static_cast<int>(std::min(most, std::max<double>(next, lengths.fewest)));
-    measured = (measured + cycle - 1) / cycle * cycle;
+    measured = static_cast<int>(whole_cycles(static_cast<int>(std::min(most, std::max<double>(next, lengths.fewest))), cycle));
     const Bytes memory =
         while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts, .dataflow = options.dataflow}).memory;
     if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
@@ -142,10 +141,12 @@ class Gathering {
   std::size_t ended_ = 0;
 };
 
-/// The options of a point whose window chooses its length: unless it says which, only the first iterations of its timeline are shown.
-PointOptions shown_of(const Scenario& scenario, PointOptions options) {
+/// The options of each simulation of a point. If its window chooses its length, only the first iterations of its timeline are shown, unless
+/// it says which.
+PointOptions options_within(const Limits& limits, const Scenario& scenario, PointOptions options) {
   const bool is_chosen = scenario.chooses_window && scenario.measures_until();
   if (is_chosen && options.timeline && !options.timeline->iterations) options.timeline->iterations = {0, scenario.measured - 1};
+  options.most_steps = limits.steps / replicates_of(scenario);
   return options;
 }
 
@@ -174,10 +175,11 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   bool any_has_actors = false;
   Limits limits = watch.limits;
   limits.memory = limits.most_memory();
+  const auto options_of = [&](int point) { return options_within(limits, points[at(point)]->scenario, options(point)); };
   for (int i = 0; i < static_cast<int>(points.size()); ++i) {
     const Point& point = *points[at(i)];
     gatherings.emplace_back(point.scenario);
-    const PointOptions point_options = shown_of(point.scenario, options(i));
+    const PointOptions point_options = options_of(i);
     const Cost cost = estimate_cost(point.scenario, point_options);
     if (const std::string excess = describe_excess(point.scenario, cost, limits); !excess.empty()) {
       done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
@@ -197,8 +199,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   TimeLeft time_left(std::move(times), parallel);
   const auto simulate_task = [&](int index) {
     const auto [point, r] = tasks[at(index)];
-    PointOptions point_options = shown_of(points[at(point)]->scenario, options(point));
-    point_options.most_steps = limits.steps / replicates_of(points[at(point)]->scenario);
+    PointOptions point_options = options_of(point);
     if (r > 0) {
       point_options.timeline.reset();
       point_options.dataflow.reset();

@@ -146,8 +146,6 @@ void check_places(const Scenario& scenario, const Document& document) {
                                 topology.name(), topology.places(), scenario.cluster.nodes, servers->servers, topology.advice(needed)));
 }
 
-std::int64_t whole_cycles(std::int64_t steps, int cycle) { return (steps + cycle - 1) / cycle * cycle; }
-
 void read_iterations(const std::optional<Field>& field, const Field& schedule, Scenario& scenario) {
   std::int64_t warmup = scenario.warmup;
   std::int64_t measured = scenario.measured;

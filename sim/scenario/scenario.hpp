@@ -26,6 +26,9 @@ inline constexpr int most_replicates = 1000;
 
 struct Jobs;
 
+/// At least `steps`, in whole cycles of a schedule.
+inline std::int64_t whole_cycles(std::int64_t steps, int cycle) { return (steps + cycle - 1) / cycle * cycle; }
+
 /// One simulation, with all inputs read and validated. For several jobs on one network, it is the first job.
 struct Scenario {
   std::string name;
