@@ -78,6 +78,8 @@ std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>
     for (std::size_t change = 0; change < count; ++change) {
       Point point = *base.point;
       point.scenario.fidelity = base.fidelity;
+      point.scenario.measured = base.row.measured_iterations;
+      point.scenario.chooses_window = false;
       factor.apply(point.scenario, factor.factor(changes[change]));
       places.emplace_back(what_if.size(), change);
       points.push_back(std::move(point));

@@ -94,8 +94,8 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   result.workers_simulated = static_cast<int>(run.steps.size());
   const Scenario& scenario = point.scenario;
   result.measured_iterations = scenario.measured;
-  if (scenario.is_sample())
-    result.iteration_half = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle, events_of(scenario.speed));
+  const auto half = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle, events_of(scenario.speed));
+  if (scenario.is_sample() || (half && *half > 0.0 && !scenario.has_events())) result.iteration_half = half;
   result.details = details_of(setup, run);
   constexpr std::size_t most_links = 10;
   NetworkLoad load;

@@ -105,7 +105,11 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
 }  // namespace
 
 PointResult simulate_point(const Point& point, const PointOptions& options) {
-  return point.scenario.measures_until() ? simulate_until(point, options) : simulate_once(point, options);
+  const Scenario& scenario = point.scenario;
+  if (scenario.measures_until()) return simulate_until(point, options);
+  PointResult result = simulate_once(point, options);
+  const bool is_settled = scenario.is_sample() || !result.iteration_half;
+  return is_settled || !scenario.chooses_window ? result : simulate_until(point, options);
 }
 
 namespace {
@@ -300,7 +304,7 @@ Row make_row(const Point& point, const PointResult& result) {
   row.bus_bandwidth = bus_bandwidth(scenario, row.metrics);
   row.states = kept_state(scenario).bytes(profile_of(scenario).bytes(), value_size(*scenario.trace));
   row.jobs = job_rows(scenario, result.jobs);
-  row.is_sample = scenario.is_sample();
+  row.is_sample = scenario.is_sample() || result.iteration_half;
   if (result.iteration_half) {
     const Seconds half = *result.iteration_half * row.metrics.iteration;
     row.interval = {std::max(Seconds(0), row.metrics.iteration - half), row.metrics.iteration + half};

@@ -41,8 +41,14 @@ double posts_per_step(Setup& setup) {
   return schedule.posts(setup.profile(), by_cost ? setup.collective_cost(Fidelity::alpha_beta) : CostCurve());
 }
 
+/// For the answer to its messages, per step.
+Seconds latency_of_servers(Setup& setup, int rank, double posts) {
+  const int server = setup.network().server_ranks().front();
+  return setup.scenario().schedule.pace.waits_later ? Seconds(0) : 2.0 * std::min(1.0, posts) * setup.network().hop(rank, server).latency;
+}
+
 /// A worker's shortest step. Servers' links may hold all workers up, a peer's those that wait for it.
-Seconds step_of_worker(const Setup& setup, int rank, double posts) {
+Seconds step_of_worker(Setup& setup, int rank, double posts) {
   const Scenario& scenario = setup.scenario();
   const Traffic& traffic = scenario.schedule.traffic;
   const StepProfile& profile = setup.profile();
@@ -50,7 +56,8 @@ Seconds step_of_worker(const Setup& setup, int rank, double posts) {
   const Rate rate = fastest_link(scenario.cluster);
   if (traffic.servers) {
     const double clients_per_server = std::max(1.0, static_cast<double>(setup.ranks()) / traffic.servers->servers);
-    return std::max(profile.compute(), clients_per_server * (std::min(1.0, posts) * profile.bytes() / rate));
+    const Seconds alone = profile.compute() + latency_of_servers(setup, rank, posts);
+    return std::max(alone, clients_per_server * (std::min(1.0, posts) * profile.bytes() / rate));
   }
   const bool waits_for_answers = traffic.peers && traffic.peers->drawn && rank % 2 == 0;
   return waits_for_answers ? std::max(profile.compute(), 2.0 * (profile.bytes() / rate)) : profile.compute();
@@ -58,12 +65,13 @@ Seconds step_of_worker(const Setup& setup, int rank, double posts) {
 
 /// Gradient steps of workers that do not wait for the slowest: the window opens with that one, each of whose rounds ends with a step, and
 /// closes with the fastest.
-double steps_of_independent(const Setup& setup, double posts) {
+double steps_of_independent(Setup& setup, double posts) {
   const Scenario& scenario = setup.scenario();
   const Speed& speed = scenario.speed;
   const int ranks = setup.ranks();
   const bool draws_peers = scenario.schedule.traffic.peers && scenario.schedule.traffic.peers->drawn;
-  if ((speed.slow.empty() && speed.pauses.empty() && !draws_peers) || step_of_worker(setup, 0, posts) == Seconds(0))
+  const bool are_apart = scenario.schedule.traffic.servers && scenario.cluster.regions;
+  if ((speed.slow.empty() && speed.pauses.empty() && !draws_peers && !are_apart) || step_of_worker(setup, 0, posts) == Seconds(0))
     return ranks * steps_of(scenario);
   const int gpus = scenario.cluster.workers() / ranks;
   struct Pace {
@@ -91,7 +99,7 @@ double steps_of_independent(const Setup& setup, double posts) {
 }
 
 /// Gradient steps of all simulated workers.
-double steps_of_all(const Setup& setup, int simulated, double posts) {
+double steps_of_all(Setup& setup, int simulated, double posts) {
   const bool goes_alone = simulated > 1 && !setup.scenario().schedule.waits_for_slowest();
   return goes_alone ? steps_of_independent(setup, posts) : simulated * steps_of(setup.scenario());
 }
