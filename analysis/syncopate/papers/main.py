@@ -15,7 +15,7 @@ from syncopate.common.writing import write
 from syncopate.papers.figures import FIGURES
 from syncopate.papers.page import page
 from syncopate.papers.published import read_published
-from syncopate.papers.quantities import compare
+from syncopate.papers.quantities import compare, variants
 from syncopate.papers.results import Results
 
 COMMAND = command_of("papers")
@@ -77,7 +77,8 @@ def make(output, published=PAPERS / "published.csv"):
     drawings = [(one.paper, one.title, one.caption, to_svg(one.draw(results, numbers))) for one in FIGURES]
     runs = [results.run(f"{scenario.parent.name}/{scenario.stem}") for scenario in scenarios()]
     papers = {one.paper for one in numbers.values()}
-    return page(comparisons, drawings, runs, {paper: assumption(PAPERS / paper.lower() / "README.md") for paper in papers})
+    return page(comparisons, drawings, runs, {paper: assumption(PAPERS / paper.lower() / "README.md") for paper in papers},
+                variants(results, numbers))
 
 
 def assumption(path):

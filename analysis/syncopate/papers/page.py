@@ -17,24 +17,27 @@ class Count:
     numbers: int
     others: int         # inputs, counts and repeats
     missing: int        # that the simulator cannot give
-    predicted: int
-    close: int
+    bounds: int
+    bounds_held: int
+    predicted: int      # without bounds
+    close: int          # none with a wrong sign
     wrong: int          # signs of gains
-    explained: int      # far ones whose reason is known
+    explained: int      # other far ones, whose reason is known
     calibrated: int     # predicted with one input chosen
     calibrated_close: int
     calibrated_wrong: int
 
 
-def page(comparisons, drawings, runs, assumptions):
-    """`drawings` are (paper, title, caption, svg text), `assumptions` {paper: paragraphs in plain words}."""
+def page(comparisons, drawings, runs, assumptions, variants=None):
+    """`drawings` are (paper, title, caption, svg text), `assumptions` {paper: paragraphs in plain words}, `variants` those of quantities.py."""
     names = distinct(one.published.paper for one in comparisons)
     found = traces(runs)
     tables = {name: [line(one) for one in comparisons if one.published.paper == name] for name in names}
     return fill(
         "papers.html", title="Published numbers, simulated", limit=f"{100 * CLOSE:g}", counts=[count(name, comparisons) for name in names],
-        all=count("", comparisons), given=by_inputs(comparisons), traces=found, synthetic=sum(kind == "synthetic" for _, kind, _ in found),
-        papers=[(name, prose(assumptions[name]), choice(name, comparisons), tables[name]) for name in names],
+        all=count("", comparisons), given=by_inputs(comparisons), chosen=len(CHOSEN), traces=found, synthetic=sum(kind == "synthetic" for _, kind, _ in found),
+        papers=[(name, prose(assumptions[name]), choice(name, comparisons), tables[name],
+                 [(words, [line(one) for one in its]) for words, its in (variants or {}).get(name, [])]) for name in names],
         drawings=list(enumerate((one for name in names for one in drawings if one[0] == name), 1)))
 
 
@@ -43,16 +46,18 @@ def count(paper, comparisons):
     its = [one for one in comparisons if paper in ("", one.published.paper)]
     predicted = [one for one in its if one.predicted]
     calibrated = [best for best in (one.calibrated or one for one in predicted) if best.predicted]
-    return Count(paper or "all", len(its), sum(not one.predicted and one.ours is not None for one in its),
-                 sum(one.ours is None for one in its), len(predicted), sum(one.close for one in predicted), sum(one.wrong_sign for one in predicted),
+    bounds = [one for one in its if one.bound and one.ours is not None]
+    return Count(paper or "all", len(its), sum(not one.predicted and not one.bound and one.ours is not None for one in its),
+                 sum(one.ours is None for one in its), len(bounds), sum(one.close for one in bounds),
+                 len(predicted), sum(one.close for one in predicted), sum(one.wrong_sign for one in predicted),
                  sum(not one.close and one.published.id not in UNEXPLAINED for one in predicted), len(calibrated), sum(one.close for one in calibrated),
                  sum(one.wrong_sign for one in calibrated))
 
 
 def choice(paper, comparisons):
-    """What has been chosen in the paper's calibrated scenario, and on which number."""
-    return next((f"{CHOSEN[one.published.id]}, chosen on {one.published.quantity} ({one.published.place})"
-                 for one in comparisons if one.published.id in CHOSEN and one.published.paper == paper), "")
+    """What has been chosen in the paper's calibrated scenarios, and on which numbers."""
+    return "; ".join(f"{CHOSEN[one.published.id]}, chosen on {one.published.quantity} ({one.published.place})"
+                     for one in comparisons if one.published.id in CHOSEN and one.published.paper == paper)
 
 
 def by_inputs(comparisons):

@@ -2,7 +2,9 @@
 
 A paper's module has these tables by the ids of scenarios/papers/published.csv:
 QUANTITIES: a formula over Results, or None where the simulator cannot give the number; it yields a number or a list.
-CALIBRATED: ids that are computed again from scenarios in which one input has been chosen so that one number (CHOSEN) comes out as published.
+CHOSEN: {id: an input that the paper does not give, chosen so that this number comes out as published}.
+CALIBRATED: ids that are computed again from scenarios with the chosen inputs.
+VARIANTS: (what else is different in words, {id: formula}), of numbers computed again from documented inputs; they are shown and not counted.
 REMARKS: why ours differs by more than 10 %, or cannot be compared: a sentence or two.
 UNEXPLAINED: ids of those whose remark cannot say why, or only a part of it.
 """
@@ -25,7 +27,7 @@ def merged(table):
 
 QUANTITIES, REMARKS = merged("QUANTITIES"), merged("REMARKS")
 CALIBRATED, UNEXPLAINED = (set().union(*(getattr(module, name) for module in MODULES.values())) for name in ("CALIBRATED", "UNEXPLAINED"))
-CHOSEN = {module.CHOSEN: module.CHOICE for module in MODULES.values()}     # id: which input has been chosen on it
+CHOSEN = merged("CHOSEN")      # id: which input has been chosen on it
 HOW = {"mg-sim-crossing": "within", "lasgd-histogram": "shares", "lasgd-unfinished": "shares", "ssd-push-share": "shares"}
 EVEN = 0.005    # a gain below this is none
 
@@ -44,11 +46,17 @@ class Comparison:
 
     @property
     def close(self):
-        return self.difference is not None and abs(self.difference) <= CLOSE and not self.reversed
+        """A number within 10 % and with the right sign; a bound that holds."""
+        return self.difference is not None and abs(self.difference) <= (EVEN if self.bound else CLOSE) and not self.wrong_sign
+
+    @property
+    def bound(self):
+        return self.published.kind == "bound"
 
     @property
     def predicted(self):
-        return self.ours is not None and self.published.kind in ("value", "gain", "bound") and not self.chosen
+        """A bound is not: ours may be anywhere beyond it."""
+        return self.ours is not None and self.published.kind in ("value", "gain") and not self.chosen
 
     @property
     def reversed(self):
@@ -87,8 +95,14 @@ def compare_one(results, row):
     return computed(results, row, calibrated=calibrated)
 
 
-def computed(results, row, **more):
-    formula, how, remark = QUANTITIES[row.id], how_to_compare(row), REMARKS.get(row.id, "")
+def variants(results, published):
+    """{paper: [(words, Comparisons)]}."""
+    return {paper: [(words, [computed(results, published[row], formula) for row, formula in formulas.items()]) for words, formulas in module.VARIANTS]
+            for paper, module in MODULES.items()}
+
+
+def computed(results, row, formula=None, **more):
+    formula, how, remark = formula or QUANTITIES[row.id], how_to_compare(row), REMARKS.get(row.id, "")
     if formula is None:
         return Comparison(row, None, None, how, remark, **more)
     ours = formula(results)
