@@ -9,6 +9,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -270,17 +271,37 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows, cons
   }
 }
 
+namespace {
+
+/// A list of objects, short: their names, or how many there are and what tells them from others.
+std::string names_in(const Json& list) {
+  std::vector<std::string> names;
+  for (const Json& one : list) {
+    if (one.is_object() && one.contains("name")) names.push_back(value_label(one["name"]));
+  }
+  const std::size_t digest = std::hash<std::string>()(list.dump()) & 0xffffU;
+  return names.size() == list.size() ? fmt::format("{}#{:04x}", fmt::join(names, "+"), digest)
+                                     : fmt::format("{}#{:04x}", list.size(), digest);
+}
+
+}  // namespace
+
 std::string value_label(const Json& value) {
   if (value.is_string()) {
     const std::filesystem::path path(value.get<std::string>());
     return path.extension() == ".json" ? path.stem().string() : path.string();
   }
-  if (!value.is_object() || !value.contains("name")) return value.dump();
-  std::string label = value_label(value["name"]);
+  if (!value.is_object()) return value.dump();
+  const bool is_named = value.contains("name");
+  std::vector<std::string> parts;
+  if (is_named) parts.push_back(value_label(value["name"]));
   for (const auto& [key, parameter] : value.items()) {
-    if (key != "name") label += fmt::format(" {}={}", key, value_label(parameter));
+    if (key == "name" || key == "format" || key == "source" || key.starts_with("x-")) continue;
+    const bool is_long = parameter.is_array() && parameter.size() > 1 && parameter.front().is_object();
+    parts.push_back(fmt::format("{}={}", key, is_long ? names_in(parameter) : value_label(parameter)));
   }
-  return label;
+  const std::string label = fmt::format("{}", fmt::join(parts, " "));
+  return is_named ? label : fmt::format("({})", label);
 }
 
 }  // namespace syncopate

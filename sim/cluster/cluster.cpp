@@ -111,10 +111,12 @@ void read_links(Object& fields, Cluster& cluster) {
     regions->fail_because(
         R"(regions need a link between every two of them; add "wan": [{"between": [..., ...], "rtt": "49ms", "bandwidth": "1Gbps"}])");
   }
-  cluster.regions = read_regions(*regions, *wan);
+  cluster.regions = read_regions(*regions, *wan, cluster.nodes);
   if (cluster.regions->nodes() != cluster.nodes) {
-    regions->fail_because(
-        fmt::format("the regions have {} nodes in total, but the cluster has {}", cluster.regions->nodes(), cluster.nodes));
+    regions->fail_because(fmt::format(
+        R"(the regions have {} nodes in total, but the cluster has {}; leave out the regions' "nodes" to spread them evenly, or )"
+        R"(give each a "share")",
+        cluster.regions->nodes(), cluster.nodes));
   }
   constexpr int most_nodes_in_ring = 4096;
   if (cluster.nodes > most_nodes_in_ring) {

@@ -90,6 +90,22 @@ void Network::place_servers(const ServerPlaces& servers) {
   }
 }
 
+std::vector<Network::ServerGroup> Network::alike_servers() const {
+  std::vector<ServerGroup> groups;
+  std::map<std::size_t, std::size_t> places;  // in `groups`, by region
+  for (const int server : server_ranks_) {
+    const bool has_likes = !latencies_vary_ && node_of(server) >= own_nodes_ && (is_star_ || cluster_.regions);
+    const auto [place, is_new] = places.try_emplace(cluster_.regions ? region_of(server) : 0, groups.size());
+    if (is_new || !has_likes) {
+      groups.push_back({server, server});
+      continue;
+    }
+    ServerGroup& group = groups[place->second];
+    if (group.servers++ == 1) group.second = server;
+  }
+  return groups;
+}
+
 const Path& Network::path(int from, int to) {
   const long key = static_cast<long>(from) * (static_cast<long>(nodes_) * ranks_per_node_) + to;
   const auto [entry, is_new] = paths_.try_emplace(key);

@@ -85,6 +85,14 @@ class Network {
 
   /// The first rank of each server's node.
   const std::vector<int>& server_ranks() const { return server_ranks_; }
+  /// Servers that any rank reaches by like ways.
+  struct ServerGroup {
+    int first = 0;   ///< the first rank of a server's node
+    int second = 0;  ///< the same of another one; the first where there is none
+    int servers = 1;
+  };
+  /// Servers on nodes of their own, of a region or of a star, are alike. Others, and all where latencies vary, are groups by themselves.
+  std::vector<ServerGroup> alike_servers() const;
 
   // Links have numbers below count_links(), in the order of first use.
 

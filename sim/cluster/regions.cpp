@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -39,12 +40,48 @@ Uplink read_uplink(const Field& field) {
   return {share * up, share * down};
 }
 
-std::vector<Region> read_region_list(const Field& field) {
+/// Spreads nodes over regions by their shares, at least one each: the next node is for the region that lacks most, the first of several.
+void spread(int nodes, const std::vector<double>& shares, std::vector<Region>& regions) {
+  for (Region& region : regions) region.nodes = 1;
+  for (int left = nodes - static_cast<int>(regions.size()); left > 0; --left) {
+    std::size_t next = 0;
+    const auto lacking = [&](std::size_t i) { return shares[i] * nodes - regions[i].nodes; };
+    constexpr double rounding = 1e-9;
+    for (std::size_t i = 1; i < regions.size(); ++i) {
+      if (lacking(i) > lacking(next) + rounding) next = i;
+    }
+    ++regions[next].nodes;
+  }
+}
+
+/// The shares of the nodes, of regions without numbers of nodes of their own: equal ones by default.
+std::vector<double> read_shares(const Field& field) {
+  std::vector<double> shares;
+  for (const Field& entry : field.list()) {
+    if (const auto share = Object(entry).find("share")) shares.push_back(share->positive(1.0));
+  }
+  const std::size_t count = field.list().size();
+  if (shares.empty()) return std::vector<double>(count, 1.0 / static_cast<double>(count));
+  if (shares.size() < count) field.fail_because(R"(some regions have a "share" of the nodes and others not; give each one, or none)");
+  constexpr double rounding = 1e-6;
+  if (const double sum = std::accumulate(shares.begin(), shares.end(), 0.0); std::abs(sum - 1.0) > rounding)
+    field.fail_because(fmt::format("the regions' shares add up to {}, not to 1; change them", rounded(sum, 6)));
+  return shares;
+}
+
+std::vector<Region> read_region_list(const Field& field, int nodes) {
   std::vector<Region> regions;
+  std::size_t fixed = 0;
   for (const Field& entry : field.list()) {
     Object fields(entry);
     const Field name = fields.at("name");
-    Region region = {name.name(), static_cast<int>(fields.at("nodes").integer(1, most_nodes_of_region))};
+    Region region = {name.name()};
+    const auto share = fields.find("share");
+    if (const auto own = fields.find("nodes")) {
+      if (share) share->fail_because(R"(the region has a number of "nodes" already; leave one of them out)");
+      region.nodes = static_cast<int>(own->integer(1, most_nodes_of_region));
+      ++fixed;
+    }
     if (const auto uplink = fields.find("uplink")) region.uplink = read_uplink(*uplink);
     if (const auto uplink = fields.find("node_uplink")) region.node_uplink = read_uplink(*uplink);
     fields.finish();
@@ -53,6 +90,13 @@ std::vector<Region> read_region_list(const Field& field) {
     regions.push_back(region);
   }
   if (regions.size() < 2 || regions.size() > most_regions) field.fail(fmt::format("a list of 2 to {} regions", most_regions));
+  if (fixed == regions.size()) return regions;
+  if (fixed > 0) field.fail_because(R"(some regions have a number of "nodes" and others not; give it to all, or to none)");
+  if (nodes < static_cast<int>(regions.size())) {
+    field.fail_because(
+        fmt::format("{} nodes for {} regions: each needs one; use at least {}, or fewer regions", nodes, regions.size(), regions.size()));
+  }
+  spread(nodes, read_shares(field), regions);
   return regions;
 }
 
@@ -193,9 +237,9 @@ bool Regions::change_with_time() const {
   });
 }
 
-Regions read_regions(const Field& regions_field, const Field& wan_field) {
+Regions read_regions(const Field& regions_field, const Field& wan_field, int nodes) {
   Regions regions;
-  regions.list = read_region_list(regions_field);
+  regions.list = read_region_list(regions_field, nodes);
   const std::size_t count = regions.list.size();
   regions.wan.assign(count, std::vector<Link>(count));
   std::vector<std::vector<bool>> known(count, std::vector<bool>(count));

@@ -47,8 +47,9 @@ struct Regions {
   bool change_with_time() const;  ///< the bandwidth or latency of some link does
 };
 
-/// Reads `regions` and `wan` of a cluster. Throws InputError, also if two regions have no link.
-Regions read_regions(const Field& regions_field, const Field& wan_field);
+/// Reads `regions` and `wan` of a cluster. Regions that do not say how many nodes they have share `nodes`. Throws InputError, also if two
+/// regions have no link.
+Regions read_regions(const Field& regions_field, const Field& wan_field, int nodes);
 
 /// Average rate of bytes that move at `first`, and only then, all of them, at `second`.
 constexpr Rate in_sequence(Rate first, Rate second) { return Rate(1.0 / (inverse(first) + inverse(second)).value); }

@@ -101,8 +101,8 @@ std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
 
 int double_tree_chunks(int ranks, Bytes bytes, const LongestWay& way) {
   constexpr double most_messages = 1 << 20;
-  constexpr Bytes largest(256 << 10);  // larger chunks would not save latency
-  double best = std::max(1.0, std::ceil(bytes / 2.0 / largest));
+  constexpr Bytes smallest(32 << 10);
+  double best = std::max(1.0, std::floor(bytes / 2.0 / smallest));
   if (way.under_way > Bytes(0)) {
     const double latencies = bytes / way.under_way;  // the transfer time as a multiple of the latency
     const double levels = std::bit_width(static_cast<unsigned>(ranks) - 1U);

@@ -116,8 +116,8 @@ struct LongestWay {
   double reduction = 0.0;  ///< gamma / beta: time to add a byte / time to move it
 };
 
-/// The number of chunks C of each tree's half of `bytes`. It minimises the total time, with chunks of at least 128 KiB and at most a
-/// million messages.
+/// The number of chunks C of each tree's half of `bytes`. It minimises the total time, with chunks of at least 32 KiB, the least that NCCL
+/// takes, and at most a million messages.
 ///
 /// Total time, for chunks that take t to move and g·t to add: about C·max(4t, latency + (2 + g)t) + 2·lg N·latency + lg N·(4 + g)·t. (A
 /// rank handles 4 messages per chunk; 2 of them must come before the others.)

@@ -23,10 +23,15 @@ PlanTimes::PlanTimes(Plan plan, std::function<Hop(const Message&)> link, Seconds
 }
 
 void PlanTimes::list_moves() {
-  steps_.reserve(plan_.steps.size());
-  for (const PlanStep& step : plan_.steps) {
+  for (std::size_t number = 0; number < plan_.steps.size(); ++number) {
+    const PlanStep& step = plan_.steps[number];
     if (const auto* barrier = std::get_if<NodeBarrier>(&step)) {
       steps_.emplace_back(*barrier);
+      continue;
+    }
+    if (auto chains = find_chains(number)) {
+      number += chains->stages - 1;
+      steps_.emplace_back(std::move(*chains));
       continue;
     }
     const auto& stage = std::get<Stage>(step);
@@ -49,6 +54,94 @@ void PlanTimes::list_moves() {
       moves.is_ring = moves.is_ring && message.from == index && message.to == (index + 1) % plan_.ranks;
     }
     steps_.emplace_back(std::move(moves));
+  }
+}
+
+namespace {
+
+/// A stage that may be a hop of pieces along chains.
+const Stage* hop_of_chains(const Plan& plan, std::size_t number) {
+  if (number >= plan.steps.size()) return nullptr;
+  const auto* stage = std::get_if<Stage>(&plan.steps[number]);
+  return stage != nullptr && stage->repeats == 1 && !stage->inside ? stage : nullptr;
+}
+
+bool move_alike(const Stage& a, const Stage& b) {
+  return a.reduces == b.reduces &&
+         std::equal(a.messages.begin(), a.messages.end(), b.messages.begin(), b.messages.end(),
+                    [](const Message& x, const Message& y) { return x.from == y.from && x.to == y.to && x.parts == y.parts; });
+}
+
+/// How many stages from `first` on come before one that moves the same again; 0 if none does.
+std::size_t count_hops(const Plan& plan, std::size_t first) {
+  const Stage& start = *hop_of_chains(plan, first);
+  for (std::size_t hops = 1;; ++hops) {
+    const Stage* const stage = hop_of_chains(plan, first + hops);
+    if (stage == nullptr || stage->reduces != start.reduces || hops >= at(plan.ranks)) return 0;
+    if (move_alike(*stage, start)) return hops;
+  }
+}
+
+}  // namespace
+
+std::optional<PlanTimes::Chains> PlanTimes::find_chains(std::size_t first) const {
+  const Stage* const start = hop_of_chains(plan_, first);
+  if (start == nullptr || start->messages.empty() || plan_.cells > 1 || plan_.node_size > 1 || plan_.protocol != Protocol())
+    return std::nullopt;
+  const std::size_t hops = count_hops(plan_, first);
+  if (hops == 0) return std::nullopt;
+  Chains chains = {.list = {}, .parts = static_cast<double>(start->messages.front().parts), .reduces = start->reduces};
+  std::vector<int> chain_of(at(plan_.ranks), -1);  // by rank
+  for (std::size_t hop = 0; hop < hops; ++hop) {
+    for (const Message& message : hop_of_chains(plan_, first + hop)->messages) {
+      const Hop link = link_(message);
+      int& chain = chain_of[at(message.from)];
+      if (hop == 0 && chain < 0) {
+        chain = static_cast<int>(chains.list.size());
+        chains.list.push_back({{message.from}, link.beta.value, link.latency.value});
+      }
+      if (chain < 0 || chain_of[at(message.to)] >= 0 || message.parts != start->messages.front().parts) return std::nullopt;
+      Chain& passed = chains.list[at(chain)];
+      if (passed.ranks.back() != message.from || passed.ranks.size() != hop + 1 || passed.beta != link.beta.value ||
+          passed.latency != link.latency.value)
+        return std::nullopt;
+      passed.ranks.push_back(message.to);
+      chain_of[at(message.to)] = chain;
+    }
+  }
+  const auto comes_again = [&](std::size_t number) {
+    const Stage* const stage = hop_of_chains(plan_, number);
+    return stage != nullptr && move_alike(*stage, *hop_of_chains(plan_, number - hops));
+  };
+  chains.stages = hops;
+  while (comes_again(first + chains.stages)) ++chains.stages;
+  chains.pieces = static_cast<int>(chains.stages / hops);
+  chains.stages = at(chains.pieces) * hops;
+  return chains.pieces > 1 ? std::optional(chains) : std::nullopt;
+}
+
+void PlanTimes::pass_along(const Chains& chains, double part, double latency_factor) {
+  // The first piece is over a hop, of cost c and latency l, at F(h) = max(F(h-1) + l, when both ranks are ready for it) + c. The others
+  // follow at intervals of c: F(h-1) + l + c <= F(h), so that none waits for its arrival.
+  const double bytes = chains.parts * part;
+  const double reduction = chains.reduces ? gamma_ * bytes : 0.0;
+  for (const Chain& chain : chains.list) {
+    const double cost = chain.beta * bytes;
+    const double latency = latency_factor * chain.latency + reduction;
+    double over = 0.0;     // when the first piece is over the last hop
+    double arrived = 0.0;  // when the last piece has arrived over that
+    for (std::size_t hop = 0; hop + 1 < chain.ranks.size(); ++hop) {
+      const std::size_t from = at(chain.ranks[hop]);
+      const std::size_t to = at(chain.ranks[hop + 1]);
+      const double free = std::max({sending_[0][from], receiving_[0][to], ready_[from]});
+      over = (hop == 0 ? free : std::max(free, over + latency)) + cost;
+      if (hop > 0) ready_[from] = std::max(ready_[from], arrived);
+      const double last = over + (chains.pieces - 1) * cost;
+      sending_[0][from] = receiving_[0][to] = last;
+      arrived = last + latency;
+    }
+    double& ready = ready_[at(chain.ranks.back())];
+    ready = std::max(ready, arrived);
   }
 }
 
@@ -122,7 +215,9 @@ void PlanTimes::operator()(Bytes data, double latency_factor, std::span<const Se
   const double part = data.value / plan_.parts;
   for (const auto& step : steps_) {
     const auto* stage = std::get_if<Moves>(&step);
-    if (stage == nullptr) {
+    if (const auto* chains = std::get_if<Chains>(&step)) {
+      pass_along(*chains, part, latency_factor);
+    } else if (stage == nullptr) {
       wait(std::get<NodeBarrier>(step));
     } else if (stage->is_ring) {
       move_round_ring(*stage, part, latency_factor);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <variant>
@@ -15,7 +16,8 @@
 namespace syncopate {
 
 /// Times of a Plan's messages if no two of them share a link: a max-plus recurrence. Cost: O(messages). The rounds of a ring without
-/// protocol take O(ranks) if its bandwidths are equal, or if its links and starts are periodic.
+/// protocol take O(ranks) if its bandwidths are equal, or if its links and starts are periodic. So do pieces that follow each other along
+/// chains of equal links.
 ///
 /// A transfer starts when all of these hold: the sender has sent its previous message; the receiver has received its previous message; the
 /// data to send have arrived; both ranks have started. The message arrives `latency` after its transfer, plus gamma x bytes if the receiver
@@ -60,7 +62,24 @@ class PlanTimes {
     bool all_alike = false;    ///< equal parts, bandwidths and latencies
   };
 
+  /// Pieces of the data that follow each other along chains of ranks. All links of a chain are alike.
+  struct Chain {
+    std::vector<int> ranks;
+    double beta = 0.0;
+    double latency = 0.0;
+  };
+  struct Chains {
+    std::vector<Chain> list;
+    std::size_t stages = 0;  ///< of the plan: hops x pieces
+    int pieces = 0;
+    double parts = 0.0;  ///< of a piece
+    bool reduces = false;
+  };
+
   void list_moves();
+  /// The chains that the plan's stages from `first` on are; none where they are none.
+  std::optional<Chains> find_chains(std::size_t first) const;
+  void pass_along(const Chains& chains, double part, double latency_factor);
   double carried(std::size_t cell, const Moves& stage, std::size_t segment) const;
   /// `has_protocol`: a template parameter, because the loop is faster without protocol.
   template <bool has_protocol>
@@ -76,15 +95,15 @@ class PlanTimes {
   std::function<Hop(const Message&)> link_;
   double gamma_;
   bool in_lockstep_;
-  std::vector<std::variant<Moves, NodeBarrier>> steps_;  ///< filled if not in lockstep, or on the first call with starts
-  std::array<std::vector<double>, 2> sending_;           ///< channels busy until, by rank: [0] between nodes, [1] inside
-  std::array<std::vector<double>, 2> receiving_;         ///< the same for receiving
-  std::size_t segments_;                                 ///< segments per message between nodes
-  std::vector<double> ready_;                            ///< last arrival, by rank, cell and segment
-  std::vector<double> received_;                         ///< last arrival from other nodes, by rank and segment; only with rendezvous
-  std::vector<double> entered_;                          ///< no receives from other nodes before, by rank and cell
-  std::vector<double> arrivals_;                         ///< of the current stage
-  std::vector<double> free_;                             ///< in a ring: channel to the next rank is free from, by sender
+  std::vector<std::variant<Moves, Chains, NodeBarrier>> steps_;  ///< filled if not in lockstep, or on the first call with starts
+  std::array<std::vector<double>, 2> sending_;                   ///< channels busy until, by rank: [0] between nodes, [1] inside
+  std::array<std::vector<double>, 2> receiving_;                 ///< the same for receiving
+  std::size_t segments_;                                         ///< segments per message between nodes
+  std::vector<double> ready_;                                    ///< last arrival, by rank, cell and segment
+  std::vector<double> received_;  ///< last arrival from other nodes, by rank and segment; only with rendezvous
+  std::vector<double> entered_;   ///< no receives from other nodes before, by rank and cell
+  std::vector<double> arrivals_;  ///< of the current stage
+  std::vector<double> free_;      ///< in a ring: channel to the next rank is free from, by sender
   std::vector<double> costs_;
   std::vector<double> latencies_;
   std::vector<std::pair<std::int64_t, double>>

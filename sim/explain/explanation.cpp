@@ -78,8 +78,7 @@ std::vector<WhatIf> ask_what_if(const Explained& base, const std::vector<double>
     for (std::size_t change = 0; change < count; ++change) {
       Point point = *base.point;
       point.scenario.fidelity = base.fidelity;
-      point.scenario.measured = base.row.measured_iterations;
-      point.scenario.chooses_window = false;
+      if (std::exchange(point.scenario.chooses_window, false)) point.scenario.measured = base.row.measured_iterations;
       factor.apply(point.scenario, factor.factor(changes[change]));
       places.emplace_back(what_if.size(), change);
       points.push_back(std::move(point));

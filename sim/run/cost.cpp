@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/errors.hpp"
 #include "base/indexed.hpp"
 #include "goodput/checkpoint_interval.hpp"
 #include "metrics/metrics.hpp"
@@ -27,22 +28,6 @@ double variation_of(const Jitter& jitter) {
 double variation_of(const Scenario& scenario) {
   const Cluster& cluster = scenario.cluster;
   return std::max({variation_of(scenario.speed.jitter), variation_of(cluster.link.jitter), cluster.latency_cv});
-}
-
-/// Measures so many iterations, whatever the mean is known to.
-Scenario with_measured(const Scenario& scenario, int measured) {
-  Scenario fixed = scenario;
-  fixed.measured = measured;
-  fixed.chooses_window = false;
-  return fixed;
-}
-
-/// Measures at once what is measured in the end: so many iterations that a mean of independent ones is known as well as is wanted.
-Scenario with_most_measured(const Scenario& scenario, const WindowLengths& lengths) {
-  constexpr double deviations = 2.0;  // in half an interval of 95%
-  const double needed = std::pow(deviations * variation_of(scenario) / lengths.half_width, 2);
-  const double fewest = std::max(lengths.first, lengths.fewest);
-  return with_measured(scenario, static_cast<int>(std::ceil(std::clamp<double>(needed, fewest, std::max<double>(fewest, lengths.most)))));
 }
 
 /// Of the busiest links' use, in a step of so many messages of each worker: a link that all workers' messages cross changes with each of
@@ -159,47 +144,91 @@ Cost cost_of_jobs(const Scenario& scenario, const PointOptions& options) {
 
 }  // namespace
 
-Cost estimate_cost(const Scenario& scenario, const PointOptions& options) {
-  if (scenario.jobs) return cost_of_jobs(scenario, options);
-  if (scenario.chooses_window && scenario.measures_until())
-    return estimate_cost(with_measured(scenario, window_lengths(scenario).first), options);
-  const RunPlan plan = plan_of(scenario, options);
-  Cost cost = {plan.counts.steps, time_of(plan), memory_of(plan), plan.has_actors()};
-  if (scenario.run) cost.time += time_of_long_run(scenario, cost.time);
-  if (options.dataflow) {
+CostEstimate::CostEstimate(const Scenario& scenario, PointOptions options)
+    : scenario_(scenario), options_(std::move(options)), fixed_(scenario) {
+  fixed_.chooses_window = false;
+}
+
+CostEstimate::~CostEstimate() = default;
+
+RunPlan CostEstimate::plan(int measured) {
+  fixed_.measured = measured;
+  try {
+    if (!setup_ && !has_failed_) setup_ = std::make_unique<Setup>(fixed_, options_);
+    if (setup_) return estimate_plan(*setup_);
+  } catch (const SimulationError&) {  // the simulation throws it again, and says why
+    has_failed_ = true;
+  }
+  const int workers = scenario_.cluster.workers();
+  return {.ranks = workers, .simulated = workers};
+}
+
+Cost CostEstimate::of(int measured) {
+  if (scenario_.jobs) return cost_of_jobs(scenario_, options_);
+  const RunPlan its_plan = plan(measured);
+  Cost cost = {its_plan.counts.steps, time_of(its_plan), memory_of(its_plan), its_plan.has_actors()};
+  if (scenario_.run) cost.time += time_of_long_run(fixed_, cost.time);
+  if (options_.dataflow) {
     constexpr Bytes of_line(50);  // compressed, on its way to the process that writes it, too
     constexpr Seconds to_write(1.5e-6);
-    const double lines = record_of(scenario, plan);
+    const double lines = record_of(fixed_, its_plan);
     cost.memory += lines * of_line;
     cost.time += lines * to_write;
   }
-  if (!options.timeline) return cost;
+  if (!options_.timeline) return cost;
   constexpr double in_memory = 4.5;  // times the file
   constexpr SecondsPerByte of_file(3.5e-8);
-  TimelineView view = *options.timeline;
+  TimelineView view = *options_.timeline;
   view.compressed = false;
-  const Bytes file = timeline_of(scenario, plan, view);
+  const Bytes file = timeline_of(fixed_, its_plan, view);
   cost.memory += in_memory * file;
   cost.time += of_file * file;
   return cost;
 }
 
-Cost estimate_most(const Scenario& scenario, const PointOptions& options) {
-  if (!scenario.measures_until()) return estimate_cost(scenario, options);
+const WindowLengths& CostEstimate::lengths() {
+  if (lengths_) return *lengths_;
+  const bool is_plain = options_.shortcuts && !options_.dataflow && !options_.timeline && !options_.explain;
+  if (!is_plain) return lengths_.emplace(CostEstimate(scenario_).lengths());
+  const double rounds = std::max(1, scenario_.schedule.pace.steps_per_round);
+  return lengths_.emplace(window_lengths(scenario_, [&] {
+    const Seconds time = of(scenario_.measured).time;
+    return time / (steps_of(fixed_) / rounds);
+  }));
+}
+
+Cost CostEstimate::first() { return of(scenario_.chooses_window && scenario_.measures_until() ? lengths().first : scenario_.measured); }
+
+int CostEstimate::most_measured() {
+  constexpr double deviations = 2.0;  // in half an interval of 95%
+  const double needed = std::pow(deviations * variation_of(scenario_) / lengths().half_width, 2);
+  const double fewest = std::max(lengths().first, lengths().fewest);
+  return static_cast<int>(std::ceil(std::clamp<double>(needed, fewest, std::max<double>(fewest, lengths().most))));
+}
+
+Cost CostEstimate::most() {
+  if (!scenario_.measures_until()) return first();
   constexpr double repetitions = 2.0;  // with fewer iterations before, at most half as many each time
-  const WindowLengths lengths = window_lengths(scenario);
-  const Scenario longest = with_most_measured(scenario, lengths);
-  Cost cost = estimate_cost(longest, options);
-  if (longest.measured <= lengths.first) return cost;
+  const int measured = most_measured();
+  Cost cost = of(measured);
+  if (measured <= lengths().first) return cost;
   cost.steps = repetitions * cost.steps;
   cost.time = repetitions * cost.time;
   return cost;
 }
 
+Bytes CostEstimate::timeline(const TimelineView& view) {
+  const bool is_whole = scenario_.measures_until() && !scenario_.chooses_window;
+  const RunPlan its_plan = plan(is_whole ? most_measured() : scenario_.measured);
+  return timeline_of(fixed_, its_plan, view);
+}
+
+Cost estimate_cost(const Scenario& scenario, const PointOptions& options) { return CostEstimate(scenario, options).first(); }
+
+Cost estimate_most(const Scenario& scenario, const PointOptions& options) { return CostEstimate(scenario, options).most(); }
+
 Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
-  const bool is_whole = scenario.measures_until() && !scenario.chooses_window;
-  const Scenario longest = is_whole ? with_most_measured(scenario, window_lengths(scenario)) : scenario;
-  return timeline_of(longest, plan_of(longest, {.shortcuts = shortcuts}), view);
+  return CostEstimate(scenario, {.shortcuts = shortcuts}).timeline(view);
 }
 
 TimeLeft::TimeLeft(std::vector<Seconds> costs, int parallel)

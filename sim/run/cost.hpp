@@ -1,11 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/processes.hpp"
 #include "base/units.hpp"
 #include "output/timeline_json.hpp"
+#include "run/measured_window.hpp"
+#include "run/run_plan.hpp"
 #include "run/setup.hpp"
 #include "scenario/scenario.hpp"
 
@@ -19,11 +23,41 @@ struct Cost {
   bool has_actors = false;  ///< some workers are simulated side by side
 };
 
-/// From the counts of the RunPlan, which takes a Setup and may make plans of collectives. If workers do not wait for each other, steps
-/// beside a paused or slow one count. What `until` measures beyond `iterations` does not, nor does what happens once in a run: see below.
-Cost estimate_cost(const Scenario& scenario, const PointOptions& options = {});
+/// What a point takes, by the counts of the RunPlan, which takes a Setup and may make plans of collectives: once for all estimates. If
+/// workers do not wait for each other, steps beside a paused or slow one count. What happens once in a run does not: see below.
+class CostEstimate {
+ public:
+  /// `scenario` must outlive it.
+  explicit CostEstimate(const Scenario& scenario, PointOptions options = {});
+  CostEstimate(const CostEstimate&) = delete;
+  CostEstimate& operator=(const CostEstimate&) = delete;
+  ~CostEstimate();
 
-/// The same with the most iterations that `until` may measure under the jitter.
+  /// Of a simulation that measures so many iterations.
+  Cost of(int measured);
+  /// Of the first simulation: `until` may measure more.
+  Cost first();
+  /// With the most iterations that `until` may measure under the jitter.
+  Cost most();
+  /// Of a point whose window ends when the mean is steady.
+  const WindowLengths& lengths();
+  /// How large the file of a timeline gets.
+  Bytes timeline(const TimelineView& view);
+
+ private:
+  RunPlan plan(int measured);
+  /// So many iterations that a mean of independent ones is known as well as is wanted.
+  int most_measured();
+
+  const Scenario& scenario_;
+  PointOptions options_;
+  Scenario fixed_;  ///< measures so many iterations, whatever the mean is known to
+  std::unique_ptr<Setup> setup_;
+  bool has_failed_ = false;
+  std::optional<WindowLengths> lengths_;
+};
+
+Cost estimate_cost(const Scenario& scenario, const PointOptions& options = {});
 Cost estimate_most(const Scenario& scenario, const PointOptions& options = {});
 
 /// Once in a run: to start, and to load the actors' library for points that have them.

@@ -5,8 +5,6 @@
 #include <limits>
 
 #include "metrics/metrics.hpp"
-#include "run/cost.hpp"
-#include "run/run_counts.hpp"
 
 namespace syncopate {
 
@@ -20,17 +18,15 @@ constexpr Seconds affordable(1.0);
 
 }  // namespace
 
-WindowLengths window_lengths(const Scenario& scenario) {
+WindowLengths window_lengths(const Scenario& scenario, const std::function<Seconds()>& each) {
   const int cycle = scenario.schedule.pace.cycle;
   const int slices = enough_slices * cycle;
   if (scenario.until) {
     const int most = scenario.most_until();
     return {scenario.measured, std::min(most, slices), most, *scenario.until};
   }
-  Scenario shortest = scenario;
-  shortest.chooses_window = false;
-  const Seconds each = estimate_cost(shortest).time / (steps_of(shortest) / std::max(1, scenario.schedule.pace.steps_per_round));
-  const auto fitting = [&](Seconds time) { return time / each - scenario.warmup - scenario.schedule.pace.steps_before_warmup; };
+  const Seconds iteration = each();
+  const auto fitting = [&](Seconds time) { return time / iteration - scenario.warmup - scenario.schedule.pace.steps_before_warmup; };
   const auto most = std::clamp<double>(fitting(affordable), scenario.measured, std::max(most_iterations, slices));
   const auto fewest = std::max<double>({enough_iterations, static_cast<double>(slices), fitting(cheap)});
   const auto in_cycles = [&](double iterations) { return static_cast<int>(whole_cycles(std::llround(std::ceil(iterations)), cycle)); };

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+
+#include "base/units.hpp"
 #include "scenario/scenario.hpp"
 
 namespace syncopate {
@@ -16,6 +19,8 @@ struct WindowLengths {
 /// `until` begins with `measured` iterations and goes on to Scenario::most_until(). A scenario that says neither begins with 100
 /// iterations and 30 cycles, more where a simulation is estimated to take less than 50 ms, and goes on as far as 1 s, at most 5,000.
 /// Options do not change it: they change no figure.
-WindowLengths window_lengths(const Scenario& scenario);
+///
+/// `each`: what an iteration is estimated to take; called only if that matters.
+WindowLengths window_lengths(const Scenario& scenario, const std::function<Seconds()>& each);
 
 }  // namespace syncopate

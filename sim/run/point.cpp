@@ -51,11 +51,11 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
 }
 
 /// Measures more and more until the mean is known as well as the scenario wants, or more cannot be had.
-PointResult simulate_until(const Point& point, const PointOptions& options) {
+PointResult simulate_until(const Point& point, const PointOptions& options, const std::optional<WindowLengths>& known_lengths) {
   constexpr double least_growth = 2.0;
   constexpr double most_growth = 10.0;
   constexpr double while_it_grows = 2.0;  // what is recorded moves to a larger place
-  const WindowLengths lengths = window_lengths(point.scenario);
+  const WindowLengths lengths = known_lengths ? *known_lengths : CostEstimate(point.scenario).lengths();
   const double wanted = lengths.half_width;
   const int cycle = point.scenario.schedule.pace.cycle;
   Point longer = point;
@@ -66,6 +66,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
   const Json note = point.scenario.fidelity ? Json() : result.details.value("fidelity_note", Json());
   longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
   const auto is_enough = [&] { return result.iteration_half && *result.iteration_half <= wanted && measured >= lengths.fewest; };
+  CostEstimate estimate(longer.scenario, {.shortcuts = options.shortcuts, .dataflow = options.dataflow});
   std::string why_not = "no more are simulated";
   while (!is_enough() && measured < lengths.most) {
     const double needed = result.iteration_half ? std::pow(*result.iteration_half / wanted, 2) : most_growth;
@@ -76,8 +77,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
     }
     const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
     measured = static_cast<int>(whole_cycles(static_cast<int>(std::min(most, std::max<double>(next, lengths.fewest))), cycle));
-    const Bytes memory =
-        while_it_grows * estimate_cost(longer.scenario, {.shortcuts = options.shortcuts, .dataflow = options.dataflow}).memory;
+    const Bytes memory = while_it_grows * estimate.of(measured).memory;
     if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
       why_not = fmt::format("{} take about {} of memory, of which {} are left", measured, format_bytes(memory), format_bytes(left));
       measured = result.measured_iterations;
@@ -104,12 +104,12 @@ PointResult simulate_until(const Point& point, const PointOptions& options) {
 
 }  // namespace
 
-PointResult simulate_point(const Point& point, const PointOptions& options) {
+PointResult simulate_point(const Point& point, const PointOptions& options, const std::optional<WindowLengths>& lengths) {
   const Scenario& scenario = point.scenario;
-  if (scenario.measures_until()) return simulate_until(point, options);
+  if (scenario.measures_until()) return simulate_until(point, options, lengths);
   PointResult result = simulate_once(point, options);
   const bool is_settled = scenario.is_sample() || !result.iteration_half;
-  return is_settled || !scenario.chooses_window ? result : simulate_until(point, options);
+  return is_settled || !scenario.chooses_window ? result : simulate_until(point, options, lengths);
 }
 
 namespace {
@@ -174,6 +174,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   std::vector<Task> tasks;
   std::vector<Seconds> times;
   std::vector<Bytes> memories;
+  std::vector<std::optional<WindowLengths>> lengths(points.size());
   std::vector<Gathering> gatherings;
   gatherings.reserve(points.size());
   bool any_has_actors = false;
@@ -184,12 +185,14 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     const Point& point = *points[at(i)];
     gatherings.emplace_back(point.scenario);
     const PointOptions point_options = options_of(i);
-    const Cost cost = estimate_cost(point.scenario, point_options);
+    CostEstimate estimate(point.scenario, point_options);
+    const Cost cost = estimate.first();
     if (const std::string excess = describe_excess(point.scenario, cost, limits); !excess.empty()) {
       done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
       continue;
     }
-    const Seconds time = point.scenario.measures_until() ? estimate_most(point.scenario, point_options).time : cost.time;
+    const Seconds time = point.scenario.measures_until() ? estimate.most().time : cost.time;
+    if (point.scenario.measures_until()) lengths[at(i)] = estimate.lengths();
     for (int r = 0; r < replicates_of(point.scenario); ++r) {
       tasks.push_back({i, r});
       times.push_back(time);
@@ -210,7 +213,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     }
     const Point& whole = *points[at(point)];
     const Point replicated = replicate(whole, r);
-    PointResult result = simulate_point(replicated, point_options);
+    PointResult result = simulate_point(replicated, point_options, lengths[at(point)]);
     if (whole.scenario.run) {
       result.goodput = play_run(replicated, result, whole.scenario.speed.seed, point_options);
       result.require_finite();
@@ -291,8 +294,8 @@ Row make_row(const Point& point, const PointResult& result) {
   row.model = scenario.trace->model;
   row.cluster = scenario.cluster.name;
   row.schedule = scenario.schedule.name;
-  row.all_reduce = scenario.all_reduce.name;
   row.all_reduces = scenario.schedule.traffic.has_collectives();
+  row.all_reduce = row.all_reduces ? scenario.all_reduce.name : "";
   row.nodes = scenario.cluster.nodes;
   row.workers = scenario.cluster.workers();
   row.batch = scenario.trace->batch;

@@ -1,20 +1,23 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/processes.hpp"
 #include "output/row.hpp"
 #include "run/limits.hpp"
+#include "run/measured_window.hpp"
 #include "run/point_result.hpp"
 #include "run/setup.hpp"
 #include "scenario/scenario.hpp"
 
 namespace syncopate {
 
-/// Simulates one point in this process, with its own seed, as long as it wants. Throws SimulationError.
-PointResult simulate_point(const Point& point, const PointOptions& options = {});
+/// Simulates one point in this process, with its own seed, as long as it wants. Throws SimulationError. `lengths`: of its window, if they
+/// are known already.
+PointResult simulate_point(const Point& point, const PointOptions& options = {}, const std::optional<WindowLengths>& lengths = {});
 
 /// How far simulate_points has come.
 struct PointsProgress {

@@ -113,11 +113,14 @@ double count_listed(const Plan& plan) {
   return messages;
 }
 
-/// The terms of a recurrence over the plan (PlanTimes). Around a ring of many equal links they do not depend on the number of rounds.
-double count_terms(const Plan& plan, bool has_equal_links) {
+/// The terms of a recurrence over the plan (PlanTimes). Around a ring of many equal links they do not depend on the number of rounds, and
+/// along the chains of regions not on the number of pieces.
+double count_terms(const Plan& plan, bool has_equal_links, bool by_region) {
   constexpr int few_ranks = 64;
   constexpr double of_rank = 4.0;
   constexpr double of_ring_message = 0.3;
+  constexpr double of_chains = 6.0;
+  if (by_region) return of_chains * plan.ranks;
   double terms = 0.0;
   for (const PlanStep& step : plan.steps) {
     const auto* stage = std::get_if<Stage>(&step);
@@ -205,7 +208,8 @@ void add_collectives(Setup& setup, const RunPlan& plan, double posts, RunCounts&
     PlannedCollective& collective = planned(setup, load);
     counts.planned += load.groups * count_listed(collective.plan());
     if (!by_message) {
-      counts.recurred += (repeats ? load.different : load.collectives) * count_terms(collective.plan(), !scenario.cluster.regions);
+      counts.recurred += (repeats ? load.different : load.collectives) *
+                         count_terms(collective.plan(), !scenario.cluster.regions, scenario.all_reduce.by_region);
       continue;
     }
     const int overlapping = load.stream.rules.channels;
@@ -243,7 +247,7 @@ void add_exchanges(const Setup& setup, const RunPlan& plan, double posts, RunCou
     add_flows(counts.posts, meet_few ? 1.0 : plan.ranks, counts);
   }
   if (traffic.servers && (plan.fidelity == Fidelity::flow || setup.serves_by_flows())) {
-    const double parts = traffic.servers->servers;
+    const double parts = setup.flows_per_exchange();
     add_flows(2.0 * parts * counts.exchanges, are_together ? 1.0 : parts * busy_clients(setup, posts), counts);
   }
 }
@@ -274,7 +278,7 @@ double estimate_messages(Setup& setup) {
   const Traffic& traffic = scenario.schedule.traffic;
   const double posts = posts_per_step(setup);
   const double steps = steps_of_all(setup, setup.ranks(), posts);
-  if (!traffic.has_collectives()) return posts * steps * (traffic.servers ? traffic.servers->servers : 1.0);
+  if (!traffic.has_collectives()) return posts * steps * (traffic.servers ? setup.flows_per_exchange() : 1.0);
   double messages = 0.0;
   for (const StreamLoad& load : loads_of(setup, posts, steps / setup.ranks())) {
     messages += (setup.repeats_collectives() ? load.different : load.collectives) * count_messages(planned(setup, load).plan());

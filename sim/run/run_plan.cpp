@@ -101,7 +101,7 @@ double simulated_messages(Setup& setup) {
       for (const Step& step : steps) posts += step.posts;
     }
   }
-  const double parts = job.servers ? job.servers->servers : 1.0;
+  const double parts = job.servers ? setup.flows_per_exchange() : 1.0;
   return messages + posts * parts * job.ranks / static_cast<double>(run.steps.size());
 }
 
@@ -228,6 +228,8 @@ RunPlan plan_of(Setup& setup, By by) {
 }  // namespace
 
 RunPlan plan_of(Setup& setup) { return plan_of(setup, By::simulation); }
+
+RunPlan estimate_plan(Setup& setup) { return plan_of(setup, By::estimate); }
 
 RunPlan plan_of(const Scenario& scenario, const PointOptions& options) {
   try {

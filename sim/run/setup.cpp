@@ -194,6 +194,10 @@ NetworkModel Setup::model(Fidelity fidelity) {
   return model;
 }
 
+int Setup::flows_per_exchange() const {
+  return static_cast<int>(options_.shortcuts ? network_.alike_servers().size() : network_.server_ranks().size());
+}
+
 CollectiveTime Setup::message_time(Fidelity fidelity, int from, int to, Bytes bytes) {
   const Hop hop = fidelity == Fidelity::alpha_beta ? network_.direct_hop(from, to) : network_.hop(from, to);
   return {hop.latency, hop.beta * bytes};
@@ -219,6 +223,7 @@ Job Setup::job(Fidelity fidelity) {
   job.sends_more = schedule.traffic.servers || schedule.traffic.peers;
   if (schedule.traffic.servers) {
     job.servers = place_servers(*schedule.traffic.servers, scenario_.cluster);
+    job.servers->may_join = options_.shortcuts;
     job.servers->as_flows = fidelity == Fidelity::flow || serves_by_flows();
     input.push_pull = serves_by_flows() ? push_pull_cost(*job.servers, ranks_, network_) : push_pull_cost(*job.servers, ranks_);
   }

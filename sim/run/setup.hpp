@@ -60,6 +60,9 @@ class Setup {
   /// What goes to and from parameter servers is flows in every fidelity.
   bool serves_by_flows() const;
 
+  /// Flows of a message to or from all servers.
+  int flows_per_exchange() const;
+
   /// What goes over the streams.
   struct Collective {
     Operation operation = Operation::all_reduce;

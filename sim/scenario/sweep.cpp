@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -18,30 +19,90 @@ namespace {
 
 constexpr std::size_t most_points = 100'000;
 
-using Sweep = std::vector<std::pair<std::string, std::vector<Json>>>;
+/// One of the values that a key of the sweep takes.
+struct SweptValue {
+  Json label;
+  std::vector<std::pair<std::string, Json>> settings;  ///< pointers, and what is set there
+};
 
-/// The sweep's pointers and lists, in file order.
+struct SweptKey {
+  std::string key;
+  std::vector<SweptValue> values;
+};
+using Sweep = std::vector<SweptKey>;
+
+void check_pointer(const Field& entry, const std::string& pointer) {
+  if (!pointer.starts_with('/')) entry.fail_because(fmt::format("\"{}\" is not a JSON pointer such as \"/cluster/nodes\"", pointer));
+  if (is_at_or_above("/sweep", pointer) || is_at_or_above("/format", pointer)) entry.fail_because("this key cannot be swept");
+}
+
+Field member(const Field& object, const std::string& key) {
+  return Field(object.document(), object.pointer() + (JsonPointer() / key).to_string(), object.json()[key]);
+}
+
+/// A list of values for the key.
+std::vector<SweptValue> read_values(const std::string& key, const Field& entry) {
+  std::vector<SweptValue> values;
+  const auto is_less = [](const Json* a, const Json* b) { return *a < *b; };
+  std::set<const Json*, decltype(is_less)> seen(is_less);
+  for (const Field& value : entry.list()) {
+    if (!seen.insert(&value.json()).second) value.fail_because(fmt::format("{} is listed twice", excerpt(value.json())));
+    values.push_back({value.json(), {{key, value.json()}}});
+  }
+  return values;
+}
+
+/// Named cases, each of which sets several keys.
+std::vector<SweptValue> read_cases(const Field& entry) {
+  std::vector<SweptValue> values;
+  for (const auto& item : entry.json().items()) {
+    const Field field = member(entry, item.key());
+    if (!field.is_object()) {
+      entry.fail(R"(a list of values, or an object of named cases, such as {"ring": {"/all_reduce": "ring", "/cluster/nodes": 8}, ...})");
+    }
+    SweptValue value = {item.key(), {}};
+    for (const auto& setting : field.json().items()) {
+      check_pointer(member(field, setting.key()), setting.key());
+      value.settings.emplace_back(setting.key(), setting.value());
+    }
+    values.push_back(std::move(value));
+  }
+  if (values.empty()) entry.fail("at least one case");
+  return values;
+}
+
+/// Two keys of a sweep that set the same pointer would depend on their order.
+void refuse_repeated_pointers(const Field& field, const Sweep& sweep) {
+  std::map<std::string, std::string> keys;  // by pointer
+  for (const SweptKey& swept : sweep) {
+    std::set<std::string> own;
+    for (const SweptValue& value : swept.values) {
+      for (const auto& [pointer, ignored] : value.settings) own.insert(pointer);
+    }
+    for (const std::string& pointer : own) {
+      const auto [found, is_new] = keys.try_emplace(pointer, swept.key);
+      if (!is_new) {
+        member(field, swept.key).fail_because(fmt::format("it sets {}, which {} sets, too; keep one of them", pointer, found->second));
+      }
+    }
+  }
+}
+
+/// The sweep's keys and values, in file order.
 Sweep read_sweep(const Document& document) {
   Sweep sweep;
   if (!document.root().is_object() || !document.root().contains("sweep")) return sweep;
   const Field field(document, "/sweep", document.root()["sweep"]);
   if (!field.is_object()) field.fail(R"(an object that maps JSON pointers to lists, such as {"/cluster/nodes": [4, 8]})");
   std::size_t points = 1;
-  for (const auto& [pointer, values] : field.json().items()) {
-    const Field entry(document, "/sweep" + (JsonPointer() / pointer).to_string(), values);
-    if (!pointer.starts_with('/')) entry.fail_because(fmt::format("\"{}\" is not a JSON pointer such as \"/cluster/nodes\"", pointer));
-    if (is_at_or_above("/sweep", pointer) || is_at_or_above("/format", pointer)) entry.fail_because("this key cannot be swept");
-    std::vector<Json> list;
-    const auto is_less = [](const Json* a, const Json* b) { return *a < *b; };
-    std::set<const Json*, decltype(is_less)> seen(is_less);
-    for (const Field& value : entry.list()) {
-      if (!seen.insert(&value.json()).second) value.fail_because(fmt::format("{} is listed twice", excerpt(value.json())));
-      list.push_back(value.json());
-    }
-    points *= list.size();
+  for (const auto& item : field.json().items()) {
+    const Field entry = member(field, item.key());
+    check_pointer(entry, item.key());
+    sweep.push_back({item.key(), entry.is_object() ? read_cases(entry) : read_values(item.key(), entry)});
+    points *= sweep.back().values.size();
     if (points > most_points) entry.fail_because(fmt::format("the sweep has more than {} points; sweep fewer values", most_points));
-    sweep.emplace_back(pointer, std::move(list));
   }
+  refuse_repeated_pointers(field, sweep);
   return sweep;
 }
 
@@ -90,18 +151,38 @@ std::string describe(int index, const std::vector<std::pair<std::string, Json>>&
   return text + ")";
 }
 
+/// The swept values with one left.
+Json pinned(const Setting& setting, const Json& values) {
+  if (!values.is_object()) return Json::array({setting.value});
+  if (setting.value.is_string() && values.contains(setting.value)) return {{setting.value, values[setting.value.get<std::string>()]}};
+  std::vector<std::string> names;
+  for (const auto& item : values.items()) names.push_back(Json(item.key()).dump());
+  throw UsageError(fmt::format("{} {}={}: the scenario sweeps named cases there; use one of {}", setting.option, setting.pointer,
+                               excerpt(setting.value), fmt::join(names, ", ")));
+}
+
+/// Whether a swept key, or one of its named cases, sets something at or above the pointer.
+bool overwrites(const std::string& key, const Json& values, const std::string& pointer) {
+  if (!values.is_object()) return is_at_or_above(key, pointer);
+  return std::any_of(values.begin(), values.end(), [&](const Json& settings) {
+    if (!settings.is_object()) return false;
+    const auto items = settings.items();
+    return std::any_of(items.begin(), items.end(), [&](const auto& item) { return is_at_or_above(item.key(), pointer); });
+  });
+}
+
 void apply(const Setting& setting, Document& document, Library& library) {
   const std::string origin = from_option(setting.option);
   const auto sweep = document.root().is_object() ? document.root().value("sweep", Json::object()) : Json::object();
   if (sweep.is_object()) {
     if (sweep.contains(setting.pointer)) {
-      document.set(JsonPointer("/sweep") / setting.pointer, Json::array({setting.value}), origin);
+      document.set(JsonPointer("/sweep") / setting.pointer, pinned(setting, sweep[setting.pointer]), origin);
       return;
     }
-    for (const auto& [pointer, values] : sweep.items()) {
-      if (!is_at_or_above(pointer, setting.pointer)) continue;
+    for (const auto& [key, values] : sweep.items()) {
+      if (!overwrites(key, values, setting.pointer)) continue;
       throw UsageError(fmt::format("{} {}: the scenario sweeps {}, which would overwrite it; set {} instead", setting.option,
-                                   setting.pointer, pointer, pointer));
+                                   setting.pointer, key, key));
     }
   }
   set_values(document, {{setting.pointer, setting.value}}, library, origin);
@@ -201,18 +282,20 @@ Study expand(Document base, const std::vector<Setting>& settings, Library& libra
   base.erase("sweep");  // it would be copied into every point
   Bases bases(std::move(base), library);
   std::size_t count = 1;
-  for (const auto& [pointer, values] : sweep) count *= values.size();
+  for (const SweptKey& swept : sweep) count *= swept.values.size();
   for (std::size_t index = 0; index < count; ++index) {
     Point point;
     point.index = static_cast<int>(index);
     std::size_t stride = count;
-    for (const auto& [pointer, values] : sweep) {
-      stride /= values.size();
-      point.sweep.emplace_back(pointer, values[index / stride % values.size()]);
+    std::vector<std::pair<std::string, Json>> values;
+    for (const SweptKey& swept : sweep) {
+      stride /= swept.values.size();
+      const SweptValue& value = swept.values[index / stride % swept.values.size()];
+      point.sweep.emplace_back(swept.key, value.label);
+      values.insert(values.end(), value.settings.begin(), value.settings.end());
     }
     const std::string origin = describe(point.index, point.sweep);
     try {
-      std::vector<std::pair<std::string, Json>> values = point.sweep;
       const Document& shared = bases(values, origin);
       point.scenario = read_scenario(shared, std::move(values), origin, library, with_digests ? &point.digest : nullptr);
     } catch (const InputError& error) {

@@ -47,6 +47,7 @@ struct ByteScheduler {
     sent.servers.compression.declare(parameters, true);
   }
 
+  void place(const Cluster& cluster) { sent.servers.place(cluster); }
   void check(Object& fields, const Cluster& /*cluster*/) const {
     if (sent.credit.fits && sent.credit.bytes < sent.size) {
       fields.at(fields.field().json().contains("credit") ? "credit" : "partition")

@@ -66,7 +66,9 @@ struct Dts {
             "use \"sparse\": \"all-reduce\"");
   }
 
-  Traffic traffic() const { return all_reduces({.channels = channels}, operation()); }
+  /// With one collective per launch and D <= P, a rank has received the last before it launches the next: no two are in flight at it.
+  bool has_one_in_flight() const { return !by_gradient && delay <= period; }
+  Traffic traffic() const { return all_reduces({.channels = has_one_in_flight() ? 1 : channels}, operation()); }
   Pace pace() const {
     return {
         .cycle = std::lcm(period, std::max(delay, 1)), .waits_for_all = true, .waits_later = delay > 0, .is_lossy = !sending().is_none()};

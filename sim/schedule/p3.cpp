@@ -16,6 +16,7 @@ struct P3 {
     sent.servers.compression.declare(parameters, true);
   }
 
+  void place(const Cluster& cluster) { sent.servers.place(cluster); }
   Traffic traffic() const { return sent.traffic(); }
   Pace pace() const { return sent.pace(); }
   double posts(const StepProfile& profile) const { return count_parts(profile, sent.size); }

@@ -3,33 +3,64 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
 #include <utility>
 
+#include "base/choice.hpp"
 #include "schedule/posts.hpp"
 
 namespace syncopate {
+
+namespace {
+
+struct NumberRow {
+  std::string_view name;
+};
+
+}  // namespace
 
 void ServerParameters::declare_places(Parameters& parameters) {
   static constexpr Integers numbers = {1, 1'000'000};
   parameters.declare({.name = "servers",
                       .meaning = R"(number of parameter servers, each with an equal share of every tensor; at most as many as nodes. )"
-                                 R"(On regions also {"count", "region"})",
+                                 R"("nodes": one per node; {"share": 0.25}: one per four nodes; on regions also {"count", "region"})",
                       .kind = ParameterInfo::Kind::integer,
                       .low = static_cast<double>(numbers.low),
                       .high = static_cast<double>(numbers.high),
                       .default_value = "1"},
-                     [this](const Field& field) {
-                       if (!field.is_object()) {
-                         servers = static_cast<int>(field.integer(numbers.low, numbers.high));
-                         return;
-                       }
-                       Object fields(field);
-                       servers = static_cast<int>(fields.at("count").integer(numbers.low, numbers.high));
-                       region = fields.at("region").text();
-                       fields.finish();
-                     });
+                     [this](const Field& field) { read_number(field, numbers); });
   parameters.optional("colocated", colocated, "server s is on node s and shares its link; else servers have nodes of their own");
   parameters.optional("server_s_per_B", work, "a server's time for each byte of its share of a push");
+}
+
+void ServerParameters::read_number(const Field& field, Integers numbers) {
+  if (field.is_text()) {
+    static constexpr std::array per_node = {NumberRow{"nodes"}};
+    choose<NumberRow>(field, per_node);
+    share = 1.0;
+    return;
+  }
+  if (!field.is_object()) {
+    servers = static_cast<int>(field.integer(numbers.low, numbers.high));
+    return;
+  }
+  Object fields(field);
+  const bool has_share = field.json().contains("share");
+  if (has_share) {
+    share = fields.at("share").positive(1.0);
+    if (const auto count = fields.find("count")) count->fail_because(R"(the number is the "share" of the nodes; leave one of them out)");
+  } else {
+    servers = static_cast<int>(fields.at("count").integer(numbers.low, numbers.high));
+  }
+  const auto where = has_share ? fields.find("region") : fields.at("region");
+  if (where) region = where->text();
+  fields.finish();
+}
+
+void ServerParameters::place(const Cluster& cluster) {
+  if (share) servers = std::max(1, static_cast<int>(std::lround(*share * cluster.nodes)));
 }
 
 void ServerParameters::declare(Parameters& parameters) {

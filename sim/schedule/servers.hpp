@@ -22,6 +22,7 @@ constexpr ServerRule synchronous_rule = {
 /// The parameters that all schedules over parameter servers have in common.
 struct ServerParameters {
   int servers = 1;
+  std::optional<double> share;  ///< servers per node, in place of their number
   std::optional<std::string> region;
   bool colocated = false;
   SecondsPerByte work;
@@ -34,6 +35,8 @@ struct ServerParameters {
   void declare(Parameters& parameters);
   /// Declares those that say how many servers there are, where, and their time for a byte.
   void declare_places(Parameters& parameters);
+  /// Derives the number of servers from their share of the nodes: rounded, at least 1.
+  void place(const Cluster& cluster);
   /// Throws InputError where the parameters do not suit each other.
   void check(Object& fields, const Cluster& cluster) const;
   /// Traffic whose ranks are nodes, without collectives. `asynchronous`: clients do not wait for each other. `rule`: what servers do to the
@@ -41,6 +44,9 @@ struct ServerParameters {
   Traffic traffic(bool asynchronous, const ServerRule& rule) const;
   /// The cost of a push and its pull by the bytes of the message, with which merging schedules reckon (MG-WFBP, Sec. 4.3).
   CostLine cost(const ScheduleInput& input) const;
+
+ private:
+  void read_number(const Field& field, Integers numbers);
 };
 
 /// A message to the servers and back, with a client's times for it.
@@ -97,6 +103,7 @@ struct Learner {
   int interval = 1;
 
   void declare(Parameters& parameters);
+  void place(const Cluster& cluster) { servers.place(cluster); }
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   std::string unrecorded() const { return servers.compression.unrecorded(); }
   Pace pace() const { return {.cycle = interval, .may_lose_ranks = true, .is_lossy = !servers.compression.is_none()}; }
@@ -117,6 +124,7 @@ struct PushPull {
   int backup = 0;  ///< clients whose pushes are not waited for; with Answer::all
 
   void declare(Parameters& parameters);
+  void place(const Cluster& cluster) { servers.place(cluster); }
   void check(Object& fields, const Cluster& cluster) const;
   Traffic traffic() const;
   std::string unrecorded() const { return servers.compression.unrecorded(); }

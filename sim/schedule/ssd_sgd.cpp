@@ -47,6 +47,7 @@ struct SsdSgd {
                        delay, warmup_iterations);
   }
 
+  void place(const Cluster& cluster) { servers.place(cluster); }
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
   Traffic traffic() const { return servers.traffic(false, synchronous_rule); }
   std::string unrecorded() const { return servers.compression.unrecorded(); }

@@ -50,7 +50,8 @@ void print_estimate(const Study& study) {
   for (const Point& point : study.points) {
     const bool measures_until = point.scenario.measures_until();
     const bool has_until = measures_until && point.scenario.until;
-    const Cost once = estimate_most(point.scenario);
+    CostEstimate estimate(point.scenario);
+    const Cost once = estimate.most();
     if (has_until) about = "at most";
     const int replicates = replicates_of(point.scenario);
     const Cost all = {replicates * once.steps, replicates * once.time, once.memory, once.has_actors};
@@ -63,7 +64,7 @@ void print_estimate(const Study& study) {
       most = all;
     }
     if (!refused.empty()) continue;
-    const std::string excess = describe_excess(point.scenario, measures_until ? estimate_cost(point.scenario) : once, limits);
+    const std::string excess = describe_excess(point.scenario, measures_until ? estimate.first() : once, limits);
     if (!excess.empty()) refused = fmt::format("point {}: {}", point.index, excess);
   }
   time += time_to_start + (has_actors ? time_to_load_actors : Seconds(0));

@@ -31,7 +31,7 @@ BEYOND_A_SCHEMA = [
     "the first quartile before the third", "at least the (last gradient's ready_s|time of the point before)", "more bytes than in the point before", "a time after the previous change",
     "ascending (ranks|nodes)",
     # sums and multiples
-    "the regions have", "not a multiple of", "at most as many groups as", "rank: expected an integer <= [13],", "at most half of the kernel",
+    "the regions have", "shares add up", r"\d nodes for \d regions", "others not", "not a multiple of", "at most as many groups as", "rank: expected an integer <= [13],", "at most half of the kernel",
     # what goes together
     "/wan/0: the required key \"bandwidth\" is missing",
     "is not one of the regions", "needs servers on nodes of their own", "seeds are those of", "a region with several nodes needs a \"link\"", "costs are asked for", "a fit of all-reduces is missing", "already has a fit of all-reduces",
@@ -71,7 +71,8 @@ FIT = {"operation": "all-reduce", "a_s": 0.001, "b_s_per_B": 1e-9, "nodes": 4, "
 POINTS = {"operation": "all-gather", "points": [[1000, 0.0009], ["1MB", 0.021]], "nodes": 4, "algorithm": "ring"}
 TOPOLOGIES = [{"name": "fat-tree", "k": 4, "oversubscription": 2}, {"name": "tree", "arity": 2, "levels": 3}, {"name": "torus", "dimensions": [2, 2]},
               {"name": "dragonfly", "groups": 2, "chassis": 2, "routers": 2, "nodes": 2}, "tree", {"name": "star"}]
-CLUSTERS = [FULL_CLUSTER, cluster(regions=[{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}], wan=[WAN], placement="by-region"), FAR,
+SHARES = [{"name": "a", "share": 0.5}, {"name": "b", "share": 0.5}]
+CLUSTERS = [FULL_CLUSTER, cluster(regions=SHARES, wan=[WAN]), cluster(regions=[{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}], wan=[WAN], placement="by-region"), FAR,
             *(cluster(regions=FAR["regions"], wan=[STORED | {"via": via}]) for via in ("object-storage", {"name": "object-storage", "download": {"up": 1e9, "down": "1Gbps"}})), cluster(fit=[FIT, POINTS]), cluster(fit=FIT),
             *(cluster(topology=topology) for topology in TOPOLOGIES)]
 
@@ -164,7 +165,8 @@ JOBS = [scenario(jobs=[{"name": "ours", "nodes": "0-1", "start_s": 0.5}, {"nodes
 SCENARIOS = [*RUNS, *JOBS, FULL_SCENARIO, scenario(cluster={key: value for key, value in cluster().items() if key != "format"}, trace={key: value for key, value in trace().items() if key != "format"}),
              scenario(workers={"overlap_slowdown": {"factor": 1, "by": "traffic"}}),
              scenario(schedule={"name": "asgd"}, workers={"events": [{"kind": "leave", "rank": 1, "at_s": 1}, {"kind": "join", "rank": 1, "at_s": 5}]}), scenario(sweep={"/schedule": [{"name": "wfbp"}, {"name": "lasgd", "tau_max": 2}]}),
-             scenario(schedule={"name": "lasgd"}, sweep={"/schedule/tau_max": [1, 2]}), scenario(schedule={"name": "diloco", "outer": {"optimizer": "momentum", "lr": 0.5, "momentum": 0.8}}), scenario(cluster={}, sweep={"/cluster": ["cluster.json"]}),
+             scenario(schedule={"name": "lasgd"}, sweep={"/schedule/tau_max": [1, 2]}), scenario(sweep={"/network": {"a": {"/cluster/nodes": 2, "/all_reduce": "ring"}, "b": {}}}),
+             *(scenario(schedule={"name": "asgd", "servers": servers}) for servers in ("nodes", {"share": 0.5})), scenario(schedule={"name": "diloco", "outer": {"optimizer": "momentum", "lr": 0.5, "momentum": 0.8}}), scenario(cluster={}, sweep={"/cluster": ["cluster.json"]}),
              *(scenario(all_reduce=value) for value in ({"name": "two-level", "between": "binary-tree", "chunk": "1MB"}, {"name": "ring", "across": "gpus"}, {"name": "double-binary-tree", "chunk": 1000000},
                                                         {"name": "halving-doubling", "across": "nodes"}))]
 ADVICE = {"format": "advice/1", "trace": "trace.json", "clusters": [{"cluster": "cluster.json", "nodes": [2], "price_per_node_hour": 2}], "schedules": ["wfbp", {"name": "asgd", "samples_factor": 1.5}], "target": {"samples": 1000},
@@ -298,7 +300,8 @@ class Schemas(Case):
             for name in branch["if"]["properties"]["name"]["enum"]:
                 for parameter, schema in branch["then"]["properties"].items():
                     if parameter != "name":
-                        self.assertEqual(schema["description"], documented[name, parameter])
+                        described = SCHEMAS["schedule.schema.json"]["$defs"]["servers"] if parameter == "servers" else schema
+                        self.assertEqual(described["description"], documented[name, parameter])
 
     def test_scenarios(self):
         self.judge_mutations("scenario", [*SCENARIOS, *scenarios_of_schedules()][:None if SLOW else 20])

@@ -387,7 +387,7 @@ TEST_SUITE("Do a Plan's messages take as long as the closed forms say?") {
               return seconds(double_binary_tree_plan(Operation::all_reduce, ranks, chunks), latency, beta, reduction * beta, size);
             };
             const double chosen = time(double_tree_chunks(ranks, Bytes(size), {Bytes(latency / beta), reduction}));
-            for (int chunks = 1; chunks * 262144.0 < size; chunks *= 2) CHECK(chosen <= 1.15 * time(chunks));
+            for (int chunks = 1; chunks * 65536.0 <= size; chunks *= 2) CHECK(chosen <= 1.15 * time(chunks));
           }
         }
       }

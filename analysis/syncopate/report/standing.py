@@ -30,18 +30,23 @@ def standing(one, fastest):
     difference = one.iteration_s - fastest.iteration_s
     if difference <= SAME * fastest.iteration_s:
         return EQUAL
-    return UNDECIDED if difference <= half_width_of_difference(one, fastest) else SLOWER
+    return UNDECIDED if may_be_equal(one, fastest) else SLOWER
 
 
-def half_width_of_difference(one, other):
-    """Half of the 95% interval of the mean difference. Replicates are paired: each one meets the same seed in both."""
-    if one.unsure or other.unsure:
-        return math.inf
-    if len(one.replicates) < 2 or len(one.replicates) != len(other.replicates) or one.seed != other.seed:
-        return math.hypot(one.half_width, other.half_width)
-    spread, half_width = max((statistics.stdev(its.replicates), its.half_width) for its in (one, other))
-    differences = [a - b for a, b in zip(one.replicates, other.replicates)]
-    return half_width / spread * statistics.stdev(differences) if spread > 0 else 0.0  # Student's t and the root are the same
+def may_be_equal(one, fastest):
+    """Whether the 95% interval of how much slower `one` is contains nothing. Replicates are paired: each one meets the same seed in both.
+
+    Else the ratio is judged, on a logarithmic scale, on which an interval wider than its mean does not reach below 0.
+    """
+    if one.unsure or fastest.unsure:
+        return True
+    if len(one.replicates) < 2 or len(one.replicates) != len(fastest.replicates) or one.seed != fastest.seed:
+        relative = [its.half_width / its.iteration_s for its in (one, fastest)]
+        return math.log(one.iteration_s / fastest.iteration_s) <= math.hypot(*relative)
+    spread, half_width = max((statistics.stdev(its.replicates), its.half_width) for its in (one, fastest))
+    differences = [a - b for a, b in zip(one.replicates, fastest.replicates)]
+    # Student's t and the root are the same for each.
+    return one.iteration_s - fastest.iteration_s <= (half_width / spread * statistics.stdev(differences) if spread > 0 else 0.0)
 
 
 def read_means(runs, frame):

@@ -20,7 +20,7 @@ COLUMNS = {
     "model": Column("text", "", "name of the trace's model"),
     "cluster": Column("text", "", "name of the cluster"),
     "schedule": Column("text", "", "name of the schedule"),
-    "all_reduce": Column("text", "", "name of the all-reduce algorithm"),
+    "all_reduce": Column("text", "", "name of the all-reduce algorithm; empty for schedules without collectives"),
     "fidelity": Column("text", "", "how bytes moved: alpha-beta, per-message or flow; with auto, the one that was chosen"),
     "nodes": Column("count", "", "nodes of the cluster; with several jobs, nodes of the first job"),
     "workers": Column("count", "", "nodes x GPUs per node; parameter servers do not count"),

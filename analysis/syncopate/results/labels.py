@@ -29,14 +29,14 @@ def label(runs, axis=NODES):
     """
     frame = pandas.concat([run.rows.assign(run=number) for number, run in enumerate(runs)], ignore_index=True)
     frame["along"] = frame["nodes"] if axis == NODES else [number(cell) for cell in frame[axis]]
-    frame = frame[frame["along"].notna()].reset_index(drop=True)
+    frame = without_repeats(frame[frame["along"].notna()]).reset_index(drop=True)
     pointers = [name for name in frame.columns if name.startswith("/") and name != axis]
     values = [{name: parse(cell) for name, cell in row.items() if isinstance(cell, str)} for row in records(frame, pointers)]
     others = [name for name in pointers if name not in SHOWN_BY_COLUMNS and not is_choice(name)]
     place = places(frame, axis != NODES and frame["nodes"].nunique() > 1)
     swept = [[name_value(name, row[name], pointers) for name in others if name in row] for row in values]
     frame["place"] = texts(place)
-    frame["choice"] = choices(frame, runs, values)
+    frame["choice"] = choices(frame, runs, values, texts([one + two for one, two in zip(place, swept)]))
     frame["setting"] = texts([one + two for one, two in zip(place, swept)])
     tell_apart(frame, runs, values, swept)
     if frame["choice"].nunique() > 1:
@@ -47,6 +47,13 @@ def label(runs, axis=NODES):
         extra = [text or choice for text, choice in zip(texts(swept), frame["choice"])]
         frame["series"] = varying(swept, extra)
     return frame[ADDED + [name for name in frame.columns if name not in ADDED]]
+
+
+def without_repeats(frame):
+    """Without a schedule's further rows for other all-reduces, where it has none."""
+    swept = [name for name in frame.columns if name.startswith("/all_reduce")]
+    same = [name for name in frame.columns if name.startswith("/") and name not in swept] + ["run", "schedule", "along"]
+    return frame[~(frame["all_reduce"].eq("") & frame.duplicated(same))] if swept else frame
 
 
 def records(frame, columns):
@@ -87,12 +94,12 @@ def places(frame, sizes):
             in zip(frame["model"], frame["batch"], frame["cluster"], frame["nodes"], batches)]
 
 
-def choices(frame, runs, values):
-    """The schedule's name, its parameters where they were swept or differ, its all-reduce where that differs."""
+def choices(frame, runs, values, settings):
+    """The schedule's name, its parameters where they were swept or differ, its all-reduce where that differs in one of the settings."""
     schedules = [schedule_of(runs[run].about["scenario"], row) for run, row in zip(frame["run"], values)]
     differing = {name: differing_keys([one for other, one in zip(frame["schedule"], schedules) if other == name])
                  for name in set(frame["schedule"])}
-    several = frame.groupby("schedule")["all_reduce"].transform("nunique") > 1
+    several = frame.assign(where=settings).groupby(["schedule", "where", "along"])["all_reduce"].transform("nunique").groupby(frame["schedule"]).transform("max") > 1
     labels = []
     for name, schedule, row, reduce, differs in zip(frame["schedule"], schedules, values, frame["all_reduce"], several):
         keys = [key for key in schedule if key in differing[name]]

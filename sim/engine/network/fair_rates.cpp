@@ -8,13 +8,13 @@ namespace syncopate {
 void FairRates::set_bandwidth(std::size_t link, Rate bandwidth) {
   if (link >= links_.size()) links_.resize(link + 1);
   links_[link].bandwidth = bandwidth.value;
-  touch(link);
+  ask(static_cast<Index>(link));
 }
 
-void FairRates::touch(std::size_t link) {
-  if (links_[link].is_touched) return;
-  links_[link].is_touched = true;
-  touched_.push_back(link);
+void FairRates::ask(Index link) {
+  if (links_[link].is_asked) return;
+  links_[link].is_asked = true;
+  asked_.push_back(link);
 }
 
 void FairRates::add(std::size_t flow, std::span<const std::size_t> links, Rate limit, int weight) {
@@ -23,83 +23,132 @@ void FairRates::add(std::size_t flow, std::span<const std::size_t> links, Rate l
   added.limit = limit.value;
   added.rate = 0.0;
   added.weight = static_cast<Index>(weight);
+  added.held_by = added.stopped_by = none;
   added.crossings.clear();
   for (const std::size_t index : links) {
     SharedLink& link = links_[index];
     link.flows.push_back({static_cast<Index>(flow), static_cast<Index>(added.crossings.size())});
     added.crossings.push_back({static_cast<Index>(index), static_cast<Index>(link.flows.size() - 1)});
-    touch(index);
   }
+  added_.push_back(static_cast<Index>(flow));
 }
 
 void FairRates::remove(std::size_t flow) {
-  for (const Crossing& crossing : flows_[flow].crossings) {
+  Flow& removed = flows_[flow];
+  for (const Crossing& crossing : removed.crossings) {
     SharedLink& link = links_[crossing.link];
+    if (link.held > 0) ask(crossing.link);
+    if (removed.held_by == crossing.link) --link.held;
     const Member last = link.flows.back();
     link.flows[crossing.place] = last;
     flows_[last.flow].crossings[last.position].place = crossing.place;
     link.flows.pop_back();
-    touch(crossing.link);
+    link.used = link.flows.empty() ? 0.0 : link.used - removed.rate;
   }
+  removed.crossings.clear();
 }
 
 void FairRates::set_limit(std::size_t flow, Rate limit) {
   flows_[flow].limit = limit.value;
-  touch(flows_[flow].crossings.front().link);
+  added_.push_back(static_cast<Index>(flow));
 }
 
 std::span<const std::size_t> FairRates::update() {
-  ++updates_;
+  constexpr int most_attempts = 4;  // then all flows are reached that have links in common
   changed_.clear();
-  for (const std::size_t touched : touched_) {
-    links_[touched].is_touched = false;
-    if (links_[touched].flows.empty()) continue;
-    const Index flow = links_[touched].flows.front().flow;
-    if (flows_[flow].seen == updates_) continue;
-    reach_all_from(flow);
-    fill();
+  for (int attempt = 1;; ++attempt) {
+    reach_from_changes(attempt > most_attempts);
+    count_partly_reached();
+    if (fill()) break;
   }
-  touched_.clear();
+  for (const Index flow : reached_) keep(flow);
+  for (const Index link : asked_) links_[link].is_asked = false;
+  asked_.clear();
+  added_.clear();
   return changed_;
 }
 
 void FairRates::reach(Index flow) {
-  if (flows_[flow].seen == updates_) return;
-  flows_[flow].seen = updates_;
+  if (flows_[flow].seen == attempts_) return;
+  flows_[flow].seen = attempts_;
   flows_[flow].is_growing = true;
   reached_.push_back(flow);
 }
 
-void FairRates::reach_all_from(Index flow) {
+void FairRates::reach_whole(Index index) {
+  SharedLink& link = links_[index];
+  link.seen = attempts_;
+  link.is_whole = true;
+  link.left = link.bandwidth;
+  link.growing = 0;
+  for (const Member& member : link.flows) {
+    link.growing += flows_[member.flow].weight;
+    reach(member.flow);
+  }
+  if (link.flows.size() > 1) stops_.push_back({link.left / link.growing, index, true});
+}
+
+void FairRates::reach_from_changes(bool everything) {
+  ++attempts_;
   reached_.clear();
+  partly_.clear();
   stops_.clear();
-  reach(flow);
-  for (std::size_t next = 0; next < reached_.size();) {
-    const Index index = reached_[next++];
-    double own = flows_[index].limit;
-    double shared = std::numeric_limits<double>::infinity();
-    for (const Crossing& crossing : flows_[index].crossings) {
-      SharedLink& link = links_[crossing.link];
-      if (link.flows.size() == 1) {
-        own = std::min(own, link.bandwidth);
-        continue;
-      }
-      shared = std::min(shared, link.bandwidth);
-      if (link.seen == updates_) continue;
-      link.seen = updates_;
-      link.left = link.bandwidth;
-      link.growing = 0;
-      for (const Member& member : link.flows) {
-        link.growing += flows_[member.flow].weight;
-        reach(member.flow);
-      }
-      stops_.push_back({link.left / link.growing, crossing.link, true});
+  for (const Index link : asked_) reach_whole(link);
+  for (const Index flow : added_) {
+    if (!flows_[flow].crossings.empty()) reach(flow);
+  }
+  for (std::size_t next = 0; next < reached_.size(); ++next) reach_links_of(reached_[next], everything);
+}
+
+void FairRates::reach_links_of(Index index, bool everything) {
+  Flow& flow = flows_[index];
+  double own = flow.limit;
+  double shared = std::numeric_limits<double>::infinity();
+  flow.narrowest_own = none;
+  for (const Crossing& crossing : flow.crossings) {
+    SharedLink& link = links_[crossing.link];
+    if (link.flows.size() == 1) {
+      if (link.bandwidth < own) flow.narrowest_own = crossing.link;
+      own = std::min(own, link.bandwidth);
+      continue;
     }
-    if (own < shared) stops_.push_back({own / flows_[index].weight, index, false});
+    shared = std::min(shared, link.bandwidth);
+    if (link.seen == attempts_) continue;
+    if (everything || link.held > 0) {
+      reach_whole(crossing.link);
+      continue;
+    }
+    link.seen = attempts_;
+    link.is_whole = false;
+    partly_.push_back(crossing.link);
+  }
+  if (own < shared) stops_.push_back({own / flow.weight, index, false});
+}
+
+void FairRates::count_partly_reached() {
+  if (partly_.empty()) return;
+  for (const Index index : partly_) {
+    links_[index].left = links_[index].bandwidth - links_[index].used;
+    links_[index].growing = 0;
+  }
+  for (const Index flow : reached_) {
+    for (const Crossing& crossing : flows_[flow].crossings) {
+      SharedLink& link = links_[crossing.link];
+      if (link.is_whole || link.flows.size() == 1) continue;
+      link.left += flows_[flow].rate;
+      link.growing += flows_[flow].weight;
+    }
+  }
+  for (const Index index : partly_) {
+    SharedLink& link = links_[index];
+    link.left = std::max(0.0, link.left);
+    stops_.push_back({link.left / link.growing, index, true});
   }
 }
 
-void FairRates::fill() {
+/// Returns false if a link that is reached in part holds back a flow; all of its flows are asked for then.
+bool FairRates::fill() {
+  bool is_done = true;
   std::make_heap(stops_.begin(), stops_.end());
   for (double level = 0.0; !stops_.empty();) {
     std::pop_heap(stops_.begin(), stops_.end());
@@ -111,10 +160,10 @@ void FairRates::fill() {
       Flow& flow = flows_[stop.index];
       if (!flow.is_growing) continue;
       rise(stop.rate);
-      settle(flow, stop.index, level, none);
+      settle(flow, level, flow.narrowest_own, none);
       continue;
     }
-    const SharedLink& link = links_[stop.index];
+    SharedLink& link = links_[stop.index];
     if (link.growing == 0) continue;
     const double share = link.left / link.growing;
     if (share > stop.rate * (1.0 + rounding)) {  // some of its flows are limited by other links
@@ -122,11 +171,17 @@ void FairRates::fill() {
       std::push_heap(stops_.begin(), stops_.end());
       continue;
     }
+    if (!link.is_whole) {
+      ask(stop.index);
+      is_done = false;
+    }
     rise(share);
     for (const Member& member : link.flows) {
-      if (flows_[member.flow].is_growing) settle(flows_[member.flow], member.flow, level, stop.index);
+      Flow& flow = flows_[member.flow];
+      if (flow.seen == attempts_ && flow.is_growing) settle(flow, level, stop.index, stop.index);
     }
   }
+  return is_done;
 }
 
 std::size_t FairRates::limiting_link(std::size_t flow) const {
@@ -136,16 +191,30 @@ std::size_t FairRates::limiting_link(std::size_t flow) const {
   return std::min_element(limited.crossings.begin(), limited.crossings.end(), narrower)->link;
 }
 
-void FairRates::settle(Flow& flow, Index index, double level, Index stopped_by) {
-  const double rate = flow.weight * level;
+void FairRates::settle(Flow& flow, double level, Index held_by, Index stopped_by) {
+  flow.next_rate = flow.weight * level;
+  flow.next_held_by = held_by;
+  flow.next_stopped_by = stopped_by;
   flow.is_growing = false;
-  flow.stopped_by = stopped_by;
   for (const Crossing& crossing : flow.crossings) {
     SharedLink& link = links_[crossing.link];
-    link.left = std::max(0.0, link.left - rate);
+    link.left = std::max(0.0, link.left - flow.next_rate);
     link.growing -= flow.weight;
   }
+}
+
+/// Takes over what the last attempt has found.
+void FairRates::keep(Index index) {
+  Flow& flow = flows_[index];
+  if (flow.held_by != flow.next_held_by) {
+    if (flow.held_by != none) --links_[flow.held_by].held;
+    if (flow.next_held_by != none) ++links_[flow.next_held_by].held;
+    flow.held_by = flow.next_held_by;
+  }
+  flow.stopped_by = flow.next_stopped_by;
+  const double rate = flow.next_rate;
   if (flow.rate >= rate * (1.0 - rounding) && flow.rate <= rate * (1.0 + rounding)) return;
+  for (const Crossing& crossing : flow.crossings) links_[crossing.link].used += rate - flow.rate;
   flow.rate = rate;
   changed_.push_back(index);
 }

@@ -14,7 +14,9 @@ namespace syncopate {
 /// rate, the others grow on. D. Bertsekas and R. Gallager, "Data Networks", 2nd edition, section 6.5.2. A flow of weight w grows w times
 /// as fast: as w flows would together.
 ///
-/// Only flows that a change can reach, over links that flows have in common, get new rates.
+/// Only flows that a change can reach get new rates. It reaches the flows on a link that holds some flow back, and goes on from each of
+/// these over its other such links. A link that holds nobody back passes nothing on, until a flow that was reached would be held back
+/// there: then rates are shared again with all flows on it.
 class FairRates {
  public:
   /// The link's bandwidth from now on. The rates of flows that are on it follow at the next update().
@@ -51,19 +53,27 @@ class FairRates {
   struct SharedLink {
     double bandwidth = 0.0;
     std::vector<Member> flows;
-    std::uint64_t seen = 0;  ///< the last update that has reached the link
+    double used = 0.0;       ///< the sum of its flows' rates
+    Index held = 0;          ///< how many flows it holds back
+    bool is_asked = false;   ///< the next update is to reach all of its flows
+    std::uint64_t seen = 0;  ///< the last attempt to share that has reached the link
+    bool is_whole = false;   ///< ... with all of its flows
     double left = 0.0;       ///< while rates grow: bandwidth that is left ...
     Index growing = 0;       ///< ... and the weight of the flows on it that grow
-    bool is_touched = false;
   };
   struct Flow {
-    std::vector<Crossing> crossings;
+    std::vector<Crossing> crossings;  ///< none: the number is free
     double limit = 0.0;
     double rate = 0.0;
     Index weight = 1;
-    std::uint64_t seen = 0;
-    Index stopped_by = none;  ///< link
+    Index held_by = none;     ///< the link that holds it back, also one that it has for itself; none: its own limit does
+    Index stopped_by = none;  ///< the same, if several flows are on it
+    std::uint64_t seen = 0;   ///< the last attempt to share that has reached the flow
     bool is_growing = false;
+    double next_rate = 0.0;  ///< of this attempt
+    Index next_held_by = none;
+    Index next_stopped_by = none;
+    Index narrowest_own = none;  ///< of the links that it has for itself, the one that limits it
   };
   /// What ends the growth of flows, at the latest at this rate of a flow of weight 1: a full link, or a flow's own limit.
   struct Stop {
@@ -74,18 +84,24 @@ class FairRates {
     bool operator<(const Stop& other) const { return rate > other.rate; }
   };
 
-  void touch(std::size_t link);
+  void ask(Index link);
   void reach(Index flow);
-  void reach_all_from(Index flow);
-  void fill();
-  void settle(Flow& flow, Index index, double level, Index stopped_by);
+  void reach_whole(Index link);
+  void reach_from_changes(bool everything);
+  void reach_links_of(Index flow, bool everything);
+  void count_partly_reached();
+  bool fill();
+  void settle(Flow& flow, double level, Index held_by, Index stopped_by);
+  void keep(Index flow);
 
   std::vector<SharedLink> links_;
   std::vector<Flow> flows_;
-  std::vector<std::size_t> touched_;  ///< links
+  std::vector<Index> asked_;  ///< links
+  std::vector<Index> added_;  ///< flows, or those with other limits
   std::vector<std::size_t> changed_;
-  std::uint64_t updates_ = 0;
+  std::uint64_t attempts_ = 0;
   std::vector<Index> reached_;  ///< flows
+  std::vector<Index> partly_;   ///< links
   std::vector<Stop> stops_;     ///< a heap, the next one on top
 };
 

@@ -7,8 +7,25 @@
 
 namespace syncopate {
 
-FlowServerLinks::FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, Arrival arrival, Clock& clock)
-    : network_(network), flows_(flows), latency_(latency), arrival_(std::move(arrival)), clock_(clock) {}
+FlowServerLinks::FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, bool join, Arrival arrival, Clock& clock)
+    : network_(network), flows_(flows), latency_(latency), arrival_(std::move(arrival)), clock_(clock) {
+  if (join) {
+    groups_ = network.alike_servers();
+    return;
+  }
+  for (const int server : network.server_ranks()) groups_.push_back({server, server});
+}
+
+void FlowServerLinks::widen_links(Way way, int client, const Network::ServerGroup& group) {
+  if (group.servers == 1) return;
+  const auto links = [&](int server) -> const std::vector<std::size_t>& {
+    return (way == Way::push ? network_.path(client, server) : network_.path(server, client)).links;
+  };
+  const std::vector<std::size_t>& others = links(group.second);
+  for (const std::size_t link : links(group.first)) {
+    if (std::find(others.begin(), others.end(), link) == others.end()) flows_.widen(link, group.servers);
+  }
+}
 
 int FlowServerLinks::other_servers(int client) const {
   const std::vector<int>& servers = network_.server_ranks();
@@ -20,15 +37,23 @@ double FlowServerLinks::moved_share(int client) const {
 }
 
 void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) {
-  const auto left = std::make_shared<int>(other_servers(client));
-  const Bytes part = bytes / *left;
+  const Bytes part = bytes / other_servers(client);
+  const auto left = std::make_shared<int>(0);
   const auto ended = [this, way, client, left](const Moment& end) {
     if (--*left == 0) arrival_(way, client, end);
   };
   const MessageName name = {way == Way::push ? MessageName::push : MessageName::pull, started_[{way, client}]++};
-  std::map<Seconds, std::vector<std::pair<Ends, Moment>>> parts;  // by start of the transfer
-  for (const int server : network_.server_ranks()) {
+  struct Started {
+    Ends ends;
+    Moment since;
+    int servers = 1;
+  };
+  std::map<Seconds, std::vector<Started>> parts;  // by start of the transfer
+  for (const Network::ServerGroup& group : groups_) {
+    const int server = group.first;
     if (server == client) continue;
+    ++*left;
+    widen_links(way, client, group);
     const Ends ends = way == Way::push ? Ends(client, server) : Ends(server, client);
     Moment& last = lines_[{way, ends}].last;
     const Seconds latency = latency_.at(ends.first, ends.second, name, at.time);
@@ -37,11 +62,11 @@ void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) 
                      .link = at.cause ? network_.group_between(ends.first, ends.second) : -1,
                      .usual = latency_.mean_at(ends.first, ends.second, at.time)};
     last = latest(after(at, latency, why), last);
-    parts[last.time].emplace_back(ends, last);
+    parts[last.time].push_back({ends, last, group.servers});
   }
   for (auto& [moves_at, together] : parts) {
     clock_.at(moves_at, [this, way, together = std::move(together), part, ended] {
-      for (const auto& [ends, since] : together) add({way, ends}, {part, ended, since});
+      for (const Started& started : together) add({way, started.ends}, {started.servers * part, started.servers, ended, started.since});
     });
   }
 }
@@ -54,13 +79,15 @@ void FlowServerLinks::add(const LineName& name, Part part) {
 
 void FlowServerLinks::begin(const LineName& name, const Moment& now) {
   const auto [from, to] = name.second;
-  flows_.start(network_.path(from, to), to, lines_[name].parts.front().bytes, nullptr, now, [this, name](const Moment& end) {
+  const auto end_of_first = [this, name](const Moment& end) {
     std::deque<Part>& parts = lines_[name].parts;
     const std::function<void(const Moment&)> ended = std::move(parts.front().ended);
     parts.pop_front();
     if (!parts.empty()) begin(name, end);
     ended(end);
-  });
+  };
+  const Part& first = lines_[name].parts.front();
+  flows_.start(network_.path(from, to), to, first.bytes, nullptr, now, end_of_first, first.servers);
 }
 
 }  // namespace syncopate

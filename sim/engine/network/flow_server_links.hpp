@@ -16,18 +16,23 @@ namespace syncopate {
 
 /// The parts of a message as flows, on any topology and beside any other traffic. Each part begins to move when the latency of its way has
 /// passed; the message has arrived when the last part has.
+///
+/// Servers on nodes of their own, in one region or on one star, are alike: the parts for them do the same at the same time, and move as
+/// one. Their own links count as one of the sum of their bandwidths.
 class FlowServerLinks : public ServerLinks {
  public:
-  FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, Arrival arrival, Clock& clock);
+  /// `join`: parts for servers that are alike move as one.
+  FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, bool join, Arrival arrival, Clock& clock);
 
   double moved_share(int client) const override;
   void start(Way way, int client, Bytes bytes, const Moment& at) override;
 
  private:
   using Ends = std::pair<int, int>;  ///< from, to
-  /// A part of a message, whose latency has passed.
+  /// The parts of a message for a group, whose latency has passed.
   struct Part {
-    Bytes bytes;
+    Bytes bytes;  ///< of all servers of the group
+    int servers = 1;
     std::function<void(const Moment&)> ended;
     Moment since;
   };
@@ -40,6 +45,8 @@ class FlowServerLinks : public ServerLinks {
 
   /// How many servers are not on the client's node.
   int other_servers(int client) const;
+  /// The links of the group's servers, which others do not use, are as wide as all of them.
+  void widen_links(Way way, int client, const Network::ServerGroup& group);
   void add(const LineName& name, Part part);
   void begin(const LineName& name, const Moment& now);
 
@@ -48,6 +55,7 @@ class FlowServerLinks : public ServerLinks {
   MessageLatency latency_;
   Arrival arrival_;
   Clock& clock_;
+  std::vector<Network::ServerGroup> groups_;
   std::map<std::pair<Way, int>, std::uint64_t> started_;  ///< messages of each client
   std::map<LineName, Line> lines_;
 };

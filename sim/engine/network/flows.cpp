@@ -12,29 +12,38 @@ Flows::Flows(Network& network, Clock& clock) : network_(network), clock_(clock) 
 
 void Flows::change_links() {
   for (std::size_t link = 0; link < network_.count_links(); ++link) {
-    if (network_.changes(link) && rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));
+    if (network_.changes(link) && rates_.knows(link)) rates_.set_bandwidth(link, bandwidth(link));
   }
   for (std::size_t index = 0; index < flows_.size(); ++index) {
-    const Path* path = flows_[index].path;
-    if (path != nullptr && path->latency_changes()) rates_.set_limit(index, path->limit_at(clock_.now()));
+    const Flow& flow = flows_[index];
+    if (flow.path != nullptr && flow.path->latency_changes()) rates_.set_limit(index, flow.alike * flow.path->limit_at(clock_.now()));
   }
   share_soon();
 }
 
-void Flows::start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended) {
+void Flows::widen(std::size_t link, int width) { widths_[link] = width; }
+
+Rate Flows::bandwidth(std::size_t link) const {
+  const auto width = widths_.find(link);
+  return (width == widths_.end() ? 1 : width->second) * network_.bandwidth(link, clock_.now());
+}
+
+void Flows::start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended, int alike) {
   if (bytes <= Bytes(0) || std::isinf(path.rate.value)) return clock_.at(now.time, [ended = std::move(ended), now] { ended(now); });
   const std::span<const std::size_t> links(path.links);
-  if (!path.storage) return move(path, links, to, bytes, payload, now, std::move(ended));
-  move(path, links.first(path.storage->after), to, bytes, payload, now,
-       [this, &path, links, to, bytes, payload, ended = std::move(ended)](const Moment& stored) {
-         move(path, links.subspan(path.storage->after), to, bytes, payload, stored, ended);
-       });
+  if (!path.storage) return move(path, links, to, bytes, payload, now, std::move(ended), alike);
+  move(
+      path, links.first(path.storage->after), to, bytes, payload, now,
+      [this, &path, links, to, bytes, payload, ended = std::move(ended), alike](const Moment& stored) {
+        move(path, links.subspan(path.storage->after), to, bytes, payload, stored, ended, alike);
+      },
+      alike);
 }
 
 void Flows::move(const Path& path, std::span<const std::size_t> links, int to, Bytes bytes, const SharedPayload& payload, const Moment& now,
-                 Ended ended) {
+                 Ended ended, int alike) {
   for (const std::size_t link : links) {
-    if (!rates_.knows(link)) rates_.set_bandwidth(link, network_.bandwidth(link, clock_.now()));
+    if (!rates_.knows(link)) rates_.set_bandwidth(link, bandwidth(link));
   }
   if (unused_.empty()) {
     unused_.push_back(flows_.size());
@@ -48,11 +57,12 @@ void Flows::move(const Path& path, std::span<const std::size_t> links, int to, B
                    .left = bytes,
                    .since = now.time,
                    .rate = Rate(0),
+                   .alike = alike,
                    .moved = now,
                    .to = to,
                    .payload = now.cause ? payload : nullptr,
                    .end = {}};
-  rates_.add(index, links, path.limit_at(clock_.now()), path.connections());
+  rates_.add(index, links, alike * path.limit_at(clock_.now()), alike * path.connections());
   share_soon();
 }
 

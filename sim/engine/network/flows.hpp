@@ -3,6 +3,7 @@
 #include <boost/heap/d_ary_heap.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,7 +30,11 @@ class Flows {
   /// Bytes of `payload` begin to move over `path` to rank `to` at `now`, the clock's time but for a rounding error. `ended` is called when
   /// they have moved; flows that end at the same instant are told of in the order in which they started. Where the path stores messages on
   /// their way, the bytes move there first, then on. `path` stays where it is, and is of a network with the same links.
-  void start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended);
+  /// `alike`: so many flows that do the same at the same time move as one; `bytes` are of all of them.
+  void start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended, int alike = 1);
+
+  /// The link stands for so many, each with its own of flows that are alike. To be called before the first flow on it starts.
+  void widen(std::size_t link, int width);
 
  private:
   struct End {
@@ -47,8 +52,9 @@ class Flows {
     Bytes left;     ///< bytes to move ...
     Seconds since;  ///< ... at this time
     Rate rate;      ///< 0 before links have been shared with it
-    Moment moved;   ///< since when the same link has limited it ...
-    Why why{};      ///< ... which is this one
+    int alike = 1;
+    Moment moved;  ///< since when the same link has limited it ...
+    Why why{};     ///< ... which is this one
     int to = 0;
     SharedPayload payload{};
     Ends::handle_type end;
@@ -56,7 +62,8 @@ class Flows {
 
   /// Moves bytes over some links of a path.
   void move(const Path& path, std::span<const std::size_t> links, int to, Bytes bytes, const SharedPayload& payload, const Moment& now,
-            Ended ended);
+            Ended ended, int alike);
+  Rate bandwidth(std::size_t link) const;
   void change_links();
   void share_soon();
   void share();
@@ -69,7 +76,8 @@ class Flows {
   Clock& clock_;
   FairRates rates_;
   std::vector<Flow> flows_;
-  std::vector<std::size_t> unused_;  ///< places in flows_
+  std::vector<std::size_t> unused_;    ///< places in flows_
+  std::map<std::size_t, int> widths_;  ///< by link; of others 1
   std::uint64_t started_ = 0;
   Ends ends_;
   std::vector<End> ended_;             ///< flows that end at this instant

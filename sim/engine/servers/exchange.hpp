@@ -39,6 +39,7 @@ struct ServerSetup {
   SecondsPerByte decode{};            ///< a server's time for each byte of its share of a push before compression
   Seconds per_message;                ///< a server's time for each message that it receives or sends
   SecondsPerByte encode{};            ///< a server's time for each byte of its share of a pull, for each answer
+  bool may_join = false;              ///< messages to servers that are alike may be simulated as one
   bool as_flows = false;              ///< messages are flows over the network's links; else they move on a star, whose links are all alike:
   Rate bandwidth;
   Seconds latency;

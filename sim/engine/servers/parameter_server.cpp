@@ -24,7 +24,7 @@ ParameterServer::ParameterServer(const ServerSetup& setup, int clients, int equa
       values_(dataflow, setup.rule, clients, clients - setup.backup) {
   const auto arrival = [this](ServerLinks::Way way, int client, const Moment& now) { arrived(way, client, now); };
   if (flows != nullptr) {
-    links_ = std::make_unique<FlowServerLinks>(network, *flows, latency, arrival, clock);
+    links_ = std::make_unique<FlowServerLinks>(network, *flows, latency, setup.may_join, arrival, clock);
     return;
   }
   const ServerStar star = {setup.servers, setup.colocated, setup.bandwidth, setup.latency};
