@@ -105,7 +105,8 @@ def choices(frame, runs, values, settings):
         keys = [key for key in schedule if key in differing[name]]
         if isinstance(row.get("/schedule"), dict) and not keys:
             keys = list(schedule)[:3]
-        text = " ".join([name] + [f"{key}={short(schedule[key])}" for key in keys])
+        case = row.get("/schedule")      # the name of one of the scenario's cases
+        text = case if isinstance(case, str) else " ".join([name] + [f"{key}={short(schedule[key])}" for key in keys])
         labels.append(f"{text}, {reduce}" if differs else text)
     return labels
 
@@ -154,6 +155,8 @@ def short(value):
     if isinstance(value, dict) and "name" in value:
         return " ".join([str(value["name"])] + [f"{key}={short(part)}" for key, part in value.items()
                                                 if key != "name"])
+    if isinstance(value, dict):
+        return "(" + " ".join(f"{key}={short(part)}" for key, part in value.items()) + ")"
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= 120 else text[:119] + "…"
 
