@@ -29,12 +29,12 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # simctl alone, not the tests and the capturer.
 demo: packages
-	@echo "make demo: builds simctl (a few minutes on two cores), simulates 120 points and draws a report of them (5 seconds)."
+	@echo "make demo: builds simctl (a few minutes on two cores), simulates 210 points (about a minute) and draws a report of them."
 	cmake --preset release > /dev/null
 	cmake --build --preset release --target simctl
-	build/simctl run scenarios/scalability.json -o results/scalability --force --timeline 84-89 --explain 84-89
-	@$(PYTHON) analysis/report.py results/scalability -o results/scalability/report.html
-	@echo "The report is in results/scalability/report.html: open it in a browser."
+	build/simctl run scenarios/mission.json -o results/mission --force --timeline 14-20 --explain 14-20
+	@$(PYTHON) analysis/report.py results/mission -o results/mission/report.html
+	@echo "The report is in results/mission/report.html: open it in a browser."
 
 test: PACKAGES += $(TEST_PACKAGES)
 test: build
@@ -102,12 +102,10 @@ claims: build
 	$(TRAIN) $(CLAIMS)/records/downpour --lr 0.02 -o $(CLAIMS)/downpour-slow
 	@page=$$($(PYTHON) analysis/claims.py $(CLAIMS) -o $(CLAIMS)) && echo "The page is in $$page: open it in a browser."
 
-# The README's pictures.
+# The README's picture.
 picture: demo
-	$(PYTHON) analysis/report.py results/scalability --cluster 10gbe --picture analysis/picture.png
-	build/simctl run scenarios/unequal.json -o results/unequal --force --timeline
-	$(PYTHON) analysis/report.py results/unequal --format png -o results/unequal/
-	cp results/unequal/efficiency.png analysis/unequal.png
+	$(PYTHON) analysis/report.py results/mission --format png -o results/mission/
+	cp results/mission/efficiency.png analysis/picture.png
 
 build: packages
 	cmake --preset release > /dev/null

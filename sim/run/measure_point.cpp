@@ -46,6 +46,8 @@ Json details_of(const Setup& setup, const JobTimeline& timeline) {
     details["backlog_growth"] = growth;
   const Json outside = pauses_outside(scenario.speed.pauses, timeline.window);
   if (!outside.empty()) details["pauses_outside_window"] = outside;
+  if (const auto& servers = scenario.schedule.traffic.servers; servers && scenario.cluster.workers() > 1)
+    details["servers"] = servers->servers;
   const std::vector<int> local_steps = count_local_steps(timeline);
   if (const auto order = setup.region_order(); !order.empty()) details["region_order"] = order;
   const double mixes = std::accumulate(local_steps.begin(), local_steps.end(), 0.0);

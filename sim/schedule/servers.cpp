@@ -3,23 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
 #include <utility>
 
-#include "base/choice.hpp"
 #include "schedule/posts.hpp"
 
 namespace syncopate {
-
-namespace {
-
-struct NumberRow {
-  std::string_view name;
-};
-
-}  // namespace
 
 void ServerParameters::declare_places(Parameters& parameters) {
   static constexpr Integers numbers = {1, 1'000'000};
@@ -37,8 +26,7 @@ void ServerParameters::declare_places(Parameters& parameters) {
 
 void ServerParameters::read_number(const Field& field, Integers numbers) {
   if (field.is_text()) {
-    static constexpr std::array per_node = {NumberRow{"nodes"}};
-    choose<NumberRow>(field, per_node);
+    if (field.text() != "nodes") field.fail(R"(an integer, "nodes", or an object such as {"share": 0.25})");
     share = 1.0;
     return;
   }

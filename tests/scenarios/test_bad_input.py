@@ -707,7 +707,7 @@ class BadCluster(Case):
             (cluster(regions=two, wan=[{"between":["a"],"rtt":0,"bandwidth":1}]), '/wan/0/between: expected two names of regions, got ["a"]'),
             (cluster(regions=two, wan=[{"between":["a","a"],"rtt":0,"bandwidth":1}]), '/wan/0/between: expected two different regions, got ["a","a"]'),
             (cluster(regions=two+[{"name":"c","nodes":1}],wan=wan, nodes=5), '/wan: no link between the regions a and c; add {"between": ["a", "c"], "rtt": ..., "bandwidth": ...}'),
-            (cluster(regions=two, wan=wan, nodes=5), '/regions: the regions have 4 nodes in total, but the cluster has 5'),
+            (cluster(regions=two, wan=wan, nodes=5), '/regions: the regions have 4 nodes in total, but the cluster has 5; leave out the regions\' "nodes" to spread them evenly, or give each a "share"'),
             (without(cluster(regions=two, wan=wan), "link"), '/regions: a region with several nodes needs a "link" between its nodes; add it to the cluster'),
             (cluster(regions=[two[0],two[0]],wan=wan), '/regions/1/name: there are two regions "a"; rename one'),
             (cluster(regions=[{"name":"a","nodes":0},two[1]],wan=wan), '/regions/0/nodes: expected an integer >= 1, got 0'),

@@ -63,7 +63,9 @@ TEST_SUITE("Is the fastest choice named where the rows can tell it, and only the
     CHECK(standing(row(1.005), row(1.0)) == Standing::equal);
     CHECK(standing(row(1.0051), row(1.0)) == Standing::slower);
     CHECK(standing(row(1.4, 0.3), row(1.0, 0.3)) == Standing::undecided);
-    CHECK(standing(row(1.43, 0.3), row(1.0, 0.3)) == Standing::slower);
+    CHECK(standing(row(1.43, 0.3), row(1.0, 0.3)) == Standing::undecided);  // ln 1.43 = 0.358 against 0.366
+    CHECK(standing(row(1.45, 0.3), row(1.0, 0.3)) == Standing::slower);     // ln 1.45 = 0.372 against 0.364
+    CHECK(standing(row(540.0, 640.0), row(1.0)) == Standing::slower);
     CHECK(standing(row(1.25, 0.3), row(1.0)) == Standing::undecided);
     CHECK(standing(row(1.004, 0.5), row(1.0, 0.5)) == Standing::equal);
   }

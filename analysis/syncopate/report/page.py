@@ -53,7 +53,7 @@ def about(runs, frame):
         ("Clusters" if frame["cluster"].nunique() > 1 else "Cluster", line(frame["cluster"])),
         ("Nodes", line(sorted(frame["nodes"].unique()))),
         ("Schedules" if frame["schedule"].nunique() > 1 else "Schedule", line(frame["schedule"])),
-        ("All-reduce", line(frame["all_reduce"])),
+        ("All-reduce", line(name for name in frame["all_reduce"] if name)),
         ("Scenario", line(PurePath(str(run.about["scenario_file"])).name for run in runs if run.about["scenario_file"])),
         ("Changed", per_run(notes.changed)),
         ("Workers", per_run(notes.disturbed)),
