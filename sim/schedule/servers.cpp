@@ -26,7 +26,7 @@ void ServerParameters::declare_places(Parameters& parameters) {
 
 void ServerParameters::read_number(const Field& field, Integers numbers) {
   if (field.is_text()) {
-    if (field.text() != "nodes") field.fail(R"(an integer, "nodes", or an object such as {"share": 0.25})");
+    if (field.text() != "nodes") field.fail(R"(an integer >= 1, "nodes", or an object such as {"share": 0.25})");
     share = 1.0;
     return;
   }

@@ -90,7 +90,7 @@ class Servers(Case):
         self.assertEqual(short["iteration_s"], long["iteration_s"])
 
     def test_wrong_servers(self):
-        for servers, message in (("node", '/schedule/servers: expected an integer, "nodes", or an object such as {"share": 0.25}, got "node"'), ({"share": 0}, "/schedule/servers/share: expected a number > 0, got 0"),
+        for servers, message in (("node", '/schedule/servers: expected an integer >= 1, "nodes", or an object such as {"share": 0.25}, got "node"'), ({"share": 0}, "/schedule/servers/share: expected a number > 0, got 0"),
                                  ({"share": 1.5}, "/schedule/servers/share: expected a number <= 1, got 1.5"), ({"share": 0.5, "count": 2}, 'the number is the "share" of the nodes'),
                                  ({"share": 0.5, "region": "a"}, "the cluster has no regions"), ({}, 'the required key "count" is missing'), (9, "9 servers for 4 nodes")):
             with self.subTest(servers):
