@@ -162,9 +162,8 @@ void read_iterations(const std::optional<Field>& field, const Field& schedule, S
     fields.finish();
   }
   const int cycle = scenario.schedule.pace.cycle;
-  constexpr int fewest_cycles = 3;  // that can be seen to be alike
-  if (scenario.chooses_window && fewest_cycles * cycle <= most_iterations)
-    measured = std::max<std::int64_t>(measured, fewest_cycles * cycle);
+  constexpr std::int64_t fewest_cycles = 3;  // that can be seen to be alike
+  if (scenario.chooses_window && fewest_cycles * cycle <= most_iterations) measured = std::max(measured, fewest_cycles * cycle);
   for (const std::int64_t steps : {warmup, measured}) {
     if (whole_cycles(steps, cycle) <= most_iterations) continue;
     schedule.fail_because(

@@ -97,7 +97,7 @@ void FairRates::reach_from_changes(bool everything) {
   for (const Index flow : added_) {
     if (!flows_[flow].crossings.empty()) reach(flow);
   }
-  for (std::size_t next = 0; next < reached_.size(); ++next) reach_links_of(reached_[next], everything);
+  for (std::size_t next = 0; next < reached_.size();) reach_links_of(reached_[next++], everything);
 }
 
 void FairRates::reach_links_of(Index index, bool everything) {

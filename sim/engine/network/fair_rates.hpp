@@ -86,13 +86,13 @@ class FairRates {
 
   void ask(Index link);
   void reach(Index flow);
-  void reach_whole(Index link);
+  void reach_whole(Index index);
   void reach_from_changes(bool everything);
-  void reach_links_of(Index flow, bool everything);
+  void reach_links_of(Index index, bool everything);
   void count_partly_reached();
   bool fill();
   void settle(Flow& flow, double level, Index held_by, Index stopped_by);
-  void keep(Index flow);
+  void keep(Index index);
 
   std::vector<SharedLink> links_;
   std::vector<Flow> flows_;
