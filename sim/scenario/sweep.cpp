@@ -37,7 +37,7 @@ void check_pointer(const Field& entry, const std::string& pointer) {
 }
 
 Field member(const Field& object, const std::string& key) {
-  return Field(object.document(), object.pointer() + (JsonPointer() / key).to_string(), object.json()[key]);
+  return {object.document(), object.pointer() + (JsonPointer() / key).to_string(), object.json()[key]};
 }
 
 /// A list of values for the key.
