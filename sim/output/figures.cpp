@@ -118,7 +118,8 @@ constexpr std::array columns = {
     Figure{"model", "", "name of the trace's model", "", [](const Row& row) -> Json { return row.model; }},
     Figure{"cluster", "", "name of the cluster", "", [](const Row& row) -> Json { return row.cluster; }},
     Figure{"schedule", "", "name of the schedule", "", [](const Row& row) -> Json { return row.schedule; }},
-    Figure{"all_reduce", "", "name of the all-reduce algorithm", "for schedules without collectives", [](const Row& row) -> Json { return row.all_reduce; }},
+    Figure{"all_reduce", "", "name of the all-reduce algorithm", "for schedules without collectives",
+           [](const Row& row) -> Json { return row.all_reduce; }},
     Figure{"fidelity", "", "how bytes moved: `alpha-beta`, `per-message` or `flow`; with `auto`, the one that was chosen", "",
            Averaging::first, place<&PointFigures::fidelity>},
     Figure{"nodes", "", "nodes of the cluster; with several jobs, nodes of the first job", "",
@@ -217,7 +218,7 @@ constexpr std::array columns = {
            [](const Row& row) -> Json { return std::max<std::size_t>(1, row.replicates.size()); }},
     Figure{"workers_simulated", "",
            "1 if one worker stood for all equal ones (not with `--no-symmetry`), which changes results by rounding, and of contending "
-           "flows by up to 2e-4",
+           "flows by up to 2e-4; servers over regions may amplify rounding",
            "", Averaging::first, place<&PointFigures::workers_simulated>},
 };
 

@@ -97,7 +97,7 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   const Scenario& scenario = point.scenario;
   result.measured_iterations = scenario.measured;
   const auto half = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle, events_of(scenario.speed));
-  if (scenario.is_sample() || (half && *half > 0.0 && !scenario.has_events())) result.iteration_half = half;
+  if (scenario.is_sample() || (half && *half > 0.0 && !scenario.jobs && !scenario.has_events())) result.iteration_half = half;
   result.details = details_of(setup, run);
   constexpr std::size_t most_links = 10;
   NetworkLoad load;

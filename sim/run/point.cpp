@@ -108,8 +108,12 @@ PointResult simulate_point(const Point& point, const PointOptions& options, cons
   const Scenario& scenario = point.scenario;
   if (scenario.measures_until()) return simulate_until(point, options, lengths);
   PointResult result = simulate_once(point, options);
-  const bool is_settled = scenario.is_sample() || !result.iteration_half;
-  return is_settled || !scenario.chooses_window ? result : simulate_until(point, options, lengths);
+  const bool may_go_on = !scenario.jobs && !scenario.has_events() && (scenario.chooses_window || scenario.until);
+  if (scenario.is_sample() || !result.iteration_half || !may_go_on) return result;
+  PointOptions first_shown = options;
+  if (scenario.chooses_window && options.timeline && !options.timeline->iterations)
+    first_shown.timeline->iterations = {0, scenario.measured - 1};
+  return simulate_until(point, first_shown, lengths);
 }
 
 namespace {

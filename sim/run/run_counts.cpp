@@ -114,13 +114,13 @@ double count_listed(const Plan& plan) {
 }
 
 /// The terms of a recurrence over the plan (PlanTimes). Around a ring of many equal links they do not depend on the number of rounds, and
-/// along the chains of regions not on the number of pieces.
-double count_terms(const Plan& plan, bool has_equal_links, bool by_region) {
+/// along the chains of regions not on the number of pieces. `regions`: 0 without regions.
+double count_terms(const Plan& plan, std::size_t regions, bool by_region) {
   constexpr int few_ranks = 64;
   constexpr double of_rank = 4.0;
   constexpr double of_ring_message = 0.3;
   constexpr double of_chains = 6.0;
-  if (by_region) return of_chains * plan.ranks;
+  if (by_region) return of_chains * plan.ranks + 2.0 * static_cast<double>(regions * regions);
   double terms = 0.0;
   for (const PlanStep& step : plan.steps) {
     const auto* stage = std::get_if<Stage>(&step);
@@ -128,7 +128,7 @@ double count_terms(const Plan& plan, bool has_equal_links, bool by_region) {
     const auto messages = static_cast<double>(stage->messages.size());
     const bool is_ring = plan.cells == 1 && stage->messages.size() == at(plan.ranks) && plan.protocol == Protocol() && stage->repeats > 1;
     const double all = messages * stage->repeats * plan.segments(*stage);
-    terms += !is_ring ? all : has_equal_links && plan.ranks > few_ranks ? of_rank * messages : of_ring_message * all;
+    terms += !is_ring ? all : regions == 0 && plan.ranks > few_ranks ? of_rank * messages : of_ring_message * all;
   }
   return terms;
 }
@@ -193,6 +193,7 @@ void add_collectives(Setup& setup, const RunPlan& plan, double posts, RunCounts&
   const Network& network = setup.network();
   const bool draws = scenario.cluster.latency_cv > 0.0 || network.latencies_vary() || network.changes_with_time();
   const bool repeats = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && !draws && setup.options().shortcuts;
+  const std::size_t regions = scenario.cluster.regions ? scenario.cluster.regions->list.size() : 0;
   const bool is_alone = setup.collectives().size() == 1 && !scenario.schedule.traffic.peers && !draws;
   for (const StreamLoad& load : loads_of(setup, posts, counts.steps / plan.simulated)) {
     counts.collectives += load.collectives;
@@ -208,8 +209,8 @@ void add_collectives(Setup& setup, const RunPlan& plan, double posts, RunCounts&
     PlannedCollective& collective = planned(setup, load);
     counts.planned += load.groups * count_listed(collective.plan());
     if (!by_message) {
-      counts.recurred += (repeats ? load.different : load.collectives) *
-                         count_terms(collective.plan(), !scenario.cluster.regions, scenario.all_reduce.by_region);
+      counts.recurred +=
+          (repeats ? load.different : load.collectives) * count_terms(collective.plan(), regions, scenario.all_reduce.by_region);
       continue;
     }
     const int overlapping = load.stream.rules.channels;

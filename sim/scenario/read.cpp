@@ -294,6 +294,7 @@ bool Scenario::is_sample() const {
 }
 
 bool Scenario::has_events() const {
+  if (jobs) return std::any_of(jobs->list.begin(), jobs->list.end(), [](const SharingJob& job) { return job.scenario.has_events(); });
   return !speed.pauses.empty() || !speed.absences.empty() || (cluster.regions && cluster.regions->change_with_time());
 }
 

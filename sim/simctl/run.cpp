@@ -407,8 +407,9 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   command->add_option("--optimizer", options->optimizer, "what applies gradients in it (default: sgd)")
       ->check(CLI::IsMember(std::vector<std::string>(optimizer_names.begin(), optimizer_names.end())))
       ->needs(dataflow);
-  command->add_flag("--no-symmetry", options->no_symmetry,
-                    "simulate every worker and every step in full; the results are the same up to rounding");
+  command->add_flag(
+      "--no-symmetry", options->no_symmetry,
+      "simulate every worker and every step in full; the results are the same up to rounding, which servers over regions may amplify");
   add_limit_options(*command, options->limits, "a point");
   command->add_option("--format", options->format, "print the results as csv or json instead of tables for people")
       ->check(CLI::IsMember({"csv", "json"}));

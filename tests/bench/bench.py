@@ -110,7 +110,7 @@ def schedule_rows(simctl, folder, trace):
 
 
 def sharded_rows(simctl, folder):
-    """fsdp of 64 units on 2048 GPUs, and what people run today."""
+    """fsdp of 64 units on 2048 GPUs, and three models on H100."""
     layers = [{"name": f"layer{i}", "forward_s": 3e-3, "backward_s": 6e-3} for i in range(64)]
     units = write(folder, "units.json", {"format": "trace/1", "provenance": {"kind": "synthetic"}, "model": {"name": "units", "batch": 1}, "layers": layers,
                                          "gradients": [{"name": f"layer{i}.weight", "layer": f"layer{i}", "bytes": 50_000_000} for i in reversed(range(64))]})

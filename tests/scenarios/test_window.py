@@ -65,6 +65,15 @@ class Window(Case):
         short = self.one(content | {"iterations": {"warmup": 2, "measured": 10}})
         self.assertEqual(short["measured_iterations"], 10)
         self.assertLess(short["iteration_low_s"], short["iteration_s"])
+        until = self.one(content | {"iterations": {"warmup": 2, "until": 0.002}})
+        self.assertGreater(until["measured_iterations"], 10)
+        self.assertLess(until["iteration_high_s"], 1.002 * until["iteration_s"])
+
+    def test_jobs_keep_their_window(self):
+        jobs = [{"name": "ours", "nodes": "0-3"}, {"name": "theirs", "nodes": "0-3", "schedule": {"name": "s-sgd"}}]
+        point = self.one(undecided(jobs=jobs, workers=SLOW_RANK))
+        self.assertEqual(point["measured_iterations"], 10)
+        self.assertIsNone(point["iteration_low_s"])
 
     def test_random_points_name_no_winner_that_a_longer_run_contradicts(self):
         for seed in range(60 if SLOW else 8):

@@ -70,5 +70,5 @@ COLUMNS = {
     "jain": Column("optional", "", "Jain's fairness index of the jobs; 1 if all are slowed down alike; empty with one job"),
     "measured_iterations": Column("number", "steps", "steps (lasgd: rounds) of the first worker in the window, in whole cycles of the schedule"),
     "replicates": Column("count", "", "simulations with different seeds whose mean the row is; 1 if nothing is random"),
-    "workers_simulated": Column("count", "", "1 if one worker stood for all equal ones (not with --no-symmetry), which changes results by rounding, and of contending flows by up to 2e-4"),
+    "workers_simulated": Column("count", "", "1 if one worker stood for all equal ones (not with --no-symmetry), which changes results by rounding, and of contending flows by up to 2e-4; servers over regions may amplify rounding"),
 }
