@@ -174,9 +174,9 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   struct Task {
     int point;
     int replicate;
+    Seconds time;
   };
   std::vector<Task> tasks;
-  std::vector<Seconds> times;
   std::vector<Bytes> memories;
   std::vector<std::optional<WindowLengths>> lengths(points.size());
   std::vector<Gathering> gatherings;
@@ -198,8 +198,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     const Seconds time = point.scenario.measures_until() ? estimate.most().time : cost.time;
     if (point.scenario.measures_until()) lengths[at(i)] = estimate.lengths();
     for (int r = 0; r < replicates_of(point.scenario); ++r) {
-      tasks.push_back({i, r});
-      times.push_back(time);
+      tasks.push_back({i, r, time});
       memories.push_back(cost.memory);
     }
     any_has_actors = any_has_actors || cost.has_actors;
@@ -207,9 +206,13 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   if (tasks.size() > 1 && any_has_actors) load_actors();
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const int parallel = count_fitting(std::move(memories), jobs > 0 ? jobs : cores, *limits.memory);
+  if (parallel > 1) std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.time > b.time; });
+  std::vector<Seconds> times;
+  times.reserve(tasks.size());
+  for (const Task& task : tasks) times.push_back(task.time);
   TimeLeft time_left(std::move(times), parallel);
   const auto simulate_task = [&](int index) {
-    const auto [point, r] = tasks[at(index)];
+    const auto& [point, r, time] = tasks[at(index)];
     PointOptions point_options = options_of(point);
     if (r > 0) {
       point_options.timeline.reset();
@@ -227,7 +230,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   };
   const auto gather = [&](int index, const Outcome& outcome) {
     time_left.finish(at(index));
-    const auto [point, r] = tasks[at(index)];
+    const auto& [point, r, time] = tasks[at(index)];
     const auto all = gatherings[at(point)].add(r, outcome);
     if (all) done(point, *all);
   };

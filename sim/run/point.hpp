@@ -34,7 +34,8 @@ struct PointsWatch {
   std::function<void(const RunningTask&)> stalled{};  ///< a simulation, whose point's `index` it has, does nothing: see Watch
 };
 
-/// Simulates them, each with its replicates, in processes forked from this one, `jobs` at a time (0: one per core). `options`: of each;
+/// Simulates them, each with its replicates, in processes forked from this one, `jobs` at a time (0: one per core), those that take longest
+/// first if several run at the same time. `options`: of each;
 /// `done`, `interrupted`: see run_forked, whose results are packed ones. Fewer than `jobs` at a time where more would not fit in memory;
 /// what is beyond the limits fails before anything begins.
 void simulate_points(const std::vector<const Point*>& points, int jobs, const std::function<PointOptions(int index)>& options,

@@ -18,7 +18,6 @@
 #include "engine/simulate.hpp"
 #include "explain/explanation.hpp"
 #include "output/results.hpp"
-#include "run/cost.hpp"
 #include "run/point.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
@@ -86,7 +85,7 @@ class StudyRun {
                refused.size() == 1 ? "" : fmt::format(", as are {} more files", refused.size() - 1));
     ended_before_ = before.size();
     take(before, progress);
-    simulate(in_order(shared_->waiting()), progress);
+    simulate(shared_->waiting(), progress);
     for (const auto& [point, ended] : shared_->of_other_shards()) take(point, ended);
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
     results_.simgrid_version = simgrid_version();
@@ -268,15 +267,6 @@ class StudyRun {
   bool has_file(const std::string& name) const {
     std::error_code ignored;
     return std::filesystem::exists(std::filesystem::path(options_.folder) / name, ignored);
-  }
-
-  /// Longest points first if several run at the same time.
-  std::vector<int> in_order(std::vector<int> points) const {
-    if (points.size() < 2 || options_.jobs == 1) return points;
-    std::vector<Seconds> costs(study_.points.size());
-    for (const int point : points) costs[place(point)] = estimate_most(study_.points[place(point)].scenario).time;
-    std::stable_sort(points.begin(), points.end(), [&](int a, int b) { return costs[place(a)] > costs[place(b)]; });
-    return points;
   }
 
   void take(const SharedPoints::Ended& all, ProgressBar& progress) {
