@@ -149,8 +149,6 @@ CostEstimate::CostEstimate(const Scenario& scenario, PointOptions options)
   fixed_.chooses_window = false;
 }
 
-CostEstimate::~CostEstimate() = default;
-
 RunPlan CostEstimate::plan(int measured) {
   fixed_.measured = measured;
   try {
@@ -224,8 +222,6 @@ Bytes CostEstimate::timeline(const TimelineView& view) {
 }
 
 Cost estimate_cost(const Scenario& scenario, const PointOptions& options) { return CostEstimate(scenario, options).first(); }
-
-Cost estimate_most(const Scenario& scenario, const PointOptions& options) { return CostEstimate(scenario, options).most(); }
 
 Bytes estimate_timeline(const Scenario& scenario, const TimelineView& view, bool shortcuts) {
   return CostEstimate(scenario, {.shortcuts = shortcuts}).timeline(view);

@@ -31,7 +31,6 @@ class CostEstimate {
   explicit CostEstimate(const Scenario& scenario, PointOptions options = {});
   CostEstimate(const CostEstimate&) = delete;
   CostEstimate& operator=(const CostEstimate&) = delete;
-  ~CostEstimate();
 
   /// Of a simulation that measures so many iterations.
   Cost of(int measured);
@@ -57,8 +56,8 @@ class CostEstimate {
   std::optional<WindowLengths> lengths_;
 };
 
+/// CostEstimate::first().
 Cost estimate_cost(const Scenario& scenario, const PointOptions& options = {});
-Cost estimate_most(const Scenario& scenario, const PointOptions& options = {});
 
 /// Once in a run: to start, and to load the actors' library for points that have them.
 constexpr Seconds time_to_start(12e-3);

@@ -37,6 +37,13 @@ void compare_steps(const Scenario& scenario, const PointOptions& options, const 
   if (steps > within * expected || within * steps < expected) details["steps"] = {{"expected", expected}, {"simulated", steps}};
 }
 
+/// Of a window that chooses its length, only the first iterations of a timeline are shown, unless it says which.
+PointOptions with_first_iterations(const Scenario& scenario, PointOptions options) {
+  if (scenario.chooses_window && options.timeline && !options.timeline->iterations)
+    options.timeline->iterations = {0, scenario.measured - 1};
+  return options;
+}
+
 PointResult simulate_once(const Point& point, const PointOptions& options) {
   if (point.scenario.jobs) return simulate_jobs(point, options);
   Setup setup(point.scenario, options);
@@ -110,10 +117,7 @@ PointResult simulate_point(const Point& point, const PointOptions& options, cons
   PointResult result = simulate_once(point, options);
   const bool may_go_on = !scenario.jobs && !scenario.has_events() && (scenario.chooses_window || scenario.until);
   if (scenario.is_sample() || !result.iteration_half || !may_go_on) return result;
-  PointOptions first_shown = options;
-  if (scenario.chooses_window && options.timeline && !options.timeline->iterations)
-    first_shown.timeline->iterations = {0, scenario.measured - 1};
-  return simulate_until(point, first_shown, lengths);
+  return simulate_until(point, with_first_iterations(scenario, options), lengths);
 }
 
 namespace {
@@ -149,11 +153,9 @@ class Gathering {
   std::size_t ended_ = 0;
 };
 
-/// The options of each simulation of a point. If its window chooses its length, only the first iterations of its timeline are shown, unless
-/// it says which.
+/// The options of each simulation of a point.
 PointOptions options_within(const Limits& limits, const Scenario& scenario, PointOptions options) {
-  const bool is_chosen = scenario.chooses_window && scenario.measures_until();
-  if (is_chosen && options.timeline && !options.timeline->iterations) options.timeline->iterations = {0, scenario.measured - 1};
+  if (scenario.measures_until()) options = with_first_iterations(scenario, std::move(options));
   options.most_steps = limits.steps / replicates_of(scenario);
   return options;
 }

@@ -256,7 +256,7 @@ std::string faster_fidelity(const Scenario& scenario) {
 void require_plan(const Scenario& scenario) {
   for (const Scenario* training : scenario.trainings()) {
     Setup setup(*training, {});
-    (void)setup.job(plan_of(*training, {}).fidelity);
+    (void)setup.job(estimate_plan(setup).fidelity);
   }
 }
 

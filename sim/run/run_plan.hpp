@@ -41,7 +41,7 @@ RunPlan plan_of(Setup& setup);
 /// The plan by the estimated number of messages, without a simulation, with counts. Near a limit it may differ from the other. With several
 /// jobs on a network: of the first.
 RunPlan plan_of(const Scenario& scenario, const PointOptions& options);
-/// The same. Throws SimulationError where flows would take too long in any case.
+/// The same, of a Setup. Throws SimulationError where it cannot be planned.
 RunPlan estimate_plan(Setup& setup);
 
 /// Plans as far as a simulation does before it begins. Throws SimulationError where that fails, as when a model has fewer layers than the

@@ -12,7 +12,14 @@ def far(count, **of_regions):
     return cluster(nodes=count, regions=[{"name": name} | {key: values[name] for key, values in of_regions.items()} for name in "abc"], wan=WAN)
 
 
-class Cases(Case):
+class RefusingCase(Case):
+    def assert_refused(self, content, message):
+        done = self.run_scenario(content)
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn(message, done.stderr)
+
+
+class Cases(RefusingCase):
     def test_a_case_sets_all_of_its_keys(self):
         content = scenario(sweep={"/network": NETWORKS, "/cluster/nodes": [2, 4]})
         points = self.results(content)["points"]
@@ -68,12 +75,10 @@ class Cases(Case):
                 ({"/network": {"a": {"/cluster/nodes": 0}}}, "/cluster/nodes: expected an integer >= 1"),
                 ({"/network": {"a": {"/cluster/nodes": 2}, "b": {"/cluster/nodes": -2}}}, '/cluster/nodes: expected an integer >= 1, got -2 (in point 1: /network="b")')):
             with self.subTest(sweep):
-                done = self.run_scenario(scenario(sweep=sweep))
-                self.assertEqual(done.returncode, 3, done.stdout)
-                self.assertIn(message, done.stderr)
+                self.assert_refused(scenario(sweep=sweep), message)
 
 
-class Servers(Case):
+class Servers(RefusingCase):
     def test_a_share_of_the_nodes_is_rounded_and_at_least_one(self):
         for servers, nodes, count in (("nodes", 6, 6), ({"share": 0.25}, 8, 2), ({"share": 0.25}, 2, 1), ({"share": 0.3}, 5, 2), ({"share": 1}, 3, 3)):
             for name in ("asgd", "downpour", "ssd-sgd", "p3", "bytescheduler"):
@@ -94,9 +99,7 @@ class Servers(Case):
                                  ({"share": 1.5}, "/schedule/servers/share: expected a number <= 1, got 1.5"), ({"share": 0.5, "count": 2}, 'the number is the "share" of the nodes'),
                                  ({"share": 0.5, "region": "a"}, "the cluster has no regions"), ({}, 'the required key "count" is missing'), (9, "9 servers for 4 nodes")):
             with self.subTest(servers):
-                done = self.run_scenario(scenario(schedule={"name": "asgd", "servers": servers}))
-                self.assertEqual(done.returncode, 3, done.stdout)
-                self.assertIn(message, done.stderr)
+                self.assert_refused(scenario(schedule={"name": "asgd", "servers": servers}), message)
 
     def test_servers_that_are_alike_are_simulated_as_one(self):
         """Every message by itself (--no-symmetry) beside those of a region, or of a star, as one flow; also where links limit clients."""
@@ -113,7 +116,7 @@ class Servers(Case):
                     self.assertAlmostEqual(seconds[0] / seconds[1], 1, delta=1e-9)
 
 
-class Regions(Case):
+class Regions(RefusingCase):
     def test_nodes_are_spread_evenly_or_by_shares(self):
         for nodes, shares, spread in ((3, None, (1, 1, 1)), (8, None, (3, 3, 2)), (9, None, (3, 3, 3)), (10, {"a": 0.5, "b": 0.3, "c": 0.2}, (5, 3, 2)), (4, {"a": 0.8, "b": 0.1, "c": 0.1}, (2, 1, 1)),
                                       (20, {"a": 0.05, "b": 0.05, "c": 0.9}, (1, 1, 18))):
@@ -135,9 +138,7 @@ class Regions(Case):
                 (cluster(nodes=6, regions=[{"name": "a", "nodes": 3, "share": 0.5}, {"name": "b"}], wan=WAN[:1]), '/regions/0/share: the region has a number of "nodes" already'),
                 (cluster(nodes=6, regions=[{"name": "a", "share": -1}, {"name": "b"}], wan=WAN[:1]), "/regions/0/share: expected a number > 0, got -1")):
             with self.subTest(message):
-                done = self.run_scenario(scenario(cluster=content))
-                self.assertEqual(done.returncode, 3, done.stdout)
-                self.assertIn(message, done.stderr)
+                self.assert_refused(scenario(cluster=content), message)
 
 
 class Delayed(Case):

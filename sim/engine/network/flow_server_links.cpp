@@ -53,9 +53,10 @@ void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) 
     const int server = group.first;
     if (server == client) continue;
     ++*left;
-    widen_links(way, client, group);
     const Ends ends = way == Way::push ? Ends(client, server) : Ends(server, client);
-    Moment& last = lines_[{way, ends}].last;
+    const auto [line, is_new] = lines_.try_emplace(LineName{way, ends});
+    if (is_new) widen_links(way, client, group);
+    Moment& last = line->second.last;
     const Seconds latency = latency_.at(ends.first, ends.second, name, at.time);
     const Why why = {.kind = PathClass::latency,
                      .worker = client,
