@@ -17,9 +17,9 @@ using ValueId = std::int64_t;
 using ValueIds = boost::container::small_vector<ValueId, 1>;
 
 /// Hyper-parameters that a replay sets.
-enum class Hyper { lr, mu, alpha, beta, lr_loc, gamma_p, rho };
-constexpr std::size_t hyper_count = 7;
-constexpr std::array<std::string_view, hyper_count> hyper_names = {"lr", "mu", "alpha", "beta", "lr_loc", "gamma_p", "rho"};
+enum class Hyper { lr, mu, alpha, beta, lr_loc, wd, gamma_p, rho };
+constexpr std::size_t hyper_count = 8;
+constexpr std::array<std::string_view, hyper_count> hyper_names = {"lr", "mu", "alpha", "beta", "lr_loc", "wd", "gamma_p", "rho"};
 
 /// A number times powers of hyper-parameters.
 class Coefficient {
@@ -61,6 +61,7 @@ inline constexpr Coefficient mu = Hyper::mu;            ///< momentum
 inline constexpr Coefficient alpha = Hyper::alpha;      ///< SSD-SGD, Eq. 8
 inline constexpr Coefficient beta = Hyper::beta;        ///< SSD-SGD, Eq. 8
 inline constexpr Coefficient lr_loc = Hyper::lr_loc;    ///< SSD-SGD, Eq. 8
+inline constexpr Coefficient wd = Hyper::wd;            ///< SSD-SGD, Eq. 8: weight decay
 inline constexpr Coefficient gamma_p = Hyper::gamma_p;  ///< SASGD, Algorithm 1
 inline constexpr Coefficient rho = Hyper::rho;          ///< elastic averaging
 }  // namespace hyper

@@ -43,8 +43,10 @@ double posts_per_step(Setup& setup) {
 
 /// For the answer to its messages, per step.
 Seconds latency_of_servers(Setup& setup, int rank, double posts) {
-  const int server = setup.network().server_ranks().front();
-  return setup.scenario().schedule.pace.waits_later ? Seconds(0) : 2.0 * std::min(1.0, posts) * setup.network().hop(rank, server).latency;
+  const Schedule& schedule = setup.scenario().schedule;
+  if (schedule.pace.waits_later) return Seconds(0);
+  const double ways = schedule.traffic.servers->on_request ? 4.0 : 2.0;
+  return ways * std::min(1.0, posts) * setup.network().hop(rank, setup.network().server_ranks().front()).latency;
 }
 
 /// A worker's shortest step. Servers' links may hold all workers up, a peer's those that wait for it.

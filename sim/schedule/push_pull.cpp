@@ -24,6 +24,10 @@ void PushPull::check(Object& fields, const Cluster& cluster) const {
     fields.at("backup").fail_because(
         "a late client pulls while it still pushes, which takes two channels; leave \"duplex\" or \"backup\" out");
   }
+  if (servers.on_request) {
+    fields.at("backup").fail_because(
+        R"(a late client pulls what it has not pushed, so that nothing is acknowledged; leave "pulls" or "backup" out)");
+  }
 }
 
 Traffic PushPull::traffic() const {

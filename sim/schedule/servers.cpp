@@ -54,6 +54,8 @@ void ServerParameters::place(const Cluster& cluster) {
 void ServerParameters::declare(Parameters& parameters) {
   declare_places(parameters);
   parameters.optional("duplex", duplex, "a client's pushes and pulls move at the same time");
+  parameters.optional("pulls", on_request, {{"sent", false}, {"requested", true}},
+                      "sent: servers send a pull as soon as it is possible; requested: they acknowledge the push, and the client asks");
   parameters.optional("in_flight", overlaps, {{"serial", false}, {"pipelined", true}},
                       "serial: a client's message waits for the arrival of the one before it; pipelined: only its bytes wait");
   parameters.optional("service", service, {{"shared", Service::shared}, {"queued", Service::queued}, {"fifo", Service::fifo}},
@@ -86,6 +88,7 @@ Traffic ServerParameters::traffic(bool asynchronous, const ServerRule& rule) con
   setup.servers = servers;
   setup.colocated = colocated;
   setup.duplex = duplex;
+  setup.on_request = on_request;
   setup.overlaps = overlaps;
   setup.service = service;
   setup.work = work;
@@ -219,11 +222,17 @@ PushPullCost cost_of_work(const ServerSetup& setup, int clients) {
           .answers_per_server = setup.asynchronous ? clients_per_server : 1.0 / setup.servers};
 }
 
+/// How many latencies a message occupies its channel in each direction.
+double latencies_in_channel(const ServerSetup& setup) {
+  if (setup.overlaps) return 0.0;
+  return setup.on_request && !setup.duplex ? 2.0 : 1.0;
+}
+
 }  // namespace
 
 PushPullCost push_pull_cost(const ServerSetup& setup, int clients) {
   PushPullCost cost = cost_of_work(setup, clients);
-  const CostLine wire = {setup.overlaps ? Seconds(0) : setup.latency, std::max(1.0, cost.clients_per_server) * inverse(setup.bandwidth)};
+  const CostLine wire = {latencies_in_channel(setup) * setup.latency, std::max(1.0, cost.clients_per_server) * inverse(setup.bandwidth)};
   cost.push = cost.push + wire;
   cost.pull = cost.pull + wire;
   return cost;
@@ -248,7 +257,7 @@ PushPullCost push_pull_cost(const ServerSetup& setup, int clients, Network& netw
     }
     for (std::size_t link = 0; link < loads.size(); ++link) slowest = std::max(slowest, loads[link] * inverse(network.bandwidth(link)));
     CostLine& way = push ? cost.push : cost.pull;
-    way = way + CostLine{setup.overlaps ? Seconds(0) : latency, slowest};
+    way = way + CostLine{latencies_in_channel(setup) * latency, slowest};
   }
   return cost;
 }

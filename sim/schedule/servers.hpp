@@ -27,6 +27,7 @@ struct ServerParameters {
   bool colocated = false;
   SecondsPerByte work;
   bool duplex = true;
+  bool on_request = false;
   bool overlaps = false;
   Service service = Service::shared;
   bool pipelined = true;

@@ -10,6 +10,11 @@ namespace syncopate {
 
 namespace {
 
+/// The servers' step decays the weights (Sec. 3.2.1).
+constexpr ServerRule decaying_rule = {.sums_rounds = true, .handle = [](Replica& x, const Values& mean, const Values& /*seen*/, int /*clients*/) {
+                                        x.step(mean + hyper::wd * Sum(x.model().parts(mean.first(), mean.size())));
+                                      }};
+
 /// The warm-up is ps-sgd. After it every iteration pushes, and every k-th iteration also pulls. The pulls overlap with the next iteration,
 /// whose local updates wait for them. The rule of the local update (GLU, SGD, DC-ASGD; Fig. 5) changes its time and the record of the
 /// dataflow.
@@ -49,7 +54,7 @@ struct SsdSgd {
 
   void place(const Cluster& cluster) { servers.place(cluster); }
   void check(Object& fields, const Cluster& cluster) const { servers.check(fields, cluster); }
-  Traffic traffic() const { return servers.traffic(false, synchronous_rule); }
+  Traffic traffic() const { return servers.traffic(false, decaying_rule); }
   std::string unrecorded() const { return servers.compression.unrecorded(); }
   std::vector<ModelPart> parts(const ScheduleInput& input) const { return grouping.parts(servers, input, !servers.compression.is_none()); }
   double posts(const StepProfile& profile) const { return grouping.posts(profile); }
@@ -116,7 +121,7 @@ struct SsdSgd {
           Sum global = (before_ - at) / (hyper::lr * delay_);
           if (worker_.dataflow().has_momentum()) global = global - hyper::mu * global;
           if (!pulled.empty()) before_ = pulled;
-          return x.become(at - hyper::lr_loc * (hyper::alpha * worker_.dataflow().gradient() + hyper::beta * global));
+          return x.become(at - hyper::lr_loc * (hyper::alpha * worker_.dataflow().gradient() + hyper::wd * at + hyper::beta * global));
         }
         case Local::sgd: return x.become(at - hyper::lr_loc * worker_.dataflow().gradient());
         case Local::dc_asgd: {

@@ -181,10 +181,10 @@ def ssd_sgd(training):
                 d = (pulled_before[worker] - models[worker]) * (1 - m) / (h["lr"] * delay)
                 if arrived is not None:
                     pulled_before[worker] = arrived
-                along = {"glu": h["alpha"] * g + h["beta"] * d, "sgd": g,
+                along = {"glu": h["alpha"] * g + h["wd"] * models[worker] + h["beta"] * d, "sgd": g,
                          "dc-asgd": g + h["lambda"] * g * g * (models[worker] - computed_on[worker])}[schedule.get("local_update", "glu")]
                 models[worker] = models[worker] - h["lr_loc"] * along
-        server = optimiser.step(server, mean(sent(senders, found, number)))
+        server = optimiser.step(server, mean(sent(senders, found, number)) + h["wd"] * server)
         arrived = server if number >= warmup and (number - warmup) % delay == delay - 1 else None
         if number < warmup:
             models, pulled_before = [server] * training.workers, [server] * training.workers

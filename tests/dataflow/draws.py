@@ -75,6 +75,8 @@ def servers(rng, nodes, plain):
         result["service"] = rng.choice(["queued", "fifo"])
     if result["duplex"] and result["within_node"] == "pipelined" and rng.random() < 0.4:
         result["in_flight"] = "pipelined"
+    if rng.random() < 0.3:
+        result["pulls"] = "requested"
     return result
 
 

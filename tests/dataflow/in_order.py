@@ -11,12 +11,19 @@ from definitions import mean
 
 
 def logged(kind):
-    """The same, which notes what the server handles: (client, step, message, whether it but asks for a pull)."""
+    """The same, which notes what the server handles, "asked" or "pushed", and when it sends what has been pushed for, "sent": (client, step, message, what)."""
 
     class Logged(kind):
         def answer(self, message):
-            self.log.append((message.client, message.step, message.group, message.asks))
+            self.note(message, "asked" if message.asks else "pushed")
             super().answer(message)
+
+        def give(self, message):
+            self.note(message, "sent")
+            super().give(message)
+
+        def note(self, message, what):
+            self.log.append((message.client, message.step, message.group, what))
 
     return Logged
 
@@ -37,20 +44,23 @@ def asynchronous(training, point):
     server, optimisers = training.problem.initial.copy(), [training.optimiser() for _ in cuts]
     models, senders = [server.copy() for _ in range(n)], training.senders()
     found, taken = [None] * n, [set() for _ in range(n)]
-    for client, step, group, _ in handled(server_schedules.Asynchronous, point, 1):
-        if not taken[client]:
-            found[client] = training.gradient(models[client].copy(), client, step)
+    for client, step, group, what in handled(server_schedules.Asynchronous, point, 1):
         cut = cuts[group]
+        if what == "sent":
+            models[client][cut] = server[cut]
+            taken[client].add(group)
+            if len(taken[client]) == len(cuts):
+                training.after[client, step + 1] = models[client].copy()
+                found[client] = None
+                taken[client].clear()
+            continue
+        if found[client] is None:
+            found[client] = training.gradient(models[client].copy(), client, step)
         g = senders[client].send_part(group, found[client][cut], step) / n
         if training.schedule["name"] == "asgd":
             server[cut] = optimisers[group].step(server[cut], g)
         else:
             server[cut] = server[cut] - h["lr"] * (g + h["lambda"] * g * g * (server[cut] - models[client][cut]))
-        models[client][cut] = server[cut]
-        taken[client].add(group)
-        if len(taken[client]) == len(cuts):
-            training.after[client, step + 1] = models[client].copy()
-            taken[client].clear()
 
 
 class Learner:
@@ -76,16 +86,19 @@ def learners(training, point):
     every, centre, moved = [Learner(training, worker) for worker in range(training.workers)], training.problem.initial, {}
     senders = training.senders()
     kind = server_schedules.Downpour if training.schedule["name"] == "downpour" else server_schedules.Eamsgd
-    for client, step, _, asks in handled(kind, point, interval):
+    for client, step, _, what in handled(kind, point, interval):
         learner = every[client]
+        if what == "sent":
+            learner.x = centre
+            continue
         learner.go_on(step + 1)
-        if asks:
+        if what == "asked":
             moved[client] = senders[client].send(h["rho"] * (learner.x - centre), step)
             learner.x = learner.x - moved[client]
         elif training.schedule["name"] == "eamsgd":
             centre = centre + moved[client]
         else:
-            learner.x = centre = centre - h["lr"] * senders[client].send(learner.added, step)
+            centre = centre - h["lr"] * senders[client].send(learner.added, step)
             learner.added = 0.0
     for learner in every:
         if learner.done % interval == 0:

@@ -8,7 +8,7 @@ from replayer import by_part, hyper_parameters, product
 
 KEYS = ["format", "program", "point", "labels", "schedule", "optimizer", "workers", "samples", "parts", "initial", "zeros", "zero_parts",
         "hyper", "operations", "end_s"]
-HYPER = {"lr", "mu", "beta1", "beta2", "epsilon", "weight_decay", "alpha", "beta", "lr_loc", "gamma_p", "rho", "lambda"}
+HYPER = {"lr", "mu", "beta1", "beta2", "epsilon", "weight_decay", "alpha", "beta", "lr_loc", "wd", "gamma_p", "rho", "lambda"}
 LINES = {"G": ({"o", "v", "x", "w", "k", "t"}, set()), "L": ({"o", "v", "of"}, {"part"}), "S": ({"o", "v", "f", "of"}, {"part"}),
          "C": ({"o", "v", "f", "of"}, {"part"}), "E": ({"o", "x", "w", "t", "n"}, set())}
 STEPS = {"momentum": (3, 2, {"lr", "mu"}), "nesterov": (3, 2, {"lr", "mu"}), "adam": (5, 4, {"lr", "beta1", "beta2", "epsilon"}),

@@ -158,7 +158,7 @@ class Headers(Recorded):
 
     def test_defaults(self):
         """Hyper-parameters that the record names, and what they are where nobody says otherwise."""
-        table = [("wfbp", {}, {}), ("ssd-sgd", {"delay": 2}, {"alpha": [0.5], "beta": [0.5], "lr_loc": [4, "lr"]}),
+        table = [("wfbp", {}, {}), ("ssd-sgd", {"delay": 2}, {"alpha": [0.5], "beta": [0.5], "lr_loc": [4, "lr"], "wd": [0.0]}),
                  ("sasgd", {"interval": 2}, {"gamma_p": [0.25, "lr"]}), ("eamsgd", {"interval": 2}, {"rho": [0.225]}), ("dc-asgd", {}, {"lambda": [0.04]})]
         optimizers = {"sgd": {}, "momentum": {"mu": [0.9]}, "nesterov": {"mu": [0.9]}, "adam": {"beta1": [0.9], "beta2": [0.999], "epsilon": [1e-8]},
                       "adamw": {"beta1": [0.9], "beta2": [0.999], "epsilon": [1e-8], "weight_decay": [0.01]}}

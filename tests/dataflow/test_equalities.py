@@ -68,7 +68,7 @@ class Equalities(Recorded):
 
     def test_servers_one_step_old(self):
         """x(t + 1) = x(t) - eta bar(g(x(t - 1))): no local updates."""
-        [replay] = self.replays([{"name": "ssd-sgd", "delay": 1}], told={"alpha": 0.0, "beta": 0.0})
+        [replay] = self.replays([{"name": "ssd-sgd", "delay": 1}], told={"alpha": 0.0, "beta": 0.0, "wd": 0.0})
         x = before = self.problem.initial
         models = [x]
         for number in range(20):
@@ -80,8 +80,8 @@ class Equalities(Recorded):
     def test_local_steps_between_pulls(self):
         """alpha = 1, beta = 0 and lr_loc = lr, or another local update: local descent from what was pulled last."""
         schedule = {"name": "ssd-sgd", "delay": 3}
-        replays = [*self.replays([schedule], told={"alpha": 1.0, "beta": 0.0, "lr_loc": LR}),
-                   *self.replays([schedule | {"local_update": "sgd"}, schedule | {"local_update": "dc-asgd"}], told={"lr_loc": LR})]
+        replays = [*self.replays([schedule], told={"alpha": 1.0, "beta": 0.0, "lr_loc": LR, "wd": 0.0}),
+                   *self.replays([schedule | {"local_update": "sgd"}, schedule | {"local_update": "dc-asgd"}], told={"lr_loc": LR, "wd": 0.0})]
         for replay, worker, number in itertools.product(replays, range(5), range(10)):
             if number == 0 or number % 3:
                 x = replay.taken[worker, number]

@@ -69,7 +69,7 @@ class Random(Recorded):
     # Coefficients
 
     def check_coefficients(self, content, record):
-        expansion = structure.Expansion(record, **(toy.HYPER | {"weight_decay": 0.0}))
+        expansion = structure.Expansion(record, **(toy.HYPER | {"weight_decay": 0.0, "wd": 0.0}))
         self.check_initial(record, expansion)
         rule = getattr(self, f"check_{content['schedule']['name'].replace('-', '_')}", None)
         if rule and record.header["optimizer"] == "sgd" and "compression" not in content["schedule"]:

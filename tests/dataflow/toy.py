@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 # Of other sizes than the defaults, and no two alike.
-HYPER = {"lr": 0.05, "mu": 0.8, "beta1": 0.85, "beta2": 0.95, "epsilon": 1e-3, "weight_decay": 0.1, "alpha": 1.7, "beta": 0.4, "lr_loc": 0.13,
+HYPER = {"lr": 0.05, "mu": 0.8, "beta1": 0.85, "beta2": 0.95, "epsilon": 1e-3, "weight_decay": 0.1, "alpha": 1.7, "beta": 0.4, "lr_loc": 0.13, "wd": 0.06,
          "gamma_p": 0.011, "rho": 0.23, "lambda": 0.3}
 
 

@@ -42,6 +42,10 @@ class Links:
     def move(self, moving, seconds):
         """These parts have moved for so long."""
 
+    def longest(self, client, pull):
+        """The longest latency of its ways."""
+        return max((part.way.latency for part in self.parts(client, pull, 1)), default=0.0)
+
 
 class StarWay(typing.NamedTuple):
     client: int

@@ -25,7 +25,7 @@ class Synchronous(Job):
         pushes.append(message)
         if message.pulled and len(pushes) == self.n:
             for push in pushes:
-                self.pull(push)
+                self.allow(push)
 
     def step(self, client, number):
         yield from self.compute(client, number, True)
@@ -227,7 +227,6 @@ class Asynchronous(Job):
     def age(self, message):
         key = message.client, message.group
         others = self.handled[message.group] - 1 - self.since[key]
-        self.since[key] = self.handled[message.group]
         self.stale[message.client, message.step].append(others / self.n)
 
     def staleness(self, client, number):
@@ -238,12 +237,16 @@ class Asynchronous(Job):
 
     def answer(self, message):
         if message.asks:
-            self.give(message)
+            self.give_whole(message)
         else:
             self.age(message)
-            self.pull(message)
+            self.allow(message)
 
     def give(self, message):
+        self.since[message.client, message.group] = self.handled[message.group]
+        super().give(message)
+
+    def give_whole(self, message):
         """The whole model, as it is."""
         for group, handled in self.handled.items():
             self.since[message.client, group] = handled
@@ -251,7 +254,7 @@ class Asynchronous(Job):
 
     def join(self, client, number):
         size = collectives.model_bytes(self.point)
-        self.arrived.append(Message(client, number, "all", size, False, asks=True))
+        self.ask(Message(client, number, "all", size, False, asks=True))
         yield from self.until(client, lambda: (number, "all") in self.pulled[client])
         yield from self.stand_still(client, self.way.decode_pulled(size), self.now)
         return self.way.pulled(size)
@@ -296,20 +299,28 @@ class Downpour(Asynchronous):
 class Eamsgd(Downpour):
     """Pulls first: a turn in the server's queue that costs it nothing, then the transfer; then pushes."""
 
+    def __init__(self, point):
+        super().__init__(point)
+        self.acknowledged = collections.defaultdict(set)
+
     def answers(self, message):
         return int(message.asks)
 
     def answer(self, message):
         if message.asks:
-            self.give(message)
+            self.give_whole(message)
         else:
             self.age(message)
+            self.after(message, True, self.told)
+
+    def told(self, message):
+        self.acknowledged[message.client].add(message.step)
 
     def exchange(self, client, number):
-        self.arrived.append(Message(client, number, 0, self.size, False, asks=True))
+        self.ask(Message(client, number, 0, self.size, False, asks=True))
         yield from self.receive_model(client, number)
         yield from self.send_model(client, number, False)
-        yield from self.until(client, lambda: bool(self.stale[client, number]))
+        yield from self.until(client, lambda: number in self.acknowledged[client])
 
 
 def run(point):

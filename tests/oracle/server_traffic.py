@@ -13,7 +13,7 @@ from compute import TIE
 
 class Message:
     """A gradient on its way: its bytes before compression, whether a pull of it follows its push, and whether the node spreads that.
-    `asks`: it is but a request for a pull, which takes no time on its way."""
+    `asks`: it is but a request for a pull."""
 
     def __init__(self, client, step, group, size, pulled, spread=True, asks=False):
         self.client, self.step, self.group, self.size, self.pulled, self.spread = client, step, group, size, pulled, spread
@@ -52,9 +52,11 @@ class Traffic:
         self.duplex = schedule.get("duplex", True)
         self.pipelined = self.gpus > 1 and schedule.get("within_node", "pipelined") == "pipelined"
         self.open = schedule.get("in_flight", "serial") == "pipelined"  # a channel does not wait for what is on its way
+        self.requested = schedule.get("pulls", "sent") == "requested"
 
         self.now, self.instant = 0.0, 0.0  # what ends until then ends now
         self.queue, self.handling, self.arrived = collections.deque(), None, []
+        self.underway = []  # (date, what happens then) of messages without bytes
         self.channels = {(client, pull): collections.deque() for client in range(self.n) for pull in (False, True)}
         self.transfers = {channel: [] for channel in self.channels}  # in the order in which they have begun
         self.held, self.sent = set(), {}  # serial channels between a push and its pull; the parts that went last, by channel
@@ -66,7 +68,7 @@ class Traffic:
     def cost(self):
         """(a, b) of a push and its pull when all clients do both."""
         (a, b), (alpha, beta) = self.links.cost(), self.inner
-        a = a * (not self.open) + 2 * self.n * self.host
+        a = a * (0 if self.open else 2 if self.requested and not self.duplex else 1) + 2 * self.n * self.host
         b += self.n * self.work / self.links.count
         return a + 2 * (self.gpus - 1) * alpha, b + (self.gpus - 1) / self.gpus * (2 * beta + self.gamma)
 
@@ -107,6 +109,25 @@ class Traffic:
 
     def send(self, message):
         self.channels[self.channel(message.client, False)].append((message, False))
+
+    def after(self, message, to_client, happens):
+        """`happens` with the message when one without bytes has arrived."""
+        date = self.now + self.links.longest(message.client, to_client) * self.requested
+        if date > self.now:
+            self.underway.append((date, happens, message))
+        else:
+            happens(message)
+
+    def allow(self, message):
+        """Its pull has become possible."""
+        self.after(message, True, lambda message: self.after(message, False, self.give))
+
+    def give(self, message):
+        self.pull(message)
+
+    def ask(self, message):
+        """For a pull that answers no push."""
+        self.after(message, False, lambda message: self.arrived.append(message))
 
     def pull(self, message):
         channel = self.channel(message.client, True)
@@ -182,6 +203,10 @@ class Traffic:
             changed, message, self.handling = True, self.handling[0], None
             self.handled[message.group] += not message.asks
             self.answer(message)
+        for one in [one for one in self.underway if self.due(one[0])]:
+            changed = True
+            self.underway.remove(one)
+            one[1](one[2])
         for channel, waiting in self.channels.items():
             if waiting and (self.open or not self.transfers[channel]) and channel not in self.held:
                 self.begin(*waiting.popleft())
@@ -211,6 +236,7 @@ class Traffic:
     def dates(self):
         """When what is in progress ends, but for parts that share links."""
         dates = [date for transfer in self.all_transfers() for date in transfer.dates() if not self.due(date)]
+        dates += [date for date, *_ in self.underway]
         dates += [stage.until for stage in self.stages.values()] + ([self.handling[1]] if self.handling else [])
         return dates + [date for date, *_ in itertools.islice(self.changes, 1)]
 

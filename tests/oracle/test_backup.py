@@ -102,6 +102,7 @@ class Backup(Comparison):
         schedules = []
         for _ in range(3):
             schedule = {"name": "ps-sgd", **servers(rng, nodes), "grouping": rng.choice(GROUPINGS), "backup": rng.randint(1, nodes - 1)}
+            schedule.pop("pulls", None)
             del_duplex = schedule.pop("duplex", None)
             if del_duplex is not None and schedule.get("within_node") != "serial":
                 schedule["in_flight"] = "pipelined"

@@ -40,6 +40,15 @@ class KnownValues(unittest.TestCase):
         steady = {"warmup": 3, "measured": 2}  # client 0 is the server's node: it has nothing to send
         self.check(compute + 1.1 + 1 + 1.1, point({"name": "ps-sgd", "colocated": True, **work}, iterations=steady), communication_s=0.0011)
 
+    def test_requested_pulls(self):
+        """An acknowledgement and a request come before a pull, each with a latency; of a schedule that pulls first, the request and the acknowledgement."""
+        more, compute = {"pulls": "requested"}, 3
+        self.check(compute + 2.1 + 0.1 + 0.1 + 2.1, point({"name": "ps-sgd", **more}), communication_s=0.0042)
+        self.check(compute + 2.1 + 0.2 + 2.1, point({"name": "ps-sgd", "duplex": False, **more}))
+        for name in ("asgd", "downpour"):
+            self.check(compute + 1.1 + 0.1 + 0.1 + 1.1, point({"name": name, "interval": 1, **more}, nodes=1))
+        self.check(compute + 0.1 + 1.1 + 1.1 + 0.1, point({"name": "eamsgd", "interval": 1, **more}, nodes=1))
+
     def test_asynchronous(self):
         """Pushes arrive together; the second is handled 1 ms after the first, and its pull lasts until 1 ms later."""
         for name, first in [("asgd", 3 + 2.1 + 1 + 1.1), ("downpour", 3 + 2.1 + 1 + 1.1), ("eamsgd", 3 + 2.1 + 2.1 + 1)]:

@@ -20,6 +20,8 @@ def servers(rng, nodes):
         options["duplex"] = False
     if rng.random() < 0.6:
         options["within_node"] = rng.choice(["pipelined", "serial", "serial"])
+    if rng.random() < 0.3:
+        options["pulls"] = "requested"
     return options
 
 

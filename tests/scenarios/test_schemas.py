@@ -128,7 +128,7 @@ def together(schedule):
     """Without what does not go with the rest."""
     without = []
     if "backup" in schedule:
-        schedule = schedule | {"backup": min(schedule["backup"], 1), "duplex": True}
+        schedule = schedule | {"backup": min(schedule["backup"], 1), "duplex": True, "pulls": "sent"}
     if schedule["name"] == "bytescheduler" and schedule["over"] == "all-reduce":
         without = ["servers", "colocated", "server_s_per_B"]
     if schedule["name"] == "zero":

@@ -61,7 +61,7 @@ const std::vector<Json> one_of_each = {
     {{"name", "ssd-sgd"}, {"servers", 2}, {"delay", 3}},
     {{"name", "ssd-sgd"}, {"delay", 2}, {"warmup_iterations", 2}, {"duplex", false}},
     {{"name", "asgd"}, {"servers", 2}},
-    {{"name", "downpour"}, {"servers", 2}, {"interval", 3}},
+    {{"name", "downpour"}, {"servers", 2}, {"interval", 3}, {"pulls", "requested"}},
     {{"name", "eamsgd"}, {"servers", 2}, {"interval", 2}},
     {{"name", "dts"}, {"delay", 3}, {"period", 2}},
     {{"name", "dts"}, {"delay", 2}, {"in_flight", "serial"}, {"compression", 0.1}},

@@ -36,6 +36,15 @@ double FlowServerLinks::moved_share(int client) const {
   return other_servers(client) / static_cast<double>(network_.server_ranks().size());
 }
 
+Seconds FlowServerLinks::latency(Way way, int client, Seconds time) const {
+  Seconds longest;
+  for (const Network::ServerGroup& group : groups_) {
+    if (group.first == client) continue;
+    longest = std::max(longest, way == Way::push ? latency_.mean_at(client, group.first, time) : latency_.mean_at(group.first, client, time));
+  }
+  return longest;
+}
+
 void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) {
   const Bytes part = bytes / other_servers(client);
   const auto left = std::make_shared<int>(0);

@@ -25,6 +25,7 @@ class FlowServerLinks : public ServerLinks {
   FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, bool join, Arrival arrival, Clock& clock);
 
   double moved_share(int client) const override;
+  Seconds latency(Way way, int client, Seconds time) const override;
   void start(Way way, int client, Bytes bytes, const Moment& at) override;
 
  private:

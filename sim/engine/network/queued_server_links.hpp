@@ -15,6 +15,7 @@ class QueuedServerLinks : public ServerLinks {
   QueuedServerLinks(const ServerStar& star, int clients, int equals, const Arrival& arrival, Clock& clock);
 
   double moved_share(int /*client*/) const override { return 1.0; }
+  Seconds latency(Way /*way*/, int /*client*/, Seconds /*time*/) const override { return latency_; }
   void start(Way way, int client, Bytes bytes, const Moment& at) override;
 
  private:

@@ -33,6 +33,7 @@ struct ServerSetup {
   /// A client's messages go by their priorities, with such a credit in each direction; they overlap then.
   std::optional<Credit> by_priority{};
   Service service = Service::shared;  ///< others on a star of plain links only, and not colocated
+  bool on_request = false;            ///< a client asks for a pull when the servers have acknowledged its push; false: servers send at once
   bool asynchronous = false;          ///< clients do not wait for each other: note the staleness of every push
   int backup = 0;                     ///< how many clients' pushes a sum does not wait for; with duplex only
   SecondsPerByte work;                ///< a server's time for each byte of its share of a push, as it was sent
@@ -51,7 +52,7 @@ struct ServerSetup {
   ServerRule rule{};
 };
 
-/// What servers answer a push with.
+/// What servers answer a push with. All acknowledge it, where pulls are on request.
 enum class Answer {
   none,
   own,  ///< the client pulls as soon as its own push has been handled

@@ -110,8 +110,17 @@ bool ParameterServer::contribute(int client, Exchange joined, double share, cons
 Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, const Moment& at) {
   const std::size_t index =
       add(client, {.payload = payload, .round = round, .only_pull = true, .options = {.as_pulled = as_pulled}, .posted = at});
-  clock_.at(at.time, [this, client, index, at] { reach_server(client, index, at); });
+  const Moment arrival = asked(client, at);
+  clock_.at(arrival.time, [this, client, index, arrival] { reach_server(client, index, arrival); });
   return {index};
+}
+
+Moment ParameterServer::asked(int client, const Moment& at) const {
+  return setup_.on_request ? pass_latency(at, links_->latency(ServerLinks::Way::push, client, at.time), client) : at;
+}
+
+Moment ParameterServer::acknowledged(int client, const Moment& at) const {
+  return setup_.on_request ? pass_latency(at, links_->latency(ServerLinks::Way::pull, client, at.time), client) : at;
 }
 
 void ParameterServer::reach_server(int client, std::size_t index, const Moment& now) {
@@ -197,8 +206,8 @@ void ParameterServer::handled(int client, std::size_t index, const Moment& now) 
   if (setup_.asynchronous) note_staleness(client, pushed);
   values_.handle(client, pushed.round, pushed.options.value);
   switch (pushed.answer) {
-    case Answer::none: return end(client, index, now);
-    case Answer::own: return answer(client, index, now);
+    case Answer::none: return acknowledge(client, index, now);
+    case Answer::own: return allow_pull(client, index, now);
     case Answer::all: break;
   }
   Aggregate& aggregate = aggregate_of(pushed);
@@ -211,7 +220,7 @@ void ParameterServer::handled(int client, std::size_t index, const Moment& now) 
   aggregate.requests.clear();
   forget_answered();
   for (int joined = 0; joined < static_cast<int>(requests.size()); ++joined) {
-    if (requests[joined] > 0) answer(joined, requests[joined] - 1, now);
+    if (requests[joined] > 0) allow_pull(joined, requests[joined] - 1, now);
   }
 }
 
@@ -223,15 +232,30 @@ void ParameterServer::forget_answered() {
 void ParameterServer::note_staleness(int client, const Request& pushed) {
   Versions& versions = versions_[pushed.payload.get()];
   versions.seen.resize(clients_.size());
-  long& seen = versions.seen[client];
-  const double staleness = static_cast<double>(versions.updates - seen) / static_cast<double>(clients_.size());
+  const double staleness = static_cast<double>(versions.updates - versions.seen[client]) / static_cast<double>(clients_.size());
   ++versions.updates;
-  if (pushed.answer == Answer::own) seen = versions.updates;  // the version that the client is about to pull
   recorder_.update(client, staleness);
 }
 
+void ParameterServer::acknowledge(int client, std::size_t index, const Moment& now) {
+  const Moment told = acknowledged(client, now);
+  if (told.time == now.time) return end(client, index, now);
+  clock_.at(told.time, [this, client, index, told] { end(client, index, told); });
+}
+
+void ParameterServer::allow_pull(int client, std::size_t index, const Moment& now) {
+  const Moment request = asked(client, acknowledged(client, now));
+  if (request.time == now.time) return answer(client, index, now);
+  clock_.at(request.time, [this, client, index, request] { answer(client, index, request); });
+}
+
 void ParameterServer::answer(int client, std::size_t index, const Moment& now) {
-  values_.answer(client, index, request(client, index).options.value, request(client, index).only_pull);
+  const Request& answered = request(client, index);
+  if (setup_.asynchronous && answered.answer == Answer::own) {
+    Versions& versions = versions_[answered.payload.get()];
+    versions.seen[client] = versions.updates;
+  }
+  values_.answer(client, index, answered.options.value, answered.only_pull);
   if (!setup_.duplex && !request(client, index).only_pull) return move_pull(client, now);  // the push still occupies the channel
   if (setup_.by_priority) return let_wait(client, ServerLinks::Way::pull, index, now);
   request(client, index).posted = now;

@@ -31,8 +31,8 @@ namespace syncopate {
 /// 3. push_arrived, reach_server: it has arrived; messages of the same instant are served in the order of the clients.
 /// 4. serve_push: the servers' turn for it.
 /// 5. handled: the servers have handled it.
-/// 6. answer: its pull is possible, where one follows.
-/// 7. next_pull: the channel is free, and the pull moves.
+/// 6. allow_pull: its pull is possible, where one follows; on request, the client is told, and asks for it.
+/// 7. answer, next_pull: the channel is free, and the pull moves.
 /// 8. pull_arrived, spread_in_node: a node of several GPUs spreads what has been pulled.
 /// 9. end.
 ///
@@ -165,7 +165,15 @@ class ParameterServer {
   void push_arrived(int client, const Moment& now);
   void handled(int client, std::size_t index, const Moment& now);
   void note_staleness(int client, const Request& pushed);
+  /// A push that no pull follows has been handled; on request, the client is told.
+  void acknowledge(int client, std::size_t index, const Moment& now);
+  void allow_pull(int client, std::size_t index, const Moment& now);
+  /// The servers send the client what it pulls, in its turn.
   void answer(int client, std::size_t index, const Moment& now);
+  /// When a client's request for a pull that leaves at `at` has arrived; at once where pulls are not on request.
+  Moment asked(int client, const Moment& at) const;
+  /// When the servers' acknowledgement of a push has reached its client; likewise.
+  Moment acknowledged(int client, const Moment& at) const;
   void next_pull(int client, const Moment& now);
   void move_pull(int client, const Moment& now);
   void pull_arrived(int client, const Moment& now);
