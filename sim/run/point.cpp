@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <thread>
 
 #include "base/errors.hpp"
@@ -103,7 +104,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options, cons
     result.details["until_missed_because"] = why_not;
   }
   if (!note.is_null()) result.details["fidelity_note"] = note;
-  if (!options.explain && !options.timeline && !options.dataflow) return result;
+  if (!options.leaves_files()) return result;
   PointResult shown = simulate_once(longer, options);
   shown.details.update(result.details);
   return shown;
@@ -160,6 +161,15 @@ PointOptions options_within(const Limits& limits, const Scenario& scenario, Poin
   return options;
 }
 
+/// The outcome of another point that has the same result, which is not kept anywhere yet.
+Outcome with_own_place(Outcome outcome) {
+  if (!outcome.ok) return outcome;
+  PointResult result = PointResult::unpack(outcome.result);
+  result.is_kept = false;
+  outcome.result = result.pack();
+  return outcome;
+}
+
 std::string describe_overdue(const Scenario& scenario, Seconds most_time, const Headway& iterations) {
   const std::string faster = faster_fidelity(scenario);
   return fmt::format(
@@ -183,6 +193,8 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   std::vector<std::optional<WindowLengths>> lengths(points.size());
   std::vector<Gathering> gatherings;
   gatherings.reserve(points.size());
+  std::vector<std::string> refused(points.size());     // by index: why a point is not begun
+  std::vector<std::vector<int>> likes(points.size());  // by index: those of points that get the same result
   bool any_has_actors = false;
   Limits limits = watch.limits;
   limits.memory = limits.most_memory();
@@ -190,11 +202,17 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   for (int i = 0; i < static_cast<int>(points.size()); ++i) {
     const Point& point = *points[at(i)];
     gatherings.emplace_back(point.scenario);
+    const std::optional<int> first = watch.same_as ? watch.same_as(i) : std::nullopt;
+    if (first && refused[at(*first)].empty()) {
+      likes[at(*first)].push_back(i);
+      continue;
+    }
     const PointOptions point_options = options_of(i);
     CostEstimate estimate(point.scenario, point_options);
     const Cost cost = estimate.first();
-    if (const std::string excess = describe_excess(point.scenario, cost, limits); !excess.empty()) {
-      done(i, {.ok = false, .result = {}, .error = excess, .code = ExitCode::simulation_failed});
+    refused[at(i)] = describe_excess(point.scenario, cost, limits);
+    if (!refused[at(i)].empty()) {
+      done(i, {.ok = false, .result = {}, .error = refused[at(i)], .code = ExitCode::simulation_failed});
       continue;
     }
     const Seconds time = point.scenario.measures_until() ? estimate.most().time : cost.time;
@@ -234,7 +252,9 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     time_left.finish(at(index));
     const auto& [point, r, time] = tasks[at(index)];
     const auto all = gatherings[at(point)].add(r, outcome);
-    if (all) done(point, *all);
+    if (!all) return;
+    done(point, *all);
+    for (const int like : likes[at(point)]) done(like, with_own_place(*all));
   };
   const auto point_of = [&](const RunningTask& task) { return tasks[at(task.index)].point; };
   const auto start = std::chrono::steady_clock::now();

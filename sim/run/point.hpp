@@ -31,6 +31,8 @@ struct PointsWatch {
   Limits limits{};                                    ///< a simulation that goes beyond is not begun, or ended, and has failed
   /// Called in that process with the result of a point without replicates; `done` hears of what it leaves there.
   std::function<void(int index, PointResult&)> keep{};
+  /// The index of an earlier point whose result this one has, too. It is not simulated then.
+  std::function<std::optional<int>(int index)> same_as{};
   std::function<void(const RunningTask&)> stalled{};  ///< a simulation, whose point's `index` it has, does nothing: see Watch
 };
 

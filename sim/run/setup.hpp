@@ -27,6 +27,8 @@ struct PointOptions {
 
   /// The same for a simulation of which only the figures are wanted.
   PointOptions without_files() const { return {.shortcuts = shortcuts, .most_steps = most_steps}; }
+  /// More than figures is wanted.
+  bool leaves_files() const { return timeline || explain || dataflow; }
   /// Equal workers may be simulated as one.
   bool may_be_one() const { return shortcuts && !dataflow; }
 };

@@ -273,6 +273,15 @@ class Bases {
   std::map<std::string, Document> bases_;  ///< by the values that are set in the trace
 };
 
+/// The swept values on which a point's result depends.
+std::string values_that_matter(const std::vector<std::pair<std::string, Json>>& values, const Scenario& scenario) {
+  std::string text;
+  for (const auto& [pointer, value] : values) {
+    if (pointer != "/all_reduce" || scenario.schedule.traffic.has_collectives()) text += fmt::format("{} {}\n", pointer, value.dump());
+  }
+  return text;
+}
+
 /// The study of a document to which the settings have been applied.
 Study expand(Document base, const std::vector<Setting>& settings, Library& library, bool with_digests) {
   const Sweep sweep = read_sweep(base);
@@ -281,6 +290,7 @@ Study expand(Document base, const std::vector<Setting>& settings, Library& libra
   study.settings = settings;
   base.erase("sweep");  // it would be copied into every point
   Bases bases(std::move(base), library);
+  std::map<std::string, int> first_points;
   std::size_t count = 1;
   for (const SweptKey& swept : sweep) count *= swept.values.size();
   for (std::size_t index = 0; index < count; ++index) {
@@ -296,8 +306,11 @@ Study expand(Document base, const std::vector<Setting>& settings, Library& libra
     }
     const std::string origin = describe(point.index, point.sweep);
     try {
+      const std::vector<std::pair<std::string, Json>> swept_values = values;
       const Document& shared = bases(values, origin);
       point.scenario = read_scenario(shared, std::move(values), origin, library, with_digests ? &point.digest : nullptr);
+      const auto [first, is_new] = first_points.try_emplace(values_that_matter(swept_values, point.scenario), point.index);
+      if (!is_new) point.same_as = first->second;
     } catch (const InputError& error) {
       // The first point was valid, so this point's values are wrong: name them.
       if (index == 0 || std::string_view(error.what()).ends_with(origin)) throw;

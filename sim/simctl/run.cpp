@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -301,8 +302,17 @@ class StudyRun {
           "hangs",
           study_.file, point_of(task.index), task.process);
     };
-    simulate_points(points, options_.jobs, [&](int index) { return point_options(point_of(index)); }, done, InterruptionWatch::interrupted,
-                    {show, limits_, keep_it, stalled});
+    const auto options = [&](int index) { return point_options(point_of(index)); };
+    std::map<int, int> places;  // in `points`, of those that leave no files
+    for (int index = 0; index < static_cast<int>(points.size()); ++index) {
+      if (!options(index).leaves_files()) places[point_of(index)] = index;
+    }
+    const auto same_as = [&](int index) -> std::optional<int> {
+      const auto first = points[place(index)]->same_as;
+      const auto found = first && places.count(point_of(index)) > 0 ? places.find(*first) : places.end();
+      return found == places.end() ? std::nullopt : std::optional(found->second);
+    };
+    simulate_points(points, options_.jobs, options, done, InterruptionWatch::interrupted, {show, limits_, keep_it, same_as, stalled});
   }
 
   /// Called in the process that simulated the point, so that processes write in parallel.

@@ -43,6 +43,24 @@ class Cases(RefusingCase):
         self.assertRegex(done.stdout, r"(?m)^slow ring +\*?\d")
         self.assertIn("(network ", done.stdout)
 
+    def test_points_that_differ_in_an_unused_all_reduce_have_one_result(self):
+        """Simulated once or, where files of both are wanted, twice. Other swept values still count."""
+        sweep = {"/all_reduce": ["ring", "binary-tree"], "/seed": [1, 2], "/schedule/name": ["asgd", "wfbp"]}
+        content = scenario(sweep=sweep, workers={"jitter": {"distribution": "uniform", "cv": 0.2}}, iterations={"warmup": 0, "measured": 8})
+        once = self.results(content)["points"]
+        for more in (("--timeline", "0,4"), ("--timeline", "4"), ("--max-steps", "1000")):
+            self.assertEqual(self.run_scenario(content, *more, "--force", out="out").returncode, 0)
+            points = json.loads((self.folder / "out/results.json").read_text())["points"]
+            self.assertEqual([point["iteration_s"] for point in points], [point["iteration_s"] for point in once], more)
+        times = {(point["sweep"]["/all_reduce"], point["sweep"]["/seed"], point["schedule"]): point["iteration_s"] for point in once}
+        self.assertEqual(len(times), 8)
+        for seed in (1, 2):
+            self.assertEqual(times["ring", seed, "asgd"], times["binary-tree", seed, "asgd"])
+        self.assertNotEqual(times["ring", 1, "asgd"], times["ring", 2, "asgd"])
+        self.assertNotEqual(times["ring", 1, "wfbp"], times["binary-tree", 1, "wfbp"])
+        failed = self.run_scenario(content, "--max-steps", "1", out="none")
+        self.assertEqual(failed.stderr.count("over the limit of 1"), 8, failed.stderr)
+
     def test_set_picks_a_case(self):
         content = scenario(sweep={"/network": NETWORKS})
         done = self.run_scenario(content, "--set", '/network="tree"', out="out")
