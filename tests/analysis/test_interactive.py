@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import unittest
 from unittest import mock
 
@@ -33,6 +34,32 @@ class Charts(Browser):
                                      for name in ("s-sgd", "wfbp", "sync-easgd")})
             self.assertTrue(self.option("scaling-chart")["yAxis"][0]["name"].startswith(measure.lower()))
 
+    def test_a_few_settings_stand_side_by_side(self):
+        """With the same axes, each with its own values and tooltip; below each other where there is no room. An interval from 0 on is cut off."""
+        rows = [row | ({"iteration_low_s": 0.0, "iteration_high_s": 3 * row["iteration_s"]} if row["nodes"] == 32 else {}) for row in samples.grid(("1gbe", "10gbe", "100gbe"))]
+        self.open(samples.write(self.tmp / "out", rows))
+        self.find("#scaling-log-y").click()
+        settings = list(dict.fromkeys(row["cluster"] for row in rows))
+        option = self.option("scaling-chart")
+        self.assertEqual([title["text"] for title in option["title"]], settings)
+        for place, setting in enumerate(settings):
+            shown = {one["name"]: one["data"] for one in option["series"] if one["type"] == "line" and one["yAxisIndex"] == place}
+            self.assertEqual(shown, {name: [[row["nodes"], row["iteration_s"]] for row in rows if (row["cluster"], row["schedule"]) == (setting, name)]
+                                     for name in ("s-sgd", "wfbp", "sync-easgd")})
+        for axis in ("xAxis", "yAxis"):
+            self.assertEqual(len({(one["min"], one["max"]) for one in option[axis]}), 1)
+        last = len(option["series"]) - 1 - next(place for place, one in enumerate(reversed(option["series"])) if one["type"] == "line")
+        row = next(row for row in rows if row["cluster"] == settings[-1] and row["nodes"] == 4 and row["schedule"] == option["series"][last]["name"])
+        self.assertIn(f"{row['iteration_s'] * 1000:.6g} ms", self.tip("scaling-chart", last, 0))
+        lefts = lambda: {round(grid["left"]) for grid in self.option("scaling-chart")["grid"]}
+        self.assertEqual(len(lefts()), len(settings))
+        self.driver.set_window_size(420, 900)
+        self.assertEqual(len(lefts()), 1)
+        grids = self.option("scaling-chart")["grid"]
+        height = self.script("return syncopate.charts['scaling-chart'].chart.getHeight()")
+        for above, below in itertools.pairwise(grids):
+            self.assertLess(height - above["bottom"], below["top"])
+
     def test_axes_are_linear_or_logarithmic(self):
         self.sweep()
         kinds = lambda: [self.option("scaling-chart")[axis][0]["type"] for axis in ("xAxis", "yAxis")]
@@ -56,7 +83,7 @@ class Charts(Browser):
         self.open(samples.write(self.tmp / "out", rows))
         self.assertEqual(self.choices("scaling-axis"), ["nodes", "bandwidth"])
         self.choose("scaling-axis", "bandwidth")
-        self.assertEqual(self.choices("scaling-setting"), ["4 nodes", "8 nodes"])
+        self.assertEqual(self.choices("scaling-setting"), ["4 nodes", "8 nodes", "all, side by side"])
         self.choose("scaling-setting", "8 nodes")
         expected = {speeds[speed]: row["iteration_s"] for (speed, size, schedule), row in zip(cells, rows) if (size, schedule) == (8, "wfbp")}
         self.assertEqual(self.series("scaling-chart")["wfbp"], [list(pair) for pair in sorted(expected.items())])
@@ -292,7 +319,7 @@ class WhereItIsRead(Browser):
         for folder in folders:
             samples.timeline(folder, rows[0])
         self.open(*folders)
-        self.assertEqual(self.choices("scaling-setting"), ["calm", "busy"])
+        self.assertEqual(self.choices("scaling-setting"), ["calm", "busy", "all, side by side"])
         self.assertEqual(self.choices("timeline-point"), ["wfbp, 10gbe, calm, 4 nodes", "wfbp, 10gbe, busy, 4 nodes"])
         self.assertEqual(self.find("#rows th").text, "scenario")
 

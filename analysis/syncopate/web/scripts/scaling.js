@@ -11,6 +11,13 @@ const MEASURES = [
 
 const WIDE = 8;     // largest over smallest value, from which on a logarithmic axis shows more
 
+const MOST_PANELS = 4;  // settings that are shown side by side at first
+const PANEL_WIDTH = 200;   // pixels that a panel needs beside another one
+const PANEL_HEIGHT = 300;  // of each of several panels below each other
+const ONE_HEIGHT = 390;    // of those beside each other
+const SLIDER = 40;         // height of the slider below them
+
+// `setting`: its number; one more than the last for all of them.
 const scaling = {measure: 0, axis: 0, setting: 0, logX: true, logY: false};
 let scalingLegend = null;
 
@@ -18,12 +25,29 @@ function scalingAxis() {
   return data.axes[scaling.axis];
 }
 
-/** The rows of the chosen setting, by series, in the order of the axis. */
-function seriesRows() {
+/** The settings that are shown. */
+function shownSettings() {
+  const count = scalingAxis().setting_names.length;
+  return scaling.setting < count ? [scaling.setting] : [...Array(count).keys()];
+}
+
+/** Those of an axis at first: all of them where they fit beside each other. */
+function firstSetting(axis) {
+  const count = axis.setting_names.length;
+  return count > 1 && count <= MOST_PANELS && areLines(axis, [...Array(count).keys()]) ? count : 0;
+}
+
+/** The rows of a setting, by series, in the order of the axis. */
+function seriesRows(setting) {
   const axis = scalingAxis();
   const rows = axis.series.map(() => []);
-  for (let row = 0; row < rowCount; ++row) if (axis.settings[row] === scaling.setting) rows[axis.series_of[row]].push(row);
+  for (let row = 0; row < rowCount; ++row) if (axis.settings[row] === setting) rows[axis.series_of[row]].push(row);
   return rows.map(its => its.sort((one, other) => axis.values[one] - axis.values[other]));
+}
+
+/** The rows that are shown, by setting and series. */
+function panelRows() {
+  return shownSettings().map(setting => seriesRows(setting));
 }
 
 /** The ends of a row's 95% interval of the measure, or null. */
@@ -46,9 +70,10 @@ function toldValue(name, color, measure, row) {
     `<td class="value">${withUnit(numberAt(measure.column, row), measure.unit)}</td><td class="more">${notes.join("<br>")}</td></tr>`;
 }
 
-function lineTip(rows, measure) {
+function lineTip(panels, measure) {
   return hits => {
     const axis = scalingAxis();
+    const rows = panels[hits[0].axisIndex];
     const along = hits[0].value[0];
     const lines = axis.series.flatMap((series, place) => rows[place].filter(row => axis.values[row] === along && scalingLegend.isShown(series.name))
       .map(row => ({value: numberAt(measure.column, row), text: toldValue(series.name, shade(series), measure, row)})));
@@ -65,22 +90,22 @@ function axisWords(value) {
 
 /** Whether the values differ so much that only a logarithmic axis shows all of them. */
 function areWide() {
-  const values = seriesRows().flat().map(row => numberAt(MEASURES[scaling.measure].column, row)).filter(value => value > 0);
+  const values = panelRows().flat(2).map(row => numberAt(MEASURES[scaling.measure].column, row)).filter(value => value > 0);
   return areLines() && Math.max(...values) > WIDE * Math.min(...values);
 }
 
 /** The unit in which a value axis is labelled, and its factor. */
-function scaleOf(measure, rows) {
-  const most = Math.max(...rows.flat().map(row => numberAt(measure.column, row) ?? 0));
+function scaleOf(measure, panels) {
+  const most = Math.max(...panels.flat(2).map(row => numberAt(measure.column, row) ?? 0));
   return measure.unit === "s" && most < 2 ? {unit: "ms", factor: 1000} : {unit: measure.unit, factor: 1};
 }
 
-function valueAxis(measure, rows) {
-  const {unit, factor} = scaleOf(measure, rows);
+function valueAxis(measure, panels) {
+  const {unit, factor} = scaleOf(measure, panels);
   const look = axisLook();
-  const values = rows.flat().flatMap(row => [numberAt(measure.column, row), measure.linear?.(numberAt("workers", row))]).filter(value => value > 0);
+  const values = panels.flat(2).flatMap(row => [numberAt(measure.column, row), measure.linear?.(numberAt("workers", row))]).filter(value => value > 0);
   return {
-    ...look, ...(scaling.logY ? logarithmic(values) : {type: "value", min: 0}), name: measure.name.toLowerCase() + (unit ? ` (${unit})` : ""),
+    ...look, ...(scaling.logY ? logarithmic(values) : linear(values, panels.length > 1)), name: measure.name.toLowerCase() + (unit ? ` (${unit})` : ""),
     axisLabel: {...look.axisLabel, formatter: value => plain(value * factor)},
   };
 }
@@ -91,6 +116,13 @@ function logarithmic(values) {
   const logBase = most < 3000 * least ? 2 : 10;
   const power = (value, round) => logBase ** round(Math.log(value) / Math.log(logBase));
   return {type: "log", logBase, min: power(least * 0.98, Math.floor), max: power(most * 1.02, Math.ceil)};
+}
+
+/** An axis from 0; `together`: with the same end beside others. */
+function linear(values, together) {
+  const most = Math.max(...values);
+  const step = 10 ** Math.floor(Math.log10(most)) / 2;
+  return {type: "value", min: 0, max: together ? Math.ceil(most / step) * step : undefined};
 }
 
 /** Linear scaling, where the measure has it and workers follow from the axis. */
@@ -113,11 +145,12 @@ function lineSeries(series, rows, measure) {
   };
 }
 
-/** The intervals of a series as upright lines. */
+/** The intervals of a series as upright lines. A logarithmic axis cuts them off far below the value: an end may be 0. */
 function whiskers(series, rows, measure) {
-  const known = rows.map(row => [scalingAxis().values[row], ...(intervalOf(measure, row) ?? [])]).filter(one => one.length === 3);
+  const cut = row => ([low, high]) => [scaling.logY ? Math.max(low, numberAt(measure.column, row) / 1e6) : low, high];
+  const known = rows.map(row => [scalingAxis().values[row], ...[intervalOf(measure, row)].filter(Boolean).flatMap(cut(row))]).filter(one => one.length === 3);
   return !known.length ? [] : [{
-    name: series.name, type: "custom", silent: true, z: 2, tooltip: {show: false}, encode: {x: 0, y: [1, 2]}, data: known,
+    name: series.name, type: "custom", silent: true, z: 2, clip: true, tooltip: {show: false}, encode: {x: 0, y: [1, 2]}, data: known,
     renderItem(_, api) {
       const [x, low] = api.coord([api.value(0), api.value(1)]);
       const high = api.coord([api.value(0), api.value(2)])[1];
@@ -128,40 +161,82 @@ function whiskers(series, rows, measure) {
   }];
 }
 
-function lineOption(rows, measure) {
+/** How many panels stand beside each other. */
+function panelColumns(count) {
+  const width = onPaper ? PAPER_WIDTH : byId("scaling-chart").clientWidth;
+  return width >= count * PANEL_WIDTH ? count : 1;
+}
+
+/** The height of so many panels, without the room of the slider. */
+function panelsHeight(count) {
+  const rows = count / panelColumns(count);
+  return rows === 1 ? ONE_HEIGHT : rows * PANEL_HEIGHT;
+}
+
+/** The places of the panels, in pixels. */
+function grids(count) {
+  const columns = panelColumns(count);
+  const height = panelsHeight(count) * columns / count;
+  const width = onPaper ? PAPER_WIDTH : byId("scaling-chart").clientWidth;
+  return [...Array(count).keys()].map(place => ({
+    left: 12 + place % columns * width / columns, right: (columns === 1 ? 26 : 12) + (columns - 1 - place % columns) * width / columns,
+    top: (count > 1 ? 58 : 40) + Math.floor(place / columns) * height, bottom: SLIDER + 22 + (count / columns - 1 - Math.floor(place / columns)) * height,
+    containLabel: true,
+  }));
+}
+
+function alongAxis(values) {
   const axis = scalingAxis();
-  const shown = rows.map((its, place) => [axis.series[place], its]).filter(([, its]) => its.length);
-  const values = [...new Set(rows.flat().map(row => axis.values[row]))].sort((one, other) => one - other);
   const look = axisLook();
   const powersOfTwo = values.every(value => Number.isInteger(Math.log2(value)));
   const spread = Math.sqrt(Math.sqrt(values[1] / values[0]));
   return {
-    grid: {left: 12, right: 26, top: 40, bottom: 62, containLabel: true},
-    xAxis: {
-      ...look, type: scaling.logX ? "log" : "value", logBase: powersOfTwo ? 2 : 10, name: axis.name,
-      nameLocation: "middle", nameGap: 26, splitLine: {show: false},
-      axisLabel: {...look.axisLabel, formatter: value => withUnit(value, axis.unit), hideOverlap: true, showMinLabel: !scaling.logX, showMaxLabel: !scaling.logX},
-      min: scaling.logX ? values[0] / spread : undefined, max: scaling.logX ? values.at(-1) * spread : undefined,
-    },
-    yAxis: {...valueAxis(measure, rows), nameTextStyle: {...look.nameTextStyle, align: "left"}},
-    dataZoom: [
-      {type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false},
-      sliderLook({filterMode: "none", labelFormatter: value => withUnit(Number(significant(value)), axis.unit)}),
-    ],
-    tooltip: {trigger: "axis", axisPointer: {type: "line", snap: true, lineStyle: {color: css("edge")}, label: {show: false}}, formatter: lineTip(rows, measure)},
-    series: [...linearScaling(measure, rows), ...shown.map(([series, its]) => lineSeries(series, its, measure)),
-      ...shown.flatMap(([series, its]) => whiskers(series, its, measure))],
+    ...look, type: scaling.logX ? "log" : "value", logBase: powersOfTwo ? 2 : 10, name: axis.name,
+    nameLocation: "middle", nameGap: 26, splitLine: {show: false},
+    axisLabel: {...look.axisLabel, formatter: value => withUnit(value, axis.unit), hideOverlap: true, showMinLabel: !scaling.logX, showMaxLabel: !scaling.logX},
+    min: scaling.logX ? values[0] / spread : undefined, max: scaling.logX ? values.at(-1) * spread : undefined,
   };
 }
 
-function barOption(rows, measure) {
+/** A panel for each setting, with the same axes. */
+function lineOption(panels, measure) {
   const axis = scalingAxis();
+  const values = [...new Set(panels.flat(2).map(row => axis.values[row]))].sort((one, other) => one - other);
+  const upwards = valueAxis(measure, panels);
+  const places = grids(panels.length);
+  const columns = panelColumns(panels.length);
+  const settings = shownSettings();
+  const every = [...panels.keys()];
+  return {
+    grid: places,
+    title: panels.length === 1 ? undefined : places.map((grid, place) => ({
+      text: axis.setting_names[settings[place]], left: grid.left, top: grid.top - 54,
+      textStyle: {color: css("ink"), fontSize: 13, width: PANEL_WIDTH, overflow: "truncate"}})),
+    xAxis: panels.map((_, place) => ({...alongAxis(values), gridIndex: place})),
+    yAxis: panels.map((_, place) => ({...upwards, gridIndex: place, name: place % columns ? "" : upwards.name,
+      nameTextStyle: {...upwards.nameTextStyle, align: "left"}})),
+    dataZoom: [
+      {type: "inside", xAxisIndex: every, filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false},
+      sliderLook({xAxisIndex: every, left: 44, right: 26, filterMode: "none", labelFormatter: value => withUnit(Number(significant(value)), axis.unit)}),
+    ],
+    tooltip: {trigger: "axis", axisPointer: {type: "line", snap: true, lineStyle: {color: css("edge")}, label: {show: false}}, formatter: lineTip(panels, measure)},
+    series: panels.flatMap((rows, place) => {
+      const shown = rows.map((its, number) => [axis.series[number], its]).filter(([, its]) => its.length);
+      return [...linearScaling(measure, rows), ...shown.map(([series, its]) => lineSeries(series, its, measure)),
+        ...shown.flatMap(([series, its]) => whiskers(series, its, measure))].map(one => ({...one, xAxisIndex: place, yAxisIndex: place}));
+    }),
+  };
+}
+
+function barOption(panels, measure) {
+  const axis = scalingAxis();
+  const [rows] = panels;
   const bars = rows.flatMap((its, place) => its.map(row => ({series: axis.series[place], row}))).filter(bar => scalingLegend.isShown(bar.series.name));
   const look = axisLook();
-  const {factor} = scaleOf(measure, rows);
+  const {factor} = scaleOf(measure, panels);
   return {
     grid: {left: 12, right: 70, top: 10, bottom: 34, containLabel: true},
-    xAxis: {...valueAxis(measure, rows), nameLocation: "middle", nameGap: 28},
+    xAxis: {...valueAxis(measure, panels), nameLocation: "middle", nameGap: 28},
     yAxis: {...look, type: "category", inverse: true, data: bars.map(bar => bar.series.name), axisTick: {show: false}, splitLine: {show: false},
       axisLabel: {...look.axisLabel, width: 200, overflow: "break"}},
     tooltip: {trigger: "item", formatter: hit => `<table class="tip">${toldValue(bars[hit.dataIndex].series.name, hit.color, measure, bars[hit.dataIndex].row)}</table>`},
@@ -173,26 +248,32 @@ function barOption(rows, measure) {
   };
 }
 
-function areLines() {
-  const axis = scalingAxis();
-  return new Set(axis.values.filter((_, row) => axis.settings[row] === scaling.setting)).size > 1;
+function areLines(axis = scalingAxis(), settings = shownSettings()) {
+  return settings.every(setting => new Set(axis.values.filter((_, row) => axis.settings[row] === setting)).size > 1);
 }
 
 /** What the chart shows, for who cannot see it. */
-function scalingWords(rows, measure) {
+function scalingWords(panels, measure) {
+  return panels.map((rows, place) => settingWords(shownSettings()[place], rows, measure)).join(" ");
+}
+
+function settingWords(setting, rows, measure) {
   const axis = scalingAxis();
   const said = rows.flatMap((its, place) => !its.length ? [] : [`${axis.series[place].name}: ` + [...new Set([its[0], its.at(-1)])]
     .map(row => `${withUnit(numberAt(measure.column, row) ?? 0, measure.unit)} at ${axisWords(axis.values[row])}`).join(", ")]);
-  return `${measure.name} by ${axis.name}, ${axis.setting_names[scaling.setting]}. ${said.join("; ")}.`;
+  return `${measure.name} by ${axis.name}, ${axis.setting_names[setting]}. ${said.join("; ")}.`;
 }
 
 const scalingChart = addChart("scaling-chart", {
-  height: () => areLines() ? 430 : 80 + 30 * seriesRows().flat().length,
+  height() {
+    const panels = panelRows();
+    return areLines() ? panelsHeight(panels.length) + SLIDER : 80 + 30 * panels.flat(2).length;
+  },
   option() {
     const measure = MEASURES[scaling.measure];
-    const rows = seriesRows();
-    const base = baseOption(scalingWords(rows, measure));
-    const made = areLines() ? lineOption(rows, measure) : barOption(rows, measure);
+    const panels = panelRows();
+    const base = baseOption(scalingWords(panels, measure));
+    const made = areLines() ? lineOption(panels, measure) : barOption(panels, measure);
     return {...base, ...made, tooltip: {...base.tooltip, ...made.tooltip}, legend: {show: false, selected: scalingLegend.selected()}};
   },
 });
@@ -200,20 +281,23 @@ const scalingChart = addChart("scaling-chart", {
 /** The controls say what is chosen; where nothing may be logarithmic there is no such choice. */
 function showScaling() {
   const axis = scalingAxis();
-  const rows = seriesRows();
-  const values = rows.flat().map(row => axis.values[row]);
+  const panels = panelRows();
+  const values = panels.flat(2).map(row => axis.values[row]);
   scaling.logX &&= values.every(value => value > 0);
   byId("scaling-log-x").checked = scaling.logX;
   byId("scaling-log-x").closest("label").hidden = !areLines() || !values.every(value => value > 0);
   byId("scaling-log-y").checked = scaling.logY;
-  offer(byId("scaling-setting"), axis.setting_names, scaling.setting);
-  scalingLegend.show(axis.series.filter((_, place) => rows[place].length));
+  const count = axis.setting_names.length;
+  const together = count > 1 && areLines(axis, [...Array(count).keys()]) ? ["all, side by side"] : [];
+  offer(byId("scaling-setting"), [...axis.setting_names, ...together], scaling.setting);
+  scalingLegend.show(axis.series.filter((_, place) => panels.some(rows => rows[place].length)));
   scalingChart.draw();
 }
 
 function prepareScaling() {
   scalingLegend = makeLegend(byId("scaling-legend"), () => scalingChart.draw());
   scalingLegend.show(scalingAxis().series);
+  scaling.setting = firstSetting(scalingAxis());
   offer(byId("scaling-measure"), MEASURES.map(measure => measure.name));
   offer(byId("scaling-axis"), data.axes.map(axis => axis.name));
   const choose = (id, change) => byId(id).addEventListener("change", event => { change(event.target); showScaling(); });
@@ -222,7 +306,7 @@ function prepareScaling() {
     scaling.logY = areWide();
   });
   chooseData("scaling-measure", measure => ({measure}));
-  chooseData("scaling-axis", axis => ({axis, setting: 0, logX: true}));
+  chooseData("scaling-axis", axis => ({axis, setting: firstSetting(data.axes[axis]), logX: true}));
   chooseData("scaling-setting", setting => ({setting}));
   scaling.logY = areWide();
   choose("scaling-log-x", box => { scaling.logX = box.checked; });
