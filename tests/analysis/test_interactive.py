@@ -53,7 +53,7 @@ class Charts(Browser):
         self.assertIn(f"{row['iteration_s'] * 1000:.6g} ms", self.tip("scaling-chart", last, 0))
         lefts = lambda: {round(grid["left"]) for grid in self.option("scaling-chart")["grid"]}
         self.assertEqual(len(lefts()), len(settings))
-        self.driver.set_window_size(420, 900)
+        self.show(self.tmp / "report.html", width=420)
         self.assertEqual(len(lefts()), 1)
         grids = self.option("scaling-chart")["grid"]
         height = self.script("return syncopate.charts['scaling-chart'].chart.getHeight()")
