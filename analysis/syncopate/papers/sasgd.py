@@ -56,7 +56,7 @@ def parameters(results, model):
 NOMINAL = "Links run at PCIe's nominal rate here."
 LINKS = NOMINAL + " Slower ones, as in a busy host, make the difference smaller."
 HOST_LINK = " Calibrated, the one link to the host, which all eight learners share with the server, is too slow."
-HOST = "Learners compute undisturbed here; theirs share a host. What slows them there is not said."
+HOST = "T is not stated, by context 50. Learners compute undisturbed here; theirs share a host. What slows them there is not said."
 ORDER = "An order, without factors. Here all messages of a tree's all-reduce among p learners carry 2(p-1) models, those to and from servers 2p " \
         "(network_bytes_per_iteration); the busiest link of PCIe's tree carries up to 3, and p each way."
 
