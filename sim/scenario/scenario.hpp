@@ -91,8 +91,9 @@ struct Point {
   std::vector<std::pair<std::string, Json>> sweep;  ///< pointer and value, in file order
   Scenario scenario;
   std::string digest{};  ///< of the scenario and its files; only if requested
-  /// The first point whose result it has: they differ in `all_reduce`, and the schedule has no collectives.
-  std::optional<int> same_as{};
+  /// The first point that has the same result; itself if there is none before. Points differ in `all_reduce` where no schedule has
+  /// collectives, or only in the names of cases.
+  int same_as = 0;
 };
 
 /// A value for a JSON pointer of the scenario, from the command line.

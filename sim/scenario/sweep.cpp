@@ -209,6 +209,7 @@ Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, 
   Document document = base;
   set_values(document, std::move(values), library, origin);
   load_file_at("/cluster", document, library);
+  library.hold_platform(document, "/cluster/platform");
   Scenario scenario = read_scenario(document, library);
   if (digest != nullptr) {
     const std::string traces = traces_digest(document, library);
@@ -275,9 +276,12 @@ class Bases {
 
 /// The swept values on which a point's result depends.
 std::string values_that_matter(const std::vector<std::pair<std::string, Json>>& values, const Scenario& scenario) {
+  const std::vector<const Scenario*> trainings = scenario.trainings();
+  const bool has_collectives = std::any_of(trainings.begin(), trainings.end(),
+                                           [](const Scenario* training) { return training->schedule.traffic.has_collectives(); });
   std::string text;
   for (const auto& [pointer, value] : values) {
-    if (pointer != "/all_reduce" || scenario.schedule.traffic.has_collectives()) text += fmt::format("{} {}\n", pointer, value.dump());
+    if (has_collectives || !is_at_or_above("/all_reduce", pointer)) text += fmt::format("{} {}\n", pointer, value.dump());
   }
   return text;
 }
@@ -309,8 +313,7 @@ Study expand(Document base, const std::vector<Setting>& settings, Library& libra
       const std::vector<std::pair<std::string, Json>> swept_values = values;
       const Document& shared = bases(values, origin);
       point.scenario = read_scenario(shared, std::move(values), origin, library, with_digests ? &point.digest : nullptr);
-      const auto [first, is_new] = first_points.try_emplace(values_that_matter(swept_values, point.scenario), point.index);
-      if (!is_new) point.same_as = first->second;
+      point.same_as = first_points.try_emplace(values_that_matter(swept_values, point.scenario), point.index).first->second;
     } catch (const InputError& error) {
       // The first point was valid, so this point's values are wrong: name them.
       if (index == 0 || std::string_view(error.what()).ends_with(origin)) throw;

@@ -48,6 +48,7 @@ void print_estimate(const Study& study) {
   std::string refused;
   const Limits limits = {.memory = available_memory()};
   for (const Point& point : study.points) {
+    if (point.same_as != point.index) continue;  // not simulated
     const bool measures_until = point.scenario.measures_until();
     const bool has_until = measures_until && point.scenario.until;
     CostEstimate estimate(point.scenario);

@@ -303,14 +303,13 @@ class StudyRun {
           study_.file, point_of(task.index), task.process);
     };
     const auto options = [&](int index) { return point_options(point_of(index)); };
-    std::map<int, int> places;  // in `points`, of those that leave no files
+    std::map<int, int> firsts;  // by Point::same_as: of those that leave no files, the first
     for (int index = 0; index < static_cast<int>(points.size()); ++index) {
-      if (!options(index).leaves_files()) places[point_of(index)] = index;
+      if (!options(index).leaves_files()) firsts.try_emplace(points[place(index)]->same_as, index);
     }
     const auto same_as = [&](int index) -> std::optional<int> {
-      const auto first = points[place(index)]->same_as;
-      const auto found = first && places.count(point_of(index)) > 0 ? places.find(*first) : places.end();
-      return found == places.end() ? std::nullopt : std::optional(found->second);
+      const auto first = firsts.find(points[place(index)]->same_as);
+      return first == firsts.end() || first->second >= index || options(index).leaves_files() ? std::nullopt : std::optional(first->second);
     };
     simulate_points(points, options_.jobs, options, done, InterruptionWatch::interrupted, {show, limits_, keep_it, same_as, stalled});
   }

@@ -51,6 +51,15 @@ class Charts(Browser):
         last = len(option["series"]) - 1 - next(place for place, one in enumerate(reversed(option["series"])) if one["type"] == "line")
         row = next(row for row in rows if row["cluster"] == settings[-1] and row["nodes"] == 4 and row["schedule"] == option["series"][last]["name"])
         self.assertIn(f"{row['iteration_s'] * 1000:.6g} ms", self.tip("scaling-chart", last, 0))
+        self.choose("scaling-measure", "Speedup over one worker")
+        self.assertIn(" or more", self.tip("scaling-chart", last, 3))
+        self.assertNotIn("Infinity", self.script("return document.querySelector('#scaling-chart').innerHTML"))
+        for setting in ("all, side by side", settings[0]):
+            self.find("#scaling-log-y").click()
+            self.choose("scaling-setting", setting)
+            self.assertNotIn("Infinity", self.script("return document.querySelector('#scaling-chart').innerHTML"))
+        self.choose("scaling-setting", "all, side by side")
+        self.choose("scaling-measure", "Iteration time")
         lefts = lambda: {round(grid["left"]) for grid in self.option("scaling-chart")["grid"]}
         self.assertEqual(len(lefts()), len(settings))
         self.show(self.tmp / "report.html", width=420)

@@ -61,6 +61,13 @@ class Cases(RefusingCase):
         failed = self.run_scenario(content, "--max-steps", "1", out="none")
         self.assertEqual(failed.stderr.count("over the limit of 1"), 8, failed.stderr)
 
+    def test_an_all_reduce_that_one_of_several_jobs_uses_counts(self):
+        jobs = [{"name": "a", "nodes": "0-1", "schedule": {"name": "ps-sgd"}}, {"name": "b", "nodes": "2-5", "schedule": {"name": "s-sgd"}}]
+        content = scenario(cluster=cluster(nodes=6), jobs=jobs, sweep={"/all_reduce": ["ring", "binary-tree"]}, iterations={"warmup": 0, "measured": 2})
+        del content["schedule"]
+        ring, tree = self.results(content)["points"]
+        self.assertNotEqual(ring["jobs"][1]["iteration_s"], tree["jobs"][1]["iteration_s"])
+
     def test_set_picks_a_case(self):
         content = scenario(sweep={"/network": NETWORKS})
         done = self.run_scenario(content, "--set", '/network="tree"', out="out")

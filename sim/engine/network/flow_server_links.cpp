@@ -36,13 +36,18 @@ double FlowServerLinks::moved_share(int client) const {
   return other_servers(client) / static_cast<double>(network_.server_ranks().size());
 }
 
-Seconds FlowServerLinks::latency(Way way, int client, Seconds time) const {
+Moment FlowServerLinks::pass(Way way, int client, const Moment& at) const {
   Seconds longest;
+  int link = Network::of_nodes;
   for (const Network::ServerGroup& group : groups_) {
     if (group.first == client) continue;
-    longest = std::max(longest, way == Way::push ? latency_.mean_at(client, group.first, time) : latency_.mean_at(group.first, client, time));
+    const auto [from, to] = ends_of(way, client, group.first);
+    const Seconds latency = latency_.mean_at(from, to, at.time);
+    if (latency <= longest) continue;
+    longest = latency;
+    link = network_.group_between(from, to);
   }
-  return longest;
+  return after(at, longest, {.kind = PathClass::latency, .worker = client, .link = link});
 }
 
 void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) {
@@ -62,7 +67,7 @@ void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) 
     const int server = group.first;
     if (server == client) continue;
     ++*left;
-    const Ends ends = way == Way::push ? Ends(client, server) : Ends(server, client);
+    const Ends ends = ends_of(way, client, server);
     const auto [line, is_new] = lines_.try_emplace(LineName{way, ends});
     if (is_new) widen_links(way, client, group);
     Moment& last = line->second.last;

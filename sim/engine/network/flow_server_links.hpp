@@ -25,7 +25,7 @@ class FlowServerLinks : public ServerLinks {
   FlowServerLinks(Network& network, Flows& flows, MessageLatency latency, bool join, Arrival arrival, Clock& clock);
 
   double moved_share(int client) const override;
-  Seconds latency(Way way, int client, Seconds time) const override;
+  Moment pass(Way way, int client, const Moment& at) const override;
   void start(Way way, int client, Bytes bytes, const Moment& at) override;
 
  private:
@@ -44,6 +44,7 @@ class FlowServerLinks : public ServerLinks {
 
   using LineName = std::pair<Way, Ends>;
 
+  static Ends ends_of(Way way, int client, int server) { return way == Way::push ? Ends(client, server) : Ends(server, client); }
   /// How many servers are not on the client's node.
   int other_servers(int client) const;
   /// The links of the group's servers, which others do not use, are as wide as all of them.

@@ -15,7 +15,7 @@ class QueuedServerLinks : public ServerLinks {
   QueuedServerLinks(const ServerStar& star, int clients, int equals, const Arrival& arrival, Clock& clock);
 
   double moved_share(int /*client*/) const override { return 1.0; }
-  Seconds latency(Way /*way*/, int /*client*/, Seconds /*time*/) const override { return latency_; }
+  Moment pass(Way /*way*/, int client, const Moment& at) const override { return pass_latency(at, latency_, client); }
   void start(Way way, int client, Bytes bytes, const Moment& at) override;
 
  private:

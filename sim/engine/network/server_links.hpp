@@ -47,9 +47,8 @@ class ServerLinks {
 
   /// The share of a message that a client moves over its link: less than 1 on a server's node.
   virtual double moved_share(int client) const = 0;
-  /// The mean latency, at `time`, of the longest way between a client and a server elsewhere; 0 where there is none. The latency of a message
-  /// without bytes.
-  virtual Seconds latency(Way way, int client, Seconds time) const = 0;
+  /// When a message without bytes has arrived, which takes the mean latency of the longest way between the client and a server elsewhere.
+  virtual Moment pass(Way way, int client, const Moment& at) const = 0;
 
   /// A client's message, of which so many bytes > 0 move, leaves at `at` >= the clock. The bytes of a message that leaves later in the same
   /// direction move after it.

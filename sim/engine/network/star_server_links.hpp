@@ -20,8 +20,8 @@ class StarServerLinks : public ServerLinks {
   StarServerLinks(const ServerStar& star, int clients, int equals, Arrival arrival, Clock& clock);
 
   double moved_share(int client) const override;
-  Seconds latency(Way /*way*/, int client, Seconds /*time*/) const override {
-    return moved_share(client) > 0.0 ? star_.latency : Seconds(0);
+  Moment pass(Way /*way*/, int client, const Moment& at) const override {
+    return moved_share(client) > 0.0 ? pass_latency(at, star_.latency, client) : at;
   }
   void start(Way way, int client, Bytes bytes, const Moment& at) override;
 

@@ -93,7 +93,7 @@ Exchange ParameterServer::join(int client, const SharedPayload& payload, int rou
   join_aggregate(client, index);
   if (aggregate_of(request(client, index)).requests.empty()) {
     forget_answered();
-    clock_.at(at.time, [this, client, index, at] { answer(client, index, at); });
+    clock_.at(at.time, [this, client, index, at] { allow_pull(client, index, at); });
   }
   return {index};
 }
@@ -116,11 +116,11 @@ Exchange ParameterServer::pull(int client, const SharedPayload& payload, int rou
 }
 
 Moment ParameterServer::asked(int client, const Moment& at) const {
-  return setup_.on_request ? pass_latency(at, links_->latency(ServerLinks::Way::push, client, at.time), client) : at;
+  return setup_.on_request ? links_->pass(ServerLinks::Way::push, client, at) : at;
 }
 
 Moment ParameterServer::acknowledged(int client, const Moment& at) const {
-  return setup_.on_request ? pass_latency(at, links_->latency(ServerLinks::Way::pull, client, at.time), client) : at;
+  return setup_.on_request ? links_->pass(ServerLinks::Way::pull, client, at) : at;
 }
 
 void ParameterServer::reach_server(int client, std::size_t index, const Moment& now) {
@@ -244,6 +244,7 @@ void ParameterServer::acknowledge(int client, std::size_t index, const Moment& n
 }
 
 void ParameterServer::allow_pull(int client, std::size_t index, const Moment& now) {
+  if (request(client, index).answer == Answer::all) note_answer(client, index);
   const Moment request = asked(client, acknowledged(client, now));
   if (request.time == now.time) return answer(client, index, now);
   clock_.at(request.time, [this, client, index, request] { answer(client, index, request); });
@@ -255,13 +256,18 @@ void ParameterServer::answer(int client, std::size_t index, const Moment& now) {
     Versions& versions = versions_[answered.payload.get()];
     versions.seen[client] = versions.updates;
   }
-  values_.answer(client, index, answered.options.value, answered.only_pull);
+  if (answered.answer != Answer::all) note_answer(client, index);
   if (!setup_.duplex && !request(client, index).only_pull) return move_pull(client, now);  // the push still occupies the channel
   if (setup_.by_priority) return let_wait(client, ServerLinks::Way::pull, index, now);
   request(client, index).posted = now;
   down(client).queue.push_back(index);
   if (setup_.overlaps) send_off(client, down(client), ServerLinks::Way::pull);
   next_pull(client, now);
+}
+
+void ParameterServer::note_answer(int client, std::size_t index) {
+  const Request& answered = request(client, index);
+  values_.answer(client, index, answered.options.value, answered.only_pull);
 }
 
 void ParameterServer::end(int client, std::size_t index, const Moment& now) {

@@ -62,7 +62,7 @@ class ParameterServer {
   /// A client pulls, in its turn among the pushes that have arrived.
   Exchange pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, const Moment& at);
 
-  /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled. Returns when that was; 0 if it
+  /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled and, on request, acknowledged. Returns when that was; 0 if it
   /// was before and has not been kept.
   Moment wait(int client, Exchange exchange);
   /// Blocks the calling actor until all sums that a client has joined are in, and returns when that was; nothing if they are not by `end`.
@@ -87,7 +87,7 @@ class ParameterServer {
     Answer answer = Answer::none;
     bool only_pull = false;
     PushOptions options{};
-    Moment posted{};            ///< and reduced within the node; of a pull that answers a push, when it became possible
+    Moment posted{};            ///< and reduced within the node; of a pull that answers a push, when it entered its channel's queue
     std::size_t aggregate = 0;  ///< Answer::all: its number among those of its client
     double share = 0.0;         ///< of a step's gradients, in a push to a joined sum; another request pulls the sum then
     std::optional<Moment> ended{};
@@ -168,6 +168,8 @@ class ParameterServer {
   /// A push that no pull follows has been handled; on request, the client is told.
   void acknowledge(int client, std::size_t index, const Moment& now);
   void allow_pull(int client, std::size_t index, const Moment& now);
+  /// The model that the client will have pulled: that of a sum when it is complete, else that of now.
+  void note_answer(int client, std::size_t index);
   /// The servers send the client what it pulls, in its turn.
   void answer(int client, std::size_t index, const Moment& now);
   /// When a client's request for a pull that leaves at `at` has arrived; at once where pulls are not on request.

@@ -15,6 +15,7 @@ const MOST_PANELS = 4;  // settings that are shown side by side at first
 const PANEL_WIDTH = 200;   // pixels that a panel needs beside another one
 const PANEL_HEIGHT = 300;  // of each of several panels below each other
 const ONE_HEIGHT = 390;    // of those beside each other
+const MOST_DRAWN = 10;     // times its value, up to which an interval is drawn
 const SLIDER = 40;         // height of the slider below them
 
 // `setting`: its number; one more than the last for all of them.
@@ -63,7 +64,7 @@ function toldValue(name, color, measure, row) {
   const interval = intervalOf(measure, row);
   const staleness = numberAt("staleness_mean", row);
   const notes = [
-    interval && `95%: ${withUnit(interval[0], measure.unit)} to ${withUnit(interval[1], measure.unit)}`,
+    interval && `95%: ${withUnit(interval[0], measure.unit)} ${Number.isFinite(interval[1]) ? `to ${withUnit(interval[1], measure.unit)}` : "or more"}`,
     staleness > 0 && `staleness ${plain(staleness, 3)} steps, at most ${plain(numberAt("staleness_max", row), 3)}`,
   ].filter(Boolean);
   return `<tr><td><span class="dot" style="background:${color}"></span>${escaped(name)}</td>` +
@@ -105,7 +106,7 @@ function valueAxis(measure, panels) {
   const look = axisLook();
   const values = panels.flat(2).flatMap(row => [numberAt(measure.column, row), measure.linear?.(numberAt("workers", row))]).filter(value => value > 0);
   return {
-    ...look, ...(scaling.logY ? logarithmic(values) : linear(values, panels.length > 1)), name: measure.name.toLowerCase() + (unit ? ` (${unit})` : ""),
+    ...look, ...(scaling.logY ? logarithmic(values) : linear([...values, ...panels.flat(2).map(row => drawnInterval(measure, row)[1] ?? 0)], panels.length > 1)), name: measure.name.toLowerCase() + (unit ? ` (${unit})` : ""),
     axisLabel: {...look.axisLabel, formatter: value => plain(value * factor)},
   };
 }
@@ -145,10 +146,16 @@ function lineSeries(series, rows, measure) {
   };
 }
 
-/** The intervals of a series as upright lines. A logarithmic axis cuts them off far below the value: an end may be 0. */
+/** The ends of a row's interval as they are drawn: a lower one may be 0, which no logarithmic axis has, and an upper one infinite. */
+function drawnInterval(measure, row) {
+  const value = numberAt(measure.column, row);
+  const interval = intervalOf(measure, row);
+  return interval === null ? [] : [scaling.logY ? Math.max(interval[0], value / 1e6) : interval[0], Math.min(interval[1], MOST_DRAWN * value)];
+}
+
+/** The intervals of a series as upright lines. */
 function whiskers(series, rows, measure) {
-  const cut = row => ([low, high]) => [scaling.logY ? Math.max(low, numberAt(measure.column, row) / 1e6) : low, high];
-  const known = rows.map(row => [scalingAxis().values[row], ...[intervalOf(measure, row)].filter(Boolean).flatMap(cut(row))]).filter(one => one.length === 3);
+  const known = rows.map(row => [scalingAxis().values[row], ...drawnInterval(measure, row)]).filter(one => one.length === 3);
   return !known.length ? [] : [{
     name: series.name, type: "custom", silent: true, z: 2, clip: true, tooltip: {show: false}, encode: {x: 0, y: [1, 2]}, data: known,
     renderItem(_, api) {
@@ -163,8 +170,15 @@ function whiskers(series, rows, measure) {
 
 /** How many panels stand beside each other. */
 function panelColumns(count) {
-  const width = onPaper ? PAPER_WIDTH : byId("scaling-chart").clientWidth;
-  return width >= count * PANEL_WIDTH ? count : 1;
+  return chartWidth() >= count * PANEL_WIDTH ? count : 1;
+}
+
+function chartWidth() {
+  return onPaper ? PAPER_WIDTH : byId("scaling-chart").clientWidth;
+}
+
+function panelWidth(count) {
+  return chartWidth() / panelColumns(count);
 }
 
 /** The height of so many panels, without the room of the slider. */
@@ -177,7 +191,7 @@ function panelsHeight(count) {
 function grids(count) {
   const columns = panelColumns(count);
   const height = panelsHeight(count) * columns / count;
-  const width = onPaper ? PAPER_WIDTH : byId("scaling-chart").clientWidth;
+  const width = chartWidth();
   return [...Array(count).keys()].map(place => ({
     left: 12 + place % columns * width / columns, right: (columns === 1 ? 26 : 12) + (columns - 1 - place % columns) * width / columns,
     top: (count > 1 ? 58 : 40) + Math.floor(place / columns) * height, bottom: SLIDER + 22 + (count / columns - 1 - Math.floor(place / columns)) * height,
@@ -210,8 +224,8 @@ function lineOption(panels, measure) {
   return {
     grid: places,
     title: panels.length === 1 ? undefined : places.map((grid, place) => ({
-      text: axis.setting_names[settings[place]], left: grid.left, top: grid.top - 54,
-      textStyle: {color: css("ink"), fontSize: 13, width: PANEL_WIDTH, overflow: "truncate"}})),
+      text: axis.setting_names[settings[place]], left: grid.left, top: grid.top - 58,
+      textStyle: {color: css("ink"), fontSize: 13, lineHeight: 16, width: panelWidth(panels.length) - 24, overflow: "break"}})),
     xAxis: panels.map((_, place) => ({...alongAxis(values), gridIndex: place})),
     yAxis: panels.map((_, place) => ({...upwards, gridIndex: place, name: place % columns ? "" : upwards.name,
       nameTextStyle: {...upwards.nameTextStyle, align: "left"}})),
