@@ -228,6 +228,12 @@ std::string Document::where(const std::string& shown_pointer) const {
   return show(part->file, pointer.substr(part->pointer.size()));
 }
 
+const std::string& Document::file_at(const std::string& pointer) const {
+  const Part* part = part_at(pointer);
+  const Patch* patch = patch_at(pointer);
+  return part == nullptr || (patch != nullptr && patch->pointer.size() > part->pointer.size()) ? file_ : part->file;
+}
+
 std::string Document::origin(const std::string& shown_pointer) const {
   const std::string pointer = source_of(shown_pointer, parts_, file_);
   const Patch* patch = patch_at(pointer);

@@ -30,6 +30,8 @@ class Document {
 
   const Json& root() const { return root_; }
   const std::string& file() const { return file_; }
+  /// The file that the value at `pointer` was read from.
+  const std::string& file_at(const std::string& pointer) const;
 
   /// Replaces the value at `pointer` by the whole of another document.
   void mount(const JsonPointer& pointer, const Document& part);

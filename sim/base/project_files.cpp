@@ -172,6 +172,12 @@ std::vector<fs::path> project_files(FileKind kind) {
                                row_of(kind).folder, installed_folder().string()));
 }
 
+fs::path beside_program(std::string_view name) {
+  std::error_code ignored;
+  const fs::path beside = folder_of_program() / name;
+  return fs::exists(beside, ignored) ? beside : (folder_of_program() / SYNCOPATE_LIBRARIES / name).lexically_normal();
+}
+
 std::string_view name_of(FileKind kind) { return row_of(kind).name; }
 
 fs::path folder_of(FileKind kind) { return row_of(kind).folder; }

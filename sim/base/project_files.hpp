@@ -21,6 +21,9 @@ std::string own_command();
 /// The path for a message: relative to the current folder, unless that is longer.
 std::filesystem::path shown(const std::filesystem::path& path);
 
+/// A file of the program's own: beside it, or where an installation puts it.
+std::filesystem::path beside_program(std::string_view name);
+
 /// Kinds of files that the user may name without folder and ending.
 enum class FileKind { scenario, trace, model, device, cluster, advice };
 

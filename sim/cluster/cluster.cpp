@@ -8,6 +8,7 @@
 #include "base/choice.hpp"
 #include "base/document.hpp"
 #include "base/fields.hpp"
+#include "cluster/platform_topology.hpp"
 
 namespace syncopate {
 
@@ -102,6 +103,13 @@ int read_gpus(Object& fields, Cluster& cluster) {
 void read_links(Object& fields, Cluster& cluster) {
   const auto regions = fields.find("regions");
   const auto wan = fields.find("wan");
+  if (cluster.platform) {
+    for (const std::string_view key : {"link", "regions", "wan", "topology", "nics", "fit"}) {
+      if (const auto field = fields.find(std::string(key)))
+        field->fail_because(R"(the platform has the network; leave this or "platform" out)");
+    }
+    return;
+  }
   if (!regions) {
     if (wan) wan->fail_because(R"(links between regions need "regions": [{"name": ..., "nodes": ...}, ...])");
     cluster.link = read_link(fields.at("link"), cluster.nics);
@@ -188,7 +196,12 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   const auto name = fields.find("name");
   cluster.name = name ? name->name() : "cluster";
   if (const auto source = fields.find("source")) cluster.source = source->text();
-  cluster.nodes = static_cast<int>(fields.at("nodes").integer(1, most_nodes));
+  const Field nodes = fields.at("nodes");
+  if (const auto platform = fields.find("platform")) {
+    place_on_platform(*platform, nodes, fields.find("host_speeds"), cluster);
+  } else {
+    cluster.nodes = static_cast<int>(nodes.integer(1, most_nodes));
+  }
   cluster.gpus_per_node = read_gpus(fields, cluster);
   constexpr int most_nics = 64;
   if (const auto nics = fields.find("nics")) cluster.nics = static_cast<int>(nics->integer(1, most_nics));
@@ -197,7 +210,7 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   if (const auto copy = fields.find("copy_s_per_B")) cluster.copy = copy->seconds_per_byte();
   if (const auto host = fields.find("host")) cluster.host = read_host(*host);
   const auto topology = fields.find("topology");
-  cluster.topology = topology ? read_topology(*topology, cluster.nodes) : default_topology();
+  if (!cluster.topology) cluster.topology = topology ? read_topology(*topology, cluster.nodes) : default_topology();
   if (topology && cluster.regions && cluster.topology->name() != default_topology()->name()) {
     topology->fail_because(fmt::format("a cluster with regions has no topology (the nodes of each region form a star); leave out \"{}\"",
                                        cluster.topology->name()));

@@ -125,13 +125,12 @@ Path Network::find_path(int from, int to) {
 
 Hop Network::hop(int from, int to) {
   if (is_star_ || cluster_.regions || node_of(from) == node_of(to)) return direct_hop(from, to);
-  return limited({{}, latency_over(cluster_.topology->route(place_of(from), place_of(to)).size()), cluster_.link.bandwidth}, cluster_.link)
-      .hop();
+  return figures_over_topology(from, to, cluster_.topology->route(place_of(from), place_of(to)).size()).hop();
 }
 
 Hop Network::direct_hop(int from, int to) {
   if (node_of(from) == node_of(to)) return cluster_.intra_node.hop();
-  return cluster_.regions ? path(from, to).hop() : cluster_.link.hop();
+  return cluster_.regions || cluster_.platform ? path(from, to).hop() : cluster_.link.hop();
 }
 
 Path Network::path_inside_node(int from, int to) {
@@ -198,9 +197,15 @@ Seconds Network::latency_over(std::size_t links) const {
   return static_cast<double>(all) / cluster_.topology->nearest_links() * cluster_.link.latency;
 }
 
+Path Network::figures_over_topology(int from, int to, std::size_t links) const {
+  const auto own = cluster_.topology->figures(place_of(from), place_of(to));
+  if (!own) return limited({{}, latency_over(links), cluster_.link.bandwidth}, cluster_.link);
+  return {.links = {}, .latency = own->latency, .rate = own->rate, .limit = own->limit, .over = &cluster_.link};
+}
+
 Path Network::path_over_topology(int from, int to) {
   const std::vector<InnerLink> route = cluster_.topology->route(place_of(from), place_of(to));
-  Path path = limited({{}, latency_over(route.size()), cluster_.link.bandwidth}, cluster_.link);
+  Path path = figures_over_topology(from, to, route.size());
   path.links.reserve(route.size() + 2);
   if (cluster_.topology->has_node_links()) path.links.push_back(node_link(from, true));
   for (const InnerLink& link : route) path.links.push_back(link_between(KnownLink::Kind::inner, link.lower, link.upper, link.up));
@@ -229,8 +234,7 @@ const Link& Network::wan(const KnownLink& link) const {
 std::string Network::level_of(const KnownLink& link) const {
   switch (link.kind) {
     case KnownLink::Kind::gpu: return "gpu";
-    case KnownLink::Kind::inner:
-      return cluster_.topology->level({static_cast<int>(link.number), static_cast<int>(link.upper), link.forward});
+    case KnownLink::Kind::inner: return cluster_.topology->level(inner(link));
     case KnownLink::Kind::wan:
     case KnownLink::Kind::storage: return "wan";
     case KnownLink::Kind::uplink: return "uplink";
@@ -260,6 +264,11 @@ std::string Network::cable_of(const KnownLink& link) const {
 
 NetworkLink Network::link(std::size_t number) const {
   const KnownLink& known = (*links_)[number];
+  if (known.kind == KnownLink::Kind::inner) {
+    if (const auto own = cluster_.topology->link_name(inner(known))) {
+      return {own->name, bandwidth(number), level_of(known), own->cable, own->forward};
+    }
+  }
   const std::string cable = cable_of(known);
   if (known.kind == KnownLink::Kind::storage) {
     const auto [from, to] = known.forward ? std::pair(known.number, known.upper) : std::pair(known.upper, known.number);
@@ -350,8 +359,8 @@ Rate Network::bandwidth(std::size_t link) const {
     case KnownLink::Kind::storage: return known.forward ? wan(known).bandwidth : *wan(known).download;
     case KnownLink::Kind::uplink: return bandwidth_of(cluster_.regions->list[known.number].uplink, known.forward);
     case KnownLink::Kind::node_uplink: return bandwidth_of(cluster_.regions->list[region_of_uplink(known)].node_uplink, known.forward);
-    case KnownLink::Kind::node:
-    case KnownLink::Kind::inner: break;
+    case KnownLink::Kind::inner: return cluster_.topology->bandwidth(inner(known)).value_or(cluster_.link.bandwidth);
+    case KnownLink::Kind::node: break;
   }
   return cluster_.link.bandwidth;
 }

@@ -154,6 +154,9 @@ class Network {
   /// Appends the uplinks of the rank's node and region: the node's first if `up`, else the region's first.
   void cross_uplinks(int rank, bool up, std::vector<std::size_t>& links);
   Seconds latency_over(std::size_t links) const;
+  /// A path over the topology without its links.
+  Path figures_over_topology(int from, int to, std::size_t links) const;
+  InnerLink inner(const KnownLink& link) const { return {static_cast<int>(link.number), static_cast<int>(link.upper), link.forward}; }
   /// Sets the limit of flows and the source of jitter from `link`.
   static Path limited(Path path, const Link& link);
   std::size_t node_link(int rank, bool up);

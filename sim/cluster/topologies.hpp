@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fields.hpp"
+#include "base/units.hpp"
 
 namespace syncopate {
 
@@ -18,7 +19,7 @@ struct InnerLink {
   bool up = true;
 };
 
-/// A network's places for nodes, and the links between the places. All links of a topology are alike.
+/// A network's places for nodes, and the links between the places. All links of a topology are alike, unless it has figures of its own.
 class Topology {
  public:
   Topology() = default;
@@ -51,6 +52,26 @@ class Topology {
 
   /// The inner links from one place to another one, in the order of crossing.
   virtual std::vector<InnerLink> route(int from, int to) const = 0;
+
+  // Where links differ:
+
+  struct RouteFigures {
+    Seconds latency;
+    Rate rate;   ///< of a message that is alone
+    Rate limit;  ///< of any message, whatever others do; may be infinite
+  };
+  virtual std::optional<RouteFigures> figures(int /*from*/, int /*to*/) const { return std::nullopt; }
+  virtual std::optional<Rate> bandwidth(const InnerLink& /*link*/) const { return std::nullopt; }
+  struct LinkName {
+    std::string name;
+    std::string cable;  ///< the same of both directions
+    bool forward = true;
+  };
+  virtual std::optional<LinkName> link_name(const InnerLink& /*link*/) const { return std::nullopt; }
+  /// The same with all bandwidths and latencies multiplied; null where the cluster's link has them.
+  virtual std::shared_ptr<const Topology> scaled(double /*bandwidth*/, double /*latency*/) const { return nullptr; }
+  /// The own name of what stands at a place.
+  virtual std::optional<std::string> place_name(int /*place*/) const { return std::nullopt; }
 };
 
 /// One row of the table of topologies.

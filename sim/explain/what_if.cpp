@@ -74,6 +74,13 @@ void scale_latency(Link& link, double factor) {
   for (Change<Seconds>& change : link.latency_changes) change.value = factor * change.value;
 }
 
+/// The links between nodes, outside regions.
+void scale_links(Cluster& cluster, double bandwidth, double latency) {
+  scale_bandwidth(cluster.link, bandwidth);
+  scale_latency(cluster.link, latency);
+  if (auto scaled = cluster.topology->scaled(bandwidth, latency)) cluster.topology = std::move(scaled);
+}
+
 void scale(Uplink& uplink, double factor) { uplink = {factor * uplink.up, factor * uplink.down}; }
 
 /// Scales a measured curve. Of each time, the part up to the line's `a` is latency, the rest is bandwidth.
@@ -104,6 +111,7 @@ void steady_latencies(Cluster& cluster) {
 
 void free_network(Cluster& cluster) {
   const Link free = {.bandwidth = free_bandwidth, .latency = Seconds(0)};
+  if (auto scaled = cluster.topology->scaled(1.0 / nothing, 0.0)) cluster.topology = std::move(scaled);
   cluster.link = cluster.intra_node = free;
   if (cluster.regions) {
     for (std::vector<Link>& row : cluster.regions->wan) row.assign(row.size(), free);
@@ -150,11 +158,11 @@ class Factors {
     const Cluster& cluster = scenario_.cluster;
     if (uses_links() && (cluster.has_link || cluster.fit)) {
       add("link.bandwidth", Factor::Kind::speed, [](Scenario& scenario, double factor) {
-        scale_bandwidth(scenario.cluster.link, factor);
+        scale_links(scenario.cluster, factor, 1.0);
         scale_fits(scenario.cluster, 1.0, factor);
       });
       add("link.latency", Factor::Kind::quantity, [](Scenario& scenario, double factor) {
-        scale_latency(scenario.cluster.link, factor);
+        scale_links(scenario.cluster, 1.0, factor);
         scale_fits(scenario.cluster, factor, 1.0);
       });
     }
@@ -311,7 +319,7 @@ double Factor::factor(double by) const {
 }
 
 void scale_network_bandwidth(Cluster& cluster, double factor) {
-  scale_bandwidth(cluster.link, factor);
+  scale_links(cluster, factor, 1.0);
   scale_fits(cluster, 1.0, factor);
   if (!cluster.regions) return;
   for (std::vector<Link>& row : cluster.regions->wan) {

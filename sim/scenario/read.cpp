@@ -12,6 +12,7 @@
 #include "base/fields.hpp"
 #include "base/indexed.hpp"
 #include "base/text.hpp"
+#include "cluster/platform_topology.hpp"
 #include "scenario/read_jobs.hpp"
 #include "scenario/read_run.hpp"
 #include "scenario/read_workers.hpp"
@@ -81,6 +82,9 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   }
   if (!scenario.fidelity) return;
   if (*scenario.fidelity == Fidelity::alpha_beta) {
+    if (cluster.platform) {
+      field->fail_because(R"(alpha-beta fidelity knows no routes, which a platform is; use "per-message", "flow" or "auto")");
+    }
     if (scenario.all_reduce.chunk > Bytes(0)) {
       all_reduce->fail_because(
           "alpha-beta fidelity has no messages and so no chunks; leave \"chunk\" out or use \"per-message\" or \"flow\"");
@@ -141,9 +145,20 @@ void check_places(const Scenario& scenario, const Document& document) {
   const Topology& topology = *scenario.cluster.topology;
   const int needed = scenario.cluster.nodes + servers->servers;
   if (topology.places() >= needed) return;
-  Field(document, "/cluster/topology", document.root()["cluster"]["topology"])
+  const std::string key = scenario.cluster.platform ? "nodes" : "topology";
+  Field(document, "/cluster/" + key, document.root()["cluster"][key])
       .fail_because(fmt::format("a {} of this size has {} places for {} nodes and {} servers; use {}, or \"colocated\": true",
                                 topology.name(), topology.places(), scenario.cluster.nodes, servers->servers, topology.advice(needed)));
+}
+
+/// By worker: what its file says of it, on a host of such a speed.
+std::vector<double> slow_workers(const Scenario& scenario) {
+  std::vector<double> slow = scenario.speed.slow;
+  const std::vector<double>& of_nodes = scenario.cluster.slowness;
+  if (of_nodes.empty() || std::all_of(of_nodes.begin(), of_nodes.end(), [](double factor) { return factor == 1.0; })) return slow;
+  slow.resize(at(scenario.cluster.workers()), 1.0);
+  for (std::size_t worker = 0; worker < slow.size(); ++worker) slow[worker] *= of_nodes[worker / at(scenario.cluster.gpus_per_node)];
+  return slow;
 }
 
 void read_iterations(const std::optional<Field>& field, const Field& schedule, Scenario& scenario) {
@@ -219,6 +234,7 @@ const Document& Library::document(const Field& field, FileKind kind) {
   try {
     path = named_file(name.second, {kind}, folder_).lexically_normal();
     Document document = Document::read(path);
+    if (kind == FileKind::cluster) hold_platform(document, "/platform");
     Object{Field(document)}.format(fmt::format("{}/1", name_of(kind)), true);
     return documents_.emplace(name, std::move(document)).first->second;
   } catch (const InputError& error) {
@@ -226,6 +242,20 @@ const Document& Library::document(const Field& field, FileKind kind) {
     if (std::filesystem::symlink_status(path, ignored).type() != std::filesystem::file_type::not_found) throw name_with(field, error);
     field.fail_because(fmt::format("{} (paths are relative to the scenario file)", error.what()));
   }
+}
+
+void Library::hold_platform(Document& document, const std::string& pointer) {
+  const JsonPointer place(pointer);
+  if (!document.root().is_object() || !document.root().contains(place) || !document.root().at(place).is_string()) return;
+  const Field field(document, pointer, document.root().at(place));
+  const std::pair name(FileKind::cluster, field.text());
+  auto found = documents_.find(name);
+  if (found == documents_.end()) {
+    Json content = platform_content(field);
+    const auto file = content["file"].get<std::string>();
+    found = documents_.emplace(name, Document(std::move(content), file)).first;
+  }
+  document.set(place, found->second.root(), document.origin(pointer));
 }
 
 std::shared_ptr<const Trace> Library::trace(const Field& field) {
@@ -340,6 +370,7 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
   check_fidelity(scenario, fidelity, all_reduce, fields.at("schedule"));
   if (!is_job) check_places(scenario, document);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
+  scenario.speed.slow = slow_workers(scenario);
   check_absences(scenario, document);
   read_iterations(fields.find("iterations"), fields.at("schedule"), scenario);
   constexpr std::int64_t most_samples = 1'000'000'000'000'000;

@@ -27,6 +27,8 @@ void add_completion_command(CLI::App& app);  ///< also adds the hidden subcomman
 struct ClusterView {
   void (*print)(const Document& document);  ///< as a table
   void (*draw)(const Document& document);   ///< as a graph for Graphviz
+  /// Its network as a SimGrid platform, into that file; the cluster that uses it, on stdout.
+  void (*write_platform)(const Document& document, const std::string& file);
 };
 const ClusterView& cluster_view();
 

@@ -80,14 +80,17 @@ void show_device(const Document& document) {
 void add_show_command(CLI::App& app, const ClusterView* clusters) {
   const auto file = std::make_shared<std::string>();
   const auto dot = std::make_shared<bool>(false);
+  const auto platform = std::make_shared<std::string>();
   const auto input = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("show", "Show a model, a trace, a device profile or a cluster as a table");
   command->add_option("FILE", *file, "model/1, trace/1, device/1 or cluster/1 file, or a name that \"simctl list\" shows")->required();
   command->add_flag("--dot", *dot,
                     "of a cluster: its network as a graph for Graphviz, for instance \"... --dot | dot -Tsvg > cluster.svg\"");
+  command->add_option("--platform", *platform,
+                      "of a cluster: write its network as a SimGrid platform to this file, and print the cluster that uses it");
   command->add_option("--input", *input, "of a model: shape of a sample, such as 3x224x224; default: the model's");
   command->footer("Example: simctl show cpu-resnet50-b8");
-  command->callback([file, dot, input, clusters] {
+  command->callback([file, dot, platform, input, clusters] {
     constexpr std::string_view use_import = "a torch.profiler trace becomes one of ours with \"simctl trace import\"";
     if (file->ends_with(".gz")) throw InputError(fmt::format("{}: a compressed file; {}", *file, use_import));
     const Document document = Document::read(named_file(*file, {FileKind::model, FileKind::trace, FileKind::device, FileKind::cluster}));
@@ -95,9 +98,12 @@ void add_show_command(CLI::App& app, const ClusterView* clusters) {
     if (fields.find("traceEvents")) throw InputError(fmt::format("{}: {}", *file, use_import));
     const Field format = fields.at("format");
     const bool is_cluster = format.json() == "cluster/1";
+    if (!platform->empty() && (!is_cluster || *dot))
+      format.fail_because("--platform writes clusters, without --dot; leave one of them out");
     if (*dot && !is_cluster) format.fail_because("--dot draws clusters; leave it out");
     if (is_cluster && clusters == nullptr)
       format.fail_because("this simctl was built without SimGrid, which clusters need; \"make build\" builds it with");
+    if (is_cluster && !platform->empty()) return clusters->write_platform(document, *platform);
     if (is_cluster) return *dot ? clusters->draw(document) : clusters->print(document);
     if (!input->empty() && format.json() != "model/1") format.fail_because("--input gives a model's samples another shape; leave it out");
     if (format.json() == "model/1") return show_model(document, input->empty() ? Shape() : parse_shape(*input, "--input"));

@@ -5,12 +5,14 @@
 
 #include "base/document.hpp"
 #include "base/fields.hpp"
+#include "base/files.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cluster/alpha_beta.hpp"
 #include "cluster/picture.hpp"
 #include "cluster/planned.hpp"
+#include "cluster/write_platform.hpp"
 #include "simctl/commands.hpp"
 
 namespace syncopate {
@@ -91,6 +93,9 @@ void print_cluster(const Document& document) {
   }
   if (cluster.regions) {
     show_regions(*cluster.regions);
+  } else if (cluster.platform) {
+    display("platform: {}, {} hosts, {} links; between neighbours at worst {}\n", cluster.platform->name(),
+            cluster.platform->hosts().size(), cluster.platform->links().size(), describe_link(cluster.link));
   } else {
     display("link: {}\n", describe_link(cluster.link));
   }
@@ -135,10 +140,21 @@ void draw_cluster(const Document& document) {
   print_data(draw_network(cluster));
 }
 
+void write_cluster_as_platform(const Document& document, const std::string& file) {
+  WrittenPlatform written = write_platform(document);
+  Json cluster;
+  for (const auto& item : written.cluster.items()) {
+    if (item.key() == "nodes") cluster["platform"] = std::filesystem::path(file).filename().string();
+    cluster[item.key()] = item.value();
+  }
+  write_file(file, written.xml);
+  print_data(pretty(cluster));
+}
+
 }  // namespace
 
 const ClusterView& cluster_view() {
-  static constexpr ClusterView view = {print_cluster, draw_cluster};
+  static constexpr ClusterView view = {print_cluster, draw_cluster, write_cluster_as_platform};
   return view;
 }
 

@@ -6,7 +6,7 @@ import synchronous
 from compute import TIE, Slowdown, chunks, ranks
 from oracle import profile
 from server_traffic import Traffic
-from window import Run, Step, covered_by, iterations, staying
+from window import Run, Step, covered_by, iterations, staying, window
 
 
 class Job(Traffic):
@@ -36,6 +36,7 @@ class Job(Traffic):
     def run(self, cycle=1, before=0):
         warmup, measured = iterations(self.point, cycle)
         warmup += before
+        self.counts = warmup, measured
         programs = [self.program(client) for client in range(self.n)]
         wakes = [next(program) for program in programs]
 
@@ -52,6 +53,11 @@ class Job(Traffic):
                 self.flow([what for kind, what in wakes if kind != "wait"])
         self.cut()
         return Run(warmup, measured, self.seconds(), self.gpus, self.steps, staying(self.clients, self.starts), self.blocked, self.moving, self.exposed, self.own)
+
+    def has_closed(self):
+        """The measured window, which those who stay make."""
+        edges = window(staying(self.clients, self.starts), *self.counts)
+        return edges is not None and self.due(edges[1])
 
     # A client's step
 
@@ -112,6 +118,8 @@ class Job(Traffic):
             if back is not None:
                 self.clients[client].away = True
                 yield "date", back
+                if self.has_closed():
+                    yield "wait", lambda: False  # stays away
                 self.clients[client].away = False
             start = self.now
             self.starts[client].append(start)

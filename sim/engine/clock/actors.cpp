@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <string>
-#include <system_error>
 
 #include <dlfcn.h>
 
 #include "base/errors.hpp"
+#include "base/project_files.hpp"
 
 namespace syncopate {
 
@@ -48,12 +47,7 @@ Actors& make() {
 
 }  // namespace
 
-std::filesystem::path actors_file() {
-  std::error_code unknown;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
-  const std::filesystem::path beside = folder / library;
-  return std::filesystem::exists(beside, unknown) ? beside : (folder / SYNCOPATE_LIBRARIES / library).lexically_normal();
-}
+std::filesystem::path actors_file() { return beside_program(library); }
 
 void load_actors() { maker(); }
 

@@ -1,0 +1,209 @@
+#include "cluster/platform.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <sstream>
+
+#include "base/errors.hpp"
+#include "base/files.hpp"
+#include "base/indexed.hpp"
+#include "base/project_files.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// Writes all of the text; false where nobody reads it.
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+/// A file in memory with this text, at its begin.
+int file_in_memory(const char* name, std::string_view text = {}) {
+  const int file = memfd_create(name, 0);
+  if (file < 0 || !write_all(file, text)) throw PlatformError(fmt::format("no file in memory can be made: {}", std::strerror(errno)));
+  lseek(file, 0, SEEK_SET);
+  return file;
+}
+
+/// What SimGrid has logged, without its prefix: "[0.000000] ./src/xbt/exception.cpp:95: [xbt_exception/ERROR] Parse error at ...".
+std::string logged_reason(const std::string& log) {
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t text = line.rfind("] ");
+    for (const std::string_view mark : {"/ERROR]", "/CRITICAL]"}) {
+      if (line.find(mark) != std::string::npos && text != std::string::npos) return line.substr(text + 2);
+    }
+  }
+  return "SimGrid gave up without a reason";
+}
+
+}  // namespace
+
+/// The process that has the platform. A forked process needs one of its own.
+class Platform::Reader {
+ public:
+  explicit Reader(const std::string& xml) : owner_(getpid()) {
+    const std::filesystem::path program = beside_program("platform_reader");
+    const int content = file_in_memory("platform", xml);
+    log_ = file_in_memory("log");
+    std::array<int, 2> in = {};
+    std::array<int, 2> out = {};
+    if (pipe(in.data()) != 0 || pipe(out.data()) != 0) throw PlatformError(fmt::format("no pipe can be made: {}", std::strerror(errno)));
+    process_ = fork();
+    if (process_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      dup2(in[0], STDIN_FILENO);
+      dup2(out[1], STDOUT_FILENO);
+      dup2(log_, STDERR_FILENO);
+      for (const int file : {in[0], in[1], out[0], out[1], log_}) close(file);
+      const std::string path = fmt::format("/dev/fd/{}", content);
+      execl(program.c_str(), program.c_str(), path.c_str(), static_cast<char*>(nullptr));
+      _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    close(content);
+    for (const int file : {in[1], out[0], log_}) fcntl(file, F_SETFD, FD_CLOEXEC);
+    to_ = in[1];
+    from_ = fdopen(out[0], "r");
+    path_ = fmt::format("/dev/fd/{}", content);
+    program_ = program.string();
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() {
+    close(to_);
+    close(log_);
+    std::fclose(from_);
+    if (!is_own()) return;
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+
+  /// Not inherited from the process that forked this one.
+  bool is_own() const { return owner_ == getpid(); }
+
+  void ask(std::string_view line) { write_all(to_, line); }
+
+  /// The next line, or none where the process has ended.
+  std::optional<std::string> answer() {
+    std::string line;
+    for (int letter = 0; (letter = std::getc(from_)) != EOF;) {
+      if (letter == '\n') return line;
+      line += static_cast<char>(letter);
+    }
+    return std::nullopt;
+  }
+
+  /// Why it has ended. `name`: of the platform's file.
+  std::string reason(const std::string& name) {
+    int status = 0;
+    waitpid(process_, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+      return fmt::format("{}, which reads platforms, cannot be run; build it again", program_);
+    lseek(log_, 0, SEEK_SET);
+    std::string reason = logged_reason(read_file(dup(log_), "log"));
+    for (std::size_t at = 0; (at = reason.find(path_, at)) != std::string::npos; at += name.size()) reason.replace(at, path_.size(), name);
+    return reason;
+  }
+
+ private:
+  pid_t owner_;
+  pid_t process_ = 0;
+  int to_ = -1;
+  int log_ = -1;
+  std::FILE* from_ = nullptr;
+  std::string path_;
+  std::string program_;
+};
+
+Platform::Platform(const std::string& xml, std::string name) : xml_(xml), name_(std::move(name)) { start(); }
+
+Platform::~Platform() = default;
+
+void Platform::fail(const std::string& reason) const { throw PlatformError(fmt::format("{}: {}", name_, reason)); }
+
+void Platform::start() {
+  reader_ = std::make_unique<Reader>(xml_);
+  hosts_.clear();
+  links_.clear();
+  for (;;) {
+    const std::optional<std::string> line = reader_->answer();
+    if (!line) fail(reader_->reason(name_));
+    std::istringstream words(*line);
+    std::string kind;
+    words >> kind;
+    const auto rest = [&] {
+      std::string text;
+      std::getline(words >> std::ws, text);
+      return text;
+    };
+    if (kind == "end") break;
+    if (kind == "error") fail(rest());
+    if (kind == "h") {
+      Host host;
+      words >> host.speed;
+      host.name = rest();
+      hosts_.push_back(std::move(host));
+    } else if (kind == "l") {
+      Link link;
+      words >> link.bandwidth.value >> link.latency.value >> link.is_shared;
+      link.name = rest();
+      if (!(link.bandwidth > Rate(0)))
+        fail(fmt::format("link \"{}\" has a bandwidth of {}; give it one above 0", link.name, link.bandwidth.value));
+      links_.push_back(std::move(link));
+    }
+  }
+  if (hosts_.empty()) fail("it has no hosts; a node needs one, such as <host id=\"node-0\" speed=\"1Gf\"/>");
+}
+
+const Platform::Route& Platform::route(int from, int to) {
+  const auto [entry, is_new] = routes_.try_emplace(static_cast<long>(from) * static_cast<long>(hosts_.size()) + to);
+  Route& route = entry->second;
+  if (!is_new) return route;
+  try {
+    if (!reader_->is_own()) start();
+    reader_->ask(fmt::format("{} {}\n", from, to));
+    const std::optional<std::string> line = reader_->answer();
+    if (!line) fail(reader_->reason(name_));
+    if (line->starts_with("error ")) fail(line->substr(6));
+    std::istringstream words(*line);
+    words >> route.latency.value;
+    for (int link = 0; words >> link;) route.links.push_back(link);
+    if (route.links.empty()) {
+      fail(fmt::format("the route from host \"{}\" to host \"{}\" has no links; a message would take no time", hosts_[at(from)].name,
+                       hosts_[at(to)].name));
+    }
+  } catch (const PlatformError&) {
+    routes_.erase(entry);
+    throw;
+  }
+  return route;
+}
+
+std::shared_ptr<Platform> shared_platform(const std::string& xml, const std::string& name) {
+  static std::map<std::string, std::shared_ptr<Platform>> platforms;  // by name and text
+  std::shared_ptr<Platform>& platform = platforms[name + '\n' + xml];
+  if (!platform) platform = std::make_shared<Platform>(xml, name);
+  return platform;
+}
+
+}  // namespace syncopate

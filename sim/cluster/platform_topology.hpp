@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fields.hpp"
+#include "base/json.hpp"
+#include "cluster/platform.hpp"
+#include "cluster/topologies.hpp"
+
+namespace syncopate {
+
+struct Cluster;
+
+/// A platform's hosts as places: first those that are nodes, then the others, in the file's order.
+class PlatformTopology : public Topology {
+ public:
+  PlatformTopology(std::shared_ptr<Platform> platform, std::vector<int> hosts, double bandwidth = 1.0, double latency = 1.0)
+      : platform_(std::move(platform)), hosts_(std::move(hosts)), bandwidth_(bandwidth), latency_(latency) {}
+
+  std::string_view name() const override { return "platform"; }
+  int places() const override { return static_cast<int>(hosts_.size()); }
+  std::string advice(int nodes) const override;
+  bool has_node_links() const override { return false; }
+  std::string level(const InnerLink& /*link*/) const override { return "platform"; }
+  /// Links that are shared: their numbers are both ends.
+  std::vector<InnerLink> route(int from, int to) const override;
+  std::optional<RouteFigures> figures(int from, int to) const override;
+  std::optional<Rate> bandwidth(const InnerLink& link) const override;
+  std::optional<LinkName> link_name(const InnerLink& link) const override;
+  std::shared_ptr<const Topology> scaled(double bandwidth, double latency) const override;
+  std::optional<std::string> place_name(int place) const override;
+
+ private:
+  const Platform::Route& route_of(int from, int to) const;
+  Rate bandwidth_of(int link) const { return bandwidth_ * platform_->links()[static_cast<std::size_t>(link)].bandwidth; }
+
+  std::shared_ptr<Platform> platform_;
+  std::vector<int> hosts_;  ///< by place
+  double bandwidth_;        ///< factors on all that the platform says
+  double latency_;
+};
+
+/// The platform that a cluster's key `platform` names, relative to the file that has the key: {"file": ..., "xml": ...}, which may stand in
+/// place of the name. Throws InputError.
+Json platform_content(const Field& platform);
+
+/// Sets `nodes`, `platform`, `topology`, `link` and `slowness` of a cluster. `platform`: the name of a file, or its content; `nodes`: a
+/// number, names, or a pattern; `speeds`: whether hosts' speeds count. Throws InputError.
+void place_on_platform(const Field& platform, const Field& nodes, const std::optional<Field>& speeds, Cluster& cluster);
+
+}  // namespace syncopate

@@ -1,0 +1,117 @@
+#include "cluster/write_platform.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/fields.hpp"
+#include "cluster/alpha_beta.hpp"
+#include "cluster/cluster.hpp"
+#include "cluster/network.hpp"
+#include "cluster/platform.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// Throws InputError where a link is more than a bandwidth, a latency and a window.
+void require_plain(const Cluster& cluster, const Document& document) {
+  const auto refuse = [&](const Link& link, const std::string& key) {
+    const std::string what = link.download              ? "object storage"
+                             : link.connections > 1     ? "several connections"
+                             : link.changes_with_time() ? "a link that changes with time"
+                             : link.jitter.varies()     ? "a latency that varies"
+                                                        : "";
+    if (what.empty()) return;
+    Field(document, "/" + key, document.root()[key]).fail_because(fmt::format("a platform cannot say {}; leave it out", what));
+  };
+  if (!cluster.regions) return refuse(cluster.link, "link");
+  if (cluster.has_link) refuse(cluster.link, "link");
+  for (const auto& row : cluster.regions->wan) {
+    for (const Link& link : row) refuse(link, "wan");
+  }
+}
+
+class Writer {
+ public:
+  Writer(const Cluster& cluster, int servers)
+      : network_(cluster, 1, {.count = servers}, fastest_region_order(cluster, Bytes(1e6))), nodes_(cluster.nodes) {
+    for (int node = 0; node < network_.nodes(); ++node) hosts_ += fmt::format("    <host id=\"{}\" speed=\"1Gf\"/>\n", name_of(node));
+    for (int from = 0; from < network_.nodes(); ++from) {
+      for (int to = 0; to < network_.nodes(); ++to) {
+        if (from != to && (from < nodes_ || to < nodes_)) add_route(from, to);
+      }
+    }
+  }
+
+  std::string xml() const {
+    return fmt::format(R"(<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="network" routing="Full">
+{}{}{}  </zone>
+</platform>
+)",
+                       hosts_, links_, routes_);
+  }
+
+ private:
+  std::string name_of(int node) const { return node < nodes_ ? fmt::format("node-{}", node) : fmt::format("server-{}", node - nodes_); }
+
+  void add_link(const std::string& id, Rate bandwidth, Seconds latency, std::string_view policy) {
+    links_ += fmt::format("    <link id=\"{}\" bandwidth=\"{}Bps\" latency=\"{}s\" sharing_policy=\"{}\"/>\n", id, bandwidth.value,
+                          latency.value, policy);
+  }
+
+  std::string link_of(std::size_t number) {
+    const NetworkLink link = network_.link(number);
+    const std::string id = fmt::format("{}{}", link.cable, link.forward ? "_UP" : "_DOWN");
+    if (known_.insert(number).second) add_link(id, link.bandwidth, Seconds(0), "SHARED");
+    return id;
+  }
+
+  /// The link that gives a route its latency, and its flows their maximum.
+  std::string way_of(const Path& path) {
+    const Rate limit = std::min(path.limit, unlimited_bandwidth);
+    const auto [entry, is_new] = ways_.try_emplace({path.latency, limit}, ways_.size());
+    const std::string id = fmt::format("way-{}", entry->second);
+    if (is_new) add_link(id, limit, path.latency, "FATPIPE");
+    return id;
+  }
+
+  void add_route(int from, int to) {
+    const Path path = network_.find_path(network_.first_rank(from), network_.first_rank(to));
+    routes_ += fmt::format("    <route src=\"{}\" dst=\"{}\" symmetrical=\"NO\">", name_of(from), name_of(to));
+    for (const std::size_t link : path.links) routes_ += fmt::format("<link_ctn id=\"{}\"/>", link_of(link));
+    routes_ += fmt::format("<link_ctn id=\"{}\"/></route>\n", way_of(path));
+  }
+
+  Network network_;
+  int nodes_;
+  std::string hosts_;
+  std::string links_;
+  std::string routes_;
+  std::set<std::size_t> known_;
+  std::map<std::pair<Seconds, Rate>, std::size_t> ways_;
+};
+
+}  // namespace
+
+WrittenPlatform write_platform(const Document& document) {
+  const Cluster cluster = read_cluster(document);
+  if (cluster.nodes > most_nodes_in_platform) {
+    Field(document, "/nodes", document.root()["nodes"])
+        .fail_because(fmt::format("a platform of {} nodes has a route for every pair; write one of at most {}", cluster.nodes,
+                                  most_nodes_in_platform));
+  }
+  require_plain(cluster, document);
+  const bool has_places = !cluster.regions && cluster.topology->places() >= 2 * cluster.nodes;
+  WrittenPlatform written = {Writer(cluster, has_places ? cluster.nodes : 0).xml(), document.root()};
+  for (const char* key : {"link", "topology", "regions", "wan", "nics", "placement", "fit", "host_speeds"}) written.cluster.erase(key);
+  written.cluster["nodes"] = cluster.nodes;
+  return written;
+}
+
+}  // namespace syncopate

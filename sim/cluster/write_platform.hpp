@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "base/document.hpp"
+
+namespace syncopate {
+
+/// A network as a SimGrid platform, and the cluster/1 file that has it for a network.
+struct WrittenPlatform {
+  std::string xml;
+  Json cluster;  ///< without `platform`, the name of the file
+};
+
+/// write_platform writes the route of every pair of nodes, so their number is limited.
+constexpr int most_nodes_in_platform = 256;
+
+/// The network of a cluster/1 document. Where the topology has places for them, there is a host for a parameter server per node. Throws
+/// InputError for what a platform cannot say.
+WrittenPlatform write_platform(const Document& document);
+
+}  // namespace syncopate
