@@ -266,7 +266,7 @@ NetworkLink Network::link(std::size_t number) const {
   const KnownLink& known = (*links_)[number];
   if (known.kind == KnownLink::Kind::inner) {
     if (const auto own = cluster_.topology->link_name(inner(known))) {
-      return {own->name, bandwidth(number), level_of(known), own->cable, own->forward};
+      return {own->name, bandwidth(number), level_of(known), own->cable, own->forward, own->shares_directions};
     }
   }
   const std::string cable = cable_of(known);

@@ -15,13 +15,14 @@
 
 namespace syncopate {
 
-/// One direction of a cable between two ends.
+/// One direction of a cable between two ends, or both.
 struct NetworkLink {
   std::string name;  ///< begins with `level`
   Rate bandwidth;
-  std::string level;    ///< "node", "server", "gpu", "wan", "uplink", "node-uplink", or a level of the topology
-  std::string cable;    ///< the same name for both directions
-  bool forward = true;  ///< the direction
+  std::string level;               ///< "node", "server", "gpu", "wan", "uplink", "node-uplink", or a level of the topology
+  std::string cable;               ///< the same name for both directions
+  bool forward = true;             ///< the direction
+  bool shares_directions = false;  ///< messages of both directions cross this one
 };
 
 /// The route of a message.
@@ -82,6 +83,8 @@ class Network {
   /// Nodes of ranks, and nodes of servers only.
   int nodes() const { return nodes_; }
   int first_rank(int node) const { return node * ranks_per_node_; }
+  /// The node's own name, if its topology has one.
+  std::optional<std::string> name_of(int node) const { return cluster_.topology->place_name(place_of(first_rank(node))); }
 
   /// The first rank of each server's node.
   const std::vector<int>& server_ranks() const { return server_ranks_; }
@@ -156,7 +159,7 @@ class Network {
   Seconds latency_over(std::size_t links) const;
   /// A path over the topology without its links.
   Path figures_over_topology(int from, int to, std::size_t links) const;
-  InnerLink inner(const KnownLink& link) const { return {static_cast<int>(link.number), static_cast<int>(link.upper), link.forward}; }
+  static InnerLink inner(const KnownLink& link) { return {static_cast<int>(link.number), static_cast<int>(link.upper), link.forward}; }
   /// Sets the limit of flows and the source of jitter from `link`.
   static Path limited(Path path, const Link& link);
   std::size_t node_link(int rank, bool up);

@@ -35,6 +35,25 @@ struct Cable {
 
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, Vertex, Cable>;
 
+/// In which direction routes cross links that have both. One end of a link is that before which its first route came; other routes follow
+/// from the neighbours that a link is known to have at either end.
+class Crossings {
+ public:
+  /// `before` and `after`: a node or a cable.
+  bool is_forward(const std::string& cable, const std::string& before, const std::string& after) {
+    std::map<std::string, bool>& is_at_far_end = neighbours_[cable];
+    const auto come_from = is_at_far_end.find(before);
+    const auto go_to = is_at_far_end.find(after);
+    const bool forward = come_from != is_at_far_end.end() ? !come_from->second : go_to == is_at_far_end.end() || go_to->second;
+    is_at_far_end.emplace(before, !forward);
+    is_at_far_end.emplace(after, forward);
+    return forward;
+  }
+
+ private:
+  std::map<std::string, std::map<std::string, bool>> neighbours_;  ///< by cable
+};
+
 /// Groups the ends of cables into switches: two ends are at the same switch if a route passes from one to the other.
 class Ends {
  public:
@@ -91,13 +110,22 @@ std::string draw_network(const Cluster& cluster) {
 
 std::string draw_network(const Cluster& cluster, Network& network, const std::optional<CableUse>& use) {
   Ends ends;
+  Crossings crossings;
+  const auto node_name = [](int node) { return fmt::format("node {}", node); };
   std::map<std::string, NetworkLink> cables;
   for (int from = 0; from < network.nodes(); ++from) {
     for (int to = 0; to < network.nodes(); ++to) {
       if (from == to) continue;
       std::size_t here = ends.of_node(from);
-      for (const std::size_t index : network.path(network.first_rank(from), network.first_rank(to)).links) {
-        const NetworkLink link = network.link(index);
+      std::vector<NetworkLink> links;
+      for (const std::size_t index : network.path(network.first_rank(from), network.first_rank(to)).links)
+        links.push_back(network.link(index));
+      for (std::size_t i = 0; i < links.size(); ++i) {
+        NetworkLink& link = links[i];
+        if (link.shares_directions) {
+          link.forward = crossings.is_forward(link.cable, i == 0 ? node_name(from) : links[i - 1].cable,
+                                              i + 1 == links.size() ? node_name(to) : links[i + 1].cable);
+        }
         cables.try_emplace(link.cable, link);
         ends.join(here, ends.entering(link));
         here = ends.leaving(link);
@@ -115,7 +143,8 @@ std::string draw_network(const Cluster& cluster, Network& network, const std::op
   for (int node = 0; node < cluster.nodes; ++node) {
     const std::string gpus = cluster.gpus_per_node > 1 ? fmt::format(", {} GPUs", cluster.gpus_per_node) : "";
     const std::string nics = cluster.nics > 1 ? fmt::format(", {} NICs", cluster.nics) : "";
-    vertices[places[ends.of_node(node)]] = boost::add_vertex({fmt::format("node-{}{}{}", node, gpus, nics), true}, graph);
+    const std::string name = network.name_of(node).value_or(fmt::format("node-{}", node));
+    vertices[places[ends.of_node(node)]] = boost::add_vertex({fmt::format("{}{}{}", name, gpus, nics), true}, graph);
   }
   const auto vertex_of = [&](std::size_t end) {
     const auto [entry, is_new] = vertices.try_emplace(places[end]);

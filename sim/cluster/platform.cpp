@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -11,7 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <sstream>
@@ -43,6 +45,17 @@ int file_in_memory(const char* name, std::string_view text = {}) {
   return file;
 }
 
+constexpr Seconds longest_latency(86400.0);
+
+/// The next word as a number, which may be "nan" or "inf"; NaN if it is none.
+double number_in(std::istringstream& words) {
+  std::string word;
+  words >> word;
+  char* end = nullptr;
+  const double number = std::strtod(word.c_str(), &end);
+  return word.empty() || *end != '\0' ? std::nan("") : number;
+}
+
 /// What SimGrid has logged, without its prefix: "[0.000000] ./src/xbt/exception.cpp:95: [xbt_exception/ERROR] Parse error at ...".
 std::string logged_reason(const std::string& log) {
   std::istringstream lines(log);
@@ -60,10 +73,9 @@ std::string logged_reason(const std::string& log) {
 /// The process that has the platform. A forked process needs one of its own.
 class Platform::Reader {
  public:
-  explicit Reader(const std::string& xml) : owner_(getpid()) {
+  explicit Reader(const std::string& xml) : owner_(getpid()), log_(file_in_memory("log")) {
     const std::filesystem::path program = beside_program("platform_reader");
     const int content = file_in_memory("platform", xml);
-    log_ = file_in_memory("log");
     std::array<int, 2> in = {};
     std::array<int, 2> out = {};
     if (pipe(in.data()) != 0 || pipe(out.data()) != 0) throw PlatformError(fmt::format("no pipe can be made: {}", std::strerror(errno)));
@@ -93,7 +105,7 @@ class Platform::Reader {
     close(to_);
     close(log_);
     std::fclose(from_);
-    if (!is_own()) return;
+    if (!is_own() || has_ended_) return;
     kill(process_, SIGKILL);
     waitpid(process_, nullptr, 0);
   }
@@ -101,7 +113,7 @@ class Platform::Reader {
   /// Not inherited from the process that forked this one.
   bool is_own() const { return owner_ == getpid(); }
 
-  void ask(std::string_view line) { write_all(to_, line); }
+  void ask(std::string_view line) const { write_all(to_, line); }
 
   /// The next line, or none where the process has ended.
   std::optional<std::string> answer() {
@@ -113,33 +125,40 @@ class Platform::Reader {
     return std::nullopt;
   }
 
-  /// Why it has ended. `name`: of the platform's file.
-  std::string reason(const std::string& name) {
+  /// Why it has ended.
+  std::string reason() {
     int status = 0;
     waitpid(process_, &status, 0);
+    has_ended_ = true;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
       return fmt::format("{}, which reads platforms, cannot be run; build it again", program_);
     lseek(log_, 0, SEEK_SET);
-    std::string reason = logged_reason(read_file(dup(log_), "log"));
-    for (std::size_t at = 0; (at = reason.find(path_, at)) != std::string::npos; at += name.size()) reason.replace(at, path_.size(), name);
-    return reason;
+    return logged_reason(read_file(dup(log_), "log"));
   }
+
+  /// What the process takes for the name of the file.
+  const std::string& path() const { return path_; }
 
  private:
   pid_t owner_;
   pid_t process_ = 0;
+  bool has_ended_ = false;
   int to_ = -1;
-  int log_ = -1;
+  int log_;
   std::FILE* from_ = nullptr;
   std::string path_;
   std::string program_;
 };
 
-Platform::Platform(const std::string& xml, std::string name) : xml_(xml), name_(std::move(name)) { start(); }
+Platform::Platform(std::string xml, std::string name) : xml_(std::move(xml)), name_(std::move(name)) { start(); }
 
 Platform::~Platform() = default;
 
-void Platform::fail(const std::string& reason) const { throw PlatformError(fmt::format("{}: {}", name_, reason)); }
+void Platform::fail(std::string reason) const {
+  const std::string& path = reader_->path();
+  for (std::size_t at = 0; (at = reason.find(path, at)) != std::string::npos; at += name_.size()) reason.replace(at, path.size(), name_);
+  throw PlatformError(fmt::format("{}: {}", name_, reason));
+}
 
 void Platform::start() {
   reader_ = std::make_unique<Reader>(xml_);
@@ -147,7 +166,7 @@ void Platform::start() {
   links_.clear();
   for (;;) {
     const std::optional<std::string> line = reader_->answer();
-    if (!line) fail(reader_->reason(name_));
+    if (!line) fail(reader_->reason());
     std::istringstream words(*line);
     std::string kind;
     words >> kind;
@@ -160,15 +179,19 @@ void Platform::start() {
     if (kind == "error") fail(rest());
     if (kind == "h") {
       Host host;
-      words >> host.speed;
+      host.speed = number_in(words);
       host.name = rest();
       hosts_.push_back(std::move(host));
     } else if (kind == "l") {
       Link link;
-      words >> link.bandwidth.value >> link.latency.value >> link.is_shared;
+      link.bandwidth = Rate(number_in(words));
+      link.latency = Seconds(number_in(words));
+      words >> link.is_shared;
       link.name = rest();
       if (!(link.bandwidth > Rate(0)))
-        fail(fmt::format("link \"{}\" has a bandwidth of {}; give it one above 0", link.name, link.bandwidth.value));
+        fail(fmt::format("link \"{}\" has a bandwidth of {} bytes/s; give it one above 0", link.name, link.bandwidth.value));
+      if (!(link.latency >= Seconds(0) && link.latency <= longest_latency))
+        fail(fmt::format("link \"{}\" has a latency of {} s; give it one from 0 to a day", link.name, link.latency.value));
       links_.push_back(std::move(link));
     }
   }
@@ -183,13 +206,13 @@ const Platform::Route& Platform::route(int from, int to) {
     if (!reader_->is_own()) start();
     reader_->ask(fmt::format("{} {}\n", from, to));
     const std::optional<std::string> line = reader_->answer();
-    if (!line) fail(reader_->reason(name_));
+    if (!line) fail(reader_->reason());
     if (line->starts_with("error ")) fail(line->substr(6));
     std::istringstream words(*line);
     words >> route.latency.value;
     for (int link = 0; words >> link;) route.links.push_back(link);
     if (route.links.empty()) {
-      fail(fmt::format("the route from host \"{}\" to host \"{}\" has no links; a message would take no time", hosts_[at(from)].name,
+      fail(fmt::format("there is no route with links from host \"{}\" to host \"{}\"; give one for this direction", hosts_[at(from)].name,
                        hosts_[at(to)].name));
     }
   } catch (const PlatformError&) {

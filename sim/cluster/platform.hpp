@@ -40,7 +40,7 @@ class Platform {
   };
 
   /// `xml`: the platform itself; `name`: of its file. Throws PlatformError.
-  Platform(const std::string& xml, std::string name);
+  Platform(std::string xml, std::string name);
   Platform(const Platform&) = delete;
   Platform& operator=(const Platform&) = delete;
   ~Platform();
@@ -55,7 +55,7 @@ class Platform {
   class Reader;
 
   void start();
-  [[noreturn]] void fail(const std::string& reason) const;
+  [[noreturn]] void fail(std::string reason) const;
 
   std::string xml_;
   std::string name_;

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -66,6 +67,19 @@ std::vector<int> chosen_hosts(const Field& nodes, const Platform& platform) {
   return chosen;
 }
 
+/// By node: how many times the first node's time it computes.
+std::vector<double> slowness_of(const Field& speeds, const Platform& platform, const std::vector<int>& hosts, int nodes) {
+  std::vector<double> slowness;
+  for (int node = 0; node < nodes; ++node) {
+    const Platform::Host& host = platform.hosts()[at(hosts[at(node)])];
+    if (!(host.speed > 0.0 && std::isfinite(host.speed))) {
+      speeds.fail_because(fmt::format("host \"{}\" of {} has a speed of {}; give it one above 0", host.name, platform.name(), host.speed));
+    }
+    slowness.push_back(platform.hosts()[at(hosts.front())].speed / host.speed);
+  }
+  return slowness;
+}
+
 /// The slowest link that neighbours in a ring of the nodes would have.
 Link slowest_neighbours(const Topology& topology, int nodes) {
   Link link = {infinite_bandwidth, Seconds(0)};
@@ -115,7 +129,7 @@ std::optional<Topology::LinkName> PlatformTopology::link_name(const InnerLink& l
   const std::string& name = platform_->links()[at(link.lower)].name;
   if (name.ends_with(upwards)) return LinkName{name, name.substr(0, name.size() - upwards.size()), true};
   if (name.ends_with(downwards)) return LinkName{name, name.substr(0, name.size() - downwards.size()), false};
-  return LinkName{name, name, true};
+  return LinkName{name, name, true, true};
 }
 
 std::optional<std::string> PlatformTopology::place_name(int place) const { return platform_->hosts()[at(hosts_[at(place)])].name; }
@@ -155,11 +169,7 @@ void place_on_platform(const Field& platform, const Field& nodes, const std::opt
     for (std::size_t host = 0; host < is_node.size(); ++host) {
       if (!is_node[host]) hosts.push_back(static_cast<int>(host));
     }
-    if (speeds && speeds->boolean()) {
-      const double first = cluster.platform->hosts()[at(hosts.front())].speed;
-      for (int node = 0; node < cluster.nodes; ++node)
-        cluster.slowness.push_back(first / cluster.platform->hosts()[at(hosts[at(node)])].speed);
-    }
+    if (speeds && speeds->boolean()) cluster.slowness = slowness_of(*speeds, *cluster.platform, hosts, cluster.nodes);
     cluster.topology = std::make_shared<PlatformTopology>(cluster.platform, std::move(hosts));
     cluster.link = slowest_neighbours(*cluster.topology, cluster.nodes);
   } catch (const PlatformError& error) {

@@ -24,7 +24,7 @@ class PlatformTopology : public Topology {
   int places() const override { return static_cast<int>(hosts_.size()); }
   std::string advice(int nodes) const override;
   bool has_node_links() const override { return false; }
-  std::string level(const InnerLink& /*link*/) const override { return "platform"; }
+  std::string level(const InnerLink& link) const override { return link_name(link)->cable; }
   /// Links that are shared: their numbers are both ends.
   std::vector<InnerLink> route(int from, int to) const override;
   std::optional<RouteFigures> figures(int from, int to) const override;

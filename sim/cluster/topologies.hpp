@@ -66,6 +66,7 @@ class Topology {
     std::string name;
     std::string cable;  ///< the same of both directions
     bool forward = true;
+    bool shares_directions = false;  ///< the link has both directions
   };
   virtual std::optional<LinkName> link_name(const InnerLink& /*link*/) const { return std::nullopt; }
   /// The same with all bandwidths and latencies multiplied; null where the cluster's link has them.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -107,8 +108,8 @@ WrittenPlatform write_platform(const Document& document) {
                                   most_nodes_in_platform));
   }
   require_plain(cluster, document);
-  const bool has_places = !cluster.regions && cluster.topology->places() >= 2 * cluster.nodes;
-  WrittenPlatform written = {Writer(cluster, has_places ? cluster.nodes : 0).xml(), document.root()};
+  const int servers = cluster.regions ? 0 : std::min(cluster.nodes, cluster.topology->places() - cluster.nodes);
+  WrittenPlatform written = {Writer(cluster, servers).xml(), document.root()};
   for (const char* key : {"link", "topology", "regions", "wan", "nics", "placement", "fit", "host_speeds"}) written.cluster.erase(key);
   written.cluster["nodes"] = cluster.nodes;
   return written;

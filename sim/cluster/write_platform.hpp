@@ -15,7 +15,8 @@ struct WrittenPlatform {
 /// write_platform writes the route of every pair of nodes, so their number is limited.
 constexpr int most_nodes_in_platform = 256;
 
-/// The network of a cluster/1 document. Where the topology has places for them, there is a host for a parameter server per node. Throws
+/// The network of a cluster/1 document. There is a host for a
+/// parameter server per node, as far as the topology has places; on regions there is none. Throws
 /// InputError for what a platform cannot say.
 WrittenPlatform write_platform(const Document& document);
 

@@ -1,0 +1,238 @@
+"""Clusters that are SimGrid platforms: do they say what SimGrid says, are written clusters the clusters, and what is said of wrong files?"""
+import itertools
+import json
+import unittest
+
+from support import Case, cluster, scenario, trace
+
+HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n<zone id="z" routing="{}">\n'
+TAIL = "</zone>\n</platform>\n"
+HOSTS = '<host id="a" speed="1Gf"/>\n<host id="b" speed="2Gf"/>\n<host id="c" speed="1Gf"/>\n'
+LINK = '<link id="l" bandwidth="1GBps" latency="1us"/>\n'
+SCHEDULES = [{"name": "s-sgd"}, {"name": "wfbp"}, {"name": "mg-wfbp"}, {"name": "dts", "delay": 2}, {"name": "sasgd", "interval": 3}, {"name": "local-sgd", "interval": 2},
+             {"name": "fsdp"}, {"name": "zero"}, {"name": "dear"}, {"name": "bytescheduler"}, {"name": "sgp"}, {"name": "d-psgd"}, {"name": "ad-psgd"},
+             {"name": "diloco", "interval": 3}]
+OVER_SERVERS = [{"name": "ps-sgd", "servers": 2}, {"name": "asgd", "servers": 2, "colocated": True}, {"name": "dc-asgd"}, {"name": "p3"},
+                {"name": "ssd-sgd", "delay": 3, "servers": 2, "pulls": "requested"}, {"name": "downpour", "interval": 2}, {"name": "eamsgd", "interval": 2}]
+SMALL = {"bandwidth": "10Gbps", "latency": "37us"}
+
+
+def route(source, target, link="l", more=""):
+    return f'<route src="{source}" dst="{target}"{more}><link_ctn id="{link}"/></route>\n'
+
+
+FULL = route("a", "b") + route("b", "c") + route("a", "c")
+
+
+def zone(*parts, routing="Full"):
+    return HEAD.format(routing) + "".join(parts) + TAIL
+
+
+def on_platform(**changes):
+    return {"format": "cluster/1", "name": "small", "platform": "room.xml", "nodes": 3, **changes}
+
+
+def pods():
+    """Two pods of two hosts behind an uplink each; d's cable is shared by both directions, the core is as fast for every message."""
+    cables = "".join(f'<link id="cable-{host}" bandwidth="{speed}GBps" latency="10us" sharing_policy="{policy}"/>\n'
+                     for host, speed, policy in (("a", 1, "SPLITDUPLEX"), ("b", 1, "SPLITDUPLEX"), ("c", 1, "SPLITDUPLEX"), ("d", 0.5, "SHARED")))
+    uplinks = "".join(f'<link id="up-{pod}" bandwidth="{speed}GBps" latency="20us" sharing_policy="SPLITDUPLEX"/>\n' for pod, speed in (("x", 1.5), ("y", 0.75)))
+    core = '<link id="core" bandwidth="0.7GBps" latency="5us" sharing_policy="FATPIPE"/>\n'
+    up = ' direction="UP"'
+    ways = "".join(f'<route src="{host}" dst="{pod}"><link_ctn id="cable-{host}"{up if host != "d" else ""}/></route>\n' for host, pod in zip("abcd", "xxyy"))
+    ways += "".join(f'<route src="{pod}" dst="m{pod}"><link_ctn id="up-{pod}"{up}/></route>\n' for pod in "xy") + route("mx", "my", "core")
+    return zone("".join(f'<host id="{host}" speed="{speed}Gf"/>\n' for host, speed in zip("abcd", (2, 1, 2, 4))), "".join(f'<router id="{name}"/>\n' for name in ("x", "y", "mx", "my")),
+                cables, uplinks, core, ways, routing="Floyd")
+
+
+class OnPlatforms(Case):
+    def use(self, xml, **changes):
+        self.write("room.xml", xml)
+        return on_platform(**changes)
+
+    def seconds(self, content, **changes):
+        return [point["iteration_s"] for point in self.results(scenario(cluster=content, **changes))["points"]]
+
+
+class Known(OnPlatforms):
+    """What can be worked out by hand, of a model of 6 MB."""
+
+    def test_messages(self):
+        """a and b: 20 us and 1 GB/s. a and c: 65 us, and 700 MB/s because of the core. a and d: 65 us, and 500 MB/s for both directions together."""
+        one = {"schedule": {"name": "sync-easgd"}, "all_reduce": "recursive-doubling", "iterations": {"warmup": 0, "measured": 1}}
+        compute = 0.009
+        for nodes, latency, rate in ((["a", "b"], 20e-6, 1e9), (["a", "c"], 65e-6, 0.7e9), (["a", "d"], 65e-6, 0.25e9)):
+            [seconds] = self.seconds(self.use(pods(), nodes=nodes), **one, fidelity="flow")
+            self.assertAlmostEqual(seconds, compute + latency + 6e6 / rate, delta=1e-9, msg=nodes)
+
+    def test_nodes_are_numbers_names_or_a_pattern(self):
+        for nodes, right in ((2, ["a", "b"]), (["d", "a"], ["d", "a"]), ("[cd]", ["c", "d"]), ("*", ["a", "b", "c", "d"])):
+            content = self.use(pods(), nodes=nodes)
+            self.write("cluster.json", content)
+            drawn = self.simctl("show", "./cluster.json", "--dot")
+            self.assertEqual(drawn.returncode, 0, drawn.stderr)
+            boxes = [line.split('"')[1] for line in drawn.stdout.splitlines() if "shape=box" in line]
+            self.assertEqual(boxes, right)
+            self.assertEqual([point["nodes"] for point in self.results(scenario(cluster=content))["points"]], [len(right)])
+        swept = self.results(scenario(cluster=self.use(pods(), nodes=4), sweep={"/cluster/nodes": [2, 4, ["a", "c"]]}))["points"]
+        self.assertEqual([point["nodes"] for point in swept], [2, 4, 2])
+
+    def test_hosts_have_speeds(self):
+        """b computes half as fast as a, d twice as fast."""
+        content = self.use(pods(), nodes=["a", "b", "d"], host_speeds=True)
+        points = self.results(scenario(cluster=content, schedule={"name": "asgd", "colocated": True}, workers={"slow": [{"ranks": "2", "factor": 4}]}))["points"]
+        written = self.results(scenario(cluster=content | {"host_speeds": False}, schedule={"name": "asgd", "colocated": True},
+                                        workers={"slow": [{"ranks": "1", "factor": 2}, {"ranks": "2", "factor": 2}]}))["points"]
+        self.assertEqual(points[0]["iteration_s"], written[0]["iteration_s"])
+
+    def test_links_have_the_platforms_names(self):
+        content = self.use(pods(), nodes=4)
+        [point] = self.results(scenario(cluster=content, all_reduce="halving-doubling"))["points"]
+        names = {link["name"] for link in point["links"]}
+        self.assertIn("up-y_UP", names)
+        self.assertIn("cable-d", names)
+        self.assertNotIn("core", names)
+
+    def test_a_faster_network_takes_less_time(self):
+        """What explain answers is of the platform's links."""
+        self.write("trace.json", trace())
+        self.write("scenario.json", scenario(cluster=self.use(pods(), nodes=4)))
+        done = self.simctl("explain", "scenario.json", "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        saved = {(one["factor"], str(one["change"])): one["time_saved"] for one in json.loads(done.stdout)["what_if"]}
+        self.assertTrue(any(factor == "link.bandwidth" and seconds > 0 for (factor, _), seconds in saved.items()), saved)
+        self.assertTrue(any(factor == "network" and seconds > 0 for (factor, _), seconds in saved.items()), saved)
+
+    def test_folders_are_merged_without_the_file(self):
+        """They have the platform."""
+        self.write("scenario.json", scenario(cluster=self.use(pods(), nodes=4), sweep={"/schedule/name": ["s-sgd", "wfbp"]}))
+        for shard in "01":
+            done = self.simctl("run", "scenario.json", "-o", f"out{shard}", "--shard", f"{shard}/2")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        (self.folder / "room.xml").unlink()
+        done = self.simctl("merge", "out0", "out1", "-o", "both")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(json.loads((self.folder / "both/results.json").read_text())["points"]), 2)
+
+
+class Written(OnPlatforms):
+    """A cluster that show --platform writes has the cluster's times."""
+
+    CLUSTERS = {
+        "star": cluster(nodes=6, link=SMALL, reduce_s_per_B=1e-10),
+        "window": cluster(nodes=4, link={"bandwidth": "10Gbps", "latency": "2ms", "tcp_window": "400kB"}),
+        "fat-tree": cluster(nodes=12, link=SMALL, topology={"name": "fat-tree", "k": 4}, placement={"name": "random", "seed": 3}),
+        "torus": cluster(nodes=9, link=SMALL, topology={"name": "torus", "dimensions": [3, 6]}),
+        "tree": cluster(nodes=5, link=SMALL, topology="tree"),
+        "dragonfly": cluster(nodes=8, link=SMALL, topology={"name": "dragonfly", "groups": 3, "chassis": 2, "routers": 3, "nodes": 2}),
+        "two levels": cluster(nodes=3, gpus_per_node=2, intra_node={"bandwidth": "12GBps", "latency": "5us"}, link=SMALL),
+        "regions": cluster(nodes=5, link=SMALL, regions=[{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}, {"name": "c", "nodes": 1}],
+                           wan=[{"between": ["a", "b"], "rtt": "50ms", "bandwidth": "1Gbps"}, {"between": ["a", "c"], "rtt": "90ms", "bandwidth": "500Mbps"},
+                                {"between": ["b", "c"], "rtt": "70ms", "bandwidth": "700Mbps"}]),
+    }
+
+    def written(self, name):
+        self.write("cluster.json", self.CLUSTERS[name])
+        done = self.simctl("show", "./cluster.json", "--platform", "room.xml")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+        return json.loads(done.stdout)
+
+    def test_times(self):
+        for name, content in self.CLUSTERS.items():
+            platform = self.written(name)
+            for fidelity in ("per-message", "flow"):
+                servers = [] if fidelity == "per-message" or name == "regions" else [one for one in OVER_SERVERS if name != "tree" or one.get("servers", 1) < 2]
+                more = {"fidelity": fidelity, "sweep": {"/schedule": SCHEDULES + servers, "/all_reduce": ["ring", "halving-doubling"]},
+                        "workers": {"jitter": {"distribution": "uniform", "cv": 0.1}}, "iterations": {"warmup": 1, "measured": 6}}
+                pairs = itertools.zip_longest(self.seconds(content, **more), self.seconds(platform, **more))
+                for number, (right, found) in enumerate(pairs):
+                    self.assertAlmostEqual(found / right, 1, delta=1e-9, msg=(name, fidelity, more["sweep"]["/schedule"][number // 2]))
+
+    def test_what_a_platform_cannot_say(self):
+        table = [(cluster(link=SMALL | {"connections": 4, "tcp_window": "1MB"}), "/link: a platform cannot say several connections"),
+                 (cluster(link=SMALL | {"latency_jitter": {"distribution": "uniform", "cv": 0.1}}), "/link: a platform cannot say a latency that varies"),
+                 (cluster(nodes=257), "/nodes: a platform of 257 nodes has a route for every pair; write one of at most 256")]
+        for content, message in table:
+            self.write("cluster.json", content)
+            done = self.simctl("show", "./cluster.json", "--platform", "room.xml")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(message, done.stderr)
+            self.assertFalse((self.folder / "room.xml").exists())
+
+
+class Wrong(OnPlatforms):
+    """Each is an error with the file and the element; SimGrid never ends simctl."""
+
+    FILES = [
+        (zone(HOSTS, LINK)[:-12], "room.xml: Parse error at room.xml:"),
+        ("hello", "room.xml: Parse error at room.xml:1: Invalid XML"),
+        (zone(), "room.xml: it has no hosts; a node needs one"),
+        (zone('<router id="r"/>\n'), "it has no hosts"),
+        (zone(HOSTS, LINK, route("a", "zz")), "room.xml:9: Route dst='zz'"),
+        (zone(HOSTS, LINK, route("a", "b", "none")), "room.xml: Link not found: none"),
+        (zone(HOSTS, LINK, route("a", "b")), 'room.xml: there is no route with links from host "b" to host "c"; give one for this direction'),
+        (zone(HOSTS, LINK, route("a", "b"), route("b", "c"), route("a", "c", more=' symmetrical="NO"')), 'no route with links from host "c" to host "a"'),
+        (zone(HOSTS), 'no route with links from host "a" to host "b"'),
+        (zone(HOSTS, LINK.replace("1GBps", "0"), FULL), 'room.xml: link "l" has a bandwidth of 0 bytes/s; give it one above 0'),
+        (zone(HOSTS, LINK.replace("1GBps", "-1"), FULL), 'link "l" has a bandwidth of -1 bytes/s'),
+        (zone(HOSTS, LINK.replace("1GBps", "nan"), FULL), 'link "l" has a bandwidth of nan bytes/s'),
+        (zone(HOSTS, LINK.replace("1us", "-1s"), FULL), 'link "l" has a latency of -1 s; give it one from 0 to a day'),
+        (zone(HOSTS, LINK.replace("1us", "1e300s"), FULL), 'link "l" has a latency of 1e+300 s'),
+        (zone(HOSTS, LINK.replace("1GBps", "1furlong"), FULL), "room.xml:8: unknown unit: furlong"),
+        (zone(HOSTS, HOSTS, LINK, FULL), "Refusing to create a second host named 'a'"),
+        (zone(HOSTS, LINK, FULL, routing="Zen"), "room.xml: Not a valid model!"),
+        (zone(HOSTS, '<hostess id="x"/>\n'), "room.xml: Parse error at room.xml:8"),
+        (zone('<include file="x.xml"/>\n', HOSTS), 'room.xml:5: "<include": profiles and other files are not taken; leave it out'),
+        (zone(HOSTS, LINK.replace("/>", ' bandwidth_file="bw"/>'), FULL), 'room.xml:8: "bandwidth_file=": profiles and other files are not taken'),
+        (zone(HOSTS, LINK, FULL).replace("4.1", "3"), "THIS FILE IS TOO OLD"),
+    ]
+
+    def assert_refused(self, content, message, place="/cluster/platform: "):
+        done = self.run_scenario(scenario(cluster=content))
+        self.assertEqual(done.returncode, 3, (done.stdout, done.stderr, message))
+        self.assertIn(place, done.stderr)
+        self.assertIn(message, done.stderr)
+        self.assertNotIn("/dev/fd", done.stderr)
+
+    def test_files(self):
+        for xml, message in self.FILES:
+            with self.subTest(message):
+                self.assert_refused(self.use(xml), message)
+
+    def test_keys(self):
+        good = zone(HOSTS, LINK, FULL)
+        table = [({"platform": "none.xml"}, "none.xml: no such file (paths are relative to the file that names the platform)", "/cluster/platform: "),
+                 ({"platform": 3}, "expected", "/cluster/platform: "), ({"platform": {"file": "x"}}, 'the name of a SimGrid platform, such as "room.xml"', "/cluster/platform: "),
+                 ({"nodes": 4}, "room.xml has 3 hosts for 4 nodes; use at most 3", "/cluster/nodes: "), ({"nodes": 0}, "expected an integer", "/cluster/nodes: "),
+                 ({"nodes": ["a", "x"]}, 'expected a host of', "/cluster/nodes/1: "), ({"nodes": ["a", "a"]}, '"a" is listed twice', "/cluster/nodes/1: "),
+                 ({"nodes": []}, "expected", "/cluster/nodes: "), ({"nodes": "x*"}, "expected a pattern that some host of", "/cluster/nodes: "),
+                 ({"link": SMALL}, 'the platform has the network; leave this or "platform" out', "/cluster/link: "),
+                 ({"topology": "star"}, "the platform has the network", "/cluster/topology: "), ({"host_speeds": 1}, "expected true or false", "/cluster/host_speeds: ")]
+        for changes, message, place in table:
+            with self.subTest(changes):
+                self.assert_refused(self.use(good, **changes), message, place)
+        self.assert_refused(self.use(zone(HOSTS.replace('"1Gf"', '"0f"', 1), LINK, FULL), host_speeds=True), 'host "a" of', "/cluster/host_speeds: ")
+        self.assert_refused(cluster(host_speeds=True), 'hosts are those of a "platform"', "/cluster/host_speeds: ")
+        done = self.run_scenario(scenario(cluster=self.use(good), fidelity="alpha-beta"))
+        self.assertIn("/fidelity: alpha-beta fidelity knows no routes, which a platform is", done.stderr)
+        done = self.run_scenario(scenario(cluster=self.use(good), schedule={"name": "asgd"}))
+        self.assertIn('/cluster/nodes: a platform of this size has 3 places for 3 nodes and 1 servers; use a platform of 4 hosts, or "colocated": true', done.stderr)
+
+    def test_a_route_that_only_some_messages_take_is_missed_by_those(self):
+        ring = route("a", "b") + route("b", "c") + route("c", "d") + route("d", "a")
+        content = self.use(zone(HOSTS, '<host id="d" speed="1Gf"/>\n', LINK, ring), nodes=4)
+        self.assertEqual(self.run_scenario(scenario(cluster=content, all_reduce="ring")).returncode, 0)
+        done = self.run_scenario(scenario(cluster=content, all_reduce="recursive-doubling"))
+        self.assertIn(done.returncode, (3, 4))
+        self.assertIn('there is no route with links from host "a" to host "c"', done.stderr)
+
+    def test_a_hundred_thousand_hosts(self):
+        many = HEAD.format("None").replace('<zone id="z" routing="None">\n', "") + \
+            '<cluster id="c" prefix="n" suffix="" radical="0-99999" speed="1Gf" bw="1GBps" lat="1us"/>\n</platform>\n'
+        content = self.use(many, nodes=["n99999", "n0"])
+        [seconds] = self.seconds(content, schedule={"name": "sync-easgd"}, all_reduce="recursive-doubling", iterations={"warmup": 0, "measured": 1})
+        self.assertAlmostEqual(seconds, 0.009 + 2e-6 + 6e6 / 1e9, delta=1e-9)
+
+
+if __name__ == "__main__":
+    unittest.main()
