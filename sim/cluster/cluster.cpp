@@ -148,7 +148,7 @@ struct PlacementRow {
   Placement::Kind kind;
 };
 constexpr std::array placements = {PlacementRow{"linear", Placement::Kind::linear}, PlacementRow{"by-region", Placement::Kind::by_region},
-                                   PlacementRow{"random", Placement::Kind::random}};
+                                   PlacementRow{"nearest", Placement::Kind::nearest}, PlacementRow{"random", Placement::Kind::random}};
 
 Placement read_placement(const Field& field, const Cluster& cluster) {
   Placement placement;
@@ -163,6 +163,9 @@ Placement read_placement(const Field& field, const Cluster& cluster) {
   }
   if (placement.kind == Placement::Kind::by_region && !cluster.regions) {
     field.fail_because("\"by-region\" needs regions, which the cluster does not have; use \"linear\" or \"random\"");
+  }
+  if (placement.kind == Placement::Kind::nearest && !cluster.platform) {
+    field.fail_because(R"("nearest" needs a "platform", which the cluster does not have; use "linear" or "random")");
   }
   return placement;
 }
@@ -220,6 +223,7 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   const auto placement = fields.find("placement");
   if (cluster.regions) cluster.placement.kind = Placement::Kind::by_region;
   if (placement) cluster.placement = read_placement(*placement, cluster);
+  if (cluster.placement.kind == Placement::Kind::nearest) order_by_distance(*placement, cluster);
   if (const auto fit = fields.find("fit")) read_fits(*fit, cluster);
   if (const auto protocol = fields.find("protocol")) {
     cluster.protocol = read_protocol(*protocol);

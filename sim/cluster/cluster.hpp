@@ -32,6 +32,7 @@ struct Placement {
   enum class Kind {
     linear,     ///< node i at place i; on regions, region by region in the file's order
     by_region,  ///< region by region, in the order that makes a ring fastest
+    nearest,    ///< on a platform: the next node is the nearest of those left; see order_by_distance
     random,
   };
   Kind kind = Kind::linear;

@@ -45,6 +45,7 @@ std::vector<int> places_of_nodes(const Cluster& cluster, int nodes, const std::v
       places.resize(at(nodes));
       return places;
     }
+    case Placement::Kind::nearest:
     case Placement::Kind::linear: break;
   }
   std::vector<int> places(at(nodes));

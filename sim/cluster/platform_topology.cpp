@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "base/document.hpp"
 #include "base/errors.hpp"
@@ -175,6 +176,37 @@ void place_on_platform(const Field& platform, const Field& nodes, const std::opt
   } catch (const PlatformError& error) {
     platform.fail_because(error.what());
   }
+}
+
+void order_by_distance(const Field& placement, Cluster& cluster) {
+  constexpr int most_ordered = 1024;  // every pair is looked up
+  if (cluster.nodes > most_ordered) {
+    placement.fail_because(fmt::format("an order of {} nodes takes too long to find; use at most {}, or list the \"nodes\" in their order",
+                                       cluster.nodes, most_ordered));
+  }
+  const auto& topology = dynamic_cast<const PlatformTopology&>(*cluster.topology);
+  const auto distance = [&](int from, int to) {
+    const Topology::RouteFigures figures = *topology.figures(from, to);
+    return std::tuple(figures.latency, topology.route(from, to).size(), -figures.rate.value);
+  };
+  std::vector<int> left(at(cluster.nodes - 1));
+  std::iota(left.begin(), left.end(), 1);
+  std::vector<int> order = {0};
+  while (!left.empty()) {
+    const auto nearest =
+        std::min_element(left.begin(), left.end(), [&](int a, int b) { return distance(order.back(), a) < distance(order.back(), b); });
+    order.push_back(*nearest);
+    left.erase(nearest);
+  }
+  std::vector<int> hosts = topology.hosts();
+  std::vector<double> slowness = cluster.slowness;
+  for (int node = 0; node < cluster.nodes; ++node) {
+    hosts[at(node)] = topology.hosts()[at(order[at(node)])];
+    if (!slowness.empty()) slowness[at(node)] = cluster.slowness[at(order[at(node)])];
+  }
+  cluster.slowness = std::move(slowness);
+  cluster.topology = std::make_shared<PlatformTopology>(cluster.platform, std::move(hosts));
+  cluster.link = slowest_neighbours(*cluster.topology, cluster.nodes);
 }
 
 }  // namespace syncopate

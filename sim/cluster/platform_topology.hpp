@@ -33,6 +33,8 @@ class PlatformTopology : public Topology {
   std::shared_ptr<const Topology> scaled(double bandwidth, double latency) const override;
   std::optional<std::string> place_name(int place) const override;
 
+  const std::vector<int>& hosts() const { return hosts_; }
+
  private:
   const Platform::Route& route_of(int from, int to) const;
   Rate bandwidth_of(int link) const { return bandwidth_ * platform_->links()[static_cast<std::size_t>(link)].bandwidth; }
@@ -50,5 +52,9 @@ Json platform_content(const Field& platform);
 /// Sets `nodes`, `platform`, `topology`, `link` and `slowness` of a cluster. `platform`: the name of a file, or its content; `nodes`: a
 /// number, names, or a pattern; `speeds`: whether hosts' speeds count. Throws InputError.
 void place_on_platform(const Field& platform, const Field& nodes, const std::optional<Field>& speeds, Cluster& cluster);
+
+/// Puts the nodes of a platform into an order in which neighbours are near: after each node the one of the others to which messages have
+/// the least latency, the fewest links, the highest rate. Throws InputError at `placement` where there are too many nodes.
+void order_by_distance(const Field& placement, Cluster& cluster);
 
 }  // namespace syncopate

@@ -626,7 +626,7 @@ class BadCluster(Case):
              '/topology: a cluster with regions has no topology (the nodes of each region form a star); leave out "torus"'),
             (cluster(nics=0), "/nics: expected an integer >= 1, got 0"),
             (cluster(nics=65), "/nics: expected an integer <= 64, got 65"),
-            (cluster(placement="randomly"), '/placement: expected one of linear, by-region, random, got "randomly"; did you mean "random"?'),
+            (cluster(placement="randomly"), '/placement: expected one of linear, by-region, nearest, random, got "randomly"; did you mean "random"?'),
             (cluster(placement={"name": "random", "seed": -1}), "/placement/seed: expected an integer >= 0, got -1"),
             (cluster(placement="by-region"), '/placement: "by-region" needs regions, which the cluster does not have; use "linear" or "random"'),
             (cluster(regions=two, wan=[wan[0] | {"tcp_window": 0}]), '/wan/0/tcp_window: expected a whole number of bytes from 1 to 1e15 or a string such as '

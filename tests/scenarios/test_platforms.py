@@ -77,6 +77,14 @@ class Known(OnPlatforms):
         swept = self.results(scenario(cluster=self.use(pods(), nodes=4), sweep={"/cluster/nodes": [2, 4, ["a", "c"]]}))["points"]
         self.assertEqual([point["nodes"] for point in swept], [2, 4, 2])
 
+    def test_neighbours_are_near(self):
+        """A ring that leaves each pod once: two messages per step on the uplinks instead of four."""
+        mixed = self.use(pods(), nodes=["a", "c", "b", "d"])
+        for one in ({"schedule": {"name": "wfbp"}, "fidelity": "flow"}, {"schedule": {"name": "asgd", "colocated": True}}):
+            near, right = self.seconds(mixed | {"placement": "nearest"}, **one), self.seconds(mixed | {"nodes": ["a", "b", "c", "d"]}, **one)
+            self.assertEqual(near, right)
+        self.assertLess(self.seconds(mixed | {"placement": "nearest"}, fidelity="flow")[0], self.seconds(mixed, fidelity="flow")[0])
+
     def test_hosts_have_speeds(self):
         """b computes half as fast as a, d twice as fast."""
         content = self.use(pods(), nodes=["a", "b", "d"], host_speeds=True)
@@ -207,11 +215,12 @@ class Wrong(OnPlatforms):
                  ({"nodes": ["a", "x"]}, 'expected a host of', "/cluster/nodes/1: "), ({"nodes": ["a", "a"]}, '"a" is listed twice', "/cluster/nodes/1: "),
                  ({"nodes": []}, "expected", "/cluster/nodes: "), ({"nodes": "x*"}, "expected a pattern that some host of", "/cluster/nodes: "),
                  ({"link": SMALL}, 'the platform has the network; leave this or "platform" out', "/cluster/link: "),
-                 ({"topology": "star"}, "the platform has the network", "/cluster/topology: "), ({"host_speeds": 1}, "expected true or false", "/cluster/host_speeds: ")]
+                 ({"nodes": 3, "placement": "by-region"}, '"by-region" needs regions', "/cluster/placement: "), ({"topology": "star"}, "the platform has the network", "/cluster/topology: "), ({"host_speeds": 1}, "expected true or false", "/cluster/host_speeds: ")]
         for changes, message, place in table:
             with self.subTest(changes):
                 self.assert_refused(self.use(good, **changes), message, place)
         self.assert_refused(self.use(zone(HOSTS.replace('"1Gf"', '"0f"', 1), LINK, FULL), host_speeds=True), 'host "a" of', "/cluster/host_speeds: ")
+        self.assert_refused(cluster(placement="nearest"), '"nearest" needs a "platform"', "/cluster/placement: ")
         self.assert_refused(cluster(host_speeds=True), 'hosts are those of a "platform"', "/cluster/host_speeds: ")
         done = self.run_scenario(scenario(cluster=self.use(good), fidelity="alpha-beta"))
         self.assertIn("/fidelity: alpha-beta fidelity knows no routes, which a platform is", done.stderr)
