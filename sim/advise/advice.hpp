@@ -21,6 +21,7 @@ struct Advice {
     std::string name;  ///< the cluster's
     std::vector<int> nodes;
     std::optional<double> price;  ///< per node and hour
+    Json hosts{};                 ///< of a platform that are nodes, for the cluster's key; else null
   };
   struct Entry {
     Json schedule;                           ///< an object

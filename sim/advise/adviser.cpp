@@ -381,6 +381,7 @@ Json Adviser::scenario(const Candidate& candidate, const std::filesystem::path& 
   json["samples"] = static_cast<std::int64_t>(std::llround(std::ceil(advice_.samples * candidate.samples_factor.value_or(1.0))));
   json["epochs"] = 1;
   json["sweep"] = {{"/cluster/nodes", Json::array({candidate.nodes})}};
+  if (const Json& hosts = advice_.places[candidate.place].hosts; !hosts.is_null()) json["sweep"]["/cluster/hosts"] = Json::array({hosts});
   return json;
 }
 

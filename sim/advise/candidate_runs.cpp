@@ -30,6 +30,7 @@ Scenario CandidateRuns::read_at(const Candidate& candidate, int depth, std::vect
   values.emplace_back("/cluster", advice_->places[candidate.place].cluster);
   values.emplace_back("/schedule", candidate.schedule);
   values.emplace_back("/cluster/nodes", candidate.nodes);
+  if (const Json& hosts = advice_->places[candidate.place].hosts; !hosts.is_null()) values.emplace_back("/cluster/hosts", hosts);
   values.emplace_back("/fidelity", fidelity_of_depth[at(depth)]);
   return read_scenario(advice_->scenario, std::move(values), origin, library_);
 }

@@ -199,13 +199,14 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   const auto name = fields.find("name");
   cluster.name = name ? name->name() : "cluster";
   if (const auto source = fields.find("source")) cluster.source = source->text();
-  const Field nodes = fields.at("nodes");
-  const auto speeds = fields.find("host_speeds");
+  const PlatformKeys keys = {fields.find("nodes"), fields.find("hosts"), fields.find("host_speeds")};
   if (const auto platform = fields.find("platform")) {
-    place_on_platform(*platform, nodes, speeds, cluster);
+    place_on_platform(*platform, keys, cluster);
   } else {
-    if (speeds) speeds->fail_because(R"(hosts are those of a "platform", which the cluster does not have; leave it out)");
-    cluster.nodes = static_cast<int>(nodes.integer(1, most_nodes));
+    for (const auto& key : {keys.hosts, keys.speeds}) {
+      if (key) key->fail_because(R"(hosts are those of a "platform", which the cluster does not have; leave it out)");
+    }
+    cluster.nodes = static_cast<int>(fields.at("nodes").integer(1, most_nodes));
   }
   cluster.gpus_per_node = read_gpus(fields, cluster);
   constexpr int most_nics = 64;

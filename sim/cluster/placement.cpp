@@ -40,6 +40,11 @@ std::vector<int> places_of_nodes(const Cluster& cluster, int nodes, const std::v
       if (!region_order.empty()) return places_by_region(*cluster.regions, region_order);
       break;
     case Placement::Kind::random: {
+      if (cluster.platform) {
+        std::vector<int> places = shuffled(cluster.nodes, cluster.placement.seed);
+        for (int place = cluster.nodes; place < nodes; ++place) places.push_back(place);
+        return places;
+      }
       const bool any_size = cluster.regions || cluster.topology->places() == std::numeric_limits<int>::max();
       std::vector<int> places = shuffled(any_size ? nodes : cluster.topology->places(), cluster.placement.seed);
       places.resize(at(nodes));

@@ -113,7 +113,12 @@ class Platform::Reader {
   /// Not inherited from the process that forked this one.
   bool is_own() const { return owner_ == getpid(); }
 
-  void ask(std::string_view line) const { write_all(to_, line); }
+  /// An end of the process shows in answer().
+  void ask(std::string_view line) const {
+    const auto before = std::signal(SIGPIPE, SIG_IGN);
+    write_all(to_, line);
+    std::signal(SIGPIPE, before);
+  }
 
   /// The next line, or none where the process has ended.
   std::optional<std::string> answer() {
@@ -132,6 +137,9 @@ class Platform::Reader {
     has_ended_ = true;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
       return fmt::format("{}, which reads platforms, cannot be run; build it again", program_);
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGABRT)
+      return fmt::format("SimGrid ended with signal {} ({}); look at the zones' topo_parameters", WTERMSIG(status),
+                         strsignal(WTERMSIG(status)));
     lseek(log_, 0, SEEK_SET);
     return logged_reason(read_file(dup(log_), "log"));
   }
@@ -150,17 +158,39 @@ class Platform::Reader {
   std::string program_;
 };
 
+namespace {
+
+/// Those that have a process, in the order of their starts.
+std::vector<Platform*>& with_readers() {
+  static std::vector<Platform*> platforms;
+  return platforms;
+}
+
+}  // namespace
+
 Platform::Platform(std::string xml, std::string name) : xml_(std::move(xml)), name_(std::move(name)) { start(); }
 
-Platform::~Platform() = default;
+Platform::~Platform() { std::erase(with_readers(), this); }
+
+void Platform::end_oldest() {
+  constexpr std::size_t most_readers = 8;
+  std::vector<Platform*>& platforms = with_readers();
+  std::erase(platforms, this);
+  if (platforms.size() == most_readers) {
+    platforms.front()->reader_.reset();
+    platforms.erase(platforms.begin());
+  }
+  platforms.push_back(this);
+}
 
 void Platform::fail(std::string reason) const {
-  const std::string& path = reader_->path();
+  const std::string path = reader_->path();
   for (std::size_t at = 0; (at = reason.find(path, at)) != std::string::npos; at += name_.size()) reason.replace(at, path.size(), name_);
   throw PlatformError(fmt::format("{}: {}", name_, reason));
 }
 
 void Platform::start() {
+  end_oldest();
   reader_ = std::make_unique<Reader>(xml_);
   hosts_.clear();
   links_.clear();
@@ -186,8 +216,11 @@ void Platform::start() {
       Link link;
       link.bandwidth = Rate(number_in(words));
       link.latency = Seconds(number_in(words));
-      words >> link.is_shared;
+      char policy = 's';
+      words >> policy;
+      link.is_shared = policy != 'f';
       link.name = rest();
+      if (policy == 'd') link.cable = link.name.substr(0, link.name.rfind('_'));
       if (!(link.bandwidth > Rate(0)))
         fail(fmt::format("link \"{}\" has a bandwidth of {} bytes/s; give it one above 0", link.name, link.bandwidth.value));
       if (!(link.latency >= Seconds(0) && link.latency <= longest_latency))
@@ -203,10 +236,12 @@ const Platform::Route& Platform::route(int from, int to) {
   Route& route = entry->second;
   if (!is_new) return route;
   try {
-    if (!reader_->is_own()) start();
+    if (!reader_ || !reader_->is_own()) start();
     reader_->ask(fmt::format("{} {}\n", from, to));
     const std::optional<std::string> line = reader_->answer();
-    if (!line) fail(reader_->reason());
+    if (!line) {
+      fail(fmt::format("at the route from host \"{}\" to host \"{}\": {}", hosts_[at(from)].name, hosts_[at(to)].name, reader_->reason()));
+    }
     if (line->starts_with("error ")) fail(line->substr(6));
     std::istringstream words(*line);
     words >> route.latency.value;

@@ -33,9 +33,10 @@ class Platform {
     Rate bandwidth;
     Seconds latency;
     bool is_shared = true;  ///< false (FATPIPE): every message has all of the bandwidth
+    std::string cable{};    ///< NAME, of a direction of a SPLITDUPLEX link; else empty
   };
   struct Route {
-    std::vector<int> links;  ///< in the order of crossing
+    std::vector<int> links;  ///< as SimGrid orders them: not always in the order of crossing (Dijkstra zones within others)
     Seconds latency;
   };
 
@@ -55,6 +56,8 @@ class Platform {
   class Reader;
 
   void start();
+  /// Ends the process of whoever has used one longest ago, if there are many.
+  void end_oldest();
   [[noreturn]] void fail(std::string reason) const;
 
   std::string xml_;

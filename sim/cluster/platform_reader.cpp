@@ -3,10 +3,10 @@
 //
 //   platform_reader FILE
 //     h SPEED NAME                        each host, in the order of the file
-//     l BANDWIDTH LATENCY SHARED NAME     each link; SHARED: 1 or, where every message has all of the bandwidth, 0
+//     l BANDWIDTH LATENCY KIND NAME       each link; KIND: s SHARED, f FATPIPE, d one direction of a SPLITDUPLEX
 //     end
 //   then, for each line "FROM TO" with numbers of hosts on stdin:
-//     LATENCY LINK LINK ...               the numbers of the links in the order of crossing
+//     LATENCY LINK LINK ...               the numbers of the links, as SimGrid orders them: not always in the order of crossing
 //   or, at any time, "error TEXT".
 
 #include <algorithm>
@@ -33,6 +33,21 @@ void add_hosts(const s4u::NetZone* zone, std::vector<const s4u::Host*>& hosts, s
   for (const s4u::NetZone* child : zone->get_children()) add_hosts(child, hosts, known);
 }
 
+/// Whether it is one of the two that SimGrid makes of a SPLITDUPLEX link.
+bool is_direction(const s4u::Engine& engine, const std::string& name) {
+  if (!name.ends_with("_UP") && !name.ends_with("_DOWN")) return false;
+  try {
+    return engine.split_duplex_link_by_name(name.substr(0, name.rfind('_'))) != nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+char kind_of(const s4u::Engine& engine, const s4u::Link& link) {
+  if (link.get_sharing_policy() == s4u::Link::SharingPolicy::FATPIPE) return 'f';
+  return is_direction(engine, link.get_name()) ? 'd' : 's';
+}
+
 void serve(int argc, char** argv) {
   s4u::Engine engine(&argc, argv);
   if (argc < 2) throw std::invalid_argument("no file");
@@ -45,9 +60,12 @@ void serve(int argc, char** argv) {
   std::map<const s4u::Link*, std::size_t> numbers;
   for (const s4u::Host* host : hosts) std::printf("h %.17g %s\n", host->get_speed(), host->get_cname());
   for (const s4u::Link* link : engine.get_all_links()) {
+    if (link->get_name() == "__loopback__") continue;
+    if (link->get_sharing_policy() == s4u::Link::SharingPolicy::WIFI) {
+      throw std::invalid_argument("link \"" + link->get_name() + "\" is a Wi-Fi zone's, whose rates change; use a zone of links");
+    }
     numbers.emplace(link, numbers.size());
-    std::printf("l %.17g %.17g %d %s\n", link->get_bandwidth(), link->get_latency(),
-                link->get_sharing_policy() == s4u::Link::SharingPolicy::FATPIPE ? 0 : 1, link->get_cname());
+    std::printf("l %.17g %.17g %c %s\n", link->get_bandwidth(), link->get_latency(), kind_of(engine, *link), link->get_cname());
   }
   std::puts("end");
   std::fflush(stdout);

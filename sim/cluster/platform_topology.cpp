@@ -4,11 +4,14 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <span>
 #include <tuple>
+#include <utility>
 
 #include "base/document.hpp"
 #include "base/errors.hpp"
@@ -19,9 +22,6 @@
 namespace syncopate {
 
 namespace {
-
-constexpr std::string_view upwards = "_UP";
-constexpr std::string_view downwards = "_DOWN";
 
 /// A few hosts' names, for a message.
 std::string some_hosts(const Platform& platform) {
@@ -47,25 +47,57 @@ std::vector<int> named_hosts(const Field& nodes, const Platform& platform) {
   return chosen;
 }
 
-/// The hosts that are nodes, in their order.
-std::vector<int> chosen_hosts(const Field& nodes, const Platform& platform) {
-  if (nodes.is_list()) return named_hosts(nodes, platform);
+std::vector<int> hosts_like(const Field& pattern, const Platform& platform) {
   std::vector<int> chosen;
-  const auto count = static_cast<int>(platform.hosts().size());
-  if (!nodes.is_text()) {
-    constexpr std::int64_t most = std::numeric_limits<int>::max();
-    const std::int64_t wanted = nodes.integer(1, most);
-    if (wanted > count)
-      nodes.fail_because(fmt::format("{} has {} hosts for {} nodes; use at most {}", platform.name(), count, wanted, count));
-    chosen.resize(static_cast<std::size_t>(wanted));
-    std::iota(chosen.begin(), chosen.end(), 0);
-    return chosen;
+  for (int host = 0; host < static_cast<int>(platform.hosts().size()); ++host) {
+    if (fnmatch(pattern.text().c_str(), platform.hosts()[at(host)].name.c_str(), 0) == 0) chosen.push_back(host);
   }
-  for (int host = 0; host < count; ++host) {
-    if (fnmatch(nodes.text().c_str(), platform.hosts()[at(host)].name.c_str(), 0) == 0) chosen.push_back(host);
-  }
-  if (chosen.empty()) nodes.fail(fmt::format("a pattern that some host of {} matches ({})", platform.name(), some_hosts(platform)));
+  if (chosen.empty()) pattern.fail(fmt::format("a pattern that some host of {} matches ({})", platform.name(), some_hosts(platform)));
   return chosen;
+}
+
+/// The hosts that are nodes, in their order. `nodes`: how many of `hosts` or, without these, a list of names or a pattern, too.
+std::vector<int> chosen_hosts(const std::optional<Field>& nodes, const std::optional<Field>& hosts, const Platform& platform) {
+  std::vector<int> chosen(platform.hosts().size());
+  std::iota(chosen.begin(), chosen.end(), 0);
+  if (hosts) chosen = hosts->is_list() ? named_hosts(*hosts, platform) : hosts_like(*hosts, platform);
+  if (!nodes) return chosen;
+  if (nodes->is_list() || nodes->is_text()) {
+    if (hosts) nodes->fail_because(R"(a number of the "hosts" is meant; leave one of them out)");
+    return nodes->is_list() ? named_hosts(*nodes, platform) : hosts_like(*nodes, platform);
+  }
+  const auto count = static_cast<std::int64_t>(chosen.size());
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  const std::int64_t wanted = nodes->integer(1, most);
+  if (wanted > count)
+    nodes->fail_because(fmt::format("{} has {} hosts for {} nodes; use at most {}", platform.name(), count, wanted, count));
+  chosen.resize(static_cast<std::size_t>(wanted));
+  return chosen;
+}
+
+/// The first word of `words` that the platform has outside comments, with the line where it stands; `words` that end in '=' may have spaces
+/// before that.
+std::optional<std::pair<std::string_view, long>> find_any(const std::string& xml, std::span<const std::string_view> words) {
+  std::string text;  // without comments
+  for (std::size_t here = 0; here < xml.size();) {
+    const std::size_t comment = std::min(xml.find("<!--", here), xml.size());
+    text += xml.substr(here, comment - here);
+    const std::size_t end = std::min(xml.find("-->", comment), xml.size());
+    text.append(static_cast<std::size_t>(
+                    std::count(xml.begin() + static_cast<std::ptrdiff_t>(comment), xml.begin() + static_cast<std::ptrdiff_t>(end), '\n')),
+                '\n');
+    here = end;
+  }
+  for (const std::string_view word : words) {
+    const bool is_attribute = word.ends_with('=');
+    const std::string_view name = is_attribute ? word.substr(0, word.size() - 1) : word;
+    for (std::size_t place = 0; (place = text.find(name, place)) != std::string::npos; place += name.size()) {
+      const std::size_t next = text.find_first_not_of(" \t\r\n", place + name.size());
+      if (is_attribute && (next == std::string::npos || text[next] != '=')) continue;
+      return std::pair(word, 1 + static_cast<long>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(place), '\n')));
+    }
+  }
+  return std::nullopt;
 }
 
 /// By node: how many times the first node's time it computes.
@@ -112,10 +144,12 @@ std::optional<Topology::RouteFigures> PlatformTopology::figures(int from, int to
   const Platform::Route& route = route_of(from, to);
   RouteFigures figures = {latency_ * route.latency, infinite_bandwidth, infinite_bandwidth};
   for (const int number : route.links) {
-    const Rate bandwidth = bandwidth_of(number);
+    const bool is_shared = platform_->links()[at(number)].is_shared;
+    const auto times = is_shared ? std::count(route.links.begin(), route.links.end(), number) : 1;
+    const Rate bandwidth = bandwidth_of(number) / static_cast<double>(times);
     if (bandwidth >= unlimited_bandwidth) continue;
     figures.rate = std::min(figures.rate, bandwidth);
-    if (!platform_->links()[at(number)].is_shared) figures.limit = std::min(figures.limit, bandwidth);
+    if (!is_shared || times > 1) figures.limit = std::min(figures.limit, bandwidth);
   }
   return figures;
 }
@@ -127,13 +161,18 @@ std::shared_ptr<const Topology> PlatformTopology::scaled(double bandwidth, doubl
 }
 
 std::optional<Topology::LinkName> PlatformTopology::link_name(const InnerLink& link) const {
-  const std::string& name = platform_->links()[at(link.lower)].name;
-  if (name.ends_with(upwards)) return LinkName{name, name.substr(0, name.size() - upwards.size()), true};
-  if (name.ends_with(downwards)) return LinkName{name, name.substr(0, name.size() - downwards.size()), false};
-  return LinkName{name, name, true, true};
+  const Platform::Link& own = platform_->links()[at(link.lower)];
+  if (own.cable.empty()) return LinkName{own.name, own.name, true, true};
+  return LinkName{own.name, own.cable, own.name.ends_with("_UP")};
 }
 
 std::optional<std::string> PlatformTopology::place_name(int place) const { return platform_->hosts()[at(hosts_[at(place)])].name; }
+
+Json platform_hosts(const Cluster& cluster, const std::vector<int>& nodes) {
+  Json names = Json::array();
+  for (const int node : nodes) names.push_back(*cluster.topology->place_name(node));
+  return names;
+}
 
 Json platform_content(const Field& platform) {
   const std::filesystem::path folder = std::filesystem::path(platform.document().file_at(platform.pointer())).parent_path();
@@ -146,31 +185,33 @@ Json platform_content(const Field& platform) {
   }
 }
 
-void place_on_platform(const Field& platform, const Field& nodes, const std::optional<Field>& speeds, Cluster& cluster) {
+void place_on_platform(const Field& platform, const PlatformKeys& keys, Cluster& cluster) {
   const Json content = platform.is_object() ? platform.json() : platform_content(platform);
   if (content.size() != 2 || !content.contains("file") || !content.contains("xml") || !content["file"].is_string() ||
       !content["xml"].is_string()) {
     platform.fail(R"(the name of a SimGrid platform, such as "room.xml")");
   }
   const auto xml = content["xml"].get<std::string>();
-  for (const std::string_view word :
-       {"bandwidth_file=", "latency_file=", "availability_file=", "speed_file=", "state_file=", "<trace", "<include"}) {
-    const std::size_t place = xml.find(word);
-    if (place == std::string::npos) continue;
-    const auto line = 1 + std::count(xml.begin(), xml.begin() + static_cast<std::ptrdiff_t>(place), '\n');
-    platform.fail_because(
-        fmt::format("{}:{}: \"{}\": profiles and other files are not taken; leave it out", content["file"].get<std::string>(), line, word));
+  static constexpr std::array<std::string_view, 7> other_files = {
+      "bandwidth_file=", "latency_file=", "availability_file=", "speed_file=", "state_file=", "<trace", "<include"};
+  if (const auto found = find_any(xml, other_files)) {
+    platform.fail_because(fmt::format("{}:{}: \"{}\": profiles and other files are not taken; leave it out",
+                                      content["file"].get<std::string>(), found->second, found->first));
   }
   try {
     cluster.platform = shared_platform(xml, content["file"].get<std::string>());
-    std::vector<int> hosts = chosen_hosts(nodes, *cluster.platform);
+    std::vector<int> hosts = chosen_hosts(keys.nodes, keys.hosts, *cluster.platform);
     cluster.nodes = static_cast<int>(hosts.size());
-    std::vector<bool> is_node(cluster.platform->hosts().size());
-    for (const int host : hosts) is_node[at(host)] = true;
-    for (std::size_t host = 0; host < is_node.size(); ++host) {
-      if (!is_node[host]) hosts.push_back(static_cast<int>(host));
-    }
-    if (speeds && speeds->boolean()) cluster.slowness = slowness_of(*speeds, *cluster.platform, hosts, cluster.nodes);
+    const std::vector<int> in_order = keys.hosts ? chosen_hosts(std::nullopt, keys.hosts, *cluster.platform) : std::vector<int>();
+    std::vector<bool> is_placed(cluster.platform->hosts().size());
+    for (const int host : hosts) is_placed[at(host)] = true;
+    const auto add = [&](int host) {
+      if (!is_placed[at(host)]) hosts.push_back(host);
+      is_placed[at(host)] = true;
+    };
+    std::for_each(in_order.begin(), in_order.end(), add);
+    for (int host = 0; host < static_cast<int>(is_placed.size()); ++host) add(host);
+    if (keys.speeds && keys.speeds->boolean()) cluster.slowness = slowness_of(*keys.speeds, *cluster.platform, hosts, cluster.nodes);
     cluster.topology = std::make_shared<PlatformTopology>(cluster.platform, std::move(hosts));
     cluster.link = slowest_neighbours(*cluster.topology, cluster.nodes);
   } catch (const PlatformError& error) {

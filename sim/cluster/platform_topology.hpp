@@ -49,9 +49,19 @@ class PlatformTopology : public Topology {
 /// place of the name. Throws InputError.
 Json platform_content(const Field& platform);
 
-/// Sets `nodes`, `platform`, `topology`, `link` and `slowness` of a cluster. `platform`: the name of a file, or its content; `nodes`: a
-/// number, names, or a pattern; `speeds`: whether hosts' speeds count. Throws InputError.
-void place_on_platform(const Field& platform, const Field& nodes, const std::optional<Field>& speeds, Cluster& cluster);
+/// Keys of a cluster that say which hosts of a platform are nodes.
+struct PlatformKeys {
+  std::optional<Field> nodes;   ///< how many of `hosts`; without these also names, or a pattern
+  std::optional<Field> hosts;   ///< names, or a pattern
+  std::optional<Field> speeds;  ///< whether hosts' speeds count
+};
+
+/// Sets `nodes`, `platform`, `topology`, `link` and `slowness` of a cluster. `platform`: the name of a file, or its content. Throws
+/// InputError.
+void place_on_platform(const Field& platform, const PlatformKeys& keys, Cluster& cluster);
+
+/// Some nodes of a cluster on a platform, for its key `hosts`.
+Json platform_hosts(const Cluster& cluster, const std::vector<int>& nodes);
 
 /// Puts the nodes of a platform into an order in which neighbours are near: after each node the one of the others to which messages have
 /// the least latency, the fewest links, the highest rate. Throws InputError at `placement` where there are too many nodes.

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "base/fields.hpp"
+#include "base/indexed.hpp"
 #include "cluster/alpha_beta.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/network.hpp"
+#include "cluster/placement.hpp"
 #include "cluster/platform.hpp"
 
 namespace syncopate {
@@ -39,7 +41,12 @@ class Writer {
  public:
   Writer(const Cluster& cluster, int servers)
       : network_(cluster, 1, {.count = servers}, fastest_region_order(cluster, Bytes(1e6))), nodes_(cluster.nodes) {
-    for (int node = 0; node < network_.nodes(); ++node) hosts_ += fmt::format("    <host id=\"{}\" speed=\"1Gf\"/>\n", name_of(node));
+    const std::vector<int> places = places_of_nodes(cluster, cluster.nodes, {});
+    for (int node = 0; node < network_.nodes(); ++node) {
+      const bool has_speed = node < nodes_ && !cluster.slowness.empty();
+      hosts_ += fmt::format("    <host id=\"{}\" speed=\"{}f\"/>\n", name_of(node),
+                            has_speed ? 1e9 / cluster.slowness[at(places[at(node)])] : 1e9);
+    }
     for (int from = 0; from < network_.nodes(); ++from) {
       for (int to = 0; to < network_.nodes(); ++to) {
         if (from != to && (from < nodes_ || to < nodes_)) add_route(from, to);
@@ -110,7 +117,8 @@ WrittenPlatform write_platform(const Document& document) {
   require_plain(cluster, document);
   const int servers = cluster.regions ? 0 : std::min(cluster.nodes, cluster.topology->places() - cluster.nodes);
   WrittenPlatform written = {Writer(cluster, servers).xml(), document.root()};
-  for (const char* key : {"link", "topology", "regions", "wan", "nics", "placement", "fit", "host_speeds"}) written.cluster.erase(key);
+  for (const char* key : {"link", "topology", "regions", "wan", "nics", "placement", "fit", "hosts", "platform"})
+    written.cluster.erase(key);
   written.cluster["nodes"] = cluster.nodes;
   return written;
 }

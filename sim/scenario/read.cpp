@@ -12,6 +12,7 @@
 #include "base/fields.hpp"
 #include "base/indexed.hpp"
 #include "base/text.hpp"
+#include "cluster/placement.hpp"
 #include "cluster/platform_topology.hpp"
 #include "scenario/read_jobs.hpp"
 #include "scenario/read_run.hpp"
@@ -157,7 +158,10 @@ std::vector<double> slow_workers(const Scenario& scenario) {
   const std::vector<double>& of_nodes = scenario.cluster.slowness;
   if (of_nodes.empty() || std::all_of(of_nodes.begin(), of_nodes.end(), [](double factor) { return factor == 1.0; })) return slow;
   slow.resize(at(scenario.cluster.workers()), 1.0);
-  for (std::size_t worker = 0; worker < slow.size(); ++worker) slow[worker] *= of_nodes[worker / at(scenario.cluster.gpus_per_node)];
+  const std::vector<int> places = places_of_nodes(scenario.cluster, scenario.cluster.nodes, {});
+  for (std::size_t worker = 0; worker < slow.size(); ++worker) {
+    slow[worker] *= of_nodes[at(places[worker / at(scenario.cluster.gpus_per_node)])] / of_nodes[at(places.front())];
+  }
   return slow;
 }
 
@@ -205,6 +209,11 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
   Document reduced = document;
   reduced.erase("run");
   reduced.erase("workers");
+  if (whole.cluster.platform) {
+    std::vector<int> nodes(at(whole.cluster.nodes));
+    std::iota(nodes.begin(), nodes.end(), 0);
+    reduced.set(JsonPointer("/cluster/hosts"), platform_hosts(whole.cluster, nodes), "");
+  }
   for (int nodes = whole.cluster.nodes - 1; nodes >= whole.run->policy.min_nodes; --nodes) {
     reduced.set(JsonPointer("/cluster/nodes"), nodes, "");
     try {

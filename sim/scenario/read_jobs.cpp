@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "cluster/platform_topology.hpp"
 
 namespace syncopate {
 
@@ -67,7 +68,7 @@ std::vector<int> read_nodes(const Field& field, const Cluster& cluster) {
 }
 
 /// The scenario of the job alone, on a cluster of as many nodes.
-Document document_of(const Field& job, const std::vector<int>& nodes) {
+Document document_of(const Field& job, const std::vector<int>& nodes, const Cluster& cluster) {
   Document document = job.document();
   for (const char* key : own_keys) {
     if (!job.json().contains(key)) continue;
@@ -76,6 +77,7 @@ Document document_of(const Field& job, const std::vector<int>& nodes) {
   }
   document.erase("jobs");
   document.set(JsonPointer("/cluster/nodes"), nodes.size(), "");
+  if (cluster.platform) document.set(JsonPointer("/cluster/hosts"), platform_hosts(cluster, nodes), "");
   const Json& root = document.root();
   if (!root.contains("fidelity") || root["fidelity"] == "auto") {
     document.set(JsonPointer("/fidelity"), "flow", " (because jobs share links)");
@@ -111,7 +113,7 @@ SharingJob read_job(const Field& field, std::size_t number, const Cluster& clust
     if (!field.document().root().contains(key)) fields.at(key);
   }
   check_schedule(field);
-  job.scenario = read_scenario(document_of(field, job.nodes), library, true);
+  job.scenario = read_scenario(document_of(field, job.nodes, cluster), library, true);
   job.scenario.cluster.topology = cluster.topology;
   return job;
 }

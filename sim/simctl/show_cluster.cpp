@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/document.hpp"
+#include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "base/files.hpp"
 #include "base/table.hpp"
@@ -125,7 +126,8 @@ void print_cluster(const Document& document) {
     if (planned) row.emplace_back(messages.of(all_reduce));
     table.push_back(row);
   }
-  display("\nall-reduce over {} workers, alpha-beta:\n{}", cluster.workers(), format_table(table));
+  display("\nall-reduce over {} workers, alpha-beta{}:\n{}", cluster.workers(),
+          cluster.platform ? ", as if every link were the slowest" : "", format_table(table));
   const std::vector<std::string> names = region_names(cluster, order);
   if (!names.empty()) display("order of the regions, for {}: {}\n", format_bytes(sizes.back()), fmt::join(names, ", "));
 }
@@ -141,6 +143,10 @@ void draw_cluster(const Document& document) {
 }
 
 void write_cluster_as_platform(const Document& document, const std::string& file) {
+  const Cluster own = read_cluster(document);
+  std::error_code ignored;
+  if (own.platform && std::filesystem::equivalent(file, own.platform->name(), ignored))
+    throw UsageError(fmt::format("--platform {}: the cluster's own platform; write into another file", file));
   WrittenPlatform written = write_platform(document);
   Json cluster;
   for (const auto& item : written.cluster.items()) {

@@ -77,6 +77,49 @@ class Known(OnPlatforms):
         swept = self.results(scenario(cluster=self.use(pods(), nodes=4), sweep={"/cluster/nodes": [2, 4, ["a", "c"]]}))["points"]
         self.assertEqual([point["nodes"] for point in swept], [2, 4, 2])
 
+    def test_chosen_hosts_stay_chosen(self):
+        """By whatever says how many: a sweep, jobs, a run that shrinks, random places; the file's first host has no route."""
+        alone = '<host id="alone" speed="1Gf"/>\n'
+        xml = pods().replace('<host id="a"', alone + '<host id="a"', 1)
+        self.write("room.xml", xml)
+        [right] = self.seconds(on_platform(nodes=["c", "a"]))
+        by_hosts = on_platform(hosts=["c", "a", "d"], nodes=2)
+        self.assertEqual(self.seconds(by_hosts), [right])
+        self.assertEqual(self.seconds(on_platform(hosts=["c", "a", "d"], nodes=3), sweep={"/cluster/nodes": [2]}), [right])
+        jobs = [{"name": "x", "nodes": "0-1"}, {"name": "y", "nodes": "2-3"}]
+        [point] = self.results(scenario(cluster=on_platform(nodes="[abcd]"), jobs=jobs))["points"]
+        self.assertEqual(len(point["jobs"]), 2)
+        run = {"hours": 10, "failures": {"mtbf_h": 50}, "checkpoint": {"interval_h": 1, "write_s": 10, "restart_s": 10}, "policy": {"name": "shrink", "min_nodes": 2}}
+        shrunk = self.run_scenario(scenario(cluster=on_platform(nodes="[abcd]"), run=run))
+        self.assertNotIn("alone", shrunk.stderr)
+        drawn = {seconds for seed in range(6) for seconds in self.seconds(on_platform(nodes=["a", "b"], placement={"name": "random", "seed": seed}))}
+        self.assertEqual(drawn, set(self.seconds(on_platform(nodes=["a", "b"]))))
+
+    def test_a_link_that_a_route_crosses_twice(self):
+        """Has half of its bandwidth for that message."""
+        twice = '<route src="a" dst="b"><link_ctn id="l"/><link_ctn id="l"/></route>\n'
+        one = {"schedule": {"name": "sync-easgd"}, "all_reduce": "recursive-doubling", "iterations": {"warmup": 0, "measured": 1}}
+        for fidelity in ("flow", "per-message"):
+            [seconds] = self.seconds(self.use(zone(HOSTS, LINK.replace("/>", ' sharing_policy="SPLITDUPLEX"/>'), twice.replace('"l"', '"l" direction="UP"')), nodes=2),
+                                     fidelity=fidelity, **one)
+            self.assertAlmostEqual(seconds, 0.009 + 2e-6 + 2 * 6e6 / 1e9, delta=1e-9, msg=fidelity)
+
+    def test_many_platforms_in_one_study(self):
+        """Only some have a process at a time."""
+        for number in range(12):
+            self.write(f"room{number}.xml", zone(HOSTS, LINK.replace("1GBps", f"{number + 1}GBps"), FULL))
+        times = self.seconds(self.use(zone(HOSTS, LINK, FULL)), sweep={"/cluster/platform": [f"room{number}.xml" for number in range(12)]})
+        self.assertEqual(times, sorted(times, reverse=True))
+        self.assertEqual(len(set(times)), 12)
+
+    def test_links_with_the_names_of_directions(self):
+        """x_UP and x_DOWN that are links of their own are no cable."""
+        links = '<link id="x_UP" bandwidth="1GBps" latency="1us"/>\n<link id="x_DOWN" bandwidth="1GBps" latency="1us"/>\n'
+        self.write("cluster.json", self.use(zone(HOSTS, links, route("a", "b", "x_UP"), route("b", "c", "x_DOWN"), route("a", "c", "x_UP"))))
+        drawn = self.simctl("show", "./cluster.json", "--dot").stdout
+        self.assertIn('tooltip="x_UP"', drawn)
+        self.assertIn('tooltip="x_DOWN"', drawn)
+
     def test_neighbours_are_near(self):
         """A ring that leaves each pod once: two messages per step on the uplinks instead of four."""
         mixed = self.use(pods(), nodes=["a", "c", "b", "d"])
@@ -191,6 +234,7 @@ class Wrong(OnPlatforms):
         (zone(HOSTS, LINK, FULL, routing="Zen"), "room.xml: Not a valid model!"),
         (zone(HOSTS, '<hostess id="x"/>\n'), "room.xml: Parse error at room.xml:8"),
         (zone('<include file="x.xml"/>\n', HOSTS), 'room.xml:5: "<include": profiles and other files are not taken; leave it out'),
+        (zone(HOSTS, "<!-- bandwidth_file=\n-->\n", LINK.replace("/>", ' bandwidth_file ="bw"/>'), FULL), 'room.xml:10: "bandwidth_file=": profiles and other'),
         (zone(HOSTS, LINK.replace("/>", ' bandwidth_file="bw"/>'), FULL), 'room.xml:8: "bandwidth_file=": profiles and other files are not taken'),
         (zone(HOSTS, LINK, FULL).replace("4.1", "3"), "THIS FILE IS TOO OLD"),
     ]
@@ -214,6 +258,7 @@ class Wrong(OnPlatforms):
                  ({"nodes": 4}, "room.xml has 3 hosts for 4 nodes; use at most 3", "/cluster/nodes: "), ({"nodes": 0}, "expected an integer", "/cluster/nodes: "),
                  ({"nodes": ["a", "x"]}, 'expected a host of', "/cluster/nodes/1: "), ({"nodes": ["a", "a"]}, '"a" is listed twice', "/cluster/nodes/1: "),
                  ({"nodes": []}, "expected", "/cluster/nodes: "), ({"nodes": "x*"}, "expected a pattern that some host of", "/cluster/nodes: "),
+                 ({"nodes": ["a"], "hosts": ["b"]}, 'a number of the "hosts" is meant', "/cluster/nodes: "), ({"hosts": ["a", "b"]}, "has 2 hosts for 3 nodes", "/cluster/nodes: "),
                  ({"link": SMALL}, 'the platform has the network; leave this or "platform" out', "/cluster/link: "),
                  ({"nodes": 3, "placement": "by-region"}, '"by-region" needs regions', "/cluster/placement: "), ({"topology": "star"}, "the platform has the network", "/cluster/topology: "), ({"host_speeds": 1}, "expected true or false", "/cluster/host_speeds: ")]
         for changes, message, place in table:
@@ -224,6 +269,11 @@ class Wrong(OnPlatforms):
         self.assert_refused(cluster(host_speeds=True), 'hosts are those of a "platform"', "/cluster/host_speeds: ")
         done = self.run_scenario(scenario(cluster=self.use(good), fidelity="alpha-beta"))
         self.assertIn("/fidelity: alpha-beta fidelity knows no routes, which a platform is", done.stderr)
+        self.write("cluster.json", self.use(good))
+        done = self.simctl("show", "./cluster.json", "--platform", "room.xml")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--platform room.xml: the cluster's own platform; write into another file", done.stderr)
+        self.assertEqual((self.folder / "room.xml").read_text(), good)
         done = self.run_scenario(scenario(cluster=self.use(good), schedule={"name": "asgd"}))
         self.assertIn('/cluster/nodes: a platform of this size has 3 places for 3 nodes and 1 servers; use a platform of 4 hosts, or "colocated": true', done.stderr)
 
