@@ -60,8 +60,8 @@ struct Cluster {
   Protocol protocol;  ///< for collectives
   int nics = 1;       ///< network interfaces per node, each with its own link; `link` is their sum
   std::shared_ptr<const Topology> topology;
-  std::shared_ptr<Platform>
-      platform{};                  ///< of `topology`, if that is one; `link` is then the slowest between neighbours in the nodes' order
+  /// Of `topology`, if that is one; `link` is then the slowest between neighbours in the nodes' order.
+  std::shared_ptr<Platform> platform{};
   std::vector<double> slowness{};  ///< by node: the factor on its compute, by the speeds of a platform's hosts; empty: all 1
   Placement placement;
   std::optional<Fit> fit;               ///< for all-reduces

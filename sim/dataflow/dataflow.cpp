@@ -231,10 +231,19 @@ void Dataflow::name_hyper(std::string_view name) {
 Json Dataflow::hyper() const {
   // SSD-SGD uses 4 lr with momentum at the servers, where momentum 0.9 makes a gradient count ten times.
   const double local = optimizer_ == Optimizer::sgd ? 1.0 : 4.0;
-  const std::map<std::string_view, Json> defaults = {
-      {"lr", nullptr},           {"mu", {0.9}},     {"beta1", {0.9}}, {"beta2", {0.999}},        {"epsilon", {1e-8}},
-      {"weight_decay", {0.01}},  {"alpha", {0.5}},  {"beta", {0.5}},  {"lr_loc", {local, "lr"}}, {"wd", {0.0}}, {"gamma_p", {1.0 / workers_, "lr"}},
-      {"rho", {0.9 / workers_}}, {"lambda", {0.04}}};
+  const std::map<std::string_view, Json> defaults = {{"lr", nullptr},
+                                                     {"mu", {0.9}},
+                                                     {"beta1", {0.9}},
+                                                     {"beta2", {0.999}},
+                                                     {"epsilon", {1e-8}},
+                                                     {"weight_decay", {0.01}},
+                                                     {"alpha", {0.5}},
+                                                     {"beta", {0.5}},
+                                                     {"lr_loc", {local, "lr"}},
+                                                     {"wd", {0.0}},
+                                                     {"gamma_p", {1.0 / workers_, "lr"}},
+                                                     {"rho", {0.9 / workers_}},
+                                                     {"lambda", {0.04}}};
   Json json = {{"lr", nullptr}};
   for (const std::string_view name : hyper_) json[std::string(name)] = defaults.at(name);
   return json;

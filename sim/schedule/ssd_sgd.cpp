@@ -11,7 +11,8 @@ namespace syncopate {
 namespace {
 
 /// The servers' step decays the weights (Sec. 3.2.1).
-constexpr ServerRule decaying_rule = {.sums_rounds = true, .handle = [](Replica& x, const Values& mean, const Values& /*seen*/, int /*clients*/) {
+constexpr ServerRule decaying_rule = {.sums_rounds = true,
+                                      .handle = [](Replica& x, const Values& mean, const Values& /*seen*/, int /*clients*/) {
                                         x.step(mean + hyper::wd * Sum(x.model().parts(mean.first(), mean.size())));
                                       }};
 

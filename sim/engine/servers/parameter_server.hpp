@@ -62,8 +62,8 @@ class ParameterServer {
   /// A client pulls, in its turn among the pushes that have arrived.
   Exchange pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, const Moment& at);
 
-  /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled and, on request, acknowledged. Returns when that was; 0 if it
-  /// was before and has not been kept.
+  /// Blocks the calling actor until the pull is in or, where there is none, until the push has been handled and, on request, acknowledged.
+  /// Returns when that was; 0 if it was before and has not been kept.
   Moment wait(int client, Exchange exchange);
   /// Blocks the calling actor until all sums that a client has joined are in, and returns when that was; nothing if they are not by `end`.
   std::optional<Moment> wait_until(int client, std::span<const Exchange> joined, const Moment& end);
