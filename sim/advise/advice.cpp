@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "base/choice.hpp"
 #include "base/errors.hpp"
@@ -62,11 +61,7 @@ Advice::Place read_place(const Field& field, Library& library) {
   const Cluster own =
       cluster.is_text() ? read_cluster(library.document(cluster, FileKind::cluster)) : read_cluster(field.document(), cluster.pointer());
   place.name = own.name;
-  if (own.platform) {
-    std::vector<int> nodes(static_cast<std::size_t>(own.nodes));
-    std::iota(nodes.begin(), nodes.end(), 0);
-    place.hosts = platform_hosts(own, nodes);
-  }
+  if (own.platform) place.hosts = platform_hosts(own);
   if (const auto nodes = fields.find("nodes")) {
     for (const Field& number : nodes->list()) {
       place.nodes.push_back(static_cast<int>(number.integer(1, most_nodes)));

@@ -200,6 +200,12 @@ const Document::Patch* Document::patch_at(const std::string& pointer) const {
   return found;
 }
 
+const Document::Part* Document::unpatched_part_at(const std::string& pointer) const {
+  const Part* part = part_at(pointer);
+  const Patch* patch = patch_at(pointer);
+  return part != nullptr && patch != nullptr && patch->pointer.size() > part->pointer.size() ? nullptr : part;
+}
+
 namespace {
 
 /// The pointer that the user has to edit to change the value at `pointer`. It differs from `pointer` if that part was copied from another
@@ -222,16 +228,13 @@ std::string Document::where(const std::string& shown_pointer) const {
     constexpr std::size_t longest = 200;
     return fmt::format("{}: {}", file, place.empty() ? "/" : shortened(place, longest));
   };
-  const Part* part = part_at(pointer);
-  const Patch* patch = patch_at(pointer);
-  if (part == nullptr || (patch != nullptr && patch->pointer.size() > part->pointer.size())) return show(file_, pointer);
-  return show(part->file, pointer.substr(part->pointer.size()));
+  const Part* part = unpatched_part_at(pointer);
+  return part == nullptr ? show(file_, pointer) : show(part->file, pointer.substr(part->pointer.size()));
 }
 
 const std::string& Document::file_at(const std::string& pointer) const {
-  const Part* part = part_at(pointer);
-  const Patch* patch = patch_at(pointer);
-  return part == nullptr || (patch != nullptr && patch->pointer.size() > part->pointer.size()) ? file_ : part->file;
+  const Part* part = unpatched_part_at(pointer);
+  return part == nullptr ? file_ : part->file;
 }
 
 std::string Document::origin(const std::string& shown_pointer) const {

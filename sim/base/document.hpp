@@ -63,6 +63,8 @@ class Document {
   };
   const Part* part_at(const std::string& pointer) const;
   const Patch* patch_at(const std::string& pointer) const;
+  /// The part that the value comes from; null where it is this document's, or was set in the part.
+  const Part* unpatched_part_at(const std::string& pointer) const;
 
   Json root_;
   std::string file_;

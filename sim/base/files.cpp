@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/descriptors.hpp"
 #include "base/errors.hpp"
 #include "base/text.hpp"
 
@@ -31,27 +31,6 @@ using Status = struct stat;
 constexpr const char* standard_output = "-";
 constexpr const char* temporary_prefix = ".syncopate-";
 constexpr const char* temporary_suffix = ".tmp";
-
-/// Closes a file when it goes out of scope.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() { shut(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int number() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-  int release() { return std::exchange(number_, -1); }
-  /// Returns false, with errno set, if the written bytes did not reach the file.
-  bool shut() {
-    const int number = release();
-    return number < 0 || close(number) == 0;
-  }
-
- private:
-  int number_;
-};
 
 std::optional<Status> status_of(const fs::path& path) {
   Status status = {};
@@ -96,17 +75,6 @@ std::string read_all(int file, const std::string& name, std::size_t expected, st
   return text;
 }
 
-/// Returns false, with errno set, when some bytes could not be written.
-bool write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
 [[noreturn]] void fail_to_write(const fs::path& path, int reason) {
   if (reason == EINTR) throw OutputError(fmt::format("{}: cannot be written: nobody reads this pipe", path.string()));
   throw OutputError(fmt::format("{}: cannot be written: {}; choose another place with -o", path.string(), std::strerror(reason)));
@@ -147,18 +115,6 @@ fs::path follow_links(fs::path path) {
   }
   fail_to_write(path, ELOOP);
 }
-
-/// Ignores SIGPIPE while in scope: writing to a pipe without a reader fails with EPIPE.
-class NoPipeSignal {
- public:
-  NoPipeSignal() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
-  ~NoPipeSignal() { std::signal(SIGPIPE, before_); }
-  NoPipeSignal(const NoPipeSignal&) = delete;
-  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
-
- private:
-  void (*before_)(int);
-};
 
 void write_to_stdout(std::string_view text) {
   std::fflush(stdout);
@@ -261,8 +217,8 @@ int open_to_reread(const fs::path& path) {
   Descriptor file(open_to_read(path));
   if (lseek(file.number(), 0, SEEK_CUR) >= 0) return file.release();
   const std::string text = read_all(file.number(), path.string(), 0, most_read_bytes);
-  Descriptor copy(memfd_create("pipe", MFD_CLOEXEC));
-  if (!copy.is_open() || !write_all(copy.number(), text) || lseek(copy.number(), 0, SEEK_SET) != 0)
+  Descriptor copy(file_in_memory("pipe", text));
+  if (!copy.is_open())
     throw InputError(fmt::format("{}: cannot be kept in memory: {}; give a file instead of a pipe", path.string(), std::strerror(errno)));
   return copy.release();
 }

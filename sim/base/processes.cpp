@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptors.hpp"
 #include "base/indexed.hpp"
 #include "base/program.hpp"
 
@@ -141,26 +142,18 @@ struct Head {
 };
 static_assert(std::is_trivially_copyable_v<Head>);
 
-void write_to_pipe(int pipe, std::string_view text) {
-  for (std::size_t written = 0; written < text.size();) {
-    const ssize_t count = write(pipe, text.data() + written, text.size() - written);
-    if (count < 0 && errno != EINTR) return;
-    if (count > 0) written += static_cast<std::size_t>(count);
-  }
-}
-
 void send(int pipe, char tag, const std::string& text, ExitCode code = ExitCode::done) {
   const Head head = {tag, code, text.size()};
   std::string message(sizeof head, '\0');
   std::memcpy(message.data(), &head, sizeof head);
-  write_to_pipe(pipe, message + text);
+  write_all(pipe, message + text);
 }
 
 /// Ends a child that is out of memory. An exception would not work: some of the called code does not let exceptions pass.
 [[noreturn]] void end_without_memory() {
   const Head head = {error_tag, ExitCode::simulation_failed, lack_of_memory.size()};
-  write_to_pipe(own_pipe, {reinterpret_cast<const char*>(&head), sizeof head});  // NOLINT: a plain struct as bytes
-  write_to_pipe(own_pipe, lack_of_memory);
+  write_all(own_pipe, {reinterpret_cast<const char*>(&head), sizeof head});  // NOLINT: a plain struct as bytes
+  write_all(own_pipe, lack_of_memory);
   _exit(0);
 }
 

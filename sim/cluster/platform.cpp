@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,8 +16,9 @@
 #include <cstring>
 #include <map>
 #include <sstream>
+#include <utility>
 
-#include "base/errors.hpp"
+#include "base/descriptors.hpp"
 #include "base/files.hpp"
 #include "base/indexed.hpp"
 #include "base/project_files.hpp"
@@ -26,24 +26,6 @@
 namespace syncopate {
 
 namespace {
-
-/// Writes all of the text; false where nobody reads it.
-bool write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(file, text.data(), text.size());
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
-/// A file in memory with this text, at its begin.
-int file_in_memory(const char* name, std::string_view text = {}) {
-  const int file = memfd_create(name, 0);
-  if (file < 0 || !write_all(file, text)) throw PlatformError(fmt::format("no file in memory can be made: {}", std::strerror(errno)));
-  lseek(file, 0, SEEK_SET);
-  return file;
-}
 
 constexpr Seconds longest_latency(86400.0);
 
@@ -70,54 +52,47 @@ std::string logged_reason(const std::string& log) {
 
 }  // namespace
 
-/// The process that has the platform. A forked process needs one of its own.
+/// The process that has the platform. A forked process needs one of its own. At most `most_running` run at a time: the oldest one ends
+/// then.
 class Platform::Reader {
  public:
-  explicit Reader(const std::string& xml) : owner_(getpid()), log_(file_in_memory("log")) {
-    const std::filesystem::path program = beside_program("platform_reader");
-    const int content = file_in_memory("platform", xml);
-    std::array<int, 2> in = {};
-    std::array<int, 2> out = {};
-    if (pipe(in.data()) != 0 || pipe(out.data()) != 0) throw PlatformError(fmt::format("no pipe can be made: {}", std::strerror(errno)));
+  explicit Reader(const std::string& xml)
+      : owner_(getpid()), program_(beside_program("platform_reader").string()), log_(file_in_memory("log")) {
+    const Descriptor content(file_in_memory("platform", xml));
+    std::array<int, 2> in = {-1, -1};
+    std::array<int, 2> out = {-1, -1};
+    const bool has_pipes = pipe2(in.data(), O_CLOEXEC) == 0 && pipe2(out.data(), O_CLOEXEC) == 0;
+    const Descriptor its_in(in[0]);
+    const Descriptor its_out(out[1]);
+    to_.emplace(in[1]);
+    from_ = out[0] < 0 ? nullptr : fdopen(out[0], "r");
+    if (!log_.is_open() || !content.is_open() || !has_pipes)
+      throw PlatformError(fmt::format("it cannot be handed to {}: {}", program_, std::strerror(errno)));
+    path_ = fmt::format("/dev/fd/{}", content.number());
     process_ = fork();
     if (process_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      dup2(in[0], STDIN_FILENO);
-      dup2(out[1], STDOUT_FILENO);
-      dup2(log_, STDERR_FILENO);
-      for (const int file : {in[0], in[1], out[0], out[1], log_}) close(file);
-      const std::string path = fmt::format("/dev/fd/{}", content);
-      execl(program.c_str(), program.c_str(), path.c_str(), static_cast<char*>(nullptr));
+      dup2(its_in.number(), STDIN_FILENO);
+      dup2(its_out.number(), STDOUT_FILENO);
+      dup2(log_.number(), STDERR_FILENO);
+      fcntl(content.number(), F_SETFD, 0);  // NOLINT(cppcoreguidelines-pro-type-vararg): POSIX
+      execl(program_.c_str(), program_.c_str(), path_.c_str(), static_cast<char*>(nullptr));
       _exit(127);
     }
-    close(in[0]);
-    close(out[1]);
-    close(content);
-    for (const int file : {in[1], out[0], log_}) fcntl(file, F_SETFD, FD_CLOEXEC);
-    to_ = in[1];
-    from_ = fdopen(out[0], "r");
-    path_ = fmt::format("/dev/fd/{}", content);
-    program_ = program.string();
+    if (running.size() == most_running) running.front()->stop();
+    running.push_back(this);
   }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
-  ~Reader() {
-    close(to_);
-    close(log_);
-    std::fclose(from_);
-    if (!is_own() || has_ended_) return;
-    kill(process_, SIGKILL);
-    waitpid(process_, nullptr, 0);
-  }
+  ~Reader() { stop(); }
 
-  /// Not inherited from the process that forked this one.
-  bool is_own() const { return owner_ == getpid(); }
+  /// Not ended, and not inherited from the process that forked this one.
+  bool is_running() const { return process_ > 0 && owner_ == getpid(); }
 
   /// An end of the process shows in answer().
   void ask(std::string_view line) const {
-    const auto before = std::signal(SIGPIPE, SIG_IGN);
-    write_all(to_, line);
-    std::signal(SIGPIPE, before);
+    const NoPipeSignal none;
+    write_all(to_->number(), line);
   }
 
   /// The next line, or none where the process has ended.
@@ -133,55 +108,47 @@ class Platform::Reader {
   /// Why it has ended.
   std::string reason() {
     int status = 0;
-    waitpid(process_, &status, 0);
-    has_ended_ = true;
+    waitpid(std::exchange(process_, 0), &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
       return fmt::format("{}, which reads platforms, cannot be run; build it again", program_);
     if (WIFSIGNALED(status) && WTERMSIG(status) != SIGABRT)
       return fmt::format("SimGrid ended with signal {} ({}); look at the zones' topo_parameters", WTERMSIG(status),
                          strsignal(WTERMSIG(status)));
-    lseek(log_, 0, SEEK_SET);
-    return logged_reason(read_file(dup(log_), "log"));
+    lseek(log_.number(), 0, SEEK_SET);
+    return logged_reason(read_file(log_.release(), "log"));
   }
 
   /// What the process takes for the name of the file.
   const std::string& path() const { return path_; }
 
  private:
+  static constexpr std::size_t most_running = 8;
+  static std::vector<Reader*> running;  ///< in the order of their starts
+
+  void stop() {
+    std::erase(running, this);
+    to_.reset();
+    log_.shut();
+    if (from_ != nullptr) std::fclose(std::exchange(from_, nullptr));
+    if (!is_running()) return;
+    kill(process_, SIGKILL);
+    waitpid(std::exchange(process_, 0), nullptr, 0);
+  }
+
   pid_t owner_;
-  pid_t process_ = 0;
-  bool has_ended_ = false;
-  int to_ = -1;
-  int log_;
-  std::FILE* from_ = nullptr;
-  std::string path_;
   std::string program_;
+  Descriptor log_;
+  std::optional<Descriptor> to_;
+  std::FILE* from_ = nullptr;
+  pid_t process_ = 0;
+  std::string path_;
 };
 
-namespace {
-
-/// Those that have a process, in the order of their starts.
-std::vector<Platform*>& with_readers() {
-  static std::vector<Platform*> platforms;
-  return platforms;
-}
-
-}  // namespace
+std::vector<Platform::Reader*> Platform::Reader::running;
 
 Platform::Platform(std::string xml, std::string name) : xml_(std::move(xml)), name_(std::move(name)) { start(); }
 
-Platform::~Platform() { std::erase(with_readers(), this); }
-
-void Platform::end_oldest() {
-  constexpr std::size_t most_readers = 8;
-  std::vector<Platform*>& platforms = with_readers();
-  std::erase(platforms, this);
-  if (platforms.size() == most_readers) {
-    platforms.front()->reader_.reset();
-    platforms.erase(platforms.begin());
-  }
-  platforms.push_back(this);
-}
+Platform::~Platform() = default;
 
 void Platform::fail(std::string reason) const {
   const std::string path = reader_->path();
@@ -190,7 +157,6 @@ void Platform::fail(std::string reason) const {
 }
 
 void Platform::start() {
-  end_oldest();
   reader_ = std::make_unique<Reader>(xml_);
   hosts_.clear();
   links_.clear();
@@ -236,7 +202,7 @@ const Platform::Route& Platform::route(int from, int to) {
   Route& route = entry->second;
   if (!is_new) return route;
   try {
-    if (!reader_ || !reader_->is_own()) start();
+    if (!reader_->is_running()) start();
     reader_->ask(fmt::format("{} {}\n", from, to));
     const std::optional<std::string> line = reader_->answer();
     if (!line) {

@@ -56,8 +56,6 @@ class Platform {
   class Reader;
 
   void start();
-  /// Ends the process of whoever has used one longest ago, if there are many.
-  void end_oldest();
   [[noreturn]] void fail(std::string reason) const;
 
   std::string xml_;

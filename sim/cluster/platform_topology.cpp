@@ -56,23 +56,37 @@ std::vector<int> hosts_like(const Field& pattern, const Platform& platform) {
   return chosen;
 }
 
-/// The hosts that are nodes, in their order. `nodes`: how many of `hosts` or, without these, a list of names or a pattern, too.
-std::vector<int> chosen_hosts(const std::optional<Field>& nodes, const std::optional<Field>& hosts, const Platform& platform) {
-  std::vector<int> chosen(platform.hosts().size());
-  std::iota(chosen.begin(), chosen.end(), 0);
-  if (hosts) chosen = hosts->is_list() ? named_hosts(*hosts, platform) : hosts_like(*hosts, platform);
-  if (!nodes) return chosen;
-  if (nodes->is_list() || nodes->is_text()) {
-    if (hosts) nodes->fail_because(R"(a number of the "hosts" is meant; leave one of them out)");
-    return nodes->is_list() ? named_hosts(*nodes, platform) : hosts_like(*nodes, platform);
+std::vector<int> hosts_of(const Field& names_or_pattern, const Platform& platform) {
+  return names_or_pattern.is_list() ? named_hosts(names_or_pattern, platform) : hosts_like(names_or_pattern, platform);
+}
+
+/// The hosts that may be nodes, in their order. Without `hosts`, `nodes` may say them, too.
+std::vector<int> listed_hosts(const PlatformKeys& keys, const Platform& platform) {
+  const bool nodes_are_hosts = keys.nodes && (keys.nodes->is_list() || keys.nodes->is_text());
+  if (nodes_are_hosts && keys.hosts) keys.nodes->fail_because(R"(a number of the "hosts" is meant; leave one of them out)");
+  if (nodes_are_hosts) return hosts_of(*keys.nodes, platform);
+  if (keys.hosts) return hosts_of(*keys.hosts, platform);
+  std::vector<int> all(platform.hosts().size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+/// How many of the listed hosts are nodes.
+int count_nodes(const std::optional<Field>& nodes, const Platform& platform, std::size_t listed) {
+  if (!nodes || nodes->is_list() || nodes->is_text()) return static_cast<int>(listed);
+  const std::int64_t wanted = nodes->integer(1, std::numeric_limits<int>::max());
+  if (wanted > static_cast<std::int64_t>(listed))
+    nodes->fail_because(fmt::format("{} has {} hosts for {} nodes; use at most {}", platform.name(), listed, wanted, listed));
+  return static_cast<int>(wanted);
+}
+
+/// Appends those that are not listed.
+void add_others(const Platform& platform, std::vector<int>& hosts) {
+  std::vector<bool> is_listed(platform.hosts().size());
+  for (const int host : hosts) is_listed[at(host)] = true;
+  for (int host = 0; host < static_cast<int>(is_listed.size()); ++host) {
+    if (!is_listed[at(host)]) hosts.push_back(host);
   }
-  const auto count = static_cast<std::int64_t>(chosen.size());
-  constexpr std::int64_t most = std::numeric_limits<int>::max();
-  const std::int64_t wanted = nodes->integer(1, most);
-  if (wanted > count)
-    nodes->fail_because(fmt::format("{} has {} hosts for {} nodes; use at most {}", platform.name(), count, wanted, count));
-  chosen.resize(static_cast<std::size_t>(wanted));
-  return chosen;
 }
 
 /// The first word of `words` that the platform has outside comments, with the line where it stands; `words` that end in '=' may have spaces
@@ -126,6 +140,11 @@ Link slowest_neighbours(const Topology& topology, int nodes) {
   return link;
 }
 
+void set_hosts(Cluster& cluster, std::vector<int> hosts) {
+  cluster.topology = std::make_shared<PlatformTopology>(cluster.platform, std::move(hosts));
+  cluster.link = slowest_neighbours(*cluster.topology, cluster.nodes);
+}
+
 }  // namespace
 
 std::string PlatformTopology::advice(int nodes) const { return fmt::format("a platform of {} hosts", nodes); }
@@ -174,6 +193,12 @@ Json platform_hosts(const Cluster& cluster, const std::vector<int>& nodes) {
   return names;
 }
 
+Json platform_hosts(const Cluster& cluster) {
+  std::vector<int> nodes(at(cluster.nodes));
+  std::iota(nodes.begin(), nodes.end(), 0);
+  return platform_hosts(cluster, nodes);
+}
+
 Json platform_content(const Field& platform) {
   const std::filesystem::path folder = std::filesystem::path(platform.document().file_at(platform.pointer())).parent_path();
   const std::filesystem::path file = (folder / platform.text()).lexically_normal();
@@ -200,20 +225,11 @@ void place_on_platform(const Field& platform, const PlatformKeys& keys, Cluster&
   }
   try {
     cluster.platform = shared_platform(xml, content["file"].get<std::string>());
-    std::vector<int> hosts = chosen_hosts(keys.nodes, keys.hosts, *cluster.platform);
-    cluster.nodes = static_cast<int>(hosts.size());
-    const std::vector<int> in_order = keys.hosts ? chosen_hosts(std::nullopt, keys.hosts, *cluster.platform) : std::vector<int>();
-    std::vector<bool> is_placed(cluster.platform->hosts().size());
-    for (const int host : hosts) is_placed[at(host)] = true;
-    const auto add = [&](int host) {
-      if (!is_placed[at(host)]) hosts.push_back(host);
-      is_placed[at(host)] = true;
-    };
-    std::for_each(in_order.begin(), in_order.end(), add);
-    for (int host = 0; host < static_cast<int>(is_placed.size()); ++host) add(host);
+    std::vector<int> hosts = listed_hosts(keys, *cluster.platform);
+    cluster.nodes = count_nodes(keys.nodes, *cluster.platform, hosts.size());
+    add_others(*cluster.platform, hosts);
     if (keys.speeds && keys.speeds->boolean()) cluster.slowness = slowness_of(*keys.speeds, *cluster.platform, hosts, cluster.nodes);
-    cluster.topology = std::make_shared<PlatformTopology>(cluster.platform, std::move(hosts));
-    cluster.link = slowest_neighbours(*cluster.topology, cluster.nodes);
+    set_hosts(cluster, std::move(hosts));
   } catch (const PlatformError& error) {
     platform.fail_because(error.what());
   }
@@ -246,8 +262,7 @@ void order_by_distance(const Field& placement, Cluster& cluster) {
     if (!slowness.empty()) slowness[at(node)] = cluster.slowness[at(order[at(node)])];
   }
   cluster.slowness = std::move(slowness);
-  cluster.topology = std::make_shared<PlatformTopology>(cluster.platform, std::move(hosts));
-  cluster.link = slowest_neighbours(*cluster.topology, cluster.nodes);
+  set_hosts(cluster, std::move(hosts));
 }
 
 }  // namespace syncopate

@@ -60,7 +60,8 @@ struct PlatformKeys {
 /// InputError.
 void place_on_platform(const Field& platform, const PlatformKeys& keys, Cluster& cluster);
 
-/// Some nodes of a cluster on a platform, for its key `hosts`.
+/// The nodes of a cluster on a platform, or some of them, for its key `hosts`.
+Json platform_hosts(const Cluster& cluster);
 Json platform_hosts(const Cluster& cluster, const std::vector<int>& nodes);
 
 /// Puts the nodes of a platform into an order in which neighbours are near: after each node the one of the others to which messages have

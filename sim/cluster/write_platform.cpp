@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 
+#include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "base/indexed.hpp"
 #include "cluster/alpha_beta.hpp"
@@ -107,8 +110,11 @@ class Writer {
 
 }  // namespace
 
-WrittenPlatform write_platform(const Document& document) {
+WrittenPlatform write_platform(const Document& document, const std::string& file) {
   const Cluster cluster = read_cluster(document);
+  std::error_code ignored;
+  if (cluster.platform && std::filesystem::equivalent(file, cluster.platform->name(), ignored))
+    throw UsageError(fmt::format("--platform {}: the cluster's own platform; write into another file", file));
   if (cluster.nodes > most_nodes_in_platform) {
     Field(document, "/nodes", document.root()["nodes"])
         .fail_because(fmt::format("a platform of {} nodes has a route for every pair; write one of at most {}", cluster.nodes,
@@ -116,9 +122,13 @@ WrittenPlatform write_platform(const Document& document) {
   }
   require_plain(cluster, document);
   const int servers = cluster.regions ? 0 : std::min(cluster.nodes, cluster.topology->places() - cluster.nodes);
-  WrittenPlatform written = {Writer(cluster, servers).xml(), document.root()};
-  for (const char* key : {"link", "topology", "regions", "wan", "nics", "placement", "fit", "hosts", "platform"})
-    written.cluster.erase(key);
+  WrittenPlatform written = {Writer(cluster, servers).xml(), {}};
+  const std::set<std::string> of_networks = {"link",      "topology", "regions", "wan",      "nics",
+                                             "placement", "fit",      "hosts",   "platform", "nodes"};
+  for (const auto& item : document.root().items()) {
+    if (!of_networks.contains(item.key())) written.cluster[item.key()] = item.value();
+  }
+  written.cluster["platform"] = std::filesystem::path(file).filename().string();
   written.cluster["nodes"] = cluster.nodes;
   return written;
 }

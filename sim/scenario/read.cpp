@@ -209,11 +209,7 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
   Document reduced = document;
   reduced.erase("run");
   reduced.erase("workers");
-  if (whole.cluster.platform) {
-    std::vector<int> nodes(at(whole.cluster.nodes));
-    std::iota(nodes.begin(), nodes.end(), 0);
-    reduced.set(JsonPointer("/cluster/hosts"), platform_hosts(whole.cluster, nodes), "");
-  }
+  if (whole.cluster.platform) reduced.set(JsonPointer("/cluster/hosts"), platform_hosts(whole.cluster), "");
   for (int nodes = whole.cluster.nodes - 1; nodes >= whole.run->policy.min_nodes; --nodes) {
     reduced.set(JsonPointer("/cluster/nodes"), nodes, "");
     try {

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/document.hpp"
-#include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "base/files.hpp"
 #include "base/table.hpp"
@@ -143,18 +142,9 @@ void draw_cluster(const Document& document) {
 }
 
 void write_cluster_as_platform(const Document& document, const std::string& file) {
-  const Cluster own = read_cluster(document);
-  std::error_code ignored;
-  if (own.platform && std::filesystem::equivalent(file, own.platform->name(), ignored))
-    throw UsageError(fmt::format("--platform {}: the cluster's own platform; write into another file", file));
-  WrittenPlatform written = write_platform(document);
-  Json cluster;
-  for (const auto& item : written.cluster.items()) {
-    if (item.key() == "nodes") cluster["platform"] = std::filesystem::path(file).filename().string();
-    cluster[item.key()] = item.value();
-  }
+  const WrittenPlatform written = write_platform(document, file);
   write_file(file, written.xml);
-  print_data(pretty(cluster));
+  print_data(pretty(written.cluster));
 }
 
 }  // namespace

@@ -110,17 +110,13 @@ bool ParameterServer::contribute(int client, Exchange joined, double share, cons
 Exchange ParameterServer::pull(int client, const SharedPayload& payload, int round, const SharedPayload& as_pulled, const Moment& at) {
   const std::size_t index =
       add(client, {.payload = payload, .round = round, .only_pull = true, .options = {.as_pulled = as_pulled}, .posted = at});
-  const Moment arrival = asked(client, at);
+  const Moment arrival = signal(ServerLinks::Way::push, client, at);
   clock_.at(arrival.time, [this, client, index, arrival] { reach_server(client, index, arrival); });
   return {index};
 }
 
-Moment ParameterServer::asked(int client, const Moment& at) const {
-  return setup_.on_request ? links_->pass(ServerLinks::Way::push, client, at) : at;
-}
-
-Moment ParameterServer::acknowledged(int client, const Moment& at) const {
-  return setup_.on_request ? links_->pass(ServerLinks::Way::pull, client, at) : at;
+Moment ParameterServer::signal(ServerLinks::Way way, int client, const Moment& at) const {
+  return setup_.on_request ? links_->pass(way, client, at) : at;
 }
 
 void ParameterServer::reach_server(int client, std::size_t index, const Moment& now) {
@@ -238,16 +234,17 @@ void ParameterServer::note_staleness(int client, const Request& pushed) {
 }
 
 void ParameterServer::acknowledge(int client, std::size_t index, const Moment& now) {
-  const Moment told = acknowledged(client, now);
+  const Moment told = signal(ServerLinks::Way::pull, client, now);
   if (told.time == now.time) return end(client, index, now);
   clock_.at(told.time, [this, client, index, told] { end(client, index, told); });
 }
 
 void ParameterServer::allow_pull(int client, std::size_t index, const Moment& now) {
   if (request(client, index).answer == Answer::all) note_answer(client, index);
-  const Moment request = asked(client, acknowledged(client, now));
-  if (request.time == now.time) return answer(client, index, now);
-  clock_.at(request.time, [this, client, index, request] { answer(client, index, request); });
+  const Moment told = signal(ServerLinks::Way::pull, client, now);
+  const Moment asked = signal(ServerLinks::Way::push, client, told);
+  if (asked.time == now.time) return answer(client, index, now);
+  clock_.at(asked.time, [this, client, index, asked] { answer(client, index, asked); });
 }
 
 void ParameterServer::answer(int client, std::size_t index, const Moment& now) {

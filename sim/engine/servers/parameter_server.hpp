@@ -172,10 +172,9 @@ class ParameterServer {
   void note_answer(int client, std::size_t index);
   /// The servers send the client what it pulls, in its turn.
   void answer(int client, std::size_t index, const Moment& now);
-  /// When a client's request for a pull that leaves at `at` has arrived; at once where pulls are not on request.
-  Moment asked(int client, const Moment& at) const;
-  /// When the servers' acknowledgement of a push has reached its client; likewise.
-  Moment acknowledged(int client, const Moment& at) const;
+  /// When a message without bytes that leaves at `at` has arrived: a client's request for a pull, or the servers' acknowledgement of a
+  /// push. At once where pulls are not on request.
+  Moment signal(ServerLinks::Way way, int client, const Moment& at) const;
   void next_pull(int client, const Moment& now);
   void move_pull(int client, const Moment& now);
   void pull_arrived(int client, const Moment& now);
