@@ -62,7 +62,7 @@ struct Cluster {
   std::shared_ptr<const Topology> topology;
   /// Of `topology`, if that is one; `link` is then the slowest between neighbours in the nodes' order.
   std::shared_ptr<Platform> platform{};
-  std::vector<double> slowness{};  ///< by node: the factor on its compute, by the speeds of a platform's hosts; empty: all 1
+  bool has_host_speeds = false;  ///< a platform's nodes compute as fast as their hosts' speeds say, relative to the first node
   Placement placement;
   std::optional<Fit> fit;               ///< for all-reduces
   std::optional<Fit> all_gather_fit{};  ///< requires `fit`

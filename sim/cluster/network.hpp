@@ -84,7 +84,10 @@ class Network {
   int nodes() const { return nodes_; }
   int first_rank(int node) const { return node * ranks_per_node_; }
   /// The node's own name, if its topology has one.
-  std::optional<std::string> name_of(int node) const { return cluster_.topology->place_name(place_of(first_rank(node))); }
+  std::optional<std::string> name_of(int node) const {
+    const auto own = cluster_.topology->own(place_of(first_rank(node)));
+    return own ? std::optional(own->name) : std::nullopt;
+  }
 
   /// The first rank of each server's node.
   const std::vector<int>& server_ranks() const { return server_ranks_; }

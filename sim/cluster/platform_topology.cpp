@@ -114,17 +114,13 @@ std::optional<std::pair<std::string_view, long>> find_any(const std::string& xml
   return std::nullopt;
 }
 
-/// By node: how many times the first node's time it computes.
-std::vector<double> slowness_of(const Field& speeds, const Platform& platform, const std::vector<int>& hosts, int nodes) {
-  std::vector<double> slowness;
-  for (int node = 0; node < nodes; ++node) {
-    const Platform::Host& host = platform.hosts()[at(hosts[at(node)])];
-    if (!(host.speed > 0.0 && std::isfinite(host.speed))) {
-      speeds.fail_because(fmt::format("host \"{}\" of {} has a speed of {}; give it one above 0", host.name, platform.name(), host.speed));
-    }
-    slowness.push_back(platform.hosts()[at(hosts.front())].speed / host.speed);
+void require_speeds(const Field& field, const Cluster& cluster) {
+  for (int node = 0; node < cluster.nodes; ++node) {
+    const Topology::Place host = *cluster.topology->own(node);
+    if (host.speed > 0.0 && std::isfinite(host.speed)) continue;
+    field.fail_because(
+        fmt::format("host \"{}\" of {} has a speed of {}; give it one above 0", host.name, cluster.platform->name(), host.speed));
   }
-  return slowness;
 }
 
 /// The slowest link that neighbours in a ring of the nodes would have.
@@ -185,11 +181,14 @@ std::optional<Topology::LinkName> PlatformTopology::link_name(const InnerLink& l
   return LinkName{own.name, own.cable, own.name.ends_with("_UP")};
 }
 
-std::optional<std::string> PlatformTopology::place_name(int place) const { return platform_->hosts()[at(hosts_[at(place)])].name; }
+std::optional<Topology::Place> PlatformTopology::own(int place) const {
+  const Platform::Host& host = platform_->hosts()[at(hosts_[at(place)])];
+  return Place{host.name, host.speed};
+}
 
 Json platform_hosts(const Cluster& cluster, const std::vector<int>& nodes) {
   Json names = Json::array();
-  for (const int node : nodes) names.push_back(*cluster.topology->place_name(node));
+  for (const int node : nodes) names.push_back(cluster.topology->own(node)->name);
   return names;
 }
 
@@ -228,8 +227,9 @@ void place_on_platform(const Field& platform, const PlatformKeys& keys, Cluster&
     std::vector<int> hosts = listed_hosts(keys, *cluster.platform);
     cluster.nodes = count_nodes(keys.nodes, *cluster.platform, hosts.size());
     add_others(*cluster.platform, hosts);
-    if (keys.speeds && keys.speeds->boolean()) cluster.slowness = slowness_of(*keys.speeds, *cluster.platform, hosts, cluster.nodes);
     set_hosts(cluster, std::move(hosts));
+    cluster.has_host_speeds = keys.speeds && keys.speeds->boolean();
+    if (cluster.has_host_speeds) require_speeds(*keys.speeds, cluster);
   } catch (const PlatformError& error) {
     platform.fail_because(error.what());
   }
@@ -256,12 +256,7 @@ void order_by_distance(const Field& placement, Cluster& cluster) {
     left.erase(nearest);
   }
   std::vector<int> hosts = topology.hosts();
-  std::vector<double> slowness = cluster.slowness;
-  for (int node = 0; node < cluster.nodes; ++node) {
-    hosts[at(node)] = topology.hosts()[at(order[at(node)])];
-    if (!slowness.empty()) slowness[at(node)] = cluster.slowness[at(order[at(node)])];
-  }
-  cluster.slowness = std::move(slowness);
+  std::transform(order.begin(), order.end(), hosts.begin(), [&](int node) { return topology.hosts()[at(node)]; });
   set_hosts(cluster, std::move(hosts));
 }
 

@@ -31,7 +31,7 @@ class PlatformTopology : public Topology {
   std::optional<Rate> bandwidth(const InnerLink& link) const override;
   std::optional<LinkName> link_name(const InnerLink& link) const override;
   std::shared_ptr<const Topology> scaled(double bandwidth, double latency) const override;
-  std::optional<std::string> place_name(int place) const override;
+  std::optional<Place> own(int place) const override;
 
   const std::vector<int>& hosts() const { return hosts_; }
 
@@ -56,7 +56,7 @@ struct PlatformKeys {
   std::optional<Field> speeds;  ///< whether hosts' speeds count
 };
 
-/// Sets `nodes`, `platform`, `topology`, `link` and `slowness` of a cluster. `platform`: the name of a file, or its content. Throws
+/// Sets `nodes`, `platform`, `topology`, `link` and `has_host_speeds` of a cluster. `platform`: the name of a file, or its content. Throws
 /// InputError.
 void place_on_platform(const Field& platform, const PlatformKeys& keys, Cluster& cluster);
 

@@ -71,8 +71,12 @@ class Topology {
   virtual std::optional<LinkName> link_name(const InnerLink& /*link*/) const { return std::nullopt; }
   /// The same with all bandwidths and latencies multiplied; null where the cluster's link has them.
   virtual std::shared_ptr<const Topology> scaled(double /*bandwidth*/, double /*latency*/) const { return nullptr; }
-  /// The own name of what stands at a place.
-  virtual std::optional<std::string> place_name(int /*place*/) const { return std::nullopt; }
+  /// What stands at a place, where that has a name of its own.
+  struct Place {
+    std::string name;
+    double speed = 0.0;  ///< in flops per second
+  };
+  virtual std::optional<Place> own(int /*place*/) const { return std::nullopt; }
 };
 
 /// One row of the table of topologies.

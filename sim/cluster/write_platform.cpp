@@ -46,9 +46,8 @@ class Writer {
       : network_(cluster, 1, {.count = servers}, fastest_region_order(cluster, Bytes(1e6))), nodes_(cluster.nodes) {
     const std::vector<int> places = places_of_nodes(cluster, cluster.nodes, {});
     for (int node = 0; node < network_.nodes(); ++node) {
-      const bool has_speed = node < nodes_ && !cluster.slowness.empty();
-      hosts_ += fmt::format("    <host id=\"{}\" speed=\"{}f\"/>\n", name_of(node),
-                            has_speed ? 1e9 / cluster.slowness[at(places[at(node)])] : 1e9);
+      const auto own = node < nodes_ ? cluster.topology->own(places[at(node)]) : std::nullopt;
+      hosts_ += fmt::format("    <host id=\"{}\" speed=\"{}f\"/>\n", name_of(node), own ? own->speed : 1e9);
     }
     for (int from = 0; from < network_.nodes(); ++from) {
       for (int to = 0; to < network_.nodes(); ++to) {

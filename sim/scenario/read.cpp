@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 
 #include "base/choice.hpp"
@@ -155,13 +156,13 @@ void check_places(const Scenario& scenario, const Document& document) {
 /// By worker: what its file says of it, on a host of such a speed.
 std::vector<double> slow_workers(const Scenario& scenario) {
   std::vector<double> slow = scenario.speed.slow;
-  const std::vector<double>& of_nodes = scenario.cluster.slowness;
-  if (of_nodes.empty() || std::all_of(of_nodes.begin(), of_nodes.end(), [](double factor) { return factor == 1.0; })) return slow;
-  slow.resize(at(scenario.cluster.workers()), 1.0);
-  const std::vector<int> places = places_of_nodes(scenario.cluster, scenario.cluster.nodes, {});
-  for (std::size_t worker = 0; worker < slow.size(); ++worker) {
-    slow[worker] *= of_nodes[at(places[worker / at(scenario.cluster.gpus_per_node)])] / of_nodes[at(places.front())];
-  }
+  const Cluster& cluster = scenario.cluster;
+  if (!cluster.has_host_speeds) return slow;
+  std::vector<double> speeds;  // by node
+  for (const int place : places_of_nodes(cluster, cluster.nodes, {})) speeds.push_back(cluster.topology->own(place)->speed);
+  if (std::all_of(speeds.begin(), speeds.end(), [&](double speed) { return speed == speeds.front(); })) return slow;
+  slow.resize(at(cluster.workers()), 1.0);
+  for (std::size_t worker = 0; worker < slow.size(); ++worker) slow[worker] *= speeds.front() / speeds[worker / at(cluster.gpus_per_node)];
   return slow;
 }
 
@@ -223,6 +224,13 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
   return smaller;
 }
 
+/// Replaces the name of a platform at `pointer`, if there is one, by what is in the file.
+void replace_platform(Document& document, const std::string& pointer, const std::function<Json(const Field&)>& content) {
+  const JsonPointer place(pointer);
+  if (!document.root().is_object() || !document.root().contains(place) || !document.root().at(place).is_string()) return;
+  document.set(place, content(Field(document, pointer, document.root().at(place))), document.origin(pointer));
+}
+
 /// Adds to the message which key of the scenario named the file.
 InputError name_with(const Field& field, const InputError& error) {
   const Document& document = field.document();
@@ -239,7 +247,7 @@ const Document& Library::document(const Field& field, FileKind kind) {
   try {
     path = named_file(name.second, {kind}, folder_).lexically_normal();
     Document document = Document::read(path);
-    if (kind == FileKind::cluster) hold_platform(document, "/platform");
+    if (kind == FileKind::cluster) replace_platform(document, "/platform", platform_content);
     Object{Field(document)}.format(fmt::format("{}/1", name_of(kind)), true);
     return documents_.emplace(name, std::move(document)).first->second;
   } catch (const InputError& error) {
@@ -249,18 +257,14 @@ const Document& Library::document(const Field& field, FileKind kind) {
   }
 }
 
-void Library::hold_platform(Document& document, const std::string& pointer) {
-  const JsonPointer place(pointer);
-  if (!document.root().is_object() || !document.root().contains(place) || !document.root().at(place).is_string()) return;
-  const Field field(document, pointer, document.root().at(place));
-  const std::pair name(FileKind::cluster, field.text());
-  auto found = documents_.find(name);
-  if (found == documents_.end()) {
-    Json content = platform_content(field);
-    const auto file = content["file"].get<std::string>();
-    found = documents_.emplace(name, Document(std::move(content), file)).first;
-  }
-  document.set(place, found->second.root(), document.origin(pointer));
+void Library::hold_platform(Document& document) {
+  replace_platform(document, "/cluster/platform", [this](const Field& platform) {
+    const std::pair name(FileKind::cluster, platform.text());
+    if (const auto found = documents_.find(name); found != documents_.end()) return found->second.root();
+    Json content = platform_content(platform);
+    documents_.emplace(name, Document(content, content["file"].get<std::string>()));
+    return content;
+  });
 }
 
 std::shared_ptr<const Trace> Library::trace(const Field& field) {

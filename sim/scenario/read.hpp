@@ -23,8 +23,8 @@ class Library {
 
   /// The document of the trace or cluster file that `field` names. Relative names: see named_file, with the scenario's folder.
   const Document& document(const Field& field, FileKind kind);
-  /// Replaces the name of a platform at `pointer`, if there is one, by what is in the file.
-  void hold_platform(Document& document, const std::string& pointer);
+  /// Replaces the name of a platform that a scenario's cluster has, if there is one, by what is in the file.
+  void hold_platform(Document& document);
   /// The trace that `field` names or contains.
   std::shared_ptr<const Trace> trace(const Field& field);
   /// Keeps a document whose `/trace` is a trace, shared by many scenarios. Returns the placeholder to put into their documents.

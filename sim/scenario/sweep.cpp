@@ -209,7 +209,7 @@ Scenario read_scenario(const Document& base, std::vector<std::pair<std::string, 
   Document document = base;
   set_values(document, std::move(values), library, origin);
   load_file_at("/cluster", document, library);
-  library.hold_platform(document, "/cluster/platform");
+  library.hold_platform(document);
   Scenario scenario = read_scenario(document, library);
   if (digest != nullptr) {
     const std::string traces = traces_digest(document, library);

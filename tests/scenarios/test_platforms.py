@@ -104,6 +104,17 @@ class Known(OnPlatforms):
                                      fidelity=fidelity, **one)
             self.assertAlmostEqual(seconds, 0.009 + 2e-6 + 2 * 6e6 / 1e9, delta=1e-9, msg=fidelity)
 
+    def test_files_of_one_name_in_two_folders(self):
+        """A cluster file's is in its own folder, a scenario's in the scenario's."""
+        self.write("room.xml", zone(HOSTS, LINK, FULL))
+        (self.folder / "clusters").mkdir()
+        self.write("clusters/room.xml", zone(HOSTS, LINK.replace("1GBps", "4GBps"), FULL))
+        self.write("clusters/fast.json", on_platform())
+        own = on_platform()
+        swept = self.seconds(own, sweep={"/cluster": ["clusters/fast.json", own]})
+        self.assertEqual(swept, [*self.seconds("clusters/fast.json"), *self.seconds(own)])
+        self.assertLess(swept[0], swept[1])
+
     def test_many_platforms_in_one_study(self):
         """Only some have a process at a time."""
         for number in range(12):
