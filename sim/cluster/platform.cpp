@@ -38,7 +38,9 @@ double number_in(std::istringstream& words) {
   return word.empty() || *end != '\0' ? std::nan("") : number;
 }
 
-/// What SimGrid has logged, without its prefix: "[0.000000] ./src/xbt/exception.cpp:95: [xbt_exception/ERROR] Parse error at ...".
+}  // namespace
+
+// A line is such as "[0.000000] ./src/xbt/exception.cpp:95: [xbt_exception/ERROR] Parse error at ...".
 std::string logged_reason(const std::string& log) {
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
@@ -49,8 +51,6 @@ std::string logged_reason(const std::string& log) {
   }
   return "SimGrid gave up without a reason";
 }
-
-}  // namespace
 
 /// The process that has the platform. A forked process needs one of its own. At most `most_running` run at a time: the oldest one ends
 /// then.

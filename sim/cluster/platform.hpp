@@ -14,6 +14,9 @@ namespace syncopate {
 /// A link of so much limits no message.
 constexpr Rate unlimited_bandwidth(1e30);
 
+/// The error in what SimGrid has logged, without its prefix.
+std::string logged_reason(const std::string& log);
+
 /// What is wrong with a platform: the file, and the element or what SimGrid says.
 class PlatformError : public InputError {
  public:

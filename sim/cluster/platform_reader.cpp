@@ -8,6 +8,9 @@
 //   then, for each line "FROM TO" with numbers of hosts on stdin:
 //     LATENCY LINK LINK ...               the numbers of the links, as SimGrid orders them: not always in the order of crossing
 //   or, at any time, "error TEXT".
+//
+//   platform_reader --settings NAME:VALUE ...
+//     "trying NAME" before each setting that SimGrid may end the program for; then "taken", or "refused NAME REASON"
 
 #include <algorithm>
 #include <cstdio>
@@ -83,11 +86,48 @@ void serve(int argc, char** argv) {
   }
 }
 
+/// Takes the settings and sends a message with them.
+void try_settings(int argc, char** argv) {
+  const std::vector<std::string> settings(argv + 2, argv + argc);
+  int none = 1;
+  s4u::Engine engine(&none, argv);
+  for (const std::string& setting : settings) {
+    const std::string name = setting.substr(0, setting.find(':'));
+    std::rewind(stdout);
+    std::printf("trying %-120s\n", name.c_str());
+    std::fflush(stdout);
+    try {
+      s4u::Engine::set_config(setting);
+    } catch (const std::exception& error) {
+      std::rewind(stdout);
+      std::printf("refused %s %s\n", name.c_str(), error.what());
+      return;
+    }
+  }
+  std::rewind(stdout);
+  std::printf("%-128s\n", "using");
+  std::fflush(stdout);
+  s4u::NetZone* zone = s4u::create_full_zone("zone");
+  s4u::Host* from = zone->create_host("from", 1.0)->seal();
+  s4u::Host* to = zone->create_host("to", 1.0)->seal();
+  const s4u::LinkInRoute link(zone->create_link("link", 1e9)->set_latency(1e-3)->seal());
+  zone->add_route(from->get_netpoint(), to->get_netpoint(), nullptr, nullptr, {link});
+  zone->seal();
+  s4u::Actor::create("sender", from, [&] { s4u::Comm::sendto(from, to, 1'000'000); });
+  engine.run();
+  std::rewind(stdout);
+  std::printf("%-128s\n", "taken");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    serve(argc, argv);
+    if (argc > 1 && std::string(argv[1]) == "--settings") {
+      try_settings(argc, argv);
+    } else {
+      serve(argc, argv);
+    }
   } catch (const std::exception& error) {
     std::printf("error %s\n", error.what());
   }

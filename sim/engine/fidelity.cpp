@@ -9,6 +9,7 @@ std::string_view to_string(Fidelity fidelity) {
     case Fidelity::alpha_beta: return "alpha-beta";
     case Fidelity::per_message: return "per-message";
     case Fidelity::flow: return "flow";
+    case Fidelity::simgrid: return "simgrid";
   }
   return "?";
 }

@@ -6,11 +6,14 @@
 
 namespace syncopate {
 
-/// How bytes move (scenarios/FIDELITY.md): one event per collective, messages that have their links to themselves, or flows that
-/// share links.
-enum class Fidelity { alpha_beta, per_message, flow };
+/// How bytes move (scenarios/FIDELITY.md): one event per collective, messages that have their links to themselves, flows that share links,
+/// or communications in SimGrid.
+enum class Fidelity { alpha_beta, per_message, flow, simgrid };
 
-inline constexpr std::array fidelities = {Fidelity::alpha_beta, Fidelity::per_message, Fidelity::flow};
+inline constexpr std::array fidelities = {Fidelity::alpha_beta, Fidelity::per_message, Fidelity::flow, Fidelity::simgrid};
+
+/// Messages that meet share links.
+constexpr bool shares_links(Fidelity fidelity) { return fidelity == Fidelity::flow || fidelity == Fidelity::simgrid; }
 
 std::string_view to_string(Fidelity fidelity);
 

@@ -14,7 +14,8 @@
 #include "engine/clock/actors.hpp"
 #include "engine/clock/clock.hpp"
 #include "engine/job_run.hpp"
-#include "engine/network/flows.hpp"
+#include "engine/network/fair_flows.hpp"
+#include "engine/simgrid/simgrid_flows.hpp"
 #include "engine/windows.hpp"
 
 namespace syncopate {
@@ -42,7 +43,7 @@ void check_memory(double workers) {
 }
 
 /// Runs every worker as an actor. After a deadlock, returns a description of who waits for what.
-std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, Clock& clock) {
+std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, bool in_simgrid, Clock& clock) {
   Indexed<std::pair<JobRun*, int>> workers;
   for (const auto& run : runs) {
     for (int rank = 0; rank < run->simulated(); ++rank) workers.emplace_back(run.get(), rank);
@@ -58,9 +59,18 @@ std::string run_actors(const std::vector<std::unique_ptr<JobRun>>& runs, Clock& 
     actors().end_others();
   };
   std::string deadlock;
+  const auto describe = [&] {
+    for (const auto& run : runs) deadlock += (deadlock.empty() ? "" : "; ") + run->describe();
+  };
+  if (in_simgrid) {
+    clock.follow([](Seconds time) { actors().call_at(time.value); });
+    actors().run_in_time(
+        static_cast<int>(workers.size()), work, [&](double now) { clock.advance(Seconds(now)); }, describe);
+    return deadlock;
+  }
   actors().run(static_cast<int>(workers.size()), work, [&] {
     if (clock.run_until_actor_goes_on()) return true;
-    for (const auto& run : runs) deadlock += (deadlock.empty() ? "" : "; ") + run->describe();
+    describe();
     return false;
   });
   return deadlock;
@@ -86,12 +96,20 @@ Timeline simulate(const std::vector<Job>& jobs, Network& network) {
   const auto moves_flows = [](const Job& job) {
     return std::holds_alternative<PerFlow>(job.model) || (job.servers && job.servers->as_flows);
   };
-  if (simulated > 1) {
+  const auto* by_flow = std::get_if<PerFlow>(&jobs.front().model);
+  const SimGridModel* simgrid = by_flow != nullptr && by_flow->simgrid ? &*by_flow->simgrid : nullptr;
+  const bool has_actors = simulated > 1 || simgrid != nullptr;
+  if (has_actors) {
     check_memory(simulated);
     if (!can_run_actors()) throw SimulationError("workers of an earlier run still wait in this process");
   }
-  Clock clock(simulated > 1 ? &actors() : nullptr);
-  const auto flows = std::any_of(jobs.begin(), jobs.end(), moves_flows) ? std::make_unique<Flows>(network, clock) : nullptr;
+  Clock clock(has_actors ? &actors() : nullptr);
+  std::unique_ptr<Flows> flows;
+  if (simgrid != nullptr) {
+    flows = std::make_unique<SimGridFlows>(network, *simgrid, clock);
+  } else if (std::any_of(jobs.begin(), jobs.end(), moves_flows)) {
+    flows = std::make_unique<FairFlows>(network, clock);
+  }
   Windows windows;
   std::vector<std::unique_ptr<JobRun>> runs;
   runs.reserve(jobs.size());
@@ -100,7 +118,7 @@ Timeline simulate(const std::vector<Job>& jobs, Network& network) {
     runs.push_back(std::make_unique<JobRun>(job, network_of_job, flows.get(), jobs.size() == 1, windows, clock));
     windows.add(*runs.back());
   }
-  const std::string deadlock = simulated > 1 ? run_actors(runs, clock) : run_alone(*runs.front());
+  const std::string deadlock = has_actors ? run_actors(runs, simgrid != nullptr, clock) : run_alone(*runs.front());
 
   Timeline timeline;
   for (const auto& run : runs) {

@@ -11,6 +11,7 @@
 #include "cluster/network.hpp"
 #include "cluster/planned.hpp"
 #include "dataflow/dataflow.hpp"
+#include "engine/simgrid/network_model.hpp"
 #include "engine/worker/speed.hpp"
 #include "engine/worker/worker.hpp"
 #include "timeline/timeline.hpp"
@@ -29,6 +30,7 @@ struct PerMessage {
 };
 struct PerFlow {
   PlannedCollectives* planned = nullptr;
+  std::optional<SimGridModel> simgrid{};  ///< messages are communications in SimGrid; the same for all jobs
 };
 using NetworkModel = std::variant<AlphaBeta, PerMessage, PerFlow>;
 

@@ -131,7 +131,6 @@ Cost cost_of_jobs(const Scenario& scenario, const PointOptions& options) {
   Cost all;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     Scenario job = scenario.jobs->list[i].scenario;
-    job.fidelity = Fidelity::flow;
     const Cost alone = estimate_cost(job, i == 0 ? options : PointOptions{.shortcuts = options.shortcuts});
     const double longer = longest / lengths[i];
     all.steps += (1.0 + longer) * alone.steps;

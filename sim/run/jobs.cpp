@@ -80,7 +80,7 @@ std::vector<Part> parts_of(const Point& point, const PointOptions& options) {
 }
 
 Job job_of(Part& part, const SharingJob& sharing) {
-  Job job = part.setup->job(Fidelity::flow);
+  Job job = part.setup->job(part.plan.fidelity);
   job.network = &part.setup->network();
   job.start = sharing.start;
   job.cycle = part.scenario.schedule.pace.cycle;

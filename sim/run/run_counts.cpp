@@ -194,14 +194,15 @@ void add_collectives(Setup& setup, const RunPlan& plan, double posts, RunCounts&
   const Scenario& scenario = setup.scenario();
   const Network& network = setup.network();
   const bool draws = scenario.cluster.latency_cv > 0.0 || network.latencies_vary() || network.changes_with_time();
-  const bool repeats = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && !draws && setup.options().shortcuts;
+  const bool repeats = scenario.speed.uniform() && scenario.schedule.pace.waits_for_all && !draws && setup.options().shortcuts &&
+                       plan.fidelity != Fidelity::simgrid;
   const std::size_t regions = scenario.cluster.regions ? scenario.cluster.regions->list.size() : 0;
   const bool is_alone = setup.collectives().size() == 1 && !scenario.schedule.traffic.peers && !draws;
   for (const StreamLoad& load : loads_of(setup, posts, counts.steps / plan.simulated)) {
     counts.collectives += load.collectives;
     if (plan.fidelity == Fidelity::alpha_beta || load.stream.rules.is_partial()) continue;
     const int ranks = load.largest.size();
-    const bool by_message = moves_by_message(load.stream, plan.fidelity == Fidelity::flow, network.latencies_vary());
+    const bool by_message = moves_by_message(load.stream, shares_links(plan.fidelity), network.latencies_vary());
     if (plan.simulated == 1 && !by_message) {
       const double stages = std::min(rounds_of(scenario, ranks), 2.0 * static_cast<double>(std::bit_width(at(ranks))));
       counts.planned += ranks * stages;
@@ -220,7 +221,7 @@ void add_collectives(Setup& setup, const RunPlan& plan, double posts, RunCounts&
     const bool recalls = repeats && is_alone && overlapping == 1;
     const double messages = (recalls ? load.different : load.collectives) * each;
     double shared = 0.0;
-    if (plan.fidelity == Fidelity::flow) shared = is_alone && overlapping == 1 ? shared_fraction(collective) : 1.0;
+    if (shares_links(plan.fidelity)) shared = is_alone && overlapping == 1 ? shared_fraction(collective) : 1.0;
     counts.messages += (1.0 - shared) * messages;
     // What starts and ends at once is shared out at once. Round a ring, and on a star, a message meets few others.
     const bool meets_few = repeats || network.is_star() || scenario.all_reduce.algorithm == &ring();
@@ -245,11 +246,11 @@ void add_exchanges(const Setup& setup, const RunPlan& plan, double posts, RunCou
   counts.exchanges = counts.posts;
   const bool are_unequal = traffic.servers && traffic.servers->colocated;  // some are on a server's node
   const bool are_together = scenario.speed.uniform() && !are_unequal && !setup.network().latencies_vary();
-  if (traffic.peers && plan.fidelity == Fidelity::flow) {
+  if (traffic.peers && shares_links(plan.fidelity)) {
     const bool meet_few = !traffic.peers->drawn && (are_together || setup.network().is_star());
     add_flows(counts.posts, meet_few ? 1.0 : plan.ranks, counts);
   }
-  if (traffic.servers && (plan.fidelity == Fidelity::flow || setup.serves_by_flows())) {
+  if (traffic.servers && (shares_links(plan.fidelity) || setup.serves_by_flows())) {
     const double parts = setup.flows_per_exchange();
     add_flows(2.0 * parts * counts.exchanges, are_together ? 1.0 : parts * busy_clients(setup, posts), counts);
   }

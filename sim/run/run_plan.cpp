@@ -21,6 +21,9 @@ namespace {
 constexpr Seconds flow_alone(0.5e-6);
 constexpr Seconds contended_flow_by_rank(5e-9);
 constexpr Seconds server_flow_by_rank(7e-8);
+/// In SimGrid, and what each of those that move at the same time adds, of which a rank has about one.
+constexpr Seconds in_simgrid(5e-6);
+constexpr Seconds in_simgrid_by_rank(4e-9);
 /// Messages that are simulated one by one, because several collectives are in flight or latencies vary; and if only starts differ.
 constexpr Seconds message_alone(1e-6);
 constexpr Seconds message_of_recurrence(6e-9);
@@ -197,10 +200,22 @@ RunPlan choose_unasked(Setup& setup, By by) {
   return {.fidelity = Fidelity::per_message};
 }
 
+RunPlan choose_simgrid(Setup& setup, By by) {
+  const Load load = load_of(setup, in_simgrid + setup.ranks() * in_simgrid_by_rank, most_at_all, By::estimate);
+  if (load.time > most_at_all && by == By::simulation) {
+    throw SimulationError(
+        fmt::format(R"({:.3g} messages in SimGrid take about {:.0f} hours, over the limit of one; use "fidelity": "flow", fewer nodes or )"
+                    "iterations, or a schedule with fewer messages",
+                    load.messages, load.time.value / 3600.0));
+  }
+  return {.fidelity = Fidelity::simgrid};
+}
+
 RunPlan choose(Setup& setup, By by) {
   const auto& asked = setup.scenario().fidelity;
   if (setup.ranks() == 1 && !setup.scenario().schedule.traffic.servers) return {.fidelity = asked.value_or(Fidelity::alpha_beta)};
   if (!asked) return choose_unasked(setup, by);
+  if (*asked == Fidelity::simgrid) return choose_simgrid(setup, by);
   if (const Seconds each = *asked == Fidelity::per_message ? time_by_message(setup) : Seconds(0); each > Seconds(0)) {
     require_feasible_by_message(setup, load_of(setup, each, most_at_all, by), by);
   }
@@ -250,6 +265,7 @@ bool knows_a_line(const Scenario& scenario) {
 std::string faster_fidelity(const Scenario& scenario) {
   if (scenario.jobs || !scenario.schedule.traffic.has_collectives() || scenario.fidelity == Fidelity::alpha_beta) return "";
   if (knows_a_line(scenario)) return R"("fidelity": "alpha-beta")";
+  if (scenario.fidelity == Fidelity::simgrid) return R"("fidelity": "flow")";
   return scenario.fidelity == Fidelity::flow ? R"("fidelity": "per-message")" : "";
 }
 

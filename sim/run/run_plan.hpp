@@ -29,8 +29,8 @@ struct RunPlan {
   std::string note{};                        ///< what a report must say of the fidelity; "" if nothing
   RunCounts counts{};                        ///< only of a plan without a simulation
 
-  /// Several workers are actors. They need the actors' library.
-  bool has_actors() const { return simulated > 1; }
+  /// Several workers, and all in SimGrid, are actors. They need the actors' library.
+  bool has_actors() const { return simulated > 1 || fidelity == Fidelity::simgrid; }
 };
 
 /// The plan of a point that is simulated now. `auto` takes messages if several of them cannot fill a link, else flows, unless these take

@@ -122,11 +122,12 @@ bool Setup::may_move_in_lockstep(Fidelity fidelity) const {
   const bool equal_clients = !servers || (servers->service != Service::fifo && (!servers->colocated || servers->servers == cluster.nodes));
   if (!schedule.pace.waits_for_all || !equal_clients || !scenario_.speed.uniform()) return false;
   if (cluster.workers() == 1) return true;
+  if (fidelity == Fidelity::simgrid) return false;
   const bool all_together =
       std::all_of(streams_.begin(), streams_.end(), [](const StreamSetup& stream) { return stream.groups.size() == 1; });
   if (!all_together || serves_by_flows() || (cluster.regions && !schedule.traffic.has_collectives())) return false;
   if (fidelity == Fidelity::alpha_beta) return true;
-  if (fidelity == Fidelity::flow || network_.latencies_vary()) return false;
+  if (shares_links(fidelity) || network_.latencies_vary()) return false;
   return schedule.traffic.has_collectives() || cluster.is_star();
 }
 
@@ -152,6 +153,7 @@ NetworkModel Setup::model(Fidelity fidelity) {
   switch (fidelity) {
     case Fidelity::per_message: return PerMessage{&planned_};
     case Fidelity::flow: return PerFlow{&planned_};
+    case Fidelity::simgrid: return PerFlow{&planned_, scenario_.simgrid};
     case Fidelity::alpha_beta: break;
   }
   const auto costs_on = [this](const Cluster& cluster) {
@@ -223,8 +225,8 @@ Job Setup::job(Fidelity fidelity) {
   job.sends_more = schedule.traffic.servers || schedule.traffic.peers;
   if (schedule.traffic.servers) {
     job.servers = place_servers(*schedule.traffic.servers, scenario_.cluster);
-    job.servers->may_join = options_.shortcuts;
-    job.servers->as_flows = fidelity == Fidelity::flow || serves_by_flows();
+    job.servers->may_join = options_.shortcuts && fidelity != Fidelity::simgrid;
+    job.servers->as_flows = shares_links(fidelity) || serves_by_flows();
     input.push_pull = serves_by_flows() ? push_pull_cost(*job.servers, ranks_, network_) : push_pull_cost(*job.servers, ranks_);
   }
   job.program = is_alone ? single_worker(schedule.pace, schedule.pace.steps_per_update * profile_.update) : schedule.program(input);
@@ -235,7 +237,7 @@ Job Setup::job(Fidelity fidelity) {
   job.steps_per_round = schedule.pace.steps_per_round;
   job.lockstep = stands_for_all(fidelity);
   job.run_ahead = options_.may_be_one();
-  job.shortcuts = options_.shortcuts;
+  job.shortcuts = options_.shortcuts && fidelity != Fidelity::simgrid;  // all messages are SimGrid's
   if (options_.dataflow) job.dataflow = std::make_shared<Dataflow>(parts(is_alone, input), *options_.dataflow, ranks_);
   if (options_.timeline) job.shown_workers = options_.timeline->workers(job.simulated(), scenario_.cluster.workers() / job.simulated());
   const bool is_shown_in_full = options_.timeline && job.simulated() <= TimelineView::most_in_full;
@@ -263,14 +265,15 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
   }
   const CollectiveTime of_no_bytes = planned_.time(operation, largest, Bytes(0));
   Seconds all = planned_(operation, largest, bytes).times().from_equal_starts(bytes);
-  if (fidelity == Fidelity::flow) {
+  if (shares_links(fidelity)) {
     Job once;
     once.profile = {.layers = {}, .gradients = profile_.gradients, .forward = Seconds(1), .backward = Seconds(0), .update = Seconds(0)};
     once.ranks = ranks_;
     once.gpus_per_rank = gpus_per_rank_;
-    once.model = PerFlow{&planned_};
+    once.model = model(fidelity);
     once.streams = {{.groups = groups, .operations = {operation}}};
-    once.run_ahead = once.shortcuts = options_.shortcuts;
+    once.run_ahead = options_.shortcuts;
+    once.shortcuts = options_.shortcuts && fidelity != Fidelity::simgrid;
     once.draws_latencies = false;
     once.program = [payload = whole_model(profile_), operation](Worker& worker) {
       while (worker.next_step()) {

@@ -17,6 +17,7 @@
 #include "cluster/platform_topology.hpp"
 #include "scenario/read_jobs.hpp"
 #include "scenario/read_run.hpp"
+#include "scenario/read_simgrid.hpp"
 #include "scenario/read_workers.hpp"
 
 namespace syncopate {
@@ -105,19 +106,19 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   } else if (fitted) {
     field->fail_because("the cluster's fit measures whole all-reduces, not their messages; leave \"fit\" out or use \"alpha-beta\"");
   }
-  if (*scenario.fidelity != Fidelity::flow && changes) {
+  if (!shares_links(*scenario.fidelity) && changes) {
     field->fail_because("a link's \"bandwidth_profile\" or \"rtt_profile\" needs flows; use \"flow\" or \"auto\"");
   }
   if (*scenario.fidelity == Fidelity::per_message && scenario.schedule.traffic.servers &&
       cluster.topology->name() != default_topology()->name()) {
     field->fail_because("messages to parameter servers share links, which per-message simulates only on a star; use \"flow\" or \"auto\"");
   }
-  if (*scenario.fidelity == Fidelity::flow && scenario.schedule.traffic.servers &&
+  if (shares_links(*scenario.fidelity) && scenario.schedule.traffic.servers &&
       scenario.schedule.traffic.servers->service != Service::shared) {
     field->fail_because(
         "flows share links, but servers whose \"service\" is \"fifo\" or \"queued\" do not; use \"per-message\" or \"auto\"");
   }
-  if (*scenario.fidelity == Fidelity::flow && scenario.schedule.traffic.has_partial_collectives()) {
+  if (shares_links(*scenario.fidelity) && scenario.schedule.traffic.has_partial_collectives()) {
     field->fail_because("an all-reduce in which not all ranks take part has no messages; use \"per-message\"");
   }
 }
@@ -365,6 +366,7 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
   if (const auto granularity = fields.find("granularity")) scenario.granularity = choose<GranularityRow>(*granularity, granularities).value;
   const auto fidelity = fields.find("fidelity");
   if (fidelity) scenario.fidelity = read_fidelity(*fidelity);
+  if (const auto simgrid = fields.find("simgrid")) scenario.simgrid = read_simgrid(*simgrid, scenario.fidelity);
   const auto all_reduce = fields.find("all_reduce");
   scenario.all_reduce = all_reduce ? read_all_reduce(*all_reduce) : default_all_reduce();
   if (!can_carry_fit(scenario.cluster, *scenario.all_reduce.algorithm)) {

@@ -14,6 +14,7 @@
 #include "cluster/cluster.hpp"
 #include "collective/algorithms.hpp"
 #include "engine/fidelity.hpp"
+#include "engine/simgrid/network_model.hpp"
 #include "engine/worker/speed.hpp"
 #include "goodput/long_run.hpp"
 #include "schedule/schedule.hpp"
@@ -37,6 +38,7 @@ struct Scenario {
   Cluster cluster;
   AllReduce all_reduce;
   std::optional<Fidelity> fidelity;  ///< empty: the simplest fidelity that is accurate enough
+  SimGridModel simgrid{};            ///< of fidelity `simgrid`
   Schedule schedule;
   std::optional<int> channels;  ///< collectives in flight per stream; empty: the schedule's default
   Speed speed;

@@ -72,20 +72,6 @@ void check_result(const Point& point, const Metrics& m, bool compressed) {
   }
 }
 
-/// How far two results are from each other, relative to the iteration.
-double distance(const Metrics& a, const Metrics& b) {
-  double worst = 0.0;
-  const auto see = [&](Seconds x, Seconds y) { worst = std::max(worst, std::abs((x - y).value) / a.iteration.value); };
-  see(a.iteration, b.iteration);
-  see(a.iteration_p50, b.iteration_p50);
-  see(a.iteration_p95, b.iteration_p95);
-  see(a.compute, b.compute);
-  see(a.wait, b.wait);
-  see(a.exposed_communication, b.exposed_communication);
-  see(a.communication, b.communication);
-  return worst;
-}
-
 /// With and without shortcuts, in two processes at a time.
 std::vector<Metrics> simulate_all(const std::vector<Json>& scenarios) {
   std::vector<Metrics> results(2 * scenarios.size());
@@ -101,18 +87,9 @@ std::vector<Metrics> simulate_all(const std::vector<Json>& scenarios) {
   return results;
 }
 
-/// Where flows of many sizes contend for links, each one's rate depends on when the others end, and from flow to flow an error grows.
-/// How far results, with shortcuts and without, move with rounding errors of the bandwidth, and with tiny ones of times.
+/// How far results, with shortcuts and without, move with rounding errors.
 double moved_by_rounding(const Json& scenario, const std::vector<Metrics>& from) {
-  std::vector<Json> off;
-  const auto move = [&](const char* what, double factor, double more) {
-    off.push_back(scenario);
-    Json& value = off.back()["cluster"]["link"][what];
-    value = factor * value.get<double>() + more;
-  };
-  for (const double factor : {1.0 - 4e-15, 1.0 + 4e-15, 1.0 + 1e-14}) move("bandwidth", factor, 0.0);
-  for (const double more : {1e-12, 2e-12}) move("latency", 1.0, more);
-  const std::vector<Metrics> moved = simulate_all(off);
+  const std::vector<Metrics> moved = simulate_all(with_rounding_errors(scenario));
   double worst = 0.0;
   for (std::size_t i = 0; i < moved.size(); ++i) worst = std::max(worst, distance(moved[i], from[i % 2]));
   return worst;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/document.hpp"
-#include "engine/network/flows.hpp"
+#include "engine/network/fair_flows.hpp"
 #include "simgrid/support.hpp"
 
 using namespace syncopate;
@@ -30,16 +30,14 @@ struct Draw {
 /// When flows end, by our rules: each begins when as many bytes have come the other way.
 std::vector<double> ends_here(Network& network, const std::vector<Draw>& draws) {
   Clock clock(nullptr);
-  Flows flows(network, clock);
+  FairFlows flows(network, clock);
   std::vector<double> ends(draws.size(), -1.0);
   for (std::size_t i = 0; i < draws.size(); ++i) {
     clock.at(Seconds(draws[i].start), [&, i] {
       const Draw& draw = draws[i];
-      flows.start(network.path(draw.to, draw.from), draw.from, Bytes(draw.bytes), nullptr, Moment(Seconds(draw.start)),
-                  [&, i, draw](const Moment& now) {
-                    flows.start(network.path(draw.from, draw.to), draw.to, Bytes(draw.bytes), nullptr, now,
-                                [&ends, i](const Moment& end) { ends[i] = end.time.value; });
-                  });
+      flows.start({&network, draw.to, draw.from, Bytes(draw.bytes)}, Moment(Seconds(draw.start)), [&, i, draw](const Moment& now) {
+        flows.start({&network, draw.from, draw.to, Bytes(draw.bytes)}, now, [&ends, i](const Moment& end) { ends[i] = end.time.value; });
+      });
     });
   }
   const bool never = false;

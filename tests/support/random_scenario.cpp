@@ -270,6 +270,31 @@ Json draw_scenario(const ScheduleRow& row) {
   return scenario;
 }
 
+double distance(const Metrics& a, const Metrics& b) {
+  double worst = 0.0;
+  const auto see = [&](Seconds x, Seconds y) { worst = std::max(worst, std::abs((x - y).value) / a.iteration.value); };
+  see(a.iteration, b.iteration);
+  see(a.iteration_p50, b.iteration_p50);
+  see(a.iteration_p95, b.iteration_p95);
+  see(a.compute, b.compute);
+  see(a.wait, b.wait);
+  see(a.exposed_communication, b.exposed_communication);
+  see(a.communication, b.communication);
+  return worst;
+}
+
+std::vector<Json> with_rounding_errors(const Json& scenario) {
+  std::vector<Json> off;
+  const auto move = [&](const char* what, double factor, double more) {
+    off.push_back(scenario);
+    Json& value = off.back()["cluster"]["link"][what];
+    value = factor * value.get<double>() + more;
+  };
+  for (const double factor : {1.0 - 4e-15, 1.0 + 4e-15, 1.0 + 1e-14}) move("bandwidth", factor, 0.0);
+  for (const double more : {1e-12, 2e-12}) move("latency", 1.0, more);
+  return off;
+}
+
 Point read_point(const Json& scenario) {
   const Document document(scenario, "random");
   Library library(".");

@@ -4,8 +4,10 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "base/document.hpp"
+#include "metrics/metrics.hpp"
 #include "scenario/scenario.hpp"
 #include "schedule/schedules.hpp"
 
@@ -17,6 +19,13 @@ Json draw_scenario(const ScheduleRow& row);
 
 /// Reads a scenario without a sweep as a file would be.
 Point read_point(const Json& scenario);
+
+/// How far the times of two results are from each other, relative to the iteration.
+double distance(const Metrics& a, const Metrics& b);
+
+/// The scenario with rounding errors of the bandwidth, and with tiny ones of times. Where flows of many sizes contend for links, each one's
+/// rate depends on when the others end, and from flow to flow an error grows.
+std::vector<Json> with_rounding_errors(const Json& scenario);
 
 /// Asserts a property for some drawn inputs, for more of them where SYNCOPATE_SLOW is set; for the same ones every time, unless RC_PARAMS
 /// says otherwise (see rapidcheck's page on configuration).

@@ -41,10 +41,12 @@ void Clock::add(Seconds time, std::function<void()> function) {
   queue_.push_back({time, events_++, unused_.back()});
   unused_.pop_back();
   std::push_heap(queue_.begin(), queue_.end());
+  if (call_at_ && !is_advancing_ && queue_.front().number == events_ - 1) call_at_(time);
 }
 
-void Clock::run_next_instant() {
-  now_ = std::max(now_, queue_.front().time);
+void Clock::advance(Seconds now) {
+  now_ = std::max(now_, now);
+  is_advancing_ = true;
   while (!queue_.empty() && queue_.front().time <= now_) {
     std::pop_heap(queue_.begin(), queue_.end());
     const std::function<void()> function = std::exchange(functions_[queue_.back().function], nullptr);
@@ -52,6 +54,8 @@ void Clock::run_next_instant() {
     queue_.pop_back();
     function();
   }
+  is_advancing_ = false;
+  if (call_at_ && !queue_.empty()) call_at_(queue_.front().time);
 }
 
 bool Clock::run_until_actor_goes_on() {

@@ -35,6 +35,12 @@ class Clock {
   /// Calls `function` when everything of the clock's instant `time` has happened.
   void after(Seconds time, std::function<void()> function);
 
+  /// SimGrid's clock leads: `call_at` is called with the time of each event that is to be the next one; whoever lets time pass then calls
+  /// advance() at that time.
+  void follow(std::function<void(Seconds)> call_at) { call_at_ = std::move(call_at); }
+  /// Carries the clock to `now`, with the events until then.
+  void advance(Seconds now);
+
   /// With actors: lets time pass until one of them goes on; returns false when no event is left.
   bool run_until_actor_goes_on();
 
@@ -59,10 +65,12 @@ class Clock {
   };
 
   void add(Seconds time, std::function<void()> function);
-  void run_next_instant();
+  void run_next_instant() { advance(queue_.front().time); }
 
   Actors* actors_;
+  std::function<void(Seconds)> call_at_;
   bool is_stopped_ = false;
+  bool is_advancing_ = false;
   bool actor_goes_on_ = false;
   Seconds now_;
   std::uint64_t events_ = 0;

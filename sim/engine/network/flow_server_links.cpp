@@ -61,6 +61,7 @@ void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) 
     Ends ends;
     Moment since;
     int servers = 1;
+    Seconds latency;
   };
   std::map<Seconds, std::vector<Started>> parts;  // by start of the transfer
   for (const Network::ServerGroup& group : groups_) {
@@ -76,12 +77,13 @@ void FlowServerLinks::start(Way way, int client, Bytes bytes, const Moment& at) 
                      .worker = client,
                      .link = at.cause ? network_.group_between(ends.first, ends.second) : -1,
                      .usual = latency_.mean_at(ends.first, ends.second, at.time)};
-    last = latest(after(at, latency, why), last);
-    parts[last.time].push_back({ends, last, group.servers});
+    last = latest(flows_.take_latency() ? at : after(at, latency, why), last);
+    parts[last.time].push_back({ends, last, group.servers, latency});
   }
   for (auto& [moves_at, together] : parts) {
     clock_.at(moves_at, [this, way, together = std::move(together), part, ended] {
-      for (const Started& started : together) add({way, started.ends}, {started.servers * part, started.servers, ended, started.since});
+      for (const Started& started : together)
+        add({way, started.ends}, {started.servers * part, started.servers, ended, started.since, started.latency});
     });
   }
 }
@@ -102,7 +104,7 @@ void FlowServerLinks::begin(const LineName& name, const Moment& now) {
     ended(end);
   };
   const Part& first = lines_[name].parts.front();
-  flows_.start(network_.path(from, to), to, first.bytes, nullptr, now, end_of_first, first.servers);
+  flows_.start({&network_, from, to, first.bytes, first.latency, nullptr, first.servers}, now, end_of_first);
 }
 
 }  // namespace syncopate

@@ -15,7 +15,7 @@
 namespace syncopate {
 
 /// The parts of a message as flows, on any topology and beside any other traffic. Each part begins to move when the latency of its way has
-/// passed; the message has arrived when the last part has.
+/// passed, unless flows take latencies themselves; the message has arrived when the last part has.
 ///
 /// Servers on nodes of their own, in one region or on one star, are alike: the parts for them do the same at the same time, and move as
 /// one. Their own links count as one of the sum of their bandwidths.
@@ -30,12 +30,13 @@ class FlowServerLinks : public ServerLinks {
 
  private:
   using Ends = std::pair<int, int>;  ///< from, to
-  /// The parts of a message for a group, whose latency has passed.
+  /// The parts of a message for a group, which may move now.
   struct Part {
     Bytes bytes;  ///< of all servers of the group
     int servers = 1;
     std::function<void(const Moment&)> ended;
     Moment since;
+    Seconds latency;
   };
   struct Line {
     std::deque<Part> parts;  ///< the first one moves, the others wait

@@ -1,89 +1,53 @@
 #pragma once
 
-#include <boost/heap/d_ary_heap.hpp>
-#include <cstdint>
+#include <cstddef>
 #include <functional>
-#include <map>
-#include <optional>
-#include <span>
-#include <vector>
 
+#include "base/units.hpp"
 #include "cluster/network.hpp"
 #include "collective/payload.hpp"
 #include "engine/clock/clock.hpp"
-#include "engine/network/fair_rates.hpp"
 
 namespace syncopate {
 
-/// Flows over a network: flows that meet on a link share it max-min fairly (FairRates). A flow takes no latency: whoever sends a message
-/// adds it.
+/// A message that moves over a network.
+struct Transfer {
+  Network* network = nullptr;  ///< of its job, with the same links as that of all flows
+  int from = 0;                ///< rank or server ...
+  int to = 0;
+  Bytes bytes;        ///< of all that are alike
+  Seconds latency{};  ///< its own, for flows that take it
+  SharedPayload payload{};
+  int alike = 1;  ///< so many that do the same at the same time move as one
+
+  const Path& path() const { return network->path(from, to); }
+};
+
+/// How messages that meet share links.
 ///
-/// Flows that begin or end at the same instant (within `rounding`) change the others' rates once.
+/// | class | how |
+/// |---|---|
+/// | `FairFlows` | max-min fairly |
+/// | `SimGridFlows` | as communications in SimGrid, by its network models |
 class Flows {
  public:
   using Ended = std::function<void(const Moment&)>;
 
-  Flows(Network& network, Clock& clock);
+  Flows() = default;
   Flows(const Flows&) = delete;
   Flows& operator=(const Flows&) = delete;
+  virtual ~Flows() = default;
 
-  /// Bytes of `payload` begin to move over `path` to rank `to` at `now`, the clock's time but for a rounding error. `ended` is called when
-  /// they have moved; flows that end at the same instant are told of in the order in which they started. Where the path stores messages on
-  /// their way, the bytes move there first, then on. `path` stays where it is, and is of a network with the same links.
-  /// `alike`: so many flows that do the same at the same time move as one; `bytes` are of all of them.
-  void start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended, int alike = 1);
+  /// Whether a flow begins with its latency. If not, whoever sends a message adds it.
+  virtual bool take_latency() const = 0;
 
-  /// The link stands for so many, each with its own of flows that are alike. To be called before the first flow on it starts.
-  void widen(std::size_t link, int width);
+  /// The transfer begins at `now`, the clock's time but for a rounding error. `ended` is called when its bytes have moved; transfers that
+  /// end at the same instant are told of in the order in which they started. Where the path stores messages on their way, the bytes move
+  /// there first, then on.
+  virtual void start(const Transfer& transfer, const Moment& now, Ended ended) = 0;
 
- private:
-  struct End {
-    Seconds time;
-    std::size_t flow = 0;
-
-    /// For a heap with the next one on top.
-    bool operator<(const End& other) const { return time > other.time; }
-  };
-  using Ends = boost::heap::d_ary_heap<End, boost::heap::arity<4>, boost::heap::mutable_<true>>;
-  struct Flow {
-    Ended ended;
-    const Path* path = nullptr;  ///< null: the place is unused
-    std::uint64_t number = 0;
-    Bytes left;     ///< bytes to move ...
-    Seconds since;  ///< ... at this time
-    Rate rate;      ///< 0 before links have been shared with it
-    int alike = 1;
-    Moment moved;  ///< since when the same link has limited it ...
-    Why why{};     ///< ... which is this one
-    int to = 0;
-    SharedPayload payload{};
-    Ends::handle_type end;
-  };
-
-  /// Moves bytes over some links of a path.
-  void move(const Path& path, std::span<const std::size_t> links, int to, Bytes bytes, const SharedPayload& payload, const Moment& now,
-            Ended ended, int alike);
-  Rate bandwidth(std::size_t link) const;
-  void change_links();
-  void share_soon();
-  void share();
-  /// Another link may limit the flow from now on.
-  void note_limit(Flow& flow, std::size_t index, Seconds now);
-  void call_at_next_end();
-  void end_flows();
-
-  Network& network_;
-  Clock& clock_;
-  FairRates rates_;
-  std::vector<Flow> flows_;
-  std::vector<std::size_t> unused_;    ///< places in flows_
-  std::map<std::size_t, int> widths_;  ///< by link; of others 1
-  std::uint64_t started_ = 0;
-  Ends ends_;
-  std::vector<End> ended_;             ///< flows that end at this instant
-  std::optional<Seconds> changed_at_;  ///< flows or bandwidths have changed then, and rates follow soon
-  std::optional<Seconds> called_at_;   ///< when the clock calls for the next end
-  std::uint64_t calls_ = 0;            ///< only the last one counts
+  /// The link stands for so many, each with its own of the transfers that are alike. To be called before the first transfer over it starts.
+  virtual void widen(std::size_t link, int width) = 0;
 };
 
 }  // namespace syncopate

@@ -65,18 +65,21 @@ void PeerLinks::queue(Message message, const Moment& at) {
 void PeerLinks::move_next(int from, const Moment& now) {
   Message& message = moving_[worker(from)].front();
   message.start = now.time;
-  flows_->start(
-      network_.path(from, message.to), message.to, message.payload->bytes, message.payload, now, [this, from](const Moment& transferred) {
-        const Message& moved = moving_[worker(from)].front();
-        const Moment arrival = after(transferred, time_(moved).latency, transferred.cause ? why(PathClass::latency, moved) : Why());
-        clock_.at(arrival.time, [this, from, arrival] {
-          std::deque<Message>& queue = moving_[worker(from)];
-          queue.front().arrival = arrival;
-          deliver(queue.front());
-          queue.pop_front();
-          if (!queue.empty()) move_next(from, arrival);
-        });
-      });
+  const Seconds latency = flows_->take_latency() ? time_(message).latency : Seconds(0);
+  const Transfer transfer = {&network_, from, message.to, message.payload->bytes, latency, message.payload};
+  flows_->start(transfer, now, [this, from](const Moment& transferred) {
+    const Message& moved = moving_[worker(from)].front();
+    const Moment arrival = flows_->take_latency()
+                               ? transferred
+                               : after(transferred, time_(moved).latency, transferred.cause ? why(PathClass::latency, moved) : Why());
+    clock_.at(arrival.time, [this, from, arrival] {
+      std::deque<Message>& queue = moving_[worker(from)];
+      queue.front().arrival = arrival;
+      deliver(queue.front());
+      queue.pop_front();
+      if (!queue.empty()) move_next(from, arrival);
+    });
+  });
 }
 
 void PeerLinks::deliver(const Message& message) {

@@ -12,7 +12,7 @@ MessageTransport::MessageTransport(int lanes, Communicator communicator, Planned
       planned_(planned),
       flows_(flows),
       latency_factor_(std::move(latency_factor)),
-      latency_(latency),
+      latencies_(latency),
       options_(options),
       clock_(clock) {
   if (flows == nullptr && options.overlaps) channels_.emplace(2 * at(lanes), clock);
@@ -36,9 +36,8 @@ MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds
   run.latency_factor = latency_factor_(movement.ticket);
   run.first_start = now;
   PlanRun::Events events;
-  events.transfer = [this, &run](PlanOrder::Turn turn, Bytes bytes, const Moment& ready, std::function<void(const Moment&)> ended) {
-    transfer(run, turn, bytes, ready, std::move(ended));
-  };
+  events.transfer = [this, &run](PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready,
+                                 std::function<void(const Moment&)> ended) { transfer(run, turn, number, bytes, ready, std::move(ended)); };
   events.arrival = [this, &run](PlanOrder::Turn turn, int number, Bytes bytes, const Moment& at) {
     return arrival(run, turn, number, bytes, at);
   };
@@ -64,27 +63,33 @@ Moment MessageTransport::notice(const Run& run, PlanOrder::Turn turn, const Mome
   const Message& message = run.collective->plan().stage(turn.stage).messages[at(turn.message)];
   const Seconds usual = flows_ == nullptr || !options_.changes
                             ? run.collective->way(turn.stage, turn.message).hop.latency
-                            : latency_.mean_at(communicator_.rank(message.from), communicator_.rank(message.to), now.time);
+                            : latencies_.mean_at(communicator_.rank(message.from), communicator_.rank(message.to), now.time);
   const Moment end(now.time + run.latency_factor * usual);
   return now.cause ? until(now, end.time, why(PathClass::latency, run, turn, usual)) : end;
 }
 
-Moment MessageTransport::arrival(const Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now) const {
-  const Stage& stage = run.collective->plan().stage(turn.stage);
-  const Message& message = stage.messages[at(turn.message)];
+Seconds MessageTransport::latency(const Run& run, PlanOrder::Turn turn, int number) const {
+  const Message& message = run.collective->plan().stage(turn.stage).messages[at(turn.message)];
   const int from = communicator_.rank(message.from);
   const int to = communicator_.rank(message.to);
   const MessageName name = {options_.stream, run.movement.ticket, static_cast<std::uint32_t>(turn.stage),
                             static_cast<std::uint32_t>(number)};
-  const bool changes = flows_ != nullptr && options_.changes;
-  const Seconds usual = run.collective->way(turn.stage, turn.message).hop.latency;
-  const Seconds latency =
-      changes ? latency_.at(from, to, name, clock_.now(), run.latency_factor) : latency_(from, to, name, run.latency_factor * usual);
+  if (flows_ != nullptr && options_.changes) return latencies_.at(from, to, name, clock_.now(), run.latency_factor);
+  return latencies_(from, to, name, run.latency_factor * run.collective->way(turn.stage, turn.message).hop.latency);
+}
+
+Moment MessageTransport::arrival(const Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now) const {
+  const Stage& stage = run.collective->plan().stage(turn.stage);
+  const bool has_passed = flows_ != nullptr && flows_->take_latency();
+  const Seconds latency = has_passed ? Seconds(0) : this->latency(run, turn, number);
   const Seconds reduction = stage.reduces ? planned_.gamma() * bytes : Seconds(0);
   // One sum, so that rounding is the same with and without recorded causes.
   const Seconds end = now.time + (latency + reduction);
   if (!now.cause) return Moment(end);
-  const Seconds mean = changes ? latency_.mean_at(from, to, clock_.now()) : usual;
+  const Message& message = stage.messages[at(turn.message)];
+  const Seconds mean = flows_ != nullptr && options_.changes
+                           ? latencies_.mean_at(communicator_.rank(message.from), communicator_.rank(message.to), clock_.now())
+                           : run.collective->way(turn.stage, turn.message).hop.latency;
   const Moment arrived = after(now, std::min(latency, end - now.time), why(PathClass::latency, run, turn, mean));
   return until(arrived, end, why(reduction > Seconds(0) ? PathClass::reduce : PathClass::latency, run, turn));
 }
@@ -95,16 +100,17 @@ const PlanOrder& MessageTransport::order_of(const PlannedCollective& collective)
   return orders_.try_emplace(&collective, lanes_ == 1 ? fold(collective.plan()) : collective.plan()).first->second;
 }
 
-void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, const Moment& ready,
+void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready,
                                 std::function<void(const Moment&)> ended) {
   const PlannedCollective::Way& way = run.collective->way(turn.stage, turn.message);
   const Stage& stage = run.collective->plan().stage(turn.stage);
   const Message& message = stage.messages[at(turn.message)];
   const bool may_meet_others = !options_.shortcuts || !options_.is_alone || options_.overlaps || way.can_share;
   if (flows_ != nullptr && may_meet_others) {
-    const int to = communicator_.rank(message.to);
-    const Path& path = planned_.network().path(communicator_.rank(message.from), to);
-    return flows_->start(path, to, bytes, run.movement.payload, ready, std::move(ended));
+    const Seconds latency = flows_->take_latency() ? this->latency(run, turn, number) : Seconds(0);
+    return flows_->start(
+        {&planned_.network(), communicator_.rank(message.from), communicator_.rank(message.to), bytes, latency, run.movement.payload},
+        ready, std::move(ended));
   }
   const Seconds duration = way.hop.beta * bytes;
   const Why reason = ready.cause ? why(PathClass::transfer, run, turn) : Why();

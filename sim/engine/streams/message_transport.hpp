@@ -54,8 +54,10 @@ class MessageTransport : public Transport {
   };
 
   Run& begin(const Movement& movement, Seconds now);
-  void transfer(Run& run, PlanOrder::Turn turn, Bytes bytes, const Moment& ready, std::function<void(const Moment&)> ended);
+  void transfer(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, std::function<void(const Moment&)> ended);
   void lane_ended(Ticket ticket, int lane, const Moment& now);
+  /// Of a message that begins to wait for it at the clock's time.
+  Seconds latency(const Run& run, PlanOrder::Turn turn, int number) const;
   Moment arrival(const Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now) const;
   Moment notice(const Run& run, PlanOrder::Turn turn, const Moment& now) const;
   /// `usual`: of a latency, the mean of the message's way.
@@ -67,7 +69,7 @@ class MessageTransport : public Transport {
   PlannedCollectives& planned_;
   Flows* flows_;
   LatencyFactor latency_factor_;
-  MessageLatency latency_;
+  MessageLatency latencies_;
   Options options_;
   Clock& clock_;
   std::map<Ticket, Run> runs_;

@@ -76,6 +76,10 @@ Bytes PlanRun::size_of(PlanOrder::Turn turn) const {
   return static_cast<double>(message(turn).parts) / plan_.segments(plan_.stage(turn.stage)) * part_;
 }
 
+int PlanRun::number_of(const Position& position, PlanOrder::Turn turn) const {
+  return position.repeat * plan_.segments(plan_.stage(turn.stage)) + position.segment;
+}
+
 void PlanRun::start(int rank, const Moment& now) {
   started_[at(rank)] = 1;
   if (!received_.empty()) std::fill_n(received_.begin() + static_cast<std::ptrdiff_t>(at(rank) * segments_), segments_, Received{0, now});
@@ -149,7 +153,7 @@ void PlanRun::try_to_send(std::size_t port, const Moment& now) {
     }
   }
   sending.busy = receiving.busy = true;
-  events_.transfer(turn, size_of(turn), now, [this, turn](const Moment& end) { transferred(turn, end); });
+  events_.transfer(turn, number_of(sending, turn), size_of(turn), now, [this, turn](const Moment& end) { transferred(turn, end); });
 }
 
 std::optional<Moment> PlanRun::notice(const Position& receiving, PlanOrder::Turn turn) const {
@@ -175,7 +179,7 @@ void PlanRun::transferred(PlanOrder::Turn turn, const Moment& now) {
   const std::size_t receiver = order_.port(turn, moved.to);
   const int repeat = sending_[sender].repeat;
   const int segment = sending_[sender].segment;
-  const int number = repeat * plan_.segments(plan_.stage(turn.stage)) + segment;
+  const int number = number_of(sending_[sender], turn);
   advance(sending_[sender], order_.sends[sender]);
   advance(receiving_[receiver], order_.receives[receiver]);
   const Moment arrival = events_.arrival(turn, number, size_of(turn), now);

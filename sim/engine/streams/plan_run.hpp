@@ -52,9 +52,11 @@ class PlanOrder {
 class PlanRun {
  public:
   struct Events {
-    /// The bytes of a message, or of a segment of it, may be transferred from `now` on.
-    std::function<void(PlanOrder::Turn turn, Bytes bytes, const Moment& now, std::function<void(const Moment&)> ended)> transfer;
-    /// When what has been transferred at `now` arrives; `number`: of the segment among those of all repeats.
+    /// The bytes of a message, or of a segment of it, may be transferred from `now` on; `number`: of the segment among those of all
+    /// repeats.
+    std::function<void(PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now, std::function<void(const Moment&)> ended)>
+        transfer;
+    /// When what has been transferred at `now` arrives.
     std::function<Moment(PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now)> arrival;
     /// When a message's sender knows what its receiver tells it at `now`; of a rendezvous.
     std::function<Moment(PlanOrder::Turn turn, const Moment& now)> notice;
@@ -90,6 +92,8 @@ class PlanRun {
   std::optional<Moment> notice(const Position& receiving, PlanOrder::Turn turn) const;
   bool is_passed(const PlanOrder::Barrier& barrier, int node) const;
   Bytes size_of(PlanOrder::Turn turn) const;
+  /// Of the segment that the position is at, among those of all repeats.
+  int number_of(const Position& position, PlanOrder::Turn turn) const;
   void transferred(PlanOrder::Turn turn, const Moment& now);
   void arrived(PlanOrder::Turn turn, int repeat, int segment, const Moment& now);
   void count_arrival(std::size_t cell_segment, int number);

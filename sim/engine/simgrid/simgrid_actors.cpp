@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <exception>
 #include <limits>
+#include <optional>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 #include <string>
@@ -8,6 +11,7 @@
 #include <malloc.h>
 
 #include "engine/clock/actors.hpp"
+#include "engine/simgrid/simgrid_communications.hpp"
 
 namespace syncopate {
 
@@ -45,21 +49,60 @@ void make_room_for(int count) {
 class SimGridActors : public Actors {
  public:
   SimGridActors() : engine_(make_engine()) {
-    s4u::NetZone* zone = s4u::create_empty_zone("world");
-    home_ = zone->create_host("home", 1.0);
-    zone->seal();
+    s4u::Engine::on_deadlock_cb([this] {
+      has_deadlock_ = true;
+      if (deadlock_) deadlock_();
+    });
+  }
+
+  std::string configure(const std::vector<std::pair<std::string, std::string>>& settings) override {
+    if (settings == settings_) return "";
+    if (home_ != nullptr) return "this process has used other settings";
+    for (const auto& [name, value] : settings) {
+      try {
+        s4u::Engine::set_config(name + ':' + value);
+      } catch (const std::exception& error) {
+        return error.what();
+      }
+    }
+    settings_ = settings;
+    return "";
   }
 
   void run(int count, const std::function<void(int)>& body, const std::function<bool()>& pass_time) override {
-    make_room_for(count);
-    can_run_ = false;  // stays so if an exception leaves actors behind
-    for (int number = 0; number < count; ++number) {
-      s4u::Actor::create("worker", home_, [&body, number] { body(number); });
-    }
+    create_actors(count, body);
     call_when_idle(pass_time);
-    has_deadlock_ = false;
-    engine_.run();
-    can_run_ = !has_deadlock_;
+    run_all();
+  }
+
+  void run_in_time(int count, const std::function<void(int)>& body, const std::function<void(double now)>& reached,
+                   const std::function<void()>& deadlock) override {
+    begin_ = s4u::Engine::get_clock();
+    reached_ = reached;
+    deadlock_ = deadlock;
+    create_actors(count, body);
+    call_at(0.0);
+    run_all();
+    reached_ = nullptr;
+    deadlock_ = nullptr;
+  }
+
+  double now() const override { return s4u::Engine::get_clock() - begin_; }
+
+  void call_at(double time) override {
+    if (next_call_ && *next_call_ <= time) return;
+    next_call_ = time;
+    const double date = std::max(begin_ + time, s4u::Engine::get_clock());
+    simgrid::kernel::timer::Timer::set(date, [this, time] {
+      if (next_call_ == time) next_call_.reset();
+      if (reached_) reached_(time);
+    });
+  }
+
+  Communications& communications() override {
+    home();
+    if (!communications_) communications_.emplace(root_);
+    return *communications_;
   }
 
   bool can_run() const override { return can_run_; }
@@ -79,6 +122,31 @@ class SimGridActors : public Actors {
   }
 
  private:
+  /// Where actors are. With the first zone, SimGrid makes its models, by its settings.
+  s4u::Host* home() {
+    if (home_ == nullptr) {
+      root_ = s4u::create_empty_zone("world");
+      home_ = root_->create_host("home", 1.0);
+      root_->seal();
+    }
+    return home_;
+  }
+
+  void create_actors(int count, const std::function<void(int)>& body) {
+    make_room_for(count);
+    can_run_ = false;  // stays so if an exception leaves actors behind
+    next_call_.reset();
+    for (int number = 0; number < count; ++number) {
+      s4u::Actor::create("worker", home(), [&body, number] { body(number); });
+    }
+  }
+
+  void run_all() {
+    has_deadlock_ = false;
+    engine_.run();
+    can_run_ = !has_deadlock_;
+  }
+
   /// A timer at the next representable time: SimGrid calls it when no actor can go on.
   void call_when_idle(const std::function<bool()>& pass_time) {
     const double next = std::nextafter(s4u::Engine::get_clock(), std::numeric_limits<double>::infinity());
@@ -90,7 +158,15 @@ class SimGridActors : public Actors {
   }
 
   s4u::Engine& engine_;
+  s4u::NetZone* root_ = nullptr;
   s4u::Host* home_ = nullptr;
+  std::vector<std::pair<std::string, std::string>> settings_;
+  std::optional<SimGridCommunications> communications_;
+  // Of a run in time:
+  double begin_ = 0.0;               ///< on SimGrid's clock
+  std::optional<double> next_call_;  ///< the earliest that is asked for
+  std::function<void(double now)> reached_;
+  std::function<void()> deadlock_;
   bool can_run_ = true;
   bool has_deadlock_ = false;
 };

@@ -1,4 +1,4 @@
-#include "engine/network/flows.hpp"
+#include "engine/network/fair_flows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,11 +6,11 @@
 
 namespace syncopate {
 
-Flows::Flows(Network& network, Clock& clock) : network_(network), clock_(clock) {
+FairFlows::FairFlows(Network& network, Clock& clock) : network_(network), clock_(clock) {
   for (const Seconds time : network.times_of_changes()) clock_.at(time, [this] { change_links(); });
 }
 
-void Flows::change_links() {
+void FairFlows::change_links() {
   for (std::size_t link = 0; link < network_.count_links(); ++link) {
     if (network_.changes(link) && rates_.knows(link)) rates_.set_bandwidth(link, bandwidth(link));
   }
@@ -21,27 +21,26 @@ void Flows::change_links() {
   share_soon();
 }
 
-void Flows::widen(std::size_t link, int width) { widths_[link] = width; }
+void FairFlows::widen(std::size_t link, int width) { widths_[link] = width; }
 
-Rate Flows::bandwidth(std::size_t link) const {
+Rate FairFlows::bandwidth(std::size_t link) const {
   const auto width = widths_.find(link);
   return (width == widths_.end() ? 1 : width->second) * network_.bandwidth(link, clock_.now());
 }
 
-void Flows::start(const Path& path, int to, Bytes bytes, const SharedPayload& payload, const Moment& now, Ended ended, int alike) {
-  if (bytes <= Bytes(0) || std::isinf(path.rate.value)) return clock_.at(now.time, [ended = std::move(ended), now] { ended(now); });
+void FairFlows::start(const Transfer& transfer, const Moment& now, Ended ended) {
+  const Path& path = transfer.path();
+  if (transfer.bytes <= Bytes(0) || std::isinf(path.rate.value))
+    return clock_.at(now.time, [ended = std::move(ended), now] { ended(now); });
   const std::span<const std::size_t> links(path.links);
-  if (!path.storage) return move(path, links, to, bytes, payload, now, std::move(ended), alike);
-  move(
-      path, links.first(path.storage->after), to, bytes, payload, now,
-      [this, &path, links, to, bytes, payload, ended = std::move(ended), alike](const Moment& stored) {
-        move(path, links.subspan(path.storage->after), to, bytes, payload, stored, ended, alike);
-      },
-      alike);
+  if (!path.storage) return move(transfer, path, links, now, std::move(ended));
+  move(transfer, path, links.first(path.storage->after), now,
+       [this, transfer, &path, links, ended = std::move(ended)](const Moment& stored) {
+         move(transfer, path, links.subspan(path.storage->after), stored, ended);
+       });
 }
 
-void Flows::move(const Path& path, std::span<const std::size_t> links, int to, Bytes bytes, const SharedPayload& payload, const Moment& now,
-                 Ended ended, int alike) {
+void FairFlows::move(const Transfer& transfer, const Path& path, std::span<const std::size_t> links, const Moment& now, Ended ended) {
   for (const std::size_t link : links) {
     if (!rates_.knows(link)) rates_.set_bandwidth(link, bandwidth(link));
   }
@@ -54,25 +53,25 @@ void Flows::move(const Path& path, std::span<const std::size_t> links, int to, B
   flows_[index] = {.ended = std::move(ended),
                    .path = &path,
                    .number = started_++,
-                   .left = bytes,
+                   .left = transfer.bytes,
                    .since = now.time,
                    .rate = Rate(0),
-                   .alike = alike,
+                   .alike = transfer.alike,
                    .moved = now,
-                   .to = to,
-                   .payload = now.cause ? payload : nullptr,
+                   .to = transfer.to,
+                   .payload = now.cause ? transfer.payload : nullptr,
                    .end = {}};
-  rates_.add(index, links, alike * path.limit_at(clock_.now()), alike * path.connections());
+  rates_.add(index, links, transfer.alike * path.limit_at(clock_.now()), transfer.alike * path.connections());
   share_soon();
 }
 
-void Flows::share_soon() {
+void FairFlows::share_soon() {
   if (changed_at_) return;
   changed_at_ = clock_.now();
   clock_.after(*changed_at_ * (1.0 + rounding), [this] { share(); });
 }
 
-void Flows::share() {
+void FairFlows::share() {
   const Seconds changed_at = *std::exchange(changed_at_, std::nullopt);
   for (const std::size_t index : rates_.update()) {
     Flow& flow = flows_[index];
@@ -93,7 +92,7 @@ void Flows::share() {
   call_at_next_end();
 }
 
-void Flows::note_limit(Flow& flow, std::size_t index, Seconds now) {
+void FairFlows::note_limit(Flow& flow, std::size_t index, Seconds now) {
   const Why why = {.kind = PathClass::transfer, .worker = flow.to, .link = network_.group(rates_.limiting_link(index))};
   if (why.link == flow.why.link) return;
   flow.why.payload = &flow.payload;
@@ -102,7 +101,7 @@ void Flows::note_limit(Flow& flow, std::size_t index, Seconds now) {
   flow.why = why;
 }
 
-void Flows::call_at_next_end() {
+void FairFlows::call_at_next_end() {
   if (ends_.empty() || (called_at_ && *called_at_ <= ends_.top().time)) return;
   called_at_ = ends_.top().time;
   clock_.at(*called_at_, [this, call = ++calls_] {
@@ -112,7 +111,7 @@ void Flows::call_at_next_end() {
   });
 }
 
-void Flows::end_flows() {
+void FairFlows::end_flows() {
   const Seconds now = clock_.now();
   for (; !ends_.empty() && ends_.top().time <= now * (1.0 + rounding); ends_.pop()) {
     rates_.remove(ends_.top().flow);

@@ -1,0 +1,166 @@
+#include "engine/simgrid/simgrid_flows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/errors.hpp"
+#include "base/indexed.hpp"
+
+namespace syncopate {
+
+namespace {
+
+/// SimGrid counts whole bytes, of which 2^20 stand for one.
+constexpr double exact_scale = 1048576.0;
+
+Communications& configured(const SimGridModel& model) {
+  if (const std::string reason = actors().configure(model.settings()); !reason.empty())
+    throw SimulationError(fmt::format("SimGrid refuses its settings: {}", reason));
+  return actors().communications();
+}
+
+}  // namespace
+
+SimGridFlows::SimGridFlows(Network& network, const SimGridModel& model, Clock& clock)
+    : network_(network), model_(model), clock_(clock), communications_(configured(model)), scale_(model.is_exact() ? exact_scale : 1.0) {
+  for (const Seconds time : network.times_of_changes()) clock_.at(time, [this] { change_links(); });
+}
+
+SimGridFlows::~SimGridFlows() { communications_.cancel_all(); }
+
+double SimGridFlows::bandwidth(std::size_t link) const {
+  const auto width = widths_.find(link);
+  return scale_ * (width == widths_.end() ? 1 : width->second) * network_.bandwidth(link, clock_.now()).value;
+}
+
+std::vector<std::size_t> SimGridFlows::links_of(std::span<const std::size_t> links) {
+  std::vector<std::size_t> found;
+  for (const std::size_t link : links) {
+    if (links_.size() <= link) links_.resize(link + 1);
+    const double its = bandwidth(link);
+    if (std::isinf(its)) continue;
+    if (!links_[link]) links_[link] = communications_.add_link(network_.link(link).name, its, true);
+    found.push_back(*links_[link]);
+  }
+  return found;
+}
+
+std::size_t SimGridFlows::host(const Network* network, int rank) {
+  const auto [found, is_new] = hosts_.try_emplace({network, rank});
+  if (is_new) found->second = communications_.add_host(fmt::format("rank-{}", rank));
+  return found->second;
+}
+
+std::size_t SimGridFlows::limit(const Path& path) {
+  const double rate = scale_ / path.connections() * path.limit_at(clock_.now()).value;
+  const auto [found, is_new] = limits_.try_emplace(rate);
+  if (is_new) found->second = communications_.add_link("limit", rate, false);
+  return found->second;
+}
+
+void SimGridFlows::start(const Transfer& transfer, const Moment& now, Ended ended) {
+  const Path& path = transfer.path();
+  if (transfer.bytes <= Bytes(0) || std::isinf(path.rate.value)) {
+    const Seconds end = now.time + (take_latency() ? transfer.latency : Seconds(0));
+    return clock_.at(
+        end, [ended = std::move(ended), now, end] { ended(now.cause ? until(now, end, {.kind = PathClass::latency}) : Moment(end)); });
+  }
+  const std::span<const std::size_t> links(path.links);
+  const std::span<const std::size_t> back(transfer.network->path(transfer.to, transfer.from).links);
+  if (!path.storage) return move(transfer, links, back, now, std::move(ended));
+  Transfer half = transfer;  // of the way: the message is stored in its middle
+  half.latency = 0.5 * transfer.latency;
+  const std::size_t before = path.storage->after;
+  move(half, links.first(before), {}, now, [this, half, links, before, ended = std::move(ended)](const Moment& stored) {
+    move(half, links.subspan(before), {}, stored, ended);
+  });
+}
+
+void SimGridFlows::move(const Transfer& transfer, std::span<const std::size_t> links, std::span<const std::size_t> back, const Moment& now,
+                        Ended ended) {
+  if (unused_.empty()) {
+    unused_.push_back(moving_.size());
+    moving_.emplace_back();
+  }
+  const std::size_t index = unused_.back();
+  unused_.pop_back();
+  moving_[index] = {.transfer = transfer,
+                    .links = links,
+                    .back = back,
+                    .number = started_++,
+                    .start = now,
+                    .communications = {},
+                    .ended = std::move(ended)};
+  send(index, transfer.bytes, take_latency() ? transfer.latency : Seconds(0));
+}
+
+void SimGridFlows::send(std::size_t index, Bytes bytes, Seconds latency) {
+  Moving& moving = moving_[index];
+  const Transfer& transfer = moving.transfer;
+  const Path& path = transfer.path();
+  std::vector<std::size_t> links = links_of(moving.links);
+  if (!std::isinf(path.limit_at(clock_.now()).value)) links.push_back(limit(path));
+  const std::vector<std::size_t> back = links_of(moving.back);
+  const std::size_t pieces = at(transfer.alike * path.connections());
+  const auto size = static_cast<std::uint64_t>(std::max(1.0, std::round(scale_ * bytes.value / static_cast<double>(pieces))));
+  const std::size_t from = host(transfer.network, transfer.from);
+  const std::size_t to = host(transfer.network, transfer.to);
+  moving.communications.resize(pieces);
+  moving.arrived = 0;
+  for (std::size_t piece = 0; piece < pieces; ++piece) {
+    moving.communications[piece] =
+        communications_.send(from, to, size, {links, back, latency.value}, [this, index, piece] { arrived(index, piece); });
+  }
+}
+
+void SimGridFlows::arrived(std::size_t index, std::size_t piece) {
+  Moving& moving = moving_[index];
+  moving.communications[piece] = has_arrived;
+  if (++moving.arrived < moving.communications.size()) return;
+  moving.end = Seconds(actors().now());
+  arrived_.push_back(index);
+  if (arrived_.size() == 1) clock_.at(moving.end, [this] { tell(); });
+}
+
+void SimGridFlows::tell() {
+  std::vector<std::size_t> ended = std::exchange(arrived_, {});
+  std::sort(ended.begin(), ended.end(), [this](std::size_t a, std::size_t b) { return moving_[a].number < moving_[b].number; });
+  for (const std::size_t index : ended) {
+    Moving moved = std::exchange(moving_[index], {});
+    unused_.push_back(index);
+    const Transfer& transfer = moved.transfer;
+    Moment end(moved.end);
+    if (moved.start.cause) {
+      const auto why = [&](PathClass kind, int link) {
+        return Why{.kind = kind, .worker = transfer.to, .link = link, .payload = &transfer.payload};
+      };
+      const Seconds latency = take_latency() ? std::min(transfer.latency, moved.end - moved.start.time) : Seconds(0);
+      const Moment begun =
+          after(moved.start, latency, why(PathClass::latency, transfer.network->group_between(transfer.from, transfer.to)));
+      end = until(begun, moved.end, why(PathClass::transfer, transfer.network->narrowest_group(transfer.from, transfer.to)));
+    }
+    moved.ended(end);
+  }
+}
+
+void SimGridFlows::change_links() {
+  for (std::size_t link = 0; link < links_.size(); ++link) {
+    if (links_[link] && network_.changes(link)) communications_.set_bandwidth(*links_[link], bandwidth(link));
+  }
+  if (!model_.fair) return;
+  // SimGrid keeps a communication below what its links had when it began: it begins anew with the bytes that are left.
+  for (std::size_t index = 0; index < moving_.size(); ++index) {
+    Moving& moving = moving_[index];
+    if (moving.arrived > 0 || moving.communications.empty()) continue;
+    const auto changes = [this](std::size_t link) { return network_.changes(link); };
+    if (!moving.transfer.path().latency_changes() && std::none_of(moving.links.begin(), moving.links.end(), changes)) continue;
+    const Bytes left(static_cast<double>(moving.communications.size()) * communications_.remaining(moving.communications.front()) / scale_);
+    for (const std::size_t number : moving.communications) communications_.cancel(number);
+    send(index, left, Seconds(0));
+  }
+}
+
+}  // namespace syncopate
