@@ -241,7 +241,7 @@ Job Setup::job(Fidelity fidelity) {
   if (options_.dataflow) job.dataflow = std::make_shared<Dataflow>(parts(is_alone, input), *options_.dataflow, ranks_);
   if (options_.timeline) job.shown_workers = options_.timeline->workers(job.simulated(), scenario_.cluster.workers() / job.simulated());
   const bool is_shown_in_full = options_.timeline && job.simulated() <= TimelineView::most_in_full;
-  job.records_causes = options_.explain || is_shown_in_full;
+  job.records_causes = (options_.explain || is_shown_in_full) && fidelity != Fidelity::simgrid;
   job.keeps_messages = is_shown_in_full && job.sends_more;
   return job;
 }

@@ -76,6 +76,11 @@ class Explanation {
                         "\"shared_links\" in results.json",
                         options.scenario, point.index));
       }
+      if (point.scenario.fidelity == Fidelity::simgrid) {
+        throw UsageError(fmt::format(
+            "{}: point {}: SimGrid does not tell which link limits a message, and when; use \"fidelity\": \"flow\" to explain it",
+            options.scenario, point.index));
+      }
       point = as_one_run(std::move(point));
     }
   }
