@@ -1,12 +1,17 @@
 #include "run/setup.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <utility>
 
+#include "base/errors.hpp"
+#include "base/processes.hpp"
 #include "cluster/placement.hpp"
 #include "schedule/posts.hpp"
 #include "schedule/servers.hpp"
@@ -50,6 +55,20 @@ ServerPlaces server_places(const Scenario& scenario) {
       std::find_if(regions.begin(), regions.end(), [&](const Region& region) { return region.name == *traffic.servers_region; });
   places.region = static_cast<std::size_t>(found - regions.begin());
   return places;
+}
+
+/// What the function returns, called in a process of its own. Throws SimulationError with its error.
+Seconds calculated_apart(const std::function<Seconds()>& function) {
+  Seconds result;
+  std::string error;
+  run_forked(
+      1, 1, [&](int /*index*/) { return fmt::format("{}", function().value); },
+      [&](int /*index*/, const Outcome& outcome) {
+        if (outcome.ok) result = Seconds(std::stod(outcome.result));
+        error = outcome.error;
+      });
+  if (!error.empty()) throw SimulationError(error);
+  return result;
 }
 
 int gpus_per_rank(const Scenario& scenario) {
@@ -153,7 +172,11 @@ NetworkModel Setup::model(Fidelity fidelity) {
   switch (fidelity) {
     case Fidelity::per_message: return PerMessage{&planned_};
     case Fidelity::flow: return PerFlow{&planned_};
-    case Fidelity::simgrid: return PerFlow{&planned_, scenario_.simgrid};
+    case Fidelity::simgrid: {
+      PerFlow in_simgrid = {&planned_, scenario_.simgrid};
+      in_simgrid.simgrid->paje = options_.paje;
+      return in_simgrid;
+    }
     case Fidelity::alpha_beta: break;
   }
   const auto costs_on = [this](const Cluster& cluster) {
@@ -271,6 +294,7 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
     once.ranks = ranks_;
     once.gpus_per_rank = gpus_per_rank_;
     once.model = model(fidelity);
+    if (auto& simgrid = std::get<PerFlow>(once.model).simgrid) simgrid->paje.clear();
     once.streams = {{.groups = groups, .operations = {operation}}};
     once.run_ahead = options_.shortcuts;
     once.shortcuts = options_.shortcuts && fidelity != Fidelity::simgrid;
@@ -281,9 +305,14 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
         worker.collectives().wait(worker.collectives().post(payload, worker.step(), {.operation = operation}));
       }
     };
-    const Timeline timeline = simulate({once}, network_);
-    all = Seconds(0);
-    for (const CollectiveSpan& span : timeline.front().collectives) all = std::max(all, span.end - span.start);
+    const auto longest = [&] {
+      Seconds longest_span;
+      const Timeline timeline = simulate({once}, network_);
+      for (const CollectiveSpan& span : timeline.front().collectives) longest_span = std::max(longest_span, span.end - span.start);
+      return longest_span;
+    };
+    // SimGrid traces one simulation of a process.
+    all = options_.paje.empty() ? longest() : calculated_apart(longest);
   }
   return CostLine{of_no_bytes.latency, SecondsPerByte((all - of_no_bytes.latency).value / bytes.value)};
 }

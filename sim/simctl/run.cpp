@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -44,6 +47,7 @@ struct RunCommandOptions {
   std::string optimizer = "sgd";
   bool explain = false;
   std::string explained_points;
+  std::string paje;
   bool no_symmetry = false;
   bool quiet = false;
   LimitOptions limits;
@@ -68,6 +72,7 @@ class StudyRun {
         simulated_(study.points.size()) {
     for (const Point* point : points_with_timeline()) check_view(view_, *point);
     check_records();
+    check_paje();
     const auto lacks_file = [this](int point) {
       return (timeline_points_[place(point)] && !has_file(timeline_name(point))) || (recorded_points_[place(point)] && !has_record(point));
     };
@@ -89,6 +94,7 @@ class StudyRun {
     simulate(shared_->waiting(), progress);
     for (const auto& [point, ended] : shared_->of_other_shards()) take(point, ended);
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
+    finish_paje();
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::sort(results_.failed.begin(), results_.failed.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
@@ -164,6 +170,11 @@ class StudyRun {
         throw UsageError(fmt::format("{}: point {}: there are several jobs, and this is of one; leave the point out, or \"jobs\"",
                                      records ? "--dataflow" : "--explain", point.index));
       }
+      if (point.scenario.fidelity == Fidelity::simgrid && explained_points_[place(point.index)]) {
+        throw UsageError(fmt::format(
+            "--explain: point {}: SimGrid does not tell which link limits a message, and when; leave the point out (--explain \"0-3,7\")",
+            point.index));
+      }
       const Schedule& schedule = point.scenario.schedule;
       if (!recorded_points_[place(point.index)] || schedule.unrecorded.empty()) continue;
       throw UsageError(fmt::format("--dataflow: point {}: {} cannot be recorded: {}; leave the point out (--dataflow \"0-3,7\")",
@@ -171,8 +182,38 @@ class StudyRun {
     }
   }
 
+  void check_paje() const {
+    if (options_.paje.empty()) return;
+    if (study_.points.size() > 1) {
+      throw UsageError(
+          fmt::format("--paje: it traces one point, and {} has {}; pin what it sweeps with --set", study_.file, study_.points.size()));
+    }
+    if (study_.points.front().scenario.fidelity != Fidelity::simgrid)
+      throw UsageError(R"(--paje: SimGrid traces what it simulates; use "fidelity": "simgrid")");
+    if (study_.points.front().scenario.replicates > 1 || study_.points.front().scenario.jobs)
+      throw UsageError(
+          "--paje: it traces one simulation, but replicates are several, and jobs are simulated together and alone; leave them out");
+    if (std::ofstream file(unfinished_paje()); !file)
+      throw OutputError(fmt::format("--paje: {}: cannot be written: {}", options_.paje, std::strerror(errno)));
+  }
+
+  /// SimGrid writes while it simulates.
+  std::string unfinished_paje() const { return options_.paje.empty() ? "" : options_.paje + ".part"; }
+
+  /// The file appears when it is whole.
+  void finish_paje() {
+    if (options_.paje.empty()) return;
+    std::error_code error;
+    if (results_.rows.empty()) {
+      std::filesystem::remove(unfinished_paje(), error);
+      return;
+    }
+    std::filesystem::rename(unfinished_paje(), options_.paje, error);
+    if (error) missing_.push_back(fmt::format("--paje: {} cannot be written: {}", options_.paje, error.message()));
+  }
+
   PointOptions point_options(int index) const {
-    PointOptions point = {.shortcuts = !options_.no_symmetry};
+    PointOptions point = {.shortcuts = !options_.no_symmetry, .paje = unfinished_paje()};
     if (timeline_points_[place(index)]) point.timeline = view_;
     if (recorded_points_[place(index)]) point.dataflow = read_optimizer(options_.optimizer);
     return point;
@@ -406,6 +447,9 @@ void add_run_command(CLI::App& app, ExitCode& code) {
   command->add_option("--optimizer", options->optimizer, "what applies gradients in it (default: sgd)")
       ->check(CLI::IsMember(std::vector<std::string>(optimizer_names.begin(), optimizer_names.end())))
       ->needs(dataflow);
+  command
+      ->add_option("--paje", options->paje, "write what SimGrid traces to this file, for viewers of Paje: of one point in fidelity simgrid")
+      ->excludes("--output");
   command->add_flag(
       "--no-symmetry", options->no_symmetry,
       "simulate every worker and every step in full; the results are the same up to rounding, which servers over regions may amplify");

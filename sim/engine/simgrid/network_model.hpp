@@ -12,7 +12,7 @@ struct SimGridModel {
   std::vector<std::pair<std::string, std::string>> config;  ///< settings of SimGrid, such as `network/TCP-gamma`, and their values
   bool fair = false;  ///< links have no latency; the sender of a message waits for it. SimGrid then shares links max-min fairly
 
-  bool operator==(const SimGridModel&) const = default;
+  std::string paje{};  ///< file that SimGrid writes what happens on links to; "": none
 
   /// CM02 without settings of the scenario's own: the settings with which one message takes its latency and bytes / bandwidth.
   bool is_exact() const { return network_model == "CM02" && config.empty(); }

@@ -101,7 +101,6 @@ class SimGridActors : public Actors {
 
   Communications& communications() override {
     home();
-    if (!communications_) communications_.emplace(root_);
     return *communications_;
   }
 
@@ -125,9 +124,10 @@ class SimGridActors : public Actors {
   /// Where actors are. With the first zone, SimGrid makes its models, by its settings.
   s4u::Host* home() {
     if (home_ == nullptr) {
-      root_ = s4u::create_empty_zone("world");
-      home_ = root_->create_host("home", 1.0);
-      root_->seal();
+      s4u::NetZone* const root = s4u::create_empty_zone("world");
+      home_ = root->create_host("home", 1.0);
+      communications_.emplace(root);  // SimGrid's tracing wants its zone before the root is sealed
+      root->seal();
     }
     return home_;
   }
@@ -158,7 +158,6 @@ class SimGridActors : public Actors {
   }
 
   s4u::Engine& engine_;
-  s4u::NetZone* root_ = nullptr;
   s4u::Host* home_ = nullptr;
   std::vector<std::pair<std::string, std::string>> settings_;
   std::optional<SimGridCommunications> communications_;
