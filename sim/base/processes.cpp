@@ -228,8 +228,11 @@ Outcome outcome_of_end(int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     const char* hint = signal == SIGKILL ? " (out of memory?)" : "";
-    return {
-        false, {}, fmt::format("its process was killed by signal {} ({}){}", signal, strsignal(signal), hint), ExitCode::simulation_failed};
+    return {false,
+            {},
+            fmt::format("its process was killed by signal {} ({}){}", signal, strsignal(signal), hint),
+            ExitCode::simulation_failed,
+            signal == SIGABRT || signal == SIGSEGV};
   }
   return {false, {}, fmt::format("its process ended with status {} and no result", WEXITSTATUS(status)), ExitCode::simulation_failed};
 }

@@ -16,6 +16,7 @@ struct Outcome {
   std::string result;  ///< what the task returned
   std::string error;   ///< why it failed
   ExitCode code = ExitCode::done;
+  bool crashed = false;  ///< a signal that its own program caused ended the process
 };
 
 /// Progress of a task, in steps that the task defines.

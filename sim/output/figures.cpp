@@ -120,7 +120,7 @@ constexpr std::array columns = {
     Figure{"schedule", "", "name of the schedule", "", [](const Row& row) -> Json { return row.schedule; }},
     Figure{"all_reduce", "", "name of the all-reduce algorithm", "for schedules without collectives",
            [](const Row& row) -> Json { return row.all_reduce; }},
-    Figure{"fidelity", "", "how bytes moved: `alpha-beta`, `per-message` or `flow`; with `auto`, the one that was chosen", "",
+    Figure{"fidelity", "", "how bytes moved: `alpha-beta`, `per-message`, `flow` or `simgrid`; with `auto`, the one that was chosen", "",
            Averaging::first, place<&PointFigures::fidelity>},
     Figure{"nodes", "", "nodes of the cluster; with several jobs, nodes of the first job", "",
            [](const Row& row) -> Json { return row.nodes; }},

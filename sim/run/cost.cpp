@@ -58,11 +58,15 @@ Seconds time_of(const RunPlan& plan) {
   constexpr Seconds of_flow(6.3e-7);
   constexpr Seconds of_met_flow(4.1e-9);
   constexpr Seconds of_exchange(2.4e-6);
+  constexpr Seconds in_simgrid(3.3e-6);           // of a message ...
+  constexpr Seconds in_simgrid_by_rank(1.1e-8);  // ... and of each one in flight, which SimGrid goes through when a message ends
   const RunCounts& counts = plan.counts;
   const Seconds workers = plan.has_actors() ? of_actors + plan.simulated * of_worker + counts.steps * of_step + counts.posts * of_post
                                             : counts.steps * of_step_alone;
   const Seconds collectives = counts.collectives * (plan.fidelity == Fidelity::alpha_beta ? of_closed_form : of_collective);
-  const Seconds messages = (1.0 + plan.ranks / ranks_in_cache) * (counts.messages * of_message + counts.flows * of_flow);
+  const Seconds messages = plan.fidelity == Fidelity::simgrid
+                               ? (counts.messages + counts.flows) * (in_simgrid + plan.ranks * in_simgrid_by_rank)
+                               : (1.0 + plan.ranks / ranks_in_cache) * (counts.messages * of_message + counts.flows * of_flow);
   return of_start + plan.ranks * of_rank + workers + counts.wakes * of_wake + collectives + counts.planned * of_planned +
          counts.recurred * of_recurred + messages + counts.met_flows * of_met_flow + counts.exchanges * of_exchange;
 }

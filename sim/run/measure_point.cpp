@@ -106,6 +106,10 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
     add_load(result, load, run);
   }
   result.require_finite();
+  if (plan.fidelity == Fidelity::simgrid) {
+    const SimGridModel& model = scenario.simgrid;
+    result.details["simgrid"] = {{"network_model", model.network_model}, {"config", model.config}, {"fair", model.fair}};
+  }
   if (!plan.note.empty()) result.details["fidelity_note"] = plan.note + describe_overload(result.details);
   if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
   if (options.timeline) {

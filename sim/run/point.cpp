@@ -247,9 +247,12 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     if (watch.keep && replicates_of(whole.scenario) == 1) watch.keep(point, result);
     return result.pack();
   };
-  const auto gather = [&](int index, const Outcome& outcome) {
+  const auto gather = [&](int index, Outcome outcome) {
     time_left.finish(at(index));
     const auto& [point, r, time] = tasks[at(index)];
+    if (outcome.crashed && points[at(point)]->scenario.fidelity == Fidelity::simgrid) {
+      outcome.error += R"(; SimGrid ends a process in which it fails: try another "maxmin/precision" in "config", or "fidelity": "flow")";
+    }
     const auto all = gatherings[at(point)].add(r, outcome);
     if (!all) return;
     done(point, *all);

@@ -22,8 +22,8 @@ constexpr Seconds flow_alone(0.5e-6);
 constexpr Seconds contended_flow_by_rank(5e-9);
 constexpr Seconds server_flow_by_rank(7e-8);
 /// In SimGrid, and what each of those that move at the same time adds, of which a rank has about one.
-constexpr Seconds in_simgrid(5e-6);
-constexpr Seconds in_simgrid_by_rank(4e-9);
+constexpr Seconds in_simgrid(3.3e-6);
+constexpr Seconds in_simgrid_by_rank(1.1e-8);
 /// Messages that are simulated one by one, because several collectives are in flight or latencies vary; and if only starts differ.
 constexpr Seconds message_alone(1e-6);
 constexpr Seconds message_of_recurrence(6e-9);

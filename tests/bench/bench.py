@@ -176,6 +176,9 @@ def fidelity_rows(simctl, folder, trace):
     growing("a 100 MB ring as flows on a fat-tree, 2:1 oversubscribed, whole process", 1, flow, cluster={"topology": fat_tree})
     growing("the same, --no-symmetry: every message a flow", 1, flow, "--no-symmetry", cluster={"topology": fat_tree})
     growing("the same ring on nodes placed at random: every message shares links", 1, flow, cluster={"topology": fat_tree, "placement": "random"})
+    in_simgrid = once | {"trace": one, "fidelity": "simgrid"}
+    growing("a 100 MB ring in SimGrid, on a star, whole process", 1, in_simgrid, nodes=(16, 64, 256, 1024))
+    growing("wfbp, 161 gradients, in SimGrid, whole process", 1, wfbp | {"fidelity": "simgrid"}, nodes=(16, 64))
     return rows
 
 

@@ -155,6 +155,7 @@ def together(schedule):
 JITTER = {"jitter": {"distribution": "uniform", "cv": 0.2}, "slow": [{"ranks": "0-1", "factor": 2}], "events": [{"kind": "pause", "rank": 1, "at_s": 1, "for_s": 5}], "overlap_slowdown": 0.05}
 FULL_SCENARIO = scenario(granularity="layer", fidelity="per-message", all_reduce="ring", channels=1, workers=JITTER, iterations={"warmup": 1, "measured": 3, "until": 0.1}, samples=1000, epochs=2.5,
                          seed=7, replicates=2, sweep={"/cluster/nodes": [2, 4]})
+SIMGRID = scenario(fidelity="simgrid", simgrid={"network_model": "LV08", "fair": False, "config": {"network/TCP-gamma": 1e6, "network/crosstraffic": True, "smpi/bw-factor": "0:1"}})
 RUN = {"steps": 1000, "failures": {"mtbf_per_gpu_h": 50, "kinds": [{"domain": "gpu", "weibull_shape": 2}, {"domain": "switch", "rate": 1}]}, "checkpoint": {"every": 600, "write_s": 60, "stall_s": 5},
        "restart": {"detect_s": 60, "restart_s": 300, "load_s": 1}, "policy": {"name": "hot-spare", "spares": 2, "repair_h": 24}, "seeds": 10}
 RUNS = [scenario(run=RUN), scenario(run={"samples": 1000, "failures": {"per_1000_node_days": 50}, "checkpoint": {"every": "young", "write_s": 60}, "policy": {"name": "shrink", "min_nodes": 2, "repair_h": 1}}),
@@ -162,7 +163,7 @@ RUNS = [scenario(run=RUN), scenario(run={"samples": 1000, "failures": {"per_1000
 JOBS = [scenario(jobs=[{"name": "ours", "nodes": "0-1", "start_s": 0.5}, {"nodes": "2-3", "trace": "trace.json", "granularity": "layer", "schedule": {"name": "s-sgd"}, "all_reduce": "ring", "channels": 2,
                                                                              "workers": {"overlap_slowdown": 0.1}}], seed=3),
         {key: value for key, value in scenario(jobs=[{"nodes": "0-1", "trace": "trace.json", "schedule": {"name": "wfbp"}}], sweep={"/jobs/0/nodes": ["0-1", "2"]}).items() if key not in ("trace", "schedule")}]
-SCENARIOS = [*RUNS, *JOBS, FULL_SCENARIO, scenario(cluster={key: value for key, value in cluster().items() if key != "format"}, trace={key: value for key, value in trace().items() if key != "format"}),
+SCENARIOS = [*RUNS, *JOBS, FULL_SCENARIO, SIMGRID, scenario(cluster={key: value for key, value in cluster().items() if key != "format"}, trace={key: value for key, value in trace().items() if key != "format"}),
              scenario(workers={"overlap_slowdown": {"factor": 1, "by": "traffic"}}),
              scenario(schedule={"name": "asgd"}, workers={"events": [{"kind": "leave", "rank": 1, "at_s": 1}, {"kind": "join", "rank": 1, "at_s": 5}]}), scenario(sweep={"/schedule": [{"name": "wfbp"}, {"name": "lasgd", "tau_max": 2}]}),
              scenario(schedule={"name": "lasgd"}, sweep={"/schedule/tau_max": [1, 2]}), scenario(sweep={"/network": {"a": {"/cluster/nodes": 2, "/all_reduce": "ring"}, "b": {}}}),

@@ -9,7 +9,7 @@ import unittest
 from support import Case, cluster, scenario, trace
 
 NATURAL = os.environ.get("NATURAL_SIMGRID")
-EXACT = {"network/crosstraffic": 0, "network/TCP-gamma": 1e30, "surf/precision": 1e-12, "maxmin/precision": 1e-12}  # of CM02, as its page says
+EXACT = {"network/crosstraffic": 0, "network/TCP-gamma": 1e30, "surf/precision": 1e-12, "maxmin/precision": 1e-9}  # of CM02, as its page says
 FORWARD, BACKWARD = 0.001, 0.002
 BANDWIDTH = 1.25e9
 STEPS = 2
@@ -19,7 +19,7 @@ WORKERS = [4, 7, 16]
 MESSAGES = [1000, 100000, 10000000]
 LATENCIES = [1e-6, 1e-3, 50e-3]
 MODELS = ["CM02", "LV08", "SMPI", "IB"]
-DRAWN = random.Random(1)
+DRAWN = random.Random()
 
 
 def some(number, *values):
@@ -45,6 +45,10 @@ def natural(case, model, config):
 
 @unittest.skipUnless(NATURAL, "NATURAL_SIMGRID does not name the program")
 class Natural(Case):
+    def setUp(self):
+        super().setUp()
+        DRAWN.seed(1)  # each test draws the same, also by itself
+
     def simulated(self, cases, model, config):
         named = {}
         for number, (what, workers, message, latency, stagger, window, connections) in enumerate(cases):
@@ -83,8 +87,8 @@ class Models(Natural):
             self.compare([(*case, 0, 1) for case in some(14, [*PLAIN, "asgd"], [7], MESSAGES, LATENCIES, [0.01, 0.3])], model)
 
     def test_messages_without_bytes(self):
-        """Acknowledgements of pushes, and requests of pulls."""
-        for model in MODELS:
+        """Acknowledgements of pushes, and requests of pulls. LV08 has a factor for them, which the page does without."""
+        for model in ("CM02", "SMPI", "IB"):
             self.compare([(*case, 0, 0, 1) for case in some(4, ["ps-sgd requested"], [4, 7], MESSAGES, LATENCIES)], model)
 
     def test_windows_and_connections(self):
