@@ -23,15 +23,14 @@ struct PointOptions {
   /// The record of the dataflow is wanted, with such an optimiser: every worker is simulated.
   std::optional<Optimizer> dataflow{};
 
-  std::string paje{};  ///< file for SimGrid's own tracing of fidelity `simgrid`; "": none
+  std::string paje{};  ///< file for SimGrid's own tracing of a process's only simulation, in fidelity `simgrid`; "": none
 
   double most_steps = std::numeric_limits<double>::infinity();  ///< gradient steps of all simulated workers, in each simulation
 
   /// The same for a simulation of which only the figures are wanted.
-  /// SimGrid traces all simulations of a process or none.
-  PointOptions without_files() const { return {.shortcuts = shortcuts, .paje = paje, .most_steps = most_steps}; }
+  PointOptions without_files() const { return {.shortcuts = shortcuts, .most_steps = most_steps}; }
   /// More than figures is wanted.
-  bool leaves_files() const { return timeline || explain || dataflow || !paje.empty(); }
+  bool leaves_files() const { return timeline || explain || dataflow; }
   /// Equal workers may be simulated as one.
   bool may_be_one() const { return shortcuts && !dataflow; }
 };

@@ -94,7 +94,7 @@ class StudyRun {
     simulate(shared_->waiting(), progress);
     for (const auto& [point, ended] : shared_->of_other_shards()) take(point, ended);
     std::sort(results_.rows.begin(), results_.rows.end(), [](const Row& a, const Row& b) { return a.point < b.point; });
-    finish_paje();
+    trace_in_simgrid();
     results_.simgrid_version = simgrid_version();
     results_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::sort(results_.failed.begin(), results_.failed.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
@@ -198,22 +198,32 @@ class StudyRun {
   }
 
   /// SimGrid writes while it simulates.
-  std::string unfinished_paje() const { return options_.paje.empty() ? "" : options_.paje + ".part"; }
+  std::string unfinished_paje() const { return options_.paje + ".part"; }
 
-  /// The file appears when it is whole.
-  void finish_paje() {
+  /// Simulates the point once more, for the tracing: its first iterations, where its window chooses its length. The file appears when it is
+  /// whole.
+  void trace_in_simgrid() {
     if (options_.paje.empty()) return;
     std::error_code error;
-    if (results_.rows.empty()) {
-      std::filesystem::remove(unfinished_paje(), error);
-      return;
+    if (!results_.rows.empty()) {
+      Point point = study_.points.front();
+      point.scenario.chooses_window = false;
+      point.scenario.until.reset();
+      run_forked(
+          1, 1,
+          [&](int /*index*/) { return simulate_point(point, {.shortcuts = !options_.no_symmetry, .paje = unfinished_paje()}).pack(); },
+          [&](int /*index*/, const Outcome& outcome) {
+            if (!outcome.ok) missing_.push_back(fmt::format("--paje: {}", outcome.error));
+          },
+          InterruptionWatch::interrupted);
+      if (missing_.empty() && !InterruptionWatch::interrupted()) std::filesystem::rename(unfinished_paje(), options_.paje, error);
+      if (error) missing_.push_back(fmt::format("--paje: {} cannot be written: {}", options_.paje, error.message()));
     }
-    std::filesystem::rename(unfinished_paje(), options_.paje, error);
-    if (error) missing_.push_back(fmt::format("--paje: {} cannot be written: {}", options_.paje, error.message()));
+    std::filesystem::remove(unfinished_paje(), error);
   }
 
   PointOptions point_options(int index) const {
-    PointOptions point = {.shortcuts = !options_.no_symmetry, .paje = unfinished_paje()};
+    PointOptions point = {.shortcuts = !options_.no_symmetry};
     if (timeline_points_[place(index)]) point.timeline = view_;
     if (recorded_points_[place(index)]) point.dataflow = read_optimizer(options_.optimizer);
     return point;

@@ -23,7 +23,8 @@ LEVELS = levels_of((ROOT / "sim/README.md").read_text())
 STRANGERS = {"metrics": ["engine"], "output": ["engine"]}
 # What both programs share, without a simulator.
 OF_CAPTURE = ["base", "capture", "model", "trace"]
-SEE_SIMGRID = ["sim/engine/clock/simgrid_actors.cpp", "sim/cluster/platform_reader.cpp", "sim/engine/simulate.cpp"]  # the last one tells its version
+SEE_SIMGRID = ["sim/engine/simgrid/simgrid_actors.cpp", "sim/engine/simgrid/simgrid_communications.hpp", "sim/engine/simgrid/simgrid_communications.cpp",
+               "sim/cluster/platform_reader.cpp", "sim/engine/simulate.cpp"]  # the last one tells its version
 
 
 def folders_for(folder):
@@ -46,7 +47,7 @@ def violations(name, text):
             if (quote == '"' or first in LEVELS) and first not in allowed:
                 found.append(f"{name}:{number}: includes {target}: {folder}/ may include FOLDER/FILE of {', '.join(allowed)} only (sim/README.md)")
         if name.startswith("sim/") and name not in SEE_SIMGRID and re.search(r"#include <simgrid|simgrid::", line):
-            found.append(f"{name}:{number}: only {SEE_SIMGRID[0]} and {SEE_SIMGRID[1]} see SimGrid")
+            found.append(f"{name}:{number}: only sim/engine/simgrid/simgrid_* and sim/cluster/platform_reader.cpp see SimGrid")
     return found
 
 
@@ -68,7 +69,7 @@ class Layers(unittest.TestCase):
                               ('#include "model.hpp"', f"includes model.hpp: {rule}"),
                               ('#include "../trace/trace.hpp"', f"includes ../trace/trace.hpp: {rule}"),
                               ('#include "collective/plan.hpp"', f"includes collective/plan.hpp: {rule}"),
-                              ("#include <simgrid/s4u.hpp>", "only sim/engine/clock/simgrid_actors.cpp and sim/cluster/platform_reader.cpp see SimGrid")):
+                              ("#include <simgrid/s4u.hpp>", "only sim/engine/simgrid/simgrid_* and sim/cluster/platform_reader.cpp see SimGrid")):
             self.assertEqual(violations("sim/model/x.hpp", f"#pragma once\n#include <vector>\n{line}\n"), [f"sim/model/x.hpp:3: {problem}"])
         self.assertEqual(violations("sim/model/x.hpp", '#include <boost/graph/x.hpp>\n#include "base/units.hpp"\n#include "model/model.hpp"\n'), [])
         self.assertEqual(len(violations("sim/metrics/x.cpp", '#include "engine/simulate.hpp"')), 1)

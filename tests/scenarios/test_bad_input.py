@@ -56,7 +56,7 @@ class BadScenario(Case):
              '/all_reduce/chunk: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
             (scenario(all_reduce={"name": "binary-tree", "chunk": 4}, fidelity="alpha-beta"),
              '/all_reduce: alpha-beta fidelity has no messages and so no chunks; leave "chunk" out or use "per-message" or "flow"'),
-            (scenario(fidelity="exact"), '/fidelity: expected one of auto, alpha-beta, per-message, flow, got "exact"'),
+            (scenario(fidelity="exact"), '/fidelity: expected one of auto, alpha-beta, per-message, flow, simgrid, got "exact"'),
             (scenario(fidelity="flow", schedule={"name": "lasgd", "tau_max": 2, "participants": 0.5}),
              '/fidelity: an all-reduce in which not all ranks take part has no messages; use "per-message"'),
             (scenario(replicates=0), "/replicates: expected an integer >= 1, got 0"),
@@ -104,7 +104,7 @@ class BadScenario(Case):
             (scenario(sweep={"cluster/nodes": [4]}), '/sweep/cluster~1nodes: "cluster/nodes" is not a JSON pointer such as "/cluster/nodes"'),
             (scenario(sweep={"/a~2": [4]}), '/sweep/~1a~02: "/a~2" is not a JSON pointer: after ~ comes 0 or 1'),
             (scenario(sweep={"/sweep/x": [4]}), "/sweep/~1sweep~1x: this key cannot be swept"),
-            (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, $schema, name, trace, cluster, granularity, fidelity, all_reduce, schedule, channels, workers, '
+            (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, $schema, name, trace, cluster, granularity, fidelity, simgrid, all_reduce, schedule, channels, workers, '
              "iterations, samples, epochs, seed, replicates, sweep, jobs, run (in point 0: /nowhere=4)"),
             (scenario(sweep={"/schedule/nmae": ["wfbp"]}), '/schedule/nmae: unknown key "nmae"; did you mean "name"? (in point 0: /schedule/nmae="wfbp")'),
             (scenario(sweep={"/name/x": [1]}), '/name: cannot set /name/x: there is no such place in "test" (in point 0: /name/x=1)'),
@@ -146,7 +146,7 @@ class BadScenario(Case):
             (without(jobs({"nodes": "0-1"}), "trace"), '/jobs/0: the required key "trace" is missing'),
             (without(jobs({"nodes": "0-1"}), "cluster"), '/: the required key "cluster" is missing'),
             (jobs({"nodes": "0-1"}, fidelity="alpha-beta"), '/fidelity: jobs share links, which only "flow" simulates; use it or "auto", or leave "jobs" out'),
-            (jobs({"nodes": "0-1"}, fidelity="exact"), '/fidelity: expected one of auto, alpha-beta, per-message, flow, got "exact"'),
+            (jobs({"nodes": "0-1"}, fidelity="exact"), '/fidelity: expected one of auto, alpha-beta, per-message, flow, simgrid, got "exact"'),
             (jobs({"nodes": "0-1"}, epochs=2, samples=5), '/samples: "samples" is for a single training, but there are several jobs; leave one of them out'),
             (jobs({"nodes": "0-1"}, run={"steps": 5}), '/run: "run" is for a single training, but there are several jobs; leave one of them out'),
             (jobs({"nodes": "0-1"}, iterations={"until": 0.1}),

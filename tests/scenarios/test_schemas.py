@@ -27,6 +27,8 @@ BEYOND_A_SCHEMA = [
     # how layers fit together, and what the parameters of blocks mean in theirs
     "no layer is named", "no layer reads", "reads \".*\", which", "^/layers.* shape must be ", "attention takes", "a divisor of", "at least the input's .* channels",
     r"\(layer \"\w+\.", "the block ", "blocks", "/block: expected one of", "known here: inputs, block", "a repeated layer's name", "add \"repeat\"", "repeat/1: expected an integer >= ",
+    # what SimGrid knows
+    "SimGrid refuses it",
     # an order
     "the first quartile before the third", "at least the (last gradient's ready_s|time of the point before)", "more bytes than in the point before", "a time after the previous change",
     "ascending (ranks|nodes)",

@@ -1,6 +1,7 @@
 """Finds messages that fidelity simgrid starts, shares or ends otherwise than a program for SimGrid that somebody writes by hand (tests/simgrid/natural.cpp)."""
 import concurrent.futures
 import itertools
+import json
 import os
 import random
 import subprocess
@@ -95,6 +96,103 @@ class Models(Natural):
         for model in ("CM02", "LV08"):
             for window, connections in ((65536, 1), (65536, 4), (1 << 20, 2), (0, 5)):
                 self.compare([(*case, 0, window, connections) for case in some(4, PLAIN, [4], MESSAGES, LATENCIES)], model)
+
+
+TWO_REGIONS = {"regions": [{"name": "a", "nodes": 2}, {"name": "b", "nodes": 1}], "wan": [{"between": ["a", "b"], "rtt": "20ms", "bandwidth": "1Gbps", "tcp_window": "4MB"}]}
+
+
+class InSimGrid(Case):
+    """Known times, files and messages of the fidelity: finds what the command line loses or lets through."""
+
+    def seconds(self, simgrid=None, **changes):
+        return self.point(scenario(fidelity="simgrid", **({"simgrid": simgrid} if simgrid is not None else {}), **changes))["iteration_s"]
+
+    def test_known_ring(self):
+        """2(N-1) messages of M/N bytes after all compute: L + bytes / W each; of LV08 13.01 L + bytes / (0.97 W)."""
+        nodes, size, latency, bandwidth = 4, 4_000_000, 1e-4, 1e9
+        layers = [{"name": "a", "forward_s": 0.001, "backward_s": 0.002}]
+        one = {"trace": trace(layers=layers, gradients=[{"name": "w", "layer": "a", "bytes": size}]), "schedule": {"name": "s-sgd"}, "all_reduce": "ring",
+               "cluster": cluster(nodes=nodes, link={"bandwidth": bandwidth, "latency": latency})}
+        messages = 2 * (nodes - 1)
+        self.assertAlmostEqual(self.seconds(**one), 0.003 + messages * (latency + size / nodes / bandwidth), delta=1e-12)
+        config = {"network/crosstraffic": 0}
+        self.assertAlmostEqual(self.seconds({"network_model": "LV08", "config": config}, **one), 0.003 + messages * (13.01 * latency + size / nodes / (0.97 * bandwidth)), delta=1e-12)
+        # Acknowledgements of the other direction take a twentieth of each link.
+        self.assertAlmostEqual(self.seconds({"network_model": "LV08"}, **one), 0.003 + messages * (13.01 * latency + size / nodes / (0.97 * bandwidth) * 1.05), delta=1e-4)
+        # A window of the model: G / 2L bytes per second.
+        window = {"network/TCP-gamma": 100_000, "network/crosstraffic": 0}
+        self.assertAlmostEqual(self.seconds({"config": window}, **one), 0.003 + messages * (latency + size / nodes / (100_000 / (2 * latency))), delta=1e-9)
+
+    def test_as_flows(self):
+        """Networks that random scenarios have not: a dragonfly, a platform, several jobs, outages' links that change, with several simulations of a process."""
+        dragonfly = {"nodes": 16, "topology": {"name": "dragonfly", "groups": 2, "chassis": 2, "routers": 2, "nodes": 2}, "placement": {"name": "random", "seed": 5}}
+        changing = {"nodes": 3, "regions": TWO_REGIONS["regions"], "wan": [TWO_REGIONS["wan"][0] | {"bandwidth_profile": [{"at_s": 0.004, "bandwidth": "2Gbps"}, {"at_s": 0.009, "bandwidth": "0.5Gbps"}]}]}
+        jobs = [{"name": "ours", "nodes": "0-1"}, {"name": "theirs", "nodes": "2-3", "schedule": {"name": "ps-sgd"}}]
+        for changes in ({"cluster": cluster(**dragonfly), "all_reduce": "halving-doubling"}, {"cluster": cluster(**changing)}, {"jobs": jobs, "cluster": cluster(nodes=4)},
+                        {"cluster": cluster(nodes=5), "schedule": {"name": "mg-wfbp"}}, {"cluster": cluster(nodes=4), "schedule": {"name": "asgd", "servers": 2}, "replicates": 2},
+                        {"cluster": cluster(nodes=4, gpus_per_node=2, intra_node={"bandwidth": "10GBps", "latency": "5us"}), "schedule": {"name": "fsdp"}}):
+            with self.subTest(changes):
+                fair = self.seconds({"fair": True}, **changes)
+                self.assertAlmostEqual(fair / self.point(scenario(fidelity="flow", **changes))["iteration_s"], 1.0, delta=1e-9)
+
+    def test_precision_of_shares(self):
+        """Latencies of regions that differ, over many connections: at the precision of equal shares, SimGrid ends the process."""
+        latencies = {("a", "b"): "93ms", ("a", "c"): "106ms", ("b", "c"): "119ms"}
+        regions = {"regions": [{"name": name, "nodes": 3} for name in "abc"],
+                   "wan": [{"between": list(ends), "rtt": rtt, "bandwidth": 1e8, "connections": 16} for ends, rtt in latencies.items()]}
+        self.assertGreater(self.seconds(cluster=cluster(nodes=9, **regions), schedule={"name": "asgd", "servers": "nodes", "colocated": True}), 0.0)
+
+    def test_says_its_model(self):
+        simgrid = {"network_model": "SMPI", "config": {"network/crosstraffic": False}}
+        point = self.point(scenario(fidelity="simgrid", simgrid=simgrid, cluster=cluster(nodes=2)))
+        self.assertEqual(point["fidelity"], "simgrid")
+        self.assertEqual(point["simgrid"], {"network_model": "SMPI", "config": [["network/crosstraffic", "0"]], "fair": False})
+
+    def test_tracing(self):
+        """The file is whole, for a schedule that measures collectives first, too, and figures are those without it."""
+        for schedule in ("wfbp", "mg-wfbp", "asgd"):
+            content = scenario(fidelity="simgrid", cluster=cluster(nodes=4), schedule={"name": schedule})
+            self.write("traced.json", content)
+            traced = self.simctl("run", "traced.json", "--paje", "links.paje", "--format", "json")
+            self.assertEqual(traced.returncode, 0, traced.stderr)
+            self.assertEqual(json.loads(traced.stdout)["points"][0]["iteration_s"], self.point(content)["iteration_s"])
+            lines = (self.folder / "links.paje").read_text().splitlines()
+            self.assertTrue(lines[0].startswith("#This file was generated using SimGrid"))
+            destroyed = [line for line in lines if line.startswith("7 ")]
+            created = [line for line in lines if line.startswith("6 ")]
+            self.assertEqual(len(destroyed), len(created))  # the end has been written
+            self.assertTrue(any('"node-0 up' in line for line in created), created)
+            self.assertFalse((self.folder / "links.paje.part").exists())
+
+    def test_refusals(self):
+        def fails(status, needle, *arguments, **changes):
+            self.write("wrong.json", scenario(**({"fidelity": "simgrid", "cluster": cluster(nodes=3)} | changes)))
+            done = self.simctl(*(arguments or ("check",)), "wrong.json")
+            with self.subTest(needle):
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(needle, done.stderr)
+
+        for simgrid, needle in (
+                ({"network_model": "LV09"}, "/simgrid/network_model: expected one of"), ({"network_model": "ns-3"}, "routes of one link"), ({"network_model": "Constant"}, "has no links"),
+                ({"network_model": 3}, "/simgrid/network_model"), ([], "/simgrid: expected an object"), ({"fare": True}, '/simgrid/fare: unknown key "fare"; did you mean "fair"?'), ({"fair": 1}, "/simgrid/fair"),
+                ({"fair": True, "network_model": "LV08"}, "/simgrid/fair: its latencies are waits"),
+                ({"config": {"network/TCP-gama": 1}}, "/simgrid/config/network~1TCP-gama: SimGrid refuses it: Bad config key"),
+                ({"config": {"network/TCP-gamma": "fast"}}, "/simgrid/config/network~1TCP-gamma: SimGrid refuses it"),
+                ({"config": {"network/TCP-gamma": None}}, "a text, a number, true or false"), ({"config": {"network/TCP-gamma": [1]}}, "a text, a number, true or false"),
+                ({"config": {"smpi/bw-factor": "a:b"}, "network_model": "SMPI"}, "/simgrid/config: SimGrid refuses it: Uncaught exception"),
+                ({"config": {"network/model": "LV08"}}, 'use "network_model"'), ({"config": {"contexts/factory": "thread"}}, "only SimGrid's settings of networks")):
+            fails(3, needle, simgrid=simgrid)
+        fails(3, 'it is for "fidelity": "simgrid"', simgrid={}, fidelity="flow")
+        fails(3, 'it is for "fidelity": "simgrid"', simgrid={}, fidelity="auto")
+        fails(3, "has no messages", schedule={"name": "lasgd", "tau_max": 2, "participants": 0.5})
+        fails(3, "share links, but servers", schedule={"name": "asgd", "service": "fifo"})
+        fails(2, "SimGrid does not tell which link", "explain")
+        fails(2, "SimGrid does not tell which link", "run", "-o", "out", "--explain", "0")
+        fails(2, "it traces one point", "run", "--paje", "x", sweep={"/cluster/nodes": [2, 3]})
+        fails(2, "it traces one simulation", "run", "--paje", "x", replicates=2)
+        fails(2, "SimGrid traces what it simulates", "run", "--paje", "x", fidelity="flow")
+        fails(5, "missing/x: cannot be written: No such file", "run", "--paje", "missing/x")
+        fails(4, "over the limit of one", "run", cluster=cluster(nodes=4096))
 
 
 if __name__ == "__main__":
