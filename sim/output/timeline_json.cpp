@@ -45,10 +45,11 @@ std::string describe(Bytes bytes, const Payload& payload) {
 /// To the nanosecond, as the slices' times.
 std::string describe(std::optional<Seconds> slack) { return slack ? fmt::format(R"(,"slack_us":{:.3f})", slack->value * 1e6) : ""; }
 
-std::string describe_worker(int worker, const JobTimeline& timeline) {
+std::string describe_worker(int worker, const JobTimeline& timeline, const std::vector<std::string>& hosts) {
   if (timeline.steps.size() == 1 && timeline.workers > 1) return fmt::format("worker 0 (stands for all {})", timeline.workers);
   const std::size_t gpus = at(timeline.workers) / timeline.steps.size();
-  return gpus == 1 ? fmt::format("worker {}", worker) : fmt::format("node {} ({} GPUs)", worker, gpus);
+  const std::string name = gpus == 1 ? fmt::format("worker {}", worker) : fmt::format("node {} ({} GPUs)", worker, gpus);
+  return hosts.empty() ? name : fmt::format("{}, {}", name, hosts[at(worker)]);
 }
 
 /// When a worker with these steps is shown; no time at all where it has not done those iterations.
@@ -128,7 +129,6 @@ class WorkerTracks {
       return std::any_of(timeline_.transfers.begin(), timeline_.transfers.end(),
                          [=](const TransferSpan& span) { return span.kind == kind; });
     };
-    events_.name("process_name", worker_, 0, describe_worker(worker_, timeline_));
     track(compute_track, "compute");
     track(communication_track, "communication");
     if (timeline_.serves) track(pull_track, "pulls");
@@ -304,7 +304,7 @@ std::vector<int> TimelineView::workers(int simulated, int gpus) const {
 }
 
 std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, const TimelineView& view,
-                          const std::vector<PathSlice>& path, const std::vector<LinkUse>& links) {
+                          const std::vector<PathSlice>& path, const std::vector<LinkUse>& links, const std::vector<std::string>& hosts) {
   TraceEvents events;
   const auto simulated = static_cast<int>(timeline.steps.size());
   const std::vector<int> workers = view.workers(simulated, timeline.workers / simulated);
@@ -315,6 +315,7 @@ std::string timeline_json(const JobTimeline& timeline, const StepProfile& profil
   for (const int worker : workers) {
     const Interval shown = shown_time(timeline.steps[at(worker)], timeline.window, view.iterations);
     if (shown.end > shown.start) all = {std::min(all.start, shown.start), std::max(all.end, shown.end)};
+    events.name("process_name", worker, 0, describe_worker(worker, timeline, hosts));
     WorkerTracks(worker, timeline, slack, profile, shown, scenario.schedule.pace.steps_per_round > 0, events).draw(moving);
   }
   if (!workers.empty()) add_path(path, workers, all, events);

@@ -52,8 +52,10 @@ struct LinkUse {
 /// A timeline in the Chrome trace-event format, which Perfetto and chrome://tracing open: a process per shown worker, a track for its
 /// compute and one for its Stream, arrows from the layers' backward to what takes their gradients away. Slices on a track nest; times are
 /// whole nanoseconds. `path`: of a run that has recorded causes, in the order of time; a process of its own, with an arrow to what a
-/// shown worker computes whenever the path comes to it. `links`: counter tracks, in a process of their own.
+/// shown worker computes whenever the path comes to it. `links`: counter tracks, in a process of their own. `hosts`: by simulated worker,
+/// where hosts have names.
 std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, const TimelineView& view,
-                          const std::vector<PathSlice>& path = {}, const std::vector<LinkUse>& links = {});
+                          const std::vector<PathSlice>& path = {}, const std::vector<LinkUse>& links = {},
+                          const std::vector<std::string>& hosts = {});
 
 }  // namespace syncopate

@@ -86,6 +86,19 @@ Json about(const Point& point) {
   return {{"point", point.index}, {"labels", labels}, {"schedule", scenario.schedule.name}, {"samples", scenario.trace->batch * gpus}};
 }
 
+/// The names of the hosts that simulated workers are on; empty where they have none, or one worker stands for all.
+std::vector<std::string> hosts_of(int workers, const Setup& setup) {
+  std::vector<std::string> hosts;
+  const Network& network = setup.network();
+  const int nodes = setup.scenario().cluster.nodes;
+  for (int worker = 0; workers == setup.ranks() && worker < workers; ++worker) {
+    const std::optional<std::string> name = network.name_of(worker / (setup.ranks() / nodes));
+    if (!name) return {};
+    hosts.push_back(*name);
+  }
+  return hosts;
+}
+
 }  // namespace
 
 PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const RunPlan& plan) {
@@ -115,7 +128,8 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   if (options.timeline) {
     const bool knows_all = !job.sends_more || job.keeps_messages;
     const std::vector<LinkUse> uses = knows_all ? use_over_time(load.links, run, setup) : std::vector<LinkUse>();
-    result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup), uses);
+    result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup), uses,
+                                    hosts_of(static_cast<int>(run.steps.size()), setup));
     if (options.timeline->compressed) result.timeline = gzip(result.timeline);
   }
   if (job.dataflow) result.dataflow = job.dataflow->take(about(point));

@@ -21,7 +21,7 @@ COLUMNS = {
     "cluster": Column("text", "", "name of the cluster"),
     "schedule": Column("text", "", "name of the schedule"),
     "all_reduce": Column("text", "", "name of the all-reduce algorithm; empty for schedules without collectives"),
-    "fidelity": Column("text", "", "how bytes moved: alpha-beta, per-message or flow; with auto, the one that was chosen"),
+    "fidelity": Column("text", "", "how bytes moved: alpha-beta, per-message, flow or simgrid; with auto, the one that was chosen"),
     "nodes": Column("count", "", "nodes of the cluster; with several jobs, nodes of the first job"),
     "workers": Column("count", "", "nodes x GPUs per node; parameter servers do not count"),
     "batch": Column("count", "samples", "samples per worker and gradient step"),
