@@ -155,6 +155,14 @@ class Known(OnPlatforms):
         self.assertIn("cable-d", names)
         self.assertNotIn("core", names)
 
+    def test_timelines_name_hosts(self):
+        content = self.use(pods(), nodes=4)
+        done = self.run_scenario(scenario(cluster=content, workers={"slow": [{"ranks": "1", "factor": 1.5}]}), "--timeline")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        timeline = json.loads((self.folder / "out/timeline-0.json").read_text())
+        names = [event["args"]["name"] for event in timeline["traceEvents"] if event["name"] == "process_name"]
+        self.assertEqual(names[:4], ["worker 0, a", "worker 1, b", "worker 2, c", "worker 3, d"])
+
     def test_a_faster_network_takes_less_time(self):
         """What explain answers is of the platform's links."""
         self.write("trace.json", trace())
