@@ -10,7 +10,8 @@
 //   or, at any time, "error TEXT".
 //
 //   platform_reader --settings NAME:VALUE ...
-//     "trying NAME" before each setting that SimGrid may end the program for; then "taken", or "refused NAME REASON"
+//     "trying NAME" before each setting, "using" before the message; then "taken", or "refused NAME REASON". The last line tells where
+//     SimGrid has ended the program.
 
 #include <algorithm>
 #include <cstdio>
@@ -93,19 +94,16 @@ void try_settings(int argc, char** argv) {
   s4u::Engine engine(&none, argv);
   for (const std::string& setting : settings) {
     const std::string name = setting.substr(0, setting.find(':'));
-    std::rewind(stdout);
-    std::printf("trying %-120s\n", name.c_str());
+    std::printf("trying %s\n", name.c_str());
     std::fflush(stdout);
     try {
       s4u::Engine::set_config(setting);
     } catch (const std::exception& error) {
-      std::rewind(stdout);
       std::printf("refused %s %s\n", name.c_str(), error.what());
       return;
     }
   }
-  std::rewind(stdout);
-  std::printf("%-128s\n", "using");
+  std::puts("using");
   std::fflush(stdout);
   s4u::NetZone* zone = s4u::create_full_zone("zone");
   s4u::Host* from = zone->create_host("from", 1.0)->seal();
@@ -115,8 +113,7 @@ void try_settings(int argc, char** argv) {
   zone->seal();
   s4u::Actor::create("sender", from, [&] { s4u::Comm::sendto(from, to, 1'000'000); });
   engine.run();
-  std::rewind(stdout);
-  std::printf("%-128s\n", "taken");
+  std::puts("taken");
 }
 
 }  // namespace

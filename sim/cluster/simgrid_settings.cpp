@@ -25,7 +25,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 std::optional<RefusedSetting> ask(const Settings& settings) {
   const std::string program = beside_program("platform_reader").string();
   std::vector<std::string> arguments = {program, "--settings"};
-  for (const auto& [name, value] : settings) arguments.push_back(name + ':' + value);
+  for (const auto& [name, value] : settings) arguments.push_back(fmt::format("{}:{}", name, value));
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -47,7 +47,10 @@ std::optional<RefusedSetting> ask(const Settings& settings) {
     lseek(file.number(), 0, SEEK_SET);
     return read_file(file.release(), "answer");
   };
-  std::istringstream answer(content(out));
+  std::istringstream lines(content(out));
+  std::string last;
+  for (std::string line; std::getline(lines, line);) last = line;
+  std::istringstream answer(last);
   std::string kind;
   answer >> kind;
   if (kind == "taken") return std::nullopt;

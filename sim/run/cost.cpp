@@ -58,7 +58,7 @@ Seconds time_of(const RunPlan& plan) {
   constexpr Seconds of_flow(6.3e-7);
   constexpr Seconds of_met_flow(4.1e-9);
   constexpr Seconds of_exchange(2.4e-6);
-  constexpr Seconds in_simgrid(3.3e-6);           // of a message ...
+  constexpr Seconds in_simgrid(3.3e-6);          // of a message ...
   constexpr Seconds in_simgrid_by_rank(1.1e-8);  // ... and of each one in flight, which SimGrid goes through when a message ends
   const RunCounts& counts = plan.counts;
   const Seconds workers = plan.has_actors() ? of_actors + plan.simulated * of_worker + counts.steps * of_step + counts.posts * of_post

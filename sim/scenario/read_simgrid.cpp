@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/choice.hpp"
+#include "base/document.hpp"
 #include "cluster/simgrid_settings.hpp"
 
 namespace syncopate {

@@ -75,7 +75,8 @@ void serve(int rank, bool asks, const s4u::BarrierPtr& all_pushed) {
 void run(const std::string& what, double bandwidth, double latency, double compute, double stagger, double window) {
   s4u::NetZone* star = s4u::create_full_zone("star");
   std::vector<s4u::Host*> hosts;
-  std::vector<const s4u::Link*> up, down;
+  std::vector<const s4u::Link*> up;
+  std::vector<const s4u::Link*> down;
   for (int i = 0; i <= workers; ++i) {
     const std::string name = std::to_string(i);
     hosts.push_back(star->create_host(name, 1e9));

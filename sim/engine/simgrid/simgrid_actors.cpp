@@ -60,7 +60,7 @@ class SimGridActors : public Actors {
     if (home_ != nullptr) return "this process has used other settings";
     for (const auto& [name, value] : settings) {
       try {
-        s4u::Engine::set_config(name + ':' + value);
+        s4u::Engine::set_config(std::string(name).append(":").append(value));
       } catch (const std::exception& error) {
         return error.what();
       }

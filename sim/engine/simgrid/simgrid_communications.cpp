@@ -28,12 +28,13 @@ class RoutedZone : public routing::NetZoneImpl {
     links_ = &links;
   }
 
- private:
+ protected:
   void get_local_route(const routing::NetPoint* from, const routing::NetPoint* /*to*/, routing::Route* into, double* latency) override {
     for (const std::size_t link : from == from_ ? route_->links : route_->back) into->link_list_.push_back((*links_)[link]->get_impl());
     if (latency != nullptr) *latency += route_->latency;
   }
 
+ private:
   const routing::NetPoint* from_ = nullptr;
   const Communications::Route* route_ = nullptr;
   const std::vector<s4u::Link*>* links_ = nullptr;
@@ -78,6 +79,7 @@ std::size_t SimGridCommunications::send(std::size_t from, std::size_t to, std::u
 }
 
 void SimGridCommunications::end(const s4u::Activity& activity) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-static-cast-downcast): a signal of communications
   const auto& communication = static_cast<const s4u::Comm&>(activity);
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): see send()
   const std::size_t number = reinterpret_cast<std::size_t>(communication.get_data<void>()) - 1;
