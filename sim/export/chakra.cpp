@@ -75,7 +75,9 @@ std::uint64_t comm_type(Operation operation) {
 Protobuf integer(std::string_view name, std::uint64_t value) {
   return Protobuf().bytes(attribute::name, name).number(attribute::int64_val, value);
 }
-Protobuf flag(std::string_view name, bool value) { return Protobuf().bytes(attribute::name, name).number(attribute::bool_val, value ? 1 : 0); }
+Protobuf flag(std::string_view name, bool value) {
+  return Protobuf().bytes(attribute::name, name).number(attribute::bool_val, value ? 1 : 0);
+}
 Protobuf text_attribute(std::string_view name, std::string_view value) {
   return Protobuf().bytes(attribute::name, name).bytes(attribute::string_val, value);
 }

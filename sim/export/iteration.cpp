@@ -25,20 +25,31 @@ void require_collectives_only(const Scenario& scenario) {
   const auto any_stream = [&](auto&& is) { return std::any_of(traffic.streams.begin(), traffic.streams.end(), is); };
   const int channels = scenario.channels.value_or(1);
   std::string why;
-  if (scenario.jobs) why = "there are several jobs, and an export is of one; leave \"jobs\" out";
-  else if (scenario.cluster.workers() == 1) why = "a single worker sends no messages; use more nodes";
-  else if (traffic.servers) why = fmt::format("{} sends to parameter servers{}", schedule.name, advice);
-  else if (traffic.peers) why = fmt::format("{} sends from rank to rank{}", schedule.name, advice);
-  else if (!traffic.has_collectives()) why = fmt::format("{} has no collectives{}", schedule.name, advice);
-  else if (traffic.has_partial_collectives()) why = fmt::format("collectives of {} begin without some ranks{}", schedule.name, advice);
+  if (scenario.jobs)
+    why = "there are several jobs, and an export is of one; leave \"jobs\" out";
+  else if (scenario.cluster.workers() == 1)
+    why = "a single worker sends no messages; use more nodes";
+  else if (traffic.servers)
+    why = fmt::format("{} sends to parameter servers{}", schedule.name, advice);
+  else if (traffic.peers)
+    why = fmt::format("{} sends from rank to rank{}", schedule.name, advice);
+  else if (!traffic.has_collectives())
+    why = fmt::format("{} has no collectives{}", schedule.name, advice);
+  else if (traffic.has_partial_collectives())
+    why = fmt::format("collectives of {} begin without some ranks{}", schedule.name, advice);
+  else if (schedule.pace.waits_later || schedule.pace.updates_in_forward)
+    why = fmt::format("an iteration of {} waits for collectives of an earlier one, so that one alone does not say how long it takes{}",
+                      schedule.name, advice);
   else if (any_stream([](const StreamTraffic& stream) { return stream.rules.by_priority; }))
     why = fmt::format("{} orders its collectives by priority while it runs{}", schedule.name, advice);
   else if (any_stream([](const StreamTraffic& stream) { return stream.follows; }))
     why = fmt::format("collectives of {} begin when others have ended{}", schedule.name, advice);
   else if (channels > 1 || any_stream([&](const StreamTraffic& stream) { return !scenario.channels && stream.rules.channels > 1; }))
     why = "a rank has several collectives in flight; set \"channels\" to 1";
-  else if (schedule.pace.steps_per_round > 0) why = fmt::format("iterations of {} are rounds of several steps{}", schedule.name, advice);
-  else if (scenario.cluster.latency_cv > 0.0) why = "latencies of collectives are drawn; leave \"latency_cv\" out";
+  else if (schedule.pace.steps_per_round > 0)
+    why = fmt::format("iterations of {} are rounds of several steps{}", schedule.name, advice);
+  else if (scenario.cluster.latency_cv > 0.0)
+    why = "latencies of collectives are drawn; leave \"latency_cv\" out";
   if (!why.empty()) throw SimulationError(why);
 }
 
@@ -76,16 +87,20 @@ void add_compute(const Interval& time, const std::vector<Stretch>& stretches, st
 }
 
 /// Throws SimulationError unless the rank awaits all that it posts.
-void require_waits(const std::vector<Action>& program, const std::string& schedule) {
-  std::set<std::size_t> open;
-  for (const Action& action : program) {
-    if (action.kind == Action::Kind::post) open.insert(action.collective);
-    if (action.kind == Action::Kind::wait) open.erase(action.collective);
+void require_waits(const std::vector<Tie>& ties, const std::string& schedule) {
+  std::set<std::pair<int, int>> open;
+  for (const Tie& tie : ties) {
+    if (tie.posts) {
+      open.insert({tie.stream, tie.number});
+    } else {
+      open.erase({tie.stream, tie.number});
+    }
   }
   if (open.empty()) return;
-  throw SimulationError(fmt::format("an iteration of {} does not wait for {} of the collectives that it posts; a later one does, so that "
-                                    "one iteration alone does not say how long it takes{}",
-                                    schedule, open.size(), advice));
+  throw SimulationError(
+      fmt::format("an iteration of {} does not wait for {} of the collectives that it posts, so that one alone does not "
+                  "say how long it takes{}",
+                  schedule, open.size(), advice));
 }
 
 }  // namespace
@@ -105,31 +120,34 @@ Iteration simulate_iteration(Setup& setup, bool as_planned) {
   const JobTimeline timeline = simulate({job}, setup.network()).front();
   if (timeline.ties.empty()) throw SimulationError("the iteration posts too many collectives; use fewer nodes or merge gradients");
 
-  Iteration iteration = {.streams = timeline.streams, .collectives = {}, .programs = {}, .per_collective = timeline.per_collective, .end = {},
+  Iteration iteration = {.streams = timeline.streams,
+                         .collectives = {},
+                         .programs = {},
+                         .per_collective = timeline.per_collective,
+                         .end = {},
                          .steps = job.measured};
   std::map<std::pair<int, int>, std::size_t> index;
   std::vector<const CollectiveSpan*> spans;
   for (const CollectiveSpan& span : timeline.collectives) spans.push_back(&span);
-  std::sort(spans.begin(), spans.end(),
-            [](const CollectiveSpan* a, const CollectiveSpan* b) { return std::pair(a->stream, a->number) < std::pair(b->stream, b->number); });
+  std::sort(spans.begin(), spans.end(), [](const CollectiveSpan* a, const CollectiveSpan* b) {
+    return std::pair(a->stream, a->number) < std::pair(b->stream, b->number);
+  });
   for (const CollectiveSpan* span : spans) {
     index[{span->stream, span->number}] = iteration.collectives.size();
     iteration.collectives.push_back({span->operation, span->stream, span->payload});
   }
   const std::vector<std::vector<Stretch>> stretches = stretches_of(timeline, setup.profile());
   for (std::size_t rank = 0; rank < timeline.steps.size(); ++rank) {
+    require_waits(timeline.ties[rank], scenario.schedule.name);
     std::vector<Action>& program = iteration.programs.emplace_back();
     Seconds now;
     for (const Tie& tie : timeline.ties[rank]) {
       add_compute({now, tie.before}, stretches[rank], program);
-      const auto found = index.find({tie.stream, tie.number});
-      if (found == index.end()) throw SimulationError("a collective of the iteration has not ended with it");
-      program.push_back({.kind = tie.posts ? Action::Kind::post : Action::Kind::wait, .collective = found->second});
+      program.push_back({.kind = tie.posts ? Action::Kind::post : Action::Kind::wait, .collective = index.at({tie.stream, tie.number})});
       now = tie.after;
     }
     const Seconds end = timeline.steps[rank].back().end;
     add_compute({now, end}, stretches[rank], program);
-    require_waits(program, scenario.schedule.name);
     iteration.end = std::max(iteration.end, end);
   }
   return iteration;

@@ -32,9 +32,10 @@ class Builder {
   }
   std::size_t add(std::uint32_t lane, Operand operand) {
     if (messages_.operands.size() == most_operands) {
-      throw SimulationError(fmt::format("the iteration has over {} messages and pieces of compute; use fewer nodes, merge gradients "
-                                        "(mg-wfbp), or export with --to chakra, which has no messages",
-                                        most_operands));
+      throw SimulationError(
+          fmt::format("the iteration has over {} messages and pieces of compute; use fewer nodes, merge gradients "
+                      "(mg-wfbp), or export with --to chakra, which has no messages",
+                      most_operands));
     }
     Lane& place = messages_.lanes[lane];
     operand.lane = lane;
@@ -288,8 +289,7 @@ class Walk {
     if (!is_next || !ends_[collective].empty() || posted_[collective].count < members.size()) return false;
     const Plan& plan = planned_(what.operation, members, what.payload->bytes).plan();
     const Bytes part = what.payload->bytes / static_cast<double>(plan.parts);
-    ends_[collective] =
-        CollectiveBuilder(plan, members, what.stream, part, planned_.gamma(), builder_, posted_[collective].points).ends();
+    ends_[collective] = CollectiveBuilder(plan, members, what.stream, part, planned_.gamma(), builder_, posted_[collective].points).ends();
     return true;
   }
 
@@ -301,9 +301,9 @@ class Walk {
   const Iteration& iteration_;
   PlannedCollectives& planned_;
   Builder builder_;
-  Indexed<Program> programs_;    ///< by rank
-  std::vector<Posted> posted_;   ///< by collective
-  std::vector<Ids> ends_;        ///< by collective and member; empty until it is built
+  Indexed<Program> programs_;   ///< by rank
+  std::vector<Posted> posted_;  ///< by collective
+  std::vector<Ids> ends_;       ///< by collective and member; empty until it is built
   std::set<std::size_t> post_points_;
 };
 

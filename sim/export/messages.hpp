@@ -23,8 +23,8 @@ struct Operand {
   std::uint32_t position = 0;  ///< in its lane
   Seconds length{};
   Bytes bytes{};
-  std::size_t partner = 0;            ///< of a send, its receive; of a receive, its send
-  std::vector<std::size_t> after{};   ///< operands that it waits for, besides those before it in its lane
+  std::size_t partner = 0;           ///< of a send, its receive; of a receive, its send
+  std::vector<std::size_t> after{};  ///< operands that it waits for, besides those before it in its lane
 };
 
 /// A rank's operands that happen one after the other.

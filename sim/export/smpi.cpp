@@ -21,7 +21,8 @@ namespace {
 using Role = Lane::Role;
 using Kind = Operand::Kind;
 
-constexpr std::array role_names = {"compute", "host", "send", "receive", "send-inside", "receive-inside", "reduce", "arrivals", "barrier", "notices"};
+constexpr std::array role_names = {"compute",        "host",   "send",     "receive", "send-inside",
+                                   "receive-inside", "reduce", "arrivals", "barrier", "notices"};
 constexpr double host_speed = 1e9;   // flop/s
 constexpr double envelope = 16.0;    // bytes that SMPI adds to every message
 constexpr double least_bytes = 2.0;  // shorter messages are eager
@@ -29,9 +30,17 @@ constexpr int most_ranks = 1024;     // the platform has a table of all pairs of
 
 /// latency + bytes/bandwidth, equal shares of links; a message of one byte leaves at once, others when their receiver is there.
 constexpr std::array settings = {
-    "network/model:CM02",           "network/crosstraffic:0",    "network/TCP-gamma:1e15", "surf/precision:1e-12",
-    "maxmin/precision:1e-12",       "smpi/async-small-thresh:2", "smpi/send-is-detached-thresh:2",
-    "smpi/simulate-computation:yes", "smpi/os:0:0:0",             "smpi/or:0:0:0",          "smpi/ois:0:0:0",
+    "network/model:CM02",
+    "network/crosstraffic:0",
+    "network/TCP-gamma:1e15",
+    "surf/precision:1e-12",
+    "maxmin/precision:1e-12",
+    "smpi/async-small-thresh:2",
+    "smpi/send-is-detached-thresh:2",
+    "smpi/simulate-computation:yes",
+    "smpi/os:0:0:0",
+    "smpi/or:0:0:0",
+    "smpi/ois:0:0:0",
 };
 
 /// A host of the export's platform.
@@ -60,9 +69,10 @@ class PlatformWriter {
       for (const std::string& link : links_between(from, to)) routes += fmt::format("<link_ctn id=\"{}\"/>", link);
       routes += "</route>\n";
     }
-    return fmt::format("<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">\n"
-                       "  <zone id=\"network\" routing=\"Full\">\n{}{}{}  </zone>\n</platform>\n",
-                       hosts, links_, routes);
+    return fmt::format(
+        "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">\n"
+        "  <zone id=\"network\" routing=\"Full\">\n{}{}{}  </zone>\n</platform>\n",
+        hosts, links_, routes);
   }
 
  private:
@@ -83,11 +93,11 @@ class PlatformWriter {
 
   static void require_plain(const Path& path) {
     const bool has_link = path.over != nullptr;
-    const char* what = path.storage                                      ? "object storage"
-                       : path.connections() > 1                          ? "several connections"
-                       : has_link && path.over->changes_with_time()      ? "a link that changes with time"
-                       : has_link && path.over->jitter.varies()          ? "a latency that varies"
-                                                                         : nullptr;
+    const char* what = path.storage                                 ? "object storage"
+                       : path.connections() > 1                     ? "several connections"
+                       : has_link && path.over->changes_with_time() ? "a link that changes with time"
+                       : has_link && path.over->jitter.varies()     ? "a latency that varies"
+                                                                    : nullptr;
     if (what != nullptr) throw SimulationError(fmt::format("a platform cannot say {} of the cluster; leave it out", what));
   }
 
@@ -140,7 +150,8 @@ struct Notices {
 
 void write_smpi(const Messages& messages, Network& network, Seconds end, const WriteFile& write) {
   if (messages.ranks > most_ranks)
-    throw SimulationError(fmt::format("SMPI's platform would have two hosts for each of {} ranks; export at most {}", messages.ranks, most_ranks));
+    throw SimulationError(
+        fmt::format("SMPI's platform would have two hosts for each of {} ranks; export at most {}", messages.ranks, most_ranks));
   const std::vector<Lane>& lanes = messages.lanes;
   std::vector<std::uint32_t> order(lanes.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -164,7 +175,8 @@ void write_smpi(const Messages& messages, Network& network, Seconds end, const W
     for (const std::size_t id : lane.operands) {
       const Operand& operand = messages.operands[id];
       for (const std::uint32_t teller : notices.heard[id]) line("recv", teller, 0, 1.0);
-      if (operand.kind == Kind::compute) fmt::format_to(std::back_inserter(text), "{} compute {}\n", number, operand.length.value * host_speed);
+      if (operand.kind == Kind::compute)
+        fmt::format_to(std::back_inserter(text), "{} compute {}\n", number, operand.length.value * host_speed);
       if (operand.kind == Kind::send || operand.kind == Kind::receive) {
         const std::uint32_t other = messages.operands[operand.partner].lane;
         line(operand.kind == Kind::send ? "send" : "recv", other, 1, std::max(least_bytes, std::round(operand.bytes.value) - envelope));

@@ -94,17 +94,18 @@ void check_folder(const ExportOptions& options) {
   if (fs::exists(folder, ignored) && !fs::is_directory(folder, ignored))
     throw OutputError(fmt::format("-o {}: cannot be used as an output folder: it is a file; choose another", options.folder));
   if (!options.force && fs::is_directory(folder, ignored) && !fs::is_empty(folder, ignored)) {
-    throw UsageError(fmt::format("-o {}: there are files in that folder; choose another, or replace an earlier export with --force",
-                                 options.folder));
+    throw UsageError(
+        fmt::format("-o {}: there are files in that folder; choose another, or replace an earlier export with --force", options.folder));
   }
 }
 
 /// Writes the export of a point. Returns what there is to say of it.
 std::string write_export(const Scenario& scenario, const std::string& format, const NewFolder& folder) {
-  Setup setup(scenario, {});
+  Setup setup(scenario, {.explain = true});  // which records what a program awaits
   const bool as_messages = format != "chakra";
   if (as_messages && scenario.cluster.fit)
-    throw SimulationError("the cluster is a measured line (\"fit\"), which has no messages; export with --to chakra, or use a cluster with links");
+    throw SimulationError(
+        "the cluster is a measured line (\"fit\"), which has no messages; export with --to chakra, or use a cluster with links");
   const Iteration iteration = simulate_iteration(setup, !as_messages);
   std::size_t files = 0;
   const WriteFile write = [&](const std::string& name, std::string_view text) {

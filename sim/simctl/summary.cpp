@@ -254,9 +254,9 @@ const Point& chosen_point(const Study& study, const std::string& scenario, const
     list += fmt::format("{}{} is {}", i == 0 ? " " : ", ", i, swept_values(study.points[at(i)], " "));
   }
   if (count > most_listed) list += ", ...";
-  throw UsageError(!number ? fmt::format("{}: the scenario has {} points; say which one with {} 0 to {}:{}", scenario, count, option,
-                                         count - 1, list)
-                           : fmt::format("{} {}: expected a point from 0 to {}:{}", option, *number, count - 1, list));
+  throw UsageError(
+      !number ? fmt::format("{}: the scenario has {} points; say which one with {} 0 to {}:{}", scenario, count, option, count - 1, list)
+              : fmt::format("{} {}: expected a point from 0 to {}:{}", option, *number, count - 1, list));
 }
 
 namespace {
