@@ -29,19 +29,10 @@ constexpr double least_bytes = 2.0;  // shorter messages are eager
 constexpr int most_ranks = 1024;     // the platform has a table of all pairs of hosts
 
 /// latency + bytes/bandwidth, equal shares of links; a message of one byte leaves at once, others when their receiver is there.
-constexpr std::array settings = {
-    "network/model:CM02",
-    "network/crosstraffic:0",
-    "network/TCP-gamma:1e15",
-    "surf/precision:1e-12",
-    "maxmin/precision:1e-12",
-    "smpi/async-small-thresh:2",
-    "smpi/send-is-detached-thresh:2",
-    "smpi/simulate-computation:yes",
-    "smpi/os:0:0:0",
-    "smpi/or:0:0:0",
-    "smpi/ois:0:0:0",
-};
+constexpr const char* settings =
+    "network/model:CM02 network/crosstraffic:0 network/TCP-gamma:1e15 surf/precision:1e-12 maxmin/precision:1e-12 "
+    "smpi/async-small-thresh:2 smpi/send-is-detached-thresh:2 smpi/simulate-computation:yes smpi/host-speed:1Gf "
+    "smpi/os:0:0:0 smpi/or:0:0:0 smpi/ois:0:0:0";
 
 /// A host of the export's platform.
 struct Place {
@@ -196,11 +187,9 @@ void write_smpi(const Messages& messages, Network& network, Seconds end, const W
   write("traces.txt", index);
   write("hosts", hosts);
   write("platform.xml", PlatformWriter(network).xml(places, pairs));
-  std::string options;
-  for (const char* setting : settings) options += fmt::format(" \\\n  --cfg={}", setting);
   write("replay.sh", fmt::format("#!/bin/sh\n# simctl's time: {} s\ncd \"$(dirname \"$0\")\" || exit\nexec smpirun -np {} -platform "
-                                 "platform.xml -hostfile hosts -replay traces.txt{} \"$@\"\n",
-                                 end.value, order.size(), options));
+                                 "platform.xml -hostfile hosts -replay traces.txt --cfg=\"{}\" \"$@\"\n",
+                                 end.value, order.size(), settings));
 }
 
 }  // namespace syncopate
