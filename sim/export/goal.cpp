@@ -20,14 +20,26 @@ using Kind = Operand::Kind;
 class GoalWriter {
  public:
   explicit GoalWriter(const Messages& messages)
-      : messages_(messages), texts_(messages.ranks), labels_(messages.ranks), label_of_(messages.operands.size()) {}
+      : messages_(messages),
+        texts_(messages.ranks),
+        labels_(messages.ranks),
+        label_of_(messages.operands.size()),
+        tag_of_(messages.operands.size()) {}
 
   std::string text() {
     // A message's tag is its number among those from its sender to its receiver, so that each has one of its own.
+    for (std::size_t id = 0; id < messages_.operands.size(); ++id) {
+      const Operand& operand = messages_.operands[id];
+      if (operand.kind == Kind::send) tag_of_[id] = tag_of_[operand.partner] = next_tag(rank_of(id), rank_of(operand.partner));
+    }
     for (const Lane& lane : messages_.lanes) write(lane);
     for (std::size_t id = 0; id < messages_.operands.size(); ++id) write_dependencies(id);
     std::string all = fmt::format("num_ranks {}\n", messages_.ranks);
-    for (int rank = 0; rank < messages_.ranks; ++rank) all += fmt::format("\nrank {} {{\n{}}}\n", rank, std::exchange(texts_[rank], {}));
+    for (int rank = 0; rank < messages_.ranks; ++rank) {
+      all += fmt::format("\nrank {} {{\n", rank);
+      all += std::exchange(texts_[rank], {});
+      all += "}\n";
+    }
     return all;
   }
 
@@ -70,11 +82,8 @@ class GoalWriter {
   void write_message(std::size_t id, const Lane& lane, std::size_t label) {
     const Operand& operand = messages_.operands[id];
     const bool sends = operand.kind == Kind::send;
-    const auto [tag, is_new] = tags_.try_emplace(sends ? id : operand.partner);
-    const int other = rank_of(operand.partner);
-    if (is_new) tag->second = next_tag(sends ? lane.rank : other, sends ? other : lane.rank);
     print(lane.rank, "l{}: {} {}b {} {} tag {} cpu 1 nic {}\n", label, sends ? "send" : "recv", bytes_of(operand), sends ? "to" : "from",
-          other, tag->second, lane.is_inside() ? 1 : 0);
+          rank_of(operand.partner), tag_of_[id], lane.is_inside() ? 1 : 0);
   }
 
   static long long bytes_of(const Operand& operand) { return std::max(1LL, std::llround(operand.bytes.value)); }
@@ -105,7 +114,7 @@ class GoalWriter {
   Indexed<std::string> texts_;
   Indexed<std::size_t> labels_;  ///< by rank: the last one
   std::vector<std::size_t> label_of_;
-  std::map<std::size_t, std::size_t> tags_;  ///< by send
+  std::vector<std::size_t> tag_of_;
   std::map<std::pair<int, int>, std::size_t> last_tags_;
 };
 

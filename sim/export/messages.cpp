@@ -31,12 +31,6 @@ class Builder {
     return found->second;
   }
   std::size_t add(std::uint32_t lane, Operand operand) {
-    if (messages_.operands.size() == most_operands) {
-      throw SimulationError(
-          fmt::format("the iteration has over {} messages and pieces of compute; use fewer nodes, merge gradients "
-                      "(mg-wfbp), or export with --to chakra, which has no messages",
-                      most_operands));
-    }
     Lane& place = messages_.lanes[lane];
     operand.lane = lane;
     operand.position = static_cast<std::uint32_t>(place.operands.size());
@@ -219,6 +213,7 @@ class Walk {
         ends_(iteration.collectives.size()) {}
 
   Messages walk() {
+    require_few();
     // Collectives are in the order of posting within their streams. Each round builds at least the next one of a stream.
     std::size_t built = 0;
     while (true) {
@@ -239,6 +234,20 @@ class Walk {
 
  private:
   std::uint32_t lane(int rank) { return builder_.lane(rank, no_stream, Role::compute); }
+
+  void require_few() {
+    double messages = 0.0;
+    for (const PostedCollective& each : iteration_.collectives) {
+      const Communicator& members = iteration_.streams[at(each.stream)];
+      messages += count_messages(planned_(each.operation, members, each.payload->bytes).plan());
+    }
+    if (messages <= most_messages) return;
+    constexpr double million = 1e6;
+    throw SimulationError(
+        fmt::format("the iteration has {:.1f} million messages, over the limit of {:.0f} million; use fewer nodes, merge gradients "
+                    "(mg-wfbp), or export with --to chakra, which has no messages",
+                    messages / million, most_messages / million));
+  }
 
   /// Goes on with a program until it waits for a collective that is not built yet.
   void go_on(int rank) {

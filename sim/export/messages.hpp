@@ -47,10 +47,10 @@ struct Messages {
   std::vector<Operand> operands{};
 };
 
-/// More operands would take over some gigabytes.
-constexpr std::size_t most_operands = 20'000'000;
+/// More would take some gigabytes of memory.
+constexpr double most_messages = 4e6;
 
-/// Throws SimulationError for more than most_operands.
+/// Throws SimulationError for more than most_messages.
 Messages messages_of(const Iteration& iteration, PlannedCollectives& planned);
 
 }  // namespace syncopate

@@ -39,13 +39,17 @@ struct ExportOptions {
   LimitOptions limits;
 };
 
-/// A folder beside the one that an export is for. Its files come there together.
+/// A folder beside the one that an export is for, or in it if it is there already. Its files come there together.
 class NewFolder {
  public:
-  explicit NewFolder(const fs::path& target) : target_(fs::absolute(target).lexically_normal()) {
+  explicit NewFolder(const fs::path& target) {
+    std::error_code ignored;
+    target_ = fs::weakly_canonical(fs::absolute(target), ignored);
     if (!target_.has_filename()) target_ = target_.parent_path();
-    make_writable_folder(target_.parent_path());
-    place_ = target_.parent_path() / fmt::format(".{}.{}", target_.filename().string(), getpid());
+    is_there_ = fs::exists(target_, ignored);
+    place_ = is_there_ ? target_ / fmt::format(".export.{}", getpid())
+                       : target_.parent_path() / fmt::format(".{}.{}", target_.filename().string(), getpid());
+    make_writable_folder(place_.parent_path());
     make_writable_folder(place_);
   }
   ~NewFolder() {
@@ -60,14 +64,11 @@ class NewFolder {
   /// Moves the files to the target, in place of an earlier export's.
   void arrive() const {
     try {
-      if (fs::exists(target_)) {
-        for (const auto& entry : fs::directory_iterator(target_)) {
-          if (is_of_export(entry.path().filename().string())) fs::remove_all(entry.path());
-        }
-        for (const auto& entry : fs::directory_iterator(place_)) fs::rename(entry.path(), target_ / entry.path().filename());
-      } else {
-        fs::rename(place_, target_);
+      if (!is_there_) return fs::rename(place_, target_);
+      for (const auto& entry : fs::directory_iterator(target_)) {
+        if (is_of_export(entry.path().filename().string())) fs::remove_all(entry.path());
       }
+      for (const auto& entry : fs::directory_iterator(place_)) fs::rename(entry.path(), target_ / entry.path().filename());
     } catch (const fs::filesystem_error& error) {
       throw OutputError(fmt::format("-o {}: cannot be written: {}; choose another folder", target_.string(), error.code().message()));
     }
@@ -82,6 +83,7 @@ class NewFolder {
 
  private:
   fs::path target_;
+  bool is_there_ = false;
   fs::path place_;
 };
 
@@ -150,7 +152,10 @@ void export_point(const ExportOptions& options) {
   Outcome outcome;
   run_forked(
       1, 1, [&](int /*index*/) { return write_export(point.scenario, options.format, folder); },
-      [&](int /*index*/, const Outcome& ended) { outcome = ended; }, InterruptionWatch::interrupted, {}, {.most_time = limits.time});
+      [&](int /*index*/, const Outcome& ended) { outcome = ended; }, InterruptionWatch::interrupted, {},
+      {.most_time = limits.time, .overdue = [&](const RunningTask& task) {
+         return fmt::format("not done after {}; use fewer nodes, merge gradients, or allow more time", format_seconds(task.time));
+       }});
   if (InterruptionWatch::interrupted()) throw Interrupted();
   if (!outcome.ok) fail(outcome.error, outcome.code);
   folder.arrive();

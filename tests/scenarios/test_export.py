@@ -4,10 +4,11 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import unittest
 
-from support import Case, cluster, scenario, trace
+from support import SIMCTL, Case, cluster, scenario, simulates, trace, wait_until
 
 SMPI_SHOWS = 1e-6  # s: it prints so many digits
 NODE = {"gpus_per_node": 4, "intra_node": {"bandwidth": "100GBps", "latency": "2us"}}
@@ -313,6 +314,11 @@ class Refused(Exports):
             with self.subTest(what):
                 self.refuse(self.export(scenario(cluster=cluster(link={**link, **more}))), 4, f"a platform cannot say {what} of the cluster")
 
+    def test_too_many_messages(self):
+        gradients = [{"name": f"w{i}", "layer": "l0", "bytes": 1000} for i in range(130)]
+        content = scenario(cluster=cluster(nodes=128), trace=trace(gradients=gradients))
+        self.refuse(self.export(content, to="goal"), 4, "4.2 million messages, over the limit of 4 million", "--to chakra")
+
     def test_points(self):
         content = scenario(sweep={"/cluster/nodes": [2, 4]}, cluster=cluster())
         self.refuse(self.export(content), 2, "say which one with --point 0 to 1", "0 is /cluster/nodes=2")
@@ -337,12 +343,35 @@ class Refused(Exports):
         self.exported(scenario(), "--force", to="goal")
         self.assertEqual(sorted(os.listdir(out)), ["iteration.goal", "notes"])
 
+    def test_other_names_of_folders(self):
+        (self.folder / "real").mkdir()
+        (self.folder / "link").symlink_to("real")
+        self.exported(scenario(), out="link/", to="goal")
+        self.exported(scenario(), out="new/deeper/", to="goal")
+        self.assertEqual([os.listdir(self.folder / name) for name in ("real", "new/deeper", "new")], [["iteration.goal"], ["iteration.goal"], ["deeper"]])
+
+    LONG = scenario(cluster=cluster(nodes=256), all_reduce="double-binary-tree",
+                    trace=trace(gradients=[{"name": f"w{i}", "layer": "l0", "bytes": 1000000} for i in range(200)]))
+
+    def test_a_limit_of_time(self):
+        self.refuse(self.export(self.LONG, "--max-time", "0.3s", to="goal"), 4, "not done after", "allow more time")
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_an_interruption_leaves_nothing(self):
+        self.write("scenario.json", self.LONG)
+        process = subprocess.Popen([SIMCTL, "export", "scenario.json", "--to", "goal", "-o", "out"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: process.poll() is not None or simulates(process))
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, error.strip()), (130, "simctl: interrupted"))
+        self.assertEqual(sorted(os.listdir(self.folder)), ["cluster.json", "scenario.json", "trace.json"])
+
     def test_a_failure_leaves_what_was_there(self):
         self.exported(scenario(), to="goal")
         before = (self.folder / "out/iteration.goal").read_bytes()
         self.refuse(self.export(scenario(channels=2), "--force", to="goal"), 4)
         self.assertEqual((self.folder / "out/iteration.goal").read_bytes(), before)
-        self.assertEqual([path.name for path in self.folder.glob(".*")], [])
+        self.assertEqual(os.listdir(self.folder / "out"), ["iteration.goal"])
 
 
 if __name__ == "__main__":
