@@ -57,6 +57,7 @@ class GoalWriter {
       case Role::compute: return 0;
       case Role::host: return 2;
       case Role::reduce: return 3;
+      case Role::reduce_inside: return 4;
       default: return 1;
     }
   }

@@ -178,7 +178,8 @@ class CollectiveBuilder {
     if (stage.inside) inside_[message.from] = send;
     const Seconds reduction = stage.reduces ? gamma_ * bytes : Seconds(0);
     if (reduction == Seconds(0)) return receive;
-    return builder_.add(lane(message.to, Role::reduce), {.kind = Kind::compute, .length = reduction, .after = {receive}});
+    return builder_.add(lane(message.to, stage.inside ? Role::reduce_inside : Role::reduce),
+                        {.kind = Kind::compute, .length = reduction, .after = {receive}});
   }
 
   const Plan& plan_;

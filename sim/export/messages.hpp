@@ -29,7 +29,7 @@ struct Operand {
 
 /// A rank's operands that happen one after the other.
 struct Lane {
-  enum class Role { compute, host, send, receive, send_inside, receive_inside, reduce, arrivals, barrier, notices };
+  enum class Role { compute, host, send, receive, send_inside, receive_inside, reduce, reduce_inside, arrivals, barrier, notices };
   int rank = 0;
   Role role = Role::compute;
   std::vector<std::size_t> operands{};

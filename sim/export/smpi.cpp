@@ -21,8 +21,8 @@ namespace {
 using Role = Lane::Role;
 using Kind = Operand::Kind;
 
-constexpr std::array role_names = {"compute",        "host",   "send",     "receive", "send-inside",
-                                   "receive-inside", "reduce", "arrivals", "barrier", "notices"};
+constexpr std::array role_names = {"compute", "host",          "send",     "receive", "send-inside", "receive-inside",
+                                   "reduce",  "reduce-inside", "arrivals", "barrier", "notices"};
 constexpr double host_speed = 1e9;   // flop/s
 constexpr double envelope = 16.0;    // bytes that SMPI adds to every message
 constexpr double least_bytes = 2.0;  // shorter messages are eager

@@ -23,8 +23,8 @@ void write_smpi(const Messages& messages, Network& network, Seconds end, const W
 
 /// GOAL, the text that LogGOPSim reads: `iteration.goal`. Times are whole nanoseconds, messages whole bytes.
 ///
-/// A rank's compute is on cpu 0, its messages on cpu 1, its host on cpu 2, reductions on cpu 3; messages inside a node use nic 1, others
-/// nic 0. Barriers inside a node, and notices of the protocol, are messages of one byte.
+/// A rank's compute is on cpu 0, its messages on cpu 1, its host on cpu 2, reductions on cpu 3 (of messages inside its node: 4); messages
+/// inside a node use nic 1, others nic 0. Barriers inside a node, and notices of the protocol, are messages of one byte.
 void write_goal(const Messages& messages, const WriteFile& write);
 
 /// Chakra execution traces, schema 0.0.4 of et_def.proto: `NAME.RANK.et` for each rank. Times are whole microseconds. Where not all
