@@ -113,6 +113,7 @@ Iteration simulate_iteration(Setup& setup, bool as_planned) {
   job.warmup = 0;
   job.measured = scenario.schedule.pace.cycle;
   job.lockstep = false;
+  job.goes_on = false;
   job.records_causes = true;
   job.keeps_messages = false;
   job.shown_workers.resize(at(job.ranks));
