@@ -7,8 +7,8 @@ PACKAGES := $(BUILD_PACKAGES) libmd-dev libsimgrid-dev librapidcheck-dev python3
 CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev
 # netprobe's libraries, and what shapes the links of the validation.
 NETWORK_PACKAGES := libgloo-dev libopenmpi-dev openmpi-bin iproute2
-# What judges schemas, shells' scripts, manual pages, CITATION.cff and the Debian package.
-CHECK_PACKAGES := python3-jsonschema python3-yaml zsh fish groff-base man-db help2man debootstrap
+# What judges schemas, shells' scripts, manual pages, exports, CITATION.cff and the Debian package.
+CHECK_PACKAGES := protobuf-compiler python3-jsonschema python3-yaml zsh fish groff-base man-db help2man debootstrap
 # What turns an installation into a Debian package.
 DEB_PACKAGES := $(PACKAGES) libdnnl-dev dpkg-dev file help2man
 # A browser to open the reports in.

@@ -248,7 +248,7 @@ bool JobRun::begin_step(Worker& worker) {
   if (!job_.updates_in_forward || worker.step() == 0) evaluate(worker.state_, worker.dataflow().replica());
   if (!counts_rounds()) update_window(worker, worker.step());
   if (close_) finish(rank);
-  if (windows_.all_finished()) return false;
+  if (windows_.all_finished() || (close_ && !job_.goes_on)) return false;
   check_progress(worker);
   return true;
 }

@@ -76,6 +76,7 @@ struct Job {
                                          ///< for something that all of them do
   bool run_ahead = true;                 ///< workers may run ahead of the clock within a step
   bool shortcuts = true;                 ///< collectives whose times are known from before are not simulated again
+  bool goes_on = true;                   ///< workers begin further steps after the window until all have left it; else each stops
   bool records_causes = false;           ///< for the timeline's critical path
   bool keeps_messages = false;           ///< in the timeline: those between two workers, or with servers
   std::vector<int> shown_workers;        ///< simulated ones, for which per-layer spans are kept

@@ -116,19 +116,7 @@ class Explanation {
 
  private:
   const Point& chosen(const char* option, const std::optional<std::string>& number) const {
-    const int count = static_cast<int>(study_.points.size());
-    if (!number && count == 1) return study_.points.front();
-    const auto points = parse_ranges(number.value_or(""), count - 1);
-    if (points && points->size() == 1) return study_.points[at(points->front())];
-    constexpr int most_listed = 20;
-    std::string list;
-    for (int i = 0; i < std::min(count, most_listed); ++i) {
-      list += fmt::format("{}{} is {}", i == 0 ? " " : ", ", i, swept_values(study_.points[at(i)], " "));
-    }
-    if (count > most_listed) list += ", ...";
-    throw UsageError(!number ? fmt::format("{}: the scenario has {} points; say which one with {} 0 to {}:{}", options_.scenario, count,
-                                           option, count - 1, list)
-                             : fmt::format("{} {}: expected a point from 0 to {}:{}", option, *number, count - 1, list));
+    return chosen_point(study_, options_.scenario, option, number);
   }
 
   void ask() {

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "base/errors.hpp"
+#include "base/indexed.hpp"
 #include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
@@ -239,6 +241,22 @@ std::string swept_values(const Point& point, const char* separator) {
   values.reserve(point.sweep.size());
   for (const auto& [pointer, value] : point.sweep) values.push_back(fmt::format("{}={}", pointer, value_label(value)));
   return fmt::format("{}", fmt::join(values, separator));
+}
+
+const Point& chosen_point(const Study& study, const std::string& scenario, const char* option, const std::optional<std::string>& number) {
+  const int count = static_cast<int>(study.points.size());
+  if (!number && count == 1) return study.points.front();
+  const auto points = parse_ranges(number.value_or(""), count - 1);
+  if (points && points->size() == 1) return study.points[at(points->front())];
+  constexpr int most_listed = 20;
+  std::string list;
+  for (int i = 0; i < std::min(count, most_listed); ++i) {
+    list += fmt::format("{}{} is {}", i == 0 ? " " : ", ", i, swept_values(study.points[at(i)], " "));
+  }
+  if (count > most_listed) list += ", ...";
+  throw UsageError(
+      !number ? fmt::format("{}: the scenario has {} points; say which one with {} 0 to {}:{}", scenario, count, option, count - 1, list)
+              : fmt::format("{} {}: expected a point from 0 to {}:{}", option, *number, count - 1, list));
 }
 
 namespace {

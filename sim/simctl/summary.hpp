@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,10 @@ namespace syncopate {
 
 /// The values of a point's swept keys: "/cluster/nodes=8, /schedule=wfbp".
 std::string swept_values(const Point& point, const char* separator);
+
+/// The only point, or the one with that `number`, which `option` gave. `scenario`: as the command line names it. Throws UsageError, which
+/// lists the points.
+const Point& chosen_point(const Study& study, const std::string& scenario, const char* option, const std::optional<std::string>& number);
 
 /// A few lines about the study: the scenario, its traces (synthetic ones are marked), values changed by --set.
 std::string describe_study(const Study& study);
