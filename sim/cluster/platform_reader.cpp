@@ -99,7 +99,8 @@ void try_settings(int argc, char** argv) {
     try {
       s4u::Engine::set_config(setting);
     } catch (const std::exception& error) {
-      std::printf("refused %s %s\n", name.c_str(), error.what());
+      const std::string reason = error.what();
+      std::printf("refused %s %s\n", name.c_str(), reason.substr(0, reason.find('\n')).c_str());
       return;
     }
   }
