@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <map>
 #include <sstream>
@@ -33,6 +35,8 @@ std::optional<RefusedSetting> ask(const Settings& settings) {
   Descriptor log(file_in_memory("log"));
   const pid_t process = fork();
   if (process == 0) {
+    constexpr rlimit of_processor = {5, 5};  // seconds; a trial takes 0.05
+    setrlimit(RLIMIT_CPU, &of_processor);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out.number(), STDOUT_FILENO);
     dup2(log.number(), STDERR_FILENO);
@@ -40,7 +44,10 @@ std::optional<RefusedSetting> ask(const Settings& settings) {
     _exit(127);
   }
   int status = 0;
-  if (process < 0 || waitpid(process, &status, 0) < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
+  pid_t ended = -1;
+  while (process > 0 && (ended = waitpid(process, &status, 0)) < 0 && errno == EINTR) {
+  }
+  if (ended < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
     throw SimulationError(fmt::format("{}, which asks SimGrid about its settings, cannot be run; build it again", program));
   }
   const auto content = [](Descriptor& file) {
@@ -60,7 +67,9 @@ std::optional<RefusedSetting> ask(const Settings& settings) {
     std::getline(answer >> std::ws, refused.reason);
   } else {
     if (kind == "trying") answer >> refused.name;
+    const bool is_endless = WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL);
     refused.reason = logged_reason(content(log));
+    if (is_endless || refused.reason.starts_with("The Impossible")) refused.reason = "a message with it never ends";
   }
   return refused;
 }

@@ -39,8 +39,8 @@ double changes_of_link_use(const Scenario& scenario, int simulated, double messa
   return traffic.servers ? simulated * messages : messages;
 }
 
-/// Of one simulation by that plan. Fitted to the processor time of 130 random points and of the shipped scenarios.
-Seconds time_of(const RunPlan& plan) {
+/// Of one simulation of the scenario by that plan. Fitted to the processor time of 130 random points and of the shipped scenarios.
+Seconds time_of(const Scenario& scenario, const RunPlan& plan) {
   constexpr Seconds of_start(7e-4);
   constexpr Seconds of_rank(1.6e-7);  // whether or not it is simulated
   constexpr Seconds of_actors(3e-3);  // without loading their library
@@ -58,14 +58,12 @@ Seconds time_of(const RunPlan& plan) {
   constexpr Seconds of_flow(6.3e-7);
   constexpr Seconds of_met_flow(4.1e-9);
   constexpr Seconds of_exchange(2.4e-6);
-  constexpr Seconds in_simgrid(3.3e-6);          // of a message ...
-  constexpr Seconds in_simgrid_by_rank(1.1e-8);  // ... and of each one in flight, which SimGrid goes through when a message ends
   const RunCounts& counts = plan.counts;
   const Seconds workers = plan.has_actors() ? of_actors + plan.simulated * of_worker + counts.steps * of_step + counts.posts * of_post
                                             : counts.steps * of_step_alone;
   const Seconds collectives = counts.collectives * (plan.fidelity == Fidelity::alpha_beta ? of_closed_form : of_collective);
   const Seconds messages = plan.fidelity == Fidelity::simgrid
-                               ? (counts.messages + counts.flows) * (in_simgrid + plan.ranks * in_simgrid_by_rank)
+                               ? (counts.messages + counts.flows) * message_in_simgrid(scenario, plan.ranks)
                                : (1.0 + plan.ranks / ranks_in_cache) * (counts.messages * of_message + counts.flows * of_flow);
   return of_start + plan.ranks * of_rank + workers + counts.wakes * of_wake + collectives + counts.planned * of_planned +
          counts.recurred * of_recurred + messages + counts.met_flows * of_met_flow + counts.exchanges * of_exchange;
@@ -167,7 +165,7 @@ RunPlan CostEstimate::plan(int measured) {
 Cost CostEstimate::of(int measured) {
   if (scenario_.jobs) return cost_of_jobs(scenario_, options_);
   const RunPlan its_plan = plan(measured);
-  Cost cost = {its_plan.counts.steps, time_of(its_plan), memory_of(its_plan), its_plan.has_actors()};
+  Cost cost = {its_plan.counts.steps, time_of(scenario_, its_plan), memory_of(its_plan), its_plan.has_actors()};
   if (scenario_.run) cost.time += time_of_long_run(fixed_, cost.time);
   if (options_.dataflow) {
     constexpr Bytes of_line(50);  // compressed, on its way to the process that writes it, too

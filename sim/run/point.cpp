@@ -251,7 +251,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     time_left.finish(at(index));
     const auto& [point, r, time] = tasks[at(index)];
     if (outcome.crashed && points[at(point)]->scenario.fidelity == Fidelity::simgrid) {
-      outcome.error += R"(; SimGrid ends a process in which it fails: try another "maxmin/precision" in "config", or "fidelity": "flow")";
+      outcome.error += R"(; SimGrid may have ended it: try another "maxmin/precision" in "config", or "fidelity": "flow")";
     }
     const auto all = gatherings[at(point)].add(r, outcome);
     if (!all) return;
@@ -278,7 +278,11 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
       watch.stalled(task);
     };
   }
-  run_forked(static_cast<int>(tasks.size()), parallel, simulate_task, gather, interrupted, can_run_actors, watch_tasks);
+  // SimGrid keeps its settings and its clock for a process: what it simulates has a process of its own.
+  const bool any_in_simgrid =
+      std::any_of(points.begin(), points.end(), [](const Point* point) { return point->scenario.fidelity == Fidelity::simgrid; });
+  const auto can_go_on = [any_in_simgrid] { return any_in_simgrid ? !has_actors() : can_run_actors(); };
+  run_forked(static_cast<int>(tasks.size()), parallel, simulate_task, gather, interrupted, can_go_on, watch_tasks);
 }
 
 namespace {

@@ -21,9 +21,6 @@ namespace {
 constexpr Seconds flow_alone(0.5e-6);
 constexpr Seconds contended_flow_by_rank(5e-9);
 constexpr Seconds server_flow_by_rank(7e-8);
-/// In SimGrid, and what each of those that move at the same time adds, of which a rank has about one.
-constexpr Seconds in_simgrid(3.3e-6);
-constexpr Seconds in_simgrid_by_rank(1.1e-8);
 /// Messages that are simulated one by one, because several collectives are in flight or latencies vary; and if only starts differ.
 constexpr Seconds message_alone(1e-6);
 constexpr Seconds message_of_recurrence(6e-9);
@@ -201,7 +198,7 @@ RunPlan choose_unasked(Setup& setup, By by) {
 }
 
 RunPlan choose_simgrid(Setup& setup, By by) {
-  const Load load = load_of(setup, in_simgrid + setup.ranks() * in_simgrid_by_rank, most_at_all, By::estimate);
+  const Load load = load_of(setup, message_in_simgrid(setup.scenario(), setup.ranks()), most_at_all, By::estimate);
   if (load.time > most_at_all && by == By::simulation) {
     throw SimulationError(
         fmt::format(R"({:.3g} messages in SimGrid take about {:.0f} hours, over the limit of one; use "fidelity": "flow", fewer nodes or )"
@@ -254,6 +251,15 @@ RunPlan plan_of(const Scenario& scenario, const PointOptions& options) {
     const int workers = scenario.cluster.workers();
     return {.ranks = workers, .simulated = workers};
   }
+}
+
+Seconds message_in_simgrid(const Scenario& scenario, int ranks) {
+  constexpr Seconds by_itself(3.3e-6);
+  constexpr Seconds in_flight(1.1e-8);   // when one ends, SimGrid goes through all in flight, of which a rank has about one ...
+  constexpr Seconds over_server(6e-8);   // ... and shares a server's link anew
+  constexpr double with_way_back = 2.0;  // acknowledgements take bandwidth there
+  const Seconds each = by_itself + ranks * (scenario.schedule.traffic.servers ? over_server : in_flight);
+  return scenario.simgrid.network_model == "CM02" ? each : with_way_back * each;
 }
 
 bool knows_a_line(const Scenario& scenario) {

@@ -48,6 +48,9 @@ RunPlan estimate_plan(Setup& setup);
 /// schedule wants parts.
 void require_plan(const Scenario& scenario);
 
+/// What a message takes in fidelity `simgrid`, of processor time. Measured.
+Seconds message_in_simgrid(const Scenario& scenario, int ranks);
+
 /// Alpha-beta fidelity has a closed form for what the scenario asks for.
 bool knows_a_line(const Scenario& scenario);
 

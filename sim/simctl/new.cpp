@@ -156,8 +156,7 @@ class NewScenario {
         {"cluster", cluster_},
         {"x-help-fidelity",
          "how bytes move: \"alpha-beta\" (a collective is one event), \"per-message\" (messages have links of their own), \"flow\" "
-         "(messages share "
-         "links), or \"auto\", the first of the last two that is deep enough"},
+         "(messages share links), \"simgrid\" (messages are SimGrid's), or \"auto\", per-message or flow, which is deep enough"},
         {"fidelity", "auto"},
         {"x-help-all_reduce",
          "the algorithm, which \"simctl list collectives\" shows; \"channels\": 2 would have two of them in flight at a time"},

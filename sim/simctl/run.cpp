@@ -1,16 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 
+#include "base/descriptors.hpp"
 #include "base/files.hpp"
 #include "base/indexed.hpp"
 #include "base/interruption.hpp"
@@ -118,7 +116,7 @@ class StudyRun {
                unexplained_ == 1 ? "1 explanation is" : fmt::format("{} explanations are", unexplained_));
     }
     if (write_error_) throw OutputError(*write_error_);
-    if (end == End::cut_short || unexplained_ > 0) return ExitCode::interrupted;
+    if (end == End::cut_short || unexplained_ > 0 || is_untraced_) return ExitCode::interrupted;
     return results_.failed.empty() && missing_.empty() ? ExitCode::done : ExitCode::simulation_failed;
   }
 
@@ -193,33 +191,30 @@ class StudyRun {
     if (study_.points.front().scenario.replicates > 1 || study_.points.front().scenario.jobs)
       throw UsageError(
           "--paje: it traces one simulation, but replicates are several, and jobs are simulated together and alone; leave them out");
-    if (std::ofstream file(unfinished_paje()); !file)
-      throw OutputError(fmt::format("--paje: {}: cannot be written: {}", options_.paje, std::strerror(errno)));
+    require_writable(options_.paje);
   }
 
-  /// SimGrid writes while it simulates.
-  std::string unfinished_paje() const { return options_.paje + ".part"; }
-
-  /// Simulates the point once more, for the tracing: its first iterations, where its window chooses its length. The file appears when it is
-  /// whole.
+  /// Simulates the point once more, for the tracing: its first iterations, where its window chooses its length.
   void trace_in_simgrid() {
-    if (options_.paje.empty()) return;
-    std::error_code error;
-    if (!results_.rows.empty()) {
-      Point point = study_.points.front();
-      point.scenario.chooses_window = false;
-      point.scenario.until.reset();
-      run_forked(
-          1, 1,
-          [&](int /*index*/) { return simulate_point(point, {.shortcuts = !options_.no_symmetry, .paje = unfinished_paje()}).pack(); },
-          [&](int /*index*/, const Outcome& outcome) {
-            if (!outcome.ok) missing_.push_back(fmt::format("--paje: {}", outcome.error));
-          },
-          InterruptionWatch::interrupted);
-      if (missing_.empty() && !InterruptionWatch::interrupted()) std::filesystem::rename(unfinished_paje(), options_.paje, error);
-      if (error) missing_.push_back(fmt::format("--paje: {} cannot be written: {}", options_.paje, error.message()));
+    if (options_.paje.empty() || results_.rows.empty()) return;
+    const Descriptor file(file_in_memory("paje"));
+    const PointOptions traced = {.shortcuts = !options_.no_symmetry, .paje = fmt::format("/dev/fd/{}", file.number())};
+    Point point = study_.points.front();
+    point.scenario.chooses_window = false;
+    point.scenario.until.reset();
+    std::string error = "interrupted";
+    run_forked(
+        1, 1, [&](int /*index*/) { return simulate_point(point, traced).pack(); },
+        [&](int /*index*/, const Outcome& outcome) { error = outcome.error; }, InterruptionWatch::interrupted);
+    if (InterruptionWatch::interrupted()) {
+      complain("simctl: interrupted: {} is not written", options_.paje);
+      is_untraced_ = true;
+    } else if (!error.empty()) {
+      missing_.push_back(fmt::format("--paje: {}", error));
+    } else {
+      lseek(file.number(), 0, SEEK_SET);
+      try_to_write([&] { write_output(options_.paje, read_file(dup(file.number()), options_.paje)); });
     }
-    std::filesystem::remove(unfinished_paje(), error);
   }
 
   PointOptions point_options(int index) const {
@@ -402,6 +397,7 @@ class StudyRun {
   TimelineView view_;
   Limits limits_;
   std::vector<std::string> missing_;  ///< missing timelines, records and explanations, with the reason
+  bool is_untraced_ = false;          ///< because of an interruption
   std::size_t unexplained_ = 0;       ///< because of an interruption
   Results results_;
   std::optional<std::string> write_error_;

@@ -22,6 +22,7 @@ def subject(runs, frame):
 FIDELITIES = {
     "alpha-beta": "an all-reduce takes what its formula says, and no links but those of parameter servers are shared",
     "per-message": "every message of a collective moves by itself, at the full bandwidth of its path",
+    "simgrid": "every message is a communication in SimGrid, by its network model",
     "flow": "every message of a collective is a flow, and flows share the links on their paths fairly",
 }
 

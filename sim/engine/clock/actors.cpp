@@ -56,6 +56,8 @@ Actors& actors() {
   return made;
 }
 
+bool has_actors() { return are_made; }
+
 bool can_run_actors() { return !are_made || actors().can_run(); }
 
 }  // namespace syncopate

@@ -63,6 +63,9 @@ void load_actors();
 /// The process's only Actors. Throws SimulationError where the library is missing.
 Actors& actors();
 
+/// Whether this process has made its Actors.
+bool has_actors();
+
 /// Whether a run may begin in this process: not after a run that left actors waiting.
 bool can_run_actors();
 

@@ -1,5 +1,6 @@
 #include "engine/simgrid/simgrid_communications.hpp"
 
+#include <algorithm>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <utility>
@@ -45,7 +46,10 @@ SimGridCommunications::SimGridCommunications(s4u::NetZone* root) : zone_(new Rou
   s4u::Comm::on_completion_cb([this](const s4u::Activity& activity) { end(activity); });
 }
 
-std::string SimGridCommunications::unused_name(const std::string& name) { return name + '#' + std::to_string(names_++); }
+std::string SimGridCommunications::unused_name(std::string name) {
+  std::replace(name.begin(), name.end(), '"', '\'');  // which end a name in a file of Paje
+  return name.append("#").append(std::to_string(names_++));
+}
 
 std::size_t SimGridCommunications::add_host(const std::string& name) {
   hosts_.push_back(zone_->create_host(unused_name(name), {1.0})->seal());

@@ -31,7 +31,7 @@ class SimGridCommunications : public Communications {
     Arrived arrived;                      ///< empty: it has ended or was cancelled
   };
 
-  std::string unused_name(const std::string& name);
+  std::string unused_name(std::string name);
   void end(const simgrid::s4u::Activity& activity);
 
   RoutedZone* zone_;

@@ -70,30 +70,23 @@ void SimGridFlows::start(const Transfer& transfer, const Moment& now, Ended ende
   }
   const std::span<const std::size_t> links(path.links);
   const std::span<const std::size_t> back(transfer.network->path(transfer.to, transfer.from).links);
-  if (!path.storage) return move(transfer, links, back, now, std::move(ended));
+  if (!path.storage) return move(transfer, links, back, std::move(ended));
   Transfer half = transfer;  // of the way: the message is stored in its middle
   half.latency = 0.5 * transfer.latency;
   const std::size_t before = path.storage->after;
-  move(half, links.first(before), {}, now, [this, half, links, before, ended = std::move(ended)](const Moment& stored) {
-    move(half, links.subspan(before), {}, stored, ended);
-  });
+  move(half, links.first(before), {},
+       [this, half, links, before, ended = std::move(ended)](const Moment& /*stored*/) { move(half, links.subspan(before), {}, ended); });
 }
 
-void SimGridFlows::move(const Transfer& transfer, std::span<const std::size_t> links, std::span<const std::size_t> back, const Moment& now,
-                        Ended ended) {
+void SimGridFlows::move(const Transfer& transfer, std::span<const std::size_t> links, std::span<const std::size_t> back, Ended ended) {
   if (unused_.empty()) {
     unused_.push_back(moving_.size());
     moving_.emplace_back();
   }
   const std::size_t index = unused_.back();
   unused_.pop_back();
-  moving_[index] = {.transfer = transfer,
-                    .links = links,
-                    .back = back,
-                    .number = started_++,
-                    .start = now,
-                    .communications = {},
-                    .ended = std::move(ended)};
+  moving_[index] = {
+      .transfer = transfer, .links = links, .back = back, .number = started_++, .communications = {}, .ended = std::move(ended)};
   send(index, transfer.bytes, take_latency() ? transfer.latency : Seconds(0));
 }
 
@@ -105,14 +98,18 @@ void SimGridFlows::send(std::size_t index, Bytes bytes, Seconds latency) {
   if (!std::isinf(path.limit_at(clock_.now()).value)) links.push_back(limit(path));
   const std::vector<std::size_t> back = links_of(moving.back);
   const std::size_t pieces = at(transfer.alike * path.connections());
-  const auto size = static_cast<std::uint64_t>(std::max(1.0, std::round(scale_ * bytes.value / static_cast<double>(pieces))));
+  const double size = std::max(1.0, std::round(scale_ * bytes.value / static_cast<double>(pieces)));
+  if (constexpr double most = 9e18; size > most) {
+    throw SimulationError(fmt::format("a message of {} bytes is over the {:.2g} that SimGrid counts; use \"fidelity\": \"flow\"",
+                                      bytes.value, most / scale_));
+  }
   const std::size_t from = host(transfer.network, transfer.from);
   const std::size_t to = host(transfer.network, transfer.to);
   moving.communications.resize(pieces);
   moving.arrived = 0;
   for (std::size_t piece = 0; piece < pieces; ++piece) {
-    moving.communications[piece] =
-        communications_.send(from, to, size, {links, back, latency.value}, [this, index, piece] { arrived(index, piece); });
+    moving.communications[piece] = communications_.send(from, to, static_cast<std::uint64_t>(size), {links, back, latency.value},
+                                                        [this, index, piece] { arrived(index, piece); });
   }
 }
 
@@ -131,18 +128,7 @@ void SimGridFlows::tell() {
   for (const std::size_t index : ended) {
     Moving moved = std::exchange(moving_[index], {});
     unused_.push_back(index);
-    const Transfer& transfer = moved.transfer;
-    Moment end(moved.end);
-    if (moved.start.cause) {
-      const auto why = [&](PathClass kind, int link) {
-        return Why{.kind = kind, .worker = transfer.to, .link = link, .payload = &transfer.payload};
-      };
-      const Seconds latency = take_latency() ? std::min(transfer.latency, moved.end - moved.start.time) : Seconds(0);
-      const Moment begun =
-          after(moved.start, latency, why(PathClass::latency, transfer.network->group_between(transfer.from, transfer.to)));
-      end = until(begun, moved.end, why(PathClass::transfer, transfer.network->narrowest_group(transfer.from, transfer.to)));
-    }
-    moved.ended(end);
+    moved.ended(Moment(moved.end));
   }
 }
 

@@ -38,7 +38,6 @@ class SimGridFlows : public Flows {
     std::span<const std::size_t> links;  ///< of the network
     std::span<const std::size_t> back;
     std::uint64_t number = 0;
-    Moment start;
     std::vector<std::size_t> communications;  ///< all begin at the same time with as many bytes
     std::size_t arrived = 0;                  ///< of these
     Seconds end{};
@@ -46,8 +45,7 @@ class SimGridFlows : public Flows {
   };
 
   /// Moves bytes over some links of a path and, where acknowledgements take bandwidth, of the path back.
-  void move(const Transfer& transfer, std::span<const std::size_t> links, std::span<const std::size_t> back, const Moment& now,
-            Ended ended);
+  void move(const Transfer& transfer, std::span<const std::size_t> links, std::span<const std::size_t> back, Ended ended);
   void send(std::size_t index, Bytes bytes, Seconds latency);
   std::vector<std::size_t> links_of(std::span<const std::size_t> links);
   double bandwidth(std::size_t link) const;
