@@ -91,6 +91,9 @@ std::string name_of(const Action& action) {
 }
 
 /// The trace of one rank.
+/// ASTRA-sim keeps 0 for the group of all ranks.
+std::string group_name(int stream) { return fmt::format("{}", stream + 1); }
+
 class RankWriter {
  public:
   RankWriter(const Iteration& iteration, int rank) : iteration_(iteration) {
@@ -115,7 +118,9 @@ class RankWriter {
     sum_ += action.length;
     const auto until = static_cast<std::uint64_t>(std::llround(sum_.value * microseconds));
     Protobuf node = begin(name_of(action), node::comp, last_compute_);
-    node.numbers(node::data_deps, {awaited_.begin(), awaited_.end()});
+    std::set<std::uint64_t> after = awaited_;
+    if (last_compute_ != none) after.insert(last_compute_);
+    node.numbers(node::data_deps, {after.begin(), after.end()});
     node.number(node::duration_micros, until - std::exchange(rounded_, until));
     node.message(node::attr, flag("is_cpu_op", false));
     awaited_.clear();
@@ -129,13 +134,20 @@ class RankWriter {
     Protobuf node = begin(collective.payload->label, node::comm_coll, before == last_in_stream_.end() ? none : before->second);
     std::set<std::uint64_t> after = awaited_;
     if (last_compute_ != none) after.insert(last_compute_);
+    if (before != last_in_stream_.end()) after.insert(before->second);
     node.numbers(node::data_deps, {after.begin(), after.end()});
     node.message(node::attr, flag("is_cpu_op", false));
     node.message(node::attr, integer("comm_type", comm_type(collective.operation)));
-    node.message(node::attr, integer("comm_size", static_cast<std::uint64_t>(std::llround(collective.payload->bytes.value))));
-    if (iteration_.streams.size() > 1) node.message(node::attr, text_attribute("pg_name", fmt::format("{}", collective.stream)));
+    node.message(node::attr, integer("comm_size", comm_size(collective)));
+    if (iteration_.streams.size() > 1) node.message(node::attr, text_attribute("pg_name", group_name(collective.stream)));
     out_.delimited(node.text());
     node_of_[number] = last_in_stream_[collective.stream] = next_++;
+  }
+
+  /// Bytes of the whole vector; of an all-gather, those of one rank, as ASTRA-sim counts them.
+  std::uint64_t comm_size(const PostedCollective& collective) const {
+    const double parts = collective.operation == Operation::all_gather ? iteration_.streams[at(collective.stream)].size() : 1.0;
+    return static_cast<std::uint64_t>(std::llround(collective.payload->bytes.value / parts));
   }
 
   Protobuf begin(std::string_view name, std::uint64_t type, std::uint64_t after) const {
@@ -166,7 +178,7 @@ void write_chakra(const Iteration& iteration, const std::string& name, const Wri
   Json groups = Json::object();
   for (std::size_t stream = 0; stream < iteration.streams.size(); ++stream) {
     const Communicator& members = iteration.streams[stream];
-    for (int member = 0; member < members.size(); ++member) groups[fmt::format("{}", stream)].push_back(members.rank(member));
+    for (int member = 0; member < members.size(); ++member) groups[group_name(static_cast<int>(stream))].push_back(members.rank(member));
   }
   write(fmt::format("{}.groups.json", name), pretty(groups));
 }

@@ -108,7 +108,8 @@ void require_waits(const std::vector<Tie>& ties, const std::string& schedule) {
 Iteration simulate_iteration(Setup& setup, bool as_planned) {
   const Scenario& scenario = setup.scenario();
   require_collectives_only(scenario);
-  Job job = setup.job(plan_of(setup).fidelity);
+  const Fidelity planned = plan_of(setup).fidelity;
+  Job job = setup.job(planned == Fidelity::simgrid ? Fidelity::flow : planned);  // SimGrid does not tell what a program awaits
   if (!as_planned) job.model = PerFlow{&setup.planned()};
   job.warmup = 0;
   job.measured = scenario.schedule.pace.cycle;

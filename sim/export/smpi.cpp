@@ -168,6 +168,12 @@ void write_smpi(const Messages& messages, Network& network, Seconds end, const W
       for (const std::uint32_t teller : notices.heard[id]) line("recv", teller, 0, 1.0);
       if (operand.kind == Kind::compute)
         fmt::format_to(std::back_inserter(text), "{} compute {}\n", number, operand.length.value * host_speed);
+      if (constexpr double most_bytes = 2147483647.0; operand.bytes.value > most_bytes) {
+        throw SimulationError(
+            fmt::format("a message of {:.0f} bytes is over the 2^31 - 1 that SMPI counts; use more nodes or smaller buckets, "
+                        "or export with --to goal",
+                        operand.bytes.value));
+      }
       if (operand.kind == Kind::send || operand.kind == Kind::receive) {
         const std::uint32_t other = messages.operands[operand.partner].lane;
         line(operand.kind == Kind::send ? "send" : "recv", other, 1, std::max(least_bytes, std::round(operand.bytes.value) - envelope));

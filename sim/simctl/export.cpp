@@ -2,10 +2,13 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/errors.hpp"
 #include "base/files.hpp"
@@ -64,22 +67,29 @@ class NewFolder {
   /// Moves the files to the target, in place of an earlier export's.
   void arrive() const {
     try {
+      std::string entries = fmt::format("{}\n", list_of_entries);
+      for (const auto& entry : fs::directory_iterator(place_)) entries += entry.path().filename().string() + '\n';
+      write(list_of_entries, entries);
       if (!is_there_) return fs::rename(place_, target_);
-      for (const auto& entry : fs::directory_iterator(target_)) {
-        if (is_of_export(entry.path().filename().string())) fs::remove_all(entry.path());
-      }
+      for (const std::string& entry : entries_of_export(target_)) fs::remove_all(target_ / entry);
       for (const auto& entry : fs::directory_iterator(place_)) fs::rename(entry.path(), target_ / entry.path().filename());
     } catch (const fs::filesystem_error& error) {
       throw OutputError(fmt::format("-o {}: cannot be written: {}; choose another folder", target_.string(), error.code().message()));
     }
   }
 
-  static bool is_of_export(const std::string& name) {
-    for (const char* own : {"traces", "traces.txt", "hosts", "platform.xml", "replay.sh", "iteration.goal", "iteration.groups.json"}) {
-      if (name == own) return true;
+  /// The files and folders that an export in this folder has; none if it has no export.
+  static std::vector<std::string> entries_of_export(const fs::path& folder) {
+    std::vector<std::string> entries;
+    std::ifstream list(folder / list_of_entries);
+    for (std::string entry; std::getline(list, entry);) {
+      const bool is_own = !entry.empty() && entry != "." && entry != ".." && entry.find('/') == std::string::npos;
+      if (is_own) entries.push_back(entry);
     }
-    return name.starts_with("iteration.") && name.ends_with(".et");
+    return entries;
   }
+
+  static constexpr const char* list_of_entries = "export.txt";  ///< in an export: what belongs to it
 
  private:
   fs::path target_;
@@ -93,8 +103,15 @@ void check_folder(const ExportOptions& options) {
   if (options.folder.empty() || options.folder == "-")
     throw UsageError(fmt::format("-o {}: an export is several files; name a folder", options.folder));
   const fs::path folder = options.folder;
-  if (fs::exists(folder, ignored) && !fs::is_directory(folder, ignored))
-    throw OutputError(fmt::format("-o {}: cannot be used as an output folder: it is a file; choose another", options.folder));
+  if (fs::exists(fs::symlink_status(folder, ignored)) && !fs::is_directory(folder, ignored))
+    throw OutputError(
+        fmt::format("-o {}: cannot be used as an output folder: it is a file, or a link to nothing; choose another", options.folder));
+  if (options.force && fs::is_directory(folder, ignored) && !fs::is_empty(folder, ignored) &&
+      NewFolder::entries_of_export(folder).empty()) {
+    throw UsageError(
+        fmt::format("-o {}: --force replaces an export, and there are other files in that folder ({} is missing); choose another",
+                    options.folder, NewFolder::list_of_entries));
+  }
   if (!options.force && fs::is_directory(folder, ignored) && !fs::is_empty(folder, ignored)) {
     throw UsageError(
         fmt::format("-o {}: there are files in that folder; choose another, or replace an earlier export with --force", options.folder));
@@ -129,8 +146,9 @@ std::string write_export(const Scenario& scenario, const std::string& format, co
     write_chakra(iteration, "iteration", write);
   }
   const std::string of = iteration.steps == 1 ? "an iteration" : fmt::format("a cycle of {} iterations", iteration.steps);
-  return fmt::format("{} that begins at rest: {}, {} collectives, {} file{}\nsimctl's time: {:.9g} s\n", of, what,
-                     iteration.collectives.size(), files, files == 1 ? "" : "s", iteration.end.value);
+  const std::size_t collectives = iteration.collectives.size();
+  return fmt::format("{} that begins at rest: {}, {} collective{}, {} file{}\nsimctl's time: {:.9g} s\n", of, what, collectives,
+                     collectives == 1 ? "" : "s", files, files == 1 ? "" : "s", iteration.end.value);
 }
 
 void export_point(const ExportOptions& options) {

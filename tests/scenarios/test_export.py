@@ -237,13 +237,14 @@ class Chakra(Exports):
             number = int((values("id") or ["0"])[0])
             self.assertNotIn(number, nodes)
             nodes[number] = {"name": values("name")[0], "type": values("type")[0], "micros": int((values("duration_micros") or ["0"])[0]),
-                             "after": [int(before) for key in ("ctrl_deps", "data_deps") for before in values(key)], **attributes}
+                             "after": [int(before) for before in values("data_deps")], **attributes}
+            self.assertLessEqual(set(values("ctrl_deps")), set(values("data_deps")))  # some readers know only these
         self.assertEqual(re.findall(r"^\s+\d+:", text, re.M), [], "fields that the schema does not have")
         return re.search(r'version: "(.*)"', text)[1], nodes
 
     def test_nodes(self):
         self.exported(scenario(), to="chakra")
-        self.assertEqual(sorted(os.listdir(self.folder / "out")), [f"iteration.{rank}.et" for rank in range(4)])
+        self.assertEqual(sorted(os.listdir(self.folder / "out")), ["export.txt", *(f"iteration.{rank}.et" for rank in range(4))])
         for rank in range(4):
             version, nodes = self.read(rank)
             self.assertEqual(version, "0.0.4")
@@ -267,7 +268,8 @@ class Chakra(Exports):
                     length = node["micros"] * 1e-6
                     if node["type"] == "COMM_COLL_NODE":
                         halves = 2 if node["comm_type"] == self.TYPES["ALL_REDUCE"] else 1
-                        length = halves * (3 * 50e-6 + 3 / 4 * int(node["comm_size"]) * 8 / 10e9)
+                        whole = int(node["comm_size"]) * (4 if node["comm_type"] == self.TYPES["ALL_GATHER"] else 1)
+                        length = halves * (3 * 50e-6 + 3 / 4 * whole * 8 / 10e9)
                     ends[number] = max([0.0, *(ends[before] for before in node["after"])]) + length
                 self.assertAlmostEqual(max(ends.values()), seconds, delta=5e-6)
 
@@ -276,7 +278,7 @@ class Chakra(Exports):
         found = {node["comm_type"] for node in self.read(0)[1].values() if node["type"] == "COMM_COLL_NODE"}
         self.assertEqual(found, {self.TYPES["ALL_GATHER"], self.TYPES["REDUCE_SCATTER"]})
         groups = json.loads((self.folder / "out/iteration.groups.json").read_text())
-        self.assertEqual(groups, {"0": [0, 1, 2, 3], "1": [0, 1, 2, 3]})
+        self.assertEqual(groups, {"1": [0, 1, 2, 3], "2": [0, 1, 2, 3]})  # 0 is of all ranks
 
     def test_measured_line(self):
         """A cluster without messages, which has a time for each collective."""
@@ -341,14 +343,28 @@ class Refused(Exports):
         self.refuse(self.export(scenario()), 2, "there are files in that folder", "--force")
         self.write("out/notes", "mine")
         self.exported(scenario(), "--force", to="goal")
-        self.assertEqual(sorted(os.listdir(out)), ["iteration.goal", "notes"])
+        self.assertEqual(sorted(os.listdir(out)), ["export.txt", "iteration.goal", "notes"])
+
+    def test_only_exports_are_replaced(self):
+        """A user's own folders have the names of an export's."""
+        (self.folder / "out/traces").mkdir(parents=True)
+        self.write("out/traces/mine", "precious")
+        self.refuse(self.export(scenario(), "--force", to="goal"), 2, "--force replaces an export", "export.txt is missing")
+        self.write("out/export.txt", "../trace.json\n..\n/etc\nhosts\n")  # names that no export has
+        self.exported(scenario(), "--force", to="goal")
+        self.assertEqual((self.folder / "out/traces/mine").read_text(), "precious")
+        self.assertTrue((self.folder / "trace.json").exists())
+
+    def test_messages_beyond_counting(self):
+        huge = trace(gradients=[{"name": "w", "layer": "l0", "bytes": 40 * 10**9}])
+        self.refuse(self.export(scenario(trace=huge)), 4, "over the 2^31 - 1 that SMPI counts")
 
     def test_other_names_of_folders(self):
         (self.folder / "real").mkdir()
         (self.folder / "link").symlink_to("real")
         self.exported(scenario(), out="link/", to="goal")
         self.exported(scenario(), out="new/deeper/", to="goal")
-        self.assertEqual([os.listdir(self.folder / name) for name in ("real", "new/deeper", "new")], [["iteration.goal"], ["iteration.goal"], ["deeper"]])
+        self.assertEqual([sorted(os.listdir(self.folder / name)) for name in ("real", "new/deeper", "new")], [["export.txt", "iteration.goal"], ["export.txt", "iteration.goal"], ["deeper"]])
 
     LONG = scenario(cluster=cluster(nodes=256), all_reduce="double-binary-tree",
                     trace=trace(gradients=[{"name": f"w{i}", "layer": "l0", "bytes": 1000000} for i in range(200)]))
@@ -371,7 +387,7 @@ class Refused(Exports):
         before = (self.folder / "out/iteration.goal").read_bytes()
         self.refuse(self.export(scenario(channels=2), "--force", to="goal"), 4)
         self.assertEqual((self.folder / "out/iteration.goal").read_bytes(), before)
-        self.assertEqual(os.listdir(self.folder / "out"), ["iteration.goal"])
+        self.assertEqual(sorted(os.listdir(self.folder / "out")), ["export.txt", "iteration.goal"])
 
 
 if __name__ == "__main__":
