@@ -85,7 +85,8 @@ Field refused_entry(const Field& config, const SimGridModel& model, const std::s
 }  // namespace
 
 SimGridModel read_simgrid(const Field& field, const std::optional<Fidelity>& fidelity) {
-  if (fidelity != Fidelity::simgrid) field.fail_because(R"(it is for "fidelity": "simgrid"; use that, leave "simgrid" out, or sweep both as one of named cases)");
+  if (fidelity != Fidelity::simgrid)
+    field.fail_because(R"(it is for "fidelity": "simgrid"; use that, leave "simgrid" out, or sweep both as one of named cases)");
   Object fields(field);
   SimGridModel model;
   if (const auto name = fields.find("network_model")) model.network_model = read_model(*name);
