@@ -28,7 +28,7 @@ BEYOND_A_SCHEMA = [
     "no layer is named", "no layer reads", "reads \".*\", which", "^/layers.* shape must be ", "attention takes", "a divisor of", "at least the input's .* channels",
     r"\(layer \"\w+\.", "the block ", "blocks", "/block: expected one of", "known here: inputs, block", "a repeated layer's name", "add \"repeat\"", "repeat/1: expected an integer >= ",
     # what SimGrid knows
-    "SimGrid refuses it",
+    "SimGrid refuses it", "has no settings of SMPI", "SimGrid's exact form", "its latencies are waits",
     # an order
     "the first quartile before the third", "at least the (last gradient's ready_s|time of the point before)", "more bytes than in the point before", "a time after the previous change",
     "ascending (ranks|nodes)",
@@ -157,7 +157,7 @@ def together(schedule):
 JITTER = {"jitter": {"distribution": "uniform", "cv": 0.2}, "slow": [{"ranks": "0-1", "factor": 2}], "events": [{"kind": "pause", "rank": 1, "at_s": 1, "for_s": 5}], "overlap_slowdown": 0.05}
 FULL_SCENARIO = scenario(granularity="layer", fidelity="per-message", all_reduce="ring", channels=1, workers=JITTER, iterations={"warmup": 1, "measured": 3, "until": 0.1}, samples=1000, epochs=2.5,
                          seed=7, replicates=2, sweep={"/cluster/nodes": [2, 4]})
-SIMGRID = scenario(fidelity="simgrid", simgrid={"network_model": "LV08", "fair": False, "config": {"network/TCP-gamma": 1e6, "network/crosstraffic": True, "smpi/bw-factor": "0:1"}})
+SIMGRID = scenario(fidelity="simgrid", simgrid={"network_model": "SMPI", "fair": False, "config": {"network/TCP-gamma": 1e6, "network/crosstraffic": True, "smpi/bw-factor": "0:1"}})
 RUN = {"steps": 1000, "failures": {"mtbf_per_gpu_h": 50, "kinds": [{"domain": "gpu", "weibull_shape": 2}, {"domain": "switch", "rate": 1}]}, "checkpoint": {"every": 600, "write_s": 60, "stall_s": 5},
        "restart": {"detect_s": 60, "restart_s": 300, "load_s": 1}, "policy": {"name": "hot-spare", "spares": 2, "repair_h": 24}, "seeds": 10}
 RUNS = [scenario(run=RUN), scenario(run={"samples": 1000, "failures": {"per_1000_node_days": 50}, "checkpoint": {"every": "young", "write_s": 60}, "policy": {"name": "shrink", "min_nodes": 2, "repair_h": 1}}),
