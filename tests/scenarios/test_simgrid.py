@@ -156,7 +156,7 @@ class InSimGrid(Case):
         self.write("huge.json", scenario(trace=huge, fidelity="simgrid", cluster=cluster(nodes=2), schedule={"name": "ps-sgd"}))
         done = self.simctl("run", "huge.json")
         self.assertEqual(done.returncode, 4)
-        self.assertIn("a message of 18000000000000 bytes is over the 8.6e+12 that SimGrid counts", done.stderr)
+        self.assertIn("a message of 18000000000000 bytes is over the 2.7e+11 that SimGrid counts", done.stderr)
 
     def test_says_its_model(self):
         simgrid = {"network_model": "SMPI", "config": {"network/crosstraffic": False}}

@@ -13,8 +13,8 @@ namespace syncopate {
 
 namespace {
 
-/// SimGrid counts whole bytes, of which 2^20 stand for one.
-constexpr double exact_scale = 1048576.0;
+/// SimGrid counts whole bytes, of which 2^26 stand for one.
+constexpr double exact_scale = 67108864.0;
 
 Communications& configured(const SimGridModel& model) {
   if (const std::string reason = actors().configure(model.settings()); !reason.empty())
@@ -65,50 +65,66 @@ void SimGridFlows::start(const Transfer& transfer, const Moment& now, Ended ende
   const Path& path = transfer.path();
   if (transfer.bytes <= Bytes(0) || std::isinf(path.rate.value)) {
     const Seconds end = now.time + (take_latency() ? transfer.latency : Seconds(0));
-    return clock_.at(
-        end, [ended = std::move(ended), now, end] { ended(now.cause ? until(now, end, {.kind = PathClass::latency}) : Moment(end)); });
+    return clock_.at(end, [ended = std::move(ended), end] { ended(Moment(end)); });
   }
-  const std::span<const std::size_t> links(path.links);
-  const std::span<const std::size_t> back(transfer.network->path(transfer.to, transfer.from).links);
-  if (!path.storage) return move(transfer, links, back, std::move(ended));
+  if (!path.storage) return move(transfer, path, Part::whole, std::move(ended));
   Transfer half = transfer;  // of the way: the message is stored in its middle
   half.latency = 0.5 * transfer.latency;
-  const std::size_t before = path.storage->after;
-  move(half, links.first(before), {},
-       [this, half, links, before, ended = std::move(ended)](const Moment& /*stored*/) { move(half, links.subspan(before), {}, ended); });
+  move(half, path, Part::before_storage,
+       [this, half, &path, ended = std::move(ended)](const Moment& /*stored*/) { move(half, path, Part::after_storage, ended); });
 }
 
-void SimGridFlows::move(const Transfer& transfer, std::span<const std::size_t> links, std::span<const std::size_t> back, Ended ended) {
+const SimGridFlows::Route& SimGridFlows::route_of(const Transfer& transfer, const Path& path, Part part) {
+  const auto [found, is_new] = routes_[static_cast<std::size_t>(part)].try_emplace(&path);
+  Route& route = found->second;
+  if (!is_new) return route;
+  const std::span<const std::size_t> links(path.links);
+  if (part == Part::whole) {
+    route.crossed = links;
+    route.back = links_of(transfer.network->path(transfer.to, transfer.from).links);
+  } else {
+    route.crossed = part == Part::before_storage ? links.first(path.storage->after) : links.subspan(path.storage->after);
+  }
+  route.links = links_of(route.crossed);
+  route.from = host(transfer.network, transfer.from);
+  route.to = host(transfer.network, transfer.to);
+  return route;
+}
+
+void SimGridFlows::move(const Transfer& transfer, const Path& path, Part part, Ended ended) {
   if (unused_.empty()) {
     unused_.push_back(moving_.size());
     moving_.emplace_back();
   }
   const std::size_t index = unused_.back();
   unused_.pop_back();
-  moving_[index] = {
-      .transfer = transfer, .links = links, .back = back, .number = started_++, .communications = {}, .ended = std::move(ended)};
+  Moving& moving = moving_[index];
+  moving.path = &path;
+  moving.route = &route_of(transfer, path, part);
+  moving.number = started_++;
+  moving.ended = std::move(ended);
+  moving.communications.resize(at(transfer.alike * path.connections()));
   send(index, transfer.bytes, take_latency() ? transfer.latency : Seconds(0));
 }
 
 void SimGridFlows::send(std::size_t index, Bytes bytes, Seconds latency) {
   Moving& moving = moving_[index];
-  const Transfer& transfer = moving.transfer;
-  const Path& path = transfer.path();
-  std::vector<std::size_t> links = links_of(moving.links);
-  if (!std::isinf(path.limit_at(clock_.now()).value)) links.push_back(limit(path));
-  const std::vector<std::size_t> back = links_of(moving.back);
-  const std::size_t pieces = at(transfer.alike * path.connections());
+  const Route& route = *moving.route;
+  std::vector<std::size_t> limited;
+  if (!std::isinf(moving.path->limit_at(clock_.now()).value)) {
+    limited = route.links;
+    limited.push_back(limit(*moving.path));
+  }
+  const std::size_t pieces = moving.communications.size();
   const double size = std::max(1.0, std::round(scale_ * bytes.value / static_cast<double>(pieces)));
-  if (constexpr double most = 9e18; size > most) {
+  if (constexpr double most = 1.8e19; size > most) {
     throw SimulationError(fmt::format("a message of {} bytes is over the {:.2g} that SimGrid counts; use \"fidelity\": \"flow\"",
                                       bytes.value, most / scale_));
   }
-  const std::size_t from = host(transfer.network, transfer.from);
-  const std::size_t to = host(transfer.network, transfer.to);
-  moving.communications.resize(pieces);
   moving.arrived = 0;
   for (std::size_t piece = 0; piece < pieces; ++piece) {
-    moving.communications[piece] = communications_.send(from, to, static_cast<std::uint64_t>(size), {links, back, latency.value},
+    moving.communications[piece] = communications_.send(route.from, route.to, static_cast<std::uint64_t>(size),
+                                                        {limited.empty() ? route.links : limited, route.back, latency.value},
                                                         [this, index, piece] { arrived(index, piece); });
   }
 }
@@ -126,9 +142,12 @@ void SimGridFlows::tell() {
   std::vector<std::size_t> ended = std::exchange(arrived_, {});
   std::sort(ended.begin(), ended.end(), [this](std::size_t a, std::size_t b) { return moving_[a].number < moving_[b].number; });
   for (const std::size_t index : ended) {
-    Moving moved = std::exchange(moving_[index], {});
+    Moving& moved = moving_[index];
+    moved.path = nullptr;
     unused_.push_back(index);
-    moved.ended(Moment(moved.end));
+    const Seconds end = moved.end;
+    const Ended told = std::move(moved.ended);
+    told(Moment(end));
   }
 }
 
@@ -140,9 +159,10 @@ void SimGridFlows::change_links() {
   // SimGrid keeps a communication below what its links had when it began: it begins anew with the bytes that are left.
   for (std::size_t index = 0; index < moving_.size(); ++index) {
     Moving& moving = moving_[index];
-    if (moving.arrived > 0 || moving.communications.empty()) continue;
+    if (moving.path == nullptr || moving.arrived > 0) continue;
     const auto changes = [this](std::size_t link) { return network_.changes(link); };
-    if (!moving.transfer.path().latency_changes() && std::none_of(moving.links.begin(), moving.links.end(), changes)) continue;
+    const std::span<const std::size_t> crossed = moving.route->crossed;
+    if (!moving.path->latency_changes() && std::none_of(crossed.begin(), crossed.end(), changes)) continue;
     const Bytes left(static_cast<double>(moving.communications.size()) * communications_.remaining(moving.communications.front()) / scale_);
     for (const std::size_t number : moving.communications) communications_.cancel(number);
     send(index, left, Seconds(0));

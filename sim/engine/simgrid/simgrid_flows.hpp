@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,7 +21,7 @@ namespace syncopate {
 
 /// Messages as communications in SimGrid, on its links and its clock. A message over several connections is so many communications.
 ///
-/// SimGrid counts whole bytes. Where its settings are exact (SimGridModel), bytes and bandwidths are 2^20 times as large; else bytes are
+/// SimGrid counts whole bytes. Where its settings are exact (SimGridModel), bytes and bandwidths are 2^26 times as large; else bytes are
 /// rounded.
 class SimGridFlows : public Flows {
  public:
@@ -33,10 +35,18 @@ class SimGridFlows : public Flows {
   void widen(std::size_t link, int width) override { widths_[link] = width; }
 
  private:
+  /// Of a path: all of it, or what is before or after the place where messages are stored on their way.
+  enum class Part { whole, before_storage, after_storage };
+  struct Route {
+    std::span<const std::size_t> crossed;  ///< links of the network
+    std::vector<std::size_t> links;        ///< SimGrid's, of those that take time
+    std::vector<std::size_t> back;         ///< the same of the path back, where acknowledgements may take bandwidth
+    std::size_t from = 0;                  ///< SimGrid's hosts
+    std::size_t to = 0;
+  };
   struct Moving {
-    Transfer transfer;
-    std::span<const std::size_t> links;  ///< of the network
-    std::span<const std::size_t> back;
+    const Path* path = nullptr;  ///< null: the place is unused
+    const Route* route = nullptr;
     std::uint64_t number = 0;
     std::vector<std::size_t> communications;  ///< all begin at the same time with as many bytes
     std::size_t arrived = 0;                  ///< of these
@@ -44,8 +54,9 @@ class SimGridFlows : public Flows {
     Ended ended;
   };
 
-  /// Moves bytes over some links of a path and, where acknowledgements take bandwidth, of the path back.
-  void move(const Transfer& transfer, std::span<const std::size_t> links, std::span<const std::size_t> back, Ended ended);
+  const Route& route_of(const Transfer& transfer, const Path& path, Part part);
+  /// Moves bytes over a part of a path.
+  void move(const Transfer& transfer, const Path& path, Part part, Ended ended);
   void send(std::size_t index, Bytes bytes, Seconds latency);
   std::vector<std::size_t> links_of(std::span<const std::size_t> links);
   double bandwidth(std::size_t link) const;
@@ -62,10 +73,11 @@ class SimGridFlows : public Flows {
   Clock& clock_;
   Communications& communications_;
   double scale_;
-  std::map<std::pair<const Network*, int>, std::size_t> hosts_;  ///< by job's network and rank
-  std::vector<std::optional<std::size_t>> links_;                ///< by link of the network
-  std::map<double, std::size_t> limits_;                         ///< links that limit each message to such a rate
-  std::map<std::size_t, int> widths_;                            ///< by link; of others 1
+  std::array<std::unordered_map<const Path*, Route>, 3> routes_;  ///< by part
+  std::map<std::pair<const Network*, int>, std::size_t> hosts_;   ///< by job's network and rank
+  std::vector<std::optional<std::size_t>> links_;                 ///< by link of the network
+  std::map<double, std::size_t> limits_;                          ///< links that limit each message to such a rate
+  std::map<std::size_t, int> widths_;                             ///< by link; of others 1
   std::vector<Moving> moving_;
   std::vector<std::size_t> unused_;   ///< places in moving_
   std::vector<std::size_t> arrived_;  ///< at this instant
