@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "base/indexed.hpp"
@@ -90,10 +89,10 @@ std::string name_of(const Action& action) {
   }
 }
 
-/// The trace of one rank.
 /// ASTRA-sim keeps 0 for the group of all ranks.
 std::string group_name(int stream) { return fmt::format("{}", stream + 1); }
 
+/// The trace of one rank.
 class RankWriter {
  public:
   RankWriter(const Iteration& iteration, int rank) : iteration_(iteration) {
@@ -113,15 +112,8 @@ class RankWriter {
 
  private:
   void compute(const Action& action) {
-    // Rounded sums, so that rounding does not add up.
-    constexpr double microseconds = 1e6;
-    sum_ += action.length;
-    const auto until = static_cast<std::uint64_t>(std::llround(sum_.value * microseconds));
     Protobuf node = begin(name_of(action), node::comp, last_compute_);
-    std::set<std::uint64_t> after = awaited_;
-    if (last_compute_ != none) after.insert(last_compute_);
-    node.numbers(node::data_deps, {after.begin(), after.end()});
-    node.number(node::duration_micros, until - std::exchange(rounded_, until));
+    node.number(node::duration_micros, static_cast<std::uint64_t>(microseconds_.next(action.length)));
     node.message(node::attr, flag("is_cpu_op", false));
     awaited_.clear();
     out_.delimited(node.text());
@@ -132,10 +124,6 @@ class RankWriter {
     const PostedCollective& collective = iteration_.collectives[number];
     const auto before = last_in_stream_.find(collective.stream);
     Protobuf node = begin(collective.payload->label, node::comm_coll, before == last_in_stream_.end() ? none : before->second);
-    std::set<std::uint64_t> after = awaited_;
-    if (last_compute_ != none) after.insert(last_compute_);
-    if (before != last_in_stream_.end()) after.insert(before->second);
-    node.numbers(node::data_deps, {after.begin(), after.end()});
     node.message(node::attr, flag("is_cpu_op", false));
     node.message(node::attr, integer("comm_type", comm_type(collective.operation)));
     node.message(node::attr, integer("comm_size", comm_size(collective)));
@@ -150,11 +138,16 @@ class RankWriter {
     return static_cast<std::uint64_t>(std::llround(collective.payload->bytes.value / parts));
   }
 
-  Protobuf begin(std::string_view name, std::uint64_t type, std::uint64_t after) const {
+  /// A node after what its rank awaits and has computed, and after the one `before` it in its order, if there is one.
+  Protobuf begin(std::string_view name, std::uint64_t type, std::uint64_t before) const {
     Protobuf node;
     node.number(node::id, next_).bytes(node::name, name).number(node::type, type);
-    if (after != none) node.numbers(node::ctrl_deps, {after});
-    return node;
+    if (before != none) node.numbers(node::ctrl_deps, {before});
+    std::set<std::uint64_t> after = awaited_;
+    for (const std::uint64_t other : {last_compute_, before}) {
+      if (other != none) after.insert(other);
+    }
+    return node.numbers(node::data_deps, {after.begin(), after.end()});
   }
 
   static constexpr std::uint64_t none = ~std::uint64_t{0};
@@ -165,8 +158,7 @@ class RankWriter {
   std::map<int, std::uint64_t> last_in_stream_;
   std::map<std::size_t, std::uint64_t> node_of_;  ///< by collective
   std::set<std::uint64_t> awaited_;               ///< collectives that the next compute waits for
-  Seconds sum_;
-  std::uint64_t rounded_ = 0;
+  WholeLengths microseconds_{1e6};
 };
 
 }  // namespace

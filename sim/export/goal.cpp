@@ -63,9 +63,7 @@ class GoalWriter {
   }
 
   void write(const Lane& lane) {
-    // Rounded sums, so that rounding does not add up.
-    Seconds sum;
-    long long rounded = 0;
+    WholeLengths nanoseconds(1e9);
     for (const std::size_t id : lane.operands) {
       const Operand& operand = messages_.operands[id];
       const std::size_t label = label_of_[id] = ++labels_[lane.rank];
@@ -73,10 +71,7 @@ class GoalWriter {
         write_message(id, lane, label);
         continue;
       }
-      sum += operand.length;
-      constexpr double nanoseconds = 1e9;
-      const long long until = std::llround(sum.value * nanoseconds);
-      print(lane.rank, "l{}: calc {} cpu {}\n", label, until - std::exchange(rounded, until), cpu_of(lane));
+      print(lane.rank, "l{}: calc {} cpu {}\n", label, nanoseconds.next(operand.length), cpu_of(lane));
     }
   }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cluster/network.hpp"
 #include "export/iteration.hpp"
@@ -12,6 +14,24 @@ namespace syncopate {
 
 /// Takes a file of an export: its name, relative to the export's folder, and its text.
 using WriteFile = std::function<void(const std::string& name, std::string_view text)>;
+
+/// Lengths one after the other in whole units. Each ends at its rounded end, so that rounding errors do not add up.
+class WholeLengths {
+ public:
+  explicit WholeLengths(double units_per_second) : units_per_second_(units_per_second) {}
+
+  /// How many units the next one takes.
+  long long next(Seconds length) {
+    sum_ += length;
+    const long long until = std::llround(sum_.value * units_per_second_);
+    return until - std::exchange(rounded_, until);
+  }
+
+ private:
+  double units_per_second_;
+  Seconds sum_;
+  long long rounded_ = 0;
+};
 
 /// Time-independent traces of SMPI, SimGrid 3.32: `traces.txt` lists one file for each lane, which is a process; `hosts`, `platform.xml`,
 /// and `replay.sh`, which replays them. Throws SimulationError for what a platform cannot say of the network.
