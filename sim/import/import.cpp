@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -28,12 +29,13 @@ namespace {
 
 using Operator = KinetoTrace::Operator;
 
-constexpr double us = 1e-6;
-
 /// The values of one measurement in all steps.
 class Repeated {
  public:
-  explicit Repeated(std::vector<double> seconds) : values_(std::move(seconds)) { std::sort(values_.begin(), values_.end()); }
+  explicit Repeated(const std::vector<Seconds>& times) {
+    for (const Seconds time : times) values_.push_back(time.value);
+    std::sort(values_.begin(), values_.end());
+  }
   Seconds median() const { return Seconds(quantile(values_, 0.5)); }
   Quartiles quartiles() const { return {Seconds(quantile(values_, 0.25)), Seconds(quantile(values_, 0.75))}; }
 
@@ -67,20 +69,27 @@ std::optional<std::string> dtype_of(std::string_view type) {
   return std::nullopt;
 }
 
-double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+Seconds sum(const std::vector<Seconds>& values) { return std::accumulate(values.begin(), values.end(), Seconds(0)); }
 
 class Importer {
  public:
-  explicit Importer(const KinetoTrace& profile) : profile_(&profile), steps_(find_training_steps(profile)) { choose_steady(); }
+  Importer(const KinetoTrace& profile, const ImportSettings& settings)
+      : profile_(&profile), settings_(&settings), steps_(find_training_steps(profile, settings.clocking)) {
+    choose_steady();
+  }
 
-  Imported run(const std::string& model, std::optional<std::int64_t> batch) const {
+  Imported run() const {
     Imported imported;
+    imported.clocking = settings_->clocking;
     imported.steps = steady_.size();
+    for (const TrainingStep* step : steady_) imported.each_step.push_back(summary_of(*step));
     imported.steps_left_out = steps_.size() - steady_.size();
+    imported.without_gradient = steady_.front()->without_gradient;
     measure(imported);
-    add_layers(imported.trace);
+    add_layers(imported);
     add_gradients(imported.trace);
-    describe(imported, model, batch);
+    if (settings_->sizes != nullptr) set_sizes(imported);
+    describe(imported);
     return imported;
   }
 
@@ -107,7 +116,7 @@ class Importer {
     };
     const auto smaller = [&size](const auto& a, const auto& b) { return size(a.second) < size(b.second); };
     steady_ = std::max_element(alike.begin(), alike.end(), smaller)->second;
-    const auto updates = std::count_if(steady_.begin(), steady_.end(), [](const TrainingStep* step) { return step->update > 0; });
+    const auto updates = std::count_if(steady_.begin(), steady_.end(), [](const TrainingStep* step) { return step->update > Seconds(0); });
     if (updates > 0 && 2 * updates < static_cast<std::ptrdiff_t>(steady_.size())) {
       profile_->lacks(
           fmt::format("the optimiser steps after only {} of {} backward passes, but a trace cannot describe accumulation of gradients; let "
@@ -116,11 +125,17 @@ class Importer {
     }
   }
 
+  static ImportedStep summary_of(const TrainingStep& step) {
+    ImportedStep summary = {step.forward_span + step.backward_span + step.update, {}, step.collectives};
+    for (std::size_t i = 0; i < step.layers.size(); ++i) summary.layers.push_back(step.forward[i] + step.backward[i]);
+    return summary;
+  }
+
   template <class Value>
   Repeated over_steps(Value&& value) const {
-    std::vector<double> seconds;
-    for (const TrainingStep* step : steady_) seconds.push_back(us * value(*step));
-    return Repeated(std::move(seconds));
+    std::vector<Seconds> times;
+    for (const TrainingStep* step : steady_) times.push_back(value(*step));
+    return Repeated(times);
   }
 
   void measure(Imported& imported) const {
@@ -131,19 +146,29 @@ class Importer {
       profile_->lacks(profile_->cpu_only() ? "its operators of forward or of backward take no time"
                                            : "its operators of forward or of backward launched no GPU kernel (CUDA graphs hide launches)");
     }
-    std::vector<double> periods;
+    imported.recomputation = over_steps([](const TrainingStep& step) { return step.recomputation; }).median();
+    imported.wall = over_steps([](const TrainingStep& step) { return step.wall; }).median();
+    if (!profile_->cpu_only()) imported.device = over_steps([](const TrainingStep& step) { return step.device; }).median();
+    std::vector<Seconds> periods;
+    std::vector<Seconds> exposed;
     for (std::size_t i = 0; i + 1 < steady_.size(); ++i) {
       const bool neighbours = steady_[i] + 1 == steady_[i + 1];
-      if (neighbours) periods.push_back(us * (steady_[i + 1]->forward_start - steady_[i]->forward_start));
+      if (!neighbours) continue;
+      periods.push_back(*steady_[i]->period);
+      exposed.push_back(steady_[i]->exposed);
     }
-    if (!periods.empty()) imported.period = Repeated(std::move(periods)).median();
+    if (!periods.empty()) {
+      imported.period = Repeated(periods).median();
+      imported.exposed = Repeated(exposed).median();
+    }
     Trace& trace = imported.trace;
-    trace.forward_span = over_steps([](const TrainingStep& step) { return step.forward_end - step.forward_start; }).median();
-    trace.backward_span = over_steps([](const TrainingStep& step) { return step.backward_end - step.backward_start; }).median();
+    trace.forward_span = over_steps([](const TrainingStep& step) { return step.forward_span; }).median();
+    trace.backward_span = over_steps([](const TrainingStep& step) { return step.backward_span; }).median();
     trace.update = over_steps([](const TrainingStep& step) { return step.update; }).median();
   }
 
-  void add_layers(Trace& trace) const {
+  void add_layers(Imported& imported) const {
+    Trace& trace = imported.trace;
     std::unordered_map<std::string, int> count;
     const std::vector<const Operator*>& layers = steady_.front()->layers;
     for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -152,6 +177,7 @@ class Importer {
       const std::string type = type_of(*layers[i]);
       trace.layers.push_back({fmt::format("{}_{}", type, ++count[type]), type, forward.median(), backward.median(), forward.quartiles(),
                               backward.quartiles()});
+      imported.waits.push_back(over_steps([i](const TrainingStep& step) { return step.waits[i]; }).median());
     }
   }
 
@@ -163,14 +189,19 @@ class Importer {
       gradient.layer = gradients[i].layer;
       gradient.name = fmt::format("{}.{}", trace.layers[gradient.layer].name, of_layer[gradient.layer]++);
       gradient.ready = over_steps([i](const TrainingStep& step) { return step.gradients[i].ready; }).median();
-      set_size(gradient, *gradients[i].accumulate);
+      if (settings_->sizes == nullptr && settings_->needs_sizes) set_size(gradient, *gradients[i].accumulate);
       trace.gradients.push_back(std::move(gradient));
     }
   }
 
   void set_size(Gradient& gradient, const Operator& accumulate) const {
     const std::string& shapes = string(accumulate.shapes);
-    if (shapes.empty()) profile_->lacks("its AccumulateGrad operators have no \"Input Dims\", so the sizes of the gradients are unknown");
+    if (shapes.empty()) {
+      profile_->lacks(
+          "its AccumulateGrad operators have no \"Input Dims\", so the sizes of the gradients are unknown; give them with --sizes (a "
+          "model/1 "
+          "file, or lines \"name shape\")");
+    }
     const std::optional<std::string> dtype = dtype_of(string(accumulate.type));
     if (!dtype) {
       profile_->lacks(fmt::format("a gradient is of type \"{}\" (\"Input type\"), expected float, double, c10::Half or c10::BFloat16",
@@ -187,6 +218,35 @@ class Importer {
     gradient.bytes = Bytes(elements * element_bytes(*dtype).value());
   }
 
+  /// Gives the gradients the sizes of the settings: each layer in forward order takes as many parameters as it has gradients.
+  void set_sizes(Imported& imported) const {
+    Trace& trace = imported.trace;
+    const std::vector<Parameter>& sizes = *settings_->sizes;
+    if (sizes.size() != trace.gradients.size()) {
+      throw InputError(fmt::format(
+          "{}: a step has {} gradients, but --sizes gives {} parameters; list those that have a gradient, in the order of the model",
+          profile_->file, trace.gradients.size(), sizes.size()));
+    }
+    std::vector<std::vector<std::size_t>> of_layer(trace.layers.size());
+    for (std::size_t i = 0; i < trace.gradients.size(); ++i) of_layer[trace.gradients[i].layer].push_back(i);
+    std::size_t next = 0;
+    for (std::size_t layer = 0; layer < of_layer.size(); ++layer) {
+      std::vector<std::size_t>& gradients = of_layer[layer];
+      // A linear layer's bias is ready before its weight.
+      const std::string& type = trace.layers[layer].type;
+      if (type == "linear" || type == "addmm") std::reverse(gradients.begin(), gradients.end());
+      for (const std::size_t gradient : gradients) {
+        const Parameter& parameter = sizes[next];
+        const bool is_first = gradient == gradients.front();
+        if (!is_first && parameter.module != sizes[next - 1].module) imported.mixed_modules = trace.layers[layer].name;
+        trace.gradients[gradient].name = parameter.name;
+        trace.gradients[gradient].shape = parameter.shape;
+        trace.gradients[gradient].bytes = Bytes(unchecked_elements(parameter.shape) * element_bytes(parameter.dtype).value());
+        ++next;
+      }
+    }
+  }
+
   /// Such as "relu" for "aten::relu_".
   std::string type_of(const Operator& op) const {
     const std::string& full = string(op.name);
@@ -199,20 +259,22 @@ class Importer {
     return type.empty() ? "unnamed" : shortened(type, most);
   }
 
-  void describe(Imported& imported, const std::string& model, std::optional<std::int64_t> batch) const {
+  void describe(Imported& imported) const {
     Trace& trace = imported.trace;
-    trace.model = model;
+    trace.model = settings_->model;
     imported.batch_seen = batch_of(*steady_.front()->layers.front());
-    if (!batch && !imported.batch_seen) {
+    if (!settings_->batch && !imported.batch_seen) {
       throw InputError(fmt::format("{}: the first operator ({}) does not show the batch; give it with --batch", profile_->file,
                                    string(steady_.front()->layers.front()->name)));
     }
-    trace.batch = batch ? *batch : *imported.batch_seen;
-    trace.dtype = dtype_of(string(steady_.front()->gradients.front().accumulate->type)).value();
+    trace.batch = settings_->batch ? *settings_->batch : *imported.batch_seen;
+    trace.dtype = !settings_->needs_sizes       ? ""
+                  : settings_->sizes != nullptr ? settings_->sizes->front().dtype
+                                                : dtype_of(string(steady_.front()->gradients.front().accumulate->type)).value();
     trace.provenance.kind = "imported";
     trace.provenance.source = fmt::format("torch.profiler trace {}", std::filesystem::path(profile_->file).filename().string());
     if (profile_->world_size > 1) trace.provenance.source += fmt::format(", one of {} workers", profile_->world_size);
-    const double recorded = profile_->base_time_s + profile_->origin * us;
+    const double recorded = (profile_->base_time + profile_->origin).value;
     constexpr double year_2000 = 946684800;
     constexpr double year_2100 = 4102444800;
     if (recorded > year_2000 && recorded < year_2100) {
@@ -228,20 +290,31 @@ class Importer {
       describe_gpu(trace);
     }
     if (imported.period) trace.timing["step_s"] = imported.period->value;
+    if (imported.exposed > Seconds(0)) trace.timing["communication_s"] = imported.exposed.value;
+    if (imported.recomputation > Seconds(0)) trace.timing["recomputation_s"] = imported.recomputation.value;
+    if (imported.device > Seconds(0)) trace.timing["device_s"] = imported.device.value;
+    if (imported.without_gradient > 0) trace.timing["parameters_without_gradient"] = imported.without_gradient;
+    for (std::size_t i = 0; i < trace.layers.size(); ++i) {
+      if (imported.waits[i] > Seconds(0)) trace.timing["waits_s"][trace.layers[i].name] = imported.waits[i].value;
+    }
   }
 
   void describe_gpu(Trace& trace) const {
     trace.device_kind = "gpu";
     const auto device = static_cast<std::size_t>(std::max<std::int64_t>(0, profile_->kernels.front().device));
-    trace.device = device < profile_->devices.size() ? profile_->devices[device] : "GPU";
+    const std::vector<std::string>& names = profile_->devices;
+    trace.device = device < names.size() ? names[device] : names.size() == 1 ? names.front() : "GPU";
     trace.provenance.note =
-        "layers' times are those of their kernels, communication left out; iteration and ready_s are spans on the GPU, launch gaps "
-        "included";
+        settings_->clocking == Clocking::device
+            ? "layers' times are those of their kernels; iteration and ready_s are times in which kernels compute, as if "
+              "launches took none"
+            : "layers' times are those of their kernels; iteration and ready_s are spans on the GPU, launch gaps included, "
+              "waits for communication left out";
     trace.timing["method"] = "GPU kernels by their launching operator";
     trace.timing["clock"] = "CUPTI";
     for (std::size_t i = 0; i < trace.layers.size(); ++i) {
-      Json& names = trace.timing["kernels"][trace.layers[i].name] = Json::array();
-      for (const std::uint32_t name : steady_.front()->kernels[i]) names.push_back(short_name(string(name)));
+      Json& kernels = trace.timing["kernels"][trace.layers[i].name] = Json::array();
+      for (const std::uint32_t name : steady_.front()->kernels[i]) kernels.push_back(short_name(string(name)));
     }
   }
 
@@ -274,24 +347,52 @@ class Importer {
     return fmt::format("{}...", beginning(name, most));
   }
 
-  /// The batch: the first extent of the first layer's input. (An embedding's input is its second argument.)
+  /// The batch: the first extent of the first layer's input. A compiled graph's inputs are parameters, buffers and the batch, in any order:
+  /// those that no parameter is like must agree.
   std::optional<std::int64_t> batch_of(const Operator& first) const {
     const auto shapes = parse_shapes(string(first.shapes));
-    const std::size_t input = type_of(first).find("embedding") != std::string::npos ? 1 : 0;
+    const std::string type = type_of(first);
+    if (type.find("Compiled") != std::string::npos) return batch_of_compiled(shapes);
+    const auto is = [&type](std::string_view word) { return type.find(word) != std::string::npos; };
+    const std::size_t input = is("embedding") || is("addmm") ? 1 : 0;
+    return shapes.size() <= input ? std::nullopt : batch_in(shapes[input]);
+  }
+
+  std::optional<std::int64_t> batch_of_compiled(const std::vector<Shape>& shapes) const {
+    std::set<Shape> parameters;
+    for (const auto& gradient : steady_.front()->gradients) {
+      const auto shape = parse_shapes(string(gradient.accumulate->shapes));
+      if (!shape.empty()) parameters.insert(shape.front());
+    }
+    std::optional<std::int64_t> batch;
+    if (shapes.size() >= static_cast<std::size_t>(KinetoTrace::most_shapes)) return std::nullopt;  // there may be more
+    for (const Shape& shape : shapes) {
+      if (shape.empty() || parameters.contains(shape)) continue;
+      const std::optional<std::int64_t> extent = batch_in(shape);
+      if (!extent || (batch && *batch != *extent)) return std::nullopt;
+      batch = extent;
+    }
+    return batch;
+  }
+
+  static std::optional<std::int64_t> batch_in(const Shape& shape) {
     constexpr std::int64_t most = 1'000'000'000;
-    if (shapes.size() <= input || shapes[input].empty() || shapes[input].front() < 1 || shapes[input].front() > most) return std::nullopt;
-    return shapes[input].front();
+    return shape.empty() || shape.front() < 1 || shape.front() > most ? std::nullopt : std::optional(shape.front());
   }
 
   const KinetoTrace* profile_;
+  const ImportSettings* settings_;
   std::vector<TrainingStep> steps_;
   std::vector<const TrainingStep*> steady_;
 };
 
 }  // namespace
 
-Imported import_profile(const KinetoTrace& profile, const std::string& model, std::optional<std::int64_t> batch) {
-  return Importer(profile).run(model, batch);
+Imported import_profile(const KinetoTrace& profile, const ImportSettings& settings) {
+  if (settings.clocking == Clocking::device && profile.cpu_only()) {
+    throw InputError(fmt::format("{}: --device-time needs a profile of a GPU, and this one has only the CPU; leave it out", profile.file));
+  }
+  return Importer(profile, settings).run();
 }
 
 }  // namespace syncopate

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/indexed.hpp"
+#include "base/interval_union.hpp"
 #include "base/statistics.hpp"
 #include "metrics/confidence.hpp"
-#include "metrics/intervals.hpp"
 
 namespace syncopate {
 

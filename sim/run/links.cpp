@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/errors.hpp"
+#include "base/interval_union.hpp"
 #include "cluster/picture.hpp"
 #include "engine/simulate.hpp"
-#include "metrics/intervals.hpp"
 #include "run/crossings.hpp"
 #include "run/run_plan.hpp"
 

@@ -38,6 +38,7 @@ void add_show_command(CLI::App& app, const ClusterView* clusters);
 
 /// Subcommands of `trace`.
 void add_trace_import_command(CLI::App& app);
+void add_trace_ranks_command(CLI::App& app);
 void add_trace_synth_command(CLI::App& app);
 void add_trace_fit_command(CLI::App& app);
 void add_trace_compare_command(CLI::App& app);

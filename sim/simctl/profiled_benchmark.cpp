@@ -46,7 +46,7 @@ Benchmark read_profiled_benchmark(int file, const std::string& name, const Bench
   }
   Benchmark benchmark = {name, "NCCL, in a PyTorch profile"};
   const auto ranks = trace.all_reduces.front().ranks;
-  std::map<double, double> shortest;  // microseconds by bytes
+  std::map<double, Seconds> shortest;  // by bytes
   for (const KinetoTrace::AllReduce& all_reduce : trace.all_reduces) {
     if (all_reduce.ranks != ranks) {
       fail(fmt::format("all-reduces over {} ranks and over {} are in it; profile a run with one kind of group", ranks, all_reduce.ranks));
@@ -54,7 +54,7 @@ Benchmark read_profiled_benchmark(int file, const std::string& name, const Bench
     const double bytes = size_of(all_reduce.type) * static_cast<double>(all_reduce.elements);
     if (size_of(all_reduce.type) == 0.0)
       fail(fmt::format("an all-reduce of elements of the type \"{}\", whose size is not known", all_reduce.type));
-    if (bytes <= 0.0 || all_reduce.duration <= 0.0) continue;
+    if (bytes <= 0.0 || all_reduce.duration <= Seconds(0)) continue;
     const auto [known, is_new] = shortest.try_emplace(bytes, all_reduce.duration);
     if (!is_new) known->second = std::min(known->second, all_reduce.duration);
   }
@@ -65,8 +65,7 @@ Benchmark read_profiled_benchmark(int file, const std::string& name, const Bench
   }
   benchmark.ranks = static_cast<int>(ranks);
   benchmark.nodes = nodes_by_options(options, benchmark.ranks, name);
-  constexpr double microseconds = 1e-6;
-  for (const auto& [bytes, time] : shortest) benchmark.measured.push_back({Bytes(bytes), Seconds(microseconds * time)});
+  for (const auto& [bytes, time] : shortest) benchmark.measured.push_back({Bytes(bytes), time});
   return benchmark;
 }
 

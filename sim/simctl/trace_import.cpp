@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/files.hpp"
@@ -7,7 +9,11 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "import/import.hpp"
+#include "import/parameter_sizes.hpp"
+#include "import/processes.hpp"
+#include "import/ranks.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/rank_table.hpp"
 #include "trace/step_profile.hpp"
 
 namespace syncopate {
@@ -15,9 +21,14 @@ namespace syncopate {
 namespace {
 
 struct ImportOptions {
-  std::string profile;
+  std::vector<std::string> profiles;
   std::string model;
   std::int64_t batch = 0;
+  std::string sizes;
+  bool device_time = false;
+  std::string pid;
+  std::int64_t rank = -1;
+  std::string workers;
   std::string out;
 };
 
@@ -25,6 +36,51 @@ struct ImportOptions {
 std::string name_from(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename().string();
   return name.substr(0, name.find('.', 1));
+}
+
+/// What layers waited for communication, the longest waits first.
+void print_waits(std::FILE* stream, const Imported& imported) {
+  std::vector<std::size_t> longest;
+  Seconds all;
+  for (std::size_t i = 0; i < imported.waits.size(); ++i) {
+    if (imported.waits[i] > Seconds(0)) longest.push_back(i);
+    all += imported.waits[i];
+  }
+  if (longest.empty()) return;
+  std::stable_sort(longest.begin(), longest.end(), [&](std::size_t a, std::size_t b) { return imported.waits[a] > imported.waits[b]; });
+  std::vector<std::string> shown;
+  constexpr std::size_t most = 5;
+  for (const std::size_t layer : longest) {
+    if (shown.size() < most)
+      shown.push_back(fmt::format("{} {}", imported.trace.layers[layer].name, format_seconds(imported.waits[layer])));
+  }
+  const std::size_t others = longest.size() - shown.size();
+  display(stream, "left out: {} in which layers waited for communication ({}{})\n", format_seconds(all), fmt::join(shown, ", "),
+          others == 0 ? "" : fmt::format(", and {} more", others));
+}
+
+/// What a step holds beside the times of the trace, and what these leave out.
+void print_rest(std::FILE* stream, const Imported& imported, const StepProfile& step) {
+  if (imported.period) {
+    Seconds rest = *imported.period - step.compute() - imported.exposed;
+    constexpr Seconds resolution(1e-9);
+    if (rest < resolution) rest = Seconds(0);
+    display(stream, "a step took {}: {} as above, {} communication that nothing hides, {} loading data, zeroing gradients and the host\n",
+            format_seconds(*imported.period), format_seconds(step.compute()), format_seconds(imported.exposed), format_seconds(rest));
+  }
+  if (imported.device > Seconds(0)) {
+    constexpr double percent = 100;
+    display(stream, "forward, backward and update took {} by the clock, of which the GPU computed {} ({:.0f}%){}\n",
+            format_seconds(imported.wall), format_seconds(imported.device), percent * (imported.device / imported.wall),
+            imported.clocking == Clocking::device ? "" : "; --device-time takes only that");
+  }
+  print_waits(stream, imported);
+  if (imported.recomputation > Seconds(0)) {
+    display(stream, "activation checkpointing: {} of backward ran forward again\n", format_seconds(imported.recomputation));
+  }
+  if (imported.without_gradient > 0) {
+    display(stream, "left out: {} parameter{} without a gradient\n", imported.without_gradient, imported.without_gradient == 1 ? "" : "s");
+  }
 }
 
 void print_summary(const Imported& imported, const std::string& out) {
@@ -39,12 +95,13 @@ void print_summary(const Imported& imported, const std::string& out) {
   display(stream, "forward {} ({} of its layers {}), backward {} ({}), update {}: {} in all\n", format_seconds(step.forward),
           on_cpu ? "operators" : "kernels", format_seconds(imported.forward_busy), format_seconds(step.backward),
           format_seconds(imported.backward_busy), format_seconds(step.update), format_seconds(step.compute()));
-  if (imported.period) {
-    display(stream, "a step took {}; the {} that are not in the trace went to loading data, zeroing gradients and the host\n",
-            format_seconds(*imported.period), format_seconds(std::max(Seconds(0), *imported.period - step.compute())));
-  }
+  print_rest(stream, imported, step);
   if (imported.batch_seen && *imported.batch_seen != trace.batch) {
     complain("simctl: warning: the batch is set to {}, but the first operator's input shows {}", trace.batch, *imported.batch_seen);
+  }
+  if (!imported.mixed_modules.empty()) {
+    complain("simctl: warning: --sizes gives {} parameters of two modules: the modules do not run in the order of that list",
+             imported.mixed_modules);
   }
   if (imported.steps < 3) {
     complain("simctl: warning: {} of {} step{}; record at least 5 for medians that mean something", out, imported.steps,
@@ -60,29 +117,103 @@ void print_summary(const Imported& imported, const std::string& out) {
   }
 }
 
+std::vector<std::string> words_of(const ImportOptions& options) {
+  std::vector<std::string> words = {"simctl", "trace", "import"};
+  words.insert(words.end(), options.profiles.begin(), options.profiles.end());
+  if (!options.model.empty()) words.insert(words.end(), {"--model", options.model});
+  if (options.batch > 0) words.insert(words.end(), {"--batch", std::to_string(options.batch)});
+  if (!options.sizes.empty()) words.insert(words.end(), {"--sizes", options.sizes});
+  if (options.device_time) words.emplace_back("--device-time");
+  if (!options.pid.empty()) words.insert(words.end(), {"--pid", options.pid});
+  if (options.rank >= 0) words.insert(words.end(), {"--rank", std::to_string(options.rank)});
+  if (!options.workers.empty()) words.insert(words.end(), {"--workers", options.workers});
+  return words;
+}
+
+ImportSettings settings_of(const ImportOptions& options, const std::vector<Parameter>& sizes) {
+  return {.model = options.model.empty() ? name_from(options.profiles.front()) : options.model,
+          .batch = options.batch > 0 ? std::optional(options.batch) : std::nullopt,
+          .clocking = options.device_time ? Clocking::device : Clocking::wall,
+          .sizes = options.sizes.empty() ? nullptr : &sizes,
+          .needs_sizes = true};
+}
+
+void warn_of_mended(const KinetoTrace& profile) {
+  if (profile.mended == 0) return;
+  complain("simctl: warning: {} is not JSON in {} place{}, read as meant: single backslashes, control characters, nan, inf, stray commas",
+           profile.file, profile.mended, profile.mended == 1 ? "" : "s");
+}
+
+/// Writes the trace of one process.
+void import_one(const ImportOptions& options, const std::filesystem::path& file, const ImportSettings& settings) {
+  ProcessChoice choice;
+  if (!options.pid.empty()) choice.pid = options.pid;
+  if (options.rank >= 0) choice.rank = options.rank;
+  KinetoTrace profile = read_kineto(file);
+  keep_process(profile, choice);
+  Imported imported = import_profile(profile, settings);
+  imported.trace.provenance.command = command_line(words_of(options));
+  write_trace_file(options.out, imported.trace, fmt::format("{}: the profile", file.string()));
+  print_summary(imported, options.out);
+  warn_of_mended(profile);
+}
+
+/// Writes the trace of the median rank, and what the other ranks tell.
+void import_job(const ImportOptions& options, const std::vector<std::filesystem::path>& files, const ImportSettings& settings) {
+  if (!options.pid.empty()) throw UsageError("--pid chooses a process of one file; give that file alone, or choose with --rank");
+  std::vector<RankProfile> ranks = import_ranks(files, settings);
+  if (options.rank >= 0) {
+    std::erase_if(ranks, [&options](const RankProfile& rank) { return rank.rank != options.rank; });
+    if (ranks.empty()) throw InputError(fmt::format("{}: no profile is of rank {}", options.profiles.front(), options.rank));
+  }
+  const RankComparison comparison = compare_ranks(ranks);
+  Imported& median = ranks[comparison.median].imported;
+  if (ranks.size() > 1) {
+    median.trace.provenance.note +=
+        fmt::format("; rank {}, whose compute is the median of {} ranks", comparison.ranks[comparison.median].rank, ranks.size());
+  }
+  median.trace.provenance.command = command_line(words_of(options));
+  write_trace_file(options.out, median.trace, fmt::format("{}: the profile", ranks[comparison.median].file));
+  if (!options.workers.empty()) write_output(options.workers, workers_of(comparison).dump(2) + "\n");
+  print_summary(median, options.out);
+  if (ranks.size() > 1) display(stream_beside(options.out), "\n{}", describe(comparison));
+}
+
 }  // namespace
 
 void add_trace_import_command(CLI::App& app) {
   const auto options = std::make_shared<ImportOptions>();
-  CLI::App* command = app.add_subcommand("import", "Make a trace from a torch.profiler (Kineto) file of a training loop");
-  command->add_option("PROFILE", options->profile, ".json or .json.gz file of export_chrome_trace or tensorboard_trace_handler")
+  CLI::App* command = app.add_subcommand(
+      "import", "Make a trace from a torch.profiler (Kineto) file of a training loop, or from those of all ranks of a job");
+  command
+      ->add_option(
+          "PROFILE", options->profiles,
+          ".json or .json.gz file of export_chrome_trace or tensorboard_trace_handler; all ranks of a job: their files, or a folder")
       ->required();
   command->add_option("--model", options->model, "name of the model; default: the file's name");
   command->add_option("--batch", options->batch, "samples per worker; default: as the first operator's input shows")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  command->add_option("--sizes", options->sizes,
+                      "file with the shapes of the parameters, for a profile without shapes: model/1, or lines \"name shape\"");
+  command->add_flag("--device-time", options->device_time, "take only the time in which the GPU computes, without gaps between kernels");
+  CLI::Option* pid = command->add_option("--pid", options->pid, "process to import, of a file with several");
+  command->add_option("--rank", options->rank, "the same, by its rank")->check(CLI::NonNegativeNumber)->excludes(pid);
+  command->add_option("--workers", options->workers,
+                      "write what the ranks of a job tell as a scenario's \"workers\": who is slow, and the jitter");
   command->add_option("-o", options->out, "trace/1 file to write")->required();
   command->footer("Example: simctl trace import traces/profiles/generated.pt.trace.json -o results/generated.json");
   command->callback([options] {
-    check_output(options->out, {options->profile});
-    const KinetoTrace profile = read_kineto(options->profile);
-    const std::string model = options->model.empty() ? name_from(options->profile) : options->model;
-    Imported imported = import_profile(profile, model, options->batch > 0 ? std::optional(options->batch) : std::nullopt);
-    std::vector<std::string> command_words = {"simctl", "trace", "import", options->profile};
-    if (!options->model.empty()) command_words.insert(command_words.end(), {"--model", options->model});
-    if (options->batch > 0) command_words.insert(command_words.end(), {"--batch", std::to_string(options->batch)});
-    imported.trace.provenance.command = command_line(command_words);
-    write_trace_file(options->out, imported.trace, fmt::format("{}: the profile", options->profile));
-    print_summary(imported, options->out);
+    std::vector<std::string> inputs = options->profiles;
+    if (!options->sizes.empty()) inputs.push_back(options->sizes);
+    check_output(options->out, inputs);
+    std::vector<Parameter> sizes;
+    if (!options->sizes.empty()) sizes = read_parameter_sizes(options->sizes);
+    const std::vector<std::filesystem::path> files = profile_files(options->profiles);
+    if (files.size() > 1 || !options->workers.empty()) {
+      import_job(*options, files, settings_of(*options, sizes));
+    } else {
+      import_one(*options, files.front(), settings_of(*options, sizes));
+    }
   });
 }
 

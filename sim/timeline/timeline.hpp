@@ -6,16 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/interval_union.hpp"
 #include "base/units.hpp"
 #include "collective/communicator.hpp"
 #include "collective/payload.hpp"
 
 namespace syncopate {
-
-struct Interval {
-  Seconds start;
-  Seconds end;
-};
 
 /// The state of a worker. `blocked`: waits for a collective or a server. `waiting`: waits for another rank to send. `communicating`: held
 /// up by moving its own bytes, such as the reduction among its GPUs.

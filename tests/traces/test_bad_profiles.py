@@ -11,11 +11,11 @@ import kineto_writer
 from kineto_writer import Profile
 from support import ROOT, Case
 
-RECORD = ("; record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) around whole training steps; see traces/README.md")
+RECORD = ("; record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) around whole training steps; see traces/PROFILES.md")
 NO_EVENTS = 'no traceEvents: not a trace of torch.profiler; export one with prof.export_chrome_trace("trace.json")'
 NO_NUMBERS = ('its operators have no "Sequence number", by which backward is matched with forward: '
               "the program ran without gradients, or its PyTorch was built without Kineto" + RECORD)
-NO_SHAPES = 'its AccumulateGrad operators have no "Input Dims", so the sizes of the gradients are unknown' + RECORD
+NO_SHAPES = 'its AccumulateGrad operators have no "Input Dims", so the sizes of the gradients are unknown; give them with --sizes (a model/1 file, or lines "name shape")' + RECORD
 NO_LAUNCHES = 'no GPU kernel can be matched with the call that launched it ("correlation")' + RECORD
 NO_BATCH = "the first operator (aten::conv2d) does not show the batch; give it with --batch"
 TYPES = '("Input type"), expected float, double, c10::Half or c10::BFloat16' + RECORD
@@ -48,7 +48,7 @@ class BadInput(Case):
         (self.folder / "folder").mkdir()
         table = [
             ("gone.json", None, "no such file"),
-            ("folder", None, "expected a file, got a folder"),
+            ("folder", None, "no profile in this folder; expected .json or .json.gz files"),
             ("empty.json", "", "not valid JSON at line 1, column 1: the file is empty"),
             ("text.json", "hello", "not valid JSON at line 1, column 1: invalid literal; last read: 'h'"),
             ("cut.json", self.text[:-3], f"not valid JSON at line 1, column {len(self.text) - 2}: unexpected end of input; expected '}}'"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "metrics/intervals.hpp"
+#include "base/interval_union.hpp"
 #include "metrics/metrics.hpp"
 
 using namespace syncopate;

@@ -3,9 +3,13 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "timeline/timeline.hpp"
 
 namespace syncopate {
+
+struct Interval {
+  Seconds start;
+  Seconds end;
+};
 
 /// A union of intervals, for asking how much of a stretch of time it covers in O(log n).
 class IntervalUnion {
@@ -15,6 +19,11 @@ class IntervalUnion {
 
   /// The part of [from, to] that is covered; 0 when to <= from.
   Seconds covered(Seconds from, Seconds to) const;
+
+  /// What it has of [from, to], in the order of time.
+  std::vector<Interval> within(Seconds from, Seconds to) const;
+  /// What it has and `other` does not.
+  IntervalUnion minus(const IntervalUnion& other) const;
 
   /// The union's parts, in the order of time.
   const std::vector<Interval>& parts() const { return merged_; }

@@ -1,6 +1,7 @@
-#include "metrics/intervals.hpp"
+#include "base/interval_union.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace syncopate {
 
@@ -23,6 +24,26 @@ IntervalUnion::IntervalUnion(std::vector<Interval> intervals) {
 
 Seconds IntervalUnion::covered(Seconds from, Seconds to) const {
   return to <= from ? Seconds(0) : covered_before(to) - covered_before(from);
+}
+
+std::vector<Interval> IntervalUnion::within(Seconds from, Seconds to) const {
+  std::vector<Interval> parts;
+  auto part = std::upper_bound(merged_.begin(), merged_.end(), from, [](Seconds t, const Interval& i) { return t < i.end; });
+  for (; part != merged_.end() && part->start < to; ++part) parts.push_back({std::max(from, part->start), std::min(to, part->end)});
+  return parts;
+}
+
+IntervalUnion IntervalUnion::minus(const IntervalUnion& other) const {
+  std::vector<Interval> rest;
+  for (const Interval& part : merged_) {
+    Seconds from = part.start;
+    for (const Interval& removed : other.within(part.start, part.end)) {
+      rest.push_back({from, removed.start});
+      from = removed.end;
+    }
+    rest.push_back({from, part.end});
+  }
+  return IntervalUnion(std::move(rest));
 }
 
 Seconds IntervalUnion::covered_before(Seconds time) const {
