@@ -172,7 +172,12 @@ void Document::set(const JsonPointer& pointer, const Json& value, const std::str
     fail_at(where(above.to_string()), fmt::format("cannot set {}: there is no such place in {}", pointer.to_string(), excerpt(parent)),
             origin);
   }
-  root_[pointer] = value;
+  if (!value.is_null() || pointer.empty()) {
+    root_[pointer] = value;
+  } else if (root_.contains(pointer)) {
+    Json& parent = root_[pointer.parent_pointer()];
+    parent.is_array() ? parent.erase(std::stoul(pointer.back())) : static_cast<void>(parent.erase(pointer.back()));
+  }
   std::erase_if(parts_, [&](const Part& part) { return is_at_or_above(pointer.to_string(), part.pointer); });
   patches_.push_back({pointer.to_string(), origin});
 } catch (const Json::exception&) {

@@ -37,7 +37,7 @@ class Document {
   void mount(const JsonPointer& pointer, const Document& part);
 
   /// Sets the value at `pointer`. `origin` says who gave it: a sweep point or a command-line option. Creates missing objects on the path.
-  /// Throws InputError when the path leads through a value that is not an object or a list.
+  /// Null removes what is there. Throws InputError when the path leads through a value that is not an object or a list.
   void set(const JsonPointer& pointer, const Json& value, const std::string& origin);
 
   /// Removes a key of the root, if present.

@@ -44,7 +44,7 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
       algorithm_(*all_reduce.algorithm),
       nodes_(static_cast<int>(layout.nodes.size())),
       ranks_on_node_(layout.ranks_per_node),
-      by_fit_(cluster.fit && (nodes_ > 1 || cluster.nodes == 1)) {
+      by_fit_(cluster.is_fitted() && (nodes_ > 1 || cluster.nodes == 1)) {
   for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
     if (by_fit_ && (operation == Operation::all_reduce || knows_cost(cluster, operation))) {
       measured_[operation] = collective_cost(cluster, operation, algorithm_, nodes_ * ranks_on_node_);
@@ -128,7 +128,7 @@ CostLine all_reduce_within_node(const Cluster& cluster) {
 }
 
 std::vector<std::size_t> fastest_region_order(const Cluster& cluster, Bytes bytes) {
-  if (!cluster.regions || cluster.fit) return {};
+  if (!cluster.regions || cluster.is_fitted()) return {};
   return fastest_order(*cluster.regions, cluster.link, bytes, cluster.reduce);
 }
 

@@ -1,6 +1,7 @@
 #include "cluster/benchmark.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -39,6 +40,12 @@ std::vector<MeasuredTime> increasing(const std::vector<MeasuredTime>& measured) 
   return result;
 }
 
+/// A dictionary as Python prints it, as JSON.
+std::string with_double_quotes(std::string text) {
+  if (text.find('"') == std::string::npos) std::replace(text.begin(), text.end(), '\'', '"');
+  return text;
+}
+
 bool is_json(const std::string& text) {
   for (const char letter : text) {
     if (std::isspace(static_cast<unsigned char>(letter)) == 0) return letter == '{';
@@ -55,20 +62,48 @@ std::string contradiction(const BenchmarkOptions& options, int ranks) {
 }
 
 int nodes_by_options(const BenchmarkOptions& options, int ranks, const std::string& where) {
-  const int each = std::max(1, options.gpus_per_node);
+  const int each = options.gpus_per_node;
+  if (each == 0)
+    throw InputError(fmt::format("{}: it does not say how many of its {} ranks share a node; give it with --gpus-per-node", where, ranks));
   if (ranks % each != 0) throw InputError(fmt::format("{}: {} ranks are not a multiple of --gpus-per-node {}", where, ranks, each));
   return ranks / each;
 }
 
 void finish_benchmark(Benchmark& benchmark) {
-  if (benchmark.measured.size() < 2) {
-    throw InputError(fmt::format("{}: {} sizes were measured; measure at least two", benchmark.file, benchmark.measured.size()));
+  for (auto& [operation, times] : benchmark.operations) {
+    if (times.line) continue;
+    if (times.measured.size() < 2) {
+      throw InputError(fmt::format("{}: {} sizes of {}s were measured; measure at least two", benchmark.file, times.measured.size(),
+                                   to_string(operation)));
+    }
+    times.increasing = increasing(times.measured);
+    if (times.increasing.front().time == times.increasing.back().time) {
+      throw InputError(
+          fmt::format("{}: the largest {} took no longer than the smallest; measure larger ones", benchmark.file, to_string(operation)));
+    }
   }
-  benchmark.increasing = increasing(benchmark.measured);
-  benchmark.all_gathers = increasing(benchmark.all_gathers);
-  if (benchmark.increasing.front().time == benchmark.increasing.back().time) {
-    throw InputError(fmt::format("{}: the largest all-reduce took no longer than the smallest; measure larger ones", benchmark.file));
+}
+
+void join(Benchmark& benchmark, const Benchmark& other) {
+  if (other.ranks != benchmark.ranks || other.nodes != benchmark.nodes) {
+    throw InputError(fmt::format("{}: {} ranks on {} nodes, but {} has {} on {}; a cluster is measured with all of its ranks", other.file,
+                                 other.ranks, other.nodes, benchmark.file, benchmark.ranks, benchmark.nodes));
   }
+  for (const auto& [operation, times] : other.operations) {
+    if (!benchmark.operations.emplace(operation, times).second) {
+      throw InputError(fmt::format("{}: {}s are also in {}; give the file of one run", other.file, to_string(operation), benchmark.file));
+    }
+  }
+  benchmark.notes.insert(benchmark.notes.end(), other.notes.begin(), other.notes.end());
+}
+
+std::string operations_of(const Benchmark& benchmark) {
+  std::vector<std::string> names;
+  for (const auto& [operation, times] : benchmark.operations) names.push_back(fmt::format("{}s", to_string(operation)));
+  if (names.size() == 1) return names.front();
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
 Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options) {
@@ -76,8 +111,10 @@ Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptio
 }
 
 Benchmark read_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
-  Benchmark benchmark =
-      is_json(text) ? read_json_benchmark(Document(parse_json(text, file), file), options) : read_printed_benchmark(file, text, options);
+  Benchmark benchmark = is_inspector_log(text)   ? read_inspector_log(file, text, options)
+                        : is_deepspeed_log(text) ? read_deepspeed_log(file, text, options)
+                        : is_json(text)          ? read_json_benchmark(Document(parse_json(with_double_quotes(text), file), file), options)
+                                                 : read_printed_benchmark(file, text, options);
   finish_benchmark(benchmark);
   return benchmark;
 }

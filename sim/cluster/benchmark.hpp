@@ -1,40 +1,53 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cluster/link.hpp"
 #include "collective/closed_form.hpp"
+#include "collective/payload.hpp"
 
 namespace syncopate {
 
-/// All-reduce times from a benchmark's output, by growing size.
+/// Times of one operation, by growing size: of an all-reduce, a reduce-scatter or a broadcast of `bytes` in every rank, of an all-gather of
+/// `bytes` that every rank has at the end.
+struct MeasuredOperation {
+  std::vector<MeasuredTime> measured{};    ///< as printed
+  std::optional<CostLine> line{};          ///< in place of times, if only a line is known
+  std::vector<MeasuredTime> increasing{};  ///< least-squares fit of `measured` with non-decreasing times; a Fit's points
+};
+
+/// Times from a benchmark's output.
 struct Benchmark {
   std::string file;
   std::string program;  ///< "nccl-tests", "OSU micro-benchmarks"
   int ranks = 0;
-  int nodes = 0;                         ///< with equally many ranks each
-  std::vector<MeasuredTime> measured{};  ///< as printed, by growing bytes
-  std::optional<Link> link{};            ///< between two ranks, if it was measured
-  std::vector<MeasuredTime>
-      all_gathers{};  ///< by the bytes that every rank has at the end; empty if not measured; non-decreasing like `increasing`
-  std::vector<MeasuredTime> increasing{};  ///< least-squares fit of `measured` with non-decreasing times; a Fit's points
+  int nodes = 0;  ///< with equally many ranks each
+  std::map<Operation, MeasuredOperation> operations{};
+  std::optional<Link> link{};        ///< between two ranks, if it was measured
+  std::vector<std::string> notes{};  ///< what to know of the times, for people
 };
 
 struct BenchmarkOptions {
   int ranks = 0;          ///< > 0: if the file does not say it
-  int gpus_per_node = 0;  ///< > 0: if the file does not say it; 0 means 1
+  int gpus_per_node = 0;  ///< > 0: if the file does not say it
   bool in_place = false;  ///< nccl-tests: read the in-place columns
 };
 
-/// Computes `increasing`, and makes the times of `all_gathers` non-decreasing. Throws InputError if there are too few points, or if all
-/// take equally long.
+/// Computes `increasing`. Throws InputError if there are too few points, or if all take equally long.
 void finish_benchmark(Benchmark& benchmark);
 
-/// Reads the output of nccl-tests' all_reduce_perf, OSU's osu_allreduce, or netprobe. The header tells which. Throws InputError that names
-/// the line if the file is something else, is truncated, contradicts itself, or says that the benchmark failed.
+/// Adds the operations of `other` to `benchmark`. Throws InputError if it has other ranks or nodes, or the same operation.
+void join(Benchmark& benchmark, const Benchmark& other);
+
+/// "all-reduces and all-gathers".
+std::string operations_of(const Benchmark& benchmark);
+
+/// Reads the output of nccl-tests, OSU's osu_allreduce, or netprobe. What it says of itself tells which. Throws InputError that names the
+/// line if the file is something else, is truncated, contradicts itself, or says that the benchmark failed.
 Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options);
 /// The same of a file's text.
 Benchmark read_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options);
@@ -42,7 +55,7 @@ Benchmark read_benchmark(const std::string& file, const std::string& text, const
 /// Why `options` contradict the file, which has `ranks` ranks. Empty if they agree.
 std::string contradiction(const BenchmarkOptions& options, int ranks);
 
-/// The number of nodes that hold `ranks` ranks, by the options. Throws InputError that begins with `where`.
+/// The number of nodes that hold `ranks` ranks, by --gpus-per-node. Throws InputError that begins with `where`, also if it is not given.
 int nodes_by_options(const BenchmarkOptions& options, int ranks, const std::string& where);
 
 }  // namespace syncopate

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,15 +13,36 @@
 
 namespace syncopate {
 
-/// Reads text output of nccl-tests or of the OSU micro-benchmarks. `measured` is in the file's order; `increasing` is not set. Throws
+/// Reads text output of nccl-tests or of the OSU micro-benchmarks. `increasing` is not set. Throws
 /// InputError.
 Benchmark read_printed_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options);
 
-/// The same for JSON: network-probe/1, or the file that nccl-tests write with -J. Throws InputError.
+/// Logs of training jobs, in which of each size the shortest time counts, since collectives wait for the last rank. Throw InputError.
+/// - NCCL's Inspector (ext-profiler/inspector): JSON records with "coll_perf", one after the other, of one rank or several.
+/// - DeepSpeed's communication logger: the table of log_summary(), or its lines "comm op: ... | time (ms): ... | msg size: ...".
+bool is_inspector_log(const std::string& text);
+Benchmark read_inspector_log(const std::string& file, const std::string& text, const BenchmarkOptions& options);
+bool is_deepspeed_log(const std::string& text);
+Benchmark read_deepspeed_log(const std::string& file, const std::string& text, const BenchmarkOptions& options);
+
+/// The same for JSON: network-probe/1, the file that nccl-tests or rccl-tests write with -J, or DistributedDataParallel's
+/// _get_ddp_logging_data(). Throws InputError.
 Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& options);
 
-/// Why `printed` (GB/s) cannot be the bus bandwidth of this all-reduce. Formula: nccl-tests, doc/PERFORMANCE.md. Empty if it can.
-std::string wrong_bus_bandwidth(double printed, const MeasuredTime& measured, int ranks);
+/// One row of nccl-tests.
+struct NcclRow {
+  MeasuredTime measured;
+  double bus_bandwidth = 0;  ///< GB/s
+  bool reduces = false;      ///< "redop" is no "none"
+  bool has_root = false;     ///< "root" is a rank
+};
+
+/// The operation that rows of nccl-tests time over `ranks` ranks, by their columns. Formula of the bus bandwidth: nccl-tests,
+/// doc/PERFORMANCE.md. Nullopt if it is none of all_reduce_perf, reduce_scatter_perf, all_gather_perf or broadcast_perf.
+std::optional<Operation> operation_of(const std::vector<NcclRow>& rows, int ranks);
+
+/// Why the bus bandwidth cannot be that of this operation. Empty if it can.
+std::string wrong_bus_bandwidth(const NcclRow& row, Operation operation, int ranks);
 
 /// The end of a message about a benchmark that says of itself that it failed.
 inline constexpr std::string_view failed_run =

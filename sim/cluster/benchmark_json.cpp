@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
 
 #include "base/document.hpp"
 #include "base/fields.hpp"
@@ -76,9 +80,12 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
   if (!reason.empty()) probe.at("hosts").fail_because(reason);
   if (const std::string wrong = contradiction(options, benchmark.ranks); !wrong.empty()) probe.at("ranks").fail_because(wrong);
   if (options.in_place) probe.field().fail_because("--in-place chooses columns of nccl-tests, which netprobe does not have; leave it out");
-  benchmark.measured = sizes_of(probe.at("all_reduce"));
-  if (!probe.at("all_gather").json().empty()) benchmark.all_gathers = sizes_of(probe.at("all_gather"));
-  for (MeasuredTime& time : benchmark.all_gathers) time.bytes = benchmark.ranks * time.bytes;
+  benchmark.operations[Operation::all_reduce].measured = sizes_of(probe.at("all_reduce"));
+  std::vector<MeasuredTime> all_gathers;
+  if (!probe.at("all_gather").json().empty()) all_gathers = sizes_of(probe.at("all_gather"));
+  for (MeasuredTime& time : all_gathers) time.bytes = benchmark.ranks * time.bytes;
+  if (all_gathers.size() > 1 && all_gathers.front().time < all_gathers.back().time)
+    benchmark.operations[Operation::all_gather].measured = std::move(all_gathers);
   benchmark.link = link_of(probe.at("pairs"), benchmark.ranks);
   probe.finish();
   return benchmark;
@@ -110,11 +117,12 @@ void require_success(Object& run) {
 }
 
 /// nccl-tests write times in microseconds, bandwidths in GB/s, and unknown values as null or "nan".
-MeasuredTime nccl_result(const Field& element, int ranks, bool in_place) {
+NcclRow nccl_result(const Field& element, bool in_place) {
   Object result(element);
-  for (const char* key : {"count", "type", "root", "actual_iterations", "experiment_name", in_place ? "out_of_place" : "in_place"})
+  for (const char* key : {"count", "type", "actual_iterations", "experiment_name", in_place ? "out_of_place" : "in_place"})
     result.find(key);
-  result.at("redop").text();
+  const bool reduces = result.at("redop").text() != "none";
+  const auto root = result.find("root");
   const Field timed = result.at(in_place ? "in_place" : "out_of_place");
   result.at("size");
   result.finish();
@@ -130,16 +138,15 @@ MeasuredTime nccl_result(const Field& element, int ranks, bool in_place) {
   const Bytes bytes(result.at("size").number(0, 1e15));
   if (bytes == Bytes(0)) return {};
   const MeasuredTime measured = {bytes, Seconds(microseconds * times.at("time").positive(longest_s / microseconds))};
-  const std::string reason = wrong_bus_bandwidth(times.at("bus_bw").number(0, fastest_Bps), measured, ranks);
-  if (!reason.empty()) times.at("bus_bw").fail_because(reason);
+  const double bus_bandwidth = times.at("bus_bw").number(0, fastest_Bps);
   times.finish();
-  return measured;
+  return {measured, bus_bandwidth, reduces, root && root->json().is_number() && root->json() >= 0};
 }
 
 Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
   Object run{Field(document)};
   Benchmark benchmark = {document.file(), "nccl-tests"};
-  for (const char* key : {"version", "start_time", "end_time", "args", "env", "nccl_version"}) run.find(key);
+  for (const char* key : {"version", "start_time", "end_time", "args", "env", "nccl_version", "rccl_version"}) run.find(key);
   if (!run.find("average_bus_bandwidth"))
     run.field().fail_because("has no \"average_bus_bandwidth\", so the run was cut off; run it again");
   Object config(run.at("config"));
@@ -153,14 +160,72 @@ Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
   const std::string reason = uneven_hosts(hosts);
   if (!reason.empty()) config.at("devices").fail_because(reason);
   benchmark.nodes = static_cast<int>(hosts.size());
-  for (const Field& element : run.at("results").list()) {
-    const MeasuredTime measured = nccl_result(element, benchmark.ranks, options.in_place);
-    if (measured.bytes == Bytes(0)) continue;
-    require_growth(benchmark.measured, measured.bytes, [&](const std::string& why) { element.fail_because(why); });
-    benchmark.measured.push_back(measured);
+  const std::vector<Field> results = run.at("results").list();
+  std::vector<NcclRow> rows;
+  for (const Field& result : results) rows.push_back(nccl_result(result, options.in_place));
+  const std::optional<Operation> operation = operation_of(rows, benchmark.ranks);
+  if (!operation) {
+    run.at("results").fail_because("are of an operation that no schedule uses; run all_reduce_perf, reduce_scatter_perf, all_gather_perf or broadcast_perf");
+  }
+  std::vector<MeasuredTime>& measured = benchmark.operations[*operation].measured;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].measured.bytes == Bytes(0)) continue;
+    const std::string wrong = wrong_bus_bandwidth(rows[i], *operation, benchmark.ranks);
+    if (!wrong.empty()) Object(results[i]).at(options.in_place ? "in_place" : "out_of_place").fail_because(wrong);
+    require_growth(measured, rows[i].measured.bytes, [&](const std::string& why) { results[i].fail_because(why); });
+    measured.push_back(rows[i].measured);
   }
   require_success(run);
   run.finish();
+  return benchmark;
+}
+
+/// Bytes of "26214400, 4096000".
+Bytes sum_of(const Field& sizes) {
+  double sum = 0;
+  std::istringstream text(sizes.text());
+  for (std::string word; std::getline(text, word, ',');) {
+    std::size_t used = 0;
+    try {
+      sum += std::stod(word, &used);
+    } catch (const std::exception&) {
+      used = 0;
+    }
+    if (used == 0 || used != word.size()) sizes.fail("bytes such as \"26214400, 4096000\"");
+  }
+  return Bytes(sum);
+}
+
+/// What DistributedDataParallel counts, in nanoseconds. Communication is from the first bucket's start to the last one's end: one number
+/// for all buckets, which cannot tell a start-up time.
+Benchmark read_ddp(const Document& document, const BenchmarkOptions& options) {
+  constexpr double nanoseconds = 1e-9;
+  constexpr double most_ns = 1e18;
+  const Field root(document);
+  Object log(root);
+  Benchmark benchmark = {document.file(), "DistributedDataParallel"};
+  benchmark.ranks = static_cast<int>(log.at("world_size").integer(2, most_ranks));
+  if (options.ranks > 0) {
+    if (const std::string wrong = contradiction({.ranks = options.ranks}, benchmark.ranks); !wrong.empty())
+      log.at("world_size").fail_because(wrong);
+  }
+  benchmark.nodes = nodes_by_options(options, benchmark.ranks, document.file());
+  const auto rebuilt = log.find("rebuilt_bucket_sizes");
+  const Bytes bytes = sum_of(rebuilt && rebuilt->is_text() && !rebuilt->text().empty() ? *rebuilt : log.at("bucket_sizes"));
+  const auto time = [&](const char* key) {
+    const auto found = log.find(key);
+    return Seconds(found ? nanoseconds * found->number(0, most_ns) : 0);
+  };
+  const Seconds communication = time("avg_backward_comm_time");
+  if (communication == Seconds(0) || bytes == Bytes(0)) {
+    log.at("avg_backward_comm_time").fail_because("no communication was timed yet; ask for the data after 20 steps or more");
+  }
+  benchmark.operations[Operation::all_reduce].line = CostLine{Seconds(0), SecondsPerByte(communication.value / bytes.value)};
+  benchmark.notes = {
+      fmt::format("of the job: forward {:.4g} ms, backward {:.4g} ms, communication {:.4g} ms, of which {:.4g} ms beside backward",
+                  1e3 * time("avg_forward_compute_time").value, 1e3 * time("avg_backward_compute_time").value, 1e3 * communication.value,
+                  1e3 * time("avg_backward_compute_comm_overlap_time").value),
+      "one time for all buckets, with their waits for late ranks and for backward, cannot tell a start-up time; nccl-tests tell more"};
   return benchmark;
 }
 
@@ -168,10 +233,13 @@ Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
 
 Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& options) {
   const Json& root = document.root();
-  if (root.contains("nccl_version") && root.contains("results")) return read_nccl(document, options);
+  if (root.contains("avg_backward_comm_time") && root.contains("bucket_sizes")) return read_ddp(document, options);
+  const bool of_tests = root.contains("nccl_version") || root.contains("rccl_version");
+  if (of_tests && root.contains("results")) return read_nccl(document, options);
   if (root.contains("format")) return read_probe(document, options);
   Field(document).fail_because(
-      "expected a file of netprobe (\"format\": \"network-probe/1\") or of nccl-tests with -J (\"nccl_version\", \"results\")");
+      "expected a file of netprobe (\"format\": \"network-probe/1\"), of nccl-tests with -J (\"nccl_version\", \"results\"), of NCCL's "
+      "Inspector (\"coll_perf\") or of DistributedDataParallel (\"bucket_sizes\")");
 }
 
 }  // namespace syncopate

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <span>
 #include <sstream>
 
 #include "base/errors.hpp"
@@ -47,16 +49,26 @@ std::vector<Line> lines_of(const std::string& file, const std::string& content) 
   return lines;
 }
 
+constexpr std::string_view other_operation =
+    "a row of an operation that no schedule uses; run all_reduce_perf, reduce_scatter_perf, all_gather_perf or broadcast_perf";
+
+/// "1-20", "21-40".
+std::vector<std::string> lines_of(const std::vector<std::span<const Line>>& runs) {
+  std::vector<std::string> lines;
+  for (const std::span<const Line>& run : runs) lines.push_back(fmt::format("{}-{}", run.front().number, run.back().number));
+  return lines;
+}
+
 void add_point(const Line& line, Bytes bytes, Seconds time, std::vector<MeasuredTime>& points) {
   if (bytes == Bytes(0)) return;
-  if (time <= Seconds(0)) line.fail("an all-reduce takes 0 s; measure more iterations");
+  if (time <= Seconds(0)) line.fail("it takes 0 s; measure more iterations");
   require_growth(points, bytes, [&](const std::string& reason) { line.fail(reason); });
   points.push_back({bytes, time});
 }
 
 /// A row "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong": times in us, bandwidths in GB/s. #wrong is N/A
 /// where nobody checked (-c 0).
-void read_nccl_row(const Line& line, int ranks, bool in_place, std::vector<MeasuredTime>& points) {
+NcclRow read_nccl_row(const Line& line, bool in_place) {
   constexpr std::size_t without_root = 12;
   const std::size_t words = line.words.size();
   if (words != without_root && words != without_root + 1) {
@@ -70,11 +82,45 @@ void read_nccl_row(const Line& line, int ranks, bool in_place, std::vector<Measu
       line.fail(fmt::format("{} results were wrong (#wrong), {}", line.words[wrong], failed_run));
   }
   const std::size_t times = words - 8 + (in_place ? 4 : 0);
-  const Bytes bytes(line.number_at(0, "bytes"));
-  const Seconds time(1e-6 * line.number_at(times, "a time in microseconds"));
-  add_point(line, bytes, time, points);
-  const std::string reason = wrong_bus_bandwidth(line.number_at(times + 2, "a bus bandwidth"), {bytes, time}, ranks);
-  if (!reason.empty()) line.fail(reason);
+  NcclRow row;
+  row.measured = {Bytes(line.number_at(0, "bytes")), Seconds(1e-6 * line.number_at(times, "a time in microseconds"))};
+  row.bus_bandwidth = line.number_at(times + 2, "a bus bandwidth");
+  row.reduces = line.words[3] != "none";
+  row.has_root = words > without_root && line.number_at(4, "a root") >= 0;
+  return row;
+}
+
+/// Types of elements, as nccl-tests name them.
+bool is_type(std::string_view word) {
+  constexpr std::array<std::string_view, 12> types = {"int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
+                                                      "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
+  return std::find(types.begin(), types.end(), word) != types.end();
+}
+
+bool is_whole_number(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+/// Removes what launchers and containers write before a line: "[1,0]<stdout>:", " 0: ", a host, a time.
+void remove_prefix(Line& line) {
+  const std::vector<std::string>& words = line.words;
+  std::size_t first = 0;
+  if (const std::size_t mark = line.text.find('#'); mark != std::string::npos && mark > 0) {
+    std::istringstream rest(line.text.substr(mark));
+    line.words.clear();
+    for (std::string word; rest >> word;) line.words.push_back(word);
+    return;
+  }
+  while (first + 2 < words.size() && !(is_whole_number(words[first]) && is_whole_number(words[first + 1]) && is_type(words[first + 2])))
+    ++first;
+  if (first + 2 < words.size()) line.words.erase(line.words.begin(), line.words.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+/// Whether the line is a row, if perhaps a damaged one.
+bool is_nccl_row(const Line& line) {
+  constexpr std::size_t fewest = 10;
+  const std::vector<std::string>& words = line.words;
+  return words.size() > 2 && is_whole_number(words[0]) && is_whole_number(words[1]) && (is_type(words[2]) || words.size() >= fewest);
 }
 
 /// Whether nccl-tests or NCCL report an error in the line.
@@ -85,20 +131,51 @@ bool reports_error(const Line& line) {
 
 [[noreturn]] void fail_as_line_says(const Line& line) { line.fail(fmt::format("\"{}\", {}", fmt::join(line.words, " "), failed_run)); }
 
-Benchmark read_nccl(const std::vector<Line>& lines, const BenchmarkOptions& options) {
+bool begins_run(const Line& line) { return line.contains("# nThread") && line.contains("minBytes"); }
+
+/// A rank of nccl-tests' line "#  Rank  0 Group  0 Pid  100 on HOST device  0 ...".
+struct NcclRank {
+  std::string number;
+  std::string host;
+};
+
+std::optional<NcclRank> rank_of(const Line& line) {
+  const auto on = std::find(line.words.begin(), line.words.end(), "on");
+  if (line.words.size() < 4 || line.words[0] != "#" || line.words[1] != "Rank" || on == line.words.end() || on + 1 == line.words.end())
+    return std::nullopt;
+  return NcclRank{line.words[2], *(on + 1)};
+}
+
+/// Throws InputError if several programs ran, each with one rank.
+void require_mpi(const std::vector<Line>& lines) {
+  const auto runs = std::count_if(lines.begin(), lines.end(), begins_run);
+  const auto alone =
+      std::count_if(lines.begin(), lines.end(), [](const Line& line) { return rank_of(line).has_value() && rank_of(line)->number == "0"; });
+  const auto ranks = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return rank_of(line).has_value(); });
+  if (runs < 2 || alone != runs || ranks != runs) return;
+  lines.front().fail(
+      fmt::format("{} runs of one rank each: nccl-tests was built without MPI, and so mpirun started {} programs that know nothing of each "
+                  "other; build it with "
+                  "\"make MPI=1\"",
+                  runs, runs));
+}
+
+/// Reads the lines of one run.
+Benchmark read_nccl_run(std::span<const Line> lines, const BenchmarkOptions& options) {
   Benchmark benchmark = {lines.front().file, "nccl-tests"};
   std::map<std::string, int> hosts;
   bool is_whole = false;
   std::vector<const Line*> rows;
+  std::string test;
   for (const Line& line : lines) {
     if (line.words.empty()) continue;
     if (reports_error(line)) fail_as_line_says(line);
     is_whole = is_whole || line.contains("Avg bus bandwidth");
-    const auto on = std::find(line.words.begin(), line.words.end(), "on");
-    if (line.words.size() > 3 && line.words[0] == "#" && line.words[1] == "Rank" && on != line.words.end() && on + 1 != line.words.end()) {
-      ++hosts[*(on + 1)];
+    if (line.contains("Collective test starting:")) test = line.words.back();
+    if (const auto rank = rank_of(line)) {
+      ++hosts[rank->host];
       ++benchmark.ranks;
-    } else if (std::isdigit(static_cast<unsigned char>(line.words.front().front())) != 0) {
+    } else if (is_nccl_row(line)) {
       rows.push_back(&line);
     }
   }
@@ -109,10 +186,45 @@ Benchmark read_nccl(const std::vector<Line>& lines, const BenchmarkOptions& opti
   benchmark.nodes = static_cast<int>(hosts.size());
   const std::string reason = uneven_hosts(hosts);
   if (!reason.empty()) lines.front().fail(reason);
-  for (const Line* row : rows) read_nccl_row(*row, benchmark.ranks, options.in_place, benchmark.measured);
+  std::vector<NcclRow> times;
+  for (const Line* row : rows) times.push_back(read_nccl_row(*row, options.in_place));
+  const std::optional<Operation> operation = operation_of(times, benchmark.ranks);
+  if (!rows.empty() && (!operation || test.find("alltoall") != std::string::npos)) rows.front()->fail(std::string(other_operation));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (times[i].measured.bytes == Bytes(0)) continue;
+    add_point(*rows[i], times[i].measured.bytes, times[i].measured.time, benchmark.operations[*operation].measured);
+    const std::string wrong = wrong_bus_bandwidth(times[i], *operation, benchmark.ranks);
+    if (!wrong.empty()) rows[i]->fail(wrong);
+  }
   const auto failed =
       std::find_if(lines.begin(), lines.end(), [](const Line& line) { return !line.words.empty() && line.words.back() == "FAILED"; });
   if (failed != lines.end()) fail_as_line_says(*failed);
+  if (benchmark.operations.empty()) lines.front().fail("no sizes were measured; measure at least two");
+  return benchmark;
+}
+
+/// Reads all runs of a file, each of another operation.
+Benchmark read_nccl(std::vector<Line> lines, const BenchmarkOptions& options) {
+  for (Line& line : lines) remove_prefix(line);
+  require_mpi(lines);
+  std::vector<std::span<const Line>> runs;
+  for (auto begin = lines.begin(); begin != lines.end();) {
+    const auto end = std::find_if(begin + 1, lines.end(), begins_run);
+    runs.emplace_back(begin, end);
+    begin = end;
+  }
+  Benchmark benchmark = read_nccl_run(runs.front(), options);
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    const Benchmark next = read_nccl_run(runs[i], options);
+    const auto fail = [&](const std::string& why) {
+      runs.front().front().fail(fmt::format("{} runs in one file: lines {}; {}", runs.size(), fmt::join(lines_of(runs), " and "), why));
+    };
+    if (next.ranks != benchmark.ranks || next.nodes != benchmark.nodes) fail("they have different ranks; give each a file of its own");
+    for (const auto& [operation, times] : next.operations) {
+      if (benchmark.operations.contains(operation)) fail(fmt::format("two are of {}s; give each a file of its own", to_string(operation)));
+    }
+    join(benchmark, next);
+  }
   return benchmark;
 }
 
@@ -147,7 +259,9 @@ Benchmark read_osu(const std::vector<Line>& lines, const BenchmarkOptions& optio
   if (options.ranks < 2) header.fail("OSU does not print the number of ranks; give it with --ranks");
   if (options.in_place) header.fail("--in-place chooses columns of nccl-tests, which OSU does not have; leave it out");
   benchmark.ranks = options.ranks;
-  benchmark.nodes = nodes_by_options(options, options.ranks, fmt::format("{}:{}", header.file, header.number));
+  BenchmarkOptions by_default = options;
+  by_default.gpus_per_node = std::max(1, options.gpus_per_node);
+  benchmark.nodes = nodes_by_options(by_default, options.ranks, fmt::format("{}:{}", header.file, header.number));
   const auto names = std::find_if(lines.begin(), lines.end(), [](const Line& line) {
     return line.words.size() > 1 && line.words[0] == "#" && line.words[1] == "Size";
   });
@@ -161,20 +275,36 @@ Benchmark read_osu(const std::vector<Line>& lines, const BenchmarkOptions& optio
     const Seconds measured(1e-6 * line.number_at(time, "a time in microseconds"));
     if (line.words.size() != columns.size())
       line.fail(fmt::format("expected the {} columns of line {}, got {} words", columns.size(), names->number, line.words.size()));
-    add_point(line, Bytes(line.number_at(0, "bytes")), measured, benchmark.measured);
+    add_point(line, Bytes(line.number_at(0, "bytes")), measured, benchmark.operations[Operation::all_reduce].measured);
   }
   return benchmark;
 }
 
 }  // namespace
 
-std::string wrong_bus_bandwidth(double printed, const MeasuredTime& measured, int ranks) {
-  const double rate = measured.time > Seconds(0) ? 1e-9 * measured.bytes.value / measured.time.value : 0.0;
-  const auto agrees = [&](double factor) { return std::abs(printed - factor * rate) <= 0.006 + 0.01 * printed; };
-  if (agrees(2.0 * (ranks - 1) / ranks)) return "";
-  return fmt::format("a bus bandwidth of {} GB/s is not 2(n-1)/n size/time = {:.2f} of an all-reduce over {} ranks{}", printed,
-                     2.0 * (ranks - 1) / ranks * rate, ranks,
-                     agrees((ranks - 1.0) / ranks) ? "; it fits an all-gather or reduce-scatter; run all_reduce_perf" : "");
+std::optional<Operation> operation_of(const std::vector<NcclRow>& rows, int ranks) {
+  // The formulas differ most where the bandwidth is large.
+  const auto row = std::max_element(rows.begin(), rows.end(), [](const NcclRow& a, const NcclRow& b) { return a.bus_bandwidth < b.bus_bandwidth; });
+  if (row == rows.end()) return std::nullopt;
+  const auto agrees = [&](Operation operation) { return wrong_bus_bandwidth(*row, operation, ranks).empty(); };
+  if (row->reduces && !row->has_root) {
+    return agrees(Operation::reduce_scatter) && !agrees(Operation::all_reduce) ? Operation::reduce_scatter : Operation::all_reduce;
+  }
+  if (!row->reduces && !row->has_root && agrees(Operation::all_gather)) return Operation::all_gather;
+  if (!row->reduces && row->has_root && agrees(Operation::broadcast)) return Operation::broadcast;
+  return std::nullopt;
+}
+
+std::string wrong_bus_bandwidth(const NcclRow& row, Operation operation, int ranks) {
+  const double rate = row.measured.time > Seconds(0) ? 1e-9 * row.measured.bytes.value / row.measured.time.value : 0.0;
+  const double others = (ranks - 1.0) / ranks;
+  const bool is_all_reduce = operation == Operation::all_reduce;
+  const bool is_broadcast = operation == Operation::broadcast;
+  const double factor = is_all_reduce ? 2.0 * others : is_broadcast ? 1.0 : others;
+  if (std::abs(row.bus_bandwidth - factor * rate) <= 0.006 + 0.01 * row.bus_bandwidth) return "";
+  const std::string_view formula = is_all_reduce ? "2(n-1)/n size/time" : is_broadcast ? "size/time" : "(n-1)/n size/time";
+  return fmt::format("a bus bandwidth of {} GB/s is not {} = {:.2f} of {} {} over {} ranks", row.bus_bandwidth, formula, factor * rate,
+                     is_all_reduce || operation == Operation::all_gather ? "an" : "a", to_string(operation), ranks);
 }
 
 std::string uneven_hosts(const std::map<std::string, int>& ranks_of) {
@@ -188,9 +318,8 @@ std::string uneven_hosts(const std::map<std::string, int>& ranks_of) {
 
 Benchmark read_printed_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
   std::vector<Line> lines = lines_of(file, text);
-  const auto found = std::find_if(lines.begin(), lines.end(), [](const Line& line) {
-    return line.contains("# OSU MPI") || (line.contains("# nThread") && line.contains("minBytes"));
-  });
+  const auto found =
+      std::find_if(lines.begin(), lines.end(), [](const Line& line) { return line.contains("# OSU MPI") || begins_run(line); });
   if (found == lines.end()) {
     throw InputError(fmt::format(
         "{}: found neither \"# nThread ... minBytes\" (nccl-tests) nor \"# OSU MPI\"; give the output of one of these, or netprobe's file",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/choice.hpp"
 #include "base/document.hpp"
@@ -63,9 +64,39 @@ Fit read_fit(Object& fields) {
 
 struct FitRow {
   std::string_view name;
-  std::optional<Fit> Cluster::*fit;
+  Operation operation;
 };
-constexpr std::array fit_rows = {FitRow{"all-reduce", &Cluster::fit}, FitRow{"all-gather", &Cluster::all_gather_fit}};
+constexpr std::array fit_rows = {FitRow{"all-reduce", Operation::all_reduce}, FitRow{"reduce-scatter", Operation::reduce_scatter},
+                                 FitRow{"all-gather", Operation::all_gather}, FitRow{"broadcast", Operation::broadcast}};
+
+void scale_fit(Fit& fit, double latency, double bandwidth) {
+  const Seconds a = fit.line.a;
+  for (MeasuredTime& point : fit.points) {
+    const Seconds latency_part = std::min(a, point.time);
+    point.time = latency * latency_part + (point.time - latency_part) / bandwidth;
+  }
+  fit.line = {latency * a, fit.line.b / bandwidth};
+}
+
+/// Scales a fit from the link that it was measured at to the cluster's. Returns the factor of the bandwidth.
+double carry_to_link(const Field& measured_at, const Link& link, int nics, Fit& fit) {
+  Object fields(measured_at);
+  double bandwidth = 1.0;
+  double latency = 1.0;
+  if (const auto measured = fields.find("bandwidth")) {
+    const auto efficiency = fields.find("efficiency");
+    bandwidth = link.bandwidth / (nics * (efficiency ? read_efficiency(*efficiency) : 1.0) * measured->bandwidth());
+  }
+  if (const auto measured = fields.find("latency"); measured && measured->latency() != link.latency) {
+    if (measured->latency() == Seconds(0)) measured->fail("a latency > 0, since the cluster's link has one");
+    latency = link.latency / measured->latency();
+  }
+  fields.finish();
+  if (std::abs(bandwidth - 1.0) < rounding) bandwidth = 1.0;
+  fit.carried = bandwidth != 1.0 || latency != 1.0;
+  scale_fit(fit, latency, bandwidth);
+  return bandwidth;
+}
 
 /// Reads one fit, or a list with a fit per operation.
 void read_fits(const Field& field, Cluster& cluster) {
@@ -73,12 +104,17 @@ void read_fits(const Field& field, Cluster& cluster) {
     Object fields(entry);
     const auto operation = fields.find("operation");
     const FitRow& row = operation ? choose<FitRow>(*operation, fit_rows) : fit_rows.front();
-    if (cluster.*row.fit)
+    if (cluster.fits.contains(row.operation))
       (operation ? *operation : entry).fail_because(fmt::format("the list already has a fit of {}s; keep one", row.name));
-    cluster.*row.fit = read_fit(fields);
+    Fit& fit = cluster.fits.emplace(row.operation, read_fit(fields)).first->second;
+    if (const auto measured_at = fields.find("measured_at")) {
+      if (!cluster.has_link) measured_at->fail_because("the cluster has no \"link\" to which the fit could be carried; leave it out");
+      const double faster = carry_to_link(*measured_at, cluster.link, cluster.nics, fit);
+      if (cluster.fits.begin()->first == row.operation) cluster.reduce = cluster.reduce / faster;  // the line's b contains the reduction
+    }
     fields.finish();
   }
-  if (!cluster.fit) field.fail_because("a fit of all-reduces is missing; add it to the list");
+  if (!cluster.is_fitted()) field.fail("a fit, or a list of fits of different operations");
 }
 
 int read_gpus(Object& fields, Cluster& cluster) {
@@ -189,6 +225,11 @@ Protocol read_protocol(const Field& field) {
   return protocol;
 }
 
+LinkCost link_of_first_fit(const Cluster& cluster) {
+  const auto& [operation, fit] = *cluster.fits.begin();
+  return implied_link(fit.algorithm->form(operation), fit.line, fit.ranks, cluster.reduce);
+}
+
 }  // namespace
 
 Cluster read_cluster(const Document& document, const std::string& pointer) {
@@ -228,7 +269,7 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   if (const auto fit = fields.find("fit")) read_fits(*fit, cluster);
   if (const auto protocol = fields.find("protocol")) {
     cluster.protocol = read_protocol(*protocol);
-    if (cluster.fit)
+    if (cluster.is_fitted())
       protocol->fail_because("a \"protocol\" describes single messages, but a \"fit\" measures whole collectives; leave one of them out");
   }
   constexpr double widest = 100.0;
@@ -239,10 +280,14 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
   return cluster;
 }
 
+void scale_fits(Cluster& cluster, double latency, double bandwidth) {
+  if (cluster.is_fitted()) cluster.reduce = cluster.reduce / bandwidth;
+  for (auto& [operation, fit] : cluster.fits) scale_fit(fit, latency, bandwidth);
+}
+
 bool implies_link(const Cluster& cluster) {
-  if (!cluster.fit) return true;
-  const Fit& fit = *cluster.fit;
-  return implied_link(fit.algorithm->all_reduce, fit.line, fit.ranks, cluster.reduce).beta >= SecondsPerByte(0);
+  if (!cluster.is_fitted()) return true;
+  return link_of_first_fit(cluster).beta >= SecondsPerByte(0);
 }
 
 bool draws_latencies(const Cluster& cluster) {
@@ -255,24 +300,22 @@ bool draws_latencies(const Cluster& cluster) {
 }
 
 bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm) {
-  return !cluster.fit || cluster.fit->algorithm == &algorithm || implies_link(cluster);
+  const auto own = cluster.fits.find(Operation::all_reduce);
+  return (own != cluster.fits.end() && own->second.algorithm == &algorithm) || implies_link(cluster);
 }
 
-bool knows_cost(const Cluster& cluster, Operation operation) {
-  return implies_link(cluster) || (operation == Operation::all_gather && cluster.all_gather_fit);
-}
+bool knows_cost(const Cluster& cluster, Operation operation) { return implies_link(cluster) || cluster.fits.contains(operation); }
 
 CostCurve collective_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks) {
   const ClosedForm& form = algorithm.form(operation);
-  if (!cluster.fit) return cost_line(form, ranks, {cluster.link.hop().latency, cluster.link.hop().beta, cluster.reduce});
-  const bool has_own = operation == Operation::all_reduce || (operation == Operation::all_gather && cluster.all_gather_fit);
-  const Fit& fit = operation == Operation::all_gather && has_own ? *cluster.all_gather_fit : *cluster.fit;
-  const ClosedForm& measured = fit.algorithm->form(has_own ? operation : Operation::all_reduce);
-  if (has_own && fit.algorithm == &algorithm && !fit.points.empty() && ranks > 1) {
-    return curve_through(carry(form, fit.points, fit.ranks, ranks));
-  }
-  if (has_own && fit.algorithm == &algorithm) return carry(form, fit.line, fit.ranks, ranks);
-  return cost_line(form, ranks, implied_link(measured, fit.line, fit.ranks, cluster.reduce));
+  if (!cluster.is_fitted()) return cost_line(form, ranks, {cluster.link.hop().latency, cluster.link.hop().beta, cluster.reduce});
+  const auto own = cluster.fits.find(operation);
+  if (own == cluster.fits.end()) return cost_line(form, ranks, link_of_first_fit(cluster));
+  const Fit& fit = own->second;
+  if (fit.algorithm != &algorithm)
+    return cost_line(form, ranks, implied_link(fit.algorithm->form(operation), fit.line, fit.ranks, cluster.reduce));
+  if (!fit.points.empty() && ranks > 1) return curve_through(carry(form, fit.points, fit.ranks, ranks));
+  return carry(form, fit.line, fit.ranks, ranks);
 }
 
 }  // namespace syncopate

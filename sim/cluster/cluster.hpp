@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct Fit {
   std::vector<MeasuredTime> points{};  ///< by growing bytes; empty if only the line is known
   int ranks = 2;
   const Algorithm* algorithm = nullptr;
+  bool carried = false;  ///< the cluster's link is another one than it was measured at
 };
 
 /// How the cluster's nodes are placed in the network.
@@ -64,14 +66,14 @@ struct Cluster {
   std::shared_ptr<Platform> platform{};
   bool has_host_speeds = false;  ///< a platform's nodes compute as fast as their hosts' speeds say, relative to the first node
   Placement placement;
-  std::optional<Fit> fit;               ///< for all-reduces
-  std::optional<Fit> all_gather_fit{};  ///< requires `fit`
+  std::map<Operation, Fit> fits;  ///< measured costs; if there are any, the first one's implies those of other operations
   std::optional<Regions> regions;
   std::optional<double> price{};  ///< per node and hour
   double latency_cv = 0.0;        ///< coefficient of variation of a lognormal factor on collectives' latencies
 
   /// All nodes are alike and share no links.
   bool is_star() const { return !regions && topology->name() == default_topology()->name(); }
+  bool is_fitted() const { return !fits.empty(); }
   /// One worker per GPU.
   int workers() const { return nodes * gpus_per_node; }
 };
@@ -82,19 +84,21 @@ bool draws_latencies(const Cluster& cluster);
 /// Reads and validates a cluster/1 value at `pointer` of a document. Throws InputError.
 Cluster read_cluster(const Document& document, const std::string& pointer = "");
 
-/// Whether the cluster's fit, if any, can be carried to `algorithm`. It cannot if the fit is faster than the reduction of its own algorithm
-/// alone: the time left for the link would be negative.
+/// Scales the cluster's fits. Of each time, the part up to the line's `a` is latency, the rest is bandwidth, with the reduction.
+void scale_fits(Cluster& cluster, double latency, double bandwidth);
+
+/// Whether all-reduces of `algorithm` have a cost by the cluster's fits, if any. They have none if the fit is faster than the reduction of
+/// its own algorithm alone: the time left for the link would be negative.
 bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm);
 
-/// Whether a link can be derived from the cluster's fit, if any.
+/// Whether a link can be derived from the cluster's first fit, if any.
 bool implies_link(const Cluster& cluster);
 
-/// Whether the cluster gives a cost for the operation: by its links, by a fit of this operation, or by the link that the fit of all-reduces
-/// implies.
+/// Whether the cluster gives a cost for the operation: by its links, by a fit of this operation, or by the link that the first fit implies.
 bool knows_cost(const Cluster& cluster, Operation operation);
 
 /// Cost of an operation over `ranks` ranks with one link each. The first of these that exists is used: a fit of the operation, carried to
-/// `algorithm` by closed forms; the link implied by the fit of all-reduces; the cluster's link. Requires can_carry_fit. Measured points are
+/// `algorithm` by closed forms; the link implied by the first fit; the cluster's link. Requires can_carry_fit. Measured points are
 /// only carried to their own algorithm; others get the line.
 CostCurve collective_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks);
 

@@ -36,6 +36,7 @@ struct RoundTrip {
 /// Measurements by pair of places, in the order of the file's name.
 struct Found {
   std::map<Names, Rate> bandwidths;
+  std::map<Names, int> connections;        ///< of the transfers that were measured, by names in alphabetical order
   std::map<Names, RoundTrip> round_trips;  ///< by names in alphabetical order
 };
 
@@ -77,28 +78,40 @@ void read_iperf(const std::filesystem::path& file, Found& found) {
   Object test(Object(Object(run).at("start")).at("test_start"));
   if (test.at("protocol").text() != "TCP") test.at("protocol").fail_because("gradients move over TCP; leave -u out");
   const bool reversed = test.find("reverse") && test.at("reverse").integer(0, 1) == 1;
-  if (test.find("bidirectional") && test.at("bidirectional").integer(0, 1) == 1) {
-    test.at("bidirectional")
-        .fail_because("both directions at once share the host's capacity; leave --bidir out, and use -R for the other direction");
-  }
   constexpr double most_bits_per_second = 1e15;
   constexpr double bits = 8.0;
-  const Rate rate(Object(Object(Object(run).at("end")).at("sum_received")).at("bits_per_second").positive(most_bits_per_second) / bits);
+  const auto rate = [&](const char* sum) {
+    return Rate(Object(Object(Object(run).at("end")).at(sum)).at("bits_per_second").positive(most_bits_per_second) / bits);
+  };
   const Names names = names_of(file);
-  add(found.bandwidths, reversed ? swapped(names) : names, rate, file);
+  add(found.bandwidths, reversed ? swapped(names) : names, rate("sum_received"), file);
+  if (root["end"].contains("sum_received_bidir_reverse")) {
+    add(found.bandwidths, reversed ? names : swapped(names), rate("sum_received_bidir_reverse"), file);
+  }
+  constexpr int most_streams = 1000;
+  if (const auto streams = test.find("num_streams")) {
+    int& connections = found.connections[ordered(names)];
+    connections = std::max(connections, static_cast<int>(streams->integer(1, most_streams)));
+  }
 }
 
-/// The four numbers of ping's last line, "rtt min/avg/max/mdev = 0.045/0.055/0.061/0.008 ms". Nullopt if it is missing.
+/// The numbers of ping's last line, "rtt min/avg/max/mdev = 0.045/0.055/0.061/0.008 ms". BusyBox has no deviation, which is then 0. Nullopt
+/// if the line is missing.
 std::optional<std::array<double, 4>> summary_of(const std::string& text) {
-  for (const std::string_view head : {"rtt min/avg/max/mdev = ", "round-trip min/avg/max/stddev = "}) {
-    const std::size_t position = text.find(head);
+  struct Head {
+    std::string_view text;
+    std::size_t numbers;
+  };
+  for (const Head& head :
+       {Head{"rtt min/avg/max/mdev = ", 4}, Head{"round-trip min/avg/max/stddev = ", 4}, Head{"round-trip min/avg/max = ", 3}}) {
+    const std::size_t position = text.find(head.text);
     if (position == std::string::npos) continue;
     std::array<double, 4> values{};
-    const char* next = text.data() + position + head.size();
+    const char* next = text.data() + position + head.text.size();
     const char* end = text.data() + text.size();
-    for (double& value : values) {
-      const auto [behind, error] = std::from_chars(next, end, value, std::chars_format::fixed);
-      if (error != std::errc() || behind == end || *behind != (&value == &values.back() ? ' ' : '/')) return std::nullopt;
+    for (std::size_t i = 0; i < head.numbers; ++i) {
+      const auto [behind, error] = std::from_chars(next, end, values[i], std::chars_format::fixed);
+      if (error != std::errc() || behind == end || *behind != (i + 1 == head.numbers ? ' ' : '/')) return std::nullopt;
       next = behind + 1;
     }
     return values;
@@ -174,7 +187,9 @@ MeasuredPlaces read_measured_pairs(const std::filesystem::path& folder) {
       if (!up) missing.push_back(fmt::format("{}{}{}.json", *a, separator, *b));
       if (trip == found.round_trips.end()) missing.push_back(fmt::format("{}{}{}.txt", *a, separator, *b));
       if (!up || trip == found.round_trips.end()) continue;
-      places.pairs.push_back({*a, *b, *up, *bandwidth(found, {*b, *a}), trip->second.mean, trip->second.cv});
+      const auto connections = found.connections.find({*a, *b});
+      places.pairs.push_back({*a, *b, *up, *bandwidth(found, {*b, *a}), trip->second.mean, trip->second.cv,
+                              connections == found.connections.end() ? 1 : connections->second});
     }
   }
   if (!missing.empty()) {

@@ -16,6 +16,7 @@ struct MeasuredPair {
   Rate down;            ///< from b to a; equal to `up` if not measured
   Seconds rtt;          ///< mean
   double rtt_cv = 0.0;  ///< standard deviation / mean
+  int connections = 1;  ///< that shared the measured transfer (iperf3 -P)
 };
 
 struct MeasuredPlaces {
@@ -25,7 +26,8 @@ struct MeasuredPlaces {
 
 /// Reads a folder of files named after two places: A-B.json and A-B.txt (A--B if a name contains "-").
 ///
-/// A-B.json: output of `iperf3 --json` at A with B as server (with --reverse, B sends). A-B.txt: output of `ping B` at A.
+/// A-B.json: output of `iperf3 --json` at A with B as server (with --reverse, B sends; with --bidir,
+/// both). A-B.txt: output of `ping B` at A.
 ///
 /// Throws InputError, also if a pair is missing.
 MeasuredPlaces read_measured_pairs(const std::filesystem::path& folder);

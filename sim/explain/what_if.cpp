@@ -83,23 +83,6 @@ void scale_links(Cluster& cluster, double bandwidth, double latency) {
 
 void scale(Uplink& uplink, double factor) { uplink = {factor * uplink.up, factor * uplink.down}; }
 
-/// Scales a measured curve. Of each time, the part up to the line's `a` is latency, the rest is bandwidth.
-void scale_fit(Fit& fit, double latency, double bandwidth) {
-  const Seconds a = fit.line.a;
-  for (MeasuredTime& point : fit.points) {
-    const Seconds latency_part = std::min(a, point.time);
-    point.time = latency * latency_part + (point.time - latency_part) / bandwidth;
-  }
-  fit.line = {latency * a, fit.line.b / bandwidth};
-}
-
-void scale_fits(Cluster& cluster, double latency, double bandwidth) {
-  if (cluster.fit) cluster.reduce = cluster.reduce / bandwidth;  // the line's b contains the reduction
-  for (std::optional<Fit>* fit : {&cluster.fit, &cluster.all_gather_fit}) {
-    if (*fit) scale_fit(**fit, latency, bandwidth);
-  }
-}
-
 void steady_latencies(Cluster& cluster) {
   cluster.latency_cv = 0.0;
   cluster.link.jitter = cluster.intra_node.jitter = {};
@@ -156,7 +139,7 @@ class Factors {
 
   void add_links() {
     const Cluster& cluster = scenario_.cluster;
-    if (uses_links() && (cluster.has_link || cluster.fit)) {
+    if (uses_links() && (cluster.has_link || cluster.is_fitted())) {
       add("link.bandwidth", Factor::Kind::speed, [](Scenario& scenario, double factor) {
         scale_links(scenario.cluster, factor, 1.0);
         scale_fits(scenario.cluster, 1.0, factor);
@@ -196,7 +179,7 @@ class Factors {
 
   void add_others() {
     const Cluster& cluster = scenario_.cluster;
-    add_quantity("reduce_s_per_B", cluster.reduce > SecondsPerByte(0) && !cluster.fit,
+    add_quantity("reduce_s_per_B", cluster.reduce > SecondsPerByte(0) && !cluster.is_fitted(),
                  [](Scenario& scenario, double factor) { scenario.cluster.reduce = factor * scenario.cluster.reduce; });
     add_quantity("copy_s_per_B", cluster.copy > SecondsPerByte(0),
                  [](Scenario& scenario, double factor) { scenario.cluster.copy = factor * scenario.cluster.copy; });

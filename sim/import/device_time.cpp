@@ -102,10 +102,11 @@ void DeviceTime::find_on_gpu(const KinetoTrace& profile) {
     constexpr Seconds own(2e-6);  // the GPU's own, from one kernel to the next
     if (gap.end - gap.start <= own) continue;
     if (const Launch* launch = launches.of(*kernel)) {
+      for (const Interval& call : host_waits.within(gap.start, std::min(gap.end, launch->time)))
+        all.add_ended_in(call.start, call.end, waits);
       all.add_ended_in(std::max(gap.start, launch->time), gap.end, waits);
       of_host.add_ended_in(std::max(gap.start, launches.before(*launch)), std::min(gap.end, launch->time), waits);
     }
-    for (const Interval& call : host_waits.within(gap.start, gap.end)) all.add_ended_in(call.start, call.end, waits);
   }
   waiting = IntervalUnion(std::move(waits));
 

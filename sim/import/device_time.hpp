@@ -12,7 +12,7 @@ namespace syncopate {
 /// With a GPU: kernels of communication move, the others compute. Between two kernels that are more than 2 us apart, compute waits while a
 /// collective moves that ends before the second one starts, and
 /// - the second one was launched before, or
-/// - a call of the host waits for the GPU until the collective ends, or
+/// - a call of the host waits for the GPU until the collective ends, before it launches the second one, or
 /// - the CPU does the collective (gloo), and the thread that launches the second kernel has launched nothing since.
 ///
 /// Without: operators compute, gloo's collectives move, and an operator that calls a collective waits from the call on while something

@@ -40,7 +40,7 @@ struct Imported {
   Seconds forward_busy;            ///< work of all layers
   Seconds backward_busy;
   Seconds backward_of_no_layer;            ///< work in backward outside of every node, such as the sum where two layers read one output
-  Seconds recomputation;                   ///< part of backward_busy: forward operators that ran again (activation checkpointing)
+  Seconds recomputation;                   ///< work in backward of forward operators that ran again (activation checkpointing)
   std::vector<Seconds> waits;              ///< per layer: for communication; in none of the other times
   Seconds wall;                            ///< forward, backward and update by the clock, without waits for communication
   Seconds device;                          ///< part of that in which the GPU computes; 0 for a CPU

@@ -63,7 +63,8 @@ MendedJson::int_type MendedJson::underflow() {
 /// The end of the text from `at` on that is what it seems to be.
 const char* MendedJson::end_of_plain(const char* at, const char* end) const {
   if (state_ == State::string && surrogate_.empty() && character_.empty()) {
-    return std::find_if(at, end, [](char c) { return c == '"' || c == '\\' || static_cast<signed char>(c) < 0x20; });  // also bytes from 0x80 on
+    return std::find_if(at, end,
+                        [](char c) { return c == '"' || c == '\\' || static_cast<signed char>(c) < 0x20; });  // also bytes from 0x80 on
   }
   if (state_ != State::outside || comma_) return at;
   return std::find_if(at, end, [](char c) { return !is_space(c) && !is_digit(c) && c != ':' && c != '[' && c != '{'; });

@@ -37,7 +37,7 @@ struct TrainingStep {
   Seconds forward_span;                             ///< to the end of the last layer's work
   Seconds backward_span;                            ///< of all work in backward
   Seconds backward_of_no_layer;                     ///< total duration of backward work outside of every node
-  Seconds recomputation;                            ///< of forward operators that ran again in backward; is in `backward`
+  Seconds recomputation;                            ///< work of forward operators that ran again in backward
   Seconds update;                                   ///< span of the work of the optimiser's steps that follow
   Seconds wall;                                     ///< the three spans without waits for communication, whatever the clocking
   Seconds device;                                   ///< part of the three spans in which the GPU computes

@@ -80,7 +80,15 @@ void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   constexpr Seconds longest_plausible(5.0);
   const Cluster& cluster = scenario.cluster;
   if (scenario.schedule.traffic.has_collectives()) {
-    if (cluster.fit) found.insert(fmt::format("all-reduces on {} cost what its fit says; its link's figures do not matter", cluster.name));
+    const auto carried = [](const auto& fit) { return fit.second.carried; };
+    if (std::any_of(cluster.fits.begin(), cluster.fits.end(), carried)) {
+      found.insert(
+          fmt::format("collectives on {} cost what its fit says, carried from the link that it was measured at to another one: not "
+                      "measured there",
+                      cluster.name));
+    } else if (cluster.is_fitted()) {
+      found.insert(fmt::format("collectives on {} cost what its fit says for the link that it was measured at", cluster.name));
+    }
   } else if (cluster.latency_cv > 0.0) {
     found.insert(fmt::format("latency_cv of {} does not matter to {}, which has no all-reduces", cluster.name, scenario.schedule.name));
   }

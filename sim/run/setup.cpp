@@ -32,7 +32,7 @@ struct Cheaper {
 /// For the share of each in a closed form. A measured line does not say.
 std::vector<Cheaper> cheaper_clusters(const Cluster& cluster) {
   std::vector<Cheaper> all;
-  if (cluster.fit) return all;
+  if (cluster.is_fitted()) return all;
   const Link free = {.bandwidth = Rate(std::numeric_limits<double>::infinity()), .latency = Seconds(0)};
   Cluster next = cluster;
   next.reduce = SecondsPerByte(0);
@@ -193,7 +193,7 @@ NetworkModel Setup::model(Fidelity fidelity) {
   if (!options_.explain && !options_.timeline) return model;
   const auto cheaper = std::make_shared<std::vector<Cheaper>>(cheaper_clusters(scenario_.cluster));
   for (Cheaper& next : *cheaper) next.costs = costs_on(next.cluster);
-  const int rest = scenario_.cluster.regions && !scenario_.cluster.fit ? Network::of_regions : Network::of_nodes;
+  const int rest = scenario_.cluster.regions && !scenario_.cluster.is_fitted() ? Network::of_regions : Network::of_nodes;
   model.pieces = [costs, cheaper, rest](Operation operation, const Communicator& communicator, Bytes bytes) {
     std::vector<CollectiveTime> times = {costs->at(communicator)(operation, bytes)};
     for (const Cheaper& next : *cheaper) times.push_back(next.costs.at(communicator)(operation, bytes));

@@ -51,7 +51,7 @@ Field partial_field(const Field& schedule) {
 void check_fidelity(const Scenario& scenario, const std::optional<Field>& field, const std::optional<Field>& all_reduce,
                     const Field& schedule) {
   const Cluster& cluster = scenario.cluster;
-  const bool fitted = cluster.fit && scenario.schedule.traffic.has_collectives();
+  const bool fitted = cluster.is_fitted() && scenario.schedule.traffic.has_collectives();
   const bool changes = cluster.regions && cluster.regions->change_with_time();
   if (changes && scenario.schedule.traffic.has_partial_collectives()) {
     partial_field(schedule).fail_because(
@@ -69,7 +69,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   if (scenario.all_reduce.by_region && !cluster.regions) {
     all_reduce->fail_because("the cluster has no regions; use \"ring\", or \"two-level\" for nodes of several GPUs");
   }
-  if (scenario.all_reduce.by_region && cluster.fit) {
+  if (scenario.all_reduce.by_region && cluster.is_fitted()) {
     all_reduce->fail_because("the cluster's fit is of an all-reduce over all nodes; leave out \"fit\", or use \"ring\"");
   }
   const bool has_protocol = cluster.protocol != Protocol() && scenario.schedule.traffic.has_collectives() && cluster.nodes > 1;
@@ -79,7 +79,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
         "a ring across GPUs also sends messages inside nodes, for which the cluster's \"protocol\" is not defined; leave one of them out");
   }
   constexpr int most_ranks_in_ring = 4096;
-  if (scenario.all_reduce.across_gpus && cluster.regions && !cluster.fit && cluster.workers() > most_ranks_in_ring) {
+  if (scenario.all_reduce.across_gpus && cluster.regions && !cluster.is_fitted() && cluster.workers() > most_ranks_in_ring) {
     all_reduce->fail_because(fmt::format("a ring through {} GPUs of regions takes too long to compute; use at most {}, or two levels",
                                          cluster.workers(), most_ranks_in_ring));
   }
@@ -97,7 +97,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
           "alpha-beta fidelity has no messages, for which the cluster's \"protocol\" is; use \"per-message\", \"flow\" or "
           "\"auto\"");
     }
-    if (cluster.regions && !cluster.fit && scenario.schedule.traffic.has_collectives() &&
+    if (cluster.regions && !cluster.is_fitted() && scenario.schedule.traffic.has_collectives() &&
         (scenario.all_reduce.by_region || scenario.all_reduce.algorithm != default_all_reduce().algorithm)) {
       all_reduce->fail_because(
           fmt::format("on regions alpha-beta fidelity supports only a ring; use \"ring\" instead of \"{}\", or \"per-message\"",
@@ -374,7 +374,7 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
     fit.fail_because(
         fmt::format("a fit of {0} that is faster than reduce_s_per_B allows cannot be converted to {1}; lower reduce_s_per_B or use "
                     "\"all_reduce\": \"{0}\"",
-                    scenario.cluster.fit->algorithm->name, scenario.all_reduce.algorithm->name));
+                    scenario.cluster.fits.begin()->second.algorithm->name, scenario.all_reduce.algorithm->name));
   }
   scenario.schedule = read_schedule(fields.at("schedule"), scenario.cluster);
   if (const auto channels = fields.find("channels")) scenario.channels = read_channels(*channels, scenario.schedule);

@@ -56,7 +56,7 @@ void check_cluster(const Cluster& cluster, const Document& document) {
          "a ring through regions takes all nodes, but a job has only some; use a cluster without regions, or leave \"jobs\" out");
   }
   if (cluster.has_host_speeds) fail("host_speeds", "a job's nodes take its trace's time; leave \"host_speeds\" or \"jobs\" out");
-  if (cluster.fit) {
+  if (cluster.is_fitted()) {
     fail("fit", "the cluster's fit measures whole all-reduces, but jobs share links message by message; leave \"fit\" or \"jobs\" out");
   }
 }

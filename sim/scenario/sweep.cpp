@@ -133,6 +133,24 @@ std::vector<std::string> files_above(const std::string& pointer) {
   return places;
 }
 
+/// What a fit without "measured_at" was measured at: the cluster's link, as long as nothing has changed it.
+void keep_measured_at(Document& document, const std::string& origin) {
+  const Json& root = document.root();
+  const JsonPointer at_link("/cluster/link");
+  const JsonPointer at_fit("/cluster/fit");
+  if (!root.is_object() || !root.contains(at_link) || !root.contains(at_fit) || !root.at(at_link).is_object()) return;
+  Json measured_at = Json::object();
+  for (const char* key : {"bandwidth", "latency", "efficiency"}) {
+    if (root.at(at_link).contains(key)) measured_at[key] = root.at(at_link)[key];
+  }
+  const auto keep = [&](const JsonPointer& fit) {
+    const Json& value = document.root().at(fit);
+    if (value.is_object() && !value.contains("measured_at")) document.set(fit / "measured_at", measured_at, origin);
+  };
+  if (!root.at(at_fit).is_array()) return keep(at_fit);
+  for (std::size_t i = 0; i < document.root().at(at_fit).size(); ++i) keep(at_fit / i);
+}
+
 /// Sets values by pointer, outer places before inner ones. Loads files that are named above a pointer.
 void set_values(Document& document, std::vector<std::pair<std::string, Json>> values, Library& library, const std::string& origin) {
   std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.first.size() < b.first.size(); });
@@ -140,6 +158,7 @@ void set_values(Document& document, std::vector<std::pair<std::string, Json>> va
     for (const std::string& file : files_above(pointer)) {
       if (pointer != file && is_at_or_above(file, pointer)) load_file_at(file, document, library);
     }
+    if (is_at_or_above("/cluster/link", pointer)) keep_measured_at(document, origin);
     document.set(parse_pointer(pointer, document), value, origin);
   }
 }

@@ -25,20 +25,21 @@ namespace syncopate {
 namespace {
 
 struct FitOptions {
-  std::string benchmark;
+  std::vector<std::string> benchmarks;
   BenchmarkOptions reading;
   std::string name;  ///< empty: that of the file
   std::string out;
 };
 
 std::string name_of(const FitOptions& options) {
-  const std::filesystem::path file = options.benchmark;
+  const std::filesystem::path file = options.benchmarks.front();
   if (!options.name.empty()) return options.name;
   return (std::filesystem::is_directory(file) ? std::filesystem::weakly_canonical(file) : file).stem().string();
 }
 
 void write_cluster(const FitOptions& options, const std::string& text) {
-  write_checked(options.out, text, !options.name.empty(), options.benchmark, [](const Document& document) { read_cluster(document); });
+  write_checked(options.out, text, !options.name.empty(), options.benchmarks.front(),
+                [](const Document& document) { read_cluster(document); });
 }
 
 /// Whether the benchmark has timed messages between nodes, besides all-reduces.
@@ -52,11 +53,21 @@ Json number_json(double value, int digits = 6) {
   return is_whole ? Json(static_cast<std::int64_t>(rounded_value)) : Json(rounded_value);
 }
 
-Json fit_json(std::string_view operation, int ranks, const std::vector<MeasuredTime>& points) {
+/// `link`: what it was measured at.
+Json fit_json(Operation operation, int ranks, const MeasuredOperation& times, const Json& link) {
+  Json fit = {{"operation", to_string(operation)}, {"nodes", ranks}, {"algorithm", "ring"}, {"measured_at", link}};
+  if (times.line) {
+    fit["a_s"] = times.line->a.value;
+    fit["b_s_per_B"] = number_json(times.line->b.value);
+    return fit;
+  }
   Json pairs = Json::array();
-  for (const MeasuredTime& point : points) pairs.push_back({std::llround(point.bytes.value), number_json(point.time.value)});
-  return {{"operation", operation}, {"nodes", ranks}, {"algorithm", "ring"}, {"points", std::move(pairs)}};
+  for (const MeasuredTime& point : times.increasing) pairs.push_back({std::llround(point.bytes.value), number_json(point.time.value)});
+  fit["points"] = std::move(pairs);
+  return fit;
 }
+
+CostLine line_of(const MeasuredOperation& times) { return times.line ? *times.line : line_through(times.increasing); }
 
 /// A cluster/1 file. Without measured messages between nodes its link is `implied`.
 std::string cluster_text(const Benchmark& benchmark, const FitOptions& options, const LinkCost& implied) {
@@ -64,36 +75,46 @@ std::string cluster_text(const Benchmark& benchmark, const FitOptions& options, 
   const Link link = has_link(benchmark) ? *benchmark.link : Link{Rate(1.0 / implied.beta.value), std::max(Seconds(0), implied.alpha)};
   const Json link_json = {{"bandwidth", number_json(link.bandwidth.value)}, {"latency", number_json(link.latency.value)}};
   const std::string source = fmt::format(
-      "all-reduces over {} ranks on {} nodes, timed by {}; the links are {}", benchmark.ranks, benchmark.nodes, benchmark.program,
-      has_link(benchmark) ? "medians of its messages from node to node" : "those of a ring that would take as long");
+      "{} over {} ranks on {} nodes, timed by {}; the links are {}", operations_of(benchmark), benchmark.ranks, benchmark.nodes,
+      benchmark.program, has_link(benchmark) ? "medians of its messages from node to node" : "those of a ring that would take as long");
   Json json = {{"format", "cluster/1"}, {"name", name_of(options)}, {"source", source}, {"nodes", benchmark.nodes}};
   if (gpus > 1) {
     json["gpus_per_node"] = gpus;
     json["intra_node"] = link_json;
   }
   json["link"] = link_json;
-  json["fit"] = fit_json("all-reduce", benchmark.ranks, benchmark.increasing);
-  const bool has_all_gathers = benchmark.all_gathers.size() > 1 && benchmark.all_gathers.front().time < benchmark.all_gathers.back().time;
-  if (has_all_gathers) json["fit"] = Json::array({json["fit"], fit_json("all-gather", benchmark.ranks, benchmark.all_gathers)});
+  Json fits = Json::array();
+  for (const auto& [operation, times] : benchmark.operations) fits.push_back(fit_json(operation, benchmark.ranks, times, link_json));
+  json["fit"] = fits.size() == 1 ? fits.front() : fits;
   return pretty(json);
 }
 
-void print_report(const Benchmark& benchmark, const CostLine& line, const LinkCost& link, std::FILE* stream) {
-  display(stream, "{}: {} over {} ranks on {} nodes\n", benchmark.file, benchmark.program, benchmark.ranks, benchmark.nodes);
+/// Prints the times of one operation beside those of the line through the first and the last.
+void print_times(const MeasuredOperation& times, const CostLine& line, std::FILE* stream) {
+  if (times.line) return display(stream, "\n");
   std::vector<Cells> table = {{"bytes", "measured", "kept", "by a line", "off"}};
   double worst = 0.0;
-  for (std::size_t i = 0; i < benchmark.measured.size(); ++i) {
-    const auto& [bytes, time] = benchmark.measured[i];
+  for (std::size_t i = 0; i < times.measured.size(); ++i) {
+    const auto& [bytes, time] = times.measured[i];
     const double off = line(bytes) / time - 1.0;
     worst = std::max(worst, std::abs(off));
     table.push_back(
-        {fmt::format("{:.0f}", bytes.value), time, benchmark.increasing[i].time, line(bytes), fmt::format("{:+.1f}%", 100.0 * off)});
+        {fmt::format("{:.0f}", bytes.value), time, times.increasing[i].time, line(bytes), fmt::format("{:+.1f}%", 100.0 * off)});
   }
   display(
       stream,
       "\n{}\nkept: the measured times, raised where more bytes took less time; a line through the first and last point is up to {:.0f}% "
       "off\n",
       format_table(table), 100.0 * worst);
+}
+
+void print_report(const Benchmark& benchmark, const LinkCost& link, std::FILE* stream) {
+  display(stream, "{}: {} over {} ranks on {} nodes\n", benchmark.file, benchmark.program, benchmark.ranks, benchmark.nodes);
+  for (const auto& [operation, times] : benchmark.operations) {
+    if (benchmark.operations.size() > 1) display(stream, "\n{}s:", to_string(operation));
+    print_times(times, line_of(times), stream);
+  }
+  for (const std::string& note : benchmark.notes) display(stream, "note: {}\n", note);
   display(stream, "a ring of links with {} and {:.4g} Gb/s would take as long as the line\n", format_seconds(link.alpha),
           8e-9 / link.beta.value);
   if (has_link(benchmark)) {
@@ -110,6 +131,7 @@ std::string regions_text(const MeasuredPlaces& places, const FitOptions& options
     Json link = {{"between", Json::array({pair.a, pair.b})}, {"rtt", number_json(pair.rtt.value)}};
     link["bandwidth"] = pair.up == pair.down ? number_json(pair.up.value)
                                              : Json{{"up", number_json(pair.up.value)}, {"down", number_json(pair.down.value)}};
+    if (pair.connections > 1) link["connections"] = pair.connections;
     if (pair.rtt_cv > 0.0) link["latency_jitter"] = {{"distribution", "lognormal"}, {"cv", number_json(pair.rtt_cv, 4)}};
     wan.push_back(std::move(link));
   }
@@ -138,42 +160,46 @@ void fit_regions(const FitOptions& options) {
     throw UsageError(
         "--ranks, --gpus-per-node and --in-place apply to all-reduces; leave them out for a folder of iperf3's and ping's files");
   }
-  const MeasuredPlaces places = read_measured_pairs(options.benchmark);
+  const MeasuredPlaces places = read_measured_pairs(options.benchmarks.front());
   write_cluster(options, regions_text(places, options));
   print_regions(places, stream_beside(options.out));
 }
 
-Benchmark read_any_benchmark(const FitOptions& options) {
-  const int file = open_to_reread(options.benchmark);
-  if (!is_profile(file)) return read_benchmark(options.benchmark, read_file(file, options.benchmark), options.reading);
-  Benchmark benchmark = read_profiled_benchmark(file, options.benchmark, options.reading);
+Benchmark read_any_benchmark(const std::string& name, const FitOptions& options) {
+  const int file = open_to_reread(name);
+  if (!is_profile(file)) return read_benchmark(name, read_file(file, name), options.reading);
+  Benchmark benchmark = read_profiled_benchmark(file, name, options.reading);
   finish_benchmark(benchmark);
   return benchmark;
 }
 
 void add_cluster_fit_command(CLI::App& app) {
   const auto options = std::make_shared<FitOptions>();
-  CLI::App* command = app.add_subcommand("fit", "Make a cluster from all-reduces timed by netprobe, nccl-tests or OSU's micro-benchmarks");
+  CLI::App* command =
+      app.add_subcommand("fit", "Make a cluster from collectives timed by netprobe, nccl-tests, OSU's micro-benchmarks or a job's logs");
   command
-      ->add_option("FILE", options->benchmark,
-                   "output of netprobe, all_reduce_perf or osu_allreduce; a PyTorch profile of a distributed run; or a folder "
-                   "of iperf3's and ping's files")
+      ->add_option(
+          "FILE", options->benchmarks,
+          "output of netprobe, nccl-tests or osu_allreduce, also several of different operations; NCCL Inspector's or DeepSpeed's log, "
+          "DDP's logging data or a PyTorch profile of a distributed run; or a folder of iperf3's and ping's files")
       ->required();
-  command->add_option("--ranks", options->reading.ranks, "number of processes, which OSU does not print")->check(CLI::Range(2, 1 << 20));
-  command->add_option("--gpus-per-node", options->reading.gpus_per_node, "for OSU or a profile: ranks per node (default: 1)")
+  command->add_option("--ranks", options->reading.ranks, "number of processes, which OSU and DeepSpeed do not print")
+      ->check(CLI::Range(2, 1 << 20));
+  command->add_option("--gpus-per-node", options->reading.gpus_per_node, "ranks per node, where the file does not tell it (OSU: default 1)")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--in-place", options->reading.in_place, "for nccl-tests: use the in-place columns");
   command->add_option("--name", options->name, "name of the cluster; default: the file's");
   command->add_option("-o", options->out, "cluster/1 file to write")->required();
   command->footer("Example: simctl cluster fit scenarios/clusters/runs/generated.txt -o results/mine.json");
   command->callback([options] {
-    check_output(options->out, {options->benchmark});
-    if (std::filesystem::is_directory(options->benchmark)) return fit_regions(*options);
-    const Benchmark benchmark = read_any_benchmark(*options);
-    const CostLine line = line_through(benchmark.increasing);
-    const LinkCost link = implied_link(ring().all_reduce, line, benchmark.ranks, SecondsPerByte(0));
+    check_output(options->out, options->benchmarks);
+    if (options->benchmarks.size() == 1 && std::filesystem::is_directory(options->benchmarks.front())) return fit_regions(*options);
+    Benchmark benchmark = read_any_benchmark(options->benchmarks.front(), *options);
+    for (std::size_t i = 1; i < options->benchmarks.size(); ++i) join(benchmark, read_any_benchmark(options->benchmarks[i], *options));
+    const auto& [operation, times] = *benchmark.operations.begin();
+    const LinkCost link = implied_link(ring().form(operation), line_of(times), benchmark.ranks, SecondsPerByte(0));
     write_cluster(*options, cluster_text(benchmark, *options, link));
-    print_report(benchmark, line, link, stream_beside(options->out));
+    print_report(benchmark, link, stream_beside(options->out));
   });
 }
 

@@ -122,7 +122,7 @@ void check_folder(const ExportOptions& options) {
 std::string write_export(const Scenario& scenario, const std::string& format, const NewFolder& folder) {
   Setup setup(scenario, {.explain = true});  // which records what a program awaits
   const bool as_messages = format != "chakra";
-  if (as_messages && scenario.cluster.fit)
+  if (as_messages && scenario.cluster.is_fitted())
     throw SimulationError(
         "the cluster is a measured line (\"fit\"), which has no messages; export with --to chakra, or use a cluster with links");
   const Iteration iteration = simulate_iteration(setup, !as_messages);

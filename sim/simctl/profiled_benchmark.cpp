@@ -46,7 +46,7 @@ Benchmark read_profiled_benchmark(int file, const std::string& name, const Bench
   }
   Benchmark benchmark = {name, "NCCL, in a PyTorch profile"};
   const auto ranks = trace.all_reduces.front().ranks;
-  std::map<double, Seconds> shortest;  // by bytes
+  std::map<double, std::vector<Seconds>> times;  // by bytes
   for (const KinetoTrace::AllReduce& all_reduce : trace.all_reduces) {
     if (all_reduce.ranks != ranks) {
       fail(fmt::format("all-reduces over {} ranks and over {} are in it; profile a run with one kind of group", ranks, all_reduce.ranks));
@@ -54,9 +54,7 @@ Benchmark read_profiled_benchmark(int file, const std::string& name, const Bench
     const double bytes = size_of(all_reduce.type) * static_cast<double>(all_reduce.elements);
     if (size_of(all_reduce.type) == 0.0)
       fail(fmt::format("an all-reduce of elements of the type \"{}\", whose size is not known", all_reduce.type));
-    if (bytes <= 0.0 || all_reduce.duration <= Seconds(0)) continue;
-    const auto [known, is_new] = shortest.try_emplace(bytes, all_reduce.duration);
-    if (!is_new) known->second = std::min(known->second, all_reduce.duration);
+    if (bytes > 0.0 && all_reduce.duration > Seconds(0)) times[bytes].push_back(all_reduce.duration);
   }
   constexpr std::int64_t most_ranks = 1 << 20;
   if (ranks < 2 || ranks > most_ranks) fail(fmt::format("its all-reduces are over {} ranks; at least two are needed", ranks));
@@ -65,7 +63,19 @@ Benchmark read_profiled_benchmark(int file, const std::string& name, const Bench
   }
   benchmark.ranks = static_cast<int>(ranks);
   benchmark.nodes = nodes_by_options(options, benchmark.ranks, name);
-  for (const auto& [bytes, time] : shortest) benchmark.measured.push_back({Bytes(bytes), time});
+  constexpr std::size_t few = 5;
+  constexpr double steady = 1.5;
+  std::size_t unsure = 0;
+  for (auto& [bytes, samples] : times) {
+    std::sort(samples.begin(), samples.end());
+    benchmark.operations[Operation::all_reduce].measured.push_back({Bytes(bytes), samples.front()});
+    if (samples.size() < few || samples[samples.size() / 2] > steady * samples.front()) ++unsure;
+  }
+  if (unsure > 0) {
+    benchmark.notes.push_back(fmt::format(
+        "{} of {} sizes have fewer than {} samples, or most of them wait for late ranks: that is no measurement; time them with nccl-tests",
+        unsure, times.size(), few));
+  }
   return benchmark;
 }
 

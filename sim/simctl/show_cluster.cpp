@@ -73,7 +73,7 @@ std::vector<AllReduce> all_reduces(const Cluster& cluster) {
   std::vector<AllReduce> list;
   for (const Algorithm& algorithm : algorithms()) {
     list.push_back({.algorithm = &algorithm, .name = std::string(algorithm.name)});
-    if (&algorithm == &ring() && cluster.gpus_per_node > 1 && !cluster.fit && cluster.protocol == Protocol())
+    if (&algorithm == &ring() && cluster.gpus_per_node > 1 && !cluster.is_fitted() && cluster.protocol == Protocol())
       list.push_back(ring_across_gpus());
   }
   return list;
@@ -104,20 +104,19 @@ void print_cluster(const Document& document) {
     display("protocol: {}{} segment{}; not in alpha-beta fidelity\n", cluster.protocol.rendezvous ? "rendezvous, " : "",
             cluster.protocol.segments, cluster.protocol.segments == 1 ? "" : "s");
   }
-  if (cluster.fit) display("fit: {}\n", describe_fit(*cluster.fit));
-  if (cluster.all_gather_fit) display("fit of all-gathers: {}\n", describe_fit(*cluster.all_gather_fit));
+  for (const auto& [operation, fit] : cluster.fits) display("fit of {}s: {}\n", to_string(operation), describe_fit(fit));
   if (!cluster.source.empty()) display("source: {}\n", cluster.source);
   constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
   Cells header = {"all-reduce", "latency"};
   for (const Bytes size : sizes) header.emplace_back(format_bytes(size));
   constexpr int most_planned = 4096;
-  const bool planned = !cluster.fit && cluster.workers() <= most_planned && cluster.workers() > 1;
+  const bool planned = !cluster.is_fitted() && cluster.workers() <= most_planned && cluster.workers() > 1;
   const std::vector<std::size_t> order = fastest_region_order(cluster, sizes.back());
   MessageTimes messages(cluster, sizes.back(), order);
   if (planned) header.emplace_back(fmt::format("{} per message", format_bytes(sizes.back())));
   std::vector<Cells> table = {header};
   for (const AllReduce& all_reduce : all_reduces(cluster)) {
-    const bool possible = !cluster.regions || cluster.fit || all_reduce.algorithm == &ring();
+    const bool possible = !cluster.regions || cluster.is_fitted() || all_reduce.algorithm == &ring();
     if (!possible || !can_carry_fit(cluster, *all_reduce.algorithm)) continue;
     const CollectiveCosts costs(cluster, all_reduce, Communicator(cluster.workers()), cluster.gpus_per_node, order);
     Cells row = {all_reduce.name, costs.curve(Operation::all_reduce, sizes.back()).tangent(sizes.front()).a};

@@ -23,7 +23,8 @@
 #include "cluster/cluster.hpp"
 #include "device/device_profile.hpp"
 #include "fuzz/mutate.hpp"
-#include "import/import.hpp"
+#include "import/parameter_sizes.hpp"
+#include "import/ranks.hpp"
 #include "model/model.hpp"
 #include "scenario/scenario.hpp"
 #include "trace/trace.hpp"
@@ -46,13 +47,20 @@ struct Reader {
   std::string_view name;
   void (*read)(const Path& path);
 };
+void read_profile(const Path& path) {
+  ImportSettings settings;
+  settings.model = "fuzzed";
+  import_ranks({path}, settings);
+}
+
 constexpr std::array readers = {
     Reader{"scenario", [](const Path& path) { read_study(path.string()); }},
     Reader{"cluster", [](const Path& path) { read_cluster(Document::read(path)); }},
     Reader{"trace", [](const Path& path) { read_trace(Document::read(path)); }},
     Reader{"model", [](const Path& path) { read_model(Document::read(path)); }},
     Reader{"device", [](const Path& path) { read_device_profile(Document::read(path)); }},
-    Reader{"profile", [](const Path& path) { import_profile(read_kineto(path), "fuzzed", std::nullopt); }},
+    Reader{"profile", read_profile},
+    Reader{"sizes", [](const Path& path) { read_parameter_sizes(path); }},
     Reader{"benchmark", [](const Path& path) { read_benchmark(path, {}); }},
     Reader{"advice", [](const Path& path) { read_advice(path); }},
 };

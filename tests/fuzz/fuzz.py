@@ -18,6 +18,7 @@ SEEDS = {
     "model": ["models/*.json"],
     "device": ["models/devices/*.json"],
     "profile": ["traces/profiles/*.json"],
+    "sizes": ["models/alexnet*.json"],
     "benchmark": [],
     "advice": ["scenarios/advice/*.json"],
 }

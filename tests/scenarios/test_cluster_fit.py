@@ -9,7 +9,9 @@ import subprocess
 import time
 import unittest
 
-from support import SIMCTL, Case, scenario
+from support import ROOT, SIMCTL, Case, scenario
+
+REPRODUCERS = ROOT.parent / "shared/specs/reproducers/inputs"
 
 SIZES = [8 * 4**power for power in range(14)]
 
@@ -192,8 +194,9 @@ class ClusterFit(Case):
             (self.folder / "run.txt").write_bytes(content)
             for command in ("cat run.txt | {} cluster fit /dev/stdin -o mine.json", "{} cluster fit <(sleep 0.2; cat run.txt) -o mine.json --name stdin"):
                 with self.subTest(name, command=command):
-                    self.simctl("cluster", "fit", "run.txt", "-o", "plain.json", "--name", "stdin")
-                    done = subprocess.run(["bash", "-c", command.format(SIMCTL)], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+                    each = " --gpus-per-node 1" if "profile" in name else ""
+                    self.simctl("cluster", "fit", "run.txt", "-o", "plain.json", "--name", "stdin", *each.split())
+                    done = subprocess.run(["bash", "-c", command.format(SIMCTL) + each], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
                     self.assertEqual((self.folder / "mine.json").read_bytes(), (self.folder / "plain.json").read_bytes())
         os.mkfifo(self.folder / "fifo")
@@ -233,11 +236,11 @@ class ClusterFit(Case):
             (good, ("--ranks", "4"), "run.txt:2: 8 ranks took part, but --ranks says 4; leave --ranks out"),
             ("\n".join(line for line in good.splitlines() if "Rank" not in line), (), "run.txt:2: no line \"# Rank 0 ... on HOST\" names the ranks"),
             (nccl(1, 1), (), "run.txt:2: one rank cannot communicate"),
-            (nccl(4, 2, factor=1), (), "it fits an all-gather or reduce-scatter; run all_reduce_perf"),
+            (nccl(4, 2, factor=0.5), (), "is not 2(n-1)/n size/time ="),
             (nccl(4, 2, sizes=[*SIZES, SIZES[-1]]), (), "run.txt:31: sizes must grow, and 536870912 bytes come after 536870912; give each run a file"),
-            (nccl(4, 2, time=lambda size, ranks: 0), (), "run.txt:17: an all-reduce takes 0 s; measure more iterations"),
+            (nccl(4, 2, time=lambda size, ranks: 0), (), "run.txt:17: it takes 0 s; measure more iterations"),
             (nccl(4, 2, time=lambda size, ranks: 1e-4), (), "the largest all-reduce took no longer than the smallest; measure larger ones"),
-            (nccl(4, 2, sizes=SIZES[:1]), (), "1 sizes were measured; measure at least two"),
+            (nccl(4, 2, sizes=SIZES[:1]), (), "1 sizes of all-reduces were measured; measure at least two"),
             (good.replace("float sum", "float", 1), (), 'run.txt:17: expected a reduction such as "sum" as word 4, got "-1"'),
             (good.replace("float sum -1", "float", 1), (), "run.txt:17: expected the 12 or 13 columns of nccl-tests, got 11 words"),
             (good.replace("     2 float", "     2 nan float"), (), "expected the 12 or 13 columns"),
@@ -265,12 +268,12 @@ class ClusterFit(Case):
         slow = [{**run["results"][0], "out_of_place": {"cpu_time": 3.0, "alg_bw": 1.0, "bus_bw": 1.0, "nwrong": None}}]
         table += [(json.dumps(document) if isinstance(document, dict) else document, options, message) for document, options, message in (
             ("{", (), "run.txt"),
-            ("{}", (), "expected a file of netprobe (\"format\": \"network-probe/1\") or of nccl-tests with -J"),
+            ("{}", (), "expected a file of netprobe (\"format\": \"network-probe/1\"), of nccl-tests with -J"),
             ('{"nccl_version": 1, "nccl_version": 1}', (), "twice"),
             (without(run, "average_bus_bandwidth"), (), 'has no "average_bus_bandwidth", so the run was cut off; run it again'),
             (without(run, "config"), (), "config"),
             ({**run, "results": []}, (), "/results: expected"),
-            ({**run, "results": run["results"][:1]}, (), "1 sizes were measured; measure at least two"),
+            ({**run, "results": run["results"][:1]}, (), "1 sizes of all-reduces were measured; measure at least two"),
             ({**run, "results": run["results"][::-1]}, (), "/results/1: sizes must grow"),
             ({**run, "results": slow}, (), "/results/0/out_of_place/cpu_time: is the host's time"),
             ({**run, "results": [{**run["results"][0], "out_of_place": None}]}, (), "/results/0/out_of_place: was not measured; use --in-place for the other times"),
@@ -283,7 +286,7 @@ class ClusterFit(Case):
             ({**run, "average_bus_bandwidth": {"bandwidth": 4.4, "okay": "false"}}, (), 'run.txt: /average_bus_bandwidth/okay: is "false", so this run failed'),
             ({**run, "errors": ["", "unhandled system error"]}, (), 'run.txt: /errors/1: NCCL says "unhandled system error", so this run failed'),
             (nccl_json(1, 1, factor=0), (), "/config/devices: one rank cannot communicate"),
-            (nccl_json(4, 2, factor=1), (), "it fits an all-gather or reduce-scatter; run all_reduce_perf"),
+            (nccl_json(4, 2, factor=0.5), (), "is not 2(n-1)/n size/time ="),
             (run, ("--ranks", "4"), "/config/devices: 8 ranks took part, but --ranks says 4; leave --ranks out"),
             ({**run, "config": {"devices": run["config"]["devices"][:7]}}, (), "/config/devices: node-0 has 2 ranks, but node-3 has 1; measure the same number on every host"),
             ({**net, "format": "network-probe/2"}, (), "/format"),
@@ -299,7 +302,7 @@ class ClusterFit(Case):
             ({**net, "nodes": 5}, (), "/nodes: expected"),
             (net, ("--ranks", "8"), "/ranks: 4 ranks took part, but --ranks says 8"),
             (net, ("--in-place",), "--in-place chooses columns of nccl-tests"),
-            ({**net, "all_reduce": net["all_reduce"][:1]}, (), "1 sizes were measured"),
+            ({**net, "all_reduce": net["all_reduce"][:1]}, (), "1 sizes of all-reduces were measured"),
             ({**net, "all_reduce": net["all_reduce"][::-1]}, (), "/all_reduce/1/bytes: expected more bytes than in the element before"),
             ({**net, "all_reduce": [{"bytes": 4, "quartiles_s": [1, 0, 1]}]}, (), "/all_reduce/0/quartiles_s/1"),
             ({**net, "all_reduce": [{"bytes": 4, "quartiles_s": [1, 1]}]}, (), "/all_reduce/0/quartiles_s: expected [first quartile, median, third quartile]"),
@@ -337,7 +340,8 @@ class ClusterFit(Case):
         for events, options, message in (
                 ([], (), "no all-reduce of NCCL says how much it moves"),
                 ([event(100, 200, name="allgather")], (), "no all-reduce of NCCL says how much it moves"),
-                (good[:1], (), "1 sizes were measured; measure at least two"),
+                (good, (), "run.txt: it does not say how many of its 8 ranks share a node; give it with --gpus-per-node"),
+                (good[:1], ("--gpus-per-node", "1"), "1 sizes of all-reduces were measured; measure at least two"),
                 ([*good, event(5, 10, ranks=4)], (), "all-reduces over 8 ranks and over 4 are in it"),
                 ([*good, event(5, 10, dtype="ComplexFloat")], (), 'elements of the type "ComplexFloat"'),
                 ([event(size, 10, ranks=1) for size in (1, 2)], (), "its all-reduces are over 1 ranks"),
@@ -373,6 +377,11 @@ class ClusterFit(Case):
             {"between": ["tokyo", "us-x"], "rtt": 0.02, "bandwidth": {"up": 5e8, "down": 3.75e8}, "latency_jitter": {"distribution": "lognormal", "cv": 0.25}}])
         done = self.run_scenario(scenario(cluster="mine.json", schedule={"name": "wfbp"}))
         self.assertEqual(done.returncode, 0, done.stderr)
+        # Both ways at once, eight connections, and BusyBox's ping.
+        both = iperf(129e6, bidir=1, num_streams=8)
+        both["end"]["sum_received_bidir_reverse"] = {"bits_per_second": 40e6}
+        self.assertEqual(self.places({"b-a.json": both, "b-a.txt": "round-trip min/avg/max = 76.6/77.1/78.1 ms\n"}).returncode, 0)
+        self.assertEqual(self.cluster()["wan"], [{"between": ["a", "b"], "rtt": 0.0771, "bandwidth": {"up": 5e6, "down": 1.6125e7}, "connections": 8}])
         # With -R the other place sends.
         for back in ({}, {"b-a.json": iperf(2e9)}, {"b-a.json": iperf(2e9, reverse=0)}):
             self.assertEqual(self.places({"a-b.json": iperf(1e9), "b-a.txt": ping(1, 0)} | back).returncode, 0)
@@ -396,7 +405,7 @@ class ClusterFit(Case):
             (good | {"a-b.json": {"start": {}}}, 'a-b.json: /: has no "end": it is not the output of iperf3 --json, or was cut off; run iperf3 again'),
             (good | {"a-b.json": {"start": {}, "error": "unable to connect"}}, 'iperf3 says "unable to connect"; run it again'),
             (good | {"a-b.json": iperf(1e9, protocol="UDP")}, "a-b.json: /start/test_start/protocol: gradients move over TCP; leave -u out"),
-            (good | {"a-b.json": iperf(1e9, bidirectional=1)}, "a-b.json: /start/test_start/bidirectional"),
+            (good | {"a-b.json": iperf(1e9, num_streams=0)}, "a-b.json: /start/test_start/num_streams: expected"),
             (good | {"a-b.json": iperf(0)}, "a-b.json: /end/sum_received/bits_per_second: expected"),
             (good | {"a-b.txt": ""}, 'a-b.txt: no line "rtt min/avg/max/mdev = ... ms"'),
             (good | {"a-b.txt": ping(10, 1)[:60]}, 'a-b.txt: no line "rtt min/avg/max/mdev = ... ms"'),
@@ -419,6 +428,226 @@ class ClusterFit(Case):
             done = self.simctl("cluster", "fit", "pairs", "-o", "other.json", *words)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn("--ranks, --gpus-per-node and --in-place apply to all-reduces", done.stderr)
+
+    def run_of(self, operation, hosts=2, each=2, time=ring):
+        """nccl-tests of another operation: the reduction and the root that it prints, and its bus bandwidth."""
+        word, root, factor = {"all_reduce": ("sum", "-1", 2), "reduce_scatter": ("sum", "-1", 1), "all_gather": ("none", "-1", 1), "broadcast": ("none", "0", None),
+                              "reduce": ("sum", "0", None), "sendrecv": ("none", "-1", None)}[operation]
+        ranks = hosts * each
+        text = nccl(hosts, each, time, factor=factor or ranks / (ranks - 1))
+        return text.replace(" float sum -1 ", f" float {word} {root} ")
+
+    def test_each_operation_has_a_curve(self):
+        """Those of one file, those of several, and without all-reduces."""
+        slower = {"all_reduce": 2, "reduce_scatter": 1, "all_gather": 1.5, "broadcast": 3}
+        runs = {name: self.run_of(name, time=lambda size, ranks, more=more: more * ring(size, ranks)) for name, more in slower.items()}
+        (self.folder / "files").mkdir()
+        for names in (["all_reduce", "all_gather"], list(slower), ["reduce_scatter"], ["all_gather", "reduce_scatter"], ["broadcast"]):
+            with self.subTest(names):
+                self.assertEqual(self.fit("\n".join(runs[name] for name in names)).returncode, 0)
+                fits = self.cluster()["fit"]
+                fits = {fit["operation"]: fit for fit in (fits if isinstance(fits, list) else [fits])}
+                self.assertEqual(set(fits), {name.replace("_", "-") for name in names})
+                for name in names:
+                    points = fits[name.replace("_", "-")]["points"]
+                    self.assertAlmostEqual(points[-1][1] / (slower[name] * ring(points[-1][0], 4)), 1, delta=1e-4)
+                one = self.cluster()
+                for name in names:
+                    (self.folder / "files" / name).write_text(runs[name])
+                done = self.simctl("cluster", "fit", *(f"files/{name}" for name in names), "-o", "mine.json", "--name", "run")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.cluster()["fit"], one["fit"])
+
+    def test_schedules_use_the_curve_of_their_operation(self):
+        """fsdp's reduce-scatters and all-gathers take ten times as long as before, and so do its iterations' waits."""
+        times = []
+        for more in (1, 10):
+            runs = [self.run_of("all_reduce"), *(self.run_of(name, time=lambda size, ranks: more * ring(size, ranks)) for name in ("reduce_scatter", "all_gather"))]
+            self.assertEqual(self.fit("\n".join(runs)).returncode, 0)
+            self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "fsdp"})).returncode, 0)
+            times.append(float(self.rows()[0]["communication_s"]))
+        self.assertAlmostEqual(times[1] / times[0], 10, delta=0.01)
+        self.assertEqual(self.fit(self.run_of("reduce_scatter")).returncode, 0)
+        self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "wfbp"})).returncode, 0)
+
+    def test_what_launchers_write_before_lines(self):
+        plain = nccl(2, 4)
+        self.assertEqual(self.fit(plain).returncode, 0)
+        want = self.cluster()
+        body = plain[plain.index("# nThread"):]
+        for prefix in ("[1,0]<stdout>:", " 0: ", "node-0: ", "2026-01-01T00:00:00.123456789Z ", "nccl-test-0  | ", "[rank0] [12:00:01] "):
+            with self.subTest(prefix):
+                lines = [prefix + line for line in body.splitlines()]
+                lines.insert(len(lines) // 2, prefix + "node-1:77:99 [3] NCCL WARN NET/IB : Got async event 1 of 2")
+                lines.insert(0, prefix + "warning: something else")
+                done = self.fit("\n".join(lines) + "\n")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(self.cluster(), want)
+
+    def test_runs_that_cannot_be_told_apart(self):
+        one = nccl(2, 2)
+        alone = "\n".join([one.splitlines()[1], "#", "# Using devices", "#  Rank  0 Group  0 Pid 1 on a device  0 [0x00] A GPU"])
+        table = [(one + one, "2 runs in one file: lines 2-29 and 30-56; two are of all-reduces; give each a file of its own"),
+                 (one + nccl(4, 2), "2 runs in one file: lines 2-29 and 30-60; they have different ranks; give each a file of its own"),
+                 (alone + "\n" + alone, "2 runs of one rank each: nccl-tests was built without MPI"),
+                 (self.run_of("reduce"), "a row of an operation that no schedule uses; run all_reduce_perf"),
+                 (self.run_of("sendrecv"), "a row of an operation that no schedule uses"),
+                 (self.run_of("all_gather").replace("# nThread", "# Collective test starting: alltoall_perf\n# nThread") + "# Collective test starting: alltoall_perf\n",
+                  "a row of an operation that no schedule uses")]
+        for text, message in table:
+            with self.subTest(message):
+                done = self.fit(text)
+                self.assertEqual(done.returncode, 3)
+                self.assertIn(message, done.stderr)
+        (self.folder / "other.txt").write_text(one)
+        (self.folder / "more.txt").write_text(self.run_of("all_gather", 4))
+        self.fit(one)
+        for other, message in (("other.txt", "other.txt: all-reduces are also in run.txt; give the file of one run"),
+                               ("more.txt", "more.txt: 8 ranks on 4 nodes, but run.txt has 4 on 2; a cluster is measured with all of its ranks")):
+            done = self.simctl("cluster", "fit", "run.txt", other, "-o", "x.json")
+            self.assertEqual((done.returncode, done.stderr), (3, f"simctl: {message}\n"))
+
+    def inspector(self, coll="AllReduce", size=1 << 20, us=100.0, ranks=8, nodes=2, **more):
+        return {"header": {"id": "0x7f", "rank": 2, "n_ranks": ranks, "nnodes": nodes}, "metadata": {"hostname": "h"},
+                "coll_perf": {"coll": coll, "coll_sn": 7, "coll_msg_size_bytes": size, "coll_exec_time_us": us} | more}
+
+    def test_what_nccl_s_inspector_logs(self):
+        records = [self.inspector(us=130), self.inspector(us=110), self.inspector(size=1 << 24, us=900), self.inspector("AllGather", 1 << 17, 60),
+                   self.inspector("AllGather", 1 << 21, 500), self.inspector("ReduceScatter", 1 << 17, 70), self.inspector("ReduceScatter", 1 << 21, 510),
+                   self.inspector(ranks=4, nodes=1, us=1), self.inspector("Send"), {"header": {}, "p2p_perf": {}}]
+        for indent in (None, 2):
+            done = self.fit("\n".join(json.dumps(record, indent=indent) for record in records))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            cluster = self.cluster()
+            self.assertEqual((cluster["nodes"], cluster["gpus_per_node"]), (2, 4))
+            self.assertEqual({fit["operation"]: fit["points"] for fit in cluster["fit"]},
+                             {"all-reduce": [[1 << 20, 0.00011], [1 << 24, 0.0009]], "all-gather": [[1 << 20, 6e-05], [1 << 24, 0.0005]],
+                              "reduce-scatter": [[1 << 20, 7e-05], [1 << 24, 0.00051]]})
+            self.assertIn("note: groups of 4, 8 ranks are in it; those of 8 count\n", done.stdout)
+        good = json.dumps(self.inspector())
+        for text, options, message in (
+                (good + "\n{", (), "run.txt: record 2: not valid JSON"), (good, ("--in-place",), "--in-place chooses columns of nccl-tests"),
+                (good, (), "1 sizes of all-reduces were measured"), (json.dumps(self.inspector("Send")), (), "no all-reduce, reduce-scatter, all-gather or broadcast"),
+                (good, ("--ranks", "4"), "8 ranks took part, but --ranks says 4"), (json.dumps(self.inspector(us=-1)), (), 'record 1: "coll_exec_time_us" is -1, expected a number > 0'),
+                (json.dumps(self.inspector(size=1e300)), (), '"coll_msg_size_bytes" is 1e+300'), (json.dumps(self.inspector(ranks=None)), (), '"n_ranks" is missing'),
+                (json.dumps(self.inspector(nodes=3)) + json.dumps(self.inspector(nodes=3, size=5, us=9)), (), "8 ranks on 3 nodes"),
+                (json.dumps({"coll_perf": 3}), (), '"coll" is missing')):
+            with self.subTest(message):
+                done = self.fit(text, *options)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
+                self.assertIn(message, done.stderr)
+
+    def test_what_deepspeed_logs(self):
+        head = "Comm. Op            Message Size        Count               Total Latency(ms)   Avg Latency(ms)     tput_avg (Gbps)     busbw_avg (Gbps)\n"
+        row = "                    {:20s}{:20s}{:20s}{:20s}{:20s}{:20s}\n"
+        table = head + "all_reduce\n" + row.format("1.0 MB", "3", "1.5", "0.5", "1", "1") + row.format("16.0 MB", "3", "9", "3.0", "1", "1")
+        table += "all_gather_into_tensor\n" + row.format("256.0 KB", "2", "1", "0.5", "1", "1") + row.format("2.0 MB", "2", "4", "2.0", "1", "1")
+        table += "barrier\n" + row.format("0 B", "2", "4", "2.0", "0", "0")
+        lines = "".join(f"[INFO] [utils.py:35:log] rank=0 | comm op: {op} | time (ms): {ms} | msg size: {size} | algbw (Gbps): 1.0 | busbw (Gbps): 1.0\n"
+                        for op, ms, size in (("all_reduce", 0.7, "1.0 MB"), ("all_reduce", 0.5, "1.0 MB"), ("all_reduce", 3.0, "16.0 MB"), ("barrier", 1.0, "0 B"),
+                                             ("all_gather_into_tensor", 0.5, "256.0 KB"), ("all_gather_into_tensor", 2.0, "2.0 MB")))
+        for text in (table, lines):
+            done = self.fit(text, "--ranks", 8, "--gpus-per-node", 4)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual({fit["operation"]: fit["points"] for fit in self.cluster()["fit"]},
+                             {"all-reduce": [[1 << 20, 0.0005], [1 << 24, 0.003]], "all-gather": [[1 << 21, 0.0005], [1 << 24, 0.002]]})
+            self.assertIn("synchronises before and after each operation", done.stdout)
+        for text, options, message in ((table, (), "give it with --ranks"), (table, ("--ranks", "8"), "give it with --gpus-per-node"),
+                                       (head, ("--ranks", "8", "--gpus-per-node", "8"), "no all-reduce, reduce-scatter, all-gather or broadcast is in it"),
+                                       (lines.replace("0.7", "nan"), ("--ranks", "8", "--gpus-per-node", "8"), 'run.txt:1: expected a size such as "1.22 MB" and a time in ms'),
+                                       (table, ("--ranks", "8", "--in-place"), "--in-place chooses columns of nccl-tests")):
+            with self.subTest(message):
+                done = self.fit(text, *options)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
+                self.assertIn(message, done.stderr)
+
+    def test_what_ddp_counts(self):
+        log = {"world_size": 8, "rank": 0, "module_name": "ResNet", "bucket_sizes": "1000000", "rebuilt_bucket_sizes": "26000000, 4000000", "avg_forward_compute_time": 30000000,
+               "avg_backward_compute_time": 60000000, "avg_backward_comm_time": 15000000, "avg_backward_compute_comm_overlap_time": 12000000}
+        for text in (json.dumps(log), repr(log)):
+            done = self.fit(text, "--gpus-per-node", 8)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            fit = self.cluster()["fit"]
+            self.assertEqual((fit["nodes"], fit["a_s"], fit["b_s_per_B"]), (8, 0, 5e-10))
+            self.assertIn("note: of the job: forward 30 ms, backward 60 ms, communication 15 ms, of which 12 ms beside backward\n", done.stdout)
+            self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "wfbp"})).returncode, 0)
+        for change, message in (({"avg_backward_comm_time": 0}, "no communication was timed yet"), ({"rebuilt_bucket_sizes": "1, x"}, 'expected bytes such as "26214400, 4096000"'),
+                                ({"world_size": 1}, "/world_size: expected"), ({"avg_backward_comm_time": -1}, "/avg_backward_comm_time: expected")):
+            done = self.fit(json.dumps(log | change), "--gpus-per-node", 8)
+            self.assertEqual((done.returncode, done.stdout), (3, ""))
+            self.assertIn(message, done.stderr)
+
+    def test_few_samples_of_a_job_are_no_measurement(self):
+        events = [event(6000000, us) for us in (5000, 3000, 2000)] + [event(100, us) for us in (200, 201, 202, 203, 204)]
+        done = self.fit(json.dumps({"traceEvents": events}), "--gpus-per-node", "8")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("note: 1 of 2 sizes have fewer than 5 samples, or most of them wait for late ranks: that is no measurement; time them with nccl-tests\n", done.stdout)
+
+    def iteration(self, *sets, cluster="mine.json"):
+        arguments = [argument for text in sets for argument in ("--set", text)]
+        (self.folder / "s.json").write_text(json.dumps(scenario(cluster=cluster, schedule={"name": "s-sgd"})))
+        done = self.simctl("run", "s.json", "-o", "out", "--force", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return float(self.rows()[0]["communication_s"]), done.stdout
+
+    def test_a_fit_is_carried_to_another_link(self):
+        """Twice the bandwidth of the link that it was measured at halves what of each time is no latency."""
+        self.fit(nccl(8, 1))
+        plain = self.cluster()
+        without_reference = copy.deepcopy(plain)
+        del without_reference["fit"]["measured_at"]
+        (self.folder / "old.json").write_text(json.dumps(without_reference))
+        link = plain["link"]
+        for cluster in ("mine.json", "old.json"):
+            with self.subTest(cluster):
+                base, notes = self.iteration(cluster=cluster)
+                self.assertNotIn("carried", notes)
+                same, _ = self.iteration(f"/cluster/link/bandwidth={link['bandwidth']}", cluster=cluster)
+                self.assertEqual(same, base)
+                twice, notes = self.iteration(f"/cluster/link/bandwidth={2 * link['bandwidth']}", cluster=cluster)
+                self.assertIn("carried from the link that it was measured at", notes)
+                slow, _ = self.iteration(f"/cluster/link/bandwidth={link['bandwidth'] / 2}", cluster=cluster)
+                # T = L + B: with L + B / 2 and L + 2 B.
+                self.assertAlmostEqual((base - twice) * 2, slow - base, delta=1e-9)
+                late, _ = self.iteration(f"/cluster/link/latency={3 * link['latency']}", cluster=cluster)
+                self.assertAlmostEqual(late - base, 2 * (base - 2 * (base - twice)), delta=1e-9)
+
+    def test_solve_and_sweeps_answer_which_bandwidth(self):
+        self.fit(nccl(8, 1))
+        bandwidth = self.cluster()["link"]["bandwidth"]
+        sweep = {"/cluster/link/bandwidth": [bandwidth / 2, bandwidth, 2 * bandwidth]}
+        self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "s-sgd"}, sweep=sweep)).returncode, 0)
+        times = [float(row["communication_s"]) for row in self.rows()]
+        self.assertGreater(times[0], 1.1 * times[1])
+        self.assertGreater(times[1], 1.1 * times[2])
+        (self.folder / "s.json").write_text(json.dumps(scenario(cluster="mine.json", schedule={"name": "s-sgd"})))
+        base = float(self.rows()[1]["iteration_s"])
+        done = self.simctl("solve", "s.json", "--vary", f"/cluster/link/bandwidth={bandwidth / 4}..{4 * bandwidth}", "--until", f"iteration_s <= {0.97 * base}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_what_a_fit_cannot_be_carried_from(self):
+        self.fit(nccl(8, 1))
+        good = self.cluster()
+        for measured_at, message in (({"bandwidth": 0}, "/fit/measured_at/bandwidth: expected"), ({"latency": 0}, "/fit/measured_at/latency: expected a latency > 0, since the cluster's link has one"),
+                                     ({"rtt": 1}, "/fit/measured_at/rtt"), (3, "/fit/measured_at")):
+            (self.folder / "bad.json").write_text(json.dumps(good | {"fit": good["fit"] | {"measured_at": measured_at}}))
+            done = self.simctl("show", "bad.json")
+            self.assertEqual((done.returncode, done.stdout), (3, ""))
+            self.assertIn(message, done.stderr)
+
+    @unittest.skipUnless(REPRODUCERS.exists(), f"there is no {REPRODUCERS}")
+    def test_reproducers(self):
+        for name in ("mpirun-tagged", "srun-labelled"):
+            self.assertEqual(self.simctl("cluster", "fit", REPRODUCERS / f"{name}.txt", "-o", "mine.json").returncode, 0)
+            self.assertEqual((self.cluster()["nodes"], self.cluster()["gpus_per_node"]), (2, 4))
+            self.assertEqual([self.cluster()["fit"]["points"][i] for i in (0, -1)], [[1 << 20, 4.049e-05], [1 << 26, 0.00070109]])
+        for name, message in (("wrong-results", "3 results were wrong"), ("without-mpi", "make MPI=1")):
+            self.assertIn(message, self.simctl("cluster", "fit", REPRODUCERS / f"{name}.txt", "-o", "x.json").stderr)
+        self.assertEqual(self.simctl("cluster", "fit", REPRODUCERS / "all-reduce-then-all-gather.txt", "-o", "mine.json").returncode, 0)
+        self.assertEqual([(fit["operation"], fit["nodes"]) for fit in self.cluster()["fit"]], [("all-reduce", 4), ("all-gather", 4)])
+        for name, want in (("iperf-bidir", {"bandwidth": {"up": 5e6, "down": 1.6125e7}}), ("iperf-streams", {"bandwidth": 9.875e7, "connections": 8})):
+            self.assertEqual(self.simctl("cluster", "fit", REPRODUCERS / name, "-o", "mine.json").returncode, 0)
+            self.assertEqual({key: self.cluster()["wan"][0][key] for key in want}, want)
 
     def test_files_and_words(self):
         for words, code, message in ((("gone.txt", "-o", "x.json"), 3, "gone.txt: no such file"),
