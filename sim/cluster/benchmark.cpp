@@ -62,7 +62,7 @@ std::string contradiction(const BenchmarkOptions& options, int ranks) {
 }
 
 int nodes_by_options(const BenchmarkOptions& options, int ranks, const std::string& where) {
-  const int each = options.gpus_per_node;
+  const int each = options.gpus_per_node > 0 ? options.gpus_per_node : options.gpus_of_node;
   if (each == 0)
     throw InputError(fmt::format("{}: it does not say how many of its {} ranks share a node; give it with --gpus-per-node", where, ranks));
   if (ranks % each != 0) throw InputError(fmt::format("{}: {} ranks are not a multiple of --gpus-per-node {}", where, ranks, each));

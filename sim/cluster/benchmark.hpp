@@ -34,6 +34,7 @@ struct Benchmark {
 struct BenchmarkOptions {
   int ranks = 0;          ///< > 0: if the file does not say it
   int gpus_per_node = 0;  ///< > 0: if the file does not say it
+  int gpus_of_node = 0;   ///< > 0: of the node's topology, which stands in for gpus_per_node
   bool in_place = false;  ///< nccl-tests: read the in-place columns
 };
 

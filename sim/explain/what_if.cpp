@@ -255,6 +255,10 @@ class Factors {
     for (const std::size_t worker : slow) {
       add_limit(fmt::format("workers.slow.{}", worker), "off", [worker](Scenario& scenario) { scenario.speed.slow[worker] = 1.0; });
     }
+    const auto is_lasting = [](const SlowSpell& spell) { return spell.is_lasting(); };
+    if (std::any_of(speed.spells.begin(), speed.spells.end(), is_lasting)) {
+      add_limit("workers.slow.passes", "off", [is_lasting](Scenario& scenario) { std::erase_if(scenario.speed.spells, is_lasting); });
+    }
     if (speed.has_events()) add_limit("workers.events", "off", [](Scenario& scenario) { scenario.speed.clear_events(); });
     if (speed.overlap_slowdown > 0.0)
       add_limit("workers.overlap_slowdown", "off", [](Scenario& scenario) { scenario.speed.overlap_slowdown = 0.0; });
@@ -275,11 +279,13 @@ class Factors {
       add_limit("network", "free", [](Scenario& scenario) { free_network(scenario.cluster); });
     if (all_wait()) add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), nothing); });
     const Speed& speed = scenario_.speed;
-    const bool has_slow = std::any_of(speed.slow.begin(), speed.slow.end(), [](double factor) { return factor != 1.0; });
+    const bool has_slow =
+        !speed.spells.empty() || std::any_of(speed.slow.begin(), speed.slow.end(), [](double factor) { return factor != 1.0; });
     if (!has_slow && !speed.jitter.varies() && !speed.has_events()) return;
     add_limit("workers", "equal", [](Scenario& scenario) {
       scenario.speed.jitter = {};
       scenario.speed.slow.clear();
+      scenario.speed.spells.clear();
       scenario.speed.clear_events();
     });
   }

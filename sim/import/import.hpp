@@ -24,10 +24,14 @@ struct ImportSettings {
 
 /// One of the steps of which a trace has the medians.
 struct ImportedStep {
-  Seconds compute;              ///< forward, backward and update
+  Seconds forward;
+  Seconds backward;
+  Seconds update;
   std::vector<Seconds> layers;  ///< forward and backward work of each
-  std::vector<Seconds>
-      collectives;  ///< duration of each kernel of communication from this forward to the next, in the order of their starts
+  /// Duration of each kernel of communication from this forward to the next, in the order of their starts.
+  std::vector<Seconds> collectives;
+
+  Seconds compute() const { return forward + backward + update; }
 };
 
 /// A trace made from a profile, with figures about the profile. Times are medians over the steps used.

@@ -72,7 +72,7 @@ double median_over_steps(std::size_t steps, Value&& value) {
 
 double ratio(double value, double to) { return to > 0 ? value / to : 1.0; }
 
-double compute(const Imported& rank, std::size_t step) { return rank.each_step[step].compute.value; }
+double compute(const Imported& rank, std::size_t step) { return rank.each_step[step].compute().value; }
 
 double device(const Imported& rank, std::size_t step) {
   double sum = 0;
@@ -191,6 +191,10 @@ RankComparison compare_ranks(const std::vector<RankProfile>& ranks) {
     const Imported& imported = profile.imported;
     RankComparison::Rank rank;
     rank.rank = profile.rank;
+    const std::vector<ImportedStep>& each = imported.each_step;
+    rank.passes = {Seconds(median_over_steps(steps, [&](std::size_t step) { return each[step].forward.value; })),
+                   Seconds(median_over_steps(steps, [&](std::size_t step) { return each[step].backward.value; })),
+                   Seconds(median_over_steps(steps, [&](std::size_t step) { return each[step].update.value; }))};
     rank.compute = Seconds(median_over_steps(steps, [&](std::size_t step) { return compute(imported, step); }));
     rank.factor = median_over_steps(steps, [&](std::size_t step) { return ratio(compute(imported, step), usual[step]); });
     rank.device_factor = median_over_steps(steps, [&](std::size_t step) { return ratio(device(imported, step), usual_device[step]); });
@@ -214,12 +218,27 @@ RankComparison compare_ranks(const std::vector<RankProfile>& ranks) {
 
 Json workers_of(const RankComparison& comparison) {
   Json workers = Json::object();
-  const Seconds usual = comparison.ranks[comparison.median].compute;
+  const RankComparison::Rank& usual = comparison.ranks[comparison.median];
   constexpr double least = 0.005;
+  constexpr double alike = 0.02;
   constexpr double digits = 1e4;
+  constexpr std::array<const char*, 3> passes = {"forward", "backward", "update"};
+  const auto add = [&](const RankComparison::Rank& rank, double factor, const char* pass) {
+    factor = std::round(digits * factor) / digits;
+    if (std::abs(factor - 1) < least) return;
+    Json entry = {{"ranks", std::to_string(rank.rank)}, {"factor", factor}};
+    if (pass != nullptr) entry["pass"] = pass;
+    workers["slow"].push_back(std::move(entry));
+  };
   for (const RankComparison::Rank& rank : comparison.ranks) {
-    const double factor = std::round(digits * (rank.compute / usual)) / digits;
-    if (std::abs(factor - 1) >= least) workers["slow"].push_back({{"ranks", std::to_string(rank.rank)}, {"factor", factor}});
+    std::array<double, 3> factors{};
+    for (std::size_t i = 0; i < passes.size(); ++i) factors[i] = ratio(rank.passes[i].value, usual.passes[i].value);
+    const auto [lowest, highest] = std::minmax_element(factors.begin(), factors.end());
+    if (*highest - *lowest <= alike) {
+      add(rank, rank.compute / usual.compute, nullptr);
+    } else {
+      for (std::size_t i = 0; i < passes.size(); ++i) add(rank, factors[i], passes[i]);
+    }
   }
   if (comparison.steps > 1) {
     Json& jitter = workers["jitter"] = {{"distribution", "empirical"}, {"factors", Json::array()}};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ struct RankComparison {
     std::int64_t rank = 0;
     Seconds compute;                        ///< median over steps
     double factor = 1;                      ///< of the median of the ranks; the median over steps
+    std::array<Seconds, 3> passes;          ///< medians of forward, backward and update
     double device_factor = 1;               ///< the same of the layers' kernels
     std::optional<Seconds> waited;          ///< per step, in collectives until the last rank came; the median over steps
     std::optional<std::size_t> slow_since;  ///< the first of the steps, to the last one, that are slow; from 0
@@ -58,7 +60,8 @@ struct RankComparison {
 /// and `waited` are empty.
 RankComparison compare_ranks(const std::vector<RankProfile>& ranks);
 
-/// The scenario's "workers" that the comparison tells: "slow" with the factors of the ranks, and "jitter" with the spread over steps.
+/// The scenario's "workers" that the comparison tells: "slow" with the factors of the ranks, by pass where these differ by more than 2%,
+/// and "jitter" with the spread over steps.
 Json workers_of(const RankComparison& comparison);
 
 }  // namespace syncopate

@@ -123,11 +123,11 @@ void note_outcome(const Row& row, std::set<std::string>& found) {
         "and memory are as wrong",
         row.point, row.schedule, row.details["steps"]["simulated"].get<double>(), row.details["steps"]["expected"].get<double>()));
   }
-  const Json pauses = row.details.value("pauses_outside_window", Json::array());
-  for (const Json& pause : pauses) {
-    found.insert(fmt::format("point {} ({}): the pause of rank {} at {:.6g} s lies outside the measured window, {:.6g} to {:.6g} s",
-                             row.point, row.schedule, pause["rank"].get<int>(), pause["at_s"].get<double>(),
-                             pause["window_open_s"].get<double>(), pause["window_close_s"].get<double>()));
+  const Json events = row.details.value("events_outside_window", Json::array());
+  for (const Json& event : events) {
+    found.insert(fmt::format("point {} ({}): the {} of rank {} at {:.6g} s lies outside the measured window, {:.6g} to {:.6g} s", row.point,
+                             row.schedule, event["kind"].get<std::string>(), event["rank"].get<int>(), event["at_s"].get<double>(),
+                             event["window_open_s"].get<double>(), event["window_close_s"].get<double>()));
   }
 }
 

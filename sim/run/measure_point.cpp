@@ -19,15 +19,19 @@ namespace syncopate {
 namespace {
 
 /// Pauses that the measured window does not see.
-Json pauses_outside(const std::vector<Pause>& pauses, const Window& window) {
+/// Pauses and slow times that do not meet the window.
+Json events_outside(const Speed& speed, const Window& window) {
   Json outside = Json::array();
-  for (const Pause& pause : pauses) {
-    if (pause.end > window.open && pause.start < window.close) continue;
-    outside.push_back({{"rank", pause.worker},
-                       {"at_s", pause.start.value},
+  const auto add = [&](const char* kind, int rank, Seconds start, Seconds end) {
+    if (end > window.open && start < window.close) return;
+    outside.push_back({{"kind", kind},
+                       {"rank", rank},
+                       {"at_s", start.value},
                        {"window_open_s", window.open.value},
                        {"window_close_s", window.close.value}});
-  }
+  };
+  for (const Pause& pause : speed.pauses) add("pause", pause.worker, pause.start, pause.end);
+  for (const SlowSpell& spell : speed.spells) add("slow time", spell.worker, spell.start, spell.end);
   return outside;
 }
 
@@ -35,6 +39,9 @@ std::vector<Interval> events_of(const Speed& speed) {
   std::vector<Interval> events;
   for (const Pause& pause : speed.pauses) events.push_back({pause.start, pause.end});
   for (const Absence& absence : speed.absences) events.push_back({absence.start, absence.end});
+  for (const SlowSpell& spell : speed.spells) {
+    if (!spell.is_lasting()) events.push_back({spell.start, spell.end});
+  }
   return events;
 }
 
@@ -44,8 +51,8 @@ Json details_of(const Setup& setup, const JobTimeline& timeline) {
   constexpr double noticeable = 0.01;
   if (const double growth = backlog_growth(timeline); scenario.schedule.pace.waits_later && growth > noticeable)
     details["backlog_growth"] = growth;
-  const Json outside = pauses_outside(scenario.speed.pauses, timeline.window);
-  if (!outside.empty()) details["pauses_outside_window"] = outside;
+  const Json outside = events_outside(scenario.speed, timeline.window);
+  if (!outside.empty()) details["events_outside_window"] = outside;
   if (const auto& servers = scenario.schedule.traffic.servers; servers && scenario.cluster.workers() > 1)
     details["servers"] = servers->servers;
   const std::vector<int> local_steps = count_local_steps(timeline);

@@ -200,6 +200,7 @@ void read_iterations(const std::optional<Field>& field, const Field& schedule, S
 Speed speed_of(const Speed& all, int workers) {
   Speed speed = all;
   if (!speed.slow.empty()) speed.slow.resize(at(workers));
+  std::erase_if(speed.spells, [&](const SlowSpell& spell) { return spell.worker >= workers; });
   std::erase_if(speed.pauses, [&](const Pause& pause) { return pause.worker >= workers; });
   std::erase_if(speed.absences, [&](const Absence& absence) { return absence.worker >= workers; });
   return speed;
@@ -335,7 +336,7 @@ bool Scenario::is_sample() const {
 
 bool Scenario::has_events() const {
   if (jobs) return std::any_of(jobs->list.begin(), jobs->list.end(), [](const SharingJob& job) { return job.scenario.has_events(); });
-  return !speed.pauses.empty() || !speed.absences.empty() || (cluster.regions && cluster.regions->change_with_time());
+  return speed.has_events() || (cluster.regions && cluster.regions->change_with_time());
 }
 
 bool Scenario::measures_until() const {

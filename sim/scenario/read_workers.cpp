@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/choice.hpp"
@@ -15,9 +16,36 @@ namespace syncopate {
 
 namespace {
 
-/// By rank: the factor of "slow", 1 for ranks that are not listed.
-std::vector<double> read_slow(const Field& field, int ranks) {
-  std::vector<double> factors(at(ranks), 1.0);
+constexpr Seconds never(std::numeric_limits<double>::infinity());
+
+struct PassRow {
+  std::string_view name;
+  double SlowSpell::*factor;
+};
+constexpr std::array passes = {PassRow{"forward", &SlowSpell::forward}, PassRow{"backward", &SlowSpell::backward},
+                               PassRow{"update", &SlowSpell::update}};
+
+/// The stretch of time and the pass that an entry of "slow" is about. Nullopt if it is about all of a rank's compute.
+std::optional<SlowSpell> read_spell(Object& fields, double factor) {
+  const auto pass = fields.find("pass");
+  const auto from = fields.find("from_s");
+  const auto until = fields.find("until_s");
+  if (!pass && !from && !until) return std::nullopt;
+  SlowSpell spell;
+  if (pass) {
+    spell.*choose<PassRow>(*pass, passes).factor = factor;
+  } else {
+    spell.forward = spell.backward = spell.update = factor;
+  }
+  spell.start = from ? from->seconds() : Seconds(0);
+  spell.end = until ? until->seconds() : never;
+  if (spell.end <= spell.start) until->fail(fmt::format("a time after \"from_s\" ({} s)", spell.start.value));
+  return spell;
+}
+
+/// Reads the factors of "slow", and those of a pass or for a time.
+void read_slow(const Field& field, int ranks, Speed& speed) {
+  std::vector<double>& factors = speed.slow;
   std::vector<bool> named(at(ranks));
   for (const Field& entry : field.list()) {
     Object fields(entry);
@@ -26,23 +54,27 @@ std::vector<double> read_slow(const Field& field, int ranks) {
     if (!chosen) list.fail(fmt::format("ascending ranks from 0 to {} such as \"0-3,7\"", ranks - 1));
     constexpr double largest = 1e6;
     const double factor = fields.at("factor").positive(largest);
+    const auto spell = read_spell(fields, factor);
+    fields.finish();
     for (const int rank : *chosen) {
+      if (spell) {
+        speed.spells.push_back(*spell);
+        speed.spells.back().worker = rank;
+        continue;
+      }
+      factors.resize(at(ranks), 1.0);
       const auto index = at(rank);
       if (named[index]) list.fail_because(fmt::format("rank {} is named twice; give it one factor", rank));
       named[index] = true;
       factors[index] = factor;
     }
-    fields.finish();
   }
-  return factors;
 }
 
 struct EventRow {
   std::string_view name;
 };
 constexpr std::array events = {EventRow{"pause"}, EventRow{"leave"}, EventRow{"join"}};
-
-constexpr Seconds never(std::numeric_limits<double>::infinity());
 
 /// Adds the event of a rank that leaves or joins to its absences.
 void read_coming_and_going(const Field& at, int rank, bool leaves, std::map<int, std::vector<Absence>>& absences) {
@@ -112,7 +144,7 @@ Speed read_workers(const Field& field, int ranks) {
   Speed speed;
   if (const auto jitter = fields.find("jitter")) speed.jitter = read_jitter(*jitter);
   const auto slow = fields.find("slow");
-  if (slow && slow->json() != Json::array()) speed.slow = read_slow(*slow, ranks);
+  if (slow && slow->json() != Json::array()) read_slow(*slow, ranks, speed);
   const auto event_list = fields.find("events");
   if (event_list && event_list->json() != Json::array()) read_events(*event_list, ranks, speed);
   if (const auto slowdown = fields.find("overlap_slowdown")) read_slowdown(*slowdown, speed);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "cluster/benchmark.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/measured_pairs.hpp"
+#include "cluster/node_topology.hpp"
 #include "collective/algorithms.hpp"
 #include "simctl/checked_output.hpp"
 #include "simctl/commands.hpp"
@@ -69,22 +71,61 @@ Json fit_json(Operation operation, int ranks, const MeasuredOperation& times, co
 
 CostLine line_of(const MeasuredOperation& times) { return times.line ? *times.line : line_through(times.increasing); }
 
+Json link_json(Rate bandwidth, Seconds latency) {
+  return {{"bandwidth", number_json(bandwidth.value)}, {"latency", number_json(latency.value)}};
+}
+
+Json nominal_json(const NodeTopology::Nominal& link) {
+  Json json = link_json(link.bandwidth, link.latency);
+  json["efficiency"] = link.efficiency;
+  return json;
+}
+
+/// The cluster of one node. Its interfaces' link is nominal if the file tells their speeds; else it is that inside the node, which one node
+/// does not use.
+std::string node_text(const NodeTopology& node, const FitOptions& options) {
+  Json json = {{"format", "cluster/1"}, {"name", name_of(options)}};
+  json["source"] = fmt::format("nominal: GPUs joined by {}", node.describe_connection());
+  json["nodes"] = 1;
+  json["gpus_per_node"] = node.gpus;
+  if (node.gpus > 1) json["intra_node"] = nominal_json(node.intra_node());
+  const auto speed = node.speed();
+  const auto count = static_cast<double>(std::max<std::size_t>(1, node.nics.size()));
+  constexpr Seconds between_nodes(9.6e-6);
+  json["link"] = speed ? nominal_json({*speed / count, between_nodes, 0.96}) : nominal_json(node.intra_node());
+  if (speed) json["nics"] = node.nics.size();
+  return pretty(json);
+}
+
+void print_node(const NodeTopology& node, std::FILE* stream) {
+  display(stream, "{}: {} GPUs, joined by {}\n", node.file, node.gpus, node.describe_connection());
+  if (node.nics.empty()) return;
+  std::vector<Cells> table = {{"interface", "Gb/s", "nearest to GPUs"}};
+  for (const NodeTopology::Nic& nic : node.nics) {
+    table.push_back({nic.name, nic.speed ? fmt::format("{:.4g}", 8e-9 * nic.speed->value) : "-",
+                     nic.nearest.empty() ? "-" : fmt::format("{}", fmt::join(nic.nearest, ", "))});
+  }
+  display(stream, "\n{}", format_table(table));
+}
+
 /// A cluster/1 file. Without measured messages between nodes its link is `implied`.
-std::string cluster_text(const Benchmark& benchmark, const FitOptions& options, const LinkCost& implied) {
+std::string cluster_text(const Benchmark& benchmark, const std::optional<NodeTopology>& node, const FitOptions& options,
+                         const LinkCost& implied) {
   const int gpus = benchmark.ranks / benchmark.nodes;
   const Link link = has_link(benchmark) ? *benchmark.link : Link{Rate(1.0 / implied.beta.value), std::max(Seconds(0), implied.alpha)};
-  const Json link_json = {{"bandwidth", number_json(link.bandwidth.value)}, {"latency", number_json(link.latency.value)}};
-  const std::string source = fmt::format(
+  const Json of_link = link_json(link.bandwidth, link.latency);
+  std::string source = fmt::format(
       "{} over {} ranks on {} nodes, timed by {}; the links are {}", operations_of(benchmark), benchmark.ranks, benchmark.nodes,
       benchmark.program, has_link(benchmark) ? "medians of its messages from node to node" : "those of a ring that would take as long");
+  if (node) source += fmt::format("; inside a node, nominal: {}", node->describe_connection());
   Json json = {{"format", "cluster/1"}, {"name", name_of(options)}, {"source", source}, {"nodes", benchmark.nodes}};
   if (gpus > 1) {
     json["gpus_per_node"] = gpus;
-    json["intra_node"] = link_json;
+    json["intra_node"] = node ? nominal_json(node->intra_node()) : of_link;
   }
-  json["link"] = link_json;
+  json["link"] = of_link;
   Json fits = Json::array();
-  for (const auto& [operation, times] : benchmark.operations) fits.push_back(fit_json(operation, benchmark.ranks, times, link_json));
+  for (const auto& [operation, times] : benchmark.operations) fits.push_back(fit_json(operation, benchmark.ranks, times, of_link));
   json["fit"] = fits.size() == 1 ? fits.front() : fits;
   return pretty(json);
 }
@@ -165,12 +206,72 @@ void fit_regions(const FitOptions& options) {
   print_regions(places, stream_beside(options.out));
 }
 
-Benchmark read_any_benchmark(const std::string& name, const FitOptions& options) {
+/// A file that is given: a node's topology, or a benchmark.
+struct Given {
+  std::string name;
+  int profile = -1;  ///< open file of a profile, else
+  std::string text;
+};
+
+Given read_given(const std::string& name) {
   const int file = open_to_reread(name);
-  if (!is_profile(file)) return read_benchmark(name, read_file(file, name), options.reading);
-  Benchmark benchmark = read_profiled_benchmark(file, name, options.reading);
+  if (is_profile(file)) return {name, file, ""};
+  return {name, -1, read_file(file, name)};
+}
+
+Benchmark read_given_benchmark(const Given& given, const BenchmarkOptions& options) {
+  if (given.profile < 0) return read_benchmark(given.name, given.text, options);
+  Benchmark benchmark = read_profiled_benchmark(given.profile, given.name, options);
   finish_benchmark(benchmark);
   return benchmark;
+}
+
+/// What the node's topology tells of a benchmark.
+void compare(const NodeTopology& node, const LinkCost& link, Benchmark& benchmark) {
+  const int gpus = benchmark.ranks / benchmark.nodes;
+  if (gpus > node.gpus) {
+    throw InputError(fmt::format("{}: a node has {} GPUs, but {} ranks of {} share one; give the topology of the nodes that were measured",
+                                 node.file, node.gpus, gpus, benchmark.file));
+  }
+  if (gpus < node.gpus) benchmark.notes.push_back(fmt::format("{} of a node's {} GPUs took part", gpus, node.gpus));
+  const auto speed = node.speed();
+  if (!speed || benchmark.nodes == 1 || has_link(benchmark) || Rate(1.0 / link.beta.value) <= *speed) return;
+  benchmark.notes.push_back(
+      fmt::format("the links derived, {:.4g} Gb/s, exceed the {:.4g} Gb/s of a node's interfaces: they stand for what NCCL does inside "
+                  "nodes, too, not for a cable",
+                  8e-9 / link.beta.value, 8e-9 * speed->value));
+}
+
+void fit_collectives(const FitOptions& options) {
+  std::vector<Given> files;
+  std::optional<NodeTopology> node;
+  for (const std::string& name : options.benchmarks) {
+    Given given = read_given(name);
+    if (given.profile >= 0 || !is_node_topology(given.text)) {
+      files.push_back(std::move(given));
+    } else if (node) {
+      throw InputError(fmt::format("{}: {} is a node's topology, too; give one", name, node->file));
+    } else {
+      node = read_node_topology(name, given.text);
+    }
+  }
+  std::FILE* const stream = stream_beside(options.out);
+  if (files.empty()) {
+    write_cluster(options, node_text(*node, options));
+    print_node(*node, stream);
+    return display(stream, "one node; for more, change \"nodes\"{}\n",
+                   node->speed() ? "" : " and put in the interfaces' \"link\", whose speed the file does not tell");
+  }
+  BenchmarkOptions reading = options.reading;
+  if (node) reading.gpus_of_node = node->gpus;
+  Benchmark benchmark = read_given_benchmark(files.front(), reading);
+  for (std::size_t i = 1; i < files.size(); ++i) join(benchmark, read_given_benchmark(files[i], reading));
+  const auto& [operation, times] = *benchmark.operations.begin();
+  const LinkCost link = implied_link(ring().form(operation), line_of(times), benchmark.ranks, SecondsPerByte(0));
+  if (node) compare(*node, link, benchmark);
+  write_cluster(options, cluster_text(benchmark, node, options, link));
+  if (node) print_node(*node, stream);
+  print_report(benchmark, link, stream);
 }
 
 void add_cluster_fit_command(CLI::App& app) {
@@ -181,7 +282,8 @@ void add_cluster_fit_command(CLI::App& app) {
       ->add_option(
           "FILE", options->benchmarks,
           "output of netprobe, nccl-tests or osu_allreduce, also several of different operations; NCCL Inspector's or DeepSpeed's log, "
-          "DDP's logging data or a PyTorch profile of a distributed run; or a folder of iperf3's and ping's files")
+          "DDP's logging data or a PyTorch profile of a distributed run; with or without nvidia-smi topo -m; or a folder of iperf3's and "
+          "ping's files")
       ->required();
   command->add_option("--ranks", options->reading.ranks, "number of processes, which OSU and DeepSpeed do not print")
       ->check(CLI::Range(2, 1 << 20));
@@ -194,12 +296,7 @@ void add_cluster_fit_command(CLI::App& app) {
   command->callback([options] {
     check_output(options->out, options->benchmarks);
     if (options->benchmarks.size() == 1 && std::filesystem::is_directory(options->benchmarks.front())) return fit_regions(*options);
-    Benchmark benchmark = read_any_benchmark(options->benchmarks.front(), *options);
-    for (std::size_t i = 1; i < options->benchmarks.size(); ++i) join(benchmark, read_any_benchmark(options->benchmarks[i], *options));
-    const auto& [operation, times] = *benchmark.operations.begin();
-    const LinkCost link = implied_link(ring().form(operation), line_of(times), benchmark.ranks, SecondsPerByte(0));
-    write_cluster(*options, cluster_text(benchmark, *options, link));
-    print_report(benchmark, link, stream_beside(options->out));
+    fit_collectives(*options);
   });
 }
 

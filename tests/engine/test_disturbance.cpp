@@ -72,12 +72,12 @@ TEST_SUITE("Are unequal workers simulated as defined?") {
         std::vector<Seconds> computed(nodes);
         for (int rank = 0; rank < nodes; ++rank) {
           const auto r = static_cast<std::size_t>(rank);
-          computed[r] = start[r] + scenario.speed.compute_factor(rank, step) * (profile.forward + profile.backward);
+          computed[r] = start[r] + scenario.speed.compute_factor(rank, step, Phase::forward, Seconds(0)) * (profile.forward + profile.backward);
         }
         for (const auto& gradient : profile.gradients) {
           Seconds posted;
           for (int rank = 0; rank < nodes; ++rank) {
-            const double factor = scenario.speed.compute_factor(rank, step);
+            const double factor = scenario.speed.compute_factor(rank, step, Phase::forward, Seconds(0));
             posted = std::max(posted, start[static_cast<std::size_t>(rank)] + factor * profile.forward + factor * gradient.ready);
           }
           channel = std::max(channel, posted) +

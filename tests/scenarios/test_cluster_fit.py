@@ -621,9 +621,10 @@ class ClusterFit(Case):
         self.assertGreater(times[0], 1.1 * times[1])
         self.assertGreater(times[1], 1.1 * times[2])
         (self.folder / "s.json").write_text(json.dumps(scenario(cluster="mine.json", schedule={"name": "s-sgd"})))
-        base = float(self.rows()[1]["iteration_s"])
-        done = self.simctl("solve", "s.json", "--vary", f"/cluster/link/bandwidth={bandwidth / 4}..{4 * bandwidth}", "--until", f"iteration_s <= {0.97 * base}")
+        done = self.simctl("solve", "s.json", "--for", "/cluster/link/bandwidth", "--from", f"{bandwidth / 4e9}GBps", "--to", f"{4 * bandwidth / 1e9}GBps", "--until",
+                           f"communication_s <= {0.8 * times[1]}")
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"from [\d.]+GBps")
 
     def test_what_a_fit_cannot_be_carried_from(self):
         self.fit(nccl(8, 1))
@@ -634,6 +635,86 @@ class ClusterFit(Case):
             done = self.simctl("show", "bad.json")
             self.assertEqual((done.returncode, done.stdout), (3, ""))
             self.assertIn(message, done.stderr)
+
+    def matrix(self, gpus=4, word=lambda a, b: "NV12", nics=("mlx5_0", "mlx5_1"), escapes=True, numbered=True):
+        """What nvidia-smi topo -m prints: interface i is nearest to GPU 2 i and 2 i + 1."""
+        names = [f"NIC{i}" for i in range(len(nics))] if numbered else list(nics)
+        head = "\t" + "\t".join([*(f"GPU{i}" for i in range(gpus)), *names]) + "\tCPU Affinity\tNUMA Affinity"
+        lines = [f"\x1b[4m{head}\x1b[0m" if escapes else head]
+        near = lambda gpu, nic: "PXB" if gpu // 2 == nic else "SYS"
+        for gpu in range(gpus):
+            lines.append("\t".join([f"GPU{gpu}", *(" X " if other == gpu else word(gpu, other) for other in range(gpus)), *(near(gpu, nic) for nic in range(len(nics))), "0-23", "0"]))
+        for nic, name in enumerate(names):
+            lines.append("\t".join([name, *(near(gpu, nic) for gpu in range(gpus)), *(" X " if other == nic else "SYS" for other in range(len(nics)))]))
+        lines += ["", "Legend:", "", "  X    = Self", "  SYS  = Connection traversing PCIe", ""]
+        return "\n".join(lines + (["NIC Legend:", "", *(f"  {name}: {real}" for name, real in zip(names, nics)), ""] if numbered else []))
+
+    SYSTEM = ('<system version="1"><cpu numaid="0"><pci busid="0" class="0x060400"><pci busid="1"><gpu dev="0" sm="90"><nvlink target="0" count="12"/><nvlink target="1" count="6"/>'
+              '</gpu></pci><pci busid="2"><nic><net name="mlx5_0" dev="0" speed="400000"/></nic></pci></pci><pci busid="3" class="0x060400"><pci busid="4"><gpu dev="1" sm="90">'
+              '<nvlink target="0" count="18"/></gpu></pci><pci busid="5"><nic><net name="mlx5_1" dev="1" speed="400000"/></nic></pci></pci></cpu></system>')
+
+    def test_the_topology_of_a_node(self):
+        near = "interface  Gb/s  nearest to GPUs\n--------------------------------\nmlx5_0        -             0, 1\nmlx5_1        -             2, 3\n"
+        for options in ({}, {"escapes": False}, {"numbered": False}):
+            done = self.fit(self.matrix(**options))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(near, done.stdout)
+            cluster = self.cluster()
+            self.assertEqual((cluster["nodes"], cluster["gpus_per_node"], cluster["intra_node"]), (1, 4, {"bandwidth": 3e11, "latency": 3.4e-6, "efficiency": 0.8}))
+            self.assertTrue(cluster["source"].startswith("nominal: "))
+        # The weakest of the connections counts.
+        self.fit(self.matrix(word=lambda a, b: "NV2" if a + b == 3 else "NV4"))
+        self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 5e10)
+        self.fit(self.matrix(word=lambda a, b: "NODE" if a + b == 3 else "PIX"))
+        self.assertEqual(self.cluster()["intra_node"], {"bandwidth": 3.15e10, "latency": 5.7e-6, "efficiency": 0.762})
+        done = self.fit(self.SYSTEM)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("mlx5_0      400                0\nmlx5_1      400                1\n", done.stdout)
+        self.assertEqual((self.cluster()["intra_node"]["bandwidth"], self.cluster()["link"], self.cluster()["nics"]),
+                         (4.5e11, {"bandwidth": 5e10, "latency": 9.6e-6, "efficiency": 0.96}, 2))
+        self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "wfbp"}), "--set", "/cluster/nodes=2").returncode, 0)
+
+    def test_a_topology_beside_a_benchmark(self):
+        (self.folder / "topo.txt").write_text(self.matrix())
+        (self.folder / "system.xml").write_text(self.SYSTEM)
+
+        def fit(text, topology, *options):
+            (self.folder / "run.txt").write_text(text)
+            return self.simctl("cluster", "fit", "run.txt", topology, "-o", "mine.json", *options)
+
+        done = fit(nccl(2, 4), "topo.txt")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((self.cluster()["gpus_per_node"], self.cluster()["intra_node"]["bandwidth"], self.cluster()["fit"]["nodes"]), (4, 3e11, 8))
+        # It tells how many GPUs a node has where the other file does not.
+        done = fit(json.dumps({"traceEvents": [event(6000000, 3000), event(100, 200)]}), "topo.txt")
+        self.assertEqual((done.returncode, self.cluster()["nodes"], self.cluster()["gpus_per_node"]), (0, 2, 4))
+        self.assertIn("note: 2 of a node's 4 GPUs took part\n", fit(nccl(2, 2), "topo.txt").stdout)
+        done = fit(nccl(2, 2, time=lambda size, ranks: ring(size, ranks, rate=200e9)), "system.xml")
+        self.assertIn("note: the links derived, 1600 Gb/s, exceed the 800 Gb/s of a node's interfaces: they stand for what NCCL does inside nodes, too, not for a cable\n", done.stdout)
+        self.assertNotIn("exceed", fit(nccl(2, 2), "system.xml").stdout)
+        done = fit(nccl(1, 8), "topo.txt")
+        self.assertEqual((done.returncode, done.stderr),
+                         (3, "simctl: topo.txt: a node has 4 GPUs, but 8 ranks of run.txt share one; give the topology of the nodes that were measured\n"))
+        self.assertIn("system.xml: topo.txt is a node's topology, too; give one", self.simctl("cluster", "fit", "topo.txt", "system.xml", "-o", "x.json").stderr)
+
+    def test_topologies_that_are_refused(self):
+        good = self.matrix(escapes=False)
+        rows = good.splitlines()
+        for text, message in (
+                ("\n".join(rows[:3]), "run.txt: 2 of 4 GPUs have a row; give the whole output of nvidia-smi topo -m"),
+                (good.replace("NV12", "NV0", 1), 'run.txt:2: "NV0" of GPU0 and GPU1, expected X, NV#, PIX, PXB, PHB, NODE or SYS'),
+                (good.replace("NV12", "fast", 1), 'run.txt:2: "fast" of GPU0 and GPU1'),
+                (good.replace(" X ", "NV12", 1), 'run.txt:2: "NV12" of GPU0 and GPU0'),
+                (good.replace(rows[2], "GPU1\tNV12"), "run.txt:3: expected a word for each of the 6 columns, got 1; the output was cut off"),
+                (good.replace(rows[2] + "\n", ""), 'run.txt:3: expected the row of GPU1, got "GPU2"'),
+                ("<system><cpu>", "run.txt:1: not valid XML"), ("<system></system>", "run.txt: 0 elements <gpu>, expected 1 to 1024"),
+                (self.SYSTEM.replace('"12"', '"-1"'), 'an <nvlink> with count="-1", expected 1 to 1000'),
+                (self.SYSTEM.replace('"400000"', '"nan"', 1), '<net name="mlx5_0"> has speed="nan", expected Mb/s'),
+                ("<system>" + "<pci>" * 5000, "run.txt:1: not valid XML")):
+            with self.subTest(message):
+                done = self.fit(text)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), done.stderr)
+                self.assertIn(message, done.stderr)
 
     @unittest.skipUnless(REPRODUCERS.exists(), f"there is no {REPRODUCERS}")
     def test_reproducers(self):

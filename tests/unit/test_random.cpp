@@ -39,7 +39,7 @@ TEST_SUITE("Are random numbers right and independent?") {
         double squares = 0.0;
         double smallest = 1.0;
         for (int i = 0; i < draws; ++i) {
-          const double factor = speed.compute_factor(i % 100, i / 100);
+          const double factor = speed.compute_factor(i % 100, i / 100, Phase::forward, Seconds(0));
           sum += factor;
           squares += factor * factor;
           smallest = std::min(smallest, factor);
@@ -57,11 +57,11 @@ TEST_SUITE("Are random numbers right and independent?") {
   TEST_CASE("slow ranks are slow, and equal workers are known as such") {
     Speed speed;
     CHECK(speed.uniform());
-    CHECK(speed.compute_factor(5, 3) == 1.0);
+    CHECK(speed.compute_factor(5, 3, Phase::forward, Seconds(0)) == 1.0);
     speed.slow = {1.0, 2.0};
     CHECK_FALSE(speed.uniform());
     CHECK(speed.slowness(1) == 2.0);
-    CHECK(speed.compute_factor(1, 0) == 2.0);
+    CHECK(speed.compute_factor(1, 0, Phase::forward, Seconds(0)) == 2.0);
     speed.slow = {2.0, 2.0};
     CHECK(speed.uniform());
     speed.jitter = {Jitter::Distribution::uniform, 0.1, {}};

@@ -1,6 +1,7 @@
 #include "engine/worker/speed.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/indexed.hpp"
 #include "base/random.hpp"
@@ -33,13 +34,34 @@ std::vector<Stretch> joined(const std::vector<Stretch>& all, int first_worker, i
 
 }  // namespace
 
-bool Speed::uniform() const { return all_equal(slow) && !has_events() && !jitter.varies(); }
+bool SlowSpell::is_lasting() const { return start == Seconds(0) && !std::isfinite(end.value); }
+
+bool Speed::has_events() const {
+  const auto is_event = [](const SlowSpell& spell) { return !spell.is_lasting(); };
+  return !pauses.empty() || !absences.empty() || std::any_of(spells.begin(), spells.end(), is_event);
+}
+
+void Speed::clear_events() {
+  pauses.clear();
+  absences.clear();
+  std::erase_if(spells, [](const SlowSpell& spell) { return !spell.is_lasting(); });
+}
+
+bool Speed::uniform() const { return all_equal(slow) && spells.empty() && !has_events() && !jitter.varies(); }
 
 double Speed::slowness(int worker) const { return slow.empty() ? 1.0 : slow[at(worker)]; }
 
-double Speed::compute_factor(int worker, int step) const {
+double Speed::slowness(int worker, Phase phase, Seconds now) const {
+  double factor = slowness(worker);
+  for (const SlowSpell& spell : spells) {
+    if (spell.worker == worker && spell.start <= now && now < spell.end) factor *= spell.factor(phase);
+  }
+  return factor;
+}
+
+double Speed::compute_factor(int worker, int step, Phase phase, Seconds now) const {
   const auto uniform = uniform_pair(seed, static_cast<std::uint32_t>(worker), static_cast<std::uint32_t>(step), 0);
-  return slowness(worker) * jitter.factor(uniform);
+  return slowness(worker, phase, now) * jitter.factor(uniform);
 }
 
 std::vector<Pause> Speed::pauses_of(int first_worker, int count) const { return joined(pauses, first_worker, count); }

@@ -34,7 +34,6 @@ Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
       dataflow_(state_),
       pauses_(job.job().speed.pauses_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
       absences_(job.job().speed.absences_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
-      slowness_(largest(rank, job.job().gpus_per_rank, [&](int gpu) { return job.job().speed.slowness(gpu); })),
       forward_(job.passes().forward, Phase::forward),
       backward_(job.passes().backward, Phase::backward) {}
 
@@ -43,7 +42,6 @@ int Worker::ranks() const { return job_.job().ranks; }
 bool Worker::next_step() {
   state_.meet_clock();
   if (!wait_until_present() || !job_.begin_step(*this)) return false;
-  factor_ = largest(rank(), job_.job().gpus_per_rank, [this](int gpu) { return job_.job().speed.compute_factor(gpu, step()); });
   forward_.end();
   backward_.end();
   updated_ = Seconds(0);
@@ -75,9 +73,21 @@ void Worker::begin_round() {
   job_.begin_round(*this);
 }
 
+double Worker::slowness(Phase phase, Seconds time) const {
+  return largest(rank(), job_.job().gpus_per_rank, [&](int gpu) { return job_.job().speed.slowness(gpu, phase, time); });
+}
+
+void Worker::begin(Pass& pass) {
+  if (pass.has_begun()) return;
+  slowness_ = slowness(pass.phase(), now());
+  factor_ =
+      largest(rank(), job_.job().gpus_per_rank, [&](int gpu) { return job_.job().speed.compute_factor(gpu, step(), pass.phase(), now()); });
+  pass.begin(now(), factor_);
+}
+
 void Worker::run_until(Pass& pass, Seconds done) {
   if (servers_.has_given_up()) return;
-  if (!pass.has_begun()) pass.begin(now(), factor_);
+  begin(pass);
   pass.resume(now());
   if (job_.layer_by_layer()) begin_layers_until(pass, done);
   if (servers_.has_given_up() || done <= pass.done()) return;
@@ -123,7 +133,7 @@ double Worker::layer_factor() {
 }
 
 void Worker::run_layer(Pass& pass, std::size_t layer) {
-  if (!pass.has_begun()) pass.begin(now(), factor_);
+  begin(pass);
   if (pass.done() > pass.asked_until) {  // forward() or backward_until() went on in between
     while (pass.asked < pass.layers() && pass.layer_end(pass.asked) <= pass.done()) ++pass.asked;
   }
@@ -176,7 +186,9 @@ void Worker::update(std::size_t layer) {
   updated_ += length;
 }
 
-Seconds Worker::end_of_update(Seconds start, Seconds length) const { return end_of_compute(start, slowness_ * length, pauses_); }
+Seconds Worker::end_of_update(Seconds start, Seconds length) const {
+  return end_of_compute(start, slowness(Phase::update, start) * length, pauses_);
+}
 
 void Worker::update_for(Seconds length) {
   state_.advance_to(end_of_update_piece(length, end_of_update(now(), length)));
@@ -211,7 +223,7 @@ Moment Worker::end_of(const Pass& pass, Seconds done, Seconds end) const {
 
 Moment Worker::end_of_update_piece(Seconds length, Seconds end) const {
   return until_event(state_.moment(), end, [&](Seconds time, const Cause& before) {
-    return new UpdateEvent(time, before, length, {rank(), slowness_});
+    return new UpdateEvent(time, before, length, {rank(), slowness(Phase::update, now())});
   });
 }
 

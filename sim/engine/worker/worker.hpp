@@ -105,6 +105,10 @@ class Worker {
   /// Goes on with a pass, of which so much is done at `end`, unless the worker gives up its step before.
   void reach(Pass& pass, Seconds done, Seconds end);
   /// Begins the layers of a pass one by one until so much is done, because communication may slow each of them.
+  /// The factor on what this rank begins at `time`: the largest of its GPUs.
+  double slowness(Phase phase, Seconds time) const;
+  /// Begins the pass, unless it has begun in this step.
+  void begin(Pass& pass);
   void begin_layers_until(Pass& pass, Seconds done);
   /// How much longer than undisturbed a layer takes that starts now.
   double layer_factor();
@@ -126,8 +130,8 @@ class Worker {
   std::vector<Absence> absences_;
   bool has_joined_ = false;
   int round_ = -1;
-  double slowness_;      ///< factor on the update
-  double factor_ = 1.0;  ///< on this step's forward and backward
+  double slowness_ = 1.0;  ///< factor on the pass that began last ...
+  double factor_ = 1.0;    ///< ... with this step's jitter
   Pass forward_;
   Pass backward_;
   Seconds updated_;                   ///< how much of this step's update is done, layer by layer, as an undisturbed worker counts

@@ -1,0 +1,103 @@
+"""Workers that are slow in one pass, or from some time on."""
+import json
+import unittest
+
+from support import Case, scenario
+
+SCHEDULES = [{"name": "s-sgd"}, {"name": "wfbp"}, {"name": "mg-wfbp"}, {"name": "bytescheduler", "partition": "1MB"}, {"name": "ssd-sgd", "delay": 2, "warmup_iterations": 0},
+             {"name": "dts", "delay": 2}, {"name": "lasgd", "tau_max": 2}, {"name": "sasgd", "interval": 2}, {"name": "asgd"}, {"name": "fsdp"}]
+LAYERS = [("a", 0.004, 0.007, 4_000_000), ("b", 0.003, 0.008, 9_000_000), ("c", 0.005, 0.006, 1_000_000)]
+UPDATE = 0.002
+
+
+def trace(forward=1.0, backward=1.0, update=1.0):
+    return {"format": "trace/1", "provenance": {"kind": "synthetic", "source": "test"}, "model": {"name": "m", "batch": 8, "dtype": "fp32"}, "update_s": update * UPDATE,
+            "layers": [{"name": name, "type": "x", "forward_s": forward * first, "backward_s": backward * second} for name, first, second, _ in LAYERS],
+            "gradients": [{"name": f"{name}.w", "layer": name, "bytes": size} for name, _, _, size in reversed(LAYERS)]}
+
+
+CLUSTER = {"format": "cluster/1", "name": "c", "nodes": 4, "link": {"bandwidth": "10Gbps", "latency": "20us"}}
+
+
+class Slow(Case):
+    def times(self, workers, its_trace=None, schedule=None, **more):
+        """Iteration times by schedule."""
+        (self.folder / "trace.json").write_text(json.dumps(its_trace or trace()))
+        content = scenario(cluster=CLUSTER, iterations={"warmup": 0, "measured": 8}, **more)
+        if schedule:
+            content["schedule"] = schedule
+        else:
+            content["sweep"] = {"/schedule": SCHEDULES}
+        if workers is not None:
+            content["workers"] = workers
+        return [point["iteration_s"] for point in self.points(content)]
+
+    def assert_close(self, got, want):
+        self.assertEqual(len(got), len(want))
+        for one, other, schedule in zip(got, want, SCHEDULES):
+            self.assertAlmostEqual(one, other, delta=1e-9 * other, msg=schedule["name"])
+
+    def test_all_ranks_slow_in_a_pass_are_another_trace(self):
+        """Independent of how factors are applied: the same schedule on a trace whose pass takes longer."""
+        for name in ("forward", "backward", "update"):
+            with self.subTest(name):
+                self.assert_close(self.times({"slow": [{"ranks": "0-3", "factor": 1.7, "pass": name}]}), self.times(None, trace(**{name: 1.7})))
+
+    def test_all_passes_are_the_whole(self):
+        for ranks in ("2", "0-1"):
+            passes = [{"ranks": ranks, "factor": 1.6, "pass": name} for name in ("forward", "backward", "update")]
+            self.assert_close(self.times({"slow": passes}), self.times({"slow": [{"ranks": ranks, "factor": 1.6}]}))
+
+    def test_factors_are_multiplied(self):
+        entries = [{"ranks": "1", "factor": 1.5}, {"ranks": "0-3", "factor": 1.2, "from_s": 0}, {"ranks": "1", "factor": 2, "pass": "update"}]
+        self.assert_close(self.times({"slow": entries}), self.times({"slow": [{"ranks": "0,2-3", "factor": 1.2}, {"ranks": "1", "factor": 1.8, "pass": "forward"},
+                                                                              {"ranks": "1", "factor": 1.8, "pass": "backward"}, {"ranks": "1", "factor": 3.6, "pass": "update"}]}))
+
+    def test_times_that_cover_all_or_nothing(self):
+        whole = self.times({"slow": [{"ranks": "1", "factor": 1.5}]})
+        self.assert_close(self.times({"slow": [{"ranks": "1", "factor": 1.5, "from_s": 0, "until_s": 1e6}]}), whole)
+        # Beyond the end a note says so; results() wants no warnings, so one schedule at a time.
+        for schedule, plain in zip(SCHEDULES, self.times({"slow": [{"ranks": "1", "factor": 1}]})):
+            self.assertAlmostEqual(self.times({"slow": [{"ranks": "1", "factor": 1.5, "from_s": 1e6}]}, schedule=schedule)[0], plain, delta=1e-9 * plain)
+
+    def test_a_step_from_some_time_on(self):
+        """s-sgd, as a recurrence: what begins in the time takes longer."""
+        forward, backward = (sum(layer[i] for layer in LAYERS) for i in (1, 2))
+        iteration = self.times(None, schedule={"name": "s-sgd"})[0]
+        communication = iteration - forward - backward - UPDATE
+        for begin, end in ((0.1, 0.25), (0.0, 0.2), (0.137, 1e9), (0.2, 0.2001)):
+            with self.subTest(begin=begin, end=end):
+                now, factor = 0.0, lambda start, name: 1.9 if begin <= start < end and name != "update" else 1.0
+                for _ in range(8):
+                    now += forward * factor(now, "forward")
+                    now += backward * factor(now, "backward") + communication + UPDATE
+                slow = [{"ranks": "2", "factor": 1.9, "pass": name, "from_s": begin, "until_s": end} for name in ("forward", "backward")]
+                self.assertAlmostEqual(self.times({"slow": slow}, schedule={"name": "s-sgd"})[0], now / 8, delta=1e-9)
+
+    def test_a_slow_time_outside_the_window_is_told(self):
+        (self.folder / "trace.json").write_text(json.dumps(trace()))
+        done = self.run_scenario(scenario(cluster=CLUSTER, workers={"slow": [{"ranks": "1", "factor": 2, "from_s": 500}]}))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the slow time of rank 1 at 500 s lies outside the measured window", done.stdout + done.stderr)
+
+    def test_what_if_nobody_were_slow(self):
+        (self.folder / "trace.json").write_text(json.dumps(trace()))
+        (self.folder / "s.json").write_text(json.dumps(scenario(cluster=CLUSTER, workers={"slow": [{"ranks": "1", "factor": 2, "pass": "backward"}]})))
+        done = self.simctl("explain", "s.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"workers\.slow\.passes +off")
+        self.assertIn("straggler", done.stdout)
+
+    def test_what_is_refused(self):
+        (self.folder / "trace.json").write_text(json.dumps(trace()))
+        for entry, message in (({"pass": "sideways"}, "/workers/slow/0/pass: "), ({"pass": 3}, "/workers/slow/0/pass"), ({"from_s": -1}, "/workers/slow/0/from_s: expected"),
+                               ({"until_s": 0}, '/workers/slow/0/until_s: expected a time after "from_s" (0 s)'), ({"from_s": 5, "until_s": 5}, "/workers/slow/0/until_s"),
+                               ({"from_s": 1e300}, "/workers/slow/0/from_s"), ({"factor": 0, "pass": "update"}, "/workers/slow/0/factor"), ({"to_s": 3}, "/workers/slow/0/to_s")):
+            with self.subTest(entry):
+                done = self.run_scenario(scenario(cluster=CLUSTER, workers={"slow": [{"ranks": "1", "factor": 2} | entry]}))
+                self.assertEqual((done.returncode, done.stdout), (3, ""))
+                self.assertIn(message, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
