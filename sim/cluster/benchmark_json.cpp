@@ -165,7 +165,8 @@ Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
   for (const Field& result : results) rows.push_back(nccl_result(result, options.in_place));
   const std::optional<Operation> operation = operation_of(rows, benchmark.ranks);
   if (!operation) {
-    run.at("results").fail_because("are of an operation that no schedule uses; run all_reduce_perf, reduce_scatter_perf, all_gather_perf or broadcast_perf");
+    run.at("results").fail_because(
+        "are of an operation that no schedule uses; run all_reduce_perf, reduce_scatter_perf, all_gather_perf or broadcast_perf");
   }
   std::vector<MeasuredTime>& measured = benchmark.operations[*operation].measured;
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -284,7 +284,8 @@ Benchmark read_osu(const std::vector<Line>& lines, const BenchmarkOptions& optio
 
 std::optional<Operation> operation_of(const std::vector<NcclRow>& rows, int ranks) {
   // The formulas differ most where the bandwidth is large.
-  const auto row = std::max_element(rows.begin(), rows.end(), [](const NcclRow& a, const NcclRow& b) { return a.bus_bandwidth < b.bus_bandwidth; });
+  const auto row =
+      std::max_element(rows.begin(), rows.end(), [](const NcclRow& a, const NcclRow& b) { return a.bus_bandwidth < b.bus_bandwidth; });
   if (row == rows.end()) return std::nullopt;
   const auto agrees = [&](Operation operation) { return wrong_bus_bandwidth(*row, operation, ranks).empty(); };
   if (row->reduces && !row->has_root) {

@@ -147,6 +147,9 @@ void refuse_with_via(Object& fields) {
   }
 }
 
+/// In an outage so little moves that it does not count: a byte in thirty years.
+constexpr Rate outage(1e-9);
+
 /// Reads the optional keys of a link between regions, for both directions.
 void read_more(Object& fields, Link& up, Link& down) {
   if (const auto via = fields.find("via")) {
@@ -158,11 +161,15 @@ void read_more(Object& fields, Link& up, Link& down) {
   if (const auto jitter = fields.find("latency_jitter")) up.jitter = down.jitter = read_jitter(*jitter);
   if (const auto profile = fields.find("bandwidth_profile")) {
     need_bandwidth(*profile, up);
+    bool is_down = false;
     read_changes(*profile, "bandwidth", [&](Seconds time, const Field& value) {
-      const auto [up_bandwidth, down_bandwidth] = read_bandwidths(value);
+      is_down = value.json() == 0;
+      const auto [up_bandwidth, down_bandwidth] = is_down ? std::pair(outage, outage) : read_bandwidths(value);
       up.bandwidth_changes.push_back({time, up_bandwidth});
       down.bandwidth_changes.push_back({time, down_bandwidth});
     });
+    if (is_down)
+      profile->fail_because("the last bandwidth is 0, so that what is on its way never arrives; add the time at which the outage ends");
   }
   if (const auto profile = fields.find("rtt_profile")) {
     read_changes(*profile, "rtt", [&](Seconds time, const Field& value) { up.latency_changes.push_back({time, value.latency() / 2.0}); });

@@ -289,6 +289,7 @@ class Importer {
     } else {
       describe_gpu(trace);
     }
+    trace.provenance.note += what_was_moved(imported);
     if (imported.period) trace.timing["step_s"] = imported.period->value;
     if (imported.exposed > Seconds(0)) trace.timing["communication_s"] = imported.exposed.value;
     if (imported.recomputation > Seconds(0)) trace.timing["recomputation_s"] = imported.recomputation.value;
@@ -297,6 +298,22 @@ class Importer {
     for (std::size_t i = 0; i < trace.layers.size(); ++i) {
       if (imported.waits[i] > Seconds(0)) trace.timing["waits_s"][trace.layers[i].name] = imported.waits[i].value;
     }
+  }
+
+  /// What a reader of the trace cannot see in it, as the end of its note.
+  std::string what_was_moved(const Imported& imported) const {
+    std::string text;
+    const auto add = [&text](const std::string& what) { text += "; " + what; };
+    const auto milliseconds = [](Seconds time) { return fmt::format("{:.4g} ms", 1e3 * time.value); };
+    if (const Seconds waits = sum(imported.waits); waits > Seconds(0))
+      add(fmt::format("waits left out: {} of a step", milliseconds(waits)));
+    if (imported.recomputation > Seconds(0)) {
+      add(fmt::format("backward has {} of forward that ran again (activation checkpointing)", milliseconds(imported.recomputation)));
+    }
+    if (imported.without_gradient > 0) add(fmt::format("parameters without a gradient left out: {}", imported.without_gradient));
+    if (settings_->sizes != nullptr) add("the gradients' sizes were given, not recorded");
+    if (!imported.batch_seen) add("the batch was given, not recorded");
+    return text;
   }
 
   void describe_gpu(Trace& trace) const {

@@ -204,6 +204,13 @@ void apply(const Setting& setting, Document& document, Library& library) {
                                    setting.pointer, key, key));
     }
   }
+  if (setting.value.is_null()) {
+    for (const std::string& file : files_above(setting.pointer)) {
+      if (setting.pointer != file && is_at_or_above(file, setting.pointer)) load_file_at(file, document, library);
+    }
+    if (!document.root().contains(parse_pointer(setting.pointer, document)))
+      throw UsageError(fmt::format("{} {}=null: there is no such key to remove", setting.option, setting.pointer));
+  }
   set_values(document, {{setting.pointer, setting.value}}, library, origin);
 }
 

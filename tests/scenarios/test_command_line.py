@@ -259,7 +259,7 @@ class Output(Case):
     def test_what_is_surprising_is_noted(self):
         fit = {"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 8, "algorithm": "ring"}
         done = self.run_scenario(scenario(cluster=cluster(fit=fit)))
-        self.assertIn("note: all-reduces on small cost what its fit says; its link's figures do not matter\n", done.stdout)
+        self.assertIn("note: collectives on small cost what its fit says for the link that it was measured at\n", done.stdout)
         done = self.run_scenario(scenario(), "--set", "/cluster/link/bandwidth=10")
         self.assertIn('note: the link of small carries only 10 bytes/s; for 10 Gb/s write "10Gbps"\n', done.stdout)
 

@@ -58,6 +58,35 @@ class Efficiency(Case):
             self.assertEqual(rows[0], rows[1])
 
 
+class Outage(Case):
+    def total(self, profile, **more):
+        """Seconds of four iterations of s-sgd over two regions."""
+        link = {"between": ["a", "b"], "rtt": "20ms", "bandwidth": 4e7} | ({"bandwidth_profile": profile} if profile else {})
+        content = scenario(cluster={"format": "cluster/1", "name": "c", "nodes": 2, "regions": [{"name": "a", "nodes": 1}, {"name": "b", "nodes": 1}], "wan": [link]},
+                           schedule={"name": "s-sgd"}, iterations={"warmup": 0, "measured": 4}, fidelity="flow")
+        return 4 * self.points(content | more)[0]["iteration_s"]
+
+    def test_what_is_on_its_way_waits_for_the_end(self):
+        self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1e7}]))
+        plain = self.total(None)
+        compute = sum(layer["forward_s"] + layer["backward_s"] for layer in trace()["layers"])
+        begin = compute + 0.3 * (plain / 4 - compute)
+        for seconds in (1e-3, 7.0, 1e5):
+            profile = [{"at_s": begin, "bandwidth": 0}, {"at_s": begin + seconds, "bandwidth": 4e7}]
+            self.assertAlmostEqual(self.total(profile), plain + seconds, delta=1e-9 * (plain + seconds))
+        # While nothing moves, an outage costs nothing.
+        self.assertAlmostEqual(self.total([{"at_s": 0, "bandwidth": 0}, {"at_s": compute / 2, "bandwidth": 4e7}]), plain, delta=1e-9)
+        # Slower for a while after the outage: the rest of the bytes at half the rate.
+        profile = [{"at_s": begin, "bandwidth": 0}, {"at_s": begin + 2, "bandwidth": 2e7}, {"at_s": begin + 2.05, "bandwidth": 4e7}]
+        self.assertAlmostEqual(self.total(profile), plain + 2 + 0.025, delta=1e-9)
+
+    def test_simgrid_has_outages_too(self):
+        self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1e7}]))
+        profile = [{"at_s": 0.2, "bandwidth": 0}, {"at_s": 3.2, "bandwidth": 4e7}]
+        fair = {"fidelity": "simgrid", "simgrid": {"network_model": "CM02", "fair": True}}
+        self.assertAlmostEqual(self.total(profile, **fair), self.total(profile), delta=1e-6)
+
+
 class MeasuredPoints(Case):
     def exposed(self, fit, nodes=8, **more):
         self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1000000}]))

@@ -68,6 +68,21 @@ class Cases(RefusingCase):
         ring, tree = self.results(content)["points"]
         self.assertNotEqual(ring["jobs"][1]["iteration_s"], tree["jobs"][1]["iteration_s"])
 
+    def test_null_removes_a_key(self):
+        jitter = {"distribution": "lognormal", "cv": 0.5}
+        plain, varied = (self.points(scenario(workers=workers))[0]["iteration_s"] for workers in ({}, {"jitter": jitter}))
+        self.assertNotEqual(plain, varied)
+        self.assertEqual(self.points(scenario(workers={"jitter": jitter}), "--set", "/workers/jitter=null")[0]["iteration_s"], plain)
+        swept = self.points(scenario(sweep={"/workers/jitter": [None, jitter]}))
+        self.assertEqual([point["iteration_s"] for point in swept], [plain, varied])
+        fitted = cluster(fit={"nodes": 4, "algorithm": "ring", "a_s": 1, "b_s_per_B": 1e-9})
+        self.write("c.json", fitted)
+        one, other = (self.points(scenario(cluster="c.json"), *words)[0]["iteration_s"] for words in ((), ("--set", "/cluster/fit=null")))
+        self.assertGreater(one, other + 1)
+        done = self.run_scenario(scenario(), "--set", "/wrokers=null")
+        self.assertEqual((done.returncode, done.stderr), (2, "simctl: --set /wrokers=null: there is no such key to remove\n"))
+        self.assert_refused(scenario(sweep={"/cluster/nodes": [None, 4]}), "/cluster")
+
     def test_set_picks_a_case(self):
         content = scenario(sweep={"/network": NETWORKS})
         done = self.run_scenario(content, "--set", '/network="tree"', out="out")

@@ -210,7 +210,7 @@ print("gpu" if device == "cuda" else "kineto" if torch.profiler.kineto_available
 
 class InstalledTorch(Case):
     def test_what_the_pages_lines_record_is_read_or_refused_with_the_reason(self):
-        lines = re.search(r"```python\n(.*?)```", (ROOT / "traces/README.md").read_text(), re.S)[1]
+        lines = re.search(r"```python\n(.*?)```", (ROOT / "traces/PROFILES.md").read_text(), re.S)[1]
         recorded = subprocess.run([sys.executable, "-c", BEFORE + lines + AFTER], cwd=self.folder, capture_output=True, text=True,
                                   timeout=900, check=False)
         if "No module named 'torch'" in recorded.stderr:

@@ -55,6 +55,7 @@ class Parameters(Brought):
         done = self.imported(Unused())
         self.assert_plain()
         self.assertIn("left out: 1 parameter without a gradient\n", done.stdout)
+        self.assertTrue(self.trace()["provenance"]["note"].endswith("; parameters without a gradient left out: 1"))
 
     def test_a_scalar_has_a_gradient(self):
         class Scalar(Loop):
@@ -86,6 +87,7 @@ class Communication(Brought):
         self.assert_plain()
         self.assertIn("left out: 1 ms in which layers waited for communication (linear_2 1 ms)\n", done.stdout)
         self.assertEqual(self.trace()["timing"]["waits_s"], {"linear_2": 0.001})
+        self.assertIn("; waits left out: 1 ms of a step", self.simctl("show", "out.json").stdout)
 
     def test_a_host_that_waits_for_it(self):
         """The next layer is launched when the collective is over; the call that waits tells that."""
@@ -185,6 +187,7 @@ class Sizes(Brought):
                 self.imported(Loop(shapes=False), "--sizes", name, "--batch", 32)
                 self.assert_plain()
         self.assertEqual([gradient["name"] for gradient in self.trace()["gradients"]], ["two.bias", "two.weight", "one.bias", "one.weight"])
+        self.assertTrue(self.trace()["provenance"]["note"].endswith("; the gradients' sizes were given, not recorded; the batch was given, not recorded"))
 
     def test_types_count(self):
         (self.folder / "sizes.txt").write_text(self.LINES.replace("torch.float32", "torch.bfloat16"))
@@ -362,6 +365,7 @@ class Checkpointing(Brought):
         self.assertEqual(layers, [300, 310, 320])
         self.assertEqual(self.times(), [300, 600 + 330, 50])
         self.assertIn("activation checkpointing: 330 us of backward ran forward again\n", done.stdout)
+        self.assertIn("; backward has 0.33 ms of forward that ran again (activation checkpointing)", self.trace()["provenance"]["note"])
 
     def test_what_matches_no_layer_stays_with_the_block(self):
         class Again(Loop):
