@@ -70,6 +70,13 @@ int nodes_by_options(const BenchmarkOptions& options, int ranks, const std::stri
 }
 
 void finish_benchmark(Benchmark& benchmark) {
+  const auto is_alone = [](const auto& entry) { return !entry.second.line && entry.second.measured.size() < 2; };
+  if (benchmark.is_log && !std::all_of(benchmark.operations.begin(), benchmark.operations.end(), is_alone)) {
+    for (const auto& entry : benchmark.operations) {
+      if (is_alone(entry)) benchmark.notes.push_back(fmt::format("{}s have one size, and no fit", to_string(entry.first)));
+    }
+    std::erase_if(benchmark.operations, is_alone);
+  }
   for (auto& [operation, times] : benchmark.operations) {
     if (times.line) continue;
     if (times.measured.size() < 2) {

@@ -28,6 +28,7 @@ struct Benchmark {
   int nodes = 0;  ///< with equally many ranks each
   std::map<Operation, MeasuredOperation> operations{};
   std::optional<Link> link{};        ///< between two ranks, if it was measured
+  bool is_log = false;               ///< of a job, in which some operations have one size
   std::vector<std::string> notes{};  ///< what to know of the times, for people
 };
 

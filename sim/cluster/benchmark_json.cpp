@@ -146,7 +146,15 @@ NcclRow nccl_result(const Field& element, bool in_place) {
 Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
   Object run{Field(document)};
   Benchmark benchmark = {document.file(), "nccl-tests"};
-  for (const char* key : {"version", "start_time", "end_time", "args", "env", "nccl_version", "rccl_version"}) run.find(key);
+  if (const auto arguments = run.find("args"); arguments && arguments->is_list()) {
+    const Json& words = arguments->json();
+    if (!words.empty() && words.front().is_string() && words.front().get<std::string>().find("alltoall") != std::string::npos) {
+      arguments->fail_because(
+          "are those of alltoall_perf, which no schedule uses; run all_reduce_perf, reduce_scatter_perf, all_gather_perf or "
+          "broadcast_perf");
+    }
+  }
+  for (const char* key : {"version", "start_time", "end_time", "env", "nccl_version", "rccl_version"}) run.find(key);
   if (!run.find("average_bus_bandwidth"))
     run.field().fail_because("has no \"average_bus_bandwidth\", so the run was cut off; run it again");
   Object config(run.at("config"));

@@ -25,6 +25,7 @@ using Samples = std::map<Operation, std::map<double, std::vector<double>>>;
 
 /// The shortest time of each size.
 void take_shortest(const Samples& samples, Benchmark& benchmark) {
+  benchmark.is_log = true;
   for (const auto& [operation, sizes] : samples) {
     for (const auto& [bytes, times] : sizes) {
       benchmark.operations[operation].measured.push_back({Bytes(bytes), Seconds(*std::min_element(times.begin(), times.end()))});
@@ -74,6 +75,8 @@ std::optional<Record> record_of(const nlohmann::json& json, const std::string& w
   record.ranks = static_cast<int>(number(header, "n_ranks", most));
   record.nodes = static_cast<int>(number(header, "nnodes", record.ranks));
   record.name = &*name;
+  if (timed.value("coll_msg_size_bytes", Json()) == 0 || timed.value("coll_exec_time_us", Json()) == 0)
+    return std::nullopt;  // nothing moved
   record.bytes = number(timed, "coll_msg_size_bytes", 1e15) * (name->of_rank ? record.ranks : 1);
   record.seconds = 1e-6 * number(timed, "coll_exec_time_us", 1e12);
   return record;
@@ -134,10 +137,11 @@ std::string word_after(const std::string& line, std::string_view label) {
 }  // namespace
 
 bool is_inspector_log(const std::string& text) {
-  constexpr std::size_t head = 1 << 16;
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin != std::string::npos && text[begin] == '{' &&
-         std::string_view(text).substr(0, head).find("\"coll_perf\"") != std::string_view::npos;
+  constexpr std::size_t head_bytes = 1 << 16;
+  const std::string_view head = std::string_view(text).substr(0, head_bytes);
+  const std::size_t begin = head.find_first_not_of(" \t\r\n");
+  const auto has = [head](std::string_view key) { return head.find(key) != std::string_view::npos; };
+  return begin != std::string_view::npos && head[begin] == '{' && (has("\"coll_perf\"") || has("\"p2p_perf\""));
 }
 
 Benchmark read_inspector_log(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
@@ -210,19 +214,17 @@ Benchmark read_deepspeed_log(const std::string& file, const std::string& text, c
     std::istringstream rest(line);
     std::vector<std::string> words;
     for (std::string word; rest >> word;) words.push_back(word);
+    if (line.find("Breakdown with straggler effect") != std::string::npos) break;  // a second table, with other columns
     if (line.find("Comm. Op") != std::string::npos) {
       in_table = true;
-    } else if (in_table && words.size() == 1) {
-      operation = deepspeed_operation(words.front());
     } else if (in_table && !words.empty()) {
-      // size, unit, count, total ms, average ms, throughput, bus bandwidth, after an operation on the same line
+      // size, unit, count, total ms, average ms, throughput, bus bandwidth; before them on the line, or on a line above, the operation
       constexpr std::size_t columns = 7;
-      if (words.size() > columns && bytes_of(words[0], words[1]) < 0) {
+      if (words.size() < 2 || bytes_of(words[0], words[1]) < 0) {
         operation = deepspeed_operation(words.front());
         words.erase(words.begin());
       }
-      if (words.size() < columns || bytes_of(words[0], words[1]) < 0) continue;
-      if (operation) add(words[0], words[1], words[4]);
+      if (operation && words.size() >= columns && bytes_of(words[0], words[1]) >= 0) add(words[0], words[1], words[4]);
     }
   }
   if (samples.empty()) fail("no all-reduce, reduce-scatter, all-gather or broadcast is in it; print log_summary() after some steps");

@@ -67,8 +67,8 @@ void add_point(const Line& line, Bytes bytes, Seconds time, std::vector<Measured
 }
 
 /// A row "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong": times in us, bandwidths in GB/s. #wrong is N/A
-/// where nobody checked (-c 0).
-NcclRow read_nccl_row(const Line& line, bool in_place) {
+/// where nobody checked (-c 0). Versions before 2.12 have the largest deviation in its place, "error".
+NcclRow read_nccl_row(const Line& line, bool in_place, bool counts_wrong) {
   constexpr std::size_t without_root = 12;
   const std::size_t words = line.words.size();
   if (words != without_root && words != without_root + 1) {
@@ -78,7 +78,7 @@ NcclRow read_nccl_row(const Line& line, bool in_place) {
     line.fail(fmt::format("expected a reduction such as \"sum\" as word 4, got \"{}\"", line.words[3]));
   }
   for (const std::size_t wrong : {words - 5, words - 1}) {
-    if (line.words[wrong] != "N/A" && line.number_at(wrong, "a number of wrong results") != 0.0)
+    if (counts_wrong && line.words[wrong] != "N/A" && line.number_at(wrong, "a number of wrong results") != 0.0)
       line.fail(fmt::format("{} results were wrong (#wrong), {}", line.words[wrong], failed_run));
   }
   const std::size_t times = words - 8 + (in_place ? 4 : 0);
@@ -131,7 +131,33 @@ bool reports_error(const Line& line) {
 
 [[noreturn]] void fail_as_line_says(const Line& line) { line.fail(fmt::format("\"{}\", {}", fmt::join(line.words, " "), failed_run)); }
 
-bool begins_run(const Line& line) { return line.contains("# nThread") && line.contains("minBytes"); }
+bool is_head(const Line& line) { return line.contains("# nThread") && line.contains("minBytes"); }
+
+/// Newer versions name the program before the head.
+constexpr std::string_view starting = "Collective test starting:";
+
+/// The lines of each run. A run begins with the line that names its program, if there is one, else with its head.
+std::vector<std::span<const Line>> runs_of(const std::vector<Line>& lines) {
+  std::vector<std::size_t> begins;
+  bool has_head = true;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool names = lines[i].contains(starting);
+    if (names || (is_head(lines[i]) && has_head)) begins.push_back(i);
+    has_head = !names && (has_head || is_head(lines[i]));
+  }
+  std::vector<std::span<const Line>> runs;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : lines.size();
+    runs.emplace_back(lines.begin() + static_cast<std::ptrdiff_t>(begins[i]), lines.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return runs;
+}
+
+/// Whether a program of this name times what a schedule uses.
+bool is_useful_program(std::string_view name) {
+  constexpr std::array<std::string_view, 4> useful = {"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
+  return std::any_of(useful.begin(), useful.end(), [name](std::string_view word) { return name.find(word) != std::string_view::npos; });
+}
 
 /// A rank of nccl-tests' line "#  Rank  0 Group  0 Pid  100 on HOST device  0 ...".
 struct NcclRank {
@@ -148,7 +174,7 @@ std::optional<NcclRank> rank_of(const Line& line) {
 
 /// Throws InputError if several programs ran, each with one rank.
 void require_mpi(const std::vector<Line>& lines) {
-  const auto runs = std::count_if(lines.begin(), lines.end(), begins_run);
+  const auto runs = std::count_if(lines.begin(), lines.end(), is_head);
   const auto alone =
       std::count_if(lines.begin(), lines.end(), [](const Line& line) { return rank_of(line).has_value() && rank_of(line)->number == "0"; });
   const auto ranks = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return rank_of(line).has_value(); });
@@ -171,7 +197,7 @@ Benchmark read_nccl_run(std::span<const Line> lines, const BenchmarkOptions& opt
     if (line.words.empty()) continue;
     if (reports_error(line)) fail_as_line_says(line);
     is_whole = is_whole || line.contains("Avg bus bandwidth");
-    if (line.contains("Collective test starting:")) test = line.words.back();
+    if (line.contains(starting)) test = line.words.back();
     if (const auto rank = rank_of(line)) {
       ++hosts[rank->host];
       ++benchmark.ranks;
@@ -186,10 +212,12 @@ Benchmark read_nccl_run(std::span<const Line> lines, const BenchmarkOptions& opt
   benchmark.nodes = static_cast<int>(hosts.size());
   const std::string reason = uneven_hosts(hosts);
   if (!reason.empty()) lines.front().fail(reason);
+  const bool counts_wrong =
+      std::none_of(lines.begin(), lines.end(), [](const Line& line) { return line.contains("busbw") && line.words.back() == "error"; });
   std::vector<NcclRow> times;
-  for (const Line* row : rows) times.push_back(read_nccl_row(*row, options.in_place));
+  for (const Line* row : rows) times.push_back(read_nccl_row(*row, options.in_place, counts_wrong));
   const std::optional<Operation> operation = operation_of(times, benchmark.ranks);
-  if (!rows.empty() && (!operation || test.find("alltoall") != std::string::npos)) rows.front()->fail(std::string(other_operation));
+  if (!rows.empty() && (!operation || (!test.empty() && !is_useful_program(test)))) rows.front()->fail(std::string(other_operation));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (times[i].measured.bytes == Bytes(0)) continue;
     add_point(*rows[i], times[i].measured.bytes, times[i].measured.time, benchmark.operations[*operation].measured);
@@ -207,12 +235,7 @@ Benchmark read_nccl_run(std::span<const Line> lines, const BenchmarkOptions& opt
 Benchmark read_nccl(std::vector<Line> lines, const BenchmarkOptions& options) {
   for (Line& line : lines) remove_prefix(line);
   require_mpi(lines);
-  std::vector<std::span<const Line>> runs;
-  for (auto begin = lines.begin(); begin != lines.end();) {
-    const auto end = std::find_if(begin + 1, lines.end(), begins_run);
-    runs.emplace_back(begin, end);
-    begin = end;
-  }
+  const std::vector<std::span<const Line>> runs = runs_of(lines);
   Benchmark benchmark = read_nccl_run(runs.front(), options);
   for (std::size_t i = 1; i < runs.size(); ++i) {
     const Benchmark next = read_nccl_run(runs[i], options);
@@ -319,12 +342,14 @@ std::string uneven_hosts(const std::map<std::string, int>& ranks_of) {
 
 Benchmark read_printed_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
   std::vector<Line> lines = lines_of(file, text);
-  const auto found =
-      std::find_if(lines.begin(), lines.end(), [](const Line& line) { return line.contains("# OSU MPI") || begins_run(line); });
+  const auto found = std::find_if(lines.begin(), lines.end(),
+                                  [](const Line& line) { return line.contains("# OSU MPI") || line.contains(starting) || is_head(line); });
   if (found == lines.end()) {
-    throw InputError(fmt::format(
-        "{}: found neither \"# nThread ... minBytes\" (nccl-tests) nor \"# OSU MPI\"; give the output of one of these, or netprobe's file",
-        file));
+    throw InputError(
+        fmt::format("{}: found neither \"# nThread ... minBytes\" (nccl-tests) nor \"# OSU MPI\", nor what NCCL's Inspector, DeepSpeed, "
+                    "DistributedDataParallel, "
+                    "netprobe or nvidia-smi topo -m write; give the whole output of one of these",
+                    file));
   }
   const bool is_osu = found->contains("# OSU MPI");
   lines.erase(lines.begin(), found);

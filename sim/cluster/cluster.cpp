@@ -29,6 +29,12 @@ Link read_link(const Field& field, int nics = 1) {
   return link;
 }
 
+/// Reads the link between nodes.
+void read_node_link(const Field& field, Cluster& cluster) {
+  cluster.link = read_link(field, cluster.nics);
+  if (field.json().contains("efficiency")) cluster.link_efficiency = field.json()["efficiency"].get<double>();
+}
+
 /// Pairs of bytes and seconds. Bytes must increase, seconds must not decrease.
 std::vector<MeasuredTime> read_points(const Field& field) {
   std::vector<MeasuredTime> points;
@@ -79,13 +85,17 @@ void scale_fit(Fit& fit, double latency, double bandwidth) {
 }
 
 /// Scales a fit from the link that it was measured at to the cluster's. Returns the factor of the bandwidth.
-double carry_to_link(const Field& measured_at, const Link& link, int nics, Fit& fit) {
+double carry_to_link(const Field& measured_at, const Cluster& cluster, Fit& fit) {
+  const Link& link = cluster.link;
   Object fields(measured_at);
+  constexpr int most_nics = 1024;
+  const auto interfaces = fields.find("nics");
+  const auto nics = static_cast<double>(interfaces ? interfaces->integer(1, most_nics) : cluster.nics);
   double bandwidth = 1.0;
   double latency = 1.0;
   if (const auto measured = fields.find("bandwidth")) {
     const auto efficiency = fields.find("efficiency");
-    bandwidth = link.bandwidth / (nics * (efficiency ? read_efficiency(*efficiency) : 1.0) * measured->bandwidth());
+    bandwidth = link.bandwidth / (nics * (efficiency ? read_efficiency(*efficiency) : cluster.link_efficiency) * measured->bandwidth());
   }
   if (const auto measured = fields.find("latency"); measured && measured->latency() != link.latency) {
     if (measured->latency() == Seconds(0)) measured->fail("a latency > 0, since the cluster's link has one");
@@ -100,6 +110,7 @@ double carry_to_link(const Field& measured_at, const Link& link, int nics, Fit& 
 
 /// Reads one fit, or a list with a fit per operation.
 void read_fits(const Field& field, Cluster& cluster) {
+  std::map<Operation, double> faster;
   for (const Field& entry : field.is_list() ? field.list() : std::vector{field}) {
     Object fields(entry);
     const auto operation = fields.find("operation");
@@ -109,11 +120,13 @@ void read_fits(const Field& field, Cluster& cluster) {
     Fit& fit = cluster.fits.emplace(row.operation, read_fit(fields)).first->second;
     if (const auto measured_at = fields.find("measured_at")) {
       if (!cluster.has_link) measured_at->fail_because("the cluster has no \"link\" to which the fit could be carried; leave it out");
-      const double faster = carry_to_link(*measured_at, cluster.link, cluster.nics, fit);
-      if (cluster.fits.begin()->first == row.operation) cluster.reduce = cluster.reduce / faster;  // the line's b contains the reduction
+      faster[row.operation] = carry_to_link(*measured_at, cluster, fit);
     }
     fields.finish();
   }
+  // The line's b contains the reduction.
+  const auto first = cluster.fits.empty() ? faster.end() : faster.find(cluster.fits.begin()->first);
+  if (first != faster.end()) cluster.reduce = cluster.reduce / first->second;
   if (!cluster.is_fitted()) field.fail("a fit, or a list of fits of different operations");
 }
 
@@ -148,7 +161,7 @@ void read_links(Object& fields, Cluster& cluster) {
   }
   if (!regions) {
     if (wan) wan->fail_because(R"(links between regions need "regions": [{"name": ..., "nodes": ...}, ...])");
-    cluster.link = read_link(fields.at("link"), cluster.nics);
+    read_node_link(fields.at("link"), cluster);
     return;
   }
   if (!wan) {
@@ -170,7 +183,7 @@ void read_links(Object& fields, Cluster& cluster) {
   const bool alone = cluster.nodes == static_cast<int>(cluster.regions->list.size());
   const auto link = fields.find("link");
   if (link) {
-    cluster.link = read_link(*link, cluster.nics);
+    read_node_link(*link, cluster);
   } else if (alone) {
     cluster.link = cluster.regions->wan[0][1];  // unused: every region has one node
     cluster.has_link = false;

@@ -53,11 +53,12 @@ struct Cluster {
   std::string source;  ///< where the figures come from
   int nodes = 1;
   int gpus_per_node = 1;
-  Link link;              ///< between two nodes; on regions, between two nodes of one region
-  bool has_link = true;   ///< false on regions of one node each: nothing inside a region takes time
-  Link intra_node;        ///< between two GPUs of a node, if it has several
-  SecondsPerByte reduce;  ///< time to add one byte of two gradients
-  SecondsPerByte copy;    ///< time to copy one byte of gradients into or out of a merged buffer
+  Link link;                     ///< between two nodes; on regions, between two nodes of one region
+  double link_efficiency = 1.0;  ///< the share of its nominal bandwidth that `link` has
+  bool has_link = true;          ///< false on regions of one node each: nothing inside a region takes time
+  Link intra_node;               ///< between two GPUs of a node, if it has several
+  SecondsPerByte reduce;         ///< time to add one byte of two gradients
+  SecondsPerByte copy;           ///< time to copy one byte of gradients into or out of a merged buffer
   Host host;
   Protocol protocol;  ///< for collectives
   int nics = 1;       ///< network interfaces per node, each with its own link; `link` is their sum

@@ -131,6 +131,9 @@ NodeTopology read_matrix(const std::string& file, const std::string& text) {
     }
     ++rows;
   }
+  if (node.gpus == 0)
+    throw InputError(fmt::format(
+        "{}: no line begins with GPU0, GPU1, ...; give the output of nvidia-smi topo -m without anything before its lines", file));
   if (node.gpus > most_gpus) throw InputError(fmt::format("{}: {} GPUs, expected at most {}", file, node.gpus, most_gpus));
   if (rows != node.gpus)
     throw InputError(fmt::format("{}: {} of {} GPUs have a row; give the whole output of nvidia-smi topo -m", file, rows, node.gpus));
@@ -151,16 +154,14 @@ struct Elements {
   std::vector<std::pair<Path, const Tree*>> nets;
 };
 
-void collect(const Tree& tree, const Path& path, int depth, Elements& elements) {
-  constexpr int deepest = 64;
-  if (depth > deepest) return;
+void collect(const Tree& tree, const Path& path, Elements& elements) {
   int number = 0;
   for (const auto& [name, child] : tree) {
     Path below = path;
     below.push_back(number++);
     if (name == "gpu") elements.gpus.emplace_back(below, &child);
     if (name == "net") elements.nets.emplace_back(below, &child);
-    collect(child, below, depth + 1, elements);
+    collect(child, below, elements);
   }
 }
 
@@ -172,6 +173,14 @@ std::size_t shared(const Path& a, const Path& b) {
 
 /// NCCL's XML: <system> of <cpu> of <pci> of <gpu> with <nvlink count="18"/>, and of <net speed="200000"/> in Mb/s.
 NodeTopology read_xml(const std::string& file, const std::string& text) {
+  // The parser calls itself for each element inside another one.
+  constexpr int deepest = 64;
+  int depth = 0;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] == '<' && std::isalpha(static_cast<unsigned char>(text[i + 1])) != 0) ++depth;
+    if ((text[i] == '<' && text[i + 1] == '/') || (text[i] == '/' && text[i + 1] == '>')) --depth;
+    if (depth > deepest) throw InputError(fmt::format("{}: not valid XML: more than {} elements inside each other", file, deepest));
+  }
   Tree tree;
   std::istringstream stream(text);
   try {
@@ -180,7 +189,7 @@ NodeTopology read_xml(const std::string& file, const std::string& text) {
     throw InputError(fmt::format("{}:{}: not valid XML: {}", file, error.line(), error.message()));
   }
   Elements elements;
-  collect(tree, {}, 0, elements);
+  collect(tree, {}, elements);
   NodeTopology node;
   node.file = file;
   node.gpus = static_cast<int>(elements.gpus.size());

@@ -222,6 +222,9 @@ class Importer {
   void set_sizes(Imported& imported) const {
     Trace& trace = imported.trace;
     const std::vector<Parameter>& sizes = *settings_->sizes;
+    if (!string(steady_.front()->gradients.front().accumulate->shapes).empty()) {
+      throw InputError(fmt::format("{}: its shapes were recorded; leave --sizes out", profile_->file));
+    }
     if (sizes.size() != trace.gradients.size()) {
       throw InputError(fmt::format(
           "{}: a step has {} gradients, but --sizes gives {} parameters; list those that have a gradient, in the order of the model",

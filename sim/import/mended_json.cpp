@@ -131,10 +131,11 @@ void MendedJson::take_in_string(char c) {
     mend(" ");
   } else if (byte < 0x80) {
     emit({&c, 1});
-  } else if ((character_size_ = size_of_character(byte)) == 0) {
+  } else if (size_of_character(byte) == 0) {
     mend("?");
   } else {
     character_ = c;
+    character_size_ = size_of_character(byte);
   }
 }
 

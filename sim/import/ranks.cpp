@@ -55,75 +55,168 @@ void require_same_model(const RankProfile& first, const RankProfile& other) {
   }
 }
 
-/// The values of all ranks at one place, and their median.
+constexpr Seconds resolution(1e-9);  // of a profiler
+
+/// Of the values of all ranks at one place, the median; of two in the middle, the lower one, so that a rank has it.
 template <class Value>
 double median_over(const std::vector<RankProfile>& ranks, Value&& value) {
   std::vector<double> values;
   for (const RankProfile& rank : ranks) values.push_back(value(rank.imported));
-  return median_of(std::move(values));
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
+/// The median over steps from `first` on.
 template <class Value>
-double median_over_steps(std::size_t steps, Value&& value) {
+double median_over_steps(std::size_t first, std::size_t steps, Value&& value) {
   std::vector<double> values;
-  for (std::size_t step = 0; step < steps; ++step) values.push_back(value(step));
+  for (std::size_t step = first; step < steps; ++step) values.push_back(value(step));
   return median_of(std::move(values));
 }
 
 double ratio(double value, double to) { return to > 0 ? value / to : 1.0; }
 
-double compute(const Imported& rank, std::size_t step) { return rank.each_step[step].compute().value; }
+/// Ranks may have recorded more steps at the beginning: of all, the last `steps` are compared.
+const ImportedStep& step_of(const Imported& rank, std::size_t step, std::size_t steps) {
+  return rank.each_step[rank.each_step.size() - steps + step];
+}
 
-double device(const Imported& rank, std::size_t step) {
+double device(const ImportedStep& step) {
   double sum = 0;
-  for (const Seconds layer : rank.each_step[step].layers) sum += layer.value;
+  for (const Seconds layer : step.layers) sum += layer.value;
   return sum;
 }
 
-double of_layer(const Imported& rank, std::size_t layer, std::size_t steps) {
-  return median_over_steps(steps, [&](std::size_t step) { return rank.each_step[step].layers[layer].value; });
-}
-
-std::vector<RankComparison::Layer> slow_layers(const std::vector<RankProfile>& ranks, const Imported& rank, std::size_t steps) {
-  std::vector<RankComparison::Layer> layers;
-  for (std::size_t i = 0; i < rank.trace.layers.size(); ++i) {
-    const double usual = median_over(ranks, [&](const Imported& one) { return of_layer(one, i, steps); });
-    const double mine = of_layer(rank, i, steps);
-    if (mine > usual) layers.push_back({rank.trace.layers[i].name, Seconds(mine - usual), ratio(mine, usual)});
-  }
-  std::stable_sort(layers.begin(), layers.end(), [](const auto& a, const auto& b) { return a.more > b.more; });
-  constexpr std::size_t most = 3;
-  if (layers.size() > most) layers.resize(most);
-  return layers;
-}
-
-/// Adds what collectives take of each step, and what ranks wait in them. The rank that comes last waits for nobody: the collective's own
-/// time is the shortest of the ranks'. So clocks of different machines do not matter.
-void add_communication(const std::vector<RankProfile>& ranks, RankComparison& comparison) {
-  std::vector<double> own;
-  std::vector<std::vector<double>> waited(ranks.size());
-  for (std::size_t step = 0; step < comparison.steps; ++step) {
-    const std::size_t count = ranks.front().imported.each_step[step].collectives.size();
-    double all = 0;
-    std::vector<double> waits(ranks.size());
-    for (const RankProfile& rank : ranks) {
-      if (rank.imported.each_step[step].collectives.size() != count) return;
+/// Compares the ranks.
+class Comparer {
+ public:
+  explicit Comparer(const std::vector<RankProfile>& ranks) : ranks_(ranks), steps_(ranks.front().imported.each_step.size()) {
+    for (const RankProfile& rank : ranks) steps_ = std::min(steps_, rank.imported.each_step.size());
+    for (std::size_t step = 0; step < steps_; ++step) {
+      usual_.push_back(median_over(ranks, [&](const Imported& rank) { return compute(rank, step); }));
+      usual_device_.push_back(median_over(ranks, [&](const Imported& rank) { return device(step_of(rank, step, steps_)); }));
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      double shortest = ranks.front().imported.each_step[step].collectives[i].value;
-      for (const RankProfile& rank : ranks) shortest = std::min(shortest, rank.imported.each_step[step].collectives[i].value);
-      all += shortest;
-      for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-        waits[rank] += ranks[rank].imported.each_step[step].collectives[i].value - shortest;
-    }
-    comparison.collectives = std::max(comparison.collectives, count);
-    own.push_back(all);
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) waited[rank].push_back(waits[rank]);
   }
-  if (comparison.collectives == 0) return;
-  comparison.communication = Seconds(median_of(own));
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) comparison.ranks[rank].waited = Seconds(median_of(waited[rank]));
-}
+
+  RankComparison run() const {
+    RankComparison comparison;
+    comparison.steps = steps_;
+    std::vector<std::size_t> by_compute;
+    for (const RankProfile& profile : ranks_) {
+      comparison.ranks.push_back(compare(profile));
+      add_variation(profile.imported, comparison.ranks.back().slow_since.value_or(0), comparison.variation);
+      by_compute.push_back(by_compute.size());
+    }
+    std::sort(comparison.variation.begin(), comparison.variation.end());
+    std::stable_sort(by_compute.begin(), by_compute.end(),
+                     [&comparison](std::size_t a, std::size_t b) { return comparison.ranks[a].compute < comparison.ranks[b].compute; });
+    comparison.median = by_compute[(by_compute.size() - 1) / 2];
+    add_communication(comparison);
+    return comparison;
+  }
+
+ private:
+  double compute(const Imported& rank, std::size_t step) const { return step_of(rank, step, steps_).compute().value; }
+
+  RankComparison::Rank compare(const RankProfile& profile) const {
+    const Imported& imported = profile.imported;
+    const auto pass = [&](std::size_t first, Seconds ImportedStep::*which) {
+      return Seconds(median_over_steps(first, steps_, [&](std::size_t step) { return (step_of(imported, step, steps_).*which).value; }));
+    };
+    RankComparison::Rank rank;
+    rank.rank = profile.rank;
+    rank.compute = Seconds(median_over_steps(0, steps_, [&](std::size_t step) { return compute(imported, step); }));
+    rank.factor = median_over_steps(0, steps_, [&](std::size_t step) { return ratio(compute(imported, step), usual_[step]); });
+    rank.device_factor =
+        median_over_steps(0, steps_, [&](std::size_t step) { return ratio(device(step_of(imported, step, steps_)), usual_device_[step]); });
+    rank.slow_since = slow_since(imported);
+    const std::size_t first = rank.slow_since.value_or(0);
+    rank.passes = {pass(first, &ImportedStep::forward), pass(first, &ImportedStep::backward), pass(first, &ImportedStep::update)};
+    if (rank.slow_since) rank.layers = slow_layers(imported, first);
+    return rank;
+  }
+
+  /// The first slow step from which on four of five are slow, and two at least (where there are two).
+  std::optional<std::size_t> slow_since(const Imported& rank) const {
+    std::optional<std::size_t> since;
+    std::size_t slow = 0;
+    for (std::size_t step = steps_; step-- > 0;) {
+      if (compute(rank, step) < RankComparison::slow * usual_[step]) continue;
+      ++slow;
+      constexpr std::size_t of_five = 4;
+      if (5 * slow >= of_five * (steps_ - step) && slow >= std::min<std::size_t>(2, steps_)) since = step;
+    }
+    return since;
+  }
+
+  std::vector<RankComparison::Layer> slow_layers(const Imported& rank, std::size_t first) const {
+    const auto of_layer = [&](const Imported& one, std::size_t layer) {
+      return median_over_steps(first, steps_, [&](std::size_t step) { return step_of(one, step, steps_).layers[layer].value; });
+    };
+    constexpr double least = 1.01;
+    std::vector<RankComparison::Layer> layers;
+    for (std::size_t i = 0; i < rank.trace.layers.size(); ++i) {
+      const double usual = median_over(ranks_, [&](const Imported& one) { return of_layer(one, i); });
+      const double mine = of_layer(rank, i);
+      if (mine - usual > resolution.value && mine > least * usual)
+        layers.push_back({rank.trace.layers[i].name, Seconds(mine - usual), ratio(mine, usual)});
+    }
+    std::stable_sort(layers.begin(), layers.end(), [](const auto& a, const auto& b) { return a.more > b.more; });
+    constexpr std::size_t most = 3;
+    if (layers.size() > most) layers.resize(most);
+    return layers;
+  }
+
+  /// Adds the compute of each step as a factor of its median before and after the rank became slow.
+  void add_variation(const Imported& rank, std::size_t since, std::vector<double>& variation) const {
+    for (const auto& [first, last] : {std::pair(std::size_t{0}, since), std::pair(since, steps_)}) {
+      if (first == last) continue;
+      const double median = median_over_steps(first, last, [&](std::size_t step) { return compute(rank, step); });
+      for (std::size_t step = first; step < last; ++step) variation.push_back(ratio(compute(rank, step), median));
+    }
+  }
+
+  /// Adds what collectives take of each step, and what ranks wait in them. The rank that comes last waits for nobody: the collective's own
+  /// time is the shortest of the ranks'. So clocks of different machines do not matter.
+  void add_communication(RankComparison& comparison) const {
+    std::vector<double> own;
+    std::vector<std::vector<double>> waited(ranks_.size());
+    for (std::size_t step = 0; step < steps_; ++step) {
+      const std::size_t count = step_of(ranks_.front().imported, step, steps_).collectives.size();
+      const bool agree = std::all_of(ranks_.begin(), ranks_.end(), [&](const RankProfile& rank) {
+        return step_of(rank.imported, step, steps_).collectives.size() == count;
+      });
+      if (!agree || count == 0) {
+        comparison.steps_without_collectives += agree ? 0 : 1;
+        continue;
+      }
+      double all = 0;
+      std::vector<double> waits(ranks_.size());
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto duration = [&](const RankProfile& rank) { return step_of(rank.imported, step, steps_).collectives[i].value; };
+        double shortest = duration(ranks_.front());
+        for (const RankProfile& rank : ranks_) shortest = std::min(shortest, duration(rank));
+        all += shortest;
+        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) waits[rank] += duration(ranks_[rank]) - shortest;
+      }
+      comparison.collectives = std::max(comparison.collectives, count);
+      own.push_back(all);
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) waited[rank].push_back(waits[rank]);
+    }
+    if (own.empty()) return;
+    comparison.communication = Seconds(median_of(own));
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      const Seconds time(median_of(waited[rank]));
+      comparison.ranks[rank].waited = time < resolution ? Seconds(0) : time;
+    }
+  }
+
+  const std::vector<RankProfile>& ranks_;
+  std::size_t steps_;
+  std::vector<double> usual_;         ///< by step: compute of the median rank
+  std::vector<double> usual_device_;  ///< the same of the layers' kernels
+};
 
 }  // namespace
 
@@ -155,13 +248,15 @@ std::vector<RankProfile> import_ranks(const std::vector<std::filesystem::path>& 
     const std::vector<TrainingProcess> processes = training_processes(profile);
     if (processes.size() < 2) {
       const auto known = processes.empty() || !processes.front().rank ? rank_in_name(file) : processes.front().rank;
-      ranks.push_back({known.value_or(static_cast<std::int64_t>(ranks.size())), file.string(), import_profile(profile, settings)});
+      ranks.push_back(
+          {known.value_or(static_cast<std::int64_t>(ranks.size())), file.string(), import_profile(profile, settings), profile.mended});
       continue;
     }
     for (const TrainingProcess& process : processes) {
       KinetoTrace own = profile;
       keep_process(own, {.rank = std::nullopt, .pid = process.pid});
-      ranks.push_back({process.rank.value_or(static_cast<std::int64_t>(ranks.size())), file.string(), import_profile(own, settings)});
+      ranks.push_back(
+          {process.rank.value_or(static_cast<std::int64_t>(ranks.size())), file.string(), import_profile(own, settings), profile.mended});
     }
   }
   std::stable_sort(ranks.begin(), ranks.end(), [](const RankProfile& a, const RankProfile& b) { return a.rank < b.rank; });
@@ -175,46 +270,7 @@ std::vector<RankProfile> import_ranks(const std::vector<std::filesystem::path>& 
   return ranks;
 }
 
-RankComparison compare_ranks(const std::vector<RankProfile>& ranks) {
-  RankComparison comparison;
-  comparison.steps = ranks.front().imported.each_step.size();
-  for (const RankProfile& rank : ranks) comparison.steps = std::min(comparison.steps, rank.imported.each_step.size());
-  const std::size_t steps = comparison.steps;
-  std::vector<double> usual(steps);
-  std::vector<double> usual_device(steps);
-  for (std::size_t step = 0; step < steps; ++step) {
-    usual[step] = median_over(ranks, [step](const Imported& rank) { return compute(rank, step); });
-    usual_device[step] = median_over(ranks, [step](const Imported& rank) { return device(rank, step); });
-  }
-  std::vector<std::size_t> by_compute;
-  for (const RankProfile& profile : ranks) {
-    const Imported& imported = profile.imported;
-    RankComparison::Rank rank;
-    rank.rank = profile.rank;
-    const std::vector<ImportedStep>& each = imported.each_step;
-    rank.passes = {Seconds(median_over_steps(steps, [&](std::size_t step) { return each[step].forward.value; })),
-                   Seconds(median_over_steps(steps, [&](std::size_t step) { return each[step].backward.value; })),
-                   Seconds(median_over_steps(steps, [&](std::size_t step) { return each[step].update.value; }))};
-    rank.compute = Seconds(median_over_steps(steps, [&](std::size_t step) { return compute(imported, step); }));
-    rank.factor = median_over_steps(steps, [&](std::size_t step) { return ratio(compute(imported, step), usual[step]); });
-    rank.device_factor = median_over_steps(steps, [&](std::size_t step) { return ratio(device(imported, step), usual_device[step]); });
-    std::size_t since = steps;
-    while (since > 0 && compute(imported, since - 1) >= RankComparison::slow * usual[since - 1]) --since;
-    if (since < steps) {
-      rank.slow_since = since;
-      rank.layers = slow_layers(ranks, imported, steps);
-    }
-    for (std::size_t step = 0; step < steps; ++step) comparison.variation.push_back(ratio(compute(imported, step), rank.compute.value));
-    by_compute.push_back(by_compute.size());
-    comparison.ranks.push_back(std::move(rank));
-  }
-  std::sort(comparison.variation.begin(), comparison.variation.end());
-  std::stable_sort(by_compute.begin(), by_compute.end(),
-                   [&comparison](std::size_t a, std::size_t b) { return comparison.ranks[a].compute < comparison.ranks[b].compute; });
-  comparison.median = by_compute[(by_compute.size() - 1) / 2];
-  add_communication(ranks, comparison);
-  return comparison;
-}
+RankComparison compare_ranks(const std::vector<RankProfile>& ranks) { return Comparer(ranks).run(); }
 
 Json workers_of(const RankComparison& comparison) {
   Json workers = Json::object();
@@ -235,7 +291,8 @@ Json workers_of(const RankComparison& comparison) {
     for (std::size_t i = 0; i < passes.size(); ++i) factors[i] = ratio(rank.passes[i].value, usual.passes[i].value);
     const auto [lowest, highest] = std::minmax_element(factors.begin(), factors.end());
     if (*highest - *lowest <= alike) {
-      add(rank, rank.compute / usual.compute, nullptr);
+      const auto sum = [](const std::array<Seconds, 3>& times) { return times[0] + times[1] + times[2]; };
+      add(rank, ratio(sum(rank.passes).value, sum(usual.passes).value), nullptr);
     } else {
       for (std::size_t i = 0; i < passes.size(); ++i) add(rank, factors[i], passes[i]);
     }

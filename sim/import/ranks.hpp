@@ -16,6 +16,7 @@ struct RankProfile {
   std::int64_t rank = 0;
   std::string file;
   Imported imported;
+  std::size_t mended = 0;  ///< number of places where the file's text was not JSON
 };
 
 /// The profiles that are given: files as they are, and of a folder all .json and .json.gz files, by name. Throws InputError if a folder has
@@ -41,23 +42,24 @@ struct RankComparison {
     std::int64_t rank = 0;
     Seconds compute;                        ///< median over steps
     double factor = 1;                      ///< of the median of the ranks; the median over steps
-    std::array<Seconds, 3> passes;          ///< medians of forward, backward and update
+    std::array<Seconds, 3> passes;          ///< medians of forward, backward and update, since it is slow
     double device_factor = 1;               ///< the same of the layers' kernels
     std::optional<Seconds> waited;          ///< per step, in collectives until the last rank came; the median over steps
-    std::optional<std::size_t> slow_since;  ///< the first of the steps, to the last one, that are slow; from 0
+    std::optional<std::size_t> slow_since;  ///< the first slow step, from 0, if four of five are slow from there on
     std::vector<Layer> layers;              ///< of a slow rank: those that take longest beyond the others, at most three
   };
 
   std::size_t steps = 0;  ///< that all ranks have
   std::vector<Rank> ranks;
-  std::size_t median = 0;                ///< index of the rank whose compute is the median (the lower one of two)
-  std::optional<Seconds> communication;  ///< per step: the collectives' own time, from the last rank to come to the end
-  std::size_t collectives = 0;           ///< per step
-  std::vector<double> variation;         ///< compute of each rank and step, as a factor of the rank's median; sorted
+  std::size_t median = 0;                     ///< index of the rank whose compute is the median (the lower one of two)
+  std::optional<Seconds> communication;       ///< per step: the collectives' own time, from the last rank to come to the end
+  std::size_t steps_without_collectives = 0;  ///< in which ranks have different numbers of them, so that they cannot be matched
+  std::size_t collectives = 0;                ///< per step
+  std::vector<double> variation;              ///< compute of each rank and step, as a factor of the rank's median; sorted
 };
 
-/// Compares the ranks of a job. Collectives are matched by their order. If ranks have different numbers of them in a step, `communication`
-/// and `waited` are empty.
+/// Compares the ranks of a job. Collectives are matched by their order, in steps in which all ranks have as many. Steps are matched
+/// from the last one on.
 RankComparison compare_ranks(const std::vector<RankProfile>& ranks);
 
 /// The scenario's "workers" that the comparison tells: "slow" with the factors of the ranks, by pass where these differ by more than 2%,

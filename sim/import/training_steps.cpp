@@ -372,8 +372,8 @@ class Finder {
   /// The layers that the operators `again` are, by name: a checkpointed block ends at or before the layer whose node ran it again, and its
   /// last layers need not run. Some operators are no layers, such as a counter's. Empty if fewer than half are found: then the layer is the
   /// whole block (torch.utils.checkpoint with reentrant autograd).
-  std::vector<std::optional<std::size_t>> layers_of(const std::vector<const Operator*>& again, const std::vector<const Operator*>& layers,
-                                                    std::size_t layer) const {
+  static std::vector<std::optional<std::size_t>> layers_of(const std::vector<const Operator*>& again,
+                                                           const std::vector<const Operator*>& layers, std::size_t layer) {
     std::vector<std::optional<std::size_t>> best;
     std::size_t most = 0;
     const std::size_t last = layer + 1;  // one after

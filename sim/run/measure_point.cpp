@@ -18,7 +18,6 @@ namespace syncopate {
 
 namespace {
 
-/// Pauses that the measured window does not see.
 /// Pauses and slow times that do not meet the window.
 Json events_outside(const Speed& speed, const Window& window) {
   Json outside = Json::array();

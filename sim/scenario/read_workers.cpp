@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <map>
@@ -69,6 +70,7 @@ void read_slow(const Field& field, int ranks, Speed& speed) {
       factors[index] = factor;
     }
   }
+  std::stable_sort(speed.spells.begin(), speed.spells.end(), [](const SlowSpell& a, const SlowSpell& b) { return a.worker < b.worker; });
 }
 
 struct EventRow {

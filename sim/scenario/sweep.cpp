@@ -139,10 +139,12 @@ void keep_measured_at(Document& document, const std::string& origin) {
   const JsonPointer at_link("/cluster/link");
   const JsonPointer at_fit("/cluster/fit");
   if (!root.is_object() || !root.contains(at_link) || !root.contains(at_fit) || !root.at(at_link).is_object()) return;
+  if (root.at("cluster").value("nodes", Json(2)) == 1) return;  // no link was in use
   Json measured_at = Json::object();
   for (const char* key : {"bandwidth", "latency", "efficiency"}) {
     if (root.at(at_link).contains(key)) measured_at[key] = root.at(at_link)[key];
   }
+  measured_at["nics"] = root.at("cluster").value("nics", Json(1));
   const auto keep = [&](const JsonPointer& fit) {
     const Json& value = document.root().at(fit);
     if (value.is_object() && !value.contains("measured_at")) document.set(fit / "measured_at", measured_at, origin);
@@ -158,7 +160,7 @@ void set_values(Document& document, std::vector<std::pair<std::string, Json>> va
     for (const std::string& file : files_above(pointer)) {
       if (pointer != file && is_at_or_above(file, pointer)) load_file_at(file, document, library);
     }
-    if (is_at_or_above("/cluster/link", pointer)) keep_measured_at(document, origin);
+    if (is_at_or_above("/cluster/link", pointer) || pointer == "/cluster/nics") keep_measured_at(document, origin);
     document.set(parse_pointer(pointer, document), value, origin);
   }
 }

@@ -55,9 +55,10 @@ Json number_json(double value, int digits = 6) {
   return is_whole ? Json(static_cast<std::int64_t>(rounded_value)) : Json(rounded_value);
 }
 
-/// `link`: what it was measured at.
+/// `link`: what it was measured at; empty inside one node.
 Json fit_json(Operation operation, int ranks, const MeasuredOperation& times, const Json& link) {
-  Json fit = {{"operation", to_string(operation)}, {"nodes", ranks}, {"algorithm", "ring"}, {"measured_at", link}};
+  Json fit = {{"operation", to_string(operation)}, {"nodes", ranks}, {"algorithm", "ring"}};
+  if (!link.empty()) fit["measured_at"] = link;
   if (times.line) {
     fit["a_s"] = times.line->a.value;
     fit["b_s_per_B"] = number_json(times.line->b.value);
@@ -85,7 +86,8 @@ Json nominal_json(const NodeTopology::Nominal& link) {
 /// does not use.
 std::string node_text(const NodeTopology& node, const FitOptions& options) {
   Json json = {{"format", "cluster/1"}, {"name", name_of(options)}};
-  json["source"] = fmt::format("nominal: GPUs joined by {}", node.describe_connection());
+  json["source"] = node.gpus > 1 ? fmt::format("nominal: GPUs joined by {}", node.describe_connection()) : "a node of one GPU";
+  if (!node.speed()) json["source"] = json["source"].get<std::string>() + "; the link between nodes is unknown, put it in";
   json["nodes"] = 1;
   json["gpus_per_node"] = node.gpus;
   if (node.gpus > 1) json["intra_node"] = nominal_json(node.intra_node());
@@ -98,7 +100,11 @@ std::string node_text(const NodeTopology& node, const FitOptions& options) {
 }
 
 void print_node(const NodeTopology& node, std::FILE* stream) {
-  display(stream, "{}: {} GPUs, joined by {}\n", node.file, node.gpus, node.describe_connection());
+  if (node.gpus == 1) {
+    display(stream, "{}: 1 GPU\n", node.file);
+  } else {
+    display(stream, "{}: {} GPUs, joined by {}\n", node.file, node.gpus, node.describe_connection());
+  }
   if (node.nics.empty()) return;
   std::vector<Cells> table = {{"interface", "Gb/s", "nearest to GPUs"}};
   for (const NodeTopology::Nic& nic : node.nics) {
@@ -125,7 +131,8 @@ std::string cluster_text(const Benchmark& benchmark, const std::optional<NodeTop
   }
   json["link"] = of_link;
   Json fits = Json::array();
-  for (const auto& [operation, times] : benchmark.operations) fits.push_back(fit_json(operation, benchmark.ranks, times, of_link));
+  for (const auto& [operation, times] : benchmark.operations)
+    fits.push_back(fit_json(operation, benchmark.ranks, times, benchmark.nodes > 1 ? of_link : Json::object()));
   json["fit"] = fits.size() == 1 ? fits.front() : fits;
   return pretty(json);
 }
@@ -247,13 +254,11 @@ void fit_collectives(const FitOptions& options) {
   std::optional<NodeTopology> node;
   for (const std::string& name : options.benchmarks) {
     Given given = read_given(name);
-    if (given.profile >= 0 || !is_node_topology(given.text)) {
-      files.push_back(std::move(given));
-    } else if (node) {
-      throw InputError(fmt::format("{}: {} is a node's topology, too; give one", name, node->file));
-    } else {
-      node = read_node_topology(name, given.text);
-    }
+    const bool has_topology = given.profile < 0 && is_node_topology(given.text);
+    if (has_topology && node) throw InputError(fmt::format("{}: {} is a node's topology, too; give one", name, node->file));
+    if (has_topology) node = read_node_topology(name, given.text);
+    const bool has_times = given.text.find("# nThread") != std::string::npos || given.text.find("# OSU MPI") != std::string::npos;
+    if (!has_topology || has_times) files.push_back(std::move(given));
   }
   std::FILE* const stream = stream_beside(options.out);
   if (files.empty()) {

@@ -38,6 +38,10 @@ std::string describe(const RankComparison& comparison) {
   std::string text = format_table(rows);
   text += fmt::format("compute: forward, backward and update of a step, without waits for communication; medians over {} step{}\n",
                       comparison.steps, comparison.steps == 1 ? "" : "s");
+  if (comparison.steps_without_collectives > 0) {
+    text += fmt::format("in {} of {} steps the ranks have different numbers of collectives; these are not compared\n",
+                        comparison.steps_without_collectives, comparison.steps);
+  }
   if (comparison.communication) {
     text += fmt::format("communication: {} collective{} a step, {} from the last rank's start to the end\n", comparison.collectives,
                         comparison.collectives == 1 ? "" : "s", format_seconds(*comparison.communication));

@@ -138,10 +138,10 @@ ImportSettings settings_of(const ImportOptions& options, const std::vector<Param
           .needs_sizes = true};
 }
 
-void warn_of_mended(const KinetoTrace& profile) {
-  if (profile.mended == 0) return;
+void warn_of_mended(const std::string& file, std::size_t mended) {
+  if (mended == 0) return;
   complain("simctl: warning: {} is not JSON in {} place{}, read as meant: single backslashes, control characters, nan, inf, stray commas",
-           profile.file, profile.mended, profile.mended == 1 ? "" : "s");
+           file, mended, mended == 1 ? "" : "s");
 }
 
 /// Writes the trace of one process.
@@ -155,7 +155,7 @@ void import_one(const ImportOptions& options, const std::filesystem::path& file,
   imported.trace.provenance.command = command_line(words_of(options));
   write_trace_file(options.out, imported.trace, fmt::format("{}: the profile", file.string()));
   print_summary(imported, options.out);
-  warn_of_mended(profile);
+  warn_of_mended(profile.file, profile.mended);
 }
 
 /// Writes the trace of the median rank, and what the other ranks tell.
@@ -176,6 +176,7 @@ void import_job(const ImportOptions& options, const std::vector<std::filesystem:
   write_trace_file(options.out, median.trace, fmt::format("{}: the profile", ranks[comparison.median].file));
   if (!options.workers.empty()) write_output(options.workers, workers_of(comparison).dump(2) + "\n");
   print_summary(median, options.out);
+  for (const RankProfile& rank : ranks) warn_of_mended(rank.file, rank.mended);
   if (ranks.size() > 1) display(stream_beside(options.out), "\n{}", describe(comparison));
 }
 
@@ -205,10 +206,17 @@ void add_trace_import_command(CLI::App& app) {
   command->callback([options] {
     std::vector<std::string> inputs = options->profiles;
     if (!options->sizes.empty()) inputs.push_back(options->sizes);
+    const std::vector<std::filesystem::path> files = profile_files(options->profiles);
+    for (const std::filesystem::path& file : files) inputs.push_back(file.string());
     check_output(options->out, inputs);
+    if (!options->workers.empty()) {
+      check_output(options->workers, inputs);
+      if (std::filesystem::weakly_canonical(options->workers) == std::filesystem::weakly_canonical(options->out)) {
+        throw UsageError(fmt::format("--workers {}: is the file of -o, too; name another one", options->workers));
+      }
+    }
     std::vector<Parameter> sizes;
     if (!options->sizes.empty()) sizes = read_parameter_sizes(options->sizes);
-    const std::vector<std::filesystem::path> files = profile_files(options->profiles);
     if (files.size() > 1 || !options->workers.empty()) {
       import_job(*options, files, settings_of(*options, sizes));
     } else {

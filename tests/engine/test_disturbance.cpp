@@ -72,7 +72,8 @@ TEST_SUITE("Are unequal workers simulated as defined?") {
         std::vector<Seconds> computed(nodes);
         for (int rank = 0; rank < nodes; ++rank) {
           const auto r = static_cast<std::size_t>(rank);
-          computed[r] = start[r] + scenario.speed.compute_factor(rank, step, Phase::forward, Seconds(0)) * (profile.forward + profile.backward);
+          computed[r] =
+              start[r] + scenario.speed.compute_factor(rank, step, Phase::forward, Seconds(0)) * (profile.forward + profile.backward);
         }
         for (const auto& gradient : profile.gradients) {
           Seconds posted;

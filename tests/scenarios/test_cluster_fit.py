@@ -484,6 +484,19 @@ class ClusterFit(Case):
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertEqual(self.cluster(), want)
 
+    def named(self, operation, program=None):
+        """Newer versions name the program before the head."""
+        return self.run_of(operation).replace("# nThread", f"# Collective test starting: {program or operation + '_perf'}\n# nThread")
+
+    def test_runs_whose_programs_are_named(self):
+        self.assertEqual(self.fit(self.named("all_reduce") + self.named("reduce_scatter")).returncode, 0)
+        self.assertEqual([fit["operation"] for fit in self.cluster()["fit"]], ["all-reduce", "reduce-scatter"])
+
+    def test_versions_that_print_the_largest_deviation(self):
+        text = nccl(2, 2).replace("#wrong", " error").replace("      0", "  2e-07")
+        self.assertEqual(self.fit(text).returncode, 0)
+        self.assertEqual(self.fit(nccl(2, 2)).returncode, 0)
+
     def test_runs_that_cannot_be_told_apart(self):
         one = nccl(2, 2)
         alone = "\n".join([one.splitlines()[1], "#", "# Using devices", "#  Rank  0 Group  0 Pid 1 on a device  0 [0x00] A GPU"])
@@ -492,8 +505,8 @@ class ClusterFit(Case):
                  (alone + "\n" + alone, "2 runs of one rank each: nccl-tests was built without MPI"),
                  (self.run_of("reduce"), "a row of an operation that no schedule uses; run all_reduce_perf"),
                  (self.run_of("sendrecv"), "a row of an operation that no schedule uses"),
-                 (self.run_of("all_gather").replace("# nThread", "# Collective test starting: alltoall_perf\n# nThread") + "# Collective test starting: alltoall_perf\n",
-                  "a row of an operation that no schedule uses")]
+                 (self.named("all_gather", "alltoall_perf"), "a row of an operation that no schedule uses"),
+                 (self.named("all_reduce") + self.named("all_gather", "alltoall_perf"), "run.txt:43: a row of an operation that no schedule uses")]
         for text, message in table:
             with self.subTest(message):
                 done = self.fit(text)
@@ -524,6 +537,10 @@ class ClusterFit(Case):
                              {"all-reduce": [[1 << 20, 0.00011], [1 << 24, 0.0009]], "all-gather": [[1 << 20, 6e-05], [1 << 24, 0.0005]],
                               "reduce-scatter": [[1 << 20, 7e-05], [1 << 24, 0.00051]]})
             self.assertIn("note: groups of 4, 8 ranks are in it; those of 8 count\n", done.stdout)
+        # A job has operations of one size, and some that move nothing.
+        done = self.fit("\n".join(json.dumps(record) for record in [{"header": {}, "p2p_perf": {}}, *records, self.inspector("Broadcast"), self.inspector(size=0), self.inspector(us=0)]))
+        self.assertEqual((done.returncode, len(self.cluster()["fit"])), (0, 3), done.stderr)
+        self.assertIn("note: broadcasts have one size, and no fit\n", done.stdout)
         good = json.dumps(self.inspector())
         for text, options, message in (
                 (good + "\n{", (), "run.txt: record 2: not valid JSON"), (good, ("--in-place",), "--in-place chooses columns of nccl-tests"),
@@ -542,7 +559,8 @@ class ClusterFit(Case):
         row = "                    {:20s}{:20s}{:20s}{:20s}{:20s}{:20s}\n"
         table = head + "all_reduce\n" + row.format("1.0 MB", "3", "1.5", "0.5", "1", "1") + row.format("16.0 MB", "3", "9", "3.0", "1", "1")
         table += "all_gather_into_tensor\n" + row.format("256.0 KB", "2", "1", "0.5", "1", "1") + row.format("2.0 MB", "2", "4", "2.0", "1", "1")
-        table += "barrier\n" + row.format("0 B", "2", "4", "2.0", "0", "0")
+        table += "barrier | [Caller Func: step]\n" + row.format("0 B", "2", "4", "2.0", "0", "0") + row.format("1.0 MB", "2", "4", "0.1", "0", "0")
+        table += "_______\nBreakdown with straggler effect\n" + head + "all_reduce\n" + row.format("1.0 MB", "3", "1.5", "1.4", "0.03", "0.01")
         lines = "".join(f"[INFO] [utils.py:35:log] rank=0 | comm op: {op} | time (ms): {ms} | msg size: {size} | algbw (Gbps): 1.0 | busbw (Gbps): 1.0\n"
                         for op, ms, size in (("all_reduce", 0.7, "1.0 MB"), ("all_reduce", 0.5, "1.0 MB"), ("all_reduce", 3.0, "16.0 MB"), ("barrier", 1.0, "0 B"),
                                              ("all_gather_into_tensor", 0.5, "256.0 KB"), ("all_gather_into_tensor", 2.0, "2.0 MB")))
@@ -611,6 +629,31 @@ class ClusterFit(Case):
                 self.assertAlmostEqual((base - twice) * 2, slow - base, delta=1e-9)
                 late, _ = self.iteration(f"/cluster/link/latency={3 * link['latency']}", cluster=cluster)
                 self.assertAlmostEqual(late - base, 2 * (base - 2 * (base - twice)), delta=1e-9)
+
+    def test_what_a_fit_is_carried_by(self):
+        """A link's efficiency is that of what was measured unless the fit says another; interfaces add up; one node uses no link."""
+        self.fit(nccl(8, 1))
+        good = self.cluster()
+        base, _ = self.iteration()
+        link = {"bandwidth": good["link"]["bandwidth"], "latency": good["link"]["latency"]}
+        (self.folder / "e.json").write_text(json.dumps(good | {"link": link | {"efficiency": 0.5}}))
+        self.assertEqual(self.iteration(cluster="e.json")[0], base)
+        twice, _ = self.iteration(f"/cluster/link/bandwidth={2 * link['bandwidth']}")
+        del good["fit"]["measured_at"]
+        (self.folder / "n.json").write_text(json.dumps(good))
+        self.assertAlmostEqual(self.iteration("/cluster/nics=2", cluster="n.json")[0], twice, delta=1e-12)
+        self.fit(nccl(1, 8))
+        self.assertNotIn("measured_at", self.cluster()["fit"])
+        self.assertEqual(self.iteration(f"/cluster/link/bandwidth={2 * self.cluster()['link']['bandwidth']}")[0], self.iteration()[0])
+        # The reduction is scaled once, whatever the order of the fits.
+        fits = [fit | {"measured_at": {"bandwidth": 1e9}} for fit in ({"operation": "all-reduce", "nodes": 8, "algorithm": "ring", "a_s": 1e-3, "b_s_per_B": 1e-9},
+                                                                      {"operation": "all-gather", "nodes": 8, "algorithm": "ring", "a_s": 1e-3, "b_s_per_B": 5e-10})]
+        times = []
+        for order in (fits, fits[::-1]):
+            (self.folder / "r.json").write_text(json.dumps({"format": "cluster/1", "name": "r", "nodes": 8, "link": {"bandwidth": 2e9, "latency": 1e-5},
+                                                            "reduce_s_per_B": 5e-12, "fit": order}))
+            times.append(self.iteration('/all_reduce="recursive-doubling"', cluster="r.json")[0])
+        self.assertEqual(*times)
 
     def test_solve_and_sweeps_answer_which_bandwidth(self):
         self.fit(nccl(8, 1))
@@ -697,6 +740,13 @@ class ClusterFit(Case):
                          (3, "simctl: topo.txt: a node has 4 GPUs, but 8 ranks of run.txt share one; give the topology of the nodes that were measured\n"))
         self.assertIn("system.xml: topo.txt is a node's topology, too; give one", self.simctl("cluster", "fit", "topo.txt", "system.xml", "-o", "x.json").stderr)
 
+    def test_a_log_with_a_topology_and_a_benchmark(self):
+        done = self.fit(self.matrix() + "\n" + nccl(2, 4))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((self.cluster()["nodes"], self.cluster()["intra_node"]["bandwidth"], self.cluster()["fit"]["nodes"]), (2, 3e11, 8))
+        self.fit(self.matrix(gpus=1, nics=("mlx5_0",)))
+        self.assertEqual(self.cluster()["source"], "a node of one GPU; the link between nodes is unknown, put it in")
+
     def test_topologies_that_are_refused(self):
         good = self.matrix(escapes=False)
         rows = good.splitlines()
@@ -710,7 +760,8 @@ class ClusterFit(Case):
                 ("<system><cpu>", "run.txt:1: not valid XML"), ("<system></system>", "run.txt: 0 elements <gpu>, expected 1 to 1024"),
                 (self.SYSTEM.replace('"12"', '"-1"'), 'an <nvlink> with count="-1", expected 1 to 1000'),
                 (self.SYSTEM.replace('"400000"', '"nan"', 1), '<net name="mlx5_0"> has speed="nan", expected Mb/s'),
-                ("<system>" + "<pci>" * 5000, "run.txt:1: not valid XML")):
+                (" 0: " + good.replace("\n", "\n 0: "), "run.txt: no line begins with GPU0, GPU1, ..."),
+                ("<system>" + "<pci>" * 50000 + "</pci>" * 50000 + "</system>", "run.txt: not valid XML: more than 64 elements inside each other")):
             with self.subTest(message):
                 done = self.fit(text)
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), done.stderr)

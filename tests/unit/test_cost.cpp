@@ -23,7 +23,8 @@ Cluster cluster_with_fit(const std::string& algorithm, int ranks) {
   cluster.name = "fitted";
   cluster.nodes = 64;
   cluster.link = {Rate(1e9), Seconds(1e-6)};
-  cluster.fits[Operation::all_reduce] = Fit{.line = {Seconds(1e-3), SecondsPerByte(2e-9)}, .ranks = ranks, .algorithm = &collective(algorithm)};
+  cluster.fits[Operation::all_reduce] =
+      Fit{.line = {Seconds(1e-3), SecondsPerByte(2e-9)}, .ranks = ranks, .algorithm = &collective(algorithm)};
   return cluster;
 }
 
@@ -109,7 +110,8 @@ TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
     for (const Algorithm& algorithm : algorithms()) {
       Cluster cluster = cluster_with_fit(std::string(algorithm.name), 8);
       const CostLine measured = cost_line(algorithm.all_reduce, 8, wire);
-      for (const double bytes : {1e2, 1e4, 3e7}) cluster.fits[Operation::all_reduce].points.push_back({Bytes(bytes), measured(Bytes(bytes))});
+      for (const double bytes : {1e2, 1e4, 3e7})
+        cluster.fits[Operation::all_reduce].points.push_back({Bytes(bytes), measured(Bytes(bytes))});
       for (const int ranks : {2, 7, 64, 2048}) {
         CAPTURE(algorithm.name);
         CAPTURE(ranks);

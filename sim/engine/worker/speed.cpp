@@ -53,8 +53,10 @@ double Speed::slowness(int worker) const { return slow.empty() ? 1.0 : slow[at(w
 
 double Speed::slowness(int worker, Phase phase, Seconds now) const {
   double factor = slowness(worker);
-  for (const SlowSpell& spell : spells) {
-    if (spell.worker == worker && spell.start <= now && now < spell.end) factor *= spell.factor(phase);
+  auto spell =
+      std::lower_bound(spells.begin(), spells.end(), worker, [](const SlowSpell& each, int number) { return each.worker < number; });
+  for (; spell != spells.end() && spell->worker == worker; ++spell) {
+    if (spell->start <= now && now < spell->end) factor *= spell->factor(phase);
   }
   return factor;
 }

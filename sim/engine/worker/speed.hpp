@@ -41,7 +41,7 @@ struct SlowSpell {
 struct Speed {
   Jitter jitter;                   ///< of a worker's compute, from step to step
   std::vector<double> slow;        ///< per worker, a factor on its compute and update; empty: all 1
-  std::vector<SlowSpell> spells;   ///< in any order; factors of those that meet are multiplied
+  std::vector<SlowSpell> spells;   ///< by worker; factors of those that meet are multiplied
   std::vector<Pause> pauses;       ///< in any order
   std::vector<Absence> absences;   ///< those of a worker in the order of time
   double overlap_slowdown = 0.0;   ///< x: a layer that starts while the worker's channel is busy takes 1 + x times as long ...

@@ -104,11 +104,11 @@ class Worker {
   void run_layer(Pass& pass, std::size_t layer);
   /// Goes on with a pass, of which so much is done at `end`, unless the worker gives up its step before.
   void reach(Pass& pass, Seconds done, Seconds end);
-  /// Begins the layers of a pass one by one until so much is done, because communication may slow each of them.
   /// The factor on what this rank begins at `time`: the largest of its GPUs.
   double slowness(Phase phase, Seconds time) const;
   /// Begins the pass, unless it has begun in this step.
   void begin(Pass& pass);
+  /// Begins the layers of a pass one by one until so much is done, because communication may slow each of them.
   void begin_layers_until(Pass& pass, Seconds done);
   /// How much longer than undisturbed a layer takes that starts now.
   double layer_factor();
