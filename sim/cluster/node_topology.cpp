@@ -144,20 +144,20 @@ NodeTopology read_matrix(const std::string& file, const std::string& text) {
   return node;
 }
 
-using Tree = boost::property_tree::ptree;
+using XmlTree = boost::property_tree::ptree;
 
 /// Where an element hangs: the numbers of the elements above it.
-using Path = std::vector<int>;
+using Place = std::vector<int>;
 
-struct Elements {
-  std::vector<std::pair<Path, const Tree*>> gpus;
-  std::vector<std::pair<Path, const Tree*>> nets;
+struct XmlElements {
+  std::vector<std::pair<Place, const XmlTree*>> gpus;
+  std::vector<std::pair<Place, const XmlTree*>> nets;
 };
 
-void collect(const Tree& tree, const Path& path, Elements& elements) {
+void collect(const XmlTree& tree, const Place& path, XmlElements& elements) {
   int number = 0;
   for (const auto& [name, child] : tree) {
-    Path below = path;
+    Place below = path;
     below.push_back(number++);
     if (name == "gpu") elements.gpus.emplace_back(below, &child);
     if (name == "net") elements.nets.emplace_back(below, &child);
@@ -166,7 +166,7 @@ void collect(const Tree& tree, const Path& path, Elements& elements) {
 }
 
 /// Number of elements that two share above them.
-std::size_t shared(const Path& a, const Path& b) {
+std::size_t shared(const Place& a, const Place& b) {
   return static_cast<std::size_t>(
       std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin()).first - a.begin());
 }
@@ -181,14 +181,14 @@ NodeTopology read_xml(const std::string& file, const std::string& text) {
     if ((text[i] == '<' && text[i + 1] == '/') || (text[i] == '/' && text[i + 1] == '>')) --depth;
     if (depth > deepest) throw InputError(fmt::format("{}: not valid XML: more than {} elements inside each other", file, deepest));
   }
-  Tree tree;
+  XmlTree tree;
   std::istringstream stream(text);
   try {
     boost::property_tree::read_xml(stream, tree);
   } catch (const boost::property_tree::xml_parser_error& error) {
     throw InputError(fmt::format("{}:{}: not valid XML: {}", file, error.line(), error.message()));
   }
-  Elements elements;
+  XmlElements elements;
   collect(tree, {}, elements);
   NodeTopology node;
   node.file = file;
