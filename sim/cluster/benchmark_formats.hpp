@@ -48,6 +48,10 @@ std::string wrong_bus_bandwidth(const NcclRow& row, Operation operation, int ran
 inline constexpr std::string_view failed_run =
     "so this run failed, and its times mean nothing; repair what it complains of, and measure again";
 
+/// The end of a message about times of an operation that no schedule uses.
+inline constexpr std::string_view useful_programs =
+    "no schedule uses; run all_reduce_perf, reduce_scatter_perf, all_gather_perf or broadcast_perf";
+
 /// A message that names hosts with different numbers of ranks. Empty if all have equally many.
 std::string uneven_hosts(const std::map<std::string, int>& ranks_of);
 

@@ -149,9 +149,7 @@ Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
   if (const auto arguments = run.find("args"); arguments && arguments->is_list()) {
     const Json& words = arguments->json();
     if (!words.empty() && words.front().is_string() && words.front().get<std::string>().find("alltoall") != std::string::npos) {
-      arguments->fail_because(
-          "are those of alltoall_perf, which no schedule uses; run all_reduce_perf, reduce_scatter_perf, all_gather_perf or "
-          "broadcast_perf");
+      arguments->fail_because(fmt::format("are those of alltoall_perf, which {}", useful_programs));
     }
   }
   for (const char* key : {"version", "start_time", "end_time", "env", "nccl_version", "rccl_version"}) run.find(key);
@@ -173,8 +171,7 @@ Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
   for (const Field& result : results) rows.push_back(nccl_result(result, options.in_place));
   const std::optional<Operation> operation = operation_of(rows, benchmark.ranks);
   if (!operation) {
-    run.at("results").fail_because(
-        "are of an operation that no schedule uses; run all_reduce_perf, reduce_scatter_perf, all_gather_perf or broadcast_perf");
+    run.at("results").fail_because(fmt::format("are of an operation that {}", useful_programs));
   }
   std::vector<MeasuredTime>& measured = benchmark.operations[*operation].measured;
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -49,9 +49,6 @@ std::vector<Line> lines_of(const std::string& file, const std::string& content) 
   return lines;
 }
 
-constexpr std::string_view other_operation =
-    "a row of an operation that no schedule uses; run all_reduce_perf, reduce_scatter_perf, all_gather_perf or broadcast_perf";
-
 /// "1-20", "21-40".
 std::vector<std::string> lines_of(const std::vector<std::span<const Line>>& runs) {
   std::vector<std::string> lines;
@@ -217,7 +214,8 @@ Benchmark read_nccl_run(std::span<const Line> lines, const BenchmarkOptions& opt
   std::vector<NcclRow> times;
   for (const Line* row : rows) times.push_back(read_nccl_row(*row, options.in_place, counts_wrong));
   const std::optional<Operation> operation = operation_of(times, benchmark.ranks);
-  if (!rows.empty() && (!operation || (!test.empty() && !is_useful_program(test)))) rows.front()->fail(std::string(other_operation));
+  if (!rows.empty() && (!operation || (!test.empty() && !is_useful_program(test))))
+    rows.front()->fail(fmt::format("a row of an operation that {}", useful_programs));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (times[i].measured.bytes == Bytes(0)) continue;
     add_point(*rows[i], times[i].measured.bytes, times[i].measured.time, benchmark.operations[*operation].measured);

@@ -1,7 +1,6 @@
 #include "import/device_time.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -10,7 +9,6 @@ namespace syncopate {
 namespace {
 
 using Kernel = KinetoTrace::Kernel;
-using Launch = KinetoTrace::Launch;
 using Stretch = KinetoTrace::Stretch;
 
 IntervalUnion union_of(const std::vector<Stretch>& stretches) {
@@ -38,45 +36,17 @@ class Collectives {
   std::vector<Interval> times_;
 };
 
-/// The calls that launched kernels, and each thread's call before.
-class Launches {
- public:
-  explicit Launches(const KinetoTrace& profile) {
-    for (const Launch& launch : profile.launches) {
-      by_correlation_.emplace(launch.correlation, &launch);
-      by_thread_[launch.thread].push_back(launch.time);
-    }
-    for (auto& [thread, times] : by_thread_) std::sort(times.begin(), times.end());
-  }
-
-  const Launch* of(const Kernel& kernel) const {
-    const auto found = by_correlation_.find(kernel.correlation);
-    return found == by_correlation_.end() ? nullptr : found->second;
-  }
-
-  /// The time of the thread's launch before this one.
-  Seconds before(const Launch& launch) const {
-    const std::vector<Seconds>& times = by_thread_.at(launch.thread);
-    const auto at = std::lower_bound(times.begin(), times.end(), launch.time);
-    return at == times.begin() ? launch.time : *std::prev(at);
-  }
-
- private:
-  std::unordered_map<std::int64_t, const Launch*> by_correlation_;
-  std::unordered_map<std::uint32_t, std::vector<Seconds>> by_thread_;
-};
-
 }  // namespace
 
-DeviceTime::DeviceTime(const KinetoTrace& profile) : computing({}), moving({}), waiting({}) {
+DeviceTime::DeviceTime(const KinetoTrace& profile, const Launches& launches) : computing({}), moving({}), waiting({}) {
   if (profile.cpu_only()) {
     find_on_cpu(profile);
   } else {
-    find_on_gpu(profile);
+    find_on_gpu(profile, launches);
   }
 }
 
-void DeviceTime::find_on_gpu(const KinetoTrace& profile) {
+void DeviceTime::find_on_gpu(const KinetoTrace& profile, const Launches& launches) {
   std::vector<const Kernel*> kernels;
   std::vector<Interval> times;
   std::vector<Interval> moves;
@@ -92,7 +62,6 @@ void DeviceTime::find_on_gpu(const KinetoTrace& profile) {
   computing = IntervalUnion(std::move(times));
   moving = IntervalUnion(std::move(moves));
 
-  const Launches launches(profile);
   std::sort(kernels.begin(), kernels.end(), [](const Kernel* a, const Kernel* b) { return a->start < b->start; });
   std::vector<Interval> waits;
   Seconds end = kernels.empty() ? Seconds(0) : kernels.front()->start;
@@ -101,7 +70,7 @@ void DeviceTime::find_on_gpu(const KinetoTrace& profile) {
     end = std::max(end, kernel->end);
     constexpr Seconds own(2e-6);  // the GPU's own, from one kernel to the next
     if (gap.end - gap.start <= own) continue;
-    if (const Launch* launch = launches.of(*kernel)) {
+    if (const KinetoTrace::Launch* launch = launches.of(*kernel)) {
       for (const Interval& call : host_waits.within(gap.start, std::min(gap.end, launch->time)))
         all.add_ended_in(call.start, call.end, waits);
       all.add_ended_in(std::max(gap.start, launch->time), gap.end, waits);

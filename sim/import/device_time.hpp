@@ -4,6 +4,7 @@
 
 #include "base/interval_union.hpp"
 #include "import/kineto.hpp"
+#include "import/launches.hpp"
 
 namespace syncopate {
 
@@ -18,7 +19,7 @@ namespace syncopate {
 /// Without: operators compute, gloo's collectives move, and an operator that calls a collective waits from the call on while something
 /// moves.
 struct DeviceTime {
-  explicit DeviceTime(const KinetoTrace& profile);
+  DeviceTime(const KinetoTrace& profile, const Launches& launches);
 
   IntervalUnion computing;
   IntervalUnion moving;
@@ -26,7 +27,7 @@ struct DeviceTime {
   std::unordered_map<const KinetoTrace::Kernel*, Seconds> waited;  ///< by kernel: what it has waited before it started
 
  private:
-  void find_on_gpu(const KinetoTrace& profile);
+  void find_on_gpu(const KinetoTrace& profile, const Launches& launches);
   void find_on_cpu(const KinetoTrace& profile);
 };
 

@@ -199,8 +199,7 @@ class Importer {
     if (shapes.empty()) {
       profile_->lacks(
           "its AccumulateGrad operators have no \"Input Dims\", so the sizes of the gradients are unknown; give them with --sizes (a "
-          "model/1 "
-          "file, or lines \"name shape\")");
+          "model/1 file, or lines \"name shape\")");
     }
     const std::optional<std::string> dtype = dtype_of(string(accumulate.type));
     if (!dtype) {

@@ -13,6 +13,7 @@
 
 #include "base/errors.hpp"
 #include "import/device_time.hpp"
+#include "import/launches.hpp"
 
 namespace syncopate {
 
@@ -27,14 +28,12 @@ enum Kind : std::size_t { accumulate, update, backward, forward, kinds };
 /// the operator's own time.
 class Work {
  public:
-  explicit Work(const KinetoTrace& profile) : cpu_only_(profile.cpu_only()) {
+  Work(const KinetoTrace& profile, const Launches& launches) : cpu_only_(profile.cpu_only()) {
     if (cpu_only_) return;
-    std::unordered_map<std::int64_t, const KinetoTrace::Launch*> launches;
-    for (const KinetoTrace::Launch& launch : profile.launches) launches.emplace(launch.correlation, &launch);
     for (const Kernel& kernel : profile.kernels) {
       if (kernel.communication) continue;
-      const auto launch = launches.find(kernel.correlation);
-      if (launch != launches.end()) launched_.push_back({launch->second->time, launch->second->thread, &kernel});
+      const KinetoTrace::Launch* launch = launches.of(kernel);
+      if (launch != nullptr) launched_.push_back({launch->time, launch->thread, &kernel});
     }
     if (launched_.empty()) profile.lacks("no GPU kernel can be matched with the call that launched it (\"correlation\")");
     std::sort(launched_.begin(), launched_.end(), [](const Launched& a, const Launched& b) { return a.time < b.time; });
@@ -97,7 +96,9 @@ bool wraps(const std::string& around, const std::string& inner) { return around.
 
 class Finder {
  public:
-  Finder(const KinetoTrace& profile, Clocking clocking) : profile_(&profile), clocking_(clocking), work_(profile), time_(profile) {
+  Finder(const KinetoTrace& profile, Clocking clocking)
+      : profile_(&profile), clocking_(clocking), launches_(profile), work_(profile, launches_), time_(profile, launches_) {
+    sort_collectives();
     sort_operators();
     match_nodes();
   }
@@ -406,17 +407,20 @@ class Finder {
     }
   }
 
-  std::vector<Seconds> collectives_in(Seconds from, Seconds to) const {
-    std::vector<Interval> found;
+  void sort_collectives() {
     for (const Kernel& kernel : profile_->kernels) {
-      if (kernel.communication && kernel.start >= from && kernel.start < to) found.push_back({kernel.start, kernel.end});
+      if (kernel.communication) collectives_.push_back({kernel.start, kernel.end});
     }
-    for (const KinetoTrace::Stretch& collective : profile_->host_collectives) {
-      if (collective.time.start >= from && collective.time.start < to) found.push_back(collective.time);
-    }
-    std::sort(found.begin(), found.end(), [](const Interval& a, const Interval& b) { return a.start < b.start; });
+    for (const KinetoTrace::Stretch& collective : profile_->host_collectives) collectives_.push_back(collective.time);
+    std::sort(collectives_.begin(), collectives_.end(), [](const Interval& a, const Interval& b) { return a.start < b.start; });
+  }
+
+  /// Durations of the collectives that start between `from` and `to`.
+  std::vector<Seconds> collectives_in(Seconds from, Seconds to) const {
     std::vector<Seconds> durations;
-    for (const Interval& collective : found) durations.push_back(collective.end - collective.start);
+    auto at =
+        std::lower_bound(collectives_.begin(), collectives_.end(), from, [](const Interval& c, Seconds time) { return c.start < time; });
+    for (; at != collectives_.end() && at->start < to; ++at) durations.push_back(at->end - at->start);
     return durations;
   }
 
@@ -429,9 +433,11 @@ class Finder {
 
   const KinetoTrace* profile_;
   Clocking clocking_;
+  Launches launches_;
   Work work_;
   DeviceTime time_;
   IntervalUnion bare_ = time_.moving.minus(time_.computing);                               // communication beside which nothing computes
+  std::vector<Interval> collectives_;                                                      // by start
   std::vector<Node> nodes_;                                                                // outermost, by time
   std::vector<const Operator*> updates_;                                                   // by time
   std::unordered_map<std::uint32_t, std::vector<const Operator*>> recomputed_;             // by thread, by time

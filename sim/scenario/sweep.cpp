@@ -133,6 +133,12 @@ std::vector<std::string> files_above(const std::string& pointer) {
   return places;
 }
 
+void load_files_above(const std::string& pointer, Document& document, Library& library) {
+  for (const std::string& file : files_above(pointer)) {
+    if (pointer != file && is_at_or_above(file, pointer)) load_file_at(file, document, library);
+  }
+}
+
 /// What a fit without "measured_at" was measured at: the cluster's link, as long as nothing has changed it.
 void keep_measured_at(Document& document, const std::string& origin) {
   const Json& root = document.root();
@@ -157,9 +163,7 @@ void keep_measured_at(Document& document, const std::string& origin) {
 void set_values(Document& document, std::vector<std::pair<std::string, Json>> values, Library& library, const std::string& origin) {
   std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.first.size() < b.first.size(); });
   for (const auto& [pointer, value] : values) {
-    for (const std::string& file : files_above(pointer)) {
-      if (pointer != file && is_at_or_above(file, pointer)) load_file_at(file, document, library);
-    }
+    load_files_above(pointer, document, library);
     if (is_at_or_above("/cluster/link", pointer) || pointer == "/cluster/nics") keep_measured_at(document, origin);
     document.set(parse_pointer(pointer, document), value, origin);
   }
@@ -207,9 +211,7 @@ void apply(const Setting& setting, Document& document, Library& library) {
     }
   }
   if (setting.value.is_null()) {
-    for (const std::string& file : files_above(setting.pointer)) {
-      if (setting.pointer != file && is_at_or_above(file, setting.pointer)) load_file_at(file, document, library);
-    }
+    load_files_above(setting.pointer, document, library);
     if (!document.root().contains(parse_pointer(setting.pointer, document)))
       throw UsageError(fmt::format("{} {}=null: there is no such key to remove", setting.option, setting.pointer));
   }
