@@ -43,6 +43,7 @@ Trace capture_trace(const Network& network, const DeviceDescription& device, con
                   {"sum_of_layers_s", summary.sum_of_layers.value},
                   {"outliers", summary.busy.outliers},
                   {"drift", summary.busy.drift}};
+  if (recording.graphs) trace.timing["spans"] = "of a CUDA graph";
   if (!device.clocks.empty()) trace.timing["clocks"] = device.clocks;
   if (!device.kernels.empty()) trace.timing["kernels"] = device.kernels;
   trace.update = summary.update.median;

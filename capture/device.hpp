@@ -43,6 +43,13 @@ struct DeviceError : Error {
   explicit DeviceError(const std::string& message) : Error(ExitCode::cannot_write, message) {}
 };
 
+/// How the device does what the host queues.
+enum class Run : std::uint8_t {
+  queued,  ///< it waits, as far as possible, until the host has queued the work, so that the times have no launch gaps
+  free,    ///< at once, as in training; it waits where the host is late
+  graph    ///< as a CUDA graph: the host describes the iteration once, and launches all of it in one call
+};
+
 /// Trains one network. An iteration is begin(), forward() of every layer and of the loss, backward() of the loss and of the
 /// layers in reverse, update(); mark() in between records points in time. Work may be queued: only collect() waits for it.
 /// The loss, a cross entropy of softmax with random labels, is the layer after the last.
@@ -54,15 +61,15 @@ class Device {
   /// the message states the memory needed and present.
   virtual void set_up(const Network& network) = 0;
 
-  /// Starts an iteration. With `queue_first` an asynchronous device waits, as far as possible, until the host has queued the work,
-  /// so that the times have no launch gaps.
-  virtual void begin(bool queue_first) = 0;
+  /// Starts an iteration. Only an asynchronous device distinguishes the kinds of `run`.
+  virtual void begin(Run run) = 0;
   virtual void forward(std::size_t layer) = 0;
   virtual void backward(std::size_t layer) = 0;
   /// One step of the network's optimizer on all parameters.
   virtual void update() = 0;
   virtual void mark() = 0;
-  /// Seconds from the first mark since begin() to each, once the device has passed them all.
+  /// Seconds from the first mark since begin() to each, once the device has passed them all. Of a Run::graph every call launches the work,
+  /// and times it, anew.
   virtual std::vector<Seconds> collect() = 0;
 
   /// Numbers in the order of model/1's shapes, sample by sample, whatever the device's own layout.

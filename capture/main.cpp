@@ -34,6 +34,7 @@ struct Options {
   std::optional<int> warmup;
   int iterations = 30;
   int threads = 1;
+  bool graphs = false;
   bool plan = false;
   bool quiet = false;
 };
@@ -68,6 +69,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--threads", options.threads, "threads of the cpu device; with more than 1, times are wall-clock times")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
+  app.add_flag("--graphs", options.graphs, "spans and ready times are those of a CUDA graph, which has no launch gaps");
   app.add_flag("--plan", options.plan, "print layers, shapes, tensors, MACs and memory, and stop; needs no device");
   app.add_flag("--quiet", options.quiet, "print errors and warnings only");
   app.footer(
@@ -83,6 +85,8 @@ const DeviceRow& chosen_device(const Options& options) {
     throw UsageError(fmt::format("--dtype {}: the {} device supports {}", options.dtype, row.name, row.dtypes));
   if (options.threads != 1 && !row.has_threads)
     throw UsageError(fmt::format("--threads: the {} device has no number of threads; leave it out", row.name));
+  if (options.graphs && row.has_threads)
+    throw UsageError(fmt::format("--graphs: the {} device has no CUDA graphs; leave it out", row.name));
   return row;
 }
 
@@ -102,6 +106,7 @@ std::string command(const Options& options, int warmup) {
                                     std::to_string(options.iterations)};
   if (!options.input.empty()) words.insert(words.end(), {"--input", options.input});
   if (options.optimizer != "sgd") words.insert(words.end(), {"--optimizer", options.optimizer});
+  if (options.graphs) words.emplace_back("--graphs");
   if (options.threads != 1) words.insert(words.end(), {"--threads", std::to_string(options.threads)});
   return command_line(words);
 }
@@ -109,7 +114,7 @@ std::string command(const Options& options, int warmup) {
 Recording record_with_progress(Device& device, std::size_t layers, int warmup, const Options& options) {
   const int rounds = device.asynchronous() ? 2 : 1;
   ProgressBar progress(static_cast<std::size_t>(warmup + rounds * options.iterations), "iterations", !options.quiet);
-  return record(device, layers, {warmup, options.iterations, [&progress] { progress.advance(); }});
+  return record(device, layers, {warmup, options.iterations, options.graphs, [&progress] { progress.advance(); }});
 }
 
 void print_summary(const Options& options, const Trace& trace, const Summary& summary, bool asynchronous) {
@@ -123,7 +128,7 @@ void print_summary(const Options& options, const Trace& trace, const Summary& su
           format_seconds(summary.sum_of_layers), format_seconds(summary.busy.iteration.median),
           format_seconds(summary.busy.iteration.first), format_seconds(summary.busy.iteration.third), summary.busy.outliers,
           options.iterations);
-  if (!asynchronous) return;
+  if (!asynchronous || options.graphs) return;
   const auto gaps = [](Seconds busy, Seconds span) { return 100 * std::max(0.0, 1 - busy / span); };
   display(stream, "launch gaps, where the device waits for the host, take {:.1f}% of forward and {:.1f}% of backward\n",
           gaps(summary.forward_busy, summary.forward_span), gaps(summary.backward_busy, summary.backward_span));

@@ -13,8 +13,8 @@ namespace syncopate::capture {
 
 namespace {
 
-Marks record_iteration(Device& device, std::size_t layers, bool queue_first) {
-  device.begin(queue_first);
+void queue_iteration(Device& device, std::size_t layers, Run run) {
+  device.begin(run);
   device.mark();
   for (std::size_t i = 0; i <= layers; ++i) {
     device.forward(i);
@@ -26,12 +26,18 @@ Marks record_iteration(Device& device, std::size_t layers, bool queue_first) {
   }
   device.update();
   device.mark();
-  return device.collect();
 }
 
-Seconds measure_floor(Device& device) {
+/// Subtracts from every time between two marks what a mark takes.
+Marks without_marks(const Marks& times, Seconds floor) {
+  Marks result = {Seconds(0)};
+  for (std::size_t i = 1; i < times.size(); ++i) result.push_back(result.back() + std::max(Seconds(0), times[i] - times[i - 1] - floor));
+  return result;
+}
+
+Seconds measure_floor(Device& device, Run run) {
   constexpr int marks = 101;
-  device.begin(true);
+  device.begin(run);
   for (int i = 0; i < marks; ++i) device.mark();
   const Marks times = device.collect();
   std::vector<Seconds> gaps;
@@ -88,18 +94,22 @@ void warn_of_sum(const Summary& summary, std::vector<std::string>& warnings) {
 Recording record(Device& device, std::size_t layers, const RecordingOptions& options) {
   Recording recording;
   recording.warmup = options.warmup;
-  const auto repeat = [&](int times, bool queue_first) {
+  const auto repeat = [&](int times, Run run, Seconds floor) {
     std::vector<Marks> iterations;
     for (int i = 0; i < times; ++i) {
-      iterations.push_back(record_iteration(device, layers, queue_first));
+      if (i == 0 || run != Run::graph) queue_iteration(device, layers, run);
+      iterations.push_back(without_marks(device.collect(), floor));
       options.progress();
     }
     return iterations;
   };
-  repeat(options.warmup, true);
-  recording.floor = measure_floor(device);
-  recording.busy = repeat(options.iterations, true);
-  if (device.asynchronous()) recording.spans = repeat(options.iterations, false);
+  repeat(options.warmup, Run::queued, Seconds(0));
+  recording.floor = measure_floor(device, Run::queued);
+  recording.busy = repeat(options.iterations, Run::queued, recording.floor);
+  if (!device.asynchronous()) return recording;
+  recording.graphs = options.graphs;
+  recording.spans = options.graphs ? repeat(options.iterations, Run::graph, measure_floor(device, Run::graph))
+                                   : repeat(options.iterations, Run::free, recording.floor);
   return recording;
 }
 
@@ -133,7 +143,8 @@ Summary summarize(const Recording& recording) {
   warn_of(summary.busy, busy.size(), "iterations", "the device's", summary.warnings);
   if (recording.spans.empty()) return summary;
   const bool steady = std::abs(summary.busy.drift) <= most_apart;  // the device is steady, so the host's launch speed varies
-  warn_of(summary.span, spans.size(), "iterations that run by themselves", steady ? "the host's" : "the device's", summary.warnings);
+  warn_of(summary.span, spans.size(), recording.graphs ? "runs of the graph" : "iterations that run by themselves",
+          steady && !recording.graphs ? "the host's" : "the device's", summary.warnings);
   return summary;
 }
 

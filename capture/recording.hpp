@@ -12,22 +12,25 @@ namespace syncopate::capture {
 struct RecordingOptions {
   int warmup = 10;
   int iterations = 30;
+  bool graphs = false;                     ///< spans are of a CUDA graph, not of a free run
   std::function<void()> progress = [] {};  ///< called after each iteration
 };
 
 /// Seconds at every mark of an iteration since its first: after the forward of each layer and of the loss, after the
-/// backward of the loss and of each layer in reverse, after the update. 2 (layers + 1) + 2 of them.
+/// backward of the loss and of each layer in reverse, after the update. 2 (layers + 1) + 2 of them. What a mark takes is subtracted.
 using Marks = std::vector<Seconds>;
 
 /// Iterations of training, as a device's clock saw them.
 struct Recording {
   int warmup = 0;            ///< iterations before these
   std::vector<Marks> busy;   ///< without launch gaps: an asynchronous device starts after the host has queued the work
-  std::vector<Marks> spans;  ///< free runs of an asynchronous device, waits for the host included; else empty
-  Seconds floor;             ///< what the clock shows between two marks with nothing in between
+  std::vector<Marks> spans;  ///< free runs of an asynchronous device, waits for the host included, or runs of a graph; else empty
+  bool graphs = false;       ///< spans are of a graph
+  Seconds floor;             ///< what a mark takes: the time between two with nothing in between
 };
 
-/// Trains a network that is set up: the warm-up, then `iterations`; then on an asynchronous device as many again, free running.
+/// Trains a network that is set up: the warm-up, then `iterations`; then on an asynchronous device as many again, free running or as a
+/// graph.
 Recording record(Device& device, std::size_t layers, const RecordingOptions& options);
 
 /// The median of repeated measurements and the quartiles around it.

@@ -157,7 +157,7 @@ CpuOp::Step CpuDevice::sum_of(const NetworkLayer& layer) {
   return sum;
 }
 
-void CpuDevice::begin(bool /*queue_first*/) {
+void CpuDevice::begin(Run /*run*/) {
   constexpr std::uint32_t iterations_in_one_place = 4;
   if (++iteration_ % iterations_in_one_place == 0) {
     change_place(activations_.get(), network_->activation_bytes);

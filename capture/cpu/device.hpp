@@ -17,7 +17,7 @@ class CpuDevice : public Device {
   explicit CpuDevice(int threads);
 
   void set_up(const Network& network) override;
-  void begin(bool queue_first) override;
+  void begin(Run run) override;
   void forward(std::size_t layer) override;
   void backward(std::size_t layer) override;
   void update() override;

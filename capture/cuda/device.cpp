@@ -172,13 +172,22 @@ void* CudaDevice::gradient(std::size_t buffer) {
   return buffer == NetworkLayer::no_buffer ? nullptr : gradients_.at(network_->buffers[buffer].offset);
 }
 
-void CudaDevice::begin(bool queue_first) {
+void CudaDevice::begin(Run run) {
   ++iteration_;
   marked_ = 0;
   held_after_.clear();
-  holds_ = queue_first;
-  if (holds_) wait_for_host();
+  run_ = run;
+  graph_ = {};
+  if (run == Run::queued) wait_for_host();
+  if (run == Run::graph) check(cudaStreamBeginCapture(tools_.stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
   begun_ = HostClock::now();
+}
+
+void CudaDevice::end_graph() {
+  const GraphDescription described([this](cudaGraph_t* graph) { return cudaStreamEndCapture(tools_.stream, graph); },
+                                   "cudaStreamEndCapture");
+  graph_ =
+      GraphHandle([&described](cudaGraphExec_t* graph) { return cudaGraphInstantiate(graph, described.get(), 0); }, "cudaGraphInstantiate");
 }
 
 /// Makes the device wait while the host queues a stretch.
@@ -219,7 +228,7 @@ void CudaDevice::backward(std::size_t layer) {
 
 void CudaDevice::update() {
   descend(tools_.stream, device_descents_.as<Descent>(), descent_pieces_.as<DescentPiece>(), descent_piece_count_, adam_step(++updates_));
-  if (iteration_ == 1) return;  // the first iteration also loads kernels
+  if (iteration_ == 1 || run_ == Run::graph) return;  // the first iteration also loads kernels
   // The first stretch begins with an empty queue, so its time is the host's work only.
   const HostClock::duration stretch = (held_after_.empty() ? HostClock::now() : queued_) - begun_;
   queueing_ = std::min<std::chrono::nanoseconds>(queueing_.value_or(HostClock::duration::max()), stretch);
@@ -227,11 +236,17 @@ void CudaDevice::update() {
 
 void CudaDevice::mark() {
   if (marked_ == marks_.size()) marks_.emplace_back(cudaEventCreate, "cudaEventCreate");
-  record(marks_[marked_++], tools_.stream);
-  if (holds_ && marked_ % marks_in_stretch == 0) hold();
+  const EventHandle& event = marks_[marked_++];
+  if (run_ == Run::graph) return record_in_graph(event, tools_.stream);
+  record(event, tools_.stream);
+  if (run_ == Run::queued && marked_ % marks_in_stretch == 0) hold();
 }
 
 std::vector<Seconds> CudaDevice::collect() {
+  if (run_ == Run::graph) {
+    if (graph_.get() == nullptr) end_graph();
+    check(cudaGraphLaunch(graph_.get(), tools_.stream), "cudaGraphLaunch");
+  }
   check(cudaStreamSynchronize(tools_.stream), "cudaStreamSynchronize");
   std::vector<Seconds> times;
   times.reserve(marked_);

@@ -20,7 +20,7 @@ class CudaDevice : public Device {
   explicit CudaDevice(int gpu = 0);
 
   void set_up(const Network& network) override;
-  void begin(bool queue_first) override;
+  void begin(Run run) override;
   void forward(std::size_t layer) override;
   void backward(std::size_t layer) override;
   void update() override;
@@ -58,6 +58,7 @@ class CudaDevice : public Device {
   void* gradient(std::size_t buffer);
   Place find(const Array& array);
   Place place_of(void* numbers, const Shape& shape) const;
+  void end_graph();
   void hold();
   void wait_for_host();
   bool input_is_ids() const { return network_->largest_id > 0; }
@@ -83,7 +84,8 @@ class CudaDevice : public Device {
   int updates_ = 0;
   std::vector<EventHandle> marks_;
   std::size_t marked_ = 0;
-  bool holds_ = false;                   // this iteration holds the device back until the host has queued work
+  Run run_ = Run::free;                  // of this iteration
+  GraphHandle graph_;                    // of this iteration, once it is described
   std::vector<std::size_t> held_after_;  // marks
   std::vector<EventHandle> resumed_;     // recorded at the end of each hold
   HostClock::time_point begun_;

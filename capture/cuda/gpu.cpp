@@ -31,6 +31,10 @@ StreamHandle make_stream() {
 
 void record(const EventHandle& event, cudaStream_t stream) { check(cudaEventRecord(event.get(), stream), "cudaEventRecord"); }
 
+void record_in_graph(const EventHandle& event, cudaStream_t stream) {
+  check(cudaEventRecordWithFlags(event.get(), stream, cudaEventRecordExternal), "cudaEventRecordWithFlags");
+}
+
 Seconds elapsed(const EventHandle& from, const EventHandle& to) {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, from.get(), to.get()), "cudaEventElapsedTime");

@@ -38,6 +38,8 @@ StreamHandle make_stream();
 constexpr std::uint64_t queueing_nanoseconds = 5'000'000;
 
 void record(const EventHandle& event, cudaStream_t stream);
+/// The same in a stream that is being captured into a graph: the event happens whenever the graph runs.
+void record_in_graph(const EventHandle& event, cudaStream_t stream);
 /// Time between two events that have happened.
 Seconds elapsed(const EventHandle& from, const EventHandle& to);
 

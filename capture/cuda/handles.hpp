@@ -29,10 +29,10 @@ class Owned {
 
 using StreamHandle = Owned<cudaStream_t, cudaStreamDestroy>;
 using EventHandle = Owned<cudaEvent_t, cudaEventDestroy>;
+using GraphDescription = Owned<cudaGraph_t, cudaGraphDestroy>;
+using GraphHandle = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 using CudnnHandle = Owned<cudnnHandle_t, cudnnDestroy>;
 using CublasHandle = Owned<cublasHandle_t, cublasDestroy>;
 using TensorDescriptor = Owned<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
-using FilterDescriptor = Owned<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
-using ConvolutionDescriptor = Owned<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
 
 }  // namespace syncopate::capture

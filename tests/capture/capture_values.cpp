@@ -85,7 +85,7 @@ void train(Device& device, const Network& network, std::size_t iteration, Folder
     folder.add(fmt::format("{}.{}", kind, iteration), name, values);
   };
   add_tensors(folder, fmt::format("parameters.{}", iteration), device, network, Array::Kind::parameter);
-  device.begin(true);
+  device.begin(Run::queued);
   for (std::size_t i = 0; i < layers; ++i) {
     const ModelLayer& layer = network.model.layers[i];
     device.forward(i);

@@ -56,7 +56,7 @@ class Both {
 
   void train() {
     each([this](Device& device) {
-      device.begin(true);
+      device.begin(Run::queued);
       for (std::size_t i = 0; i <= layers(); ++i) device.forward(i);
       for (std::size_t i = layers() + 1; i-- > 0;) device.backward(i);
     });
@@ -108,7 +108,7 @@ void compare_op(const OpCase& tested, const Format& format) {
     both.write({Array::Kind::parameter, layer, i}, numbers(elements(described.tensors[i].shape), 29));
   const std::vector<float> gradient = numbers(both.network().layers[layer].elements, 41);
   both.each([&](Device& device) {
-    device.begin(false);
+    device.begin(Run::free);
     device.forward(layer);
     device.write({Array::Kind::output_gradient, layer}, gradient);
     device.backward(layer);
@@ -249,6 +249,24 @@ TEST_SUITE("Does the GPU measure what it should?") {
       CHECK(recording.floor.value < 20e-6);
       CHECK(summary.busy.iteration.median.value > 0);
       CHECK(summary.backward_span >= 0.9 * summary.backward_busy);
+      CHECK(std::isfinite(device.loss()));
+    }
+  }
+
+  TEST_CASE("a graph trains, and takes no longer than the work that was queued first") {
+    for (const Format& format : formats) {
+      CAPTURE(format.dtype);
+      const Network network =
+          plan_network(read_model(Document::read(MODELS "/resnet20.json")), 128, format.dtype, gpu_layout(format.dtype));
+      CudaDevice device;
+      device.set_up(network);
+      RecordingOptions options;
+      options.graphs = true;
+      const Summary summary = summarize(record(device, network.layers.size(), options));
+      CHECK(summary.forward_span <= 1.1 * summary.forward_busy);
+      CHECK(summary.forward_span >= 0.5 * summary.forward_busy);
+      CHECK(summary.backward_span <= 1.1 * summary.backward_busy);
+      CHECK(summary.backward_span >= 0.5 * summary.backward_busy);
       CHECK(std::isfinite(device.loss()));
     }
   }

@@ -54,7 +54,7 @@ class LayerUnderTest {
   LayerUnderTest(const OpCase& tested, CpuDevice& device)
       : device_(device), network_(network_of(tested.input, tested.layers)), layer_(network_.layers.size() - 1) {
     device_.set_up(network_);
-    device_.begin(false);
+    device_.begin(Run::free);
     for (std::size_t slot = 0; slot < described().inputs.size(); ++slot) {
       if (source(slot) == Model::input_layer) continue;
       const auto count = static_cast<std::size_t>(network_.layers[source(slot)].elements);
@@ -175,7 +175,7 @@ TEST_SUITE("Are the gradients of every op on the CPU those of its forward?") {
     REQUIRE(network.heads == std::vector<std::size_t>{7, 10});
     CpuDevice device(1);
     device.set_up(network);
-    device.begin(false);
+    device.begin(Run::free);
     const auto loss = [&] {
       for (std::size_t i = 0; i <= network.layers.size(); ++i) device.forward(i);
       return device.loss();

@@ -19,9 +19,9 @@ class FakeDevice : public Device {
   FakeDevice(Cost cost, bool asynchronous) : cost_(std::move(cost)), asynchronous_(asynchronous) {}
 
   void set_up(const Network& /*network*/) override {}
-  void begin(bool queue_first) override {
+  void begin(Run run) override {
     ++iteration;
-    queued += queue_first ? 1 : 0;
+    queued += run == Run::queued ? 1 : 0;
     log.clear();
     marks_.clear();
   }
@@ -33,6 +33,7 @@ class FakeDevice : public Device {
     marks_.emplace_back(1e-6 * now_);
   }
   std::vector<Seconds> collect() override {
+    ++collected;
     std::vector<Seconds> times;
     for (const Seconds mark : marks_) times.push_back(mark - marks_.front());
     return times;
@@ -50,6 +51,7 @@ class FakeDevice : public Device {
 
   int iteration = 0;
   int queued = 0;
+  int collected = 0;
   std::string log;  ///< of the last iteration
 
  private:
@@ -205,9 +207,53 @@ TEST_SUITE("Do a recording's statistics say what the clock said?") {
           "again");
   }
 
-  TEST_CASE("the clock's floor is what it shows between two marks") {
-    FakeDevice device([](int /*iteration*/, Work work, std::size_t /*layer*/) { return work == Work::mark ? 0.5 : 10; }, false);
+  TEST_CASE("the clock's floor is what a mark takes, and is in no time") {
+    const auto with_marks = [](int iteration, Work work, std::size_t layer) {
+      return work == Work::mark ? 0.5 : steady(iteration, work, layer);
+    };
+    FakeDevice device(with_marks, false);
     check_us(record(device, layers, {1, 30}).floor, 0.5);
+    const Summary summary = summary_of(with_marks);
+    check_us(summary.layers[1].forward.median, 20);
+    check_us(summary.layers[1].ready, 500);
+    check_us(summary.update.median, 7);
+    check_us(summary.forward_span, 60);
+    check_us(summary.busy.iteration.median, 667);
+  }
+
+  TEST_CASE("a layer without work takes no time, not less") {
+    const Summary summary = summary_of([](int iteration, Work work, std::size_t layer) {
+      if (work == Work::mark) return iteration == 4 ? 0.5 : 0.4;  // the fourth iteration measures marks
+      return layer == 1 ? 0.0 : steady(iteration, work, layer);
+    });
+    CHECK(summary.layers[1].forward.median == Seconds(0));
+    check_us(summary.layers[0].forward.median, 9.9);
+    check_us(summary.forward_busy, 9.9 + 29.9);
+  }
+
+  TEST_CASE("a graph is described once and runs in every iteration") {
+    FakeDevice device(
+        [](int iteration, Work work, std::size_t layer) {
+          if (work == Work::mark) return iteration == 3 + 1 + 30 + 1 ? 0.2 : 0.0;  // in a graph marks take another time
+          return steady(iteration, work, layer) + (iteration > 3 + 1 + 30 ? 1 : 0);
+        },
+        true);
+    RecordingOptions options{3, 30};
+    options.graphs = true;
+    const Recording recording = record(device, layers, options);
+    CHECK(device.queued == 3 + 1 + 30);
+    CHECK(device.iteration == 3 + 1 + 30 + 2);
+    CHECK(device.collected == 3 + 1 + 30 + 1 + 30);
+    CHECK(recording.spans.size() == 30);
+    const Summary summary = summarize(recording);
+    check_us(summary.forward_busy, 60);
+    check_us(summary.forward_span, 60 + 3 * 0.8);
+    const Network network = plan_network(read_model(Document(parse_json(R"({"format": "model/1", "name": "net", "input": [5], "layers": [
+      {"name": "a", "op": "linear", "out_features": 4}, {"name": "b", "op": "layer_norm"}]})",
+                                                                        "net.json"),
+                                                             "net.json")),
+                                         16, "bf16", Layout::channels_last);
+    CHECK(capture_trace(network, device.describe(), recording, summary).timing["spans"] == "of a CUDA graph");
   }
 
   TEST_CASE("an asynchronous device is recorded twice: its work alone, and as it runs") {
