@@ -2,7 +2,12 @@
 
 from typing import NamedTuple
 
-DTYPES = ["fp32", "bf16", "tf32", "fp16"]
+DTYPES = ["bf16", "tf32", "fp32", "fp16"]
+PROOF = [("resnet50", 32), ("bert_base", 32)]
+# As people train today; their launches are a CUDA graph.
+COMMON = [("resnet50", 256), ("bert_large", 32), ("resnet50", 128)]
+# With ops that capture lacks: PyTorch alone.
+PROFILED = [("gpt2_small", 16), ("llama_7b_block", 1), ("vit_b16", 128), ("llama_7b_block", 8), ("llama_7b_block", 4), ("llama_7b_block", 2)]
 # The networks of the five papers at their batch sizes.
 PAPERS = [("resnet50", 32), ("googlenet_bvlc", 64), ("resnet50", 64), ("densenet201", 64), ("resnet152", 128), ("inception_v4", 128, "3x224x224"),
           ("densenet161", 64), ("vgg11", 64), ("alexnet_mxnet", 64), ("resnet20", 128), ("sasgd_cifar10", 64), ("sasgd_nlcf", 1)]
@@ -10,6 +15,7 @@ OTHERS = [("bert_base", 32), ("googlenet", 64), ("alexnet", 64)]
 SMALL = {"resnet20": 100, "alexnet_mxnet": 100, "alexnet": 100, "sasgd_cifar10": 300, "sasgd_nlcf": 1000}  # iterations to capture
 BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256]  # of ResNet-50, to see how times grow with the batch
 REHEARSAL = [("sasgd_cifar10", 4), ("resnet20", 4)]  # small enough for a processor
+WITH_ADAM = ("bert", "gpt", "llama", "vit")
 
 
 class Job(NamedTuple):
@@ -23,12 +29,17 @@ class Job(NamedTuple):
     @property
     def optimizer(self):
         """The optimizer that is common for the network."""
-        return "adam" if self.model.startswith("bert") else "sgd"
+        return "adam" if self.model.startswith(WITH_ADAM) else "sgd"
 
     @property
     def iterations(self):
         """More for small networks, where launches by the host limit the speed: their times vary more."""
         return SMALL.get(self.model, 30)
+
+    @property
+    def graphs(self):
+        """Whether spans are those of a CUDA graph: for fp32, the papers' format, they are those of launches one by one."""
+        return self.dtype != "fp32"
 
     @property
     def network(self):
@@ -39,19 +50,23 @@ class Job(NamedTuple):
         return f"{self.kind}:{self.network}"
 
 
+def proof():
+    """Captures beside PyTorch."""
+    return [job for dtype in DTYPES[:2] for network in PROOF for kind in ("capture", "profile") for job in of_kind(kind, [network], dtype)]
+
+
 def jobs(device):
     """In the order in which they should run."""
     if device == "cpu":
         return of_kind("capture", REHEARSAL, "fp32") + of_kind("profile", REHEARSAL, "fp32")
-    proof = [job for dtype in DTYPES[:2] for kind in ("capture", "profile") for job in of_kind(kind, PAPERS[:1], dtype)]
-    first = proof + of_kind("capture", PAPERS[1:], "fp32") + of_kind("capture", OTHERS[:1], "fp32")
-    bf16 = of_kind("capture", PAPERS + OTHERS[:1], "bf16") + of_kind("profile", OTHERS[:1], "bf16")
-    compared = of_kind("profile", PAPERS[1:2] + PAPERS[3:] + OTHERS, "fp32")
-    rest = [job for dtype in DTYPES[2:] for job in of_kind("capture", PAPERS + OTHERS[:1], dtype)]
-    rest += [job for dtype in DTYPES for job in of_kind("capture", OTHERS[1:], dtype)]
+    common = [job for dtype in DTYPES[:2] for job in of_kind("capture", COMMON[:2], dtype)] + of_kind("profile", PROFILED[:3], "bf16")
+    papers = of_kind("capture", PAPERS, "fp32") + of_kind("capture", OTHERS[:1], "fp32") + of_kind("profile", PAPERS[:1], "fp32")
+    more = [job for dtype in DTYPES[:2] for job in of_kind("profile", COMMON[:1], dtype) + of_kind("capture", COMMON[2:], dtype)]
+    more += of_kind("capture", COMMON[:1], "fp16") + of_kind("profile", PROFILED[3:], "bf16")
+    rest = [job for dtype in DTYPES for job in of_kind("capture", PAPERS + OTHERS + COMMON, dtype)]
+    compared = [job for dtype in DTYPES for job in of_kind("profile", PAPERS + OTHERS + COMMON, dtype)]
     growth = [job for dtype in DTYPES for job in of_kind("capture", [("resnet50", batch) for batch in BATCHES], dtype)]
-    more = [job for dtype in DTYPES for job in of_kind("profile", PAPERS + OTHERS, dtype)]
-    return list(dict.fromkeys(first + bf16 + compared + rest + growth + more))
+    return list(dict.fromkeys(proof() + common + papers + more + rest + compared + growth))
 
 
 def of_kind(kind, networks, dtype):

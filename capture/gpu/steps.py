@@ -15,6 +15,7 @@ from running import Failed, Skipped
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURE, BUILD = ROOT / "capture", ROOT / "build-gpu"
 SKIPPED_CODE = 77
+EARLY = 30  # measurements before PyTorch's tests and the sanitizer
 
 
 def look(session):
@@ -156,7 +157,8 @@ def capture(session, job):
     session.require("device", "programs")
     trace = session.folder("traces") / f"{session.slug()}-{job.network}.json"
     session.run([session.programs / "capture", "--model", f"models/{job.model}.json", "--batch", job.batch, "--dtype", job.dtype,
-                 *shape(job), "--optimizer", job.optimizer, "--device", session.device, *iterations(session, job), "--quiet", "-o", trace], 90)
+                 *shape(job), "--optimizer", job.optimizer, "--device", session.device, *iterations(session, job),
+                 *(["--graphs"] if job.graphs else []), "--quiet", "-o", trace], 90)
     session.report["captures"][job.network] = results.of_trace(results.load(trace))
     session.pack("traces")
     compare(session, job)
@@ -222,9 +224,8 @@ def plan(session):
     in_order = jobs.jobs("cpu" if session.on_cpu else "cuda")
     if session.on_cpu:
         return first + [("node", node)] + of_jobs(in_order), of_dtypes("fit", fit, ["fp32"])
-    papers = in_order.index(jobs.of_kind("capture", jobs.PAPERS[-1:], "fp32")[0]) + 1
+    proof, measured = in_order[:len(jobs.proof())], in_order[len(jobs.proof()):]
     steps = first + [("gpu-tests", lambda session: gpu_tests(session, "capture_gpu_tests")),
                      ("node-tests", lambda session: gpu_tests(session, "capture_node_gpu_tests"))]
-    steps += of_jobs(in_order[:papers]) + [("node", node)] + of_dtypes("torch-tests", torch_tests, ["fp32"])
-    steps += of_jobs(in_order[papers:3 * papers]) + [("sanitizer", sanitizer)] + of_jobs(in_order[3 * papers:])
-    return steps + of_dtypes("torch-tests", torch_tests, jobs.DTYPES[1:]), of_dtypes("fit", fit, jobs.DTYPES)
+    steps += of_jobs(proof) + [("node", node)] + of_jobs(measured[:EARLY]) + of_dtypes("torch-tests", torch_tests, ["fp32"]) + [("sanitizer", sanitizer)]
+    return steps + of_jobs(measured[EARLY:]) + of_dtypes("torch-tests", torch_tests, [dtype for dtype in jobs.DTYPES if dtype != "fp32"]), of_dtypes("fit", fit, jobs.DTYPES)

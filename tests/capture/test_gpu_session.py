@@ -274,13 +274,15 @@ class Steps(GpuCase):
                 signal.signal(each, handler)
         self.assertEqual(started[0].poll(), -signal.SIGKILL)
 
-    def test_names_are_unique_and_papers_come_first(self):
+    def test_names_are_unique_and_the_proof_comes_first(self):
         main, closing = steps.plan(self.session("cuda"))
         names = [name for name, _ in main + closing]
         self.assertEqual(len(names), len(set(names)))
-        proof = [f"{kind}:resnet50-b32-{dtype}" for dtype in ("fp32", "bf16") for kind in ("capture", "profile")]
-        self.assertEqual(names[4:8], proof)
-        self.assertEqual(names[8:7 + len(jobs.PAPERS)], [job.name for job in jobs.of_kind("capture", jobs.PAPERS[1:], "fp32")])
+        proof = [f"{kind}:{model}-b32-{dtype}" for dtype in ("bf16", "tf32") for model in ("resnet50", "bert_base") for kind in ("capture", "profile")]
+        self.assertEqual(names[4:13], [*proof, "node"])
+        papers = [job.name for job in jobs.of_kind("capture", jobs.PAPERS, "fp32")]
+        first = names.index(papers[0])
+        self.assertEqual(names[first:first + len(papers)], papers)
         for dtype in jobs.DTYPES:
             for kind in ("capture", "profile"):
                 for job in jobs.of_kind(kind, jobs.PAPERS + jobs.OTHERS, dtype):
@@ -331,7 +333,7 @@ class Steps(GpuCase):
         comparison = {key: [1, 1.04] for key in results.TOTALS} | {"types": [1], "layers": [1], "first": {"layers": 1}}
         self.assertNotIn("layers", results.of_comparison(comparison))
         self.assertFalse(results.of_comparison(comparison | {"update_s": [0, 1]})["within_goal"])
-        self.assertIn("layers", results.of_comparison(comparison | {"backward_s": [1, 1.06]}))
+        self.assertIn("layers", results.of_comparison(comparison | {"backward_of_layers_s": [1, 1.06]}))
 
     def test_what_is_too_large_is_left_out_and_said(self):
         made = self.session()
