@@ -60,7 +60,8 @@ std::int64_t pack(std::vector<Buffer>& buffers, std::int64_t element_bytes) {
 void plan_gradients(Network& network) {
   const std::size_t count = network.layers.size();
   const auto step = [count](std::size_t layer) { return count - layer; };
-  std::vector<int> users;  // by buffer: how many inputs of layers have their gradient in it
+  std::vector<int> users;                             // by buffer: how many inputs of layers have their gradient in it
+  std::vector<std::size_t> last_reader(count, count);  // in the order of backward
   const auto add_buffer = [&](std::int64_t elements, std::size_t born, std::size_t dies) {
     network.buffers.push_back({elements, born, dies, 0});
     users.push_back(0);
@@ -74,7 +75,12 @@ void plan_gradients(Network& network) {
     const ModelLayer& described = network.model.layers[i];
     layer.input_gradients.assign(described.inputs.size(), NetworkLayer::no_buffer);
     if (!layer.trains) continue;
-    layer.output_gradient = layer.contributions.size() == 1 ? layer.contributions.front() : add_buffer(layer.elements, step(i), step(i));
+    if (layer.contributions.size() == 1) {
+      layer.output_gradient = layer.contributions.front();
+    } else {
+      layer.output_gradient = add_buffer(layer.elements, step(last_reader[i]), step(i));
+      network.layers[last_reader[i]].sums.push_back(i);
+    }
     const bool same_buffer = described.op->name == "add" || is_view(described, network.shape(described.inputs.front()), network.layout) ||
                              (described.op->name == "relu" && users[layer.output_gradient] <= 1);
     for (std::size_t slot = 0; slot < described.inputs.size(); ++slot) {
@@ -89,6 +95,7 @@ void plan_gradients(Network& network) {
       }
       ++users[layer.input_gradients[slot]];
       network.layers[source].contributions.push_back(layer.input_gradients[slot]);
+      last_reader[source] = i;
     }
   }
 }

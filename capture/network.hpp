@@ -31,8 +31,9 @@ struct NetworkLayer {
   bool trains = false;        ///< it or a layer before it has parameters, so that backward runs through it
   /// Where this layer's backward leaves the gradient of each input, or no_buffer where nothing before it trains.
   std::vector<std::size_t> input_gradients;
-  /// What the readers of the output (or the loss) left; several are summed into `output_gradient` before backward.
+  /// What the readers of the output (or the loss) left; several are summed into `output_gradient` ...
   std::vector<std::size_t> contributions;
+  std::vector<std::size_t> sums;  ///< ... after the backward of the last of these readers: of these layers, after this one's backward
   std::size_t output_gradient = no_buffer;  ///< no_buffer unless it trains
 };
 

@@ -177,8 +177,8 @@ void CpuDevice::backward(std::size_t layer) {
     return;
   }
   if (!network_->layers[layer].trains) return;
-  if (sums_[layer].primitive) sums_[layer].primitive.execute(stream_, sums_[layer].arguments);
   ops_[layer]->backward();
+  for (const std::size_t summed : network_->layers[layer].sums) sums_[summed].primitive.execute(stream_, sums_[summed].arguments);
 }
 
 void CpuDevice::update() {

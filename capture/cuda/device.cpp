@@ -222,8 +222,11 @@ void CudaDevice::backward(std::size_t layer) {
   }
   const NetworkLayer& planned = network_->layers[layer];
   if (!planned.trains) return;
-  if (!contributions_[layer].empty()) sum(tools_.queue(), contributions_[layer], gradient(planned.output_gradient), planned.elements);
   ops_[layer]->backward();
+  for (const std::size_t summed : planned.sums) {
+    const NetworkLayer& of = network_->layers[summed];
+    sum(tools_.queue(), contributions_[summed], gradient(of.output_gradient), of.elements);
+  }
 }
 
 void CudaDevice::update() {

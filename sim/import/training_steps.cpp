@@ -87,6 +87,7 @@ struct Span {
 struct Node {
   Kind kind = backward;
   const Operator* op = nullptr;
+  const Operator* around = nullptr;  ///< of a backward node: the event that also sums gradients and runs hooks, or op itself
   const Operator* layer = nullptr;
   bool nested = false;  ///< an AccumulateGrad inside a backward node, whose work is also the node's
 };
@@ -188,10 +189,13 @@ class Finder {
         if (!inside) updates_.push_back(op);
       } else if (!inside) {
         thread.index[kind] = nodes_.size();
-        nodes_.push_back({kind, op, nullptr, in_node});
+        nodes_.push_back({kind, op, op, nullptr, in_node});
       } else if (wraps(name_of(*around), name_of(*op))) {
-        // Newer versions wrap a node in an event that also sums gradients and runs hooks; the inner one has the shapes.
-        nodes_[thread.index[kind]].op = op;
+        // Newer versions wrap a node in an event that also sums gradients and runs hooks; the inner one has the shapes. Hooks after an
+        // AccumulateGrad prepare communication.
+        Node& node_of_event = nodes_[thread.index[kind]];
+        node_of_event.op = op;
+        if (kind == accumulate) node_of_event.around = op;
       }
     }
   }
@@ -345,9 +349,9 @@ class Finder {
 
   /// Adds what a node computes to its layer, and what ran again in it to the layers that it belongs to.
   void add_work(const Node& node, std::size_t layer, TrainingStep& step) const {
-    Seconds own = busy(*node.op);
-    step.waits[layer] += waited(*node.op);
-    add_kernels(*node.op, step.kernels[layer]);
+    Seconds own = busy(*node.around);
+    step.waits[layer] += waited(*node.around);
+    add_kernels(*node.around, step.kernels[layer]);
     const std::vector<const Operator*> again = recomputed_in(*node.op);
     const std::vector<std::optional<std::size_t>> layers = layers_of(again, step.layers, layer);
     for (std::size_t i = 0; i < again.size(); ++i) {
